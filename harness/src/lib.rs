@@ -1,0 +1,3 @@
+//! What every Brigade program shares.
+
+pub mod record;

@@ -1,0 +1,217 @@
+//! The record: what one invocation of a program measured, as one JSON object.
+//!
+//! The units are in the names. A figure that cannot be had on this machine is
+//! `null`, never 0. The committed schema, `harness/record.schema.json`, is
+//! generated from these types and a test compares the two; PROTOCOL.md is the
+//! same contract in prose. A change here raises [`SCHEMA_VERSION`].
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Version of the record's schema, `major.minor`. The minor number rises when
+/// a field is added, the major one when an old reader would misunderstand.
+pub const SCHEMA_VERSION: &str = "1.0";
+
+/// The major schema version that this reader understands.
+const READABLE_MAJOR: u64 = 1;
+
+/// What one invocation measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// Schema version of this record, `major.minor`.
+    pub schema_version: String,
+    /// The program's name, as in its folder.
+    pub program: String,
+    /// The program's version.
+    pub version: String,
+    /// Every flag's value, by its long name with underscores.
+    pub parameters: BTreeMap<String, Value>,
+    /// Number of tasks.
+    pub tasks: u64,
+    /// Number of tokens in flight at once.
+    pub tokens: u64,
+    /// Iterations measured: fewer than asked for when `ended_by` says why.
+    pub iterations: u64,
+    /// Iterations run and thrown away before the first measured one.
+    pub warmups: u64,
+    /// Whether the run ended as planned: neither interrupted nor failed.
+    pub complete: bool,
+    /// Why the measuring stopped.
+    pub ended_by: Ending,
+    /// What went wrong, if anything did.
+    pub error: Option<String>,
+    /// The CPUs that the tasks may run on under the placement in force.
+    pub affinity: Vec<usize>,
+    /// The measured distributions, the program's principal one first.
+    pub measurements: Vec<Measurement>,
+    /// CPU time of the whole process over the measured iterations.
+    pub cpu: Option<CpuTime>,
+    /// Kernel context switches of the whole process over the measured
+    /// iterations.
+    pub switches: Option<Switches>,
+    /// What else the machine was doing during the measured iterations.
+    pub interference: Interference,
+    /// Memory of the process, read once while all tasks were alive.
+    pub memory: Option<Memory>,
+}
+
+/// Why the measuring stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// All iterations asked for were measured.
+    Iterations,
+    /// `--max-time` was spent.
+    MaxTime,
+    /// SIGINT or SIGTERM.
+    Signal,
+    /// A failure, which `error` describes.
+    Error,
+}
+
+/// One measured distribution: `count` samples, each of which covers
+/// `operations` operations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurement {
+    /// What a sample is, such as `iteration` or `create`.
+    pub name: String,
+    /// What one operation is, such as `hop` or `thread creation`.
+    pub operation: String,
+    /// Operations in one sample.
+    pub operations: u64,
+    /// Number of samples.
+    pub count: u64,
+    /// Exact mean of the samples, in nanoseconds.
+    pub mean_ns: f64,
+    /// Exact sample standard deviation (n − 1), in nanoseconds; `null` for
+    /// fewer than two samples.
+    pub stddev_ns: Option<f64>,
+    /// Smallest sample, in nanoseconds.
+    pub min_ns: u64,
+    /// Median, from the histogram (three significant digits), in nanoseconds.
+    pub p50_ns: u64,
+    /// 90th percentile, in nanoseconds.
+    pub p90_ns: u64,
+    /// 99th percentile, in nanoseconds.
+    pub p99_ns: u64,
+    /// 99.9th percentile, in nanoseconds.
+    pub p999_ns: u64,
+    /// Largest sample, in nanoseconds.
+    pub max_ns: u64,
+    /// `mean_ns` / `operations`.
+    pub ns_per_operation: f64,
+    /// `mean_ns` / tasks; `null` where a sample does not cover all tasks.
+    pub ns_per_task: Option<f64>,
+    /// The distribution: HdrHistogram V2, deflated, in base64, values in
+    /// nanoseconds.
+    pub histogram: String,
+}
+
+/// CPU time of the process (`getrusage`), over the measured iterations, per
+/// operation of the principal measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuTime {
+    /// In user space, in nanoseconds.
+    pub user_ns_per_operation: f64,
+    /// In the kernel, in nanoseconds.
+    pub system_ns_per_operation: f64,
+}
+
+/// Context switches as the kernel counts them, per operation of the principal
+/// measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Switches {
+    /// A thread blocked (`nvcsw`).
+    pub voluntary_per_operation: f64,
+    /// A thread was preempted (`nivcsw`).
+    pub involuntary_per_operation: f64,
+    /// What the program claims; `null` where it claims nothing.
+    pub expected_per_operation: Option<f64>,
+    /// Times the kernel moved one of the threads to another CPU; `null` where
+    /// the kernel does not tell or the threads did not outlive the measuring.
+    pub migrations: Option<u64>,
+    /// Share of traced hops whose two ends ran on different CPUs, 0 to 1;
+    /// `null` where the program does not trace.
+    pub cross_cpu_share: Option<f64>,
+}
+
+/// What else the machine was doing during the measured iterations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interference {
+    /// Time that the hypervisor gave to others, all CPUs, in nanoseconds.
+    pub steal_ns: Option<u64>,
+    /// Time in which some thread of the machine waited for a CPU (pressure
+    /// stall information), in nanoseconds.
+    pub psi_cpu_some_ns: Option<u64>,
+}
+
+/// Memory of the process, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Memory {
+    /// Resident now (`VmRSS`).
+    pub rss_bytes: u64,
+    /// Most ever resident in this process (`VmHWM`; unlike `ru_maxrss` it does
+    /// not start at the parent's).
+    pub peak_rss_bytes: u64,
+    /// Address space (`VmSize`).
+    pub virtual_bytes: u64,
+    /// Page tables (`VmPTE`).
+    pub page_table_bytes: Option<u64>,
+}
+
+/// Why a text is not a record.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The text is not JSON, or not of the record's shape.
+    #[error("reading a record: {0}; is this the output of a Brigade program under --json?")]
+    Malformed(#[from] serde_json::Error),
+    /// The text names a major schema version that this reader does not know.
+    #[error(
+        "reading a record: its schema version is {found}, this reader knows {READABLE_MAJOR}.x: \
+         update Brigade to read it"
+    )]
+    TooNew {
+        /// The version that the record names.
+        found: String,
+    },
+}
+
+impl Record {
+    /// Reads a record of this major schema version, or of any older one.
+    /// Fields that this reader does not know are ignored.
+    ///
+    /// # Errors
+    /// [`ReadError::TooNew`] for a newer major version, whatever its shape;
+    /// [`ReadError::Malformed`] for everything else that is not a record.
+    pub fn parse(text: &str) -> Result<Self, ReadError> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            schema_version: String,
+        }
+        let Versioned { schema_version } = serde_json::from_str(text)?;
+        let major = schema_version.split('.').next().and_then(|m| m.parse::<u64>().ok());
+        match major {
+            Some(major) if major <= READABLE_MAJOR => Ok(serde_json::from_str(text)?),
+            _ => Err(ReadError::TooNew { found: schema_version }),
+        }
+    }
+
+    /// The program's principal measurement, if it got as far as having one.
+    #[must_use]
+    pub fn principal(&self) -> Option<&Measurement> {
+        self.measurements.first()
+    }
+
+    /// The record's JSON Schema, as committed in `harness/record.schema.json`.
+    ///
+    /// # Panics
+    /// Never: a schema always serializes.
+    #[must_use]
+    pub fn schema() -> String {
+        let schema = schemars::schema_for!(Record);
+        serde_json::to_string_pretty(&schema).expect("a schema is plain JSON") + "\n"
+    }
+}
