@@ -1,2 +1,5 @@
-//! The runner.
+//! `brigade`, the runner.
+
+mod invocation;
+
 fn main() {}

@@ -1,0 +1,52 @@
+//! One line of `records.jsonl`: one invocation of one case, whatever came of
+//! it. A bad result is a line like any other, never a gap.
+
+use harness::record::Record;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of [`Invocation`]'s schema, `major.minor`; it moves as the record's
+/// does.
+pub const SCHEMA_VERSION: &str = "1.0";
+
+/// One invocation of one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Invocation {
+    /// Schema version of this line, `major.minor`.
+    pub schema_version: String,
+    /// The case's name in `suite.toml`.
+    pub case: String,
+    /// The round, counted from 1.
+    pub round: u32,
+    /// When the process was started: UTC, RFC 3339.
+    pub started_at: String,
+    /// How long the process lived, in nanoseconds.
+    pub duration_ns: u64,
+    /// The program's name and its flags: what to type to repeat this.
+    pub command: Vec<String>,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The exit code; `null` when a signal ended the process or it never ran.
+    pub exit_code: Option<i32>,
+    /// The signal that ended the process, if one did.
+    pub signal: Option<i32>,
+    /// What went wrong, in one line, if anything did.
+    pub error: Option<String>,
+    /// What the program measured, as it printed it; `null` when it printed
+    /// no record.
+    pub record: Option<Record>,
+}
+
+/// What came of an invocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The program ended with 0 and printed a complete record.
+    Measured,
+    /// The program ended otherwise, or what it printed is not one record.
+    Failed,
+    /// The program did not end within the case's time-out and was killed.
+    TimedOut,
+    /// The program refused: it exited with 3, a limit.
+    Refused,
+}
