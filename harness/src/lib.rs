@@ -1,3 +1,37 @@
-//! What every Brigade program shares.
+//! What every Brigade program shares, so that a program is a page: its flags,
+//! its tasks and its measured loop.
+//!
+//! Start with [`program`], which takes a program from its command line to its
+//! exit code, and [`laps`], the measured loop. [`record`] is the contract
+//! between the programs and the runner.
 
+pub mod bench;
+pub mod channel;
+pub mod clock;
+mod command;
+pub mod cpus;
+pub mod failure;
+pub mod flags;
+pub mod histogram;
+pub mod laps;
+pub mod limits;
+pub mod memory;
+pub mod moments;
+pub mod placement;
+pub mod program;
+mod progress;
 pub mod record;
+#[cfg(feature = "tokio")]
+pub mod runtime;
+pub mod samples;
+pub mod summary;
+pub mod threads;
+pub mod tracer;
+pub mod usage;
+
+pub use bench::Bench;
+pub use channel::Channel;
+pub use flags::Defaults;
+pub use limits::Amounts;
+pub use program::run;
+pub use samples::Measured;

@@ -215,3 +215,58 @@ impl Record {
         serde_json::to_string_pretty(&schema).expect("a schema is plain JSON") + "\n"
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ReadError, Record};
+
+    const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/record.schema.json");
+
+    const EXAMPLE: &str = r#"{"schema_version":"1.0","program":"thread-brigade","version":"0.1.0",
+        "parameters":{"tasks":2},"tasks":2,"tokens":1,"iterations":1,"warmups":0,"complete":true,
+        "ended_by":"iterations","error":null,"affinity":[0],"measurements":[],"cpu":null,
+        "switches":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null},"memory":null}"#;
+
+    #[test]
+    fn the_committed_schema_is_that_of_the_types() {
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            std::fs::write(SCHEMA_FILE, Record::schema()).expect("writing the schema");
+        }
+        let committed = std::fs::read_to_string(SCHEMA_FILE).expect("the committed schema");
+        assert!(
+            committed == Record::schema(),
+            "the record's types have changed: raise SCHEMA_VERSION if readers must know, then \
+             run UPDATE_SCHEMA=1 cargo test -p harness"
+        );
+    }
+
+    #[test]
+    fn a_record_survives_being_written_and_read() {
+        let record = Record::parse(EXAMPLE).expect("the example");
+        let text = serde_json::to_string(&record).expect("a record serializes");
+        assert_eq!(Record::parse(&text).expect("own writing"), record);
+    }
+
+    #[test]
+    fn a_newer_major_version_is_refused_whatever_its_shape() {
+        for newer in [r#"{"schema_version":"2.0"}"#, r#"{"schema_version":"next","tasks":"x"}"#] {
+            let error = Record::parse(newer).expect_err("too new");
+            assert!(matches!(error, ReadError::TooNew { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_newer_minor_version_with_more_fields_is_read() {
+        let newer = EXAMPLE
+            .replace(r#""1.0""#, r#""1.7""#)
+            .replace(r#""memory":null"#, r#""memory":null,"moon_phase":0.5"#);
+        assert!(Record::parse(&newer).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_record_is_malformed() {
+        for text in ["", "{}", "[]", "null", r#"{"schema_version":1}"#, &EXAMPLE[..100]] {
+            assert!(matches!(Record::parse(text), Err(ReadError::Malformed(_))), "{text}");
+        }
+    }
+}

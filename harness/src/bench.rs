@@ -1,0 +1,221 @@
+//! The bench: what a program measures on.
+//!
+//! [`crate::program::run`] makes one and hands it to the program, which asks
+//! it for laps. What the laps measured stays on the bench, so it is reported
+//! also when the program fails half way. Clones share one state: a driver that
+//! is itself an async task takes a clone along.
+
+use std::io::IsTerminal as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use crate::command;
+use crate::flags::Flags;
+use crate::laps::{Laps, MOST_PHASES, Purpose};
+use crate::limits::{self, Amounts, Need};
+use crate::memory;
+use crate::placement::{Placement, Policy};
+use crate::record::{Ending, Memory};
+use crate::samples::{Measured, Samples};
+use crate::tracer::Tracer;
+use crate::usage::Span;
+
+/// What a program measures on. Clones share one state.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// The state of a bench. The driver's laps write to it; nothing in it is
+/// touched between the two timestamps of a lap but `marks`.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub flags: Flags,
+    pub placement: Placement,
+    pub interrupted: Arc<AtomicBool>,
+    /// When each phase of the lap in hand ended; 0 for one that has not.
+    pub marks: [AtomicU64; MOST_PHASES],
+    pub tracer: OnceLock<Arc<Tracer>>,
+    /// What the program sampled in the side lap in hand, in nanoseconds.
+    pub side: Mutex<Vec<u64>>,
+    pub findings: Mutex<Findings>,
+}
+
+/// What has been measured so far.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// Of the principal laps first, whenever they were run.
+    pub samples: Vec<Samples>,
+    pub iterations: u64,
+    pub warmups: u64,
+    pub ended_by: Option<Ending>,
+    pub span: Option<Span>,
+    pub memory: Option<Memory>,
+    pub expected_switches: Option<f64>,
+}
+
+impl Bench {
+    pub(crate) fn new(flags: Flags, placement: Placement, interrupted: Arc<AtomicBool>) -> Self {
+        let shared = Shared {
+            flags,
+            placement,
+            interrupted,
+            marks: Default::default(),
+            tracer: OnceLock::new(),
+            side: Mutex::default(),
+            findings: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// A bench without a command line, for tests and for benchmarks of the
+    /// harness itself: free placement, no progress, no signals.
+    ///
+    /// # Errors
+    /// When the CPUs that this process may use cannot be read.
+    pub fn standalone(
+        tasks: u32,
+        iters: u64,
+        warmups: u64,
+        max_time: Option<Duration>,
+    ) -> anyhow::Result<Self> {
+        let flags = Flags {
+            tasks,
+            iters,
+            warmups,
+            max_time,
+            placement: Policy::Free,
+            cpus: None,
+            command: None,
+            quiet: true,
+            json: false,
+            histogram: None,
+        };
+        let placement = Placement::apply(flags.placement, None)?;
+        Ok(Self::new(flags, placement, Arc::default()))
+    }
+
+    /// The number of tasks asked for.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.shared.flags.tasks as usize
+    }
+
+    /// Where the tasks run.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.shared.placement
+    }
+
+    /// Checks that this many tasks fit into every limit of the machine, before
+    /// any of them exists. A task needs `per_task`, and the program needs
+    /// `besides` whatever the number.
+    ///
+    /// # Errors
+    /// [`limits::Refusal`], which names the limit that binds.
+    pub fn require(&self, per_task: Amounts, besides: Amounts) -> Result<(), limits::Refusal> {
+        limits::require(&Need { tasks: self.shared.flags.tasks.into(), per_task, besides })
+    }
+
+    /// Refuses `--placement spread` for a program, or a choice of flags, that
+    /// runs on one thread.
+    ///
+    /// # Errors
+    /// [`crate::failure::UsageError`], with `reason`.
+    pub fn refuse_spread(&self, reason: &str) -> Result<(), crate::failure::UsageError> {
+        match self.placement().policy() {
+            Policy::Spread => Err(crate::failure::UsageError(format!(
+                "--placement spread: {reason}, so there are no neighbours to put on different CPUs"
+            ))),
+            Policy::Free | Policy::SameCpu => Ok(()),
+        }
+    }
+
+    /// Claims how many context switches the kernel will count for each
+    /// operation; reports show the claim beside the count.
+    pub fn expect_switches(&self, per_operation: f64) {
+        self.findings().expected_switches = Some(per_operation);
+    }
+
+    /// The tracer of a brigade of `tasks` tasks. With it, marked laps follow
+    /// the measured ones.
+    #[must_use]
+    pub fn tracer(&self) -> Arc<Tracer> {
+        let tracer = self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks())));
+        Arc::clone(tracer)
+    }
+
+    /// The principal laps: the warm-up, the measured iterations, and the
+    /// marked ones for the tracer. `phases` says what the parts of a lap are;
+    /// CPU time and switches are reported per operation of the first.
+    #[must_use]
+    pub fn laps(&self, phases: &[Measured]) -> Laps<'_> {
+        Laps::new(&self.shared, Purpose::Principal, phases)
+    }
+
+    /// One lap without a warm-up: what the first time costs.
+    #[must_use]
+    pub fn cold_lap(&self, measured: Measured) -> Laps<'_> {
+        Laps::new(&self.shared, Purpose::Cold, &[measured])
+    }
+
+    /// Laps beside the principal ones, as many of them, in which the program
+    /// takes samples itself with [`crate::laps::Lap::sample`]; they do not
+    /// count towards CPU time and switches.
+    #[must_use]
+    pub fn side_laps(&self, measured: Measured) -> Laps<'_> {
+        Laps::new(&self.shared, Purpose::Side, &[measured])
+    }
+
+    /// Looks at the process while its tasks are alive: reads its memory, then
+    /// runs `--command`. Does nothing after an interruption.
+    ///
+    /// # Errors
+    /// When the command cannot be run or fails.
+    pub fn observe(&self) -> anyhow::Result<()> {
+        if self.is_interrupted() {
+            return Ok(());
+        }
+        self.findings().memory = memory::now();
+        match &self.shared.flags.command {
+            Some(line) => command::run(line, self.shared.flags.json),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether SIGINT or SIGTERM has come.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.shared.interrupted.load(Relaxed)
+    }
+
+    pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
+        self.shared.findings()
+    }
+}
+
+impl Shared {
+    /// The findings. A panic in the driver leaves them as they were.
+    pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the program sampled in the side lap in hand, in nanoseconds.
+    pub(crate) fn side_samples(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.side.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether someone sees progress that is drawn.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.flags.quiet && std::io::stderr().is_terminal()
+    }
+}
+
+#[cfg(test)]
+impl Bench {
+    /// What SIGINT does.
+    pub(crate) fn interrupt(&self) {
+        self.shared.interrupted.store(true, Relaxed);
+    }
+}

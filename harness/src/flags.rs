@@ -1,0 +1,125 @@
+//! The flags that every program has.
+//!
+//! A program adds its own with a `clap::Args` struct, whose documentation
+//! becomes the text of `--help`; see [`crate::program`].
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::cpus::CpuList;
+use crate::placement::Policy;
+
+/// The numbers that `--tasks`, `--iters` and `--warmups` stand at when they
+/// are not given.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults {
+    /// Tasks.
+    pub tasks: u32,
+    /// Measured iterations.
+    pub iters: u64,
+    /// Iterations that are run first and not measured.
+    pub warmups: u64,
+}
+
+/// The flags common to all programs.
+#[derive(Clone, Debug, clap::Args, Serialize)]
+pub struct Flags {
+    /// How many tasks
+    #[arg(long, visible_alias = "threads", value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub tasks: u32,
+
+    /// How many iterations to measure
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub iters: u64,
+
+    /// How many iterations to run first without measuring them
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub warmups: u64,
+
+    /// Start no further iteration after this many seconds of measuring; the
+    /// warm-up is held to the same
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[serde(serialize_with = "as_seconds")]
+    pub max_time: Option<Duration>,
+
+    /// Which CPUs the tasks run on
+    #[arg(long, value_enum, default_value_t = Policy::Free, value_name = "POLICY")]
+    pub placement: Policy,
+
+    /// The CPUs that placement draws from, like 0,2-3; without it, all that
+    /// this process may use
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<CpuList>,
+
+    /// Run this by `sh -c` while the tasks are alive, {pid} replaced; its
+    /// failure is the program's
+    #[arg(long, value_name = "CMD")]
+    pub command: Option<String>,
+
+    /// Print no summary and no progress
+    #[arg(long)]
+    pub quiet: bool,
+
+    /// Print one JSON record instead of the summary
+    #[arg(long)]
+    pub json: bool,
+
+    /// Write the distribution to FILE as HdrHistogram percentile text, in
+    /// nanoseconds
+    #[arg(long, value_name = "FILE")]
+    pub histogram: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse::<f64>()
+        .ok()
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| "not a number of seconds above 0".into())
+}
+
+fn as_seconds<S: serde::Serializer>(
+    time: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_secs_f64()).serialize(serializer)
+}
+
+/// `command` with the program's own flags followed by the common ones, which
+/// stand at `defaults`.
+pub(crate) fn with_common(command: clap::Command, defaults: Defaults) -> clap::Command {
+    use clap::Args as _;
+    let about = (command.get_about().cloned(), command.get_long_about().cloned());
+    // Augmenting replaces what the command says about itself.
+    let mut command = Flags::augment_args(command.next_help_heading("Common options"))
+        .about(about.0.unwrap_or_default());
+    if let Some(long) = about.1 {
+        command = command.long_about(long);
+    }
+    command
+        .mut_arg("tasks", |arg| standing_at(arg, defaults.tasks.into()))
+        .mut_arg("iters", |arg| standing_at(arg, defaults.iters.into()))
+        .mut_arg("warmups", |arg| standing_at(arg, defaults.warmups.into()))
+}
+
+fn standing_at(arg: clap::Arg, default: u64) -> clap::Arg {
+    arg.required(false).default_value(default.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds;
+    use std::time::Duration;
+
+    #[test]
+    fn seconds_are_positive_numbers() {
+        assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
+        for nonsense in ["0", "-1", "inf", "NaN", "1e99", "soon", ""] {
+            assert!(seconds(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}

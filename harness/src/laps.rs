@@ -1,0 +1,411 @@
+//! Laps: the measured loop of every program.
+//!
+//! ```text
+//! for lap in bench.laps(&[Measured::hops(tasks)]) {
+//!     pass the token
+//!     lap.finish();
+//! }
+//! ```
+//!
+//! The loop reads the same in sync and async code. It runs the warm-up, the
+//! measured iterations and the marked ones in turn. A lap's first timestamp is
+//! the last thing that happens before the body, the second is the first thing
+//! that `finish` does; all bookkeeping happens between laps. A lap that is
+//! dropped unfinished, because passing the token failed, is not counted.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::bench::Shared;
+use crate::clock;
+use crate::cpus;
+use crate::progress::Progress;
+use crate::record::Ending;
+use crate::samples::{Measured, Samples};
+use crate::tracer::{PLAIN_TOKEN, TRACER_LAPS, TRACER_TOKEN, Tracer};
+use crate::usage::Start;
+
+/// The most parts that a lap can be split into.
+pub(crate) const MOST_PHASES: usize = 4;
+
+/// What a loop of laps is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The program's principal measurement.
+    Principal,
+    /// One lap, the first, without a warm-up.
+    Cold,
+    /// A further measurement, whose samples the program takes.
+    Side,
+}
+
+/// Where a loop of laps has got to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Warmup,
+    Measured,
+    Marked,
+    Over,
+}
+
+/// One iteration, being timed.
+#[must_use = "a lap that is not finished is not counted"]
+#[derive(Debug)]
+pub struct Lap<'a> {
+    shared: &'a Shared,
+    tracer: Option<&'a Tracer>,
+    phase: usize,
+    sent_from: u32,
+}
+
+impl Lap<'_> {
+    /// The byte to send round: a plain one, or the tracer's mark.
+    #[must_use]
+    pub fn token(&self) -> u8 {
+        if self.is_marked() { TRACER_TOKEN } else { PLAIN_TOKEN }
+    }
+
+    /// Whether this lap asks the tasks to note their CPUs. It is not timed.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.tracer.is_some()
+    }
+
+    /// Ends one phase of the lap and begins the next.
+    #[inline]
+    pub fn split(&mut self) {
+        self.shared.marks[self.phase].store(clock::now(), Relaxed);
+        self.phase += 1;
+    }
+
+    /// Takes a sample, in nanoseconds, in laps beside the principal ones. One
+    /// that is taken while warming up is thrown away.
+    pub fn sample(&self, nanoseconds: u64) {
+        self.shared.side_samples().push(nanoseconds);
+    }
+
+    /// Ends the lap.
+    #[inline]
+    pub fn finish(self) {
+        self.shared.marks[self.phase].store(clock::now(), Relaxed);
+        if let Some(tracer) = self.tracer {
+            tracer.count_lap(self.sent_from, cpus::current());
+        }
+    }
+}
+
+/// The laps of one loop, in order.
+#[derive(Debug)]
+pub struct Laps<'a> {
+    shared: &'a Shared,
+    purpose: Purpose,
+    stage: Stage,
+    /// Laps still to start in this stage.
+    left: u64,
+    /// When this stage must start no more laps.
+    deadline: u64,
+    /// When the lap in hand began.
+    begun: Option<u64>,
+    samples: Vec<Samples>,
+    iterations: u64,
+    warmups: u64,
+    ended_by: Option<Ending>,
+    usage: Option<Start>,
+    progress: Progress,
+}
+
+impl<'a> Laps<'a> {
+    pub(crate) fn new(shared: &'a Shared, purpose: Purpose, phases: &[Measured]) -> Self {
+        assert!((1..=MOST_PHASES).contains(&phases.len()), "a lap has 1 to {MOST_PHASES} phases");
+        let warmups = if purpose == Purpose::Cold { 0 } else { shared.flags.warmups };
+        Self {
+            shared,
+            purpose,
+            stage: Stage::Warmup,
+            left: warmups,
+            deadline: deadline(shared),
+            begun: None,
+            samples: phases.iter().copied().map(Samples::new).collect(),
+            iterations: 0,
+            warmups: 0,
+            ended_by: None,
+            usage: None,
+            progress: Progress::new(shared.shows_progress()),
+        }
+    }
+
+    /// Takes down the lap that has just been finished, and returns when it
+    /// ended; `None` when there was none or it was dropped unfinished.
+    #[inline]
+    fn close_lap(&mut self) -> Option<u64> {
+        let phase_begun = self.begun.take()?;
+        let mark = &self.shared.marks[self.samples.len() - 1];
+        let last = mark.load(Relaxed);
+        if last == 0 {
+            return None;
+        }
+        mark.store(0, Relaxed);
+        match self.stage {
+            Stage::Warmup => self.warmups += 1,
+            Stage::Measured => self.iterations += 1,
+            Stage::Marked | Stage::Over => {}
+        }
+        if self.purpose == Purpose::Side {
+            self.take_side_samples();
+        } else if self.stage == Stage::Measured {
+            self.take_phases(phase_begun, last);
+        }
+        Some(last)
+    }
+
+    /// Takes down how long each phase of the lap in hand took.
+    #[inline]
+    fn take_phases(&mut self, mut phase_begun: u64, last: u64) {
+        let (last_samples, earlier) = self.samples.split_last_mut().expect("a lap has a phase");
+        for (samples, mark) in earlier.iter_mut().zip(&self.shared.marks) {
+            let ended = mark.load(Relaxed);
+            samples.add(ended.saturating_sub(phase_begun));
+            phase_begun = ended;
+        }
+        last_samples.add(last.saturating_sub(phase_begun));
+    }
+
+    /// Takes down what the program sampled in the lap in hand.
+    fn take_side_samples(&mut self) {
+        for nanoseconds in self.shared.side_samples().drain(..) {
+            if self.stage == Stage::Measured {
+                self.samples[0].add(nanoseconds);
+            }
+        }
+    }
+
+    /// Whether the stage in hand starts no further lap. At least one iteration
+    /// is measured, however late it is.
+    fn stage_is_over(&mut self, now: Option<u64>) -> bool {
+        if self.shared.interrupted.load(Relaxed) {
+            self.ended_by.get_or_insert(Ending::Signal);
+            return true;
+        }
+        if self.left == 0 {
+            return true;
+        }
+        let late = now.is_some_and(|now| now >= self.deadline);
+        if late && self.stage == Stage::Measured {
+            self.ended_by.get_or_insert(Ending::MaxTime);
+        }
+        late
+    }
+
+    /// Goes on to the next stage. The counters of usage are read last before
+    /// the measured laps and first after them.
+    fn advance(&mut self) {
+        let interrupted = self.ended_by == Some(Ending::Signal);
+        match self.stage {
+            Stage::Warmup if !interrupted => {
+                let once = self.purpose == Purpose::Cold;
+                self.stage = Stage::Measured;
+                self.left = if once { 1 } else { self.shared.flags.iters };
+                self.progress.begin(self.left);
+                if self.purpose == Purpose::Principal {
+                    self.usage = Some(Start::now());
+                }
+                self.deadline = deadline(self.shared);
+            }
+            Stage::Measured if !interrupted && self.tracer().is_some() => {
+                self.ended_by.get_or_insert(Ending::Iterations);
+                self.end_usage();
+                self.stage = Stage::Marked;
+                self.left = TRACER_LAPS;
+                self.deadline = deadline(self.shared);
+            }
+            Stage::Warmup | Stage::Measured | Stage::Marked => {
+                if self.stage == Stage::Measured {
+                    self.ended_by.get_or_insert(Ending::Iterations);
+                }
+                self.stage = Stage::Over;
+            }
+            Stage::Over => {}
+        }
+    }
+
+    fn tracer(&self) -> Option<&'a Tracer> {
+        match self.purpose {
+            Purpose::Principal => self.shared.tracer.get().map(|tracer| &**tracer),
+            Purpose::Cold | Purpose::Side => None,
+        }
+    }
+
+    fn end_usage(&mut self) {
+        if let Some(usage) = self.usage.take() {
+            self.shared.findings().span = Some(usage.end());
+        }
+    }
+}
+
+/// When a stage that begins now must start no more laps.
+fn deadline(shared: &Shared) -> u64 {
+    match shared.flags.max_time {
+        Some(time) => clock::now().saturating_add(time.as_nanos() as u64),
+        None => u64::MAX,
+    }
+}
+
+impl<'a> Iterator for Laps<'a> {
+    type Item = Lap<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Lap<'a>> {
+        let mut now = self.close_lap();
+        while self.stage != Stage::Over && self.stage_is_over(now) {
+            self.advance();
+            now = None;
+        }
+        if self.stage == Stage::Over {
+            return None;
+        }
+        self.left -= 1;
+        if let Some(now) = now {
+            self.progress.show(now, self.left);
+        }
+        let tracer = if self.stage == Stage::Marked { self.tracer() } else { None };
+        let sent_from = if tracer.is_some() { cpus::current() } else { 0 };
+        let lap = Lap { shared: self.shared, tracer, phase: 0, sent_from };
+        self.begun = Some(clock::now());
+        Some(lap)
+    }
+}
+
+impl Drop for Laps<'_> {
+    /// Leaves what was measured on the bench, also when the loop was left in
+    /// the middle.
+    fn drop(&mut self) {
+        self.end_usage();
+        self.progress.end();
+        let mut findings = self.shared.findings();
+        let samples = self.samples.drain(..).filter(|samples| samples.count() > 0);
+        if self.purpose == Purpose::Principal {
+            findings.samples.splice(0..0, samples);
+            findings.iterations = self.iterations;
+            findings.warmups = self.warmups;
+            findings.ended_by = Some(self.ended_by.unwrap_or(Ending::Error));
+        } else {
+            findings.samples.extend(samples);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::bench::Bench;
+    use crate::clock;
+    use crate::record::Ending;
+    use crate::samples::Measured;
+
+    fn bench(iters: u64, warmups: u64) -> Bench {
+        Bench::standalone(3, iters, warmups, None).expect("affinity")
+    }
+
+    #[test]
+    fn warmups_are_run_and_not_measured() {
+        let bench = bench(7, 4);
+        let mut passes = 0;
+        for lap in bench.laps(&[Measured::hops(3)]) {
+            passes += 1;
+            lap.finish();
+        }
+        let findings = bench.findings();
+        assert_eq!(passes, 11);
+        assert_eq!((findings.iterations, findings.warmups), (7, 4));
+        assert_eq!(findings.samples[0].count(), 7);
+        assert_eq!(findings.ended_by, Some(Ending::Iterations));
+    }
+
+    #[test]
+    fn a_lap_that_is_left_unfinished_is_not_counted() {
+        let bench = bench(10, 0);
+        for (number, lap) in bench.laps(&[Measured::hops(3)]).enumerate() {
+            if number == 3 {
+                break;
+            }
+            lap.finish();
+        }
+        let findings = bench.findings();
+        assert_eq!(findings.samples[0].count(), 3);
+        assert_eq!(findings.ended_by, Some(Ending::Error));
+    }
+
+    #[test]
+    fn phases_add_up_to_the_lap() {
+        let bench = bench(1, 0);
+        let phases = [Measured::single("first", "step"), Measured::single("second", "step")];
+        let begun = clock::now();
+        for mut lap in bench.laps(&phases) {
+            std::thread::sleep(Duration::from_millis(2));
+            lap.split();
+            std::thread::sleep(Duration::from_millis(1));
+            lap.finish();
+        }
+        let whole = clock::now() - begun;
+        let findings = bench.findings();
+        let mean = |phase: usize| {
+            findings.samples[phase].measurement(1).expect("one sample").mean_ns as u64
+        };
+        assert!(mean(0) >= 2_000_000 && mean(1) >= 1_000_000);
+        assert!(mean(0) + mean(1) <= whole);
+    }
+
+    #[test]
+    fn time_that_is_spent_ends_the_measuring_after_one_lap_at_least() {
+        let time = Some(Duration::from_nanos(1));
+        let bench = Bench::standalone(3, u64::MAX, u64::MAX, time).expect("affinity");
+        bench.laps(&[Measured::hops(3)]).for_each(|lap| lap.finish());
+        let findings = bench.findings();
+        assert!(findings.iterations >= 1);
+        assert_eq!(findings.ended_by, Some(Ending::MaxTime));
+    }
+
+    #[test]
+    fn marked_laps_follow_the_measured_ones_and_are_not_timed() {
+        let bench = bench(5, 0);
+        let tracer = bench.tracer();
+        let mut marked = 0;
+        for lap in bench.laps(&[Measured::hops(3)]) {
+            if lap.is_marked() {
+                marked += 1;
+                (0..3).for_each(|task| tracer.note(task));
+            }
+            lap.finish();
+        }
+        assert_eq!(marked, super::TRACER_LAPS);
+        assert_eq!(bench.findings().samples[0].count(), 5);
+        assert!(tracer.cross_cpu_share().is_some());
+    }
+
+    #[test]
+    fn samples_of_side_laps_leave_out_the_warmup() {
+        let bench = bench(2, 3);
+        for (number, lap) in bench.side_laps(Measured::single("start", "start")).enumerate() {
+            lap.sample(number as u64);
+            lap.sample(number as u64);
+            lap.finish();
+        }
+        let findings = bench.findings();
+        let start = findings.samples[0].measurement(1).expect("samples");
+        assert_eq!((start.count, start.min_ns, start.max_ns), (4, 3, 4));
+    }
+
+    #[test]
+    fn an_interruption_ends_the_laps_and_says_so() {
+        let bench = bench(100, 0);
+        for (number, lap) in bench.laps(&[Measured::hops(3)]).enumerate() {
+            if number == 9 {
+                bench.interrupt();
+            }
+            lap.finish();
+        }
+        let findings = bench.findings();
+        assert_eq!(findings.samples[0].count(), 10);
+        assert_eq!(findings.ended_by, Some(Ending::Signal));
+    }
+}

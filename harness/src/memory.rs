@@ -1,0 +1,34 @@
+//! Memory of this process, from `/proc/self/status`.
+
+use procfs::process::Process;
+
+use crate::record::Memory;
+
+/// Reads what the process holds now; `None` where `/proc` does not tell.
+#[must_use]
+pub fn now() -> Option<Memory> {
+    let status = Process::myself().ok()?.status().ok()?;
+    let bytes = |kib: Option<u64>| kib.map(|kib| kib << 10);
+    Some(Memory {
+        rss_bytes: bytes(status.vmrss)?,
+        peak_rss_bytes: bytes(status.vmhwm)?,
+        virtual_bytes: bytes(status.vmsize)?,
+        page_table_bytes: bytes(status.vmpte),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::now;
+
+    #[test]
+    fn touching_memory_makes_it_resident() {
+        const BYTES: usize = 64 << 20;
+        let before = now().expect("/proc/self/status");
+        let block = std::hint::black_box(vec![1_u8; BYTES]);
+        let after = now().expect("/proc/self/status");
+        assert!(after.rss_bytes >= before.rss_bytes + block.len() as u64 * 9 / 10);
+        assert!(after.peak_rss_bytes >= after.rss_bytes);
+        assert!(after.virtual_bytes >= after.rss_bytes);
+    }
+}

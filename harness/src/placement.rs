@@ -1,0 +1,147 @@
+//! Placement: which CPUs the tasks run on.
+
+use std::io;
+
+use crate::cpus::{self, CpuList};
+use crate::failure::UsageError;
+
+/// What `--placement` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Leave it to the kernel, within the inherited mask
+    Free,
+    /// Every task on one CPU, the first of the list
+    SameCpu,
+    /// Neighbours on different CPUs, so that every hop crosses
+    Spread,
+}
+
+/// A policy, and the CPUs that it draws from.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    policy: Policy,
+    cpus: Vec<usize>,
+}
+
+impl Placement {
+    /// Checks what the flags ask for against the CPUs that this process may
+    /// use, and confines the calling thread and its future children to those
+    /// that are left.
+    ///
+    /// # Errors
+    /// [`UsageError`] when `--cpus` names a CPU that is not available, or
+    /// `spread` has fewer than two; an error of the kernel otherwise.
+    pub fn apply(policy: Policy, list: Option<&CpuList>) -> anyhow::Result<Self> {
+        let allowed = cpus::allowed().map_err(|error| {
+            anyhow::anyhow!("reading the CPUs that this process may use: {error}")
+        })?;
+        let placement = Self::resolve(policy, list, allowed)?;
+        if policy != Policy::Free || list.is_some() {
+            cpus::confine(&placement.cpus).map_err(|error| {
+                anyhow::anyhow!("confining the process to CPUs {:?}: {error}", placement.cpus)
+            })?;
+        }
+        Ok(placement)
+    }
+
+    fn resolve(
+        policy: Policy,
+        list: Option<&CpuList>,
+        allowed: Vec<usize>,
+    ) -> Result<Self, UsageError> {
+        let mut chosen = match list {
+            None => allowed,
+            Some(list) => {
+                if let Some(cpu) = list.numbers().iter().find(|cpu| !allowed.contains(cpu)) {
+                    return Err(UsageError(format!(
+                        "--cpus {list}: CPU {cpu} is not available to this process, which may \
+                         use {}",
+                        listed(&allowed)
+                    )));
+                }
+                list.numbers().to_vec()
+            }
+        };
+        match policy {
+            Policy::Free => {}
+            Policy::SameCpu => chosen.truncate(1),
+            Policy::Spread if chosen.len() < 2 => {
+                return Err(UsageError(format!(
+                    "--placement spread needs two CPUs or more, and this process may use only \
+                     {}: widen --cpus or the mask given by taskset",
+                    listed(&chosen)
+                )));
+            }
+            Policy::Spread => {}
+        }
+        Ok(Self { policy, cpus: chosen })
+    }
+
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// The CPUs that tasks may run on.
+    #[must_use]
+    pub fn cpus(&self) -> &[usize] {
+        &self.cpus
+    }
+
+    /// Under `spread`, confines the calling thread to the CPU of `seat`;
+    /// otherwise does nothing. Seats count round the brigade: the driver sits
+    /// on 0, task i on i + 1, and neighbours get different CPUs.
+    ///
+    /// # Errors
+    /// The kernel's, when the CPU has gone away.
+    pub fn take_seat(&self, seat: usize) -> io::Result<()> {
+        if self.policy == Policy::Spread {
+            cpus::confine(&[self.cpus[seat % self.cpus.len()]])?;
+        }
+        Ok(())
+    }
+}
+
+fn listed(cpus: &[usize]) -> String {
+    let plural = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let numbers: Vec<_> = cpus.iter().map(usize::to_string).collect();
+    format!("{plural} {}", numbers.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Placement, Policy};
+
+    fn resolved(policy: Policy, list: &str, allowed: &[usize]) -> Result<Vec<usize>, String> {
+        let list = (!list.is_empty()).then(|| list.parse().expect("a list"));
+        Placement::resolve(policy, list.as_ref(), allowed.to_vec())
+            .map(|placement| placement.cpus)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn policies_draw_from_the_list_or_the_inherited_mask() {
+        assert_eq!(resolved(Policy::Free, "", &[1, 3]), Ok(vec![1, 3]));
+        assert_eq!(resolved(Policy::SameCpu, "", &[1, 3]), Ok(vec![1]));
+        assert_eq!(resolved(Policy::SameCpu, "3,1", &[1, 3]), Ok(vec![3]));
+        assert_eq!(resolved(Policy::Spread, "", &[0, 1, 2]), Ok(vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_ours_is_named() {
+        assert_eq!(
+            resolved(Policy::Free, "0,99", &[0, 1]),
+            Err("--cpus 0,99: CPU 99 is not available to this process, which may use CPUs 0,1"
+                .into())
+        );
+    }
+
+    #[test]
+    fn spread_on_one_cpu_is_refused_in_words() {
+        let error = resolved(Policy::Spread, "", &[1]).expect_err("one CPU");
+        assert!(error.contains("needs two CPUs or more"), "{error}");
+        assert!(error.contains("only CPU 1"), "{error}");
+    }
+}

@@ -1,0 +1,270 @@
+//! A program from its command line to its exit code.
+//!
+//! A program is a `clap::Args` struct of its own flags, whose documentation is
+//! the text of `--help`, and a function that sets up the tasks and runs the
+//! laps. Everything around that is here, once, so that all programs treat
+//! flags, errors, interruption and output alike.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context as _;
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use serde::Serialize;
+use serde_json::Value;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::bench::{Bench, Findings};
+use crate::failure::{self, UsageError};
+use crate::flags::{self, Defaults, Flags};
+use crate::placement::Placement;
+use crate::record::{CpuTime, Ending, Record, SCHEMA_VERSION, Switches};
+use crate::summary::summary;
+
+/// Which program this is.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// The name, as in its folder.
+    pub name: &'static str,
+    /// The version.
+    pub version: &'static str,
+}
+
+/// The [`Program`] of the package that this is used in.
+#[macro_export]
+macro_rules! program {
+    () => {
+        $crate::program::Program {
+            name: env!("CARGO_PKG_NAME"),
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    };
+}
+
+/// Runs a program: reads its flags, gives `body` a bench, and prints what was
+/// measured, also when `body` fails or is interrupted.
+pub fn run<F: Args + Serialize>(
+    program: Program,
+    defaults: Defaults,
+    body: impl FnOnce(&F, &Bench) -> anyhow::Result<()>,
+) -> ExitCode {
+    let matches = match command::<F>(program, defaults).try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return refuse_flags(program, &error),
+    };
+    let outcome = prepare::<F>(&matches).and_then(|session| session.measure(program, body));
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            complain(program, &error);
+            failure::exit_code(&error)
+        }
+    }
+}
+
+/// A program that is ready to measure.
+struct Session<F> {
+    own: F,
+    bench: Bench,
+    histogram: Option<File>,
+}
+
+/// The command line: the program's own flags first, then the common ones.
+fn command<F: Args>(program: Program, defaults: Defaults) -> Command {
+    let command =
+        F::augment_args(Command::new(program.name).version(program.version).max_term_width(80));
+    flags::with_common(command, defaults)
+}
+
+/// Reads the flags and does what they ask for before anything is measured.
+fn prepare<F: Args>(matches: &ArgMatches) -> anyhow::Result<Session<F>> {
+    let own = F::from_arg_matches(matches)?;
+    let flags = Flags::from_arg_matches(matches)?;
+    let histogram = match &flags.histogram {
+        None => None,
+        Some(path) => Some(File::create(path).map_err(|error| {
+            UsageError(format!("--histogram {}: cannot write there: {error}", path.display()))
+        })?),
+    };
+    let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
+    let interrupted = watch_signals().context("watching for SIGINT and SIGTERM")?;
+    Ok(Session { own, bench: Bench::new(flags, placement, interrupted), histogram })
+}
+
+/// Raises a flag on the first SIGINT or SIGTERM and ends the process on the
+/// second one, for a lap that never ends.
+fn watch_signals() -> io::Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(
+            signal,
+            failure::INTERRUPTED.into(),
+            Arc::clone(&interrupted),
+        )?;
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    Ok(interrupted)
+}
+
+impl<F: Serialize> Session<F> {
+    fn measure(
+        self,
+        program: Program,
+        body: impl FnOnce(&F, &Bench) -> anyhow::Result<()>,
+    ) -> anyhow::Result<ExitCode> {
+        if cfg!(debug_assertions) {
+            warn(program, "this is a debug build: its figures mean nothing; use --release");
+        }
+        let result = body(&self.own, &self.bench);
+        let interrupted = self.bench.is_interrupted();
+        if let Err(error) = &result
+            && !interrupted
+        {
+            complain(program, error);
+        }
+        if !self.bench.findings().samples.is_empty() {
+            self.report(program, result.as_ref().err())?;
+        } else if interrupted {
+            warn(program, "interrupted before the first measured iteration");
+        }
+        Ok(match result {
+            _ if interrupted => failure::INTERRUPTED.into(),
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failure::exit_code(&error),
+        })
+    }
+
+    /// Writes the histogram and prints the record or the summary.
+    fn report(&self, program: Program, error: Option<&anyhow::Error>) -> anyhow::Result<()> {
+        if let Some(mut file) = self.histogram.as_ref() {
+            let text = self.bench.findings().samples[0].histogram().percentile_text();
+            file.write_all(text.as_bytes()).context("--histogram: writing the distribution")?;
+        }
+        let flags = &self.bench.shared.flags;
+        let record = self.record(program, error)?;
+        let text = if flags.json {
+            serde_json::to_string(&record).context("--json: writing the record")? + "\n"
+        } else if flags.quiet {
+            return Ok(());
+        } else {
+            summary(&record)
+        };
+        print(&text)
+    }
+
+    fn record(&self, program: Program, error: Option<&anyhow::Error>) -> anyhow::Result<Record> {
+        let findings = self.bench.findings();
+        let flags = &self.bench.shared.flags;
+        let interrupted = self.bench.is_interrupted();
+        let ended_by = match findings.ended_by {
+            _ if interrupted => Ending::Signal,
+            _ if error.is_some() => Ending::Error,
+            ended_by => ended_by.unwrap_or(Ending::Error),
+        };
+        let tasks = u64::from(flags.tasks);
+        Ok(Record {
+            schema_version: SCHEMA_VERSION.into(),
+            program: program.name.into(),
+            version: program.version.into(),
+            parameters: parameters(flags, &self.own)?,
+            tasks,
+            tokens: 1,
+            iterations: findings.iterations,
+            warmups: findings.warmups,
+            complete: matches!(ended_by, Ending::Iterations | Ending::MaxTime),
+            ended_by,
+            error: error.filter(|_| !interrupted).map(|error| format!("{error:#}")),
+            affinity: self.bench.placement().cpus().to_vec(),
+            measurements: findings
+                .samples
+                .iter()
+                .filter_map(|samples| samples.measurement(tasks))
+                .collect(),
+            cpu: cpu_time(&findings),
+            switches: switches(&findings, &self.bench),
+            interference: findings.span.map(|span| span.interference).unwrap_or_default(),
+            memory: findings.memory,
+        })
+    }
+}
+
+/// Every flag's value under its long name: the common ones and the program's.
+fn parameters<F: Serialize>(
+    flags: &Flags,
+    own: &F,
+) -> anyhow::Result<std::collections::BTreeMap<String, Value>> {
+    let common = serde_json::to_value(flags).context("recording the common flags")?;
+    let own = serde_json::to_value(own).context("recording the program's flags")?;
+    Ok([common, own]
+        .into_iter()
+        .filter_map(|flags| match flags {
+            Value::Object(flags) => Some(flags),
+            _ => None,
+        })
+        .flatten()
+        .collect())
+}
+
+/// Operations of the principal measurement that a span covers.
+fn principal_operations(findings: &Findings) -> Option<f64> {
+    let operations = findings.samples.first()?.operations();
+    (operations > 0).then_some(operations as f64)
+}
+
+fn cpu_time(findings: &Findings) -> Option<CpuTime> {
+    let (span, operations) = (findings.span?, principal_operations(findings)?);
+    Some(CpuTime {
+        user_ns_per_operation: span.user_ns as f64 / operations,
+        system_ns_per_operation: span.system_ns as f64 / operations,
+    })
+}
+
+fn switches(findings: &Findings, bench: &Bench) -> Option<Switches> {
+    let (span, operations) = (findings.span?, principal_operations(findings)?);
+    Some(Switches {
+        voluntary_per_operation: span.voluntary as f64 / operations,
+        involuntary_per_operation: span.involuntary as f64 / operations,
+        expected_per_operation: findings.expected_switches,
+        migrations: span.migrations,
+        cross_cpu_share: bench.shared.tracer.get().and_then(|tracer| tracer.cross_cpu_share()),
+    })
+}
+
+/// Prints to standard output. A reader that has gone away has seen what it
+/// wanted; any other failure is an error.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("writing the result to standard output"),
+    }
+}
+
+/// Help and version go to standard output; anything else that clap says is
+/// told in one line.
+fn refuse_flags(program: Program, error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return match print(&error.render().ansi().to_string()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => failure::FAILED.into(),
+        };
+    }
+    let text = error.render().to_string();
+    let lines: Vec<_> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let said = lines.join(" ");
+    warn(program, &format!("{} (try --help)", said.trim_start_matches("error: ")));
+    failure::USAGE.into()
+}
+
+fn complain(program: Program, error: &anyhow::Error) {
+    warn(program, &format!("{error:#}"));
+}
+
+/// Says one line on standard error. Where that is closed, nobody listens.
+fn warn(program: Program, line: &str) {
+    let _ = writeln!(io::stderr(), "{}: {line}", program.name);
+}

@@ -1,0 +1,49 @@
+//! Progress of a long loop, on a terminal only, drawn between laps.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Least time between two drawings, in nanoseconds.
+const INTERVAL_NS: u64 = 100_000_000;
+
+/// A bar that counts iterations; without a terminal it is nothing.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: Option<ProgressBar>,
+    drawn: u64,
+}
+
+impl Progress {
+    pub(crate) fn new(visible: bool) -> Self {
+        Self { bar: visible.then(ProgressBar::hidden), drawn: 0 }
+    }
+
+    /// Starts counting `iterations`.
+    pub(crate) fn begin(&mut self, iterations: u64) {
+        let Some(bar) = &self.bar else { return };
+        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} iterations, {eta} left");
+        bar.set_style(style.expect("the template is a constant"));
+        bar.set_length(iterations);
+    }
+
+    /// Shows that `left` iterations are left, unless it has just been shown.
+    /// `now` is the clock's time.
+    #[inline]
+    pub(crate) fn show(&mut self, now: u64, left: u64) {
+        let Some(bar) = &self.bar else { return };
+        if now.saturating_sub(self.drawn) < INTERVAL_NS {
+            return;
+        }
+        if self.drawn == 0 {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.drawn = now;
+        bar.set_position(bar.length().unwrap_or(0).saturating_sub(left));
+    }
+
+    /// Clears the line.
+    pub(crate) fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The tokio runtimes that a program can choose, and async tasks as tasks.
+
+use std::future::Future;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use anyhow::Context as _;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+use crate::bench::Bench;
+use crate::failure::UsageError;
+use crate::placement::{Placement, Policy};
+use crate::threads::{TaskError, panic_text, root_cause};
+
+/// What `--runtime` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuntimeKind {
+    /// Tokio with several worker threads
+    Tokio,
+    /// Tokio on the thread that waits for it
+    TokioCurrentThread,
+}
+
+/// A runtime that is ready for a driver.
+#[derive(Debug)]
+pub struct AsyncRuntime {
+    runtime: Runtime,
+    kind: RuntimeKind,
+}
+
+impl AsyncRuntime {
+    /// Starts a runtime. Under `spread` a multi-thread one gets one worker
+    /// pinned to each CPU; otherwise it gets `workers`, or as many as this
+    /// process has CPUs.
+    ///
+    /// # Errors
+    /// [`UsageError`] when the flags contradict one another; otherwise the
+    /// kernel's, when the runtime cannot be started.
+    pub fn start(kind: RuntimeKind, workers: Option<usize>, bench: &Bench) -> anyhow::Result<Self> {
+        let runtime = match kind {
+            RuntimeKind::TokioCurrentThread => {
+                if let Some(workers) = workers {
+                    return Err(UsageError(format!(
+                        "--workers {workers}: tokio-current-thread has no workers; \
+                         choose --runtime tokio"
+                    ))
+                    .into());
+                }
+                bench.refuse_spread("tokio-current-thread runs every task on one thread")?;
+                Builder::new_current_thread().enable_io().build()
+            }
+            RuntimeKind::Tokio => multi_thread(workers, bench.placement())?.build(),
+        };
+        let runtime = runtime.context("starting the tokio runtime")?;
+        Ok(Self { runtime, kind })
+    }
+
+    /// Runs the driver to its end. On several workers it runs as a task on one
+    /// of them: waiting for it from outside would add wake-ups across threads.
+    ///
+    /// # Errors
+    /// The driver's, or that it panicked.
+    pub fn drive<F>(&self, driver: F) -> anyhow::Result<()>
+    where
+        F: Future<Output = anyhow::Result<()>> + Send + 'static,
+    {
+        match self.kind {
+            RuntimeKind::TokioCurrentThread => self.runtime.block_on(driver),
+            RuntimeKind::Tokio => {
+                let driver = self.runtime.spawn(driver);
+                self.runtime.block_on(driver).context("running the driver")?
+            }
+        }
+    }
+}
+
+fn multi_thread(workers: Option<usize>, placement: &Placement) -> Result<Builder, UsageError> {
+    let mut builder = Builder::new_multi_thread();
+    builder.enable_io();
+    let cpus = placement.cpus().len();
+    if placement.policy() != Policy::Spread {
+        builder.worker_threads(workers.unwrap_or(cpus));
+        return Ok(builder);
+    }
+    if workers.is_some_and(|workers| workers != cpus) {
+        return Err(UsageError(format!(
+            "--workers: --placement spread pins one worker to each of {cpus} CPUs; \
+             choose them with --cpus"
+        )));
+    }
+    let placement = placement.clone();
+    let seats = AtomicUsize::new(0);
+    builder.worker_threads(cpus).on_thread_start(move || {
+        // A worker left unpinned shows in the crossing share.
+        let _ = placement.take_seat(seats.fetch_add(1, Relaxed));
+    });
+    Ok(builder)
+}
+
+/// Reads the value of `--workers`.
+///
+/// # Errors
+/// What is wrong with the text, for the command line's error.
+pub fn workers(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(workers) if (1..=1024).contains(&workers) => Ok(workers),
+        Ok(_) => Err("not between 1 and 1024".into()),
+        Err(_) => Err("not a number of threads".into()),
+    }
+}
+
+/// Waits for all tasks of a brigade, in order.
+///
+/// # Errors
+/// The failure that the others follow from, as for threads.
+pub async fn join_all(tasks: Vec<JoinHandle<io::Result<()>>>) -> anyhow::Result<()> {
+    let mut outcomes = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        outcomes.push(match task.await {
+            Ok(result) => result.map_err(TaskError::Failed),
+            Err(error) => Err(TaskError::Panicked(
+                error.try_into_panic().map_or("cancelled".into(), |panic| panic_text(&*panic)),
+            )),
+        });
+    }
+    root_cause(outcomes)
+}

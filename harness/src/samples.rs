@@ -1,0 +1,155 @@
+//! Samples of one measurement: exact moments and the distribution.
+
+use crate::histogram::Histogram;
+use crate::moments::Moments;
+use crate::record::Measurement;
+
+/// What a sample measures: its name, and how many operations of what kind it
+/// covers.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// The name of the measurement, as in the record.
+    pub name: &'static str,
+    /// What one operation is.
+    pub operation: &'static str,
+    /// Operations in one sample.
+    pub operations: u64,
+    /// Whether a sample covers all tasks, so that a figure per task makes
+    /// sense.
+    pub covers_tasks: bool,
+}
+
+impl Measured {
+    /// A brigade's iteration: one hop to each task and one back to the driver.
+    #[must_use]
+    pub fn hops(tasks: usize) -> Self {
+        let operations = tasks as u64 + 1;
+        Self { name: "iteration", operation: "hop", operations, covers_tasks: true }
+    }
+
+    /// A sample that covers one operation for each of `tasks` tasks.
+    #[must_use]
+    pub fn per_task(name: &'static str, operation: &'static str, tasks: usize) -> Self {
+        Self { name, operation, operations: tasks as u64, covers_tasks: true }
+    }
+
+    /// A sample that is one operation of one task.
+    #[must_use]
+    pub fn single(name: &'static str, operation: &'static str) -> Self {
+        Self { name, operation, operations: 1, covers_tasks: false }
+    }
+}
+
+/// The samples taken of one measurement, in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    measured: Measured,
+    moments: Moments,
+    histogram: Histogram,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Samples {
+    /// No samples yet.
+    #[must_use]
+    pub fn new(measured: Measured) -> Self {
+        Self {
+            measured,
+            moments: Moments::default(),
+            histogram: Histogram::default(),
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
+    }
+
+    /// Takes in one sample, in nanoseconds.
+    #[inline]
+    pub fn add(&mut self, nanoseconds: u64) {
+        self.moments.add(nanoseconds as f64);
+        self.histogram.record(nanoseconds);
+        self.min_ns = self.min_ns.min(nanoseconds);
+        self.max_ns = self.max_ns.max(nanoseconds);
+    }
+
+    /// Number of samples.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.moments.count()
+    }
+
+    /// Operations covered by all samples together.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.measured.operations * self.count()
+    }
+
+    /// The distribution.
+    #[must_use]
+    pub fn histogram(&self) -> &Histogram {
+        &self.histogram
+    }
+
+    /// The record's form, or `None` without samples. `tasks` is the number of
+    /// tasks that a sample of all tasks covers.
+    #[must_use]
+    pub fn measurement(&self, tasks: u64) -> Option<Measurement> {
+        let mean_ns = self.moments.mean()?;
+        // The histogram rounds up to its precision; the extremes are exact.
+        let percentile = |percent| self.histogram.percentile(percent).min(self.max_ns);
+        Some(Measurement {
+            name: self.measured.name.into(),
+            operation: self.measured.operation.into(),
+            operations: self.measured.operations,
+            count: self.count(),
+            mean_ns,
+            stddev_ns: self.moments.stddev(),
+            min_ns: self.min_ns,
+            p50_ns: percentile(50.0),
+            p90_ns: percentile(90.0),
+            p99_ns: percentile(99.0),
+            p999_ns: percentile(99.9),
+            max_ns: self.max_ns,
+            ns_per_operation: mean_ns / self.measured.operations as f64,
+            ns_per_task: self.measured.covers_tasks.then(|| mean_ns / tasks as f64),
+            histogram: self.histogram.encode(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Measured, Samples};
+
+    #[test]
+    fn per_task_and_per_hop_are_not_mixed_up() {
+        let mut samples = Samples::new(Measured::hops(4));
+        samples.add(90);
+        samples.add(110);
+        let measurement = samples.measurement(4).expect("samples");
+        assert_eq!(measurement.operations, 5);
+        assert_eq!(measurement.ns_per_operation, 20.0);
+        assert_eq!(measurement.ns_per_task, Some(25.0));
+        assert_eq!((measurement.min_ns, measurement.max_ns), (90, 110));
+    }
+
+    #[test]
+    fn a_single_task_has_no_figure_per_task() {
+        let mut samples = Samples::new(Measured::single("start", "start"));
+        samples.add(5);
+        assert_eq!(samples.measurement(1000).expect("a sample").ns_per_task, None);
+    }
+
+    #[test]
+    fn no_samples_are_no_measurement() {
+        assert_eq!(Samples::new(Measured::hops(1)).measurement(1), None);
+    }
+
+    #[test]
+    fn no_percentile_exceeds_the_exact_maximum() {
+        let mut samples = Samples::new(Measured::hops(1));
+        samples.add(1_000_001);
+        let measurement = samples.measurement(1).expect("a sample");
+        assert_eq!(measurement.p999_ns, 1_000_001);
+    }
+}

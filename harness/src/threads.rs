@@ -1,0 +1,116 @@
+//! Threads as tasks: their stacks, and how they end.
+
+use std::any::Any;
+use std::io::{self, ErrorKind};
+use std::thread::ScopedJoinHandle;
+
+use anyhow::anyhow;
+
+/// The smallest stack that glibc takes (`PTHREAD_STACK_MIN`), in bytes.
+const SMALLEST_STACK: usize = 16 << 10;
+
+/// Reads the value of `--stack-size`, in bytes.
+///
+/// # Errors
+/// What is wrong with the text, for the command line's error.
+pub fn stack_size(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(bytes) if (SMALLEST_STACK..=1 << 40).contains(&bytes) => Ok(bytes),
+        Ok(_) => Err(format!("not between {SMALLEST_STACK} bytes and 1 TiB")),
+        Err(_) => Err("not a number of bytes".into()),
+    }
+}
+
+/// Waits for all threads of a brigade; thread i is task i.
+///
+/// # Errors
+/// The failure that the others follow from, with the task's number. When a
+/// task fails, its neighbours see closed channels: such an error is a
+/// consequence, and is returned only if there is no other.
+pub fn join_all(threads: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result<()> {
+    let outcomes = threads.into_iter().map(|thread| match thread.join() {
+        Ok(result) => result.map_err(TaskError::Failed),
+        Err(panic) => Err(TaskError::Panicked(panic_text(&*panic))),
+    });
+    root_cause(outcomes)
+}
+
+/// How a task failed.
+#[derive(Debug)]
+pub enum TaskError {
+    /// Its I/O failed.
+    Failed(io::Error),
+    /// It panicked, with this message.
+    Panicked(String),
+}
+
+impl TaskError {
+    fn is_consequence(&self) -> bool {
+        matches!(self, Self::Failed(error)
+            if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof))
+    }
+}
+
+/// Of the outcomes of tasks 0, 1, …, the failure that the others follow from.
+///
+/// # Errors
+/// That failure, with the task's number.
+pub fn root_cause(outcomes: impl IntoIterator<Item = Result<(), TaskError>>) -> anyhow::Result<()> {
+    let failures = outcomes
+        .into_iter()
+        .enumerate()
+        .filter_map(|(task, outcome)| outcome.err().map(|error| (task, error)));
+    match failures.min_by_key(|(_, error)| error.is_consequence()) {
+        None => Ok(()),
+        Some((task, TaskError::Failed(error))) => Err(anyhow!("task {task} failed: {error}")),
+        Some((task, TaskError::Panicked(text))) => Err(anyhow!("task {task} panicked: {text}")),
+    }
+}
+
+/// The message of a panic, if it has one.
+#[must_use]
+pub fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a message".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broken() -> Result<(), TaskError> {
+        Err(TaskError::Failed(ErrorKind::BrokenPipe.into()))
+    }
+
+    #[test]
+    fn the_cause_is_told_before_its_consequences() {
+        let cause = Err(TaskError::Failed(ErrorKind::OutOfMemory.into()));
+        let error = root_cause([Ok(()), broken(), cause, broken()]).expect_err("a failure");
+        assert_eq!(error.to_string(), "task 2 failed: out of memory");
+    }
+
+    #[test]
+    fn a_consequence_alone_is_still_a_failure() {
+        assert!(root_cause([Ok(()), broken()]).is_err());
+        assert!(root_cause([Ok(()), Ok(())]).is_ok());
+    }
+
+    #[test]
+    fn a_panic_is_a_failed_task_that_is_named() {
+        let error = std::thread::scope(|scope| {
+            let fine = scope.spawn(|| Ok(()));
+            let bad = scope.spawn(|| panic!("on purpose"));
+            join_all(vec![fine, bad]).expect_err("a panic")
+        });
+        assert_eq!(error.to_string(), "task 1 panicked: on purpose");
+    }
+
+    #[test]
+    fn stacks_have_sizes() {
+        assert_eq!(stack_size("1048576"), Ok(1 << 20));
+        for nonsense in ["0", "-1", "16383", "1MiB", "99999999999999999999"] {
+            assert!(stack_size(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}
