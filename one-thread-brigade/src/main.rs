@@ -1,0 +1,53 @@
+//! The I/O of a brigade done by one thread: the baseline for thread-brigade
+//! and async-brigade.
+//!
+//! One iteration: one thread writes a byte into each of N + 1 channels in turn
+//! and reads it back. N + 1 hops, as a brigade of N tasks makes.
+//!
+//! What is counted: a hop is one `write` and one `read` that never blocks. No
+//! hop switches.
+//!
+//! Known biases: the thread's own cache stays warmer than those of N tasks.
+//! Writing into a pipe that somebody waits on costs more than this, because
+//! the writer wakes the reader; that is part of a switch, not of the I/O.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use harness::{Amounts, Bench, Channel, Defaults, Measured};
+
+/// Time the I/O of a brigade of N tasks, done by one thread.
+///
+/// One iteration: one thread writes a byte into each of N + 1 channels in
+/// turn and reads it back. That makes N + 1 hops without a switch.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// What carries the byte
+    #[arg(long, value_enum, default_value_t = Channel::Pipe)]
+    channel: Channel,
+}
+
+fn main() -> ExitCode {
+    let defaults = Defaults { tasks: 500, iters: 10_000, warmups: 100 };
+    harness::run(harness::program!(), defaults, brigade)
+}
+
+fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.refuse_spread("one thread does everything")?;
+    bench.require(Amounts::channel(), Amounts::channel())?;
+    bench.expect_switches(0.0);
+    let mut channels = (0..=bench.tasks())
+        .map(|number| flags.channel.open().with_context(|| format!("opening channel {number}")))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    let mut token = [0];
+    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+        for (reader, writer) in &mut channels {
+            writer.write_all(&[lap.token()]).context("writing the token")?;
+            reader.read_exact(&mut token).context("reading the token back")?;
+        }
+        lap.finish();
+    }
+    bench.observe()
+}
