@@ -1,0 +1,126 @@
+//! A brigade of async tasks: what a switch between tasks costs when each of
+//! them waits for I/O.
+//!
+//! One iteration: the driver writes a byte into the first channel, each of N
+//! tokio tasks in turn reads it from its upstream channel and writes it into
+//! its downstream one, and the driver reads it from the last: N + 1 hops.
+//!
+//! What is counted: a hop is one `write`, one `read` that succeeds, mostly one
+//! more `read` that finds nothing, and a task's wake-up through `epoll`. On
+//! the current thread no hop needs the kernel to switch. On several workers
+//! the driver runs as a task on one of them, and what the kernel switches is
+//! workers that find nothing to do; no number is claimed for that.
+//!
+//! Known biases: a hop includes the I/O, whose cost alone `one-thread-brigade`
+//! tells. One `epoll_wait` that reports several events at once would be shared
+//! by them; with one token in flight it reports one.
+
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
+use harness::tracer::{TRACER_TOKEN, Tracer};
+use harness::{Amounts, Bench, Channel, Defaults, Measured};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{UnixStream, unix::pipe};
+
+/// Time a byte on its way through N async tasks that wait for I/O.
+///
+/// One iteration: a byte goes from the driver through N tokio tasks and back;
+/// each task waits until its upstream channel is readable and writes the byte
+/// downstream. That makes N + 1 hops.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// What carries the byte from one task to the next
+    #[arg(long, value_enum, default_value_t = Channel::Pipe)]
+    channel: Channel,
+
+    /// What runs the tasks
+    #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
+    runtime: RuntimeKind,
+
+    /// Worker threads of a multi-thread runtime; without it, one for each CPU
+    #[arg(long, value_name = "N", value_parser = harness::runtime::workers)]
+    workers: Option<usize>,
+}
+
+fn main() -> ExitCode {
+    let defaults = Defaults { tasks: 500, iters: 10_000, warmups: 100 };
+    harness::run(harness::program!(), defaults, run)
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.require(Amounts::async_task().and(Amounts::channel()), Amounts::channel())?;
+    if flags.runtime == RuntimeKind::TokioCurrentThread {
+        bench.expect_switches(0.0);
+    }
+    let runtime = AsyncRuntime::start(flags.runtime, flags.workers, bench)?;
+    match flags.channel {
+        Channel::Pipe => runtime.drive(brigade(bench.clone(), open_pipe)),
+        Channel::SocketPair => runtime.drive(brigade(bench.clone(), UnixStream::pair)),
+    }
+}
+
+fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
+    pipe::pipe().map(|(sender, receiver)| (receiver, sender))
+}
+
+async fn brigade<R, W>(bench: Bench, open: fn() -> io::Result<(R, W)>) -> anyhow::Result<()>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut upstream, mut first) = open().context("opening channel 0")?;
+    let mut tasks = Vec::with_capacity(bench.tasks());
+    for task in 0..bench.tasks() {
+        let (next_upstream, downstream) =
+            open().with_context(|| format!("opening channel {}", task + 1))?;
+        tasks.push(tokio::spawn(relay(task, upstream, downstream, bench.tracer())));
+        upstream = next_upstream;
+    }
+    let mut last = upstream;
+
+    let passed = drive(&bench, &mut first, &mut last).await;
+    let observed = passed.and_then(|()| bench.observe());
+    // Without its first write end the brigade ends, task by task.
+    drop(first);
+    join_all(tasks).await.and(observed)
+}
+
+/// Sends the token round, lap after lap.
+async fn drive<R, W>(bench: &Bench, first: &mut W, last: &mut R) -> anyhow::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let mut token = [0];
+    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+        first.write_all(&[lap.token()]).await.context("sending the token to task 0")?;
+        last.read_exact(&mut token).await.context("waiting for the token to come round")?;
+        lap.finish();
+    }
+    Ok(())
+}
+
+/// Passes bytes from upstream to downstream until upstream is closed.
+async fn relay<R, W>(
+    task: usize,
+    mut upstream: R,
+    mut downstream: W,
+    tracer: Arc<Tracer>,
+) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let mut token = [0];
+    while upstream.read(&mut token).await? == 1 {
+        if token[0] == TRACER_TOKEN {
+            tracer.note(task);
+        }
+        downstream.write_all(&token).await?;
+    }
+    Ok(())
+}
