@@ -1,0 +1,110 @@
+//! A brigade of async tasks without I/O: what a switch between tasks costs
+//! when the runtime alone makes it.
+//!
+//! One iteration: the driver sends 0 into the first channel, each of N tokio
+//! tasks in turn receives the number from its upstream channel, adds one and
+//! sends it downstream, and the driver checks that it comes out as N. The
+//! channels are bounded `tokio::sync::mpsc` of capacity 1: N + 1 hops.
+//!
+//! What is counted: a hop is one send, one receive and one wake-up of a task,
+//! all in memory. On the current thread the kernel has nothing to switch. On
+//! several workers a wake-up may go to an idle worker, and no number of
+//! switches is claimed.
+//!
+//! Known biases: with one token in flight a runtime always has exactly one
+//! task to run, which is the best case for its scheduler.
+
+use std::io::{self, ErrorKind};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, ensure};
+use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
+use harness::tracer::{TRACER_NUMBER, Tracer};
+use harness::{Amounts, Bench, Defaults, Measured};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// Time a number on its way through N async tasks over channels in memory.
+///
+/// One iteration: a number goes from the driver through N tokio tasks and
+/// back, over bounded channels of capacity 1; each task adds one, and the
+/// driver checks the sum. That makes N + 1 hops, none of which needs I/O.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// What runs the tasks
+    #[arg(long, value_enum, default_value_t = RuntimeKind::TokioCurrentThread)]
+    runtime: RuntimeKind,
+
+    /// Worker threads of a multi-thread runtime; without it, one for each CPU
+    #[arg(long, value_name = "N", value_parser = harness::runtime::workers)]
+    workers: Option<usize>,
+}
+
+fn main() -> ExitCode {
+    let defaults = Defaults { tasks: 500, iters: 10_000, warmups: 100 };
+    harness::run(harness::program!(), defaults, run)
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.require(Amounts::async_task(), Amounts::default())?;
+    if flags.runtime == RuntimeKind::TokioCurrentThread {
+        bench.expect_switches(0.0);
+    }
+    let runtime = AsyncRuntime::start(flags.runtime, flags.workers, bench)?;
+    runtime.drive(brigade(bench.clone()))
+}
+
+async fn brigade(bench: Bench) -> anyhow::Result<()> {
+    let (first, mut upstream) = channel(1);
+    let mut tasks = Vec::with_capacity(bench.tasks());
+    for task in 0..bench.tasks() {
+        let (downstream, next_upstream) = channel(1);
+        tasks.push(tokio::spawn(relay(task, upstream, downstream, bench.tracer())));
+        upstream = next_upstream;
+    }
+    let mut last = upstream;
+
+    let passed = drive(&bench, &first, &mut last).await;
+    let observed = passed.and_then(|()| bench.observe());
+    // Without its first sender the brigade ends, task by task.
+    drop(first);
+    join_all(tasks).await.and(observed)
+}
+
+/// Sends the token round, lap after lap.
+async fn drive(
+    bench: &Bench,
+    first: &Sender<usize>,
+    last: &mut Receiver<usize>,
+) -> anyhow::Result<()> {
+    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+        let sent = if lap.is_marked() { TRACER_NUMBER } else { 0 };
+        first.send(sent).await.context("sending the token to task 0")?;
+        let received = last.recv().await.context("waiting for the token to come round")?;
+        lap.finish();
+        ensure!(
+            received == sent + bench.tasks(),
+            "the token came round as {}: {} tasks add that many",
+            received - sent,
+            bench.tasks()
+        );
+    }
+    Ok(())
+}
+
+/// Passes numbers from upstream to downstream, one greater, until upstream is
+/// closed.
+async fn relay(
+    task: usize,
+    mut upstream: Receiver<usize>,
+    downstream: Sender<usize>,
+    tracer: Arc<Tracer>,
+) -> io::Result<()> {
+    while let Some(token) = upstream.recv().await {
+        if token >= TRACER_NUMBER {
+            tracer.note(task);
+        }
+        downstream.send(token + 1).await.map_err(|_| ErrorKind::BrokenPipe)?;
+    }
+    Ok(())
+}
