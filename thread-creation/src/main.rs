@@ -1,0 +1,127 @@
+//! What creating a thread costs, until it runs, and until it is joined.
+//!
+//! One iteration: create N threads whose body ends at once, then join them.
+//! `create` is the time until the last call has returned, for N threads;
+//! `join` the time from there until all are joined. `start` is taken in
+//! iterations of its own, for each thread: from the call that creates it to
+//! the first line of its body. `create_cold` is `create` of the very first
+//! iteration, when no stack can be reused yet.
+//!
+//! What is counted: one operation is one thread. CPU time and switches are of
+//! creation and joining together. How many switches a thread takes depends on
+//! how far the new threads run beside their creator, so none is claimed.
+//!
+//! Known biases: the C library keeps the stacks of joined threads and hands
+//! them out again, so warm creation flatters; hence `create_cold`. Threads
+//! that end while others are being created leave fewer than N alive at once.
+
+use std::process::ExitCode;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context as _, anyhow};
+use harness::threads::panic_text;
+use harness::{Amounts, Bench, Defaults, Measured, clock};
+
+/// Time creating, starting and joining N threads.
+///
+/// One iteration: create N threads whose body ends at once, then join them.
+/// One operation is one thread. `start` is the time from the call to the first
+/// line of the body; `create_cold` is the first iteration's creation, before
+/// any stack can be reused.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// Address space reserved for the stack of each thread
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    #[arg(value_parser = harness::threads::stack_size)]
+    stack_size: usize,
+}
+
+fn main() -> ExitCode {
+    let defaults = Defaults { tasks: 1000, iters: 100, warmups: 10 };
+    harness::run(harness::program!(), defaults, creation)
+}
+
+fn creation(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.refuse_spread("the threads do not talk to one another")?;
+    bench.require(Amounts::thread(flags.stack_size as u64), Amounts::default())?;
+    let tasks = bench.tasks();
+    let per_thread = |name, operation| Measured::per_task(name, operation, tasks);
+    let mut threads = Vec::with_capacity(tasks);
+
+    for lap in bench.cold_lap(per_thread("create_cold", "thread creation")) {
+        create(flags, tasks, &mut threads)?;
+        lap.finish();
+        join(&mut threads)?;
+    }
+    let phases = [per_thread("create", "thread creation"), per_thread("join", "join")];
+    for mut lap in bench.laps(&phases) {
+        create(flags, tasks, &mut threads)?;
+        lap.split();
+        join(&mut threads)?;
+        lap.finish();
+    }
+    let mut timed = Vec::with_capacity(tasks);
+    for lap in bench.side_laps(Measured::single("start", "start")) {
+        for task in 0..tasks {
+            timed.push((clock::now(), spawn(flags, task, clock::now)?));
+        }
+        for (called, thread) in timed.drain(..) {
+            lap.sample(joined(thread)?.saturating_sub(called));
+        }
+        lap.finish();
+    }
+    observe_alive(flags, bench)
+}
+
+/// Creates threads whose body is empty.
+fn create(flags: &Flags, tasks: usize, threads: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
+    for task in 0..tasks {
+        threads.push(spawn(flags, task, || ())?);
+    }
+    Ok(())
+}
+
+fn join(threads: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
+    threads.drain(..).try_for_each(joined)
+}
+
+fn spawn<T: Send + 'static>(
+    flags: &Flags,
+    task: usize,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> anyhow::Result<JoinHandle<T>> {
+    thread::Builder::new()
+        .stack_size(flags.stack_size)
+        .spawn(body)
+        .with_context(|| format!("creating task {task}"))
+}
+
+fn joined<T>(thread: JoinHandle<T>) -> anyhow::Result<T> {
+    thread.join().map_err(|panic| anyhow!("a task panicked: {}", panic_text(&*panic)))
+}
+
+/// Looks at the process while N threads are alive and blocked.
+fn observe_alive(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let started = AtomicUsize::new(0);
+    let gate = RwLock::new(());
+    thread::scope(|scope| {
+        let closed = gate.write();
+        for task in 0..bench.tasks() {
+            thread::Builder::new()
+                .stack_size(flags.stack_size)
+                .spawn_scoped(scope, || {
+                    started.fetch_add(1, Relaxed);
+                    drop(gate.read());
+                })
+                .with_context(|| format!("creating task {task}"))?;
+        }
+        while started.load(Relaxed) < bench.tasks() {
+            thread::yield_now();
+        }
+        let observed = bench.observe();
+        drop(closed);
+        observed
+    })
+}
