@@ -1,5 +1,11 @@
-//! `brigade`, the runner.
+//! `brigade`, the runner: it runs the programs that `suite.toml` names, fairly
+//! and as separate processes, and keeps what they report.
 
+mod capture;
+mod exit;
 mod invocation;
+mod outcome;
+mod process;
+mod signals;
 
 fn main() {}

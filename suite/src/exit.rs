@@ -1,0 +1,50 @@
+//! How `brigade` ends: its exit codes, and the error that means a wrong call.
+
+use std::process::ExitCode;
+
+/// The exit codes of `brigade`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything asked for was done.
+    Done,
+    /// Something failed: an invocation, a check, the build, the output.
+    Failed,
+    /// The flags, or the manifest that they name, make no sense.
+    Usage,
+    /// Nothing failed, but a program refused to run because of a limit.
+    Limit,
+    /// SIGINT or SIGTERM.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+impl Exit {
+    /// The number that the caller sees.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Limit => 3,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// The exit code that an error asks for: [`Exit::Usage`] where a
+    /// [`UsageError`] is at its root.
+    #[must_use]
+    pub fn of(error: &anyhow::Error) -> Self {
+        if error.root_cause().is::<UsageError>() { Self::Usage } else { Self::Failed }
+    }
+}
+
+/// The caller asked for something that does not exist or makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
