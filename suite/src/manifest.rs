@@ -1,0 +1,362 @@
+//! `suite.toml`: which programs there are, which cases are made of them, and
+//! how thoroughly a profile measures. The runner knows no program but these.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use crate::exit::UsageError;
+
+/// The manifest's file name.
+const FILE_NAME: &str = "suite.toml";
+
+/// The longest name of a case, in characters: the first column of an
+/// 80-column table.
+const LONGEST_CASE_NAME: usize = 18;
+
+/// The manifest.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The folder that the manifest lies in.
+    #[serde(skip)]
+    pub root: PathBuf,
+    /// Crates whose versions belong to the results: those that the programs
+    /// measure.
+    #[serde(default)]
+    pub measured_crates: Vec<String>,
+    /// The profiles by name.
+    pub profiles: BTreeMap<String, Profile>,
+    /// The programs by name.
+    pub programs: BTreeMap<String, Program>,
+    /// The cases, in the order in which they are shown.
+    #[serde(rename = "case")]
+    pub cases: Vec<Case>,
+}
+
+/// How thoroughly to measure.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// How often each case is run, each time as a fresh process.
+    pub rounds: u32,
+    /// Flags for every program, such as `--max-time`.
+    #[serde(default)]
+    pub flags: Vec<String>,
+}
+
+/// A program that measures one thing.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, try_from = "ProgramTable")]
+pub struct Program {
+    /// Where the binary comes from.
+    pub source: Source,
+    /// How `brigade check` runs it.
+    pub check: CheckSize,
+}
+
+/// Where a program's binary comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A package of the workspace, built by cargo, with a binary of the same
+    /// name.
+    Package(String),
+    /// A file that something else builds; relative to the manifest's folder.
+    Path(PathBuf),
+}
+
+/// What `brigade check` asks of a program, and what it must then report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckSize {
+    /// Value of `--tasks`.
+    pub tasks: u64,
+    /// Value of `--iters`.
+    pub iters: u64,
+    /// Value of `--warmups`.
+    pub warmups: u64,
+    /// Operations in one sample of the principal measurement at this size.
+    pub operations: u64,
+}
+
+/// A program with its parameters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// A unique name of at most 18 characters.
+    pub name: String,
+    /// The program to run.
+    pub program: String,
+    /// Value of `--placement`.
+    #[serde(default)]
+    pub placement: Placement,
+    /// What distinguishes the case from others of its program.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// The profiles that include the case.
+    pub profiles: BTreeSet<String>,
+    /// How long one invocation may take before it is killed, in seconds.
+    #[serde(default = "Case::default_timeout_seconds")]
+    pub timeout_seconds: u64,
+    /// The least number of CPUs on which the case makes sense.
+    #[serde(default = "Case::default_needs_cpus")]
+    pub needs_cpus: usize,
+}
+
+impl Case {
+    fn default_timeout_seconds() -> u64 {
+        60
+    }
+
+    fn default_needs_cpus() -> usize {
+        1
+    }
+}
+
+/// Which CPUs the tasks of a case run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// The kernel decides.
+    #[default]
+    Free,
+    /// All on one.
+    SameCpu,
+    /// Neighbours on different ones.
+    Spread,
+}
+
+impl Placement {
+    /// The value of `--placement`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::SameCpu => "same-cpu",
+            Self::Spread => "spread",
+        }
+    }
+}
+
+/// A program as it stands in the manifest.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProgramTable {
+    package: Option<String>,
+    path: Option<PathBuf>,
+    check: CheckSize,
+}
+
+impl TryFrom<ProgramTable> for Program {
+    type Error = &'static str;
+
+    fn try_from(table: ProgramTable) -> Result<Self, Self::Error> {
+        let source = match (table.package, table.path) {
+            (Some(package), None) => Source::Package(package),
+            (None, Some(path)) => Source::Path(path),
+            _ => return Err("a program needs either `package` or `path`"),
+        };
+        Ok(Self { source, check: table.check })
+    }
+}
+
+impl Manifest {
+    /// Reads the manifest at `path`, or without one the nearest `suite.toml`
+    /// in the current folder or above it, or else above this executable.
+    ///
+    /// # Errors
+    /// [`UsageError`] if there is none, it cannot be read, or it is wrong,
+    /// naming line and key.
+    pub fn load(path: Option<&Path>) -> anyhow::Result<Self> {
+        let path = match path {
+            Some(path) => path.to_owned(),
+            None => find()?,
+        };
+        let text = fs::read_to_string(&path).map_err(|error| {
+            UsageError(format!("--manifest: reading {}: {error}", path.display()))
+        })?;
+        let parsed = Self::parse(&text);
+        let mut manifest =
+            parsed.map_err(|reason| UsageError(format!("{}{reason}", path.display())))?;
+        manifest.root = path.parent().map(Path::to_owned).unwrap_or_default();
+        Ok(manifest)
+    }
+
+    /// Parses and validates; an error is what to write after the file's name.
+    fn parse(text: &str) -> Result<Self, String> {
+        let manifest: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line_of(text, span.start));
+            let reason = error.message().replacen("unknown field", "unknown key", 1);
+            format!(":{line}: {}", reason.trim())
+        })?;
+        manifest.validate().map_err(|reason| format!(": {reason}"))?;
+        Ok(manifest)
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        for (name, profile) in &self.profiles {
+            if profile.rounds == 0 {
+                return Err(format!("profile '{name}': rounds is 0; use at least 1"));
+            }
+        }
+        let mut names = BTreeSet::new();
+        for case in &self.cases {
+            self.validate_case(case).map_err(|reason| format!("case '{}': {reason}", case.name))?;
+            if !names.insert(&case.name) {
+                return Err(format!("case '{}': there is another of this name", case.name));
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_case(&self, case: &Case) -> Result<(), String> {
+        let length = case.name.chars().count();
+        if !(1..=LONGEST_CASE_NAME).contains(&length) {
+            return Err(format!("its name has {length} characters; use 1 to {LONGEST_CASE_NAME}"));
+        }
+        if !self.programs.contains_key(&case.program) {
+            let known = listed(self.programs.keys());
+            return Err(format!("unknown program '{}'; known: {known}", case.program));
+        }
+        match case.profiles.iter().find(|name| !self.profiles.contains_key(*name)) {
+            Some(name) => {
+                let known = listed(self.profiles.keys());
+                Err(format!("unknown profile '{name}'; known: {known}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The profile of this name.
+    ///
+    /// # Errors
+    /// [`UsageError`], listing the profiles there are.
+    pub fn profile(&self, name: &str) -> Result<&Profile, UsageError> {
+        self.profiles.get(name).ok_or_else(|| {
+            let known = listed(self.profiles.keys());
+            UsageError(format!("--profile: unknown profile '{name}'; known: {known}"))
+        })
+    }
+
+    /// The cases that `profile` includes.
+    pub fn cases_of<'a>(&'a self, profile: &'a str) -> impl Iterator<Item = &'a Case> {
+        self.cases.iter().filter(move |case| case.profiles.contains(profile))
+    }
+
+    /// The cases of these names, in the manifest's order.
+    ///
+    /// # Errors
+    /// [`UsageError`] for a name that is not there, listing those that are.
+    pub fn cases_named(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
+        for name in names {
+            if !self.cases.iter().any(|case| case.name == *name) {
+                let known = listed(self.cases.iter().map(|case| &case.name));
+                return Err(UsageError(format!("--case: unknown case '{name}'; known: {known}")));
+            }
+        }
+        Ok(self.cases.iter().filter(|case| names.contains(&case.name)).collect())
+    }
+}
+
+/// The nearest manifest above the current folder, or else above this
+/// executable.
+fn find() -> anyhow::Result<PathBuf> {
+    let here = std::env::current_dir().context("looking for suite.toml in the current folder")?;
+    let executable = std::env::current_exe().context("looking for suite.toml above brigade")?;
+    let folders = here.ancestors().chain(executable.ancestors());
+    let found = folders.map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        UsageError(format!(
+            "no {FILE_NAME} in {} or above it: run brigade inside its repository, or use --manifest",
+            here.display()
+        ))
+        .into()
+    })
+}
+
+/// The line, counted from 1, that the byte at `offset` is on.
+fn line_of(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    names.map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+[profiles.default]
+rounds = 5
+[programs.fake]
+path = "fake"
+check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }
+[[case]]
+name = "a"
+program = "fake"
+profiles = ["default"]
+"#;
+
+    /// Parses the good manifest with `from` replaced by `to`.
+    fn parse_with(from: &str, to: &str) -> Result<Manifest, String> {
+        assert!(GOOD.contains(from), "{from:?} is not in the manifest");
+        Manifest::parse(&GOOD.replacen(from, to, 1))
+    }
+
+    #[test]
+    fn what_may_be_left_out_has_a_default() {
+        let manifest = Manifest::parse(GOOD).unwrap();
+        let [case] = manifest.cases.as_slice() else { panic!("not one case: {manifest:?}") };
+        assert_eq!(case.placement, Placement::Free);
+        assert_eq!((case.timeout_seconds, case.needs_cpus), (60, 1));
+        assert_eq!(manifest.programs["fake"].source, Source::Path("fake".into()));
+    }
+
+    #[test]
+    fn errors_name_the_place_and_the_trouble() {
+        let again = "[[case]]\nname = \"a\"\nprogram = \"fake\"\nprofiles = []\n[[case]]";
+        for (from, to, expected) in [
+            ("rounds = 5", "runds = 5", ":3: unknown key `runds`"),
+            ("rounds = 5", "rounds = 'five'", ":3: invalid type"),
+            ("rounds = 5", "rounds = 0", "profile 'default': rounds is 0"),
+            ("rounds = 5", "rounds = ", ":3: "),
+            ("operations = 2", "operation = 2", ":6: unknown key `operation`"),
+            ("path = \"fake\"\n", "", ":4: a program needs either `package` or `path`"),
+            ("path = ", "package = 'b'\npath = ", "a program needs either"),
+            ("program = ", "placement = 'near'\nprogram = ", ":9: unknown variant `near`"),
+            (
+                "\"fake\"\nprofiles",
+                "\"fakes\"\nprofiles",
+                "'a': unknown program 'fakes'; known: fake",
+            ),
+            ("[\"default\"]", "[\"quick\"]", "'a': unknown profile 'quick'; known: default"),
+            ("\"a\"", "\"nineteen-characters\"", "its name has 19 characters"),
+            ("\"a\"", "\"\"", "its name has 0 characters"),
+            ("[[case]]", again, "case 'a': there is another of this name"),
+        ] {
+            let error = parse_with(from, to).unwrap_err();
+            assert!(error.contains(expected), "{error:?} does not say {expected:?}");
+            assert!(!error.contains('\n'), "{error:?} is more than one line");
+        }
+    }
+
+    #[test]
+    fn the_manifest_of_this_repository_is_valid() {
+        let manifest = Manifest::parse(include_str!("../../suite.toml")).unwrap();
+        assert!(manifest.cases_of("default").count() >= 10);
+    }
+
+    #[test]
+    fn cases_come_in_the_order_of_the_manifest() {
+        let second = "[[case]]\nname = \"b\"\nprogram = \"fake\"\nprofiles = []\n";
+        let manifest = Manifest::parse(&format!("{GOOD}{second}")).unwrap();
+        let named = manifest.cases_named(&["b".to_owned(), "a".to_owned()]).unwrap();
+        assert_eq!(named.iter().map(|case| &case.name).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(manifest.cases_of("default").count(), 1);
+    }
+}
