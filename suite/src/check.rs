@@ -1,0 +1,221 @@
+//! `brigade check`: every case for a few iterations, verified instead of
+//! measured.
+
+use anyhow::Context;
+use harness::record::{Measurement, Record, Switches};
+
+use crate::availability;
+use crate::cargo::{self, Binaries};
+use crate::exit::Exit;
+use crate::flags::CheckFlags;
+use crate::invocation::{Invocation, Outcome};
+use crate::invoke::{Job, invoke};
+use crate::manifest::{Case, CheckSize, Manifest, Placement};
+use crate::output;
+use crate::signals::Signals;
+
+/// How far the kernel's count of switches per operation may lie from what the
+/// program claims, as a share of the claim, or of 1 where the claim is less:
+/// the main thread's start and a preemption or two fall into a short run.
+const SWITCHES_TOLERANCE: f64 = 0.1;
+
+/// What came of the check of one case.
+#[derive(Debug, PartialEq, Eq)]
+enum Finding {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+/// Obeys `brigade check`.
+///
+/// # Errors
+/// When the flags or the manifest are wrong, the programs cannot be built, or
+/// standard output cannot be written. A failing program is no error but a
+/// finding.
+pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
+    let mut signals = Signals::register().context("setting up signal handlers")?;
+    let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let cases = if flags.cases.is_empty() {
+        manifest.cases.iter().collect()
+    } else {
+        manifest.cases_named(&flags.cases)?
+    };
+    let build = !flags.programs.no_build;
+    let Some(binaries) = cargo::binaries(&manifest, build, &mut signals)? else {
+        return Ok(Exit::Interrupted);
+    };
+
+    let cpus = availability::cpus()?;
+    let mut tally = Tally::default();
+    for case in cases {
+        let finding = match availability::obstacle(case, cpus) {
+            Some(reason) => Finding::Skipped(reason),
+            None => examine(case, &manifest, &binaries, &mut signals),
+        };
+        if signals.stops() > 0 {
+            break;
+        }
+        tally.add(&finding);
+        output::print(&line(&case.name, &finding))?;
+    }
+    output::print(&tally.line())?;
+    Ok(if signals.stops() > 0 { Exit::Interrupted } else { tally.exit() })
+}
+
+/// Runs a case at the size of its program's check and examines what comes.
+fn examine(
+    case: &Case,
+    manifest: &Manifest,
+    binaries: &Binaries,
+    signals: &mut Signals,
+) -> Finding {
+    let size = manifest.programs[&case.program].check;
+    let flags = size_flags(size);
+    let job = Job { case, round: 1, binary: &binaries[&case.program], flags: &flags };
+    judge(case, size, &invoke(&job, signals))
+}
+
+/// The flags that make a program run at this size.
+fn size_flags(size: CheckSize) -> Vec<String> {
+    let flags = [("--tasks", size.tasks), ("--iters", size.iters), ("--warmups", size.warmups)];
+    flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value.to_string()]).collect()
+}
+
+fn line(case: &str, finding: &Finding) -> String {
+    match finding {
+        Finding::Passed => format!("{case}: ok\n"),
+        Finding::Failed(reason) => format!("{case}: FAILED {reason}\n"),
+        Finding::Skipped(reason) => format!("{case}: skipped {reason}\n"),
+    }
+}
+
+/// How many cases came out how.
+#[derive(Debug, Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+impl Tally {
+    fn add(&mut self, finding: &Finding) {
+        match finding {
+            Finding::Passed => self.passed += 1,
+            Finding::Failed(_) => self.failed += 1,
+            Finding::Skipped(_) => self.skipped += 1,
+        }
+    }
+
+    fn line(&self) -> String {
+        format!("{} passed, {} failed, {} skipped\n", self.passed, self.failed, self.skipped)
+    }
+
+    fn exit(&self) -> Exit {
+        if self.failed == 0 { Exit::Done } else { Exit::Failed }
+    }
+}
+
+/// Judges an invocation at `size`.
+fn judge(case: &Case, size: CheckSize, invocation: &Invocation) -> Finding {
+    let reason = || invocation.error.clone().unwrap_or_default();
+    match (invocation.outcome, &invocation.record) {
+        (Outcome::Refused, _) => Finding::Skipped(reason()),
+        (Outcome::Measured, Some(record)) => match verify(case, size, record) {
+            Ok(()) => Finding::Passed,
+            Err(reason) => Finding::Failed(reason),
+        },
+        _ => Finding::Failed(reason()),
+    }
+}
+
+/// Verifies that a record tells of what was asked for.
+fn verify(case: &Case, size: CheckSize, record: &Record) -> Result<(), String> {
+    if record.program != case.program {
+        return Err(format!("is the record of '{}', not of '{}'", record.program, case.program));
+    }
+    for (what, expected, found) in [
+        ("tasks", size.tasks, record.tasks),
+        ("iterations", size.iters, record.iterations),
+        ("warm-ups", size.warmups, record.warmups),
+    ] {
+        same(what, expected, found)?;
+    }
+    let principal = record.principal().ok_or("has no measurement")?;
+    same("samples", size.iters, principal.count)?;
+    same("operations in a sample", size.operations, principal.operations)?;
+    record.measurements.iter().try_for_each(verify_measurement)?;
+    record.switches.as_ref().map_or(Ok(()), |switches| verify_switches(case.placement, switches))
+}
+
+fn same(what: &str, expected: u64, found: u64) -> Result<(), String> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(format!("reports {found} {what}, not {expected}"))
+}
+
+/// Verifies that a measurement does not contradict itself.
+fn verify_measurement(measurement: &Measurement) -> Result<(), String> {
+    let Measurement { name, operations, count, mean_ns, min_ns, max_ns, .. } = measurement;
+    if *count == 0 || *operations == 0 {
+        return Err(format!("'{name}': has {count} samples of {operations} operations"));
+    }
+    if !(*min_ns as f64..=*max_ns as f64).contains(mean_ns) {
+        return Err(format!(
+            "'{name}': its mean, {mean_ns} ns, is not between {min_ns} and {max_ns} ns"
+        ));
+    }
+    Ok(())
+}
+
+/// Verifies the claim about switches where the kernel's count can decide it:
+/// on one CPU every hand-over is a switch, and a claim of none holds
+/// everywhere; elsewhere a wake-up may find its thread still awake.
+fn verify_switches(placement: Placement, switches: &Switches) -> Result<(), String> {
+    let Some(expected) = switches.expected_per_operation else { return Ok(()) };
+    if placement != Placement::SameCpu && expected != 0.0 {
+        return Ok(());
+    }
+    let counted = switches.voluntary_per_operation + switches.involuntary_per_operation;
+    if (counted - expected).abs() <= SWITCHES_TOLERANCE * expected.max(1.0) {
+        return Ok(());
+    }
+    Err(format!("the kernel counted {counted:.3} switches per operation, not {expected}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn switches(voluntary: f64, involuntary: f64, expected: Option<f64>) -> Switches {
+        Switches {
+            voluntary_per_operation: voluntary,
+            involuntary_per_operation: involuntary,
+            expected_per_operation: expected,
+            migrations: None,
+            cross_cpu_share: None,
+        }
+    }
+
+    #[test]
+    fn switches_of_both_kinds_must_add_up_to_the_claim() {
+        let verify = |counted: &Switches| verify_switches(Placement::SameCpu, counted);
+        assert_eq!(verify(&switches(0.98, 0.07, Some(1.0))), Ok(()));
+        assert!(verify(&switches(0.98, 0.13, Some(1.0))).is_err());
+        assert!(verify(&switches(0.85, 0.0, Some(1.0))).is_err());
+        assert_eq!(verify(&switches(2.15, 0.0, Some(2.0))), Ok(()));
+    }
+
+    #[test]
+    fn a_claim_of_none_is_verified_on_any_placement() {
+        assert_eq!(verify_switches(Placement::Free, &switches(0.05, 0.0, Some(0.0))), Ok(()));
+        assert!(verify_switches(Placement::Free, &switches(0.2, 0.0, Some(0.0))).is_err());
+    }
+
+    #[test]
+    fn what_nothing_can_decide_is_not_verified() {
+        assert_eq!(verify_switches(Placement::Spread, &switches(0.2, 0.0, Some(1.0))), Ok(()));
+        assert_eq!(verify_switches(Placement::SameCpu, &switches(0.2, 0.0, None)), Ok(()));
+    }
+}

@@ -1,0 +1,148 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+
+use crate::exit::Exit;
+use crate::output;
+
+/// Runs the programs of suite.toml in shuffled rounds of fresh processes and
+/// keeps every record.
+///
+/// Without a subcommand, `brigade` is `brigade run`.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The flags of `run`, which is what happens without a subcommand.
+    #[command(flatten)]
+    pub run: RunFlags,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 something failed, 2 wrong flags or manifest, \
+3 a program refused because of a limit, 130 interrupted.";
+
+/// What `brigade` can be asked to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Build the programs, run every case once per round, keep every record
+    #[command(after_help = EXIT_CODES)]
+    Run(RunFlags),
+    /// Show the cases, their programs, flags and profiles
+    List(ListFlags),
+    /// Run every case for a few iterations and verify what it reports
+    #[command(after_help = EXIT_CODES)]
+    Check(CheckFlags),
+}
+
+/// The flags of `brigade run`.
+#[derive(Debug, Args)]
+pub struct RunFlags {
+    /// How thoroughly to measure: a profile of the manifest
+    #[arg(long, default_value = "default")]
+    pub profile: String,
+    /// Run only these cases, whatever the profile says
+    #[arg(long = "case", value_name = "NAME", num_args = 1..)]
+    pub cases: Vec<String>,
+    /// Rounds, instead of the profile's number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: Option<u32>,
+    /// Seed of the order of the cases, to repeat that of an earlier run
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Folder that receives the folder of this run [default: results/ beside the manifest]
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// Name of this run's folder after the date, instead of CPU model and count
+    #[arg(long, value_name = "LABEL", value_parser = label)]
+    pub name: Option<String>,
+    /// The manifest and how to come by its programs.
+    #[command(flatten)]
+    pub programs: ProgramFlags,
+}
+
+/// The flags of `brigade list`.
+#[derive(Debug, Args)]
+pub struct ListFlags {
+    /// Show only the cases of this profile
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// The manifest [default: suite.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+}
+
+/// The flags of `brigade check`.
+#[derive(Debug, Args)]
+pub struct CheckFlags {
+    /// Check only these cases
+    #[arg(long = "case", value_name = "NAME", num_args = 1..)]
+    pub cases: Vec<String>,
+    /// The manifest and how to come by its programs.
+    #[command(flatten)]
+    pub programs: ProgramFlags,
+}
+
+/// The flags of whatever runs programs.
+#[derive(Debug, Args)]
+pub struct ProgramFlags {
+    /// The manifest [default: suite.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+    /// Run the programs as they were last built
+    #[arg(long)]
+    pub no_build: bool,
+}
+
+/// Accepts what is safe as part of a folder's name on any system.
+fn label(text: &str) -> Result<String, String> {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if text.is_empty() || !text.chars().all(safe) {
+        return Err("use letters, digits, '-', '_' and '.' only".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Tells the caller what clap found: help and version on standard output,
+/// anything else as one line on standard error.
+pub fn explain(error: &clap::Error) -> Exit {
+    let text = error.render().to_string();
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return match output::print(&text) {
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                output::complain(&format!("{error:#}"));
+                Exit::Failed
+            }
+        };
+    }
+    let first_line = text.lines().next().unwrap_or_default();
+    let reason = first_line.strip_prefix("error: ").unwrap_or(first_line);
+    output::complain(&format!("{reason} (try 'brigade --help')"));
+    Exit::Usage
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_label_cannot_leave_its_folder() {
+        assert_eq!(label("amd-epyc_2.cpu"), Ok("amd-epyc_2.cpu".to_owned()));
+        for bad in ["", "a/b", "a b", "é"] {
+            assert!(label(bad).is_err(), "{bad:?} was accepted");
+        }
+    }
+}

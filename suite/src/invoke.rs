@@ -1,0 +1,70 @@
+//! One invocation of one case: a fresh process and the line that tells of it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::invocation::{Invocation, Outcome, SCHEMA_VERSION};
+use crate::manifest::Case;
+use crate::outcome::{Verdict, classify};
+use crate::process;
+use crate::signals::Signals;
+
+/// One invocation to make.
+pub struct Job<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// The round, counted from 1.
+    pub round: u32,
+    /// The program's binary.
+    pub binary: &'a Path,
+    /// Flags besides the case's own: the profile's, or those of a check.
+    pub flags: &'a [String],
+}
+
+/// Makes an invocation. Whatever goes wrong is part of what is returned.
+pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
+    let started_at = Timestamp::now().to_string();
+    let flags = flags(job);
+    let time_out = Duration::from_secs(job.case.timeout_seconds);
+    let mut command = Command::new(job.binary);
+    command.args(&flags).stderr(Stdio::piped());
+    let ended = process::run(&mut command, Some(time_out), signals);
+
+    let Verdict { outcome, error, record } = match &ended {
+        Ok(ended) => classify(ended),
+        Err(error) => Verdict {
+            outcome: Outcome::Failed,
+            error: Some(format!("could not be run: {error}")),
+            record: None,
+        },
+    };
+    let ended = ended.ok();
+    Invocation {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        case: job.case.name.clone(),
+        round: job.round,
+        started_at,
+        duration_ns: ended.as_ref().map_or(0, |ended| nanoseconds(ended.duration)),
+        command: [vec![job.case.program.clone()], flags].concat(),
+        outcome,
+        exit_code: ended.as_ref().and_then(|ended| ended.status.code()),
+        signal: ended.as_ref().and_then(|ended| ended.status.signal()),
+        error,
+        record,
+    }
+}
+
+/// All flags of an invocation, the case's own first.
+fn flags(job: &Job) -> Vec<String> {
+    let placement = job.case.placement.as_str();
+    let fixed = ["--placement", placement, "--json", "--quiet"].map(str::to_owned);
+    [job.case.flags.as_slice(), job.flags, fixed.as_slice()].concat()
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

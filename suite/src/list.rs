@@ -1,0 +1,67 @@
+//! `brigade list`: the cases and what they are made of.
+
+use std::slice;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{ColumnConstraint, ContentArrangement, Table};
+
+use crate::exit::Exit;
+use crate::flags::ListFlags;
+use crate::manifest::{Case, Manifest};
+use crate::output;
+
+/// The width of the table, in columns.
+const WIDTH: u16 = 80;
+
+/// Obeys `brigade list`.
+///
+/// # Errors
+/// When the flags or the manifest are wrong, or standard output cannot be
+/// written.
+pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
+    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let cases: Vec<&Case> = match &flags.profile {
+        Some(profile) => {
+            manifest.profile(profile)?;
+            manifest.cases_of(profile).collect()
+        }
+        None => manifest.cases.iter().collect(),
+    };
+    output::print(&format!("{}\n\n{}\n", case_table(&cases), profile_table(&manifest)))?;
+    Ok(Exit::Done)
+}
+
+fn case_table(cases: &[&Case]) -> String {
+    let rows = cases.iter().map(|case| {
+        let command = [slice::from_ref(&case.program), &case.flags].concat();
+        let profiles: Vec<&str> = case.profiles.iter().map(String::as_str).collect();
+        let placement = case.placement.as_str().to_owned();
+        [case.name.clone(), placement, command.join(" "), profiles.join(" ")]
+    });
+    table(["case", "placement", "program and flags", "profiles"], rows)
+}
+
+fn profile_table(manifest: &Manifest) -> String {
+    let rows = manifest
+        .profiles
+        .iter()
+        .map(|(name, profile)| [name.clone(), profile.rounds.to_string(), profile.flags.join(" ")]);
+    table(["profile", "rounds", "flags for every program"], rows)
+}
+
+/// A plain table, at most [`WIDTH`] columns wide, without trailing blanks. The
+/// first two columns are never broken.
+fn table<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH)
+        .set_header(header)
+        .add_rows(rows)
+        .set_constraints([ColumnConstraint::ContentWidth; 2]);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt()
+}

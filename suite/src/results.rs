@@ -1,0 +1,205 @@
+//! The folder of a run's results. It is only ever added to, and whatever moment
+//! the runner dies at, what is in it is whole.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use crate::availability::Skipped;
+use crate::invocation::Invocation;
+
+/// The file that receives one line per invocation.
+const RECORDS: &str = "records.jsonl";
+
+/// Version of [`RunDescription`]'s schema.
+pub const RUN_SCHEMA_VERSION: &str = "1.0";
+
+/// What was run: the contents of `run.json`.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunDescription {
+    /// Version of this description's schema, `major.minor`.
+    pub schema_version: String,
+    /// Version of the runner.
+    pub brigade_version: String,
+    /// When the run was started: UTC, RFC 3339.
+    pub started_at: String,
+    /// The profile's name.
+    pub profile: String,
+    /// Rounds intended.
+    pub rounds: u32,
+    /// Seed of the order of the cases.
+    pub seed: u64,
+    /// The cases that run.
+    pub cases: Vec<String>,
+    /// The cases that cannot run here.
+    pub skipped: Vec<Skipped>,
+}
+
+/// The folder of one run.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    records: File,
+    /// Length of the complete lines in `records`, in bytes.
+    length: u64,
+}
+
+/// Checks that folders and files can be made in `parent`, which is made if it
+/// is not there: better now than after the measuring.
+///
+/// # Errors
+/// When they cannot.
+pub fn check_writable(parent: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(parent)
+        .and_then(|()| tempfile::tempfile_in(parent))
+        .map(drop)
+        .with_context(|| not_writable(parent))
+}
+
+fn not_writable(parent: &Path) -> String {
+    format!("--results: writing to {}: name another folder", parent.display())
+}
+
+impl Folder {
+    /// Makes a folder for a run in `parent`: `DATE-LABEL`, or if that exists
+    /// `DATE-LABEL-2` and so on. An earlier run is never touched.
+    ///
+    /// # Errors
+    /// When the folder or the file for the records cannot be made.
+    pub fn create(parent: &Path, date: &str, label: &str) -> anyhow::Result<Self> {
+        let path = make_unused(parent, &format!("{date}-{label}"))
+            .with_context(|| not_writable(parent))?;
+        let file = path.join(RECORDS);
+        let records = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(&file)
+            .with_context(|| format!("creating {}", file.display()))?;
+        Ok(Self { path, records, length: 0 })
+    }
+
+    /// Where the folder is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a value as a JSON file that is there in whole or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written, or a file of this name exists.
+    pub fn write_once(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(value)? + "\n";
+        self.persist(name, text.as_bytes())
+            .with_context(|| format!("writing {}", self.path.join(name).display()))
+    }
+
+    fn persist(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        // Made to be shared: readable as far as the umask allows.
+        let permissions = Permissions::from_mode(0o666);
+        let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(&self.path)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(self.path.join(name))?;
+        File::open(&self.path)?.sync_all()
+    }
+
+    /// Appends an invocation as one line, by one write, and sees it to the
+    /// disk. If that fails, what was written of the line is taken back.
+    ///
+    /// # Errors
+    /// When the line cannot be written.
+    pub fn append(&mut self, invocation: &Invocation) -> anyhow::Result<()> {
+        let mut line = serde_json::to_vec(invocation)?;
+        line.push(b'\n');
+        let written = self.records.write_all(&line).and_then(|()| self.records.sync_data());
+        if let Err(error) = written {
+            // The first error is the one to report.
+            let _ = self.records.set_len(self.length);
+            let file = self.path.join(RECORDS);
+            return Err(error).with_context(|| format!("appending to {}", file.display()));
+        }
+        self.length += line.len() as u64;
+        Ok(())
+    }
+}
+
+/// Makes the folder `name`, `name-2`, `name-3` … that does not exist yet.
+fn make_unused(parent: &Path, name: &str) -> io::Result<PathBuf> {
+    let mut path = parent.join(name);
+    let mut number = 1;
+    loop {
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                number += 1;
+                path = parent.join(format!("{name}-{number}"));
+            }
+            made => return made.map(|()| path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invocation::{Outcome, SCHEMA_VERSION};
+
+    fn invocation(round: u32) -> Invocation {
+        Invocation {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            case: "a".to_owned(),
+            round,
+            started_at: "2026-01-01T00:00:00Z".to_owned(),
+            duration_ns: 1,
+            command: vec!["a".to_owned()],
+            outcome: Outcome::Failed,
+            exit_code: Some(1),
+            signal: None,
+            error: Some("two\nlines".to_owned()),
+            record: None,
+        }
+    }
+
+    #[test]
+    fn a_used_name_gets_a_number() {
+        let parent = tempfile::tempdir().unwrap();
+        let names = [(); 3].map(|()| {
+            let folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+            folder.path().file_name().unwrap().to_owned()
+        });
+        assert_eq!(names, ["2026-01-01-x", "2026-01-01-x-2", "2026-01-01-x-3"]);
+    }
+
+    #[test]
+    fn every_invocation_is_one_line() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+        for round in 1..=2 {
+            folder.append(&invocation(round)).unwrap();
+        }
+        let text = fs::read_to_string(folder.path().join(RECORDS)).unwrap();
+        let lines: Vec<Invocation> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines, [invocation(1), invocation(2)]);
+    }
+
+    #[test]
+    fn a_file_is_written_once() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+        folder.write_once("a.json", &1).unwrap();
+        assert!(folder.write_once("a.json", &2).is_err());
+        assert_eq!(fs::read_to_string(folder.path().join("a.json")).unwrap(), "1\n");
+    }
+
+    #[test]
+    fn a_results_folder_below_a_file_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        fs::write(parent.path().join("file"), "").unwrap();
+        let error = check_writable(&parent.path().join("file/results")).unwrap_err();
+        assert!(error.to_string().starts_with("--results: writing to "), "{error}");
+    }
+}
