@@ -1,0 +1,133 @@
+//! A temporary folder with a manifest and shell scripts for programs.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long a condition may take to come true before a test gives up on it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A record of the program `fake` for 1 task, 2 iterations, no warm-ups.
+pub const RECORD: &str = r#"{"schema_version":"1.0","program":"fake","version":"0.1.0","parameters":{},"tasks":1,"tokens":1,"iterations":2,"warmups":0,"complete":true,"ended_by":"iterations","error":null,"affinity":[0],"measurements":[{"name":"iteration","operation":"hop","operations":2,"count":2,"mean_ns":150.0,"stddev_ns":70.7,"min_ns":100,"p50_ns":100,"p90_ns":200,"p99_ns":200,"p999_ns":200,"max_ns":200,"ns_per_operation":75.0,"ns_per_task":150.0,"histogram":""}],"cpu":null,"switches":{"voluntary_per_operation":0.0,"involuntary_per_operation":0.0,"expected_per_operation":0.0,"migrations":null,"cross_cpu_share":null},"interference":{"steal_ns":null,"psi_cpu_some_ns":null},"memory":null}"#;
+
+/// The folder.
+pub struct Bench {
+    folder: TempDir,
+    cases: Vec<String>,
+    /// Further lines of every case.
+    pub case_keys: &'static str,
+}
+
+impl Bench {
+    /// A bench whose cases, of these names, all run the script `script`.
+    pub fn new(cases: &[&str], script: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("fake");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        let cases = cases.iter().map(|case| (*case).to_owned()).collect();
+        Self { folder, cases, case_keys: "" }
+    }
+
+    /// A bench whose one case, `a`, prints `output`.
+    pub fn printing(output: &str) -> Self {
+        Self::new(&["a"], &format!("cat <<'END'\n{output}\nEND"))
+    }
+
+    /// A path inside the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The manifest's text.
+    pub fn manifest(&self) -> String {
+        let mut text = "[profiles.default]\nrounds = 3\nflags = [\"--max-time\", \"1\"]\n\
+                        [programs.fake]\npath = \"fake\"\n\
+                        check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n"
+            .to_owned();
+        for case in &self.cases {
+            text += &format!(
+                "[[case]]\nname = \"{case}\"\nprogram = \"fake\"\nprofiles = [\"default\"]\n{}\n",
+                self.case_keys
+            );
+        }
+        text
+    }
+
+    /// `brigade` in this folder, with the bench's manifest in place.
+    pub fn brigade(&self, arguments: &[&str]) -> Command {
+        self.brigade_with(&self.manifest(), arguments)
+    }
+
+    /// `brigade` in this folder, with another manifest in place.
+    pub fn brigade_with(&self, manifest: &str, arguments: &[&str]) -> Command {
+        fs::write(self.path("suite.toml"), manifest).unwrap();
+        let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+        brigade.current_dir(self.folder.path()).args(arguments);
+        brigade
+    }
+
+    /// Runs `brigade` to its end.
+    pub fn ends(&self, arguments: &[&str]) -> Ended {
+        Ended::from(self.brigade(arguments))
+    }
+
+    /// The folders of all runs, in the order of their names.
+    pub fn result_folders(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.path("results")) else { return Vec::new() };
+        let mut folders: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        folders.sort();
+        folders
+    }
+
+    /// The records of the first run; every line must parse.
+    pub fn records(&self) -> Vec<Value> {
+        records_in(&self.result_folders()[0])
+    }
+}
+
+/// The records in the folder of a run; every line must parse.
+pub fn records_in(folder: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(folder.join("records.jsonl")).unwrap();
+    assert!(text.is_empty() || text.ends_with('\n'), "the last line is cut off: {text:?}");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What `brigade` said and how it ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Command> for Ended {
+    fn from(mut command: Command) -> Self {
+        command.output().unwrap().into()
+    }
+}
+
+impl From<std::process::Output> for Ended {
+    fn from(output: std::process::Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Waits until `condition` holds.
+pub fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "gave up waiting: {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,82 @@
+//! `brigade check`: a program that reports something else than was asked for
+//! is found.
+
+use crate::bench::{Bench, RECORD};
+
+/// Checks what `brigade check` says of one case, and how it ends.
+fn check(bench: &Bench, line: &str, tally: &str, code: i32) {
+    let ended = bench.ends(&["check"]);
+    assert_eq!(ended.stdout, format!("{line}\n{tally}\n"), "{ended:?}");
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(code), ""));
+}
+
+#[test]
+fn a_program_that_does_what_was_asked_passes() {
+    let bench = Bench::printing(RECORD);
+    check(&bench, "a: ok", "1 passed, 0 failed, 0 skipped", 0);
+}
+
+#[test]
+fn the_size_of_the_check_is_asked_for() {
+    let bench = Bench::new(&["a"], "echo \"$@\" >&2; exit 1");
+    let flags = "--tasks 1 --iters 2 --warmups 0 --placement free --json --quiet";
+    let line = format!("a: FAILED exited with 1: {flags}");
+    check(&bench, &line, "0 passed, 1 failed, 0 skipped", 1);
+}
+
+#[test]
+fn a_wrong_record_fails() {
+    for (from, to, reason) in [
+        (r#""program":"fake""#, r#""program":"x""#, "is the record of 'x', not of 'fake'"),
+        (r#""tasks":1"#, r#""tasks":9"#, "reports 9 tasks, not 1"),
+        (r#""iterations":2"#, r#""iterations":1"#, "reports 1 iterations, not 2"),
+        (r#""warmups":0"#, r#""warmups":1"#, "reports 1 warm-ups, not 0"),
+        (r#""count":2"#, r#""count":3"#, "reports 3 samples, not 2"),
+        (r#""operations":2"#, r#""operations":1"#, "reports 1 operations in a sample, not 2"),
+        (
+            r#""mean_ns":150.0"#,
+            r#""mean_ns":0.0"#,
+            "'iteration': its mean, 0 ns, is not between 100 and 200 ns",
+        ),
+        (
+            r#""voluntary_per_operation":0.0,"i"#,
+            r#""voluntary_per_operation":1.0,"i"#,
+            "the kernel counted 1.000 switches per operation, not 0",
+        ),
+        (
+            r#""complete":true"#,
+            r#""complete":false"#,
+            "exited with 0, but its record says that it is not complete",
+        ),
+    ] {
+        assert!(RECORD.contains(from), "{from} is not in the record");
+        let bench = Bench::printing(&RECORD.replacen(from, to, 1));
+        check(&bench, &format!("a: FAILED {reason}"), "0 passed, 1 failed, 0 skipped", 1);
+    }
+}
+
+#[test]
+fn a_refusal_is_skipped_with_its_reason() {
+    let bench = Bench::new(&["a"], "echo '--tasks: too many files' >&2; exit 3");
+    let line = "a: skipped exited with 3: --tasks: too many files";
+    check(&bench, line, "0 passed, 0 failed, 1 skipped", 0);
+}
+
+#[test]
+fn a_case_that_needs_more_cpus_is_skipped_without_running() {
+    let mut bench = Bench::new(&["a"], "touch ran");
+    bench.case_keys = "needs_cpus = 100000";
+    let ended = bench.ends(&["check"]);
+    assert!(ended.stdout.starts_with("a: skipped it needs 100000 CPUs"), "{ended:?}");
+    assert!(ended.stdout.ends_with("\n0 passed, 0 failed, 1 skipped\n"), "{ended:?}");
+    assert_eq!(ended.code, Some(0));
+    assert!(!bench.path("ran").exists());
+}
+
+#[test]
+fn cases_can_be_chosen() {
+    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
+    let ended = bench.ends(&["check", "--case", "b"]);
+    assert_eq!(ended.stdout, "b: ok\n1 passed, 0 failed, 0 skipped\n");
+    assert!(bench.result_folders().is_empty());
+}

@@ -1,0 +1,68 @@
+//! `brigade run` told to stop, and killed.
+
+use std::fs;
+use std::process::{Child, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::bench::{Bench, Ended, RECORD, eventually};
+
+fn start(bench: &Bench, arguments: &[&str]) -> Child {
+    let mut brigade = bench.brigade(arguments);
+    brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
+}
+
+fn end_of(child: Child) -> Ended {
+    child.wait_with_output().unwrap().into()
+}
+
+fn lines_of(bench: &Bench) -> usize {
+    let Some(folder) = bench.result_folders().into_iter().next() else { return 0 };
+    fs::read_to_string(folder.join("records.jsonl")).map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn a_stop_ends_the_program_and_tells_what_there_is() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let script = "trap 'touch told; exit 130' INT; touch ready; while :; do sleep 0.01; done";
+        let bench = Bench::new(&["a"], script);
+        let brigade = start(&bench, &["run"]);
+        eventually("the program is running", || bench.path("ready").exists());
+        send(&brigade, signal);
+        let ended = end_of(brigade);
+        assert_eq!(ended.code, Some(130), "{ended:?}");
+        assert!(bench.path("told").exists(), "the program was not sent SIGINT");
+        assert!(ended.stdout.contains("1 of 3 invocations"), "{ended:?}");
+        assert_eq!(bench.records()[0]["error"], "was interrupted with the run");
+    }
+}
+
+#[test]
+fn a_second_stop_ends_a_program_that_ignores_the_first() {
+    let script = "trap 'touch told' INT; touch ready; while :; do sleep 0.01; done";
+    let bench = Bench::new(&["a"], script);
+    let brigade = start(&bench, &["run"]);
+    eventually("the program is running", || bench.path("ready").exists());
+    send(&brigade, Signal::SIGINT);
+    eventually("the program was told", || bench.path("told").exists());
+    send(&brigade, Signal::SIGINT);
+    let ended = end_of(brigade);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_eq!(bench.records()[0]["signal"], Signal::SIGKILL as i32);
+}
+
+#[test]
+fn killed_half_way_it_leaves_whole_lines() {
+    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
+    let mut brigade = start(&bench, &["run", "--rounds", "100000"]);
+    eventually("20 records are there", || lines_of(&bench) >= 20);
+    brigade.kill().unwrap();
+    brigade.wait().unwrap();
+    assert!(bench.records().len() >= 20);
+    assert!(bench.result_folders()[0].join("run.json").exists());
+}

@@ -1,0 +1,10 @@
+//! `brigade` as its users meet it: flags in, files and text out. The programs
+//! that it runs here are shell scripts.
+
+mod bench;
+mod build;
+mod check;
+mod flags;
+mod interruption;
+mod list;
+mod run;

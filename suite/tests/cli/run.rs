@@ -1,0 +1,218 @@
+//! `brigade run`: what is run, in which order, and what is kept of it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ended, RECORD, eventually, records_in};
+
+#[test]
+fn every_round_runs_every_case_once_and_keeps_its_record() {
+    let bench = Bench::new(&["a", "b", "c"], &format!("echo '{RECORD}'"));
+    let ended = bench.ends(&["run", "--name", "here", "--seed", "7"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let last_line = ended.stdout.lines().last().unwrap();
+    assert!(last_line.contains("9 of 9 invocations"), "{last_line}");
+    assert!(last_line.contains("seed 7"), "{last_line}");
+    assert!(last_line.ends_with("-here"), "{last_line}");
+
+    let records = bench.records();
+    assert_eq!(records.len(), 9);
+    for round in 1..=3 {
+        let of_round = records.iter().filter(|record| record["round"] == round);
+        let cases: BTreeSet<_> = of_round.map(|record| record["case"].as_str().unwrap()).collect();
+        assert_eq!(cases, BTreeSet::from(["a", "b", "c"]));
+    }
+    assert!(records.iter().all(|record| record["outcome"] == "measured"));
+    assert_eq!(records[0]["record"], serde_json::from_str::<Value>(RECORD).unwrap());
+}
+
+#[test]
+fn a_run_without_subcommand_is_the_default_profile() {
+    let bench = Bench::printing(RECORD);
+    assert_eq!(bench.ends(&["--name", "here"]).code, Some(0));
+    let text = fs::read_to_string(bench.result_folders()[0].join("run.json")).unwrap();
+    let run: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(run["profile"], "default");
+    assert_eq!(run["rounds"], 3);
+    assert_eq!(run["cases"], serde_json::json!(["a"]));
+    assert!(run["seed"].is_u64(), "{run}");
+}
+
+#[test]
+fn the_command_can_be_typed_again_and_tells_no_path() {
+    let mut bench = Bench::printing(RECORD);
+    bench.case_keys = "placement = 'same-cpu'\nflags = ['--stack-size', '1']";
+    bench.ends(&["run", "--rounds", "1"]);
+    let expected = "fake --stack-size 1 --max-time 1 --placement same-cpu --json --quiet";
+    let words: Vec<_> = expected.split(' ').collect();
+    assert_eq!(bench.records()[0]["command"], serde_json::json!(words));
+}
+
+#[test]
+fn a_program_gets_the_flags_that_the_record_tells() {
+    let bench = Bench::new(&["a"], "echo \"$@\" >&2; exit 1");
+    bench.ends(&["run", "--rounds", "1"]);
+    let error = "exited with 1: --max-time 1 --placement free --json --quiet";
+    assert_eq!(bench.records()[0]["error"], error);
+}
+
+#[test]
+fn the_seed_repeats_the_order() {
+    let cases = ["a", "b", "c", "d", "e", "f"];
+    let bench = Bench::new(&cases, "exit 1");
+    for seed in ["1", "1", "2"] {
+        bench.ends(&["run", "--seed", seed, "--rounds", "2"]);
+    }
+    let orders: Vec<Vec<String>> = bench
+        .result_folders()
+        .iter()
+        .map(|folder| records_in(folder).iter().map(|record| record["case"].to_string()).collect())
+        .collect();
+    assert_eq!(orders[0], orders[1]);
+    assert_ne!(orders[0], orders[2]);
+}
+
+#[test]
+fn an_earlier_run_is_never_touched() {
+    let bench = Bench::printing(RECORD);
+    for _ in 0..3 {
+        assert_eq!(bench.ends(&["run", "--name", "x", "--rounds", "1"]).code, Some(0));
+    }
+    let folders = bench.result_folders();
+    let names: Vec<_> =
+        folders.iter().map(|folder| folder.file_name().unwrap().to_str().unwrap()).collect();
+    let suffixes: Vec<_> = names.iter().map(|name| &name["2026-01-01".len()..]).collect();
+    assert_eq!(suffixes, ["-x", "-x-2", "-x-3"], "unless midnight has just passed: {names:?}");
+    assert!(folders.iter().all(|folder| records_in(folder).len() == 1));
+}
+
+#[test]
+fn whatever_a_program_does_is_a_record() {
+    let two = format!("echo '{RECORD}'; echo '{RECORD}'");
+    let newer = format!("echo '{}'", RECORD.replacen("1.0", "2.0", 1));
+    for (script, outcome, reason, code) in [
+        ("echo oops >&2; exit 1", "failed", "exited with 1: oops", 1),
+        ("kill -SEGV $$", "failed", "ended by SIGSEGV: it gave no reason", 1),
+        ("echo garbage", "failed", "reading a record: ", 1),
+        ("head -c 1000 /dev/urandom", "failed", "not text", 1),
+        ("true", "failed", "printed no record", 1),
+        ("yes", "failed", "more than 16 MiB on standard output", 1),
+        (&two, "failed", "printed 2 JSON values", 1),
+        (&newer, "failed", "its schema version is 2.0", 1),
+        ("echo 'open files: 10' >&2; exit 3", "refused", "open files: 10", 3),
+    ] {
+        let bench = Bench::new(&["a"], script);
+        let ended = bench.ends(&["run", "--rounds", "1"]);
+        let record = &bench.records()[0];
+        assert_eq!(record["outcome"], outcome, "{script}: {record}");
+        let error = record["error"].as_str().unwrap();
+        assert!(error.contains(reason), "{script}: {error:?} does not say {reason:?}");
+        assert_eq!(ended.code, Some(code), "{script}: {ended:?}");
+        assert!(ended.stdout.contains(&format!("a: 1 of 1 failed: {error}")), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_failure_does_not_end_the_run() {
+    let bench = Bench::new(&["a", "b"], "exit 1");
+    bench.ends(&["run"]);
+    assert_eq!(bench.records().len(), 6);
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_a_record() {
+    let bench = Bench::printing(RECORD);
+    fs::write(bench.path("fake"), "no program").unwrap();
+    fs::set_permissions(bench.path("fake"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .unwrap();
+    assert_eq!(bench.ends(&["run", "--rounds", "1"]).code, Some(1));
+    let record = &bench.records()[0];
+    assert!(record["error"].as_str().unwrap().starts_with("could not be run: "), "{record}");
+    assert!(record["exit_code"].is_null());
+}
+
+#[test]
+fn a_program_that_hangs_is_killed_with_all_that_it_started() {
+    let mut bench = Bench::new(&["a"], "sleep 600 & echo $! >child; wait");
+    bench.case_keys = "timeout_seconds = 1";
+    let ended = bench.ends(&["run", "--rounds", "1"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let record = &bench.records()[0];
+    assert_eq!(record["outcome"], "timed-out");
+    assert_eq!(record["signal"], 9);
+    let child = fs::read_to_string(bench.path("child")).unwrap();
+    eventually("the killed program's child is gone", || !is_running(child.trim()));
+}
+
+/// Whether a process exists and is no zombie.
+fn is_running(pid: &str) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    !stat.contains(") Z ")
+}
+
+#[test]
+fn what_a_program_leaves_behind_is_ended() {
+    let script = format!("sleep 600 & echo $! >child; echo '{RECORD}'");
+    let bench = Bench::new(&["a"], &script);
+    assert_eq!(bench.ends(&["run", "--rounds", "1"]).code, Some(0));
+    let child = fs::read_to_string(bench.path("child")).unwrap();
+    eventually("the program's child is gone", || !is_running(child.trim()));
+}
+
+#[test]
+fn a_case_that_needs_more_cpus_is_skipped() {
+    let mut bench = Bench::printing(RECORD);
+    bench.case_keys = "needs_cpus = 100000";
+    let ended = bench.ends(&["run"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.starts_with("a: skipped: it needs 100000 CPUs"), "{ended:?}");
+    assert_eq!(bench.records().len(), 0);
+}
+
+#[test]
+fn cases_can_be_chosen_whatever_the_profile_says() {
+    let bench = Bench::new(&["a", "b", "c"], "exit 1");
+    let manifest = bench.manifest().replace("[\"default\"]", "[]");
+    let ended = Ended::from(
+        bench.brigade_with(&manifest, &["run", "--rounds", "1", "--case", "c", "a", "--seed", "1"]),
+    );
+    let cases: BTreeSet<String> =
+        bench.records().iter().map(|record| record["case"].to_string()).collect();
+    assert_eq!(cases, ["\"a\"".to_owned(), "\"c\"".to_owned()].into(), "{ended:?}");
+}
+
+#[test]
+fn a_results_folder_that_cannot_be_written_is_found_before_anything_runs() {
+    let bench = Bench::new(&["a"], "touch ran");
+    let ended = bench.ends(&["run", "--results", "fake/results"]);
+    assert_eq!(ended.code, Some(1));
+    let line = "brigade: --results: writing to fake/results: name another folder: Not a directory";
+    assert!(ended.stderr.starts_with(line), "{ended:?}");
+    assert!(!bench.path("ran").exists());
+}
+
+#[test]
+fn a_full_disk_behind_standard_output_loses_no_record() {
+    let bench = Bench::printing(RECORD);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut brigade = bench.brigade(&["run"]);
+    let ended = Ended::from(brigade.stdout(full).stderr(Stdio::piped()).output().unwrap());
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.starts_with("brigade: showing the results that are in "), "{ended:?}");
+    assert!(ended.stderr.contains("No space left on device"), "{ended:?}");
+    assert_eq!(bench.records().len(), 3);
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_failure() {
+    let bench = Bench::printing(RECORD);
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let mut brigade = bench.brigade(&["run"]);
+    let ended = Ended::from(brigade.stdout(writer).stderr(Stdio::piped()).output().unwrap());
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}
