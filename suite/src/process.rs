@@ -174,3 +174,43 @@ impl Running {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that would run until it is killed.
+    fn endless(time_out: Duration) -> Running {
+        let mut command = Command::new("sleep");
+        let child = command.arg("infinity").process_group(0).spawn().unwrap();
+        Running::new(child, Instant::now(), Some(time_out)).unwrap()
+    }
+
+    #[test]
+    fn a_process_within_its_time_is_left_alone() {
+        let mut running = endless(Duration::from_secs(3600));
+        running.end_if_due(0);
+        assert_eq!(running.finish().unwrap().cause, Cause::Itself);
+    }
+
+    #[test]
+    fn a_process_past_its_time_is_killed() {
+        let mut running = endless(Duration::ZERO);
+        running.end_if_due(0);
+        let ended = running.finish().unwrap();
+        assert_eq!((ended.cause, ended.status.code()), (Cause::TimedOut, None));
+    }
+
+    #[test]
+    fn the_first_stop_gives_time_and_the_second_does_not() {
+        let mut running = endless(Duration::from_secs(3600));
+        running.end_if_due(1);
+        assert_eq!(running.cause, Cause::Stopped);
+        let deadline = running.deadline;
+        running.end_if_due(1);
+        assert_eq!(running.deadline, deadline, "the time is given once");
+        running.end_if_due(2);
+        assert_eq!(running.deadline, None, "no time is left");
+        assert_eq!(running.finish().unwrap().cause, Cause::Stopped);
+    }
+}

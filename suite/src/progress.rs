@@ -20,7 +20,7 @@ impl Progress {
     /// # Panics
     /// Never: the template is a constant.
     pub fn new(invocations: usize, rounds: u32) -> Self {
-        let style = ProgressStyle::with_template("{pos}/{len} {wide_bar} {msg}");
+        let style = ProgressStyle::with_template("{pos}/{len} {bar:30} {msg}");
         let bar = ProgressBar::new(invocations as u64)
             .with_style(style.expect("the template is well-formed"));
         Self { bar, rounds, past: Past::default() }

@@ -153,12 +153,22 @@ fn problems(skipped: &[Skipped], invocations: &[Invocation]) -> String {
     let skipped =
         skipped.iter().map(|Skipped { case, reason }| format!("{case}: skipped: {reason}"));
     let failed = by_case.iter().filter_map(|(case, invocations)| {
-        let bad =
-            || invocations.iter().filter(|invocation| invocation.outcome != Outcome::Measured);
-        let reason = bad().next()?.error.as_deref().unwrap_or_default();
-        Some(format!("{case}: {} of {} failed: {reason}", bad().count(), invocations.len()))
+        let trouble = trouble(invocations)?;
+        Some(format!("{case}: {trouble}"))
     });
     skipped.chain(failed).map(|line| line + "\n").collect()
+}
+
+/// What went wrong with a case's invocations, and how often, if anything did.
+fn trouble(invocations: &[&Invocation]) -> Option<String> {
+    let bad: Vec<_> =
+        invocations.iter().filter(|invocation| invocation.outcome != Outcome::Measured).collect();
+    let reason = bad.first()?.error.as_deref().unwrap_or_default();
+    let all_refused = invocations.iter().all(|invocation| invocation.outcome == Outcome::Refused);
+    if all_refused {
+        return Some(format!("skipped: {reason}"));
+    }
+    Some(format!("{} of {} failed: {reason}", bad.len(), invocations.len()))
 }
 
 /// The exit code of a run that was not interrupted.
