@@ -13,8 +13,8 @@ use crate::exit::UsageError;
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
 
-/// The longest name of a case, in characters: the first column of an
-/// 80-column table.
+/// The longest name of a case, in characters, without its placement: the first
+/// column of an 80-column table.
 const LONGEST_CASE_NAME: usize = 18;
 
 /// The manifest.
@@ -86,7 +86,8 @@ pub struct CheckSize {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// A unique name of at most 18 characters.
+    /// A unique name. It may end in `/` and the placement; what is before that
+    /// has at most 18 characters.
     pub name: String,
     /// The program to run.
     pub program: String,
@@ -107,6 +108,13 @@ pub struct Case {
 }
 
 impl Case {
+    /// The name without the placement, for where that stands beside it.
+    #[must_use]
+    pub fn short_name(&self) -> &str {
+        let name = self.name.strip_suffix(self.placement.as_str());
+        name.and_then(|name| name.strip_suffix('/')).unwrap_or(&self.name)
+    }
+
     fn default_timeout_seconds() -> u64 {
         60
     }
@@ -213,7 +221,7 @@ impl Manifest {
     }
 
     fn validate_case(&self, case: &Case) -> Result<(), String> {
-        let length = case.name.chars().count();
+        let length = case.short_name().chars().count();
         if !(1..=LONGEST_CASE_NAME).contains(&length) {
             return Err(format!("its name has {length} characters; use 1 to {LONGEST_CASE_NAME}"));
         }
@@ -349,6 +357,14 @@ profiles = ["default"]
     fn the_manifest_of_this_repository_is_valid() {
         let manifest = Manifest::parse(include_str!("../../suite.toml")).unwrap();
         assert!(manifest.cases_of("default").count() >= 10);
+    }
+
+    #[test]
+    fn a_placement_in_the_name_does_not_count() {
+        let named = parse_with("\"a\"", "\"nineteen-characters/free\"");
+        assert!(named.unwrap_err().contains("has 19 characters"));
+        let manifest = parse_with("\"a\"", "\"just-18-characters/free\"").unwrap();
+        assert_eq!(manifest.cases[0].short_name(), "just-18-characters");
     }
 
     #[test]
