@@ -14,9 +14,9 @@ use crate::manifest::{Case, CheckSize, Manifest, Placement};
 use crate::output;
 use crate::signals::Signals;
 
-/// How far the kernel's count of switches per operation may lie from what the
-/// program claims, as a share of the claim, or of 1 where the claim is less:
-/// the main thread's start and a preemption or two fall into a short run.
+/// How far the kernel's counts of switches per operation may lie from what the
+/// program claims, as a share of the claim, or of 1 where the claim is less: a
+/// run this short is not all steady state.
 const SWITCHES_TOLERANCE: f64 = 0.1;
 
 /// What came of the check of one case.
@@ -169,19 +169,31 @@ fn verify_measurement(measurement: &Measurement) -> Result<(), String> {
     Ok(())
 }
 
-/// Verifies the claim about switches where the kernel's count can decide it:
+/// Verifies the claim about switches where the kernel's counts can decide it:
 /// on one CPU every hand-over is a switch, and a claim of none holds
 /// everywhere; elsewhere a wake-up may find its thread still awake.
+///
+/// Switches of both kinds together must not be fewer than claimed, and threads
+/// must not have blocked more often. How often the scheduler preempts them on
+/// top of that is its own affair: on some kernels a woken thread preempts the
+/// one that woke it at every third hop.
 fn verify_switches(placement: Placement, switches: &Switches) -> Result<(), String> {
     let Some(expected) = switches.expected_per_operation else { return Ok(()) };
     if placement != Placement::SameCpu && expected != 0.0 {
         return Ok(());
     }
-    let counted = switches.voluntary_per_operation + switches.involuntary_per_operation;
-    if (counted - expected).abs() <= SWITCHES_TOLERANCE * expected.max(1.0) {
-        return Ok(());
+    let tolerance = SWITCHES_TOLERANCE * expected.max(1.0);
+    let blocked = switches.voluntary_per_operation;
+    let all = blocked + switches.involuntary_per_operation;
+    if all < expected - tolerance {
+        return Err(format!("the kernel counted {all:.3} switches per operation, not {expected}"));
     }
-    Err(format!("the kernel counted {counted:.3} switches per operation, not {expected}"))
+    if blocked > expected + tolerance {
+        return Err(format!(
+            "its threads blocked {blocked:.3} times per operation, not {expected}"
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -199,12 +211,20 @@ mod tests {
     }
 
     #[test]
-    fn switches_of_both_kinds_must_add_up_to_the_claim() {
+    fn threads_must_switch_as_often_as_claimed() {
         let verify = |counted: &Switches| verify_switches(Placement::SameCpu, counted);
-        assert_eq!(verify(&switches(0.98, 0.07, Some(1.0))), Ok(()));
-        assert!(verify(&switches(0.98, 0.13, Some(1.0))).is_err());
-        assert!(verify(&switches(0.85, 0.0, Some(1.0))).is_err());
-        assert_eq!(verify(&switches(2.15, 0.0, Some(2.0))), Ok(()));
+        assert_eq!(verify(&switches(1.0, 0.0, Some(1.0))), Ok(()));
+        assert_eq!(verify(&switches(0.5, 0.45, Some(1.0))), Ok(()));
+        assert!(verify(&switches(0.5, 0.35, Some(1.0))).is_err());
+        assert_eq!(verify(&switches(1.85, 0.0, Some(2.0))), Ok(()));
+    }
+
+    #[test]
+    fn threads_must_not_block_more_often_than_claimed() {
+        let verify = |counted: &Switches| verify_switches(Placement::SameCpu, counted);
+        assert_eq!(verify(&switches(1.05, 0.0, Some(1.0))), Ok(()));
+        assert!(verify(&switches(1.15, 0.0, Some(1.0))).is_err());
+        assert_eq!(verify(&switches(1.0, 0.35, Some(1.0))), Ok(()), "preempted on top of that");
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn a_wrong_record_fails() {
         (
             r#""voluntary_per_operation":0.0,"i"#,
             r#""voluntary_per_operation":1.0,"i"#,
-            "the kernel counted 1.000 switches per operation, not 0",
+            "its threads blocked 1.000 times per operation, not 0",
         ),
         (
             r#""complete":true"#,
