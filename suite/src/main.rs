@@ -19,6 +19,8 @@ mod progress;
 mod results;
 mod run;
 mod signals;
+#[cfg(test)]
+mod statistics;
 
 use std::process::ExitCode;
 

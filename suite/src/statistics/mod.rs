@@ -1,0 +1,21 @@
+//! The statistics behind every figure of a report: pure functions of slices
+//! and maps, no operating system, no files, no output.
+//!
+//! The sample is always the invocations of a case, never the iterations within
+//! one: the kernel's choices of where to place a process differ from process
+//! to process, and a million iterations of one process see one such choice.
+
+mod by_round;
+mod median_interval;
+mod quantile;
+mod regimes;
+
+#[cfg(test)]
+mod coverage;
+#[cfg(test)]
+mod reference;
+
+pub use by_round::{ByRound, differences, ratios};
+pub use median_interval::{Estimate, Interval, MIN_SAMPLE};
+pub use quantile::median;
+pub use regimes::{Regime, Regimes};

@@ -1,0 +1,44 @@
+//! The statistics against what `NumPy` and `SciPy` make of the same samples.
+
+use serde::Deserialize;
+
+use super::Estimate;
+use super::quantile::{quantile, sorted};
+
+/// One sample of `fixtures/reference.json`, which `fixtures/reference.py`
+/// wrote.
+#[derive(Deserialize)]
+struct Reference {
+    values: Vec<f64>,
+    median: f64,
+    quantiles: Vec<(f64, f64)>,
+    low: f64,
+    high: f64,
+}
+
+#[track_caller]
+fn assert_close(what: &str, sample: &Reference, actual: f64, expected: f64) {
+    let count = sample.values.len();
+    assert!(
+        (actual - expected).abs() <= 1e-9 * expected.abs(),
+        "{what} of {count} values: {actual}, not {expected}"
+    );
+}
+
+#[test]
+fn quantiles_medians_and_intervals_agree_with_scipy() {
+    let references: Vec<Reference> =
+        serde_json::from_str(include_str!("fixtures/reference.json")).unwrap();
+    assert!(references.len() >= 15);
+    for reference in references {
+        let estimate = Estimate::of(&reference.values).unwrap();
+        let interval = estimate.interval.unwrap();
+        assert_close("median", &reference, estimate.median, reference.median);
+        assert_close("lower end", &reference, interval.low, reference.low);
+        assert_close("upper end", &reference, interval.high, reference.high);
+        for (probability, expected) in &reference.quantiles {
+            let actual = quantile(&sorted(&reference.values), *probability).unwrap();
+            assert_close("quantile", &reference, actual, *expected);
+        }
+    }
+}
