@@ -7,6 +7,8 @@ mod cargo;
 mod check;
 mod exit;
 mod flags;
+#[cfg(test)]
+mod estimate;
 mod invocation;
 mod invoke;
 mod list;
@@ -19,6 +21,12 @@ mod progress;
 mod results;
 mod run;
 mod signals;
+#[cfg(test)]
+mod paragraph;
+#[cfg(test)]
+mod quantity;
+#[cfg(test)]
+mod sample;
 #[cfg(test)]
 mod statistics;
 

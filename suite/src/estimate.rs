@@ -1,0 +1,298 @@
+//! From the lines of `records.jsonl` to one estimate per case and
+//! measurement. The sample is the invocations that measured; the others are
+//! counted, so that a report can say what is missing from it.
+
+use std::collections::BTreeMap;
+
+use harness::record::{CpuTime, Measurement, Record, Switches};
+
+use crate::invocation::{Invocation, Outcome};
+use crate::statistics::{ByRound, Estimate, Regimes, median};
+
+/// What the invocations of one case say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaseEstimate {
+    /// The case's name in `suite.toml`.
+    pub case: String,
+    /// The placement that the programs recorded, if any recorded one.
+    pub placement: Option<String>,
+    /// What came of the invocations.
+    pub outcomes: OutcomeCounts,
+    /// One estimate per measurement, the principal one first; none if nothing
+    /// was measured.
+    pub operations: Vec<OperationEstimate>,
+    /// Where the time of the principal measurement's operation goes; `None`
+    /// if no record tells the CPU time.
+    pub attribution: Option<Attribution>,
+}
+
+impl CaseEstimate {
+    /// The estimate of the named measurement, or of the principal one.
+    #[must_use]
+    pub fn operation(&self, measurement: Option<&str>) -> Option<&OperationEstimate> {
+        match measurement {
+            Some(name) => self.operations.iter().find(|operation| operation.measurement == name),
+            None => self.operations.first(),
+        }
+    }
+}
+
+/// How many invocations of a case came to what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutcomeCounts {
+    /// Measured: the sample of every estimate.
+    pub measured: usize,
+    /// Failed.
+    pub failed: usize,
+    /// Killed at the case's time-out.
+    pub timed_out: usize,
+    /// Refused for a limit.
+    pub refused: usize,
+}
+
+impl OutcomeCounts {
+    fn of(invocations: &[&Invocation]) -> Self {
+        let mut counts = Self::default();
+        for invocation in invocations {
+            *match invocation.outcome {
+                Outcome::Measured => &mut counts.measured,
+                Outcome::Failed => &mut counts.failed,
+                Outcome::TimedOut => &mut counts.timed_out,
+                Outcome::Refused => &mut counts.refused,
+            } += 1;
+        }
+        counts
+    }
+}
+
+/// The estimate of one measurement of a case, per operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperationEstimate {
+    /// The measurement's name in the record, such as `iteration`.
+    pub measurement: String,
+    /// What one operation is, such as `hop`.
+    pub operation: String,
+    /// The mean time per operation of each invocation, in nanoseconds.
+    pub by_round: ByRound,
+    /// The median of `by_round` and its interval, in nanoseconds.
+    pub time_ns: Estimate,
+    /// The two regimes that `by_round` falls into, if it does, in nanoseconds.
+    pub regimes: Option<Regimes>,
+    /// Median over invocations of the median sample, divided by its
+    /// operations, in nanoseconds.
+    pub p50_ns: f64,
+    /// The same of the 99th percentile. A sample of many operations averages
+    /// over them: this is no percentile of single operations.
+    pub p99_ns: f64,
+    /// CPU time, user and kernel, of the whole process per operation, in
+    /// nanoseconds: median over invocations. Only the principal measurement
+    /// has one.
+    pub cpu_ns: Option<f64>,
+    /// Kernel context switches per operation: median over invocations. Only
+    /// the principal measurement has one.
+    pub switches: Option<f64>,
+}
+
+/// Where the time of one operation goes: wall time = user + system + waiting,
+/// per operation of the principal measurement, each a median over invocations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attribution {
+    /// CPU time in user space, in nanoseconds.
+    pub user_ns: f64,
+    /// CPU time in the kernel, in nanoseconds.
+    pub system_ns: f64,
+    /// What is left of the wall time, in nanoseconds: no thread of the process
+    /// ran. It is below zero where threads ran at the same time.
+    pub waiting_ns: Estimate,
+    /// Share of traced hops whose ends ran on different CPUs, 0 to 1.
+    pub crossing_share: Option<f64>,
+}
+
+/// Estimates every case that `invocations` name, in the order of the names.
+#[must_use]
+pub fn estimate(invocations: &[Invocation]) -> Vec<CaseEstimate> {
+    let mut cases: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
+    for invocation in invocations {
+        cases.entry(&invocation.case).or_default().push(invocation);
+    }
+    cases.into_iter().map(|(case, invocations)| estimate_case(case, &invocations)).collect()
+}
+
+/// The record of one invocation that measured.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    round: u32,
+    record: &'a Record,
+}
+
+fn estimate_case(case: &str, invocations: &[&Invocation]) -> CaseEstimate {
+    let runs: Vec<Run> = invocations.iter().filter_map(|invocation| run(invocation)).collect();
+    CaseEstimate {
+        case: case.to_owned(),
+        placement: runs.iter().find_map(placement),
+        outcomes: OutcomeCounts::of(invocations),
+        operations: measurements(&runs).filter_map(|like| operation(like, &runs)).collect(),
+        attribution: attribution(&runs),
+    }
+}
+
+fn run(invocation: &Invocation) -> Option<Run<'_>> {
+    let record = invocation.record.as_ref()?;
+    (invocation.outcome == Outcome::Measured).then_some(Run { round: invocation.round, record })
+}
+
+fn placement(run: &Run) -> Option<String> {
+    run.record.parameters.get("placement")?.as_str().map(str::to_owned)
+}
+
+/// The measurements of the first record: every record of a case has them.
+fn measurements<'a>(runs: &[Run<'a>]) -> impl Iterator<Item = &'a Measurement> {
+    runs.first().into_iter().flat_map(|run| &run.record.measurements)
+}
+
+fn operation(like: &Measurement, runs: &[Run]) -> Option<OperationEstimate> {
+    let samples = samples(like, runs);
+    let by_round: ByRound =
+        samples.iter().map(|(round, sample)| (*round, sample.ns_per_operation)).collect();
+    let times: Vec<f64> = by_round.values().copied().collect();
+    let percentile = |of: fn(&Measurement) -> u64| {
+        let per_operation =
+            |(_, sample): &(u32, &Measurement)| of(sample) as f64 / sample.operations as f64;
+        median(&samples.iter().map(per_operation).collect::<Vec<_>>())
+    };
+    let principal: &[Run] = if is_principal(like, runs) { runs } else { &[] };
+    Some(OperationEstimate {
+        measurement: like.name.clone(),
+        operation: like.operation.clone(),
+        time_ns: Estimate::of(&times)?,
+        regimes: Regimes::of(&times),
+        by_round,
+        p50_ns: percentile(|sample| sample.p50_ns)?,
+        p99_ns: percentile(|sample| sample.p99_ns)?,
+        cpu_ns: median_of(principal, |record| record.cpu.as_ref().map(cpu_ns)),
+        switches: median_of(principal, |record| record.switches.as_ref().map(switches)),
+    })
+}
+
+/// The measurement of the same name in every run that has it, with its round.
+fn samples<'a>(like: &Measurement, runs: &[Run<'a>]) -> Vec<(u32, &'a Measurement)> {
+    let of = |run: &Run<'a>| {
+        let sample = run.record.measurements.iter().find(|sample| sample.name == like.name)?;
+        Some((run.round, sample))
+    };
+    runs.iter().filter_map(of).collect()
+}
+
+fn is_principal(like: &Measurement, runs: &[Run]) -> bool {
+    let principal = runs.first().and_then(|run| run.record.principal());
+    principal.is_some_and(|principal| principal.name == like.name)
+}
+
+/// The median over the runs whose record has the figure.
+fn median_of(runs: &[Run], figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
+    median(&runs.iter().filter_map(|run| figure(run.record)).collect::<Vec<_>>())
+}
+
+fn cpu_ns(cpu: &CpuTime) -> f64 {
+    cpu.user_ns_per_operation + cpu.system_ns_per_operation
+}
+
+fn switches(switches: &Switches) -> f64 {
+    switches.voluntary_per_operation + switches.involuntary_per_operation
+}
+
+fn attribution(runs: &[Run]) -> Option<Attribution> {
+    let waiting: Vec<f64> = runs.iter().filter_map(|run| waiting_ns(run.record)).collect();
+    Some(Attribution {
+        user_ns: median_of(runs, |record| Some(record.cpu?.user_ns_per_operation))?,
+        system_ns: median_of(runs, |record| Some(record.cpu?.system_ns_per_operation))?,
+        waiting_ns: Estimate::of(&waiting)?,
+        crossing_share: median_of(runs, |record| record.switches?.cross_cpu_share),
+    })
+}
+
+/// Wall time − user − system, per operation of the principal measurement.
+fn waiting_ns(record: &Record) -> Option<f64> {
+    Some(record.principal()?.ns_per_operation - cpu_ns(record.cpu.as_ref()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{self, Sample};
+
+    #[test]
+    fn no_invocations_give_no_estimates() {
+        assert_eq!(estimate(&[]), []);
+    }
+
+    #[test]
+    fn an_estimate_is_the_median_over_invocations_per_operation() {
+        let [case] = &estimate(&sample::case("ring", [30.0, 10.0, 20.0]))[..] else { panic!() };
+        let hop = case.operation(None).unwrap();
+        assert_eq!((hop.measurement.as_str(), hop.operation.as_str()), ("iteration", "hop"));
+        assert_eq!((hop.time_ns.median, hop.time_ns.count), (20.0, 3));
+        assert_eq!(hop.by_round, ByRound::from([(1, 30.0), (2, 10.0), (3, 20.0)]));
+        // The percentiles of a sample of 10 hops are 0.9 and 2 times its mean.
+        assert_eq!((hop.p50_ns, hop.p99_ns), (18.0, 40.0));
+        assert_eq!(case.placement.as_deref(), Some("free"));
+    }
+
+    #[test]
+    fn cpu_time_and_switches_belong_to_the_principal_measurement_alone() {
+        let sample = Sample { user_ns: 3.0, system_ns: 4.0, switches: 1.5, ..Sample::hop(10.0) };
+        let invocation = sample::and_measurement(sample.in_round("make", 1), "join", "join", 5.0);
+        let [case] = &estimate(&[invocation])[..] else { panic!() };
+        let figures = |name| case.operation(Some(name)).map(|found| (found.cpu_ns, found.switches));
+        assert_eq!(figures("iteration"), Some((Some(7.0), Some(1.5))));
+        assert_eq!(figures("join"), Some((None, None)));
+        assert_eq!(figures("start"), None);
+    }
+
+    #[test]
+    fn what_did_not_measure_is_counted_and_not_estimated() {
+        let mut invocations = sample::case("ring", [10.0, 999.0]);
+        invocations[1].outcome = Outcome::Failed;
+        invocations.push(sample::without_record("ring", 3, Outcome::TimedOut));
+        invocations.push(sample::without_record("ring", 4, Outcome::Refused));
+        let [case] = &estimate(&invocations)[..] else { panic!() };
+        let expected = OutcomeCounts { measured: 1, failed: 1, timed_out: 1, refused: 1 };
+        assert_eq!(case.outcomes, expected);
+        assert_eq!(case.operation(None).unwrap().time_ns.median, 10.0);
+    }
+
+    #[test]
+    fn a_case_that_never_measured_has_counts_and_no_operations() {
+        let [case] = &estimate(&[sample::without_record("ring", 1, Outcome::Refused)])[..] else {
+            panic!()
+        };
+        assert_eq!(case.outcomes.refused, 1);
+        assert_eq!((case.operations.len(), case.attribution, &case.placement), (0, None, &None));
+    }
+
+    #[test]
+    fn waiting_is_the_wall_time_that_no_cpu_time_explains() {
+        let sample = Sample { user_ns: 2.0, system_ns: 5.0, ..Sample::hop(10.0) };
+        let [case] = &estimate(&[sample.in_round("ring", 1)])[..] else { panic!() };
+        let attribution = case.attribution.unwrap();
+        assert_eq!((attribution.user_ns, attribution.system_ns), (2.0, 5.0));
+        assert_eq!(attribution.waiting_ns.median, 3.0);
+        assert_eq!(attribution.crossing_share, Some(0.0));
+    }
+
+    #[test]
+    fn two_regimes_are_noticed() {
+        let [case] = &estimate(&sample::case("ring", [26.0, 25.0, 220.0, 27.0, 200.0]))[..] else {
+            panic!()
+        };
+        assert_eq!(case.operation(None).unwrap().regimes.unwrap().slow.share, 0.4);
+    }
+
+    #[test]
+    fn a_record_without_cpu_time_has_no_attribution() {
+        let mut invocations = sample::case("ring", [10.0]);
+        invocations[0].record.as_mut().unwrap().cpu = None;
+        let [case] = &estimate(&invocations)[..] else { panic!() };
+        assert_eq!((case.attribution, case.operation(None).unwrap().cpu_ns), (None, None));
+    }
+}

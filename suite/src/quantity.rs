@@ -1,0 +1,149 @@
+//! Figures as a reader sees them: three significant digits, in a unit that
+//! needs no more than three before the point.
+
+use crate::statistics::Estimate;
+
+/// What stands for a figure that cannot be had.
+pub const ABSENT: &str = "–";
+
+/// A space at which no line breaks; [`crate::paragraph`] prints it as a space.
+pub const JOINT: char = '\u{a0}';
+
+/// A unit of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    /// The unit's symbol, one or two columns wide.
+    pub symbol: &'static str,
+    ns: f64,
+}
+
+impl Unit {
+    const ALL: [Self; 4] = [
+        Self { symbol: "ns", ns: 1.0 },
+        Self { symbol: "µs", ns: 1e3 },
+        Self { symbol: "ms", ns: 1e6 },
+        Self { symbol: "s", ns: 1e9 },
+    ];
+
+    /// The unit in which `ns` nanoseconds, of either sign, show as less than
+    /// 1000; seconds at the most.
+    #[must_use]
+    pub fn of(ns: f64) -> Self {
+        let [.., seconds] = Self::ALL;
+        let fits = |unit: &Self| (ns / unit.ns).abs() < 999.5;
+        Self::ALL.into_iter().find(fits).unwrap_or(seconds)
+    }
+
+    /// `ns` nanoseconds in this unit, without its symbol.
+    #[must_use]
+    pub fn show(self, ns: f64) -> String {
+        three_digits(ns / self.ns)
+    }
+}
+
+/// `ns` nanoseconds with a unit, such as `1.79 µs`.
+#[must_use]
+pub fn duration(ns: f64) -> String {
+    let unit = Unit::of(ns);
+    format!("{}{JOINT}{}", unit.show(ns), unit.symbol)
+}
+
+/// An estimated duration in nanoseconds with its interval in the same unit,
+/// such as `1.79 µs [1.77, 1.81]`.
+#[must_use]
+pub fn estimated_duration(ns: &Estimate) -> String {
+    let unit = Unit::of(ns.median);
+    format!("{}{JOINT}{}", duration(ns.median), interval(ns, |ns| unit.show(ns)))
+}
+
+/// An estimated ratio with its interval, such as `2.03 [1.98, 2.11]`.
+#[must_use]
+pub fn estimated_ratio(ratio: &Estimate) -> String {
+    format!("{}{JOINT}{}", three_digits(ratio.median), interval(ratio, three_digits))
+}
+
+fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
+    match estimate.interval {
+        Some(interval) => format!("[{},{JOINT}{}]", show(interval.low), show(interval.high)),
+        None => format!("[{ABSENT}]"),
+    }
+}
+
+/// A share of 0 to 1 as a whole percentage, such as `40 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.0}{JOINT}%", share * 100.0)
+}
+
+/// `value` with three significant digits, two decimals at the most; four
+/// columns wide, and one more for the sign below zero.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
+    match value.abs() {
+        0.0..0.005 => "0.00".to_owned(),
+        0.005..9.995 => format!("{value:.2}"),
+        9.995..99.95 => format!("{value:.1}"),
+        99.95..9999.5 => format!("{value:.0}"),
+        _ => format!("{value:.0e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(show: impl Fn(f64) -> String, pairs: &[(f64, &str)]) {
+        for (value, expected) in pairs {
+            assert_eq!(show(*value).replace(JOINT, " "), *expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn three_digits_fill_four_columns_at_the_most() {
+        let pairs = [
+            (0.0, "0.00"),
+            (-0.001, "0.00"),
+            (0.3, "0.30"),
+            (9.994, "9.99"),
+            (9.996, "10.0"),
+            (99.96, "100"),
+            (-12.34, "-12.3"),
+            (1234.4, "1234"),
+            (9999.6, "1e4"),
+            (1e12, "1e12"),
+        ];
+        check(three_digits, &pairs);
+    }
+
+    #[test]
+    fn a_duration_is_shown_in_the_unit_that_keeps_it_below_a_thousand() {
+        let pairs = [
+            (0.3, "0.30 ns"),
+            (999.4, "999 ns"),
+            (999.6, "1.00 µs"),
+            (-2_500.0, "-2.50 µs"),
+            (4.567e7, "45.7 ms"),
+            (9.999e11, "1000 s"),
+        ];
+        check(duration, &pairs);
+    }
+
+    #[test]
+    fn an_interval_is_shown_in_the_unit_of_its_estimate() {
+        let estimate = Estimate::of(&[900.0, 950.0, 1100.0, 1200.0, 22000.0]).unwrap();
+        assert_eq!(estimated_duration(&estimate).replace(JOINT, " "), "1.10 µs [0.90, 22.0]");
+        assert_eq!(estimated_ratio(&estimate).replace(JOINT, " "), "1100 [900, 2e4]");
+    }
+
+    #[test]
+    fn an_estimate_without_an_interval_shows_that_it_has_none() {
+        let estimate = Estimate::of(&[2.0]).unwrap();
+        assert_eq!(estimated_ratio(&estimate).replace(JOINT, " "), "2.00 [–]");
+    }
+
+    #[test]
+    fn a_share_is_shown_as_a_whole_percentage() {
+        check(percent, &[(0.0, "0 %"), (0.404, "40 %"), (1.0, "100 %")]);
+    }
+}
