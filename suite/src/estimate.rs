@@ -18,6 +18,8 @@ pub struct CaseEstimate {
     pub placement: Option<String>,
     /// What came of the invocations.
     pub outcomes: OutcomeCounts,
+    /// What went wrong first, if anything did and it left a message.
+    pub first_error: Option<String>,
     /// One estimate per measurement, the principal one first; none if nothing
     /// was measured.
     pub operations: Vec<OperationEstimate>,
@@ -131,6 +133,7 @@ fn estimate_case(case: &str, invocations: &[&Invocation]) -> CaseEstimate {
         case: case.to_owned(),
         placement: runs.iter().find_map(placement),
         outcomes: OutcomeCounts::of(invocations),
+        first_error: invocations.iter().find_map(|invocation| invocation.error.clone()),
         operations: measurements(&runs).filter_map(|like| operation(like, &runs)).collect(),
         attribution: attribution(&runs),
     }

@@ -9,6 +9,8 @@ mod exit;
 mod flags;
 #[cfg(test)]
 mod estimate;
+#[cfg(test)]
+mod findings;
 mod invocation;
 mod invoke;
 mod list;
@@ -22,13 +24,19 @@ mod results;
 mod run;
 mod signals;
 #[cfg(test)]
+mod notes;
+#[cfg(test)]
 mod paragraph;
 #[cfg(test)]
 mod quantity;
 #[cfg(test)]
+mod report;
+#[cfg(test)]
 mod sample;
 #[cfg(test)]
 mod statistics;
+#[cfg(test)]
+mod table;
 
 use std::process::ExitCode;
 

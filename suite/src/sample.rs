@@ -101,6 +101,14 @@ pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
     }
 }
 
+/// The invocation with another name for its principal measurement.
+pub fn renamed(mut invocation: Invocation, name: &str, operation: &str) -> Invocation {
+    let record = invocation.record.as_mut().expect("an invocation with a record");
+    let principal = record.measurements.first_mut().expect("a record with a measurement");
+    (principal.name, principal.operation) = (name.to_owned(), operation.to_owned());
+    invocation
+}
+
 /// The invocation with one more measurement in its record.
 pub fn and_measurement(
     mut invocation: Invocation,

@@ -207,4 +207,18 @@ mod tests {
         let expected = (2.0 / (std::f64::consts::PI * 4000.0)).sqrt() * (1.0 - 1.0 / 16000.0);
         assert!(close(binomial(4000, 2000), expected), "{}", binomial(4000, 2000));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn the_median_lies_in_the_interval_and_the_interval_in_the_range(
+            values in proptest::collection::vec(0.0..1e9_f64, MIN_SAMPLE..60),
+        ) {
+            let Estimate { median, interval, .. } = Estimate::of(&values).unwrap();
+            let interval = interval.unwrap();
+            let range = sorted(&values);
+            proptest::prop_assert!(interval.contains(median));
+            proptest::prop_assert!(range[0] <= interval.low);
+            proptest::prop_assert!(interval.high <= range[values.len() - 1]);
+        }
+    }
 }

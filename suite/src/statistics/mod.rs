@@ -16,6 +16,6 @@ mod coverage;
 mod reference;
 
 pub use by_round::{ByRound, differences, ratios};
-pub use median_interval::{Estimate, Interval, MIN_SAMPLE};
+pub use median_interval::{Estimate, MIN_SAMPLE};
 pub use quantile::median;
-pub use regimes::{Regime, Regimes};
+pub use regimes::Regimes;

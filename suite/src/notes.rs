@@ -1,0 +1,118 @@
+//! What a reader of the table has to know about single rows of it: what is
+//! missing, what has no interval, what one figure cannot describe.
+
+use crate::estimate::{CaseEstimate, OperationEstimate, OutcomeCounts};
+use crate::quantity::{ABSENT, duration, percent};
+use crate::statistics::{MIN_SAMPLE, Regimes};
+use crate::table::{short_case, short_operation};
+
+/// One sentence for everything that needs one, in the order of `cases`.
+#[must_use]
+pub fn notes(cases: &[CaseEstimate]) -> Vec<String> {
+    let mut notes: Vec<String> =
+        [too_few_rounds(cases), fewest_rounds(cases)].into_iter().flatten().collect();
+    notes.extend(cases.iter().filter_map(missing));
+    for case in cases {
+        notes.extend(case.operations.iter().filter_map(|operation| two_regimes(case, operation)));
+    }
+    notes
+}
+
+fn too_few_rounds(cases: &[CaseEstimate]) -> Option<String> {
+    has_count(cases, |count| count < MIN_SAMPLE)
+        .then(|| format!("[{ABSENT}]: too few rounds for an interval, {MIN_SAMPLE} are needed."))
+}
+
+/// The range of the smallest sample is not quite a 95 % interval.
+fn fewest_rounds(cases: &[CaseEstimate]) -> Option<String> {
+    has_count(cases, |count| count == MIN_SAMPLE).then(|| {
+        format!("n = {MIN_SAMPLE}: the interval is the whole range, which is one of 93.75 %.")
+    })
+}
+
+fn has_count(cases: &[CaseEstimate], is: impl Fn(usize) -> bool) -> bool {
+    cases.iter().flat_map(|case| &case.operations).any(|operation| is(operation.time_ns.count))
+}
+
+/// How many invocations of a case did not measure, by what came of them.
+fn missing(case: &CaseEstimate) -> Option<String> {
+    let OutcomeCounts { measured, failed, timed_out, refused } = case.outcomes;
+    let counts = [(failed, "failed"), (timed_out, "timed out"), (refused, "refused")];
+    let said: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let started = measured + failed + timed_out + refused;
+    let why = case.first_error.as_ref().map(|error| format!("; first: {error}"));
+    (!said.is_empty()).then(|| {
+        let why = why.unwrap_or_default();
+        format!("{}: {}, of {started} started{why}.", label(case), said.join(", "))
+    })
+}
+
+fn two_regimes(case: &CaseEstimate, operation: &OperationEstimate) -> Option<String> {
+    let Regimes { fast, slow } = operation.regimes?;
+    let (fast_ns, slow_ns) = (duration(fast.median), duration(slow.median));
+    let (fast_share, slow_share) = (percent(fast.share), percent(slow.share));
+    Some(format!(
+        "{}, {}: two regimes: {fast_ns} in {fast_share} of processes, {slow_ns} in {slow_share}.",
+        label(case),
+        short_operation(operation),
+    ))
+}
+
+fn label(case: &CaseEstimate) -> String {
+    match &case.placement {
+        Some(placement) => format!("{} {placement}", short_case(case)),
+        None => case.case.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::estimate;
+    use crate::invocation::{Invocation, Outcome};
+    use crate::quantity::JOINT;
+    use crate::sample;
+
+    fn of(invocations: &[Invocation]) -> String {
+        notes(&estimate(invocations)).join("\n").replace(JOINT, " ")
+    }
+
+    #[test]
+    fn a_run_that_measured_everything_needs_no_notes() {
+        assert_eq!(of(&sample::case("ring", [10.0; 6])), "");
+    }
+
+    #[test]
+    fn too_few_rounds_are_said_once() {
+        let invocations = [sample::case("one", [10.0; 4]), sample::case("two", [10.0; 4])].concat();
+        assert_eq!(of(&invocations), "[–]: too few rounds for an interval, 5 are needed.");
+    }
+
+    #[test]
+    fn what_did_not_measure_is_counted_by_what_came_of_it() {
+        let mut invocations = sample::case("ring/free", [10.0; 6]);
+        for (round, outcome) in (7..).zip([Outcome::Failed, Outcome::TimedOut, Outcome::Failed]) {
+            invocations.push(sample::without_record("ring/free", round, outcome));
+        }
+        let refused = sample::without_record("uring/free", 1, Outcome::Refused);
+        let error = Some("this kernel has no io_uring".to_owned());
+        invocations.push(Invocation { error, ..refused });
+        insta::assert_snapshot!(of(&invocations), @r"
+        ring free: 2 failed, 1 timed out, of 9 started.
+        uring/free: 1 refused, of 1 started; first: this kernel has no io_uring.
+        ");
+    }
+
+    #[test]
+    fn two_regimes_are_told_with_their_shares() {
+        let text = of(&sample::case("ring/free", [2600.0, 2500.0, 22_000.0, 2700.0, 20_000.0]));
+        insta::assert_snapshot!(text, @r"
+        n = 5: the interval is the whole range, which is one of 93.75 %.
+        ring free, hop: two regimes: 2.60 µs in 60 % of processes, 21.0 µs in 40 %.
+        ");
+    }
+}
