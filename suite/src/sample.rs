@@ -62,8 +62,8 @@ impl Sample {
                 system_ns_per_operation: self.system_ns,
             }),
             switches: Some(Switches {
-                voluntary_per_operation: self.switches,
-                involuntary_per_operation: 0.0,
+                voluntary_per_operation: self.switches * 0.75,
+                involuntary_per_operation: self.switches * 0.25,
                 expected_per_operation: Some(1.0),
                 migrations: None,
                 cross_cpu_share: Some(self.cross_cpu_share),
