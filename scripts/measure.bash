@@ -1,0 +1,126 @@
+# Measuring with the workspace's programs from a script: what the scripts of
+# this folder share. Sourced, not run; the sourcing script defines usage().
+# shellcheck shell=bash
+
+# Decimal points, whatever the user's locale.
+export LC_ALL=C
+
+workspace=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+readonly workspace
+
+trap 'exit 130' INT
+
+# Exit codes, as the programs use them.
+readonly FAILED=1 USAGE=2
+
+# fail CODE MESSAGE: ends the script with one line that says what is wrong.
+fail() {
+    printf '%s: %s\n' "${0##*/}" "$2" >&2
+    exit "$1"
+}
+
+# bad_usage MESSAGE: as fail, with a pointer to --help.
+bad_usage() {
+    fail "$USAGE" "$1; see ${0##*/} --help"
+}
+
+# require_count FLAG VALUE: VALUE is a count, or the script ends.
+require_count() {
+    [[ ${2-} =~ ^[1-9][0-9]{0,8}$ ]] ||
+        bad_usage "$1: '${2-}' is not a whole number from 1 to 999999999"
+}
+
+# require_tool TOOL PACKAGES: TOOL is installed, or the script ends.
+require_tool() {
+    command -v "$1" >/dev/null || fail "$FAILED" "$1 is not installed; it is in $2"
+}
+
+# build_programs NAME...: builds the workspace's programs in release mode.
+build_programs() {
+    require_tool cargo "Rust, from https://rustup.rs"
+    local name packages=()
+    for name; do packages+=(--package "$name"); done
+    # From inside the workspace, where its toolchain file counts.
+    (cd -- "$workspace" && cargo build --release --quiet "${packages[@]}") >&2 ||
+        fail "$FAILED" "building $* failed; cargo says why above"
+}
+
+# program_path NAME: where build_programs leaves a program.
+program_path() {
+    local target=${CARGO_TARGET_DIR:-target}
+    [[ $target == /* ]] || target=$workspace/$target
+    printf '%s/release/%s\n' "$target" "$1"
+}
+
+# first_value KEY RECORD: the first number or string of that key in a JSON
+# record. The record is one line from our own programs and the keys asked for
+# occur first in its principal measurement, so bash alone will do: no jq.
+first_value() {
+    [[ $2 =~ \"$1\":[[:space:]]*\"?([^\",}]*) ]] ||
+        fail "$FAILED" "the program's record has no \"$1\""
+    printf '%s\n' "${BASH_REMATCH[1]}"
+}
+
+# raise_hard_file_limit: as far as the kernel lets this user. Programs raise
+# the soft limit themselves, and say so where the hard one is too low.
+raise_hard_file_limit() {
+    local most hard
+    most=$(</proc/sys/fs/nr_open)
+    hard=$(ulimit -H -n)
+    if [[ $hard != unlimited ]] && ((hard < most)); then
+        ulimit -H -n "$most" 2>/dev/null || true
+    fi
+}
+
+# memory_at COUNT PROGRAM FLAGS...: prints COUNT, virtual and resident KiB of
+# the program with COUNT tasks alive, separated by tabs.
+memory_at() {
+    local count=$1 program=$2 map
+    shift 2
+    map=$("$program" --quiet --tasks "$count" --iters 3 --warmups 1 \
+        --command 'pmap -x {pid}' "$@") || exit
+    awk -v count="$count" '
+        $1 == "total" { print count "\t" $3 "\t" $4; found = 1 }
+        END { exit !found }
+    ' <<<"$map" || fail "$FAILED" "pmap -x printed no total for $count tasks"
+}
+
+# fit_line TASK COUNTS: passes on the table of memory_at's lines and, once there
+# are COUNTS of them, adds the least squares line of resident memory.
+fit_line() {
+    awk -F '\t' -v task="$1" -v counts="$2" '
+        { print; fflush() }
+        /^[0-9]/ { n++; x[n] = $1; y[n] = $3; sum_x += $1; sum_y += $3 }
+        END {
+            if (n < counts) exit
+            mean_x = sum_x / n; mean_y = sum_y / n
+            for (i = 1; i <= n; i++) {
+                dx = x[i] - mean_x; dy = y[i] - mean_y
+                xx += dx * dx; xy += dx * dy; yy += dy * dy
+            }
+            slope = xy / xx
+            fit = yy > 0 ? sprintf("%.5f", xy * xy / (xx * yy)) : "undefined"
+            printf "# resident: %.3f KiB per %s, intercept %.1f KiB, R² %s\n",
+                slope, task, mean_y - slope * mean_x, fit
+        }
+    '
+}
+
+# report_resident_memory TASK FROM TO STEP PROGRAM FLAGS...: the table and its
+# line, for counts of PROGRAM's tasks from FROM to TO.
+report_resident_memory() {
+    local task=$1 from=$2 to=$3 step=$4 program=$5 count
+    shift 5
+    ((from + 2 * step <= to)) ||
+        bad_usage "from $from to $to by $step is fewer than three counts, too few for a line"
+    require_tool pmap "the package procps (Debian, Ubuntu) or procps-ng (Fedora, Arch, Alpine)"
+    build_programs "$program"
+    raise_hard_file_limit
+    program=$(program_path "$program")
+    {
+        printf '%ss\tvirtual_kib\tresident_kib\n' "$task"
+        for ((count = from; count <= to; count += step)); do
+            memory_at "$count" "$program" "$@"
+        done
+    } | fit_line "$task" $(((to - from) / step + 1))
+}
