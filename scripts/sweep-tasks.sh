@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# What a hop costs as the number of tasks grows.
+set -euo pipefail
+
+usage() {
+    cat <<'EOF'
+Usage: sweep-tasks.sh [--to N] PROGRAM [FLAGS]
+
+Runs a program of the workspace with 1, 2, 5, 10, 20, 50 … tasks until a limit
+of the machine refuses or --to is reached, and prints tab-separated values:
+the number of tasks, the mean time per operation in ns, and the iterations
+that it is the mean of.
+
+  --to N     most tasks to try [default: 1000000]
+  --help     show this
+  FLAGS      passed to the program; --max-time 2 unless you give another
+
+Examples:
+  scripts/sweep-tasks.sh thread-brigade --placement same-cpu
+  scripts/sweep-tasks.sh --to 1000 async-mem-brigade --max-time 0.5
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 a limit refused the first count,
+130 interrupted.
+EOF
+}
+
+# shellcheck source=measure.bash
+source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
+
+# How a program says that a limit of the machine is in the way.
+readonly REFUSED=3
+
+# read_arguments ARGUMENTS...: sets to, program and flags.
+read_arguments() {
+    to=1000000 program='' flags=()
+    local max_time=(--max-time 2)
+    while (($# > 0)); do
+        case $1 in
+            --to) require_count "$1" "${2-}" && to=$2 && shift ;;
+            --help | -h) usage && exit ;;
+            --tasks* | --threads* | --json | --quiet) bad_usage "$1: this script sets it itself" ;;
+            --max-time*) max_time=() && flags+=("$1") ;;
+            *) if [[ -z $program ]]; then program=$1; else flags+=("$1"); fi ;;
+        esac
+        shift
+    done
+    flags=("${max_time[@]}" "${flags[@]}")
+    [[ -n $program ]] || bad_usage "no program named"
+    [[ $program =~ ^[a-z-]+$ && -f $workspace/$program/src/main.rs ]] ||
+        bad_usage "'$program' is not a program of this workspace"
+}
+
+# print_row COUNT RECORD: one line of the table, after the heading if first.
+print_row() {
+    local operation ns iterations
+    operation=$(first_value operation "$2")
+    ns=$(first_value ns_per_operation "$2")
+    iterations=$(first_value iterations "$2")
+    (($1 > 1)) || printf 'tasks\tns_per_%s\titerations\n' "${operation// /_}"
+    printf '%s\t%s\t%s\n' "$1" "$ns" "$iterations"
+}
+
+# measure COUNT: prints the row, or says that a limit ends the sweep.
+measure() {
+    local record status=0
+    record=$("$(program_path "$program")" "${flags[@]}" --tasks "$1" --quiet --json) || status=$?
+    if ((status == REFUSED && $1 > 1)); then
+        printf '%s: %s tasks are more than fit here\n' "${0##*/}" "$1" >&2
+        exit 0
+    fi
+    ((status == 0)) || exit "$status"
+    print_row "$1" "$record"
+}
+
+read_arguments "$@"
+build_programs "$program"
+raise_hard_file_limit
+for ((scale = 1; scale <= to; scale *= 10)); do
+    for factor in 1 2 5; do
+        ((factor * scale <= to)) || break
+        measure "$((factor * scale))"
+    done
+done
