@@ -1,0 +1,273 @@
+//! The scripts as their users meet them: flags in, table and exit code out.
+//! Cargo and the programs are stand-ins here, so that the figures are known.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const SCRIPTS: [&str; 4] =
+    ["rss-per-thread.sh", "rss-per-task.sh", "sweep-tasks.sh", "pinned-vs-free.sh"];
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name)
+}
+
+/// The search path of this process.
+fn path() -> String {
+    std::env::var("PATH").expect("a search path")
+}
+
+/// A directory of stand-ins: tools that go before those of `PATH`, and the
+/// release folder of a build.
+struct Stage(tempfile::TempDir);
+
+impl Stage {
+    /// A stage whose cargo builds nothing, without programs.
+    fn new() -> Self {
+        let stage = Self(tempfile::tempdir().expect("a temporary directory"));
+        stage.write("tools/cargo", "exit 0");
+        stage
+    }
+
+    /// Adds a shell script that knows the value of `--tasks` as `$tasks`.
+    fn write(&self, path: &str, body: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("create a directory");
+        let find_tasks = "for word; do [ \"$last\" = --tasks ] && tasks=$word; last=$word; done";
+        fs::write(&path, format!("#!/bin/sh\n{find_tasks}\n{body}\n")).expect("write a stand-in");
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("make it executable");
+    }
+
+    /// Adds a program of the workspace.
+    fn program(self, name: &str, body: &str) -> Self {
+        self.write(&format!("target/release/{name}"), body);
+        self
+    }
+
+    /// Runs a script with the stage's tools first, from another directory.
+    fn run(&self, name: &str, arguments: &[&str]) -> Ended {
+        let tools = self.0.path().join("tools").display().to_string();
+        self.run_with_path(name, arguments, &format!("{tools}:{}", path()))
+    }
+
+    fn run_with_path(&self, name: &str, arguments: &[&str], path: &str) -> Ended {
+        let output = Command::new("/usr/bin/env")
+            .arg("bash")
+            .arg(script(name))
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env("PATH", path)
+            .env("CARGO_TARGET_DIR", self.0.path().join("target"))
+            .output()
+            .expect("run bash");
+        Ended::new(&output)
+    }
+}
+
+/// How a script ended and what it said.
+#[derive(Debug)]
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ended {
+    fn new(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+        Self {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    /// Asserts a refusal in one line that contains `words`.
+    fn refuses(&self, code: i32, words: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.stderr.lines().count(), 1, "{self:?}");
+        assert!(self.stderr.contains(words), "{self:?}");
+    }
+
+    /// Asserts success and returns the last line of standard output.
+    fn last_line(&self) -> &str {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout.lines().last().expect("output")
+    }
+}
+
+/// What pmap prints last, with these KiB.
+fn pmap_total(resident: &str) -> String {
+    format!("echo \"total kB $((5000 + tasks)) {resident} 7\"")
+}
+
+/// Prints a record with this time per operation, as `--json` does.
+fn record(ns: &str) -> String {
+    let principal = format!(r#"{{"operation":"hop","ns_per_operation":'"{ns}"'}}"#);
+    let other = r#"{"operation":"other","ns_per_operation":1}"#;
+    let cpu = r#"{"user_ns_per_operation":2}"#;
+    format!(r#"echo '{{"iterations":100,"measurements":[{principal},{other}],"cpu":{cpu}}}'"#)
+}
+
+#[test]
+fn every_script_explains_itself_with_examples() {
+    for name in SCRIPTS {
+        let ended = Stage::new().run(name, &["--help"]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(ended.stdout.starts_with(&format!("Usage: {name} ")), "{ended:?}");
+        assert!(ended.stdout.contains("Examples:") && ended.stdout.contains("Exit codes:"));
+        assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80), "{ended:?}");
+    }
+}
+
+#[test]
+fn wrong_flags_are_refused_in_one_line_before_anything_is_built() {
+    let check = |name: &str, arguments: &[&str], words: &str| {
+        let stage = Stage::new();
+        stage.write("tools/cargo", "echo built >&2; exit 1");
+        stage.run(name, arguments).refuses(2, words);
+    };
+    for name in ["rss-per-thread.sh", "rss-per-task.sh"] {
+        check(name, &["--form", "1"], "'--form'");
+        check(name, &["--from"], "--from: ''");
+        check(name, &["--step", "0"], "--step: '0'");
+        check(name, &["--to", "1e9"], "--to: '1e9'");
+        check(name, &["--from", "10", "--to", "11", "--step", "1"], "fewer than three counts");
+    }
+    check("sweep-tasks.sh", &[], "no program");
+    check("sweep-tasks.sh", &["no-such-program"], "'no-such-program'");
+    check("sweep-tasks.sh", &["../suite"], "'../suite'");
+    check("sweep-tasks.sh", &["--to", "-1", "thread-brigade"], "--to: '-1'");
+    check("sweep-tasks.sh", &["thread-brigade", "--tasks", "5"], "--tasks");
+    check("pinned-vs-free.sh", &["--rounds", "x"], "--rounds: 'x'");
+    check("pinned-vs-free.sh", &["--json"], "--json");
+}
+
+#[test]
+fn a_missing_tool_is_named_with_its_package() {
+    let stage = Stage::new();
+    let tools = stage.0.path().join("tools");
+    for tool in ["bash", "dirname"] {
+        let path = path();
+        let mut places = path.split(':').map(|directory| Path::new(directory).join(tool));
+        let found = places.find(|place| place.exists()).expect("a usual tool");
+        symlink(found, tools.join(tool)).expect("link");
+    }
+    let bare = tools.to_str().expect("UTF-8");
+    let check = |name, words| stage.run_with_path(name, &[], bare).refuses(1, words);
+    check("rss-per-thread.sh", "procps (Debian, Ubuntu) or procps-ng (Fedora, Arch, Alpine)");
+    check("rss-per-task.sh", "pmap is not installed");
+    check("pinned-vs-free.sh", "util-linux");
+}
+
+#[test]
+fn a_build_that_fails_ends_the_script() {
+    let stage = Stage::new();
+    stage.write("tools/pmap", "");
+    stage.write("tools/cargo", "exit 101");
+    stage.run("rss-per-task.sh", &[]).refuses(1, "building async-brigade failed");
+}
+
+#[test]
+fn memory_on_a_line_gives_that_line() {
+    let stage = Stage::new().program("thread-brigade", &pmap_total("$((2000 + tasks * 19 / 2))"));
+    stage.write("tools/pmap", "");
+    let ended = stage.run("rss-per-thread.sh", &[]);
+    let line = "# resident: 9.500 KiB per thread, intercept 2000.0 KiB, R² 1.00000";
+    assert_eq!(ended.last_line(), line);
+    assert!(ended.stdout.starts_with("threads\tvirtual_kib\tresident_kib\n100\t5100\t2950\n"));
+    assert_eq!(ended.stdout.lines().count(), 1 + 19 + 1);
+}
+
+#[test]
+fn memory_off_a_line_gives_the_least_squares_line() {
+    // Worked by hand: (1, 1), (2, 3), (3, 4) have slope 3/2, intercept -1/3
+    // and R² 27/28.
+    let body = pmap_total("$((tasks == 1 ? 1 : tasks + 1))");
+    let stage = Stage::new().program("async-brigade", &body);
+    stage.write("tools/pmap", "");
+    let ended = stage.run("rss-per-task.sh", &["--from", "1", "--to", "3", "--step", "1"]);
+    let line = "# resident: 1.500 KiB per task, intercept -0.3 KiB, R² 0.96429";
+    assert_eq!(ended.last_line(), line);
+}
+
+#[test]
+fn memory_that_does_not_grow_has_no_r_squared() {
+    let stage = Stage::new().program("async-brigade", &pmap_total("64"));
+    stage.write("tools/pmap", "");
+    assert!(stage.run("rss-per-task.sh", &[]).last_line().ends_with("R² undefined"));
+}
+
+#[test]
+fn a_refused_count_passes_on_the_refusal_and_fits_no_line() {
+    let body = "[ \"$tasks\" -le 300 ] || { echo 'thread-brigade: too many' >&2; exit 3; }\n";
+    let stage = Stage::new().program("thread-brigade", &(body.to_owned() + &pmap_total("9")));
+    stage.write("tools/pmap", "");
+    let ended = stage.run("rss-per-thread.sh", &[]);
+    ended.refuses(3, "too many");
+    assert_eq!(ended.stdout.lines().count(), 1 + 5, "{ended:?}");
+    assert!(!ended.stdout.contains("resident:"), "{ended:?}");
+}
+
+#[test]
+fn output_without_a_total_is_an_error() {
+    let stage = Stage::new().program("thread-brigade", "echo none");
+    stage.write("tools/pmap", "");
+    stage.run("rss-per-thread.sh", &[]).refuses(1, "no total for 100 tasks");
+}
+
+#[test]
+fn a_sweep_ends_where_a_limit_refuses() {
+    let body = format!("[ \"$tasks\" -le 50 ] || exit 3\n{}", record("$((1000 + tasks)).5"));
+    let ended =
+        Stage::new().program("thread-brigade", &body).run("sweep-tasks.sh", &["thread-brigade"]);
+    assert_eq!(ended.last_line(), "50\t1050.5\t100");
+    assert!(ended.stdout.starts_with("tasks\tns_per_hop\titerations\n1\t1001.5\t100\n2\t"));
+    assert!(ended.stderr.contains("100 tasks are more than fit"), "{ended:?}");
+}
+
+#[test]
+fn a_sweep_ends_at_the_count_asked_for() {
+    let stage = Stage::new().program("thread-brigade", &record("$tasks"));
+    let ended = stage.run("sweep-tasks.sh", &["--to", "20", "thread-brigade"]);
+    let counts: Vec<_> =
+        ended.stdout.lines().skip(1).filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(counts, ["1", "2", "5", "10", "20"]);
+}
+
+#[test]
+fn a_sweep_that_can_never_start_passes_on_the_exit_code() {
+    let refuse = |code: i32| {
+        let stage = Stage::new().program("thread-brigade", &format!("exit {code}"));
+        stage.run("sweep-tasks.sh", &["thread-brigade"]).code
+    };
+    assert_eq!([1, 2, 3, 130].map(refuse), [1, 2, 3, 130].map(Some));
+}
+
+#[test]
+fn the_ratio_is_that_of_the_medians() {
+    let free_or_pinned = |free: &str, pinned: &str| {
+        format!("if [ -n \"$PINNED\" ]; then ns={pinned}; else ns={free}; fi\n{}", record("$ns"))
+    };
+    let stage = Stage::new()
+        .program("thread-brigade", &free_or_pinned("9000", "3000"))
+        .program("async-brigade", &free_or_pinned("500.5", "500.5"));
+    stage.write("tools/taskset", "shift 2; PINNED=1 exec \"$@\"");
+    let ended = stage.run("pinned-vs-free.sh", &["--rounds", "2"]);
+    let lines: Vec<_> = ended.stdout.lines().collect();
+    assert_eq!(
+        lines[..5],
+        [
+            "round\tprogram\tplacement\tns_per_hop",
+            "1\tthread-brigade\tfree\t9000",
+            "1\tasync-brigade\tfree\t500.5",
+            "1\tthread-brigade\tpinned\t3000",
+            "1\tasync-brigade\tpinned\t500.5",
+        ]
+    );
+    assert_eq!(lines[5], "2\tthread-brigade\tpinned\t3000", "the next round starts pinned");
+    let expected = "# thread-brigade: median 9000 ns free, 3000 ns pinned, free / pinned 3.00";
+    assert_eq!(lines[9], expected);
+    assert!(lines[10].ends_with("free / pinned 1.00"), "{ended:?}");
+}
