@@ -102,8 +102,8 @@ pub(crate) fn with_common(command: clap::Command, defaults: Defaults) -> clap::C
     }
     command
         .mut_arg("tasks", |arg| standing_at(arg, defaults.tasks.into()))
-        .mut_arg("iters", |arg| standing_at(arg, defaults.iters.into()))
-        .mut_arg("warmups", |arg| standing_at(arg, defaults.warmups.into()))
+        .mut_arg("iters", |arg| standing_at(arg, defaults.iters))
+        .mut_arg("warmups", |arg| standing_at(arg, defaults.warmups))
 }
 
 fn standing_at(arg: clap::Arg, default: u64) -> clap::Arg {

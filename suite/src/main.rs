@@ -5,14 +5,9 @@ mod availability;
 mod capture;
 mod cargo;
 mod check;
+mod environment;
 mod exit;
 mod flags;
-#[cfg(test)]
-mod estimate;
-#[cfg(test)]
-mod findings;
-#[expect(dead_code, reason = "`run` writes it; the runner is on its way")]
-mod environment;
 mod invocation;
 mod invoke;
 mod list;
@@ -22,23 +17,11 @@ mod output;
 mod plan;
 mod process;
 mod progress;
+mod report;
 mod results;
 mod run;
 mod signals;
-#[cfg(test)]
-mod notes;
-#[cfg(test)]
-mod paragraph;
-#[cfg(test)]
-mod quantity;
-#[cfg(test)]
-mod report;
-#[cfg(test)]
-mod sample;
-#[cfg(test)]
 mod statistics;
-#[cfg(test)]
-mod table;
 
 use std::process::ExitCode;
 

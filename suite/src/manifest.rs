@@ -9,6 +9,7 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use crate::exit::UsageError;
+use crate::report::Finding;
 
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
@@ -35,6 +36,9 @@ pub struct Manifest {
     /// The cases, in the order in which they are shown.
     #[serde(rename = "case")]
     pub cases: Vec<Case>,
+    /// What a run's report says in sentences.
+    #[serde(default, rename = "finding")]
+    pub findings: Vec<Finding>,
 }
 
 /// How thoroughly to measure.

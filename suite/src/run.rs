@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::availability::{self, Skipped};
 use crate::cargo::{self, Binaries};
+use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::flags::RunFlags;
 use crate::invocation::{Invocation, Outcome};
@@ -17,6 +18,7 @@ use crate::manifest::{Case, Manifest, Profile};
 use crate::output;
 use crate::plan::{self, Turn};
 use crate::progress::Progress;
+use crate::report;
 use crate::results::{self, Folder, RunDescription};
 use crate::signals::Signals;
 
@@ -40,15 +42,18 @@ pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
         return Ok(Exit::Interrupted);
     };
 
-    let label = flags.name.as_deref().unwrap_or("unnamed");
-    let mut folder = Folder::create(&results, &intent.date(), label)?;
+    let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
+    let label = flags.name.clone().unwrap_or_else(|| environment.label());
+    let mut folder = Folder::create(&results, &intent.date(), &label)?;
     folder.write_once("run.json", &intent.description())?;
+    folder.write_once("environment.json", &environment)?;
     let turns = plan::turns(intent.cases.len(), intent.rounds, intent.seed);
     let invocations = measure(&intent, &turns, &binaries, &mut folder, &mut signals)?;
     signals.exit_on_next_stop();
 
-    let text =
-        problems(&intent.skipped, &invocations) + &intent.closing_line(&invocations, &folder);
+    let text = report::summary(&intent.case_names(), &manifest.findings, &invocations)
+        + &problems(&intent.skipped, &invocations)
+        + &intent.closing_line(&invocations, &folder);
     output::print(&text)
         .with_context(|| format!("showing the results that are in {}", folder.path().display()))?;
     Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_after(&invocations) })
@@ -83,6 +88,10 @@ impl<'a> Intent<'a> {
             rounds: flags.rounds.unwrap_or(profile.rounds),
             seed: flags.seed.unwrap_or_else(plan::random_seed),
         })
+    }
+
+    fn case_names(&self) -> Vec<&str> {
+        self.cases.iter().map(|case| case.name.as_str()).collect()
     }
 
     /// The UTC date, as it begins the folder's name.

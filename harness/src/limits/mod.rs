@@ -170,8 +170,8 @@ impl Limit {
 /// A limit refuses: what is asked for does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    need: Need,
-    limit: Limit,
+    need: Box<Need>,
+    limit: Box<Limit>,
 }
 
 impl std::error::Error for Refusal {}
@@ -212,7 +212,7 @@ pub fn admit(need: &Need, limits: &[Limit]) -> Result<(), Refusal> {
         .min_by_key(|limit| need.fits(limit.resource, limit.available()));
     match binding {
         None => Ok(()),
-        Some(limit) => Err(Refusal { need: *need, limit: limit.clone() }),
+        Some(limit) => Err(Refusal { need: (*need).into(), limit: limit.clone().into() }),
     }
 }
 

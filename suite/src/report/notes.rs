@@ -1,10 +1,10 @@
 //! What a reader of the table has to know about single rows of it: what is
 //! missing, what has no interval, what one figure cannot describe.
 
-use crate::estimate::{CaseEstimate, OperationEstimate, OutcomeCounts};
-use crate::quantity::{ABSENT, duration, percent};
+use crate::report::estimate::{CaseEstimate, OperationEstimate, OutcomeCounts};
+use crate::report::quantity::{ABSENT, duration, percent};
+use crate::report::table::{short_case, short_operation};
 use crate::statistics::{MIN_SAMPLE, Regimes};
-use crate::table::{short_case, short_operation};
 
 /// One sentence for everything that needs one, in the order of `cases`.
 #[must_use]
@@ -72,10 +72,10 @@ fn label(case: &CaseEstimate) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::estimate;
     use crate::invocation::{Invocation, Outcome};
-    use crate::quantity::JOINT;
-    use crate::sample;
+    use crate::report::estimate::estimate;
+    use crate::report::quantity::JOINT;
+    use crate::report::sample;
 
     fn of(invocations: &[Invocation]) -> String {
         notes(&estimate(invocations)).join("\n").replace(JOINT, " ")

@@ -1,6 +1,6 @@
 //! Text broken into lines for a terminal of 80 columns.
 
-use crate::quantity::JOINT;
+use crate::report::quantity::JOINT;
 
 /// Columns in a line.
 pub const COLUMNS: usize = 80;

@@ -2,8 +2,8 @@
 //! what is needed: the columns are fixed, and every character that a cell can
 //! hold is one column wide, however many bytes it has.
 
-use crate::estimate::{CaseEstimate, OperationEstimate};
-use crate::quantity::{ABSENT, Unit, three_digits};
+use crate::report::estimate::{CaseEstimate, OperationEstimate};
+use crate::report::quantity::{ABSENT, Unit, three_digits};
 use crate::statistics::Estimate;
 
 /// What the columns mean, in one line.
@@ -114,10 +114,10 @@ fn fit(text: &str, Column(_, width, side): &Column) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::estimate;
     use crate::invocation::Invocation;
-    use crate::paragraph::COLUMNS;
-    use crate::sample::{self, Sample};
+    use crate::report::estimate::estimate;
+    use crate::report::paragraph::COLUMNS;
+    use crate::report::sample::{self, Sample};
 
     fn of(invocations: &[Invocation]) -> String {
         table(&estimate(invocations))

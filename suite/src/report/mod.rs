@@ -1,18 +1,31 @@
 //! What a run prints at its end: the table, what has to be known about it, and
 //! the findings.
 
-use crate::estimate::estimate;
-use crate::findings::Finding;
+mod estimate;
+mod findings;
+mod notes;
+mod paragraph;
+mod quantity;
+#[cfg(test)]
+mod sample;
+mod table;
+
+pub use findings::Finding;
+
 use crate::invocation::Invocation;
-use crate::notes::notes;
-use crate::paragraph::item;
-use crate::table::{LEGEND, table};
+use estimate::estimate;
+use notes::notes;
+use paragraph::item;
+use table::{LEGEND, table};
 
 /// The summary of a run as plain text of at most 80 columns, ended by a
-/// newline. Cases come in the order of their names, findings in theirs.
+/// newline. Cases come in the order of `cases`, which names them; findings in
+/// theirs.
 #[must_use]
-pub fn summary(findings: &[Finding], invocations: &[Invocation]) -> String {
-    let cases = estimate(invocations);
+pub fn summary(cases: &[&str], findings: &[Finding], invocations: &[Invocation]) -> String {
+    let place = |name: &str| cases.iter().position(|&case| case == name);
+    let mut cases = estimate(invocations);
+    cases.sort_by_key(|case| place(&case.case));
     let notes = notes(&cases);
     let findings: Vec<String> =
         findings.iter().filter_map(|finding| finding.sentence(&cases)).collect();
@@ -27,9 +40,9 @@ fn section(sentences: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::sample::{self, Sample};
     use super::*;
     use crate::invocation::Outcome;
-    use crate::sample::{self, Sample};
 
     /// The findings of `suite.toml`.
     fn findings() -> Vec<Finding> {
@@ -37,7 +50,7 @@ mod tests {
         struct Manifest {
             finding: Vec<Finding>,
         }
-        let text = include_str!("../../suite.toml");
+        let text = include_str!("../../../suite.toml");
         toml::from_str::<Manifest>(text).expect("a manifest with findings").finding
     }
 
@@ -88,7 +101,7 @@ mod tests {
             task_creation(),
             vec![sample::without_record("uring-brigade", 1, Outcome::Refused)],
         ];
-        insta::assert_snapshot!(summary(&findings(), &invocations.concat()), @r"
+        insta::assert_snapshot!(summary(&[], &findings(), &invocations.concat()), @r"
         case               placed   op        time [95 %]       p50  p99  cpu sw/op    n
         async-brigade-ct   free     hop    ns 905 [887,923]     814 1810  634  0.00    5
         async-creation     free     create ns 310 [304,316]     279  620  217  1.00    5
@@ -137,7 +150,7 @@ mod tests {
 
     #[test]
     fn nothing_measured_leaves_the_heading_alone() {
-        insta::assert_snapshot!(summary(&findings(), &[]), @r"
+        insta::assert_snapshot!(summary(&[], &findings(), &[]), @r"
         case               placed   op        time [95 %]       p50  p99  cpu sw/op    n
         Per op, medians over n processes; [95 % interval]; sw: the kernel's switches.
         ");

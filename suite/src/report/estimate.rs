@@ -222,7 +222,7 @@ fn waiting_ns(record: &Record) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{self, Sample};
+    use crate::report::sample::{self, Sample};
 
     #[test]
     fn no_invocations_give_no_estimates() {

@@ -5,8 +5,8 @@
 
 use serde::Deserialize;
 
-use crate::estimate::{Attribution, CaseEstimate, OperationEstimate};
-use crate::quantity::{duration, estimated_duration, estimated_ratio, percent};
+use crate::report::estimate::{Attribution, CaseEstimate, OperationEstimate};
+use crate::report::quantity::{duration, estimated_duration, estimated_ratio, percent};
 use crate::statistics::{Estimate, differences, ratios};
 
 /// A finding, as `[[finding]]` of `suite.toml` describes it.
@@ -221,10 +221,10 @@ fn capitalised(sentence: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::estimate;
     use crate::invocation::Invocation;
-    use crate::paragraph::item;
-    use crate::sample::{self, Sample};
+    use crate::report::estimate::estimate;
+    use crate::report::paragraph::item;
+    use crate::report::sample::{self, Sample};
 
     const COMPARISON: &str = r#"
         kind = "comparison"
