@@ -34,9 +34,6 @@ impl Software {
     /// # Errors
     /// When `Cargo.lock` in `root` cannot be read as one.
     pub(super) fn read(root: &Path, measured_crates: &[String]) -> anyhow::Result<Self> {
-        let path = root.join("Cargo.lock");
-        let lock = std::fs::read_to_string(&path)
-            .with_context(|| format!("reading {}", path.display()))?;
         let git_revision = output(root, "git", &["rev-parse", "--show-prefix", "HEAD"])
             .and_then(|answer| revision(&answer));
         let git_dirty = git_revision.as_ref().and_then(|_| {
@@ -47,12 +44,26 @@ impl Software {
             brigade: env!("CARGO_PKG_VERSION").to_owned(),
             libc: libc_version(),
             rustc: output(root, "rustc", &["--version"]).map(|version| recordable(&version)),
-            measured_crates: locked_versions(&lock, measured_crates)
-                .with_context(|| format!("parsing {}", path.display()))?,
+            measured_crates: crate_versions(root, measured_crates)?,
             git_revision,
             git_dirty,
         })
     }
+}
+
+/// The versions of `names` in the `Cargo.lock` of `root`, which is not needed
+/// when there are no names.
+fn crate_versions(
+    root: &Path,
+    names: &[String],
+) -> anyhow::Result<BTreeMap<String, Option<String>>> {
+    if names.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let path = root.join("Cargo.lock");
+    let lock =
+        std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    locked_versions(&lock, names).with_context(|| format!("parsing {}", path.display()))
 }
 
 /// What `program` prints when run in `directory`; `None` if it cannot be run
