@@ -1,0 +1,137 @@
+//! The rules of CONTRIBUTING.md that a machine can check, over the files of
+//! the workspace. Each rule is a function from a file to its complaint, and
+//! each is shown a file that breaks it.
+
+use std::fs;
+use std::path::Path;
+
+/// Names that say nothing of what is inside.
+const EMPTY_NAMES: [&str; 5] = ["util", "utils", "helpers", "common", "manager"];
+
+/// Folders whose content is not ours to rule: built, measured or git's own.
+const NOT_RULED: [&str; 3] = ["target", "results", ".git"];
+
+/// A file of the workspace: its path from the root, and its text.
+struct File {
+    path: String,
+    text: String,
+}
+
+impl File {
+    fn new(path: &str, text: &str) -> Self {
+        Self { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the suite lies in the workspace")
+}
+
+/// Every text file below `directory`.
+fn files_below(directory: &Path, files: &mut Vec<File>) {
+    for entry in fs::read_dir(directory).expect("read a folder") {
+        let path = entry.expect("read a folder").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name in UTF-8");
+        if NOT_RULED.contains(&name) {
+            continue;
+        }
+        if path.is_dir() {
+            files_below(&path, files);
+        } else if let Ok(text) = fs::read_to_string(&path) {
+            let path = path.strip_prefix(root()).expect("below the root");
+            files.push(File::new(path.to_str().expect("a path in UTF-8"), &text));
+        }
+    }
+}
+
+/// The folders that the workspace's manifest names as members.
+fn members() -> Vec<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("read Cargo.toml");
+    let manifest: toml::Table = manifest.parse().expect("parse Cargo.toml");
+    let members = manifest["workspace"]["members"].as_array().expect("a list of members");
+    members.iter().map(|member| member.as_str().expect("a folder").to_owned()).collect()
+}
+
+/// Asserts that no file of the workspace breaks `rule`, that some file is
+/// subject to it, and that `broken` does break it.
+fn check(subject: fn(&File) -> bool, rule: fn(&File) -> Option<String>, broken: &File) {
+    assert!(subject(broken) && rule(broken).is_some(), "the rule cannot fail");
+    let mut files = Vec::new();
+    files_below(root(), &mut files);
+    files.retain(subject);
+    assert!(!files.is_empty(), "the rule holds of nothing");
+    let complaints: Vec<_> =
+        files.iter().filter_map(|file| Some(format!("{}: {}", file.path, rule(file)?))).collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn no_file_has_a_name_that_says_nothing() {
+    let rule = |file: &File| {
+        let mut parts = file.path.split(['/', '.', '-', '_']);
+        parts.find(|part| EMPTY_NAMES.contains(part)).map(|part| format!("what is '{part}'?"))
+    };
+    check(|_| true, rule, &File::new("suite/src/run_utils.rs", ""));
+    assert!(rule(&File::new("harness/common/mod.rs", "")).is_some());
+}
+
+#[test]
+fn every_program_begins_with_its_documentation() {
+    let rule = |file: &File| {
+        let documented = file.text.starts_with("//! ");
+        (!documented).then(|| "the first line is not `//!` documentation".to_owned())
+    };
+    let subject = |file: &File| file.path.ends_with("src/main.rs");
+    check(subject, rule, &File::new("x/src/main.rs", "use std::fs;\n//! Late.\n"));
+}
+
+/// A script, to be run rather than sourced.
+fn is_script(file: &File) -> bool {
+    file.path.starts_with("scripts/") && file.name().ends_with(".sh")
+}
+
+#[test]
+fn every_script_stops_at_the_first_error() {
+    let rule = |file: &File| {
+        let strict = file.text.lines().any(|line| line == "set -euo pipefail");
+        (!strict).then(|| "no line `set -euo pipefail`".to_owned())
+    };
+    let subject = |file: &File| is_script(file) || file.path == ".ci/run";
+    check(subject, rule, &File::new("scripts/x.sh", "#!/bin/bash\n# set -euo pipefail\n"));
+}
+
+#[test]
+fn every_script_has_help() {
+    let rule = |file: &File| {
+        let helpful = file.text.contains("--help | -h)") && file.text.contains("Examples:");
+        (!helpful).then(|| "no --help with examples".to_owned())
+    };
+    check(is_script, rule, &File::new("scripts/x.sh", "set -euo pipefail\n# --help\n"));
+}
+
+#[test]
+fn every_member_has_a_folder_and_a_manifest_with_the_shared_lints() {
+    let inherits = |manifest: &str| {
+        let manifest: toml::Table = manifest.parse().expect("parse a manifest");
+        manifest.get("lints").and_then(|lints| lints.get("workspace")?.as_bool()) == Some(true)
+    };
+    assert!(!inherits("[package]\nname = 'x'"), "the rule cannot fail");
+    for member in members() {
+        let manifest = root().join(&member).join("Cargo.toml");
+        let manifest = fs::read_to_string(&manifest).expect("read a member's manifest");
+        assert!(inherits(&manifest), "{member}: no `[lints] workspace = true`");
+    }
+}
+
+#[test]
+#[ignore = "README.md is being written; enable with it"]
+fn the_readme_mentions_every_member() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("read README.md");
+    for member in members() {
+        assert!(readme.contains(&format!("`{member}`")), "README.md does not mention {member}");
+    }
+}
