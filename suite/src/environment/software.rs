@@ -182,7 +182,8 @@ mod tests {
     #[test]
     fn an_unreadable_lock_file_is_an_error_that_names_it() {
         let empty = tempfile::tempdir().expect("a temporary directory");
-        let error = Software::read(empty.path(), &[]).expect_err("there is no lock file");
+        let error =
+            crate_versions(empty.path(), &["tokio".to_owned()]).expect_err("there is no lock file");
         assert!(format!("{error:#}").contains("Cargo.lock"), "{error:#}");
     }
 }

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_leaves_the_heading_alone() {
+    fn nothing_measured_says_nothing() {
         assert_eq!(summary(&[], &findings(), &[]), "");
     }
 }
