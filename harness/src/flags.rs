@@ -74,6 +74,21 @@ pub struct Flags {
     pub histogram: Option<PathBuf>,
 }
 
+impl Flags {
+    /// The command line that gives these flags to a variant of this program in
+    /// a process of its own; what concerns the output is left out.
+    pub(crate) fn for_variants(&self) -> Vec<String> {
+        let mut arguments = vec![
+            format!("--tasks={}", self.tasks),
+            format!("--iters={}", self.iters),
+            format!("--warmups={}", self.warmups),
+        ];
+        arguments.extend(self.max_time.map(|time| format!("--max-time={}", time.as_secs_f64())));
+        arguments.extend(self.cpus.as_ref().map(|cpus| format!("--cpus={cpus}")));
+        arguments
+    }
+}
+
 fn seconds(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()

@@ -5,6 +5,7 @@
 //! exit code, and [`laps`], the measured loop. [`record`] is the contract
 //! between the programs and the runner.
 
+pub mod again;
 pub mod bench;
 pub mod channel;
 pub mod clock;
@@ -24,7 +25,9 @@ pub mod record;
 #[cfg(feature = "tokio")]
 pub mod runtime;
 pub mod samples;
+pub mod statistics;
 pub mod summary;
+pub mod table;
 pub mod threads;
 pub mod tracer;
 pub mod usage;

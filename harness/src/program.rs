@@ -235,7 +235,10 @@ fn switches(findings: &Findings, bench: &Bench) -> Option<Switches> {
 
 /// Prints to standard output. A reader that has gone away has seen what it
 /// wanted; any other failure is an error.
-fn print(text: &str) -> anyhow::Result<()> {
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     match written {

@@ -21,7 +21,6 @@ mod report;
 mod results;
 mod run;
 mod signals;
-mod statistics;
 
 use std::process::ExitCode;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use harness::record::{CpuTime, Measurement, Record, Switches};
 
 use crate::invocation::{Invocation, Outcome};
-use crate::statistics::{ByRound, Estimate, Regimes, median};
+use harness::statistics::{ByRound, Estimate, Regimes, median};
 
 /// What the invocations of one case say.
 #[derive(Clone, Debug, PartialEq)]

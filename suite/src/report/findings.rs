@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::report::estimate::{Attribution, CaseEstimate, OperationEstimate};
 use crate::report::quantity::{duration, estimated_duration, estimated_ratio, percent};
-use crate::statistics::{Estimate, differences, ratios};
+use harness::statistics::{Estimate, differences, ratios};
 
 /// A finding, as `[[finding]]` of `suite.toml` describes it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -4,7 +4,7 @@
 use crate::report::estimate::{CaseEstimate, OperationEstimate, OutcomeCounts};
 use crate::report::quantity::{ABSENT, duration, percent};
 use crate::report::table::{short_case, short_operation};
-use crate::statistics::{MIN_SAMPLE, Regimes};
+use harness::statistics::{MIN_SAMPLE, Regimes};
 
 /// One sentence for everything that needs one, in the order of `cases`.
 #[must_use]

@@ -1,7 +1,7 @@
 //! Figures as a reader sees them: three significant digits, in a unit that
 //! needs no more than three before the point.
 
-use crate::statistics::Estimate;
+use harness::statistics::Estimate;
 
 /// What stands for a figure that cannot be had.
 pub const ABSENT: &str = "–";

@@ -4,7 +4,7 @@
 
 use crate::report::estimate::{CaseEstimate, OperationEstimate};
 use crate::report::quantity::{ABSENT, Unit, three_digits};
-use crate::statistics::Estimate;
+use harness::statistics::Estimate;
 
 /// What the columns mean, in one line.
 pub const LEGEND: &str =

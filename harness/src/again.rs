@@ -1,0 +1,128 @@
+//! The same program again, in fresh processes: how a program that compares
+//! variants (mechanisms, runtimes, sizes) runs each of them undisturbed by the
+//! others, several times, interleaved and in shuffled order.
+
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context as _, anyhow, bail};
+
+use crate::bench::Bench;
+use crate::failure::{INTERRUPTED, LIMIT, USAGE};
+use crate::program::print;
+use crate::record::Record;
+
+/// What became of one variant over all rounds.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// The records, by round, which is counted from 1.
+    pub records: Vec<(u32, Record)>,
+    /// Why the variant cannot run here, in the program's words.
+    pub refused: Option<String>,
+}
+
+/// What one process said.
+#[derive(Debug)]
+enum Said {
+    Record(Box<Record>),
+    Refused(String),
+    Interrupted,
+}
+
+/// Runs every variant once a round, each time as a fresh process of this
+/// program with the variant's flags after this process's common ones. Under
+/// `--json` each record is printed as it comes, a line each. A variant that is
+/// refused is not tried again; an interruption ends the rounds early.
+///
+/// # Errors
+/// When a process cannot be started or fails; its own words are in the error.
+pub fn rounds(bench: &Bench, variants: &[Vec<String>], rounds: u32) -> anyhow::Result<Vec<Told>> {
+    let mut told: Vec<Told> = variants.iter().map(|_| Told::default()).collect();
+    for round in 1..=rounds {
+        let mut order: Vec<usize> = (0..variants.len()).collect();
+        fastrand::shuffle(&mut order);
+        for variant in order {
+            if told[variant].refused.is_some() {
+                continue;
+            }
+            match once(bench, &variants[variant])? {
+                Said::Record(record) => told[variant].records.push((round, *record)),
+                Said::Refused(reason) => told[variant].refused = Some(reason),
+                Said::Interrupted => return Ok(told),
+            }
+        }
+    }
+    Ok(told)
+}
+
+fn once(bench: &Bench, own: &[String]) -> anyhow::Result<Said> {
+    if bench.is_interrupted() {
+        return Ok(Said::Interrupted);
+    }
+    let program = std::env::current_exe().context("finding this program to run it again")?;
+    let output = Command::new(program)
+        .args(bench.shared.flags.for_variants())
+        .args(own)
+        .arg("--json")
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("running this program again with {}", own.join(" ")))?;
+    let said = heard(&output).with_context(|| format!("the variant {}", own.join(" ")))?;
+    if let (Said::Record(_), true) = (&said, bench.shared.flags.json) {
+        print(&String::from_utf8_lossy(&output.stdout))?;
+    }
+    Ok(said)
+}
+
+/// Judges how a process ended.
+fn heard(output: &Output) -> anyhow::Result<Said> {
+    let complaint = || {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let line = stderr.lines().last().unwrap_or("it said nothing").to_owned();
+        line.split_once(": ").map_or(line.clone(), |(_, said)| said.to_owned())
+    };
+    match output.status.code().and_then(|code| u8::try_from(code).ok()) {
+        Some(0) => {
+            let text = str::from_utf8(&output.stdout).context("reading its record")?;
+            Ok(Said::Record(Box::new(Record::parse(text)?)))
+        }
+        Some(USAGE | LIMIT) => Ok(Said::Refused(complaint())),
+        Some(INTERRUPTED) => Ok(Said::Interrupted),
+        Some(code) => Err(anyhow!("{} (exit code {code})", complaint())),
+        None => bail!("it was killed: {}", output.status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::{ExitStatus, Output};
+
+    use super::{Said, heard};
+
+    fn ended(code: i32, stdout: &str, stderr: &str) -> Output {
+        Output {
+            status: ExitStatus::from_raw(code << 8),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_the_programs_words() {
+        let output = ended(2, "", "warning\nthread-switch: --via spin needs two CPUs\n");
+        let said = heard(&output).expect("a refusal is no failure");
+        assert!(matches!(said, Said::Refused(reason) if reason == "--via spin needs two CPUs"));
+    }
+
+    #[test]
+    fn a_failure_is_an_error_that_quotes_it() {
+        let error = heard(&ended(1, "", "x: task 3 panicked: on purpose\n")).expect_err("failed");
+        assert_eq!(error.to_string(), "task 3 panicked: on purpose (exit code 1)");
+    }
+
+    #[test]
+    fn garbage_is_no_record() {
+        assert!(heard(&ended(0, "hello\n", "")).is_err());
+        assert!(heard(&ended(0, "", "")).is_err());
+    }
+}
