@@ -11,7 +11,7 @@ readonly workspace
 trap 'exit 130' INT
 
 # Exit codes, as the programs use them.
-readonly FAILED=1 USAGE=2
+readonly FAILED=1 USAGE=2 REFUSED=3
 
 # fail CODE MESSAGE: ends the script with one line that says what is wrong.
 fail() {
@@ -85,14 +85,31 @@ memory_at() {
     ' <<<"$map" || fail "$FAILED" "pmap -x printed no total for $count tasks"
 }
 
-# fit_line TASK COUNTS: passes on the table of memory_at's lines and, once there
-# are COUNTS of them, adds the least squares line of resident memory.
+# memory_table TASK FROM TO STEP PROGRAM FLAGS...: memory_at's lines under a
+# heading, up to the first count that a limit refuses, which is the status.
+# Ends with a line "end" for fit_line, unless something else went wrong.
+memory_table() {
+    local task=$1 from=$2 to=$3 step=$4 count status=0
+    shift 4
+    printf '%ss\tvirtual_kib\tresident_kib\n' "$task"
+    for ((count = from; count <= to; count += step)); do
+        (memory_at "$count" "$@") || status=$?
+        ((status == REFUSED)) && break
+        ((status == 0)) || return "$status"
+    done
+    echo end
+    return "$status"
+}
+
+# fit_line TASK: passes on memory_table's lines and adds the least squares line
+# of resident memory over the count, if the table has an end and three counts.
 fit_line() {
-    awk -F '\t' -v task="$1" -v counts="$2" '
+    awk -F '\t' -v task="$1" '
+        $1 == "end" { whole = 1; next }
         { print; fflush() }
-        /^[0-9]/ { n++; x[n] = $1; y[n] = $3; sum_x += $1; sum_y += $3 }
+        NR > 1 { n++; x[n] = $1; y[n] = $3; sum_x += $1; sum_y += $3 }
         END {
-            if (n < counts) exit
+            if (!whole || n < 3) exit
             mean_x = sum_x / n; mean_y = sum_y / n
             for (i = 1; i <= n; i++) {
                 dx = x[i] - mean_x; dy = y[i] - mean_y
@@ -100,27 +117,22 @@ fit_line() {
             }
             slope = xy / xx
             fit = yy > 0 ? sprintf("%.5f", xy * xy / (xx * yy)) : "undefined"
-            printf "# resident: %.3f KiB per %s, intercept %.1f KiB, R² %s\n",
+            printf "# resident_kib as a line over %d to %d %ss:\n", x[1], x[n], task
+            printf "# %.3f KiB per %s, intercept %.1f KiB, R² %s\n",
                 slope, task, mean_y - slope * mean_x, fit
         }
     '
 }
 
-# report_resident_memory TASK FROM TO STEP PROGRAM FLAGS...: the table and its
-# line, for counts of PROGRAM's tasks from FROM to TO.
+# report_resident_memory TASK FROM TO STEP PROGRAM FLAGS...: checks, builds and
+# prints the table and its line, for FROM to TO tasks of PROGRAM.
 report_resident_memory() {
-    local task=$1 from=$2 to=$3 step=$4 program=$5 count
+    local task=$1 from=$2 to=$3 step=$4 program=$5
     shift 5
     ((from + 2 * step <= to)) ||
         bad_usage "from $from to $to by $step is fewer than three counts, too few for a line"
     require_tool pmap "the package procps (Debian, Ubuntu) or procps-ng (Fedora, Arch, Alpine)"
     build_programs "$program"
     raise_hard_file_limit
-    program=$(program_path "$program")
-    {
-        printf '%ss\tvirtual_kib\tresident_kib\n' "$task"
-        for ((count = from; count <= to; count += step)); do
-            memory_at "$count" "$program" "$@"
-        done
-    } | fit_line "$task" $(((to - from) / step + 1))
+    memory_table "$task" "$from" "$to" "$step" "$(program_path "$program")" "$@" | fit_line "$task"
 }

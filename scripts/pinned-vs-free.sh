@@ -57,6 +57,7 @@ measure() {
     command+=("$(program_path "$2")" "${flags[@]}" --quiet --json)
     record=$("${command[@]}") || exit
     ns=$(first_value ns_per_operation "$record")
+    printf -v ns '%.1f' "$ns"
     printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$ns"
     figures[$2 $3]+="$ns"$'\n'
 }

@@ -9,7 +9,8 @@ Usage: rss-per-task.sh [--from N] [--to N] [--step N]
 
 Runs async-brigade with a growing number of tasks, each waiting in a read,
 asks pmap what the process holds, and fits a line: its slope is the memory
-per task. Prints tab-separated values as it goes and the line last.
+per task. Prints tab-separated values as it goes and the line last. A count
+that a limit refuses ends the table; the line is then that of the others.
 
   --from N   first number of tasks [default: 1000]
   --to N     last number of tasks at most [default: 10000]

@@ -9,7 +9,8 @@ Usage: rss-per-thread.sh [--from N] [--to N] [--step N]
 
 Runs thread-brigade with a growing number of threads, each waiting in a read,
 asks pmap what the process holds, and fits a line: its slope is the memory
-per thread. Prints tab-separated values as it goes and the line last.
+per thread. Prints tab-separated values as it goes and the line last. A count
+that a limit refuses ends the table; the line is then that of the others.
 
   --from N   first number of threads [default: 100]
   --to N     last number of threads at most [default: 1000]

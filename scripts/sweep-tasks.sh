@@ -27,9 +27,6 @@ EOF
 # shellcheck source=measure.bash
 source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 
-# How a program says that a limit of the machine is in the way.
-readonly REFUSED=3
-
 # read_arguments ARGUMENTS...: sets to, program and flags.
 read_arguments() {
     to=1000000 program='' flags=()
@@ -57,7 +54,7 @@ print_row() {
     ns=$(first_value ns_per_operation "$2")
     iterations=$(first_value iterations "$2")
     (($1 > 1)) || printf 'tasks\tns_per_%s\titerations\n' "${operation// /_}"
-    printf '%s\t%s\t%s\n' "$1" "$ns" "$iterations"
+    printf '%s\t%.1f\t%s\n' "$1" "$ns" "$iterations"
 }
 
 # measure COUNT: prints the row, or says that a limit ends the sweep.

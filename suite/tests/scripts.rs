@@ -174,10 +174,10 @@ fn memory_on_a_line_gives_that_line() {
     let stage = Stage::new().program("thread-brigade", &pmap_total("$((2000 + tasks * 19 / 2))"));
     stage.write("tools/pmap", "");
     let ended = stage.run("rss-per-thread.sh", &[]);
-    let line = "# resident: 9.500 KiB per thread, intercept 2000.0 KiB, R² 1.00000";
+    let line = "# 9.500 KiB per thread, intercept 2000.0 KiB, R² 1.00000";
     assert_eq!(ended.last_line(), line);
     assert!(ended.stdout.starts_with("threads\tvirtual_kib\tresident_kib\n100\t5100\t2950\n"));
-    assert_eq!(ended.stdout.lines().count(), 1 + 19 + 1);
+    assert_eq!(ended.stdout.lines().count(), 1 + 19 + 2);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn memory_off_a_line_gives_the_least_squares_line() {
     let stage = Stage::new().program("async-brigade", &body);
     stage.write("tools/pmap", "");
     let ended = stage.run("rss-per-task.sh", &["--from", "1", "--to", "3", "--step", "1"]);
-    let line = "# resident: 1.500 KiB per task, intercept -0.3 KiB, R² 0.96429";
+    let line = "# 1.500 KiB per task, intercept -0.3 KiB, R² 0.96429";
     assert_eq!(ended.last_line(), line);
 }
 
@@ -200,14 +200,27 @@ fn memory_that_does_not_grow_has_no_r_squared() {
 }
 
 #[test]
-fn a_refused_count_passes_on_the_refusal_and_fits_no_line() {
+fn a_refused_count_ends_the_table_and_the_line_is_that_of_the_others() {
     let body = "[ \"$tasks\" -le 300 ] || { echo 'thread-brigade: too many' >&2; exit 3; }\n";
-    let stage = Stage::new().program("thread-brigade", &(body.to_owned() + &pmap_total("9")));
+    let stage = Stage::new().program("thread-brigade", &(body.to_owned() + &pmap_total("$tasks")));
     stage.write("tools/pmap", "");
     let ended = stage.run("rss-per-thread.sh", &[]);
     ended.refuses(3, "too many");
+    assert_eq!(ended.stdout.lines().count(), 1 + 5 + 2, "{ended:?}");
+    assert!(ended.stdout.contains("over 100 to 300 threads:\n# 1.000 KiB"), "{ended:?}");
+    let too_few = stage.run("rss-per-thread.sh", &["--from", "200", "--step", "100"]);
+    too_few.refuses(3, "too many");
+    assert!(!too_few.stdout.contains('#'), "two counts make no line: {too_few:?}");
+}
+
+#[test]
+fn a_failed_count_ends_the_table_without_a_line() {
+    let body = "[ \"$tasks\" -le 300 ] || { echo 'thread-brigade: broken' >&2; exit 1; }\n";
+    let stage = Stage::new().program("thread-brigade", &(body.to_owned() + &pmap_total("9")));
+    stage.write("tools/pmap", "");
+    let ended = stage.run("rss-per-thread.sh", &[]);
+    ended.refuses(1, "broken");
     assert_eq!(ended.stdout.lines().count(), 1 + 5, "{ended:?}");
-    assert!(!ended.stdout.contains("resident:"), "{ended:?}");
 }
 
 #[test]
@@ -260,13 +273,13 @@ fn the_ratio_is_that_of_the_medians() {
         lines[..5],
         [
             "round\tprogram\tplacement\tns_per_hop",
-            "1\tthread-brigade\tfree\t9000",
+            "1\tthread-brigade\tfree\t9000.0",
             "1\tasync-brigade\tfree\t500.5",
-            "1\tthread-brigade\tpinned\t3000",
+            "1\tthread-brigade\tpinned\t3000.0",
             "1\tasync-brigade\tpinned\t500.5",
         ]
     );
-    assert_eq!(lines[5], "2\tthread-brigade\tpinned\t3000", "the next round starts pinned");
+    assert_eq!(lines[5], "2\tthread-brigade\tpinned\t3000.0", "the next round starts pinned");
     let expected = "# thread-brigade: median 9000 ns free, 3000 ns pinned, free / pinned 3.00";
     assert_eq!(lines[9], expected);
     assert!(lines[10].ends_with("free / pinned 1.00"), "{ended:?}");
