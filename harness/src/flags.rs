@@ -1,7 +1,7 @@
 //! The flags that every program has.
 //!
 //! A program adds its own with a `clap::Args` struct, whose documentation
-//! becomes the text of `--help`; see [`crate::program`].
+//! becomes the text of `--help`; see [`mod@crate::program`].
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What every Brigade program shares, so that a program is a page: its flags,
 //! its tasks and its measured loop.
 //!
-//! Start with [`program`], which takes a program from its command line to its
+//! Start with [`mod@program`], which takes a program from its command line to its
 //! exit code, and [`laps`], the measured loop. [`record`] is the contract
 //! between the programs and the runner.
 

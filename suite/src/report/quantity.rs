@@ -6,7 +6,7 @@ use harness::statistics::Estimate;
 /// What stands for a figure that cannot be had.
 pub const ABSENT: &str = "–";
 
-/// A space at which no line breaks; [`crate::paragraph`] prints it as a space.
+/// A space at which no line breaks; [`super::paragraph`] prints it as a space.
 pub const JOINT: char = '\u{a0}';
 
 /// A unit of time.
