@@ -7,6 +7,8 @@ mod notes;
 mod paragraph;
 mod quantity;
 #[cfg(test)]
+mod readme;
+#[cfg(test)]
 mod sample;
 mod table;
 
