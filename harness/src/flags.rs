@@ -25,6 +25,9 @@ pub struct Defaults {
 
 /// The flags common to all programs.
 #[derive(Clone, Debug, clap::Args, Serialize)]
+// clap names a group after each struct of flags, and those of the programs
+// have this name too.
+#[group(skip)]
 pub struct Flags {
     /// How many tasks
     #[arg(long, visible_alias = "threads", value_name = "N", allow_negative_numbers = true)]
