@@ -7,8 +7,10 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context as _, anyhow, bail};
 
 use crate::bench::Bench;
+use crate::clock;
 use crate::failure::{INTERRUPTED, LIMIT, USAGE};
 use crate::program::print;
+use crate::progress::Progress;
 use crate::record::Record;
 
 /// What became of one variant over all rounds.
@@ -37,10 +39,15 @@ enum Said {
 /// When a process cannot be started or fails; its own words are in the error.
 pub fn rounds(bench: &Bench, variants: &[Vec<String>], rounds: u32) -> anyhow::Result<Vec<Told>> {
     let mut told: Vec<Told> = variants.iter().map(|_| Told::default()).collect();
+    let mut progress = Progress::new(bench.shared.shows_progress());
+    let mut left = variants.len() as u64 * u64::from(rounds);
+    progress.begin(left, "processes");
     for round in 1..=rounds {
         let mut order: Vec<usize> = (0..variants.len()).collect();
         fastrand::shuffle(&mut order);
         for variant in order {
+            progress.show(clock::now(), left);
+            left -= 1;
             if told[variant].refused.is_some() {
                 continue;
             }

@@ -204,7 +204,7 @@ impl<'a> Laps<'a> {
                 let once = self.purpose == Purpose::Cold;
                 self.stage = Stage::Measured;
                 self.left = if once { 1 } else { self.shared.flags.iters };
-                self.progress.begin(self.left);
+                self.progress.begin(self.left, "iterations");
                 if self.purpose == Purpose::Principal {
                     self.usage = Some(Start::now());
                 }
@@ -279,7 +279,6 @@ impl Drop for Laps<'_> {
     /// the middle.
     fn drop(&mut self) {
         self.end_usage();
-        self.progress.end();
         let mut findings = self.shared.findings();
         let samples = self.samples.drain(..).filter(|samples| samples.count() > 0);
         if self.purpose == Purpose::Principal {

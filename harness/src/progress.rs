@@ -1,11 +1,11 @@
-//! Progress of a long loop, on a terminal only, drawn between laps.
+//! Progress of a long loop, on a terminal only, drawn between its rounds.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Least time between two drawings, in nanoseconds.
 const INTERVAL_NS: u64 = 100_000_000;
 
-/// A bar that counts iterations; without a terminal it is nothing.
+/// A bar that counts what is done; without a terminal it is nothing.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
@@ -17,15 +17,16 @@ impl Progress {
         Self { bar: visible.then(ProgressBar::hidden), drawn: 0 }
     }
 
-    /// Starts counting `iterations`.
-    pub(crate) fn begin(&mut self, iterations: u64) {
+    /// Starts counting to `length`; `unit` names what is counted.
+    pub(crate) fn begin(&mut self, length: u64, unit: &'static str) {
         let Some(bar) = &self.bar else { return };
-        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} iterations, {eta} left");
+        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}, {eta} left");
         bar.set_style(style.expect("the template is a constant"));
-        bar.set_length(iterations);
+        bar.set_message(unit);
+        bar.set_length(length);
     }
 
-    /// Shows that `left` iterations are left, unless it has just been shown.
+    /// Shows that `left` of them are left, unless it has just been shown.
     /// `now` is the clock's time.
     #[inline]
     pub(crate) fn show(&mut self, now: u64, left: u64) {
@@ -39,9 +40,11 @@ impl Progress {
         self.drawn = now;
         bar.set_position(bar.length().unwrap_or(0).saturating_sub(left));
     }
+}
 
+impl Drop for Progress {
     /// Clears the line.
-    pub(crate) fn end(&self) {
+    fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
