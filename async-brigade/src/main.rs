@@ -22,7 +22,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
 use harness::tracer::{TRACER_TOKEN, Tracer};
-use harness::{Amounts, Bench, Channel, Defaults, Measured};
+use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixStream, unix::pipe};
 
@@ -47,7 +47,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: 500, iters: 10_000, warmups: 100 };
+    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: 100 };
     harness::run(harness::program!(), defaults, run)
 }
 

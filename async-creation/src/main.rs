@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use harness::runtime::{AsyncRuntime, RuntimeKind};
-use harness::{Amounts, Bench, Defaults, Measured, clock};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, clock};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
@@ -40,7 +40,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: 10_000, iters: 100, warmups: 10 };
+    let defaults = Defaults { tasks: Tasks::Default(10_000), iters: 100, warmups: 10 };
     harness::run(harness::program!(), defaults, run)
 }
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
 use harness::tracer::{TRACER_NUMBER, Tracer};
-use harness::{Amounts, Bench, Defaults, Measured};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Time a number on its way through N async tasks over channels in memory.
@@ -41,7 +41,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: 500, iters: 10_000, warmups: 100 };
+    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: 100 };
     harness::run(harness::program!(), defaults, run)
 }
 

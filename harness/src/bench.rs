@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::command;
-use crate::flags::Flags;
+use crate::flags::{Flags, TasksFlag};
 use crate::laps::{Laps, MOST_PHASES, Purpose};
 use crate::limits::{self, Amounts, Need};
 use crate::memory;
@@ -31,6 +31,7 @@ pub struct Bench {
 /// touched between the two timestamps of a lap but `marks`.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    pub tasks: u32,
     pub flags: Flags,
     pub placement: Placement,
     pub interrupted: Arc<AtomicBool>,
@@ -56,8 +57,14 @@ pub(crate) struct Findings {
 }
 
 impl Bench {
-    pub(crate) fn new(flags: Flags, placement: Placement, interrupted: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(
+        tasks: u32,
+        flags: Flags,
+        placement: Placement,
+        interrupted: Arc<AtomicBool>,
+    ) -> Self {
         let shared = Shared {
+            tasks,
             flags,
             placement,
             interrupted,
@@ -81,7 +88,7 @@ impl Bench {
         max_time: Option<Duration>,
     ) -> anyhow::Result<Self> {
         let flags = Flags {
-            tasks,
+            tasks: Some(TasksFlag { tasks }),
             iters,
             warmups,
             max_time,
@@ -93,13 +100,13 @@ impl Bench {
             histogram: None,
         };
         let placement = Placement::apply(flags.placement, None)?;
-        Ok(Self::new(flags, placement, Arc::default()))
+        Ok(Self::new(tasks, flags, placement, Arc::default()))
     }
 
-    /// The number of tasks asked for.
+    /// The number of tasks.
     #[must_use]
     pub fn tasks(&self) -> usize {
-        self.shared.flags.tasks as usize
+        self.shared.tasks as usize
     }
 
     /// Where the tasks run.
@@ -115,7 +122,7 @@ impl Bench {
     /// # Errors
     /// [`limits::Refusal`], which names the limit that binds.
     pub fn require(&self, per_task: Amounts, besides: Amounts) -> Result<(), limits::Refusal> {
-        limits::require(&Need { tasks: self.shared.flags.tasks.into(), per_task, besides })
+        limits::require(&Need { tasks: self.shared.tasks.into(), per_task, besides })
     }
 
     /// Refuses `--placement spread` for a program, or a choice of flags, that

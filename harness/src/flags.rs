@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _};
 use serde::Serialize;
 
 use crate::cpus::CpuList;
@@ -16,11 +17,29 @@ use crate::placement::Policy;
 #[derive(Clone, Copy, Debug)]
 pub struct Defaults {
     /// Tasks.
-    pub tasks: u32,
+    pub tasks: Tasks,
     /// Measured iterations.
     pub iters: u64,
     /// Iterations that are run first and not measured.
     pub warmups: u64,
+}
+
+/// How many tasks a program has.
+#[derive(Clone, Copy, Debug)]
+pub enum Tasks {
+    /// As many as `--tasks` says, and this many without it.
+    Default(u32),
+    /// Always this many: the program does not offer `--tasks`.
+    Fixed(u32),
+}
+
+/// The flag for the number of tasks, of programs that leave it open.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+pub struct TasksFlag {
+    /// How many tasks
+    #[arg(long, visible_alias = "threads", value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub tasks: u32,
 }
 
 /// The flags common to all programs.
@@ -29,10 +48,10 @@ pub struct Defaults {
 // have this name too.
 #[group(skip)]
 pub struct Flags {
-    /// How many tasks
-    #[arg(long, visible_alias = "threads", value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub tasks: u32,
+    /// The number of tasks, where the program offers the choice.
+    #[arg(skip)]
+    #[serde(flatten)]
+    pub tasks: Option<TasksFlag>,
 
     /// How many iterations to measure
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -78,14 +97,24 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// Reads the common flags of a program with these `defaults`.
+    ///
+    /// # Errors
+    /// Clap's, when `matches` are not those of [`with_common`].
+    pub(crate) fn read(matches: &ArgMatches, defaults: Defaults) -> Result<Self, clap::Error> {
+        let mut flags = Self::from_arg_matches(matches)?;
+        if let Tasks::Default(_) = defaults.tasks {
+            flags.tasks = Some(TasksFlag::from_arg_matches(matches)?);
+        }
+        Ok(flags)
+    }
+
     /// The command line that gives these flags to a variant of this program in
     /// a process of its own; what concerns the output is left out.
     pub(crate) fn for_variants(&self) -> Vec<String> {
-        let mut arguments = vec![
-            format!("--tasks={}", self.tasks),
-            format!("--iters={}", self.iters),
-            format!("--warmups={}", self.warmups),
-        ];
+        let mut arguments =
+            vec![format!("--iters={}", self.iters), format!("--warmups={}", self.warmups)];
+        arguments.extend(self.tasks.map(|flag| format!("--tasks={}", flag.tasks)));
         arguments.extend(self.max_time.map(|time| format!("--max-time={}", time.as_secs_f64())));
         arguments.extend(self.cpus.as_ref().map(|cpus| format!("--cpus={cpus}")));
         arguments
@@ -109,29 +138,57 @@ fn as_seconds<S: serde::Serializer>(
 
 /// `command` with the program's own flags followed by the common ones, which
 /// stand at `defaults`.
-pub(crate) fn with_common(command: clap::Command, defaults: Defaults) -> clap::Command {
-    use clap::Args as _;
+pub(crate) fn with_common(command: Command, defaults: Defaults) -> Command {
     let about = (command.get_about().cloned(), command.get_long_about().cloned());
+    let mut command = command.next_help_heading("Common options");
+    if let Tasks::Default(tasks) = defaults.tasks {
+        command =
+            TasksFlag::augment_args(command).mut_arg("tasks", |arg| standing_at(arg, tasks.into()));
+    }
     // Augmenting replaces what the command says about itself.
-    let mut command = Flags::augment_args(command.next_help_heading("Common options"))
-        .about(about.0.unwrap_or_default());
+    command = Flags::augment_args(command).about(about.0.unwrap_or_default());
     if let Some(long) = about.1 {
         command = command.long_about(long);
     }
     command
-        .mut_arg("tasks", |arg| standing_at(arg, defaults.tasks.into()))
         .mut_arg("iters", |arg| standing_at(arg, defaults.iters))
         .mut_arg("warmups", |arg| standing_at(arg, defaults.warmups))
 }
 
-fn standing_at(arg: clap::Arg, default: u64) -> clap::Arg {
+fn standing_at(arg: Arg, default: u64) -> Arg {
     arg.required(false).default_value(default.to_string())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::seconds;
     use std::time::Duration;
+
+    use super::{Command, Defaults, Flags, Tasks, seconds, with_common};
+
+    fn read(tasks: Tasks, line: &[&str]) -> Result<Flags, clap::Error> {
+        let defaults = Defaults { tasks, iters: 10, warmups: 1 };
+        let command = with_common(Command::new("program").no_binary_name(true), defaults);
+        Flags::read(&command.try_get_matches_from(line)?, defaults)
+    }
+
+    #[test]
+    fn an_open_number_of_tasks_is_a_flag_with_a_default() {
+        let tasks = |line: &[&str]| {
+            let flags = read(Tasks::Default(7), line).expect("valid flags");
+            flags.tasks.expect("the flag is offered").tasks
+        };
+        assert_eq!(tasks(&[]), 7);
+        assert_eq!(tasks(&["--threads", "3"]), 3);
+    }
+
+    #[test]
+    fn a_fixed_number_of_tasks_is_neither_a_flag_nor_a_parameter() {
+        assert!(read(Tasks::Fixed(2), &["--tasks", "2"]).is_err());
+        let flags = read(Tasks::Fixed(2), &[]).expect("valid flags");
+        let parameters = serde_json::to_value(&flags).expect("flags serialize");
+        assert_eq!((&parameters["tasks"], &parameters["iters"]), (&().into(), &10.into()));
+        assert_eq!(flags.for_variants(), ["--iters=10", "--warmups=1"]);
+    }
 
     #[test]
     fn seconds_are_positive_numbers() {

@@ -34,7 +34,7 @@ pub mod usage;
 
 pub use bench::Bench;
 pub use channel::Channel;
-pub use flags::Defaults;
+pub use flags::{Defaults, Tasks};
 pub use limits::Amounts;
 pub use program::run;
 pub use samples::Measured;

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
-use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use clap::{ArgMatches, Args, Command};
 use serde::Serialize;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::bench::{Bench, Findings};
 use crate::failure::{self, UsageError};
-use crate::flags::{self, Defaults, Flags};
+use crate::flags::{self, Defaults, Flags, Tasks};
 use crate::placement::Placement;
 use crate::record::{CpuTime, Ending, Record, SCHEMA_VERSION, Switches};
 use crate::summary::summary;
@@ -55,7 +55,8 @@ pub fn run<F: Args + Serialize>(
         Ok(matches) => matches,
         Err(error) => return refuse_flags(program, &error),
     };
-    let outcome = prepare::<F>(&matches).and_then(|session| session.measure(program, body));
+    let outcome =
+        prepare::<F>(&matches, defaults).and_then(|session| session.measure(program, body));
     match outcome {
         Ok(code) => code,
         Err(error) => {
@@ -80,9 +81,9 @@ fn command<F: Args>(program: Program, defaults: Defaults) -> Command {
 }
 
 /// Reads the flags and does what they ask for before anything is measured.
-fn prepare<F: Args>(matches: &ArgMatches) -> anyhow::Result<Session<F>> {
+fn prepare<F: Args>(matches: &ArgMatches, defaults: Defaults) -> anyhow::Result<Session<F>> {
     let own = F::from_arg_matches(matches)?;
-    let flags = Flags::from_arg_matches(matches)?;
+    let flags = Flags::read(matches, defaults)?;
     let histogram = match &flags.histogram {
         None => None,
         Some(path) => Some(File::create(path).map_err(|error| {
@@ -91,7 +92,11 @@ fn prepare<F: Args>(matches: &ArgMatches) -> anyhow::Result<Session<F>> {
     };
     let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
     let interrupted = watch_signals().context("watching for SIGINT and SIGTERM")?;
-    Ok(Session { own, bench: Bench::new(flags, placement, interrupted), histogram })
+    let tasks = match (flags.tasks, defaults.tasks) {
+        (Some(flag), _) => flag.tasks,
+        (None, Tasks::Default(count) | Tasks::Fixed(count)) => count,
+    };
+    Ok(Session { own, bench: Bench::new(tasks, flags, placement, interrupted), histogram })
 }
 
 /// Raises a flag on the first SIGINT or SIGTERM and ends the process on the
@@ -164,7 +169,7 @@ impl<F: Serialize> Session<F> {
             _ if error.is_some() => Ending::Error,
             ended_by => ended_by.unwrap_or(Ending::Error),
         };
-        let tasks = u64::from(flags.tasks);
+        let tasks = u64::from(self.bench.shared.tasks);
         Ok(Record {
             schema_version: SCHEMA_VERSION.into(),
             program: program.name.into(),

@@ -15,7 +15,7 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::{Amounts, Bench, Channel, Defaults, Measured};
+use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks};
 
 /// Time the I/O of a brigade of N tasks, done by one thread.
 ///
@@ -29,7 +29,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: 500, iters: 10_000, warmups: 100 };
+    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: 100 };
     harness::run(harness::program!(), defaults, brigade)
 }
 

@@ -23,7 +23,7 @@ use anyhow::Context as _;
 use harness::placement::Placement;
 use harness::threads::join_all;
 use harness::tracer::{TRACER_TOKEN, Tracer};
-use harness::{Amounts, Bench, Channel, Defaults, Measured};
+use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks};
 
 /// Time a byte on its way through N threads that wait for one another.
 ///
@@ -43,7 +43,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: 500, iters: 10_000, warmups: 100 };
+    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: 100 };
     harness::run(harness::program!(), defaults, brigade)
 }
 

@@ -22,7 +22,7 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context as _, anyhow};
 use harness::threads::panic_text;
-use harness::{Amounts, Bench, Defaults, Measured, clock};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, clock};
 
 /// Time creating, starting and joining N threads.
 ///
@@ -39,7 +39,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: 1000, iters: 100, warmups: 10 };
+    let defaults = Defaults { tasks: Tasks::Default(1000), iters: 100, warmups: 10 };
     harness::run(harness::program!(), defaults, creation)
 }
 
