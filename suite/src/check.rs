@@ -78,8 +78,9 @@ fn examine(
 
 /// The flags that make a program run at this size.
 fn size_flags(size: CheckSize) -> Vec<String> {
-    let flags = [("--tasks", size.tasks), ("--iters", size.iters), ("--warmups", size.warmups)];
-    flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value.to_string()]).collect()
+    let always = [("--iters", size.iters), ("--warmups", size.warmups)];
+    let flags = size.tasks.map(|tasks| ("--tasks", tasks)).into_iter().chain(always);
+    flags.flat_map(|(flag, value)| [flag.to_owned(), value.to_string()]).collect()
 }
 
 fn line(case: &str, finding: &Finding) -> String {
@@ -135,7 +136,7 @@ fn verify(case: &Case, size: CheckSize, record: &Record) -> Result<(), String> {
         return Err(format!("is the record of '{}', not of '{}'", record.program, case.program));
     }
     for (what, expected, found) in [
-        ("tasks", size.tasks, record.tasks),
+        ("tasks", size.tasks.unwrap_or(record.tasks), record.tasks),
         ("iterations", size.iters, record.iterations),
         ("warm-ups", size.warmups, record.warmups),
     ] {

@@ -76,8 +76,8 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckSize {
-    /// Value of `--tasks`.
-    pub tasks: u64,
+    /// Value of `--tasks`; `None` for a program that does not offer it.
+    pub tasks: Option<u64>,
     /// Value of `--iters`.
     pub iters: u64,
     /// Value of `--warmups`.

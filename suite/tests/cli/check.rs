@@ -25,6 +25,15 @@ fn the_size_of_the_check_is_asked_for() {
 }
 
 #[test]
+fn a_program_with_a_fixed_number_of_tasks_is_not_asked_for_one() {
+    let bench = Bench::new(&["a"], "echo \"$@\" >&2; exit 1");
+    let manifest = bench.manifest().replacen("{ tasks = 1,", "{", 1);
+    let output = bench.brigade_with(&manifest, &["check"]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.starts_with("a: FAILED exited with 1: --iters 2 --warmups 0 "), "{said}");
+}
+
+#[test]
 fn a_wrong_record_fails() {
     for (from, to, reason) in [
         (r#""program":"fake""#, r#""program":"x""#, "is the record of 'x', not of 'fake'"),
