@@ -85,43 +85,42 @@ memory_at() {
     ' <<<"$map" || fail "$FAILED" "pmap -x printed no total for $count tasks"
 }
 
-# memory_table TASK FROM TO STEP PROGRAM FLAGS...: memory_at's lines under a
-# heading, up to the first count that a limit refuses, which is the status.
-# Ends with a line "end" for fit_line, unless something else went wrong.
-memory_table() {
-    local task=$1 from=$2 to=$3 step=$4 count status=0
-    shift 4
-    printf '%ss\tvirtual_kib\tresident_kib\n' "$task"
-    for ((count = from; count <= to; count += step)); do
-        (memory_at "$count" "$@") || status=$?
-        ((status == REFUSED)) && break
-        ((status == 0)) || return "$status"
-    done
-    echo end
-    return "$status"
-}
-
-# fit_line TASK: passes on memory_table's lines and adds the least squares line
-# of resident memory over the count, if the table has an end and three counts.
+# fit_line TASK: of memory_at's lines, the least squares line of resident
+# memory over the count.
 fit_line() {
     awk -F '\t' -v task="$1" '
-        $1 == "end" { whole = 1; next }
-        { print; fflush() }
-        NR > 1 { n++; x[n] = $1; y[n] = $3; sum_x += $1; sum_y += $3 }
+        { x[NR] = $1; y[NR] = $3; sum_x += $1; sum_y += $3 }
         END {
-            if (!whole || n < 3) exit
-            mean_x = sum_x / n; mean_y = sum_y / n
-            for (i = 1; i <= n; i++) {
+            mean_x = sum_x / NR; mean_y = sum_y / NR
+            for (i = 1; i <= NR; i++) {
                 dx = x[i] - mean_x; dy = y[i] - mean_y
                 xx += dx * dx; xy += dx * dy; yy += dy * dy
             }
             slope = xy / xx
             fit = yy > 0 ? sprintf("%.5f", xy * xy / (xx * yy)) : "undefined"
-            printf "# resident_kib as a line over %d to %d %ss:\n", x[1], x[n], task
+            printf "# resident_kib as a line over %d to %d %ss:\n", x[1], x[NR], task
             printf "# %.3f KiB per %s, intercept %.1f KiB, R² %s\n",
                 slope, task, mean_y - slope * mean_x, fit
         }
     '
+}
+
+# tabulate_memory TASK FROM TO STEP PROGRAM FLAGS...: memory_at's lines under a
+# heading and, if there are three, their line. A count that a limit refuses ends
+# the table, and the script with that status.
+tabulate_memory() {
+    local task=$1 from=$2 to=$3 step=$4 count row rows=() status=0
+    shift 4
+    printf '%ss\tvirtual_kib\tresident_kib\n' "$task"
+    for ((count = from; count <= to; count += step)); do
+        row=$(memory_at "$count" "$@") || status=$?
+        ((status != REFUSED)) || break
+        ((status == 0)) || exit "$status"
+        printf '%s\n' "$row"
+        rows+=("$row")
+    done
+    ((${#rows[@]} < 3)) || printf '%s\n' "${rows[@]}" | fit_line "$task"
+    exit "$status"
 }
 
 # report_resident_memory TASK FROM TO STEP PROGRAM FLAGS...: checks, builds and
@@ -134,5 +133,5 @@ report_resident_memory() {
     require_tool pmap "the package procps (Debian, Ubuntu) or procps-ng (Fedora, Arch, Alpine)"
     build_programs "$program"
     raise_hard_file_limit
-    memory_table "$task" "$from" "$to" "$step" "$(program_path "$program")" "$@" | fit_line "$task"
+    tabulate_memory "$task" "$from" "$to" "$step" "$(program_path "$program")" "$@"
 }
