@@ -20,6 +20,8 @@ mod progress;
 mod report;
 mod results;
 mod run;
+#[cfg(test)]
+mod schema;
 mod signals;
 
 use std::process::ExitCode;

@@ -1,0 +1,36 @@
+//! The committed schemas of what a results folder holds are those of the types.
+//! After a change to a type, `UPDATE_SCHEMA=1 cargo test -p suite schema` writes
+//! them anew.
+
+use std::fs;
+use std::path::Path;
+
+use schemars::{JsonSchema, schema_for};
+
+use crate::environment::Environment;
+use crate::invocation::Invocation;
+
+fn check<T: JsonSchema>(file: &str) {
+    let schema = schema_for!(T);
+    let current = serde_json::to_string_pretty(&schema).expect("plain JSON") + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        fs::write(&path, &current).expect("write the schema");
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == current,
+        "suite/{file} is not the type's schema: run `UPDATE_SCHEMA=1 cargo test -p suite schema`, \
+         and raise the type's SCHEMA_VERSION"
+    );
+}
+
+#[test]
+fn the_schema_of_environment_json_is_committed() {
+    check::<Environment>("environment.schema.json");
+}
+
+#[test]
+fn the_schema_of_a_line_of_records_jsonl_is_committed() {
+    check::<Invocation>("invocation.schema.json");
+}
