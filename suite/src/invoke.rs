@@ -3,9 +3,9 @@
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use jiff::Timestamp;
+use humantime::format_rfc3339_millis;
 
 use crate::invocation::{Invocation, Outcome, SCHEMA_VERSION};
 use crate::manifest::Case;
@@ -27,7 +27,7 @@ pub struct Job<'a> {
 
 /// Makes an invocation. Whatever goes wrong is part of what is returned.
 pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
-    let started_at = Timestamp::now().to_string();
+    let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
     let flags = flags(job);
     let time_out = Duration::from_secs(job.case.timeout_seconds);
     let mut command = Command::new(job.binary);

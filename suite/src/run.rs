@@ -2,10 +2,10 @@
 //! every record kept.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use jiff::Timestamp;
+use humantime::format_rfc3339_millis;
 
 use crate::availability::{self, Skipped};
 use crate::cargo::{self, Binaries};
@@ -61,7 +61,8 @@ pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
 
 /// What a run sets out to do.
 struct Intent<'a> {
-    started_at: Timestamp,
+    /// UTC, RFC 3339.
+    started_at: String,
     profile_name: &'a str,
     profile: &'a Profile,
     cases: Vec<&'a Case>,
@@ -80,7 +81,7 @@ impl<'a> Intent<'a> {
         };
         let (cases, skipped) = availability::divide(chosen, availability::cpus()?);
         Ok(Self {
-            started_at: Timestamp::now(),
+            started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
             profile_name: &flags.profile,
             profile,
             cases,
@@ -96,14 +97,14 @@ impl<'a> Intent<'a> {
 
     /// The UTC date, as it begins the folder's name.
     fn date(&self) -> String {
-        self.started_at.strftime("%Y-%m-%d").to_string()
+        self.started_at.chars().take_while(|&letter| letter != 'T').collect()
     }
 
     fn description(&self) -> RunDescription {
         RunDescription {
             schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
             brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
-            started_at: self.started_at.to_string(),
+            started_at: self.started_at.clone(),
             profile: self.profile_name.to_owned(),
             rounds: self.rounds,
             seed: self.seed,
