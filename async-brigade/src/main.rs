@@ -52,7 +52,9 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.require(Amounts::async_task().and(Amounts::channel()), Amounts::channel())?;
+    let runtime = flags.runtime.amounts(flags.workers, bench);
+    let task = Amounts::async_task().and(Amounts::channel());
+    bench.require(task, runtime.and(Amounts::channel()))?;
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.require(Amounts::async_task(), Amounts::default())?;
+    bench.require(Amounts::async_task(), flags.runtime.amounts(flags.workers, bench))?;
     let runtime = AsyncRuntime::start(flags.runtime, flags.workers, bench)?;
     runtime.drive(creation(bench.clone()))
 }

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.require(Amounts::async_task(), Amounts::default())?;
+    bench.require(Amounts::async_task(), flags.runtime.amounts(flags.workers, bench))?;
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }

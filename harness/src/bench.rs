@@ -117,11 +117,12 @@ impl Bench {
 
     /// Checks that this many tasks fit into every limit of the machine, before
     /// any of them exists. A task needs `per_task`, and the program needs
-    /// `besides` whatever the number.
+    /// `besides` whatever the number; what it takes to observe them is added.
     ///
     /// # Errors
     /// [`limits::Refusal`], which names the limit that binds.
     pub fn require(&self, per_task: Amounts, besides: Amounts) -> Result<(), limits::Refusal> {
+        let besides = besides.and(Amounts::observation());
         limits::require(&Need { tasks: self.shared.tasks.into(), per_task, besides })
     }
 

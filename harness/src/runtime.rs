@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::bench::Bench;
 use crate::failure::UsageError;
+use crate::limits::{Amounts, MAPS_PER_THREAD};
 use crate::placement::{Placement, Policy};
 use crate::threads::{TaskError, panic_text, root_cause};
 
@@ -21,6 +22,23 @@ pub enum RuntimeKind {
     Tokio,
     /// Tokio on the thread that waits for it
     TokioCurrentThread,
+}
+
+/// Files that a runtime opens: two handles of its `epoll` and the `eventfd`
+/// that wakes it.
+const FILES_PER_RUNTIME: u64 = 3;
+
+impl RuntimeKind {
+    /// What a runtime takes besides its tasks.
+    #[must_use]
+    pub fn amounts(self, workers: Option<usize>, bench: &Bench) -> Amounts {
+        let threads = match self {
+            Self::TokioCurrentThread => 0,
+            Self::Tokio => workers.unwrap_or(bench.placement().cpus().len()) as u64,
+        };
+        let of_threads = Amounts { threads, maps: threads * MAPS_PER_THREAD, ..Amounts::default() };
+        of_threads.and(Amounts { files: FILES_PER_RUNTIME, ..Amounts::default() })
+    }
 }
 
 /// A runtime that is ready for a driver.

@@ -24,6 +24,9 @@ pub const BYTES_PER_ASYNC_TASK: u64 = 2 << 10;
 /// Memory that a pipe or a socket pair with a token in it holds in the
 /// kernel, in bytes: one page of data and the objects around it.
 pub const BYTES_PER_CHANNEL: u64 = 6 << 10;
+/// Files that a program holds for a moment to start a command: the shell's
+/// standard input and output. Looking at itself in `/proc` takes one.
+pub const FILES_TO_OBSERVE: u64 = 2;
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +97,12 @@ impl Amounts {
     #[must_use]
     pub fn channel() -> Self {
         Self { files: 2, memory_bytes: BYTES_PER_CHANNEL, ..Self::default() }
+    }
+
+    /// What it takes to look at the process while its tasks are alive.
+    #[must_use]
+    pub fn observation() -> Self {
+        Self { files: FILES_TO_OBSERVE, ..Self::default() }
     }
 
     /// This and `other` together.
@@ -182,14 +191,13 @@ impl fmt::Display for Refusal {
         let amount = need.of(limit.resource);
         write!(
             out,
-            "--tasks {}: needs {amount} {}, but {} is {} with {} in use, which {} tasks fit into",
-            need.tasks,
-            limit.resource,
-            limit.name,
-            limit.value,
-            limit.in_use,
-            need.fits(limit.resource, limit.available()),
+            "--tasks {}: needs {amount} {}, but {} is {} with {} in use",
+            need.tasks, limit.resource, limit.name, limit.value, limit.in_use,
         )?;
+        if need.per_task.of(limit.resource) > 0 {
+            let fitting = need.fits(limit.resource, limit.available());
+            write!(out, ", which {fitting} tasks fit into")?;
+        }
         match &limit.raise {
             Some(command) => {
                 let enough = amount.saturating_add(limit.in_use).to_string();
@@ -266,6 +274,18 @@ mod tests {
             refusal.to_string(),
             "--tasks 100: needs 202 open files, but the limit of open files is 20 with 5 in use, \
              which 6 tasks fit into; raise it with: raise 207"
+        );
+    }
+
+    #[test]
+    fn what_no_task_needs_is_refused_without_a_count_of_tasks() {
+        let besides = Amounts { threads: 8, ..Amounts::default() };
+        let need = Need { tasks: 3, per_task: Amounts::async_task(), besides };
+        let refusal = admit(&need, &[limit(Resource::Threads, 10, 5)]).expect_err("too many");
+        assert_eq!(
+            refusal.to_string(),
+            "--tasks 3: needs 8 threads, but the limit of threads is 10 with 5 in use; \
+             raise it with: raise 13"
         );
     }
 
