@@ -42,7 +42,8 @@ struct Flags {
     runtime: RuntimeKind,
 
     /// Worker threads of a multi-thread runtime; without it, one for each CPU
-    #[arg(long, value_name = "N", value_parser = harness::runtime::workers)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = harness::runtime::workers)]
     workers: Option<usize>,
 }
 

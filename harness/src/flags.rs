@@ -74,7 +74,7 @@ pub struct Flags {
 
     /// The CPUs that placement draws from, like 0,2-3; without it, all that
     /// this process may use
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     pub cpus: Option<CpuList>,
 
     /// Run this by `sh -c` while the tasks are alive, {pid} replaced; its

@@ -37,7 +37,7 @@ struct Flags {
     channel: Channel,
 
     /// Address space reserved for the stack of each thread
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, allow_negative_numbers = true)]
     #[arg(value_parser = harness::threads::stack_size)]
     stack_size: usize,
 }
