@@ -142,22 +142,26 @@ impl<F: Serialize> Session<F> {
         })
     }
 
-    /// Writes the histogram and prints the record or the summary.
+    /// Writes the histogram and prints the record or the summary: each of them
+    /// also when the other cannot be written.
     fn report(&self, program: Program, error: Option<&anyhow::Error>) -> anyhow::Result<()> {
-        if let Some(mut file) = self.histogram.as_ref() {
-            let text = self.bench.findings().samples[0].histogram().percentile_text();
-            file.write_all(text.as_bytes()).context("--histogram: writing the distribution")?;
-        }
-        let flags = &self.bench.shared.flags;
+        let written = self.write_histogram();
         let record = self.record(program, error)?;
+        let flags = &self.bench.shared.flags;
         let text = if flags.json {
             serde_json::to_string(&record).context("--json: writing the record")? + "\n"
         } else if flags.quiet {
-            return Ok(());
+            return written;
         } else {
             summary(&record)
         };
-        print(&text)
+        print(&text).and(written)
+    }
+
+    fn write_histogram(&self) -> anyhow::Result<()> {
+        let Some(mut file) = self.histogram.as_ref() else { return Ok(()) };
+        let text = self.bench.findings().samples[0].histogram().percentile_text();
+        file.write_all(text.as_bytes()).context("--histogram: writing the distribution")
     }
 
     fn record(&self, program: Program, error: Option<&anyhow::Error>) -> anyhow::Result<Record> {
@@ -248,7 +252,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("writing the result to standard output"),
+        written => written.context("writing to standard output"),
     }
 }
 
@@ -258,7 +262,10 @@ fn refuse_flags(program: Program, error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return match print(&error.render().ansi().to_string()) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(_) => failure::FAILED.into(),
+            Err(error) => {
+                complain(program, &error);
+                failure::exit_code(&error)
+            }
         };
     }
     let text = error.render().to_string();
