@@ -28,7 +28,7 @@ pub fn summary(record: &Record) -> String {
     text.push_str(&mean_line(principal));
     text.push_str(&percentile_line(principal));
     for other in others {
-        text.push_str(&format!("{}: {}", other.name, mean_line(other)));
+        text.push_str(&format!("{}:\n  {}", other.name, mean_line(other)));
         text.push_str(&percentile_line(other));
     }
     if let Some(cpu) = &record.cpu {
@@ -149,4 +149,204 @@ fn memory_line(memory: &Memory) -> String {
         mib(memory.rss_bytes),
         mib(memory.virtual_bytes)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{duration, summary};
+    use crate::record::{
+        CpuTime, Ending, Interference, Measurement, Memory, Record, SCHEMA_VERSION, Switches,
+    };
+
+    fn measurement(name: &str, operation: &str, operations: u64) -> Measurement {
+        Measurement {
+            name: name.into(),
+            operation: operation.into(),
+            operations,
+            count: 10_000,
+            mean_ns: 1_794_500.0,
+            stddev_ns: Some(82_016.25),
+            min_ns: 1_600_000,
+            p50_ns: 1_780_000,
+            p90_ns: 1_900_000,
+            p99_ns: 2_100_000,
+            p999_ns: 2_500_000,
+            max_ns: 3_000_000,
+            ns_per_operation: 1_794_500.0 / operations as f64,
+            ns_per_task: Some(3_589.0),
+            histogram: String::new(),
+        }
+    }
+
+    fn brigade() -> Record {
+        Record {
+            schema_version: SCHEMA_VERSION.into(),
+            program: "thread-brigade".into(),
+            version: "0.1.0".into(),
+            parameters: Default::default(),
+            tasks: 500,
+            tokens: 1,
+            iterations: 10_000,
+            warmups: 100,
+            complete: true,
+            ended_by: Ending::Iterations,
+            error: None,
+            affinity: vec![0, 1],
+            measurements: vec![measurement("iteration", "hop", 501)],
+            cpu: Some(CpuTime { user_ns_per_operation: 500.0, system_ns_per_operation: 2_500.0 }),
+            switches: Some(Switches {
+                voluntary_per_operation: 1.0,
+                involuntary_per_operation: 0.0625,
+                expected_per_operation: Some(1.0),
+                migrations: Some(12),
+                cross_cpu_share: Some(0.0215),
+            }),
+            interference: Interference::default(),
+            memory: Some(Memory {
+                rss_bytes: 12 << 20,
+                peak_rss_bytes: 13 << 20,
+                virtual_bytes: 600 << 20,
+                page_table_bytes: None,
+            }),
+        }
+    }
+
+    fn creation() -> Record {
+        let cold = Measurement {
+            count: 1,
+            stddev_ns: None,
+            ..measurement("create_cold", "thread creation", 500)
+        };
+        let start = Measurement { ns_per_task: None, ..measurement("start", "start", 1) };
+        let create = measurement("create", "thread creation", 500);
+        Record { measurements: vec![create, cold, start], ..brigade() }
+    }
+
+    fn heading(record: &Record) -> String {
+        summary(record).lines().next().expect("a line").to_owned()
+    }
+
+    #[test]
+    fn a_complete_run() {
+        insta::assert_snapshot!(summary(&brigade()), @r"
+        500 tasks, 10000 iterations:
+        mean 1.794ms per iteration, stddev 82.016µs (3.589µs per task per iter)
+          min 1.600ms, p50 1.780ms, p90 1.900ms, p99 2.100ms, max 3.000ms
+        per hop: 3.582µs: 500.000ns user, 2.500µs kernel, 581.836ns waiting
+        switches per hop: 1.000 voluntary, 0.062 involuntary (1 expected)
+        hops between CPUs: 2.1 %, 12 migrations
+        memory: 12.0 MiB resident, 600.0 MiB virtual
+        ");
+    }
+
+    #[test]
+    fn several_measurements() {
+        insta::assert_snapshot!(summary(&creation()), @r"
+        500 tasks, 10000 iterations:
+        mean 1.794ms per iteration, stddev 82.016µs (3.589µs per task per iter)
+          min 1.600ms, p50 1.780ms, p90 1.900ms, p99 2.100ms, max 3.000ms
+        create_cold:
+          mean 1.794ms per iteration, stddev unknown (3.589µs per task per iter)
+          min 1.600ms, p50 1.780ms, p90 1.900ms, p99 2.100ms, max 3.000ms
+        start:
+          mean 1.794ms per start, stddev 82.016µs
+          min 1.600ms, p50 1.780ms, p90 1.900ms, p99 2.100ms, max 3.000ms
+        per thread creation: 3.000µs
+        switches per thread creation: 1.000 voluntary, 0.062 involuntary (1 expected)
+        hops between CPUs: 2.1 %, 12 migrations
+        memory: 12.0 MiB resident, 600.0 MiB virtual
+        ");
+    }
+
+    #[test]
+    fn what_could_not_be_had_is_left_out() {
+        let record = Record { cpu: None, switches: None, memory: None, ..brigade() };
+        insta::assert_snapshot!(summary(&record), @r"
+        500 tasks, 10000 iterations:
+        mean 1.794ms per iteration, stddev 82.016µs (3.589µs per task per iter)
+          min 1.600ms, p50 1.780ms, p90 1.900ms, p99 2.100ms, max 3.000ms
+        ");
+    }
+
+    #[test]
+    fn nothing_measured() {
+        let record = Record {
+            complete: false,
+            ended_by: Ending::Error,
+            iterations: 0,
+            measurements: vec![],
+            ..brigade()
+        };
+        insta::assert_snapshot!(summary(&record), @r"
+        500 tasks, 0 iterations (incomplete: failed):
+        nothing was measured
+        ");
+    }
+
+    #[test]
+    fn the_heading_tells_how_the_run_ended() {
+        let ended = |complete, ended_by| heading(&Record { complete, ended_by, ..brigade() });
+        assert_eq!(ended(true, Ending::Iterations), "500 tasks, 10000 iterations:");
+        assert_eq!(ended(true, Ending::MaxTime), "500 tasks, 10000 iterations (--max-time spent):");
+        let interrupted = "500 tasks, 10000 iterations (incomplete: interrupted):";
+        assert_eq!(ended(false, Ending::Signal), interrupted);
+        assert_eq!(
+            ended(false, Ending::Error),
+            "500 tasks, 10000 iterations (incomplete: failed):"
+        );
+    }
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!(
+            heading(&Record { tasks: 1, iterations: 1, ..brigade() }),
+            "1 task, 1 iteration:"
+        );
+    }
+
+    #[test]
+    fn cpu_time_beyond_the_wall_time_is_overlap_not_waiting() {
+        let cpu = CpuTime { user_ns_per_operation: 3_000.0, system_ns_per_operation: 2_000.0 };
+        let text = summary(&Record { cpu: Some(cpu), ..brigade() });
+        let line = "per hop: 3.582µs: 3.000µs user, 2.000µs kernel, 1.418µs overlapped";
+        assert!(text.lines().any(|found| found == line), "{text}");
+    }
+
+    #[test]
+    fn the_widest_figures_fit_in_80_columns() {
+        const WIDE: u64 = 999_999_000;
+        let widen = |mut record: Record| {
+            for measurement in &mut record.measurements {
+                measurement.mean_ns = WIDE as f64;
+                measurement.stddev_ns = measurement.stddev_ns.map(|_| WIDE as f64);
+                measurement.ns_per_task = measurement.ns_per_task.map(|_| WIDE as f64);
+                measurement.min_ns = WIDE;
+                measurement.p50_ns = WIDE;
+                measurement.p90_ns = WIDE;
+                measurement.p99_ns = WIDE;
+                measurement.max_ns = WIDE;
+            }
+            let cpu = CpuTime { user_ns_per_operation: 1e8, system_ns_per_operation: 1e8 };
+            summary(&Record { tasks: u32::MAX.into(), cpu: Some(cpu), ..record })
+        };
+        for line in (widen(brigade()) + &widen(creation())).lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_duration_has_the_largest_unit_that_keeps_it_above_1() {
+        let durations = [0.0, 0.5, 999.0, 1e3, 82_016.25, 1e6, 1e9, 3.6e12].map(duration);
+        let expected = [
+            "0.000ns",
+            "0.500ns",
+            "999.000ns",
+            "1.000µs",
+            "82.016µs",
+            "1.000ms",
+            "1.000s",
+            "3600.000s",
+        ];
+        assert_eq!(durations, expected);
+    }
 }
