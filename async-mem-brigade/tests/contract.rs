@@ -1,0 +1,59 @@
+//! async-mem-brigade from outside: flags in, record out.
+
+use contract::record::voluntary_switches;
+use contract::{Measurement, Program, Spread};
+
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    path: env!("CARGO_BIN_EXE_async-mem-brigade"),
+    measurements: &[Measurement::HOPS],
+    spread: Spread::Offered(&["--runtime=tokio"]),
+    traces: true,
+    claimed_switches: Some(0.0),
+    files_per_task: 0,
+    threads_per_task: 0,
+};
+
+contract::keeps!(PROGRAM);
+
+#[test]
+fn on_the_current_thread_the_kernel_has_nothing_to_switch() {
+    let record = PROGRAM.record(&["--tasks=50", "--iters=1000"]);
+    let switches = voluntary_switches(&record);
+    assert!(switches < 0.1, "{switches}");
+}
+
+#[test]
+fn nothing_is_claimed_for_several_workers() {
+    let record = PROGRAM.record(&["--tasks=5", "--iters=20", "--runtime=tokio"]);
+    let switches = record.switches.expect("the kernel counts switches");
+    assert_eq!(switches.expected_per_operation, None);
+}
+
+#[test]
+fn a_runtime_has_the_workers_that_were_asked_for() {
+    let count = "ls /proc/{pid}/task | wc -l";
+    let flags = ["--tasks=3", "--iters=5", "--runtime=tokio", "--workers=7", "--quiet"];
+    let run = PROGRAM.with(&flags).and(&["--command", count]).run().succeeded();
+    assert_eq!(run.stdout.trim(), "8");
+}
+
+#[test]
+fn workers_that_the_runtime_cannot_have_are_usage_errors() {
+    PROGRAM.refuses(&["--workers=2"], &["--workers 2", "tokio-current-thread"]);
+    PROGRAM.refuses(&["--workers=0"], &["--workers"]);
+    PROGRAM.refuses(&["--runtime=none"], &["--runtime"]);
+}
+
+#[test]
+fn the_current_thread_cannot_be_spread() {
+    PROGRAM.refuses(&["--placement=spread"], &["--placement spread", "one thread"]);
+}
+
+#[test]
+fn workers_are_threads_that_the_pids_limit_refuses() {
+    contract::limits::check_that_workers_meet_the_pids_limit(
+        &PROGRAM,
+        &["--runtime=tokio", "--workers=60"],
+    );
+}

@@ -1,0 +1,96 @@
+//! How a run ends before its time: by `--max-time`, by a signal, by a second
+//! signal.
+
+use harness::record::Ending;
+use nix::sys::signal::Signal;
+use procfs::process::{ProcState, Process};
+
+use crate::Program;
+use crate::invocation::Running;
+use crate::output::check_beginning;
+
+/// Flags of a run that does not end by itself.
+const ENDLESS: &[&str] = &["--tasks", "2", "--iters", "1000000000000", "--warmups", "0"];
+
+/// CPU time after which a program is surely measuring: setting up two tasks
+/// takes it a hundredth of this.
+const MEASURING_TICKS: u64 = 20;
+
+/// A run that does not end by itself and is measuring.
+fn measuring(program: &Program, more: &[&str]) -> Running {
+    let mut running = program.with(ENDLESS).and(more).start();
+    running.wait_until("it was measuring", |pid| {
+        let stat = Process::new(pid).and_then(|process| process.stat());
+        stat.is_ok_and(|stat| stat.utime + stat.stime >= MEASURING_TICKS)
+    });
+    running
+}
+
+/// Whether a process has been given all signals sent to it and every thread of
+/// it has gone back to sleep.
+fn is_at_rest(pid: i32) -> bool {
+    let rest = || -> procfs::ProcResult<bool> {
+        let process = Process::new(pid)?;
+        let status = process.status()?;
+        let states = process.tasks()?.map(|task| task?.stat()?.state());
+        let states = states.collect::<procfs::ProcResult<Vec<_>>>()?;
+        let sleeps = states.iter().all(|state| *state == ProcState::Sleeping);
+        Ok(sleeps && status.sigpnd == 0 && status.shdpnd == 0)
+    };
+    rest().unwrap_or(false)
+}
+
+/// A run that ended as planned, with fewer iterations than asked for.
+pub fn max_time_ends_the_measuring_early(program: &Program) {
+    let run = program.with(ENDLESS).and(&["--max-time", "0.05", "--json"]).run().succeeded();
+    let record = run.record();
+    assert_eq!((record.complete, record.ended_by), (true, Ending::MaxTime));
+    assert!((1..1_000_000_000_000).contains(&record.iterations), "{}", record.iterations);
+    assert_eq!(record.principal().expect("a measurement").count, record.iterations);
+
+    let run = program.with(ENDLESS).and(&["--max-time", "0.05"]).run().succeeded();
+    let heading = run.stdout.lines().next().expect("a heading");
+    assert!(heading.ends_with(" iterations (--max-time spent):"), "{run:#?}");
+}
+
+/// By Ctrl-C and by `kill`: exit code 130, without a complaint.
+pub fn an_interruption_is_marked_in_the_summary(program: &Program) {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let running = measuring(program, &[]);
+        running.signal(signal);
+        let run = running.end();
+        assert_eq!((run.code, run.complaints()), (Some(130), vec![]), "{run:#?}");
+        let heading = run.stdout.lines().next().expect("a heading");
+        assert!(heading.starts_with("2 tasks, "), "{run:#?}");
+        assert!(heading.ends_with(" iterations (incomplete: interrupted):"), "{run:#?}");
+        check_beginning(program, &run.stdout, heading);
+    }
+}
+
+/// What was measured until then is there; nothing failed.
+pub fn an_interruption_is_marked_in_the_record(program: &Program) {
+    let running = measuring(program, &["--json"]);
+    running.signal(Signal::SIGINT);
+    let run = running.end();
+    assert_eq!((run.code, run.complaints()), (Some(130), vec![]), "{run:#?}");
+    let record = run.record();
+    assert_eq!((record.complete, record.ended_by), (false, Ending::Signal));
+    assert_eq!(record.error, None);
+    assert!(record.iterations >= 1);
+    assert_eq!(record.principal().expect("a measurement").count, record.iterations);
+}
+
+/// The first one asks; whoever waits for something that never comes sends
+/// another. The command here ends when the program has.
+pub fn a_second_interruption_ends_a_program_that_is_stuck(program: &Program) {
+    let stuck = "echo stuck; exec > /dev/null 2>&1; while kill -0 {pid}; do sleep 0.05; done";
+    let flags = ["--tasks", "2", "--iters", "5", "--quiet", "--command", stuck];
+    let mut running = program.with(&flags).start();
+    assert_eq!(running.first_line(), "stuck\n");
+    running.wait_until("its command was running", is_at_rest);
+    running.signal(Signal::SIGINT);
+    running.wait_until("it had taken the first signal", is_at_rest);
+    running.signal(Signal::SIGINT);
+    let run = running.end();
+    assert_eq!(run.code, Some(130), "{run:#?}");
+}

@@ -1,0 +1,267 @@
+//! Invocations: a program run as a fresh process, and what came of it.
+//!
+//! A program that does not end within [`LONGEST`] is killed and the test
+//! fails, so that no clause can hang.
+
+use std::io::{self, Read as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use harness::record::Record;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::Program;
+
+/// The longest that a program may take to end, and that a condition may take
+/// to come true.
+pub const LONGEST: Duration = Duration::from_secs(120);
+
+/// How often a condition is looked at.
+const POLL: Duration = Duration::from_millis(5);
+
+/// A program that is about to be run.
+#[derive(Debug)]
+pub struct Invocation {
+    name: &'static str,
+    command: Command,
+}
+
+impl Invocation {
+    /// A run of `program` with these flags: standard input empty, output and
+    /// errors in pipes.
+    #[must_use]
+    pub fn new(program: &Program, flags: &[&str]) -> Self {
+        let mut command = Command::new(program.path);
+        command.args(flags).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self { name: program.name, command }
+    }
+
+    /// The same run started by a shell: `script` has the program and its flags
+    /// as `"$@"`.
+    #[must_use]
+    pub fn from_shell(self, script: &str) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", script, "sh"]).arg(self.command.get_program());
+        command.args(self.command.get_args());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self { command, ..self }
+    }
+
+    /// More flags.
+    #[must_use]
+    pub fn and(mut self, flags: &[&str]) -> Self {
+        self.command.args(flags);
+        self
+    }
+
+    /// Standard output goes to `stdout`.
+    #[must_use]
+    pub fn stdout(mut self, stdout: impl Into<Stdio>) -> Self {
+        self.command.stdout(stdout);
+        self
+    }
+
+    /// The process inherits this mask of CPUs, as `taskset` gives it.
+    #[must_use]
+    pub fn on_cpus(mut self, cpus: &[usize]) -> Self {
+        let mut mask = CpuSet::new();
+        cpus.iter().for_each(|&cpu| mask.set(cpu).expect("a CPU number"));
+        let confine = move || Ok(sched_setaffinity(Pid::from_raw(0), &mask)?);
+        // SAFETY: between fork and exec the closure makes one system call, on
+        // a value that it owns; it neither allocates nor locks.
+        unsafe { self.command.pre_exec(confine) };
+        self
+    }
+
+    /// The process inherits this limit.
+    #[must_use]
+    pub fn limited(mut self, resource: Resource, soft: u64, hard: u64) -> Self {
+        let limit = move || Ok(setrlimit(resource, soft, hard)?);
+        // SAFETY: between fork and exec the closure makes one system call, on
+        // numbers; it neither allocates nor locks.
+        unsafe { self.command.pre_exec(limit) };
+        self
+    }
+
+    /// Starts the program.
+    #[must_use]
+    pub fn start(mut self) -> Running {
+        let line = format!("{:?}", self.command);
+        let child = self.command.spawn().unwrap_or_else(|error| panic!("starting {line}: {error}"));
+        Running { name: self.name, line, child: Some(child) }
+    }
+
+    /// Runs the program to its end.
+    #[must_use]
+    pub fn run(self) -> Run {
+        self.start().end()
+    }
+}
+
+/// A program that runs. It is killed when a test gives it up.
+#[derive(Debug)]
+pub struct Running {
+    name: &'static str,
+    line: String,
+    child: Option<Child>,
+}
+
+impl Running {
+    fn child(&mut self) -> &mut Child {
+        self.child.as_mut().expect("it has not ended")
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.child.as_ref().expect("it has not ended").id().cast_signed()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid()), signal).expect("own child");
+    }
+
+    /// Waits until `condition` is true of its process id.
+    pub fn wait_until(&mut self, what: &str, condition: impl Fn(i32) -> bool) {
+        let deadline = Instant::now() + LONGEST;
+        let pid = self.pid();
+        while !condition(pid) {
+            let line = self.line.clone();
+            let ended = self.child().try_wait().expect("own child");
+            assert!(ended.is_none(), "{line}: ended before {what}: {ended:?}");
+            assert!(Instant::now() < deadline, "{line}: {what}: not within {LONGEST:?}");
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Reads its standard output up to the first newline.
+    pub fn first_line(&mut self) -> String {
+        let line = self.line.clone();
+        let stdout = self.child().stdout.as_mut().expect("a pipe");
+        let (mut text, mut byte) = (Vec::new(), [0]);
+        while byte != *b"\n" {
+            stdout.read_exact(&mut byte).unwrap_or_else(|error| panic!("{line}: {error}"));
+            text.extend(byte);
+        }
+        String::from_utf8(text).expect("UTF-8")
+    }
+
+    /// Waits for its end.
+    #[must_use]
+    pub fn end(mut self) -> Run {
+        let (pid, line) = (self.pid(), std::mem::take(&mut self.line));
+        let child = self.child.take().expect("it has not ended");
+        let (ended, end) = mpsc::channel::<()>();
+        let watch = thread::spawn(move || {
+            let late = end.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout);
+            if late {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            late
+        });
+        let output = child.wait_with_output().expect("own child");
+        drop(ended);
+        assert!(!watch.join().expect("the watch"), "{line}: did not end within {LONGEST:?}");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        Run {
+            name: self.name,
+            line,
+            code: output.status.code(),
+            signal: output.status.signal(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill().and_then(|()| child.wait());
+        }
+    }
+}
+
+/// What came of an invocation.
+#[derive(Debug)]
+pub struct Run {
+    name: &'static str,
+    /// The command line.
+    pub line: String,
+    /// The exit code.
+    pub code: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it printed on standard error.
+    pub stderr: String,
+}
+
+impl Run {
+    /// The lines on standard error but the warning of a debug build.
+    #[must_use]
+    pub fn complaints(&self) -> Vec<&str> {
+        self.stderr.lines().filter(|line| !self.is_debug_warning(line)).collect()
+    }
+
+    /// How often it warned that it is a debug build.
+    #[must_use]
+    pub fn debug_warnings(&self) -> usize {
+        self.stderr.lines().filter(|line| self.is_debug_warning(line)).count()
+    }
+
+    fn is_debug_warning(&self, line: &str) -> bool {
+        line.starts_with(&format!("{}: this is a debug build", self.name))
+    }
+
+    /// The run, which must have exited with 0 and complained of nothing.
+    #[must_use]
+    pub fn succeeded(self) -> Self {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        assert!(self.complaints().is_empty(), "{self:#?}");
+        self
+    }
+
+    /// The run, which must have exited with `code` and complained in one line
+    /// that begins with the program's name and has all of `words` in it.
+    pub fn failed(self, code: i32, words: &[&str]) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        let [complaint] = self.complaints()[..] else { panic!("not one line: {self:#?}") };
+        assert!(complaint.starts_with(&format!("{}: ", self.name)), "{self:#?}");
+        for word in words {
+            assert!(complaint.contains(word), "no '{word}' in: {self:#?}");
+        }
+        assert!(!complaint.contains("panicked"), "{self:#?}");
+        self
+    }
+
+    /// The record that it printed and nothing else.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        assert_eq!(self.stdout.matches('\n').count(), 1, "not one line: {self:#?}");
+        assert!(self.stdout.ends_with('\n'), "{self:#?}");
+        Record::parse(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+/// A standard output whose reader has gone away.
+#[must_use]
+pub fn without_a_reader() -> Stdio {
+    let (reader, writer) = io::pipe().expect("a pipe");
+    drop(reader);
+    writer.into()
+}
+
+/// A standard output that is full.
+#[must_use]
+pub fn full() -> Stdio {
+    std::fs::File::options().write(true).open("/dev/full").expect("/dev/full").into()
+}

@@ -1,0 +1,39 @@
+//! one-thread-brigade from outside: flags in, record out.
+
+use contract::record::voluntary_switches;
+use contract::{Measurement, Program, Spread};
+
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    path: env!("CARGO_BIN_EXE_one-thread-brigade"),
+    measurements: &[Measurement::HOPS],
+    spread: Spread::Refused,
+    traces: false,
+    claimed_switches: Some(0.0),
+    files_per_task: 2,
+    threads_per_task: 0,
+};
+
+contract::keeps!(PROGRAM);
+
+#[test]
+fn no_hop_switches() {
+    for channel in ["pipe", "socketpair"] {
+        let record = PROGRAM.record(&["--tasks=50", "--iters=500", "--channel", channel]);
+        assert_eq!(record.parameters["channel"], channel);
+        let switches = voluntary_switches(&record);
+        assert!(switches < 0.01, "{channel}: {switches}");
+    }
+}
+
+#[test]
+fn one_thread_does_everything() {
+    let count = "ls /proc/{pid}/task | wc -l";
+    let flags = ["--tasks=30", "--iters=5", "--quiet", "--command", count];
+    assert_eq!(PROGRAM.run(&flags).succeeded().stdout.trim(), "1");
+}
+
+#[test]
+fn a_channel_that_does_not_exist_is_a_usage_error() {
+    PROGRAM.refuses(&["--channel=string"], &["--channel"]);
+}
