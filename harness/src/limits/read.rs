@@ -34,8 +34,11 @@ fn number<T: FromStr>(path: &str) -> Option<T> {
 
 fn open_files() -> Option<Limit> {
     let (_, hard) = getrlimit(Rlimit::RLIMIT_NOFILE).ok()?;
-    // Reading the folder holds one more descriptor.
-    let in_use = fs::read_dir("/proc/self/fd").ok()?.count() as u64 - 1;
+    // The limit is one of numbers: an inherited descriptor beyond it takes no
+    // place. Reading the folder holds one more descriptor.
+    let numbers = fs::read_dir("/proc/self/fd").ok()?.flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
+    let in_use = numbers.filter(|&number| number < hard).count() as u64 - 1;
     Some(Limit {
         resource: Resource::Files,
         name: "the hard file limit (RLIMIT_NOFILE)".into(),
