@@ -13,7 +13,8 @@ pub enum Policy {
     Free,
     /// Every task on one CPU, the first of the list
     SameCpu,
-    /// Neighbours on different CPUs, so that every hop crosses
+    /// Neighbours on different CPUs, so that every hop crosses; of a runtime
+    /// with several workers, one worker on each CPU
     Spread,
 }
 
