@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     /// When each phase of the lap in hand ended; 0 for one that has not.
     pub marks: [AtomicU64; MOST_PHASES],
     pub tracer: OnceLock<Arc<Tracer>>,
+    /// The process whose usage counts as well.
+    pub companion: OnceLock<u32>,
     /// What the program sampled in the side lap in hand, in nanoseconds.
     pub side: Mutex<Vec<u64>>,
     pub findings: Mutex<Findings>,
@@ -70,6 +72,7 @@ impl Bench {
             interrupted,
             marks: Default::default(),
             tracer: OnceLock::new(),
+            companion: OnceLock::new(),
             side: Mutex::default(),
             findings: Mutex::default(),
         };
@@ -146,6 +149,13 @@ impl Bench {
         self.findings().expected_switches = Some(per_operation);
     }
 
+    /// Counts the CPU time and the switches of the process `pid` as well, in
+    /// the laps that follow. It has one thread and outlives the laps; there is
+    /// one such process at most.
+    pub fn also_count(&self, pid: u32) {
+        self.shared.companion.get_or_init(|| pid);
+    }
+
     /// The tracer of a brigade of `tasks` tasks. With it, marked laps follow
     /// the measured ones.
     #[must_use]
@@ -190,6 +200,12 @@ impl Bench {
             Some(line) => command::run(line, self.shared.flags.json),
             None => Ok(()),
         }
+    }
+
+    /// Whether a text for people is asked for: neither `--json` nor `--quiet`.
+    #[must_use]
+    pub fn prints_summary(&self) -> bool {
+        !self.shared.flags.json && !self.shared.flags.quiet
     }
 
     /// Whether SIGINT or SIGTERM has come.

@@ -206,7 +206,7 @@ impl<'a> Laps<'a> {
                 self.left = if once { 1 } else { self.shared.flags.iters };
                 self.progress.begin(self.left, "iterations");
                 if self.purpose == Purpose::Principal {
-                    self.usage = Some(Start::now());
+                    self.usage = Some(Start::now(self.shared.companion.get().copied()));
                 }
                 self.deadline = deadline(self.shared);
             }
@@ -236,7 +236,7 @@ impl<'a> Laps<'a> {
 
     fn end_usage(&mut self) {
         if let Some(usage) = self.usage.take() {
-            self.shared.findings().span = Some(usage.end());
+            self.shared.findings().span = usage.end();
         }
     }
 }

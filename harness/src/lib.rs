@@ -10,6 +10,7 @@ pub mod bench;
 pub mod channel;
 pub mod clock;
 mod command;
+mod companion;
 pub mod cpus;
 pub mod failure;
 pub mod flags;

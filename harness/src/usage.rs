@@ -1,12 +1,17 @@
 //! What the process used and what disturbed it, between two moments: CPU time
 //! and context switches from `getrusage`, migrations from the scheduler's
 //! per-thread files, steal and pressure of the whole machine.
+//!
+//! Where some of the tasks live in a second process, its companion, what that
+//! one used is added. It is read from `/proc`, from outside and while it
+//! waits, so that counting costs it nothing.
 
 use std::fs;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
+use crate::companion;
 use crate::record::Interference;
 
 /// Above this many threads migrations are not read: a file for each of them
@@ -14,22 +19,50 @@ use crate::record::Interference;
 const MOST_THREADS_READ: usize = 10_000;
 
 /// Counters at one moment.
-#[derive(Clone, Copy, Debug)]
-struct Counters {
-    user_ns: u64,
-    system_ns: u64,
-    voluntary: u64,
-    involuntary: u64,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub voluntary: u64,
+    pub involuntary: u64,
 }
 
 impl Counters {
-    fn read() -> Self {
+    /// Those of this process.
+    fn own() -> Self {
         let usage = getrusage(UsageWho::RUSAGE_SELF).expect("a process may read its own usage");
         Self {
             user_ns: nanoseconds(usage.user_time()),
             system_ns: nanoseconds(usage.system_time()),
             voluntary: usage.voluntary_context_switches() as u64,
             involuntary: usage.involuntary_context_switches() as u64,
+        }
+    }
+
+    /// These and those of the companion, if there is one; `None` when it has
+    /// gone and its counters with it.
+    fn with_companion(self, companion: Option<u32>) -> Option<Self> {
+        match companion {
+            None => Some(self),
+            Some(pid) => Some(self.and(companion::counters(pid)?)),
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            voluntary: self.voluntary + other.voluntary,
+            involuntary: self.involuntary + other.involuntary,
+        }
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
         }
     }
 }
@@ -52,41 +85,44 @@ impl Surroundings {
     }
 }
 
-/// The start of a span. It reads the counters last, so that reading the files
-/// is not part of the span.
+/// The start of a span. It reads this process's counters last, so that reading
+/// the files is not part of the span.
 #[derive(Debug)]
 pub struct Start {
+    companion: Option<u32>,
     surroundings: Surroundings,
-    counters: Counters,
+    counters: Option<Counters>,
 }
 
 impl Start {
-    /// Starts a span now.
+    /// Starts a span now, over this process and its companion, if it has one.
     #[must_use]
-    pub fn now() -> Self {
-        Self { surroundings: Surroundings::read(), counters: Counters::read() }
+    pub fn now(companion: Option<u32>) -> Self {
+        let surroundings = Surroundings::read();
+        let theirs = Counters::default().with_companion(companion);
+        let counters = theirs.map(|theirs| theirs.and(Counters::own()));
+        Self { companion, surroundings, counters }
     }
 
-    /// Ends the span now.
+    /// Ends the span now; `None` when the companion has gone.
     #[must_use]
-    pub fn end(self) -> Span {
-        let counters = Counters::read();
+    pub fn end(self) -> Option<Span> {
+        let after = Counters::own().with_companion(self.companion);
         let surroundings = Surroundings::read();
+        let used = after?.since(self.counters?);
         let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
-        Span {
-            user_ns: counters.user_ns.saturating_sub(self.counters.user_ns),
-            system_ns: counters.system_ns.saturating_sub(self.counters.system_ns),
-            voluntary: counters.voluntary.saturating_sub(self.counters.voluntary),
-            involuntary: counters.involuntary.saturating_sub(self.counters.involuntary),
-            migrations: between(self.surroundings.migrations, surroundings.migrations),
+        let before = self.surroundings;
+        Some(Span {
+            user_ns: used.user_ns,
+            system_ns: used.system_ns,
+            voluntary: used.voluntary,
+            involuntary: used.involuntary,
+            migrations: between(before.migrations, surroundings.migrations),
             interference: Interference {
-                steal_ns: between(self.surroundings.steal_ns, surroundings.steal_ns),
-                psi_cpu_some_ns: between(
-                    self.surroundings.psi_cpu_some_ns,
-                    surroundings.psi_cpu_some_ns,
-                ),
+                steal_ns: between(before.steal_ns, surroundings.steal_ns),
+                psi_cpu_some_ns: between(before.psi_cpu_some_ns, surroundings.psi_cpu_some_ns),
             },
-        }
+        })
     }
 }
 
@@ -169,11 +205,11 @@ mod tests {
     #[test]
     fn blocking_shows_as_voluntary_switches() {
         const TIMES: u64 = 20;
-        let start = Start::now();
+        let start = Start::now(None);
         for _ in 0..TIMES {
             std::thread::sleep(std::time::Duration::from_micros(50));
         }
-        let span = start.end();
+        let span = start.end().expect("there is no companion to go");
         assert!(span.voluntary >= TIMES, "{span:?}");
     }
 }
