@@ -1,0 +1,131 @@
+//! `--via all`: every mechanism on every placement, each combination in fresh
+//! processes, as one table.
+
+use std::fmt::Write as _;
+
+use clap::ValueEnum as _;
+use harness::Bench;
+use harness::again::{Told, rounds};
+use harness::placement::Policy;
+use harness::program::print;
+use harness::record::Record;
+use harness::statistics::Estimate;
+use harness::table::{ABSENT, table};
+
+use crate::flags::{Flags, Kind, Via};
+
+/// How often each combination is run unless `--rounds` says.
+const ROUNDS: u32 = 5;
+
+/// The header of the table. Switches are per hand-over.
+const HEADER: [&str; 8] =
+    ["placement", "via", "ns/switch", "95 % interval", "trips/s", "counted", "claimed", "CPU ns"];
+
+/// A mechanism on a placement.
+struct Combination {
+    via: Via,
+    placement: String,
+}
+
+/// Runs every combination and prints the table.
+///
+/// # Errors
+/// That a process cannot be run or fails, or that the table cannot be printed.
+pub fn compare(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let combinations = combinations();
+    let variants: Vec<_> =
+        combinations.iter().map(|combination| combination.arguments(flags)).collect();
+    let told = rounds(bench, &variants, flags.rounds.unwrap_or(ROUNDS))?;
+    if bench.prints_summary() {
+        print(&report(&combinations, &told))?;
+    }
+    Ok(())
+}
+
+fn combinations() -> Vec<Combination> {
+    let names = [Policy::SameCpu, Policy::Spread, Policy::Free]
+        .map(|policy| policy.to_possible_value().expect("no variant is skipped"));
+    names
+        .iter()
+        .flat_map(|name| {
+            let placement = name.get_name();
+            Via::EACH.map(|via| Combination { via, placement: placement.to_owned() })
+        })
+        .collect()
+}
+
+impl Combination {
+    /// The flags of a process that measures it.
+    fn arguments(&self, flags: &Flags) -> Vec<String> {
+        let mut arguments =
+            vec![format!("--via={}", self.via.name()), format!("--placement={}", self.placement)];
+        if flags.kind == Kind::Process {
+            arguments.push("--kind=process".into());
+        }
+        if self.via.carries_messages() {
+            arguments.push(format!("--message={}", flags.message));
+        }
+        arguments
+    }
+
+    fn row(&self, records: &[(u32, Record)]) -> [String; HEADER.len()] {
+        let estimate = |figure: fn(&Record) -> Option<f64>| {
+            let values: Vec<_> = records.iter().filter_map(|(_, record)| figure(record)).collect();
+            Estimate::of(&values)
+        };
+        let cell = |figure, digits: usize| {
+            estimate(figure).map_or(ABSENT.into(), |it| format!("{:.digits$}", it.median))
+        };
+        let interval = estimate(ns_per_switch).and_then(|it| it.interval);
+        [
+            self.placement.clone(),
+            self.via.name(),
+            cell(ns_per_switch, 0),
+            interval.map_or(ABSENT.into(), |it| format!("{:.0} to {:.0}", it.low, it.high)),
+            cell(round_trips_per_second, 0),
+            cell(counted, 2),
+            cell(claimed, 0),
+            cell(cpu_ns, 0),
+        ]
+    }
+}
+
+fn ns_per_switch(record: &Record) -> Option<f64> {
+    Some(record.principal()?.ns_per_operation)
+}
+
+fn round_trips_per_second(record: &Record) -> Option<f64> {
+    Some(1e9 / record.principal()?.mean_ns)
+}
+
+/// Switches of both kinds that the kernel counted for each hand-over.
+fn counted(record: &Record) -> Option<f64> {
+    let switches = record.switches?;
+    Some(switches.voluntary_per_operation + switches.involuntary_per_operation)
+}
+
+fn claimed(record: &Record) -> Option<f64> {
+    record.switches?.expected_per_operation
+}
+
+/// CPU time of both sides for each hand-over, in nanoseconds.
+fn cpu_ns(record: &Record) -> Option<f64> {
+    let cpu = record.cpu?;
+    Some(cpu.user_ns_per_operation + cpu.system_ns_per_operation)
+}
+
+/// The table, and under it why some combinations are absent from it.
+fn report(combinations: &[Combination], told: &[Told]) -> String {
+    let rows: Vec<_> = combinations
+        .iter()
+        .zip(told)
+        .map(|(combination, told)| combination.row(&told.records))
+        .collect();
+    let mut text = table(2, HEADER, &rows);
+    for (Combination { via, placement }, told) in combinations.iter().zip(told) {
+        if let Some(reason) = &told.refused {
+            let _ = writeln!(text, "{} on {placement}: {reason}", via.name());
+        }
+    }
+    text
+}

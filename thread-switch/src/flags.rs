@@ -1,0 +1,187 @@
+//! The program's flags, and which of them do not go together.
+
+use harness::Bench;
+use harness::failure::UsageError;
+use harness::placement::Policy;
+
+/// The longest message, in bytes.
+const LONGEST_MESSAGE: u64 = 16 << 20;
+
+/// Time two threads or processes that hand over to each other in turn.
+///
+/// One iteration: the driver hands over to its partner and waits, the partner
+/// hands over to the driver and waits. That makes two switches.
+#[derive(clap::Args, serde::Serialize)]
+pub struct Flags {
+    /// By what they hand over
+    #[arg(long, value_enum, default_value_t = Via::Pipe)]
+    pub via: Via,
+
+    /// What the two are
+    #[arg(long, value_enum, default_value_t = Kind::Thread)]
+    pub kind: Kind,
+
+    /// Bytes that a hand-over carries by pipe or socketpair
+    #[arg(long, value_name = "BYTES", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=LONGEST_MESSAGE))]
+    pub message: u64,
+
+    /// Let one thread write, then read, by pipe, socketpair or eventfd: the
+    /// same calls without a switch
+    #[arg(long = "self")]
+    #[serde(rename = "self")]
+    pub alone: bool,
+
+    /// How often --via all runs each combination, in a fresh process; 5
+    /// without it
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: Option<u32>,
+}
+
+/// What `--kind` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Two threads of one process
+    Thread,
+    /// A process and its fork
+    Process,
+}
+
+/// What `--via` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Via {
+    /// A message over a pipe, one for each direction
+    Pipe,
+    /// A message over a pair of Unix stream sockets
+    #[value(name = "socketpair")]
+    SocketPair,
+    /// An event counter of the kernel, one for each direction
+    #[value(name = "eventfd")]
+    EventFd,
+    /// A condition variable, signalled with its mutex held
+    Condvar,
+    /// A word in memory, and the system call futex
+    Futex,
+    /// A word in memory, and std's thread parking
+    Park,
+    /// std's channel, one for each direction
+    Channel,
+    /// crossbeam's channel of capacity 0, one for each direction
+    Rendezvous,
+    /// A word in memory, looked at until it changes; needs two CPUs
+    Spin,
+    /// A word in memory, and sched_yield until it changes; needs one CPU
+    Yield,
+    /// All of these on every placement, as one table
+    All,
+}
+
+impl Via {
+    /// All mechanisms.
+    pub const EACH: [Self; 10] = [
+        Self::Pipe,
+        Self::SocketPair,
+        Self::EventFd,
+        Self::Condvar,
+        Self::Futex,
+        Self::Park,
+        Self::Channel,
+        Self::Rendezvous,
+        Self::Spin,
+        Self::Yield,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        let value = clap::ValueEnum::to_possible_value(&self).expect("no variant is skipped");
+        value.get_name().to_owned()
+    }
+
+    /// Whether a hand-over carries a message of any length.
+    pub fn carries_messages(self) -> bool {
+        matches!(self, Self::Pipe | Self::SocketPair)
+    }
+
+    fn is_io(self) -> bool {
+        self.carries_messages() || self == Self::EventFd
+    }
+
+    fn crosses_processes(self) -> bool {
+        !matches!(self, Self::Park | Self::Channel | Self::Rendezvous)
+    }
+}
+
+impl Flags {
+    /// Refuses flags that contradict one another or the CPUs there are.
+    ///
+    /// # Errors
+    /// [`UsageError`], which says what to choose instead.
+    pub fn check(&self, bench: &Bench) -> Result<(), UsageError> {
+        if self.via == Via::All {
+            return self.check_all(bench);
+        }
+        let via = self.via.name();
+        let refuse = |reason: String| Err(UsageError(reason));
+        if self.rounds.is_some() {
+            return refuse("--rounds: only --via all runs several processes".into());
+        }
+        if self.message != 1 && !self.via.carries_messages() {
+            let bytes = self.message;
+            return refuse(format!(
+                "--message {bytes}: --via {via} carries no message; choose pipe or socketpair"
+            ));
+        }
+        if self.kind == Kind::Process && !self.via.crosses_processes() {
+            return refuse(format!(
+                "--kind process: --via {via} works inside one process; choose pipe, socketpair, \
+                 eventfd, condvar, futex, spin or yield"
+            ));
+        }
+        if self.alone { self.check_alone(bench) } else { self.check_cpus(bench) }
+    }
+
+    fn check_alone(&self, bench: &Bench) -> Result<(), UsageError> {
+        if !self.via.is_io() {
+            return Err(UsageError(format!(
+                "--self: --via {} writes and reads nothing; choose pipe, socketpair or eventfd",
+                self.via.name()
+            )));
+        }
+        if self.kind == Kind::Process {
+            return Err(UsageError("--self: one thread does all, so leave out --kind".into()));
+        }
+        bench.refuse_spread("--self runs on one thread")
+    }
+
+    fn check_cpus(&self, bench: &Bench) -> Result<(), UsageError> {
+        let one_cpu = bench.placement().cpus().len() == 1;
+        match self.via {
+            Via::Spin if one_cpu => Err(UsageError(
+                "--via spin needs two CPUs: on one, each would spin until the scheduler stops \
+                 it; choose --placement spread, or widen --cpus"
+                    .into(),
+            )),
+            Via::Yield if !one_cpu => Err(UsageError(
+                "--via yield needs one CPU: on two, nobody is there to yield to; choose \
+                 --placement same-cpu"
+                    .into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_all(&self, bench: &Bench) -> Result<(), UsageError> {
+        if bench.placement().policy() != Policy::Free {
+            return Err(UsageError("--placement: --via all takes every placement in turn".into()));
+        }
+        if self.alone {
+            return Err(UsageError(
+                "--self: choose one of --via pipe, socketpair and eventfd".into(),
+            ));
+        }
+        Ok(())
+    }
+}

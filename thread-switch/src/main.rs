@@ -1,0 +1,104 @@
+//! Two tasks that hand over to each other: what a switch costs by each of the
+//! ways that threads and processes have of waiting for one another.
+//!
+//! One iteration, a round trip: the driver, task 0, hands over to its partner,
+//! task 1, and waits; the partner hands over to the driver and waits. That is
+//! two hand-overs, and an operation is one of them.
+//!
+//! What is counted: a hand-over by a mechanism that blocks is one context
+//! switch, and so is one by `yield`; `spin` makes none. The kernel's count, of
+//! both processes where there are two, stands beside that claim. A message
+//! longer than the kernel writes in one piece may take several, and of that
+//! nothing is claimed.
+//!
+//! Known biases: a hand-over includes the system calls or the atomics that
+//! make it, of which `--self` tells the cost for those that are I/O. Under
+//! free placement the kernel decides, anew in every process, whether the two
+//! share a CPU. Channels spin and yield before they block, so across CPUs some
+//! of their hand-overs need no switch. Memory is that of the driver's process.
+
+mod alone;
+mod comparison;
+mod flags;
+mod mechanism;
+mod process;
+mod shared;
+mod side;
+mod thread;
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use harness::{Amounts, Bench, Defaults, Tasks};
+
+use crate::flags::{Flags, Kind, Via};
+use crate::mechanism::turn::{Futex, Spin, Yield};
+use crate::mechanism::{channel, condvar, eventfd, park, stream, turn};
+use crate::side::Side;
+
+fn main() -> ExitCode {
+    let defaults = Defaults { tasks: Tasks::Fixed(2), iters: 10_000, warmups: 100 };
+    harness::run(harness::program!(), defaults, measure)
+}
+
+fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    flags.check(bench)?;
+    bench.require(needs(flags), Amounts::default())?;
+    match flags.alone {
+        true => alone::measure(flags, bench),
+        false => switch(flags, bench),
+    }
+}
+
+/// What each of the two tasks needs.
+fn needs(flags: &Flags) -> Amounts {
+    let task = match flags.kind {
+        Kind::Thread => Amounts::thread(2 << 20),
+        Kind::Process => Amounts { threads: 1, memory_bytes: 1 << 20, ..Amounts::default() },
+    };
+    task.and(Amounts::channel())
+}
+
+/// Measures two tasks that hand over to each other.
+fn switch(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    if let Some(claim) = claim(flags) {
+        bench.expect_switches(claim);
+    }
+    let Flags { kind, message, .. } = *flags;
+    match flags.via {
+        Via::Pipe => run(kind, bench, stream::pipes(message as usize)),
+        Via::SocketPair => run(kind, bench, stream::sockets(message as usize)),
+        Via::EventFd => run(kind, bench, eventfd::counters()),
+        Via::Condvar => run(kind, bench, condvar::condvars(kind)),
+        Via::Futex => run(kind, bench, turn::turns(Futex::between(kind))),
+        Via::Spin => run(kind, bench, turn::turns(Spin)),
+        Via::Yield => run(kind, bench, turn::turns(Yield)),
+        Via::Park => run(kind, bench, Ok(park::parks())),
+        Via::Channel => run(kind, bench, Ok(channel::mpsc())),
+        Via::Rendezvous => run(kind, bench, Ok(channel::rendezvous())),
+        Via::All => comparison::compare(flags, bench),
+    }
+}
+
+/// How many switches a hand-over makes, where that is certain.
+fn claim(flags: &Flags) -> Option<f64> {
+    match flags.via {
+        Via::Spin => Some(0.0),
+        _ if flags.message > libc::PIPE_BUF as u64 => None,
+        _ => Some(1.0),
+    }
+}
+
+/// Runs a pair of sides as threads or as processes.
+fn run<D: Side, P: Side + Send>(
+    kind: Kind,
+    bench: &Bench,
+    pair: io::Result<(D, P)>,
+) -> anyhow::Result<()> {
+    let pair = pair.context("setting up the mechanism")?;
+    match kind {
+        Kind::Thread => thread::measure(bench, pair),
+        Kind::Process => process::measure(bench, pair),
+    }
+}

@@ -1,0 +1,134 @@
+//! The partner as a process: a fork of this one.
+
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+
+use anyhow::{Context as _, anyhow, bail};
+use harness::Bench;
+use harness::placement::Placement;
+use harness::threads::panic_text;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+
+use crate::side::{Alarm, Held, Side, answer, drive};
+
+/// Measures two processes that hand over to each other: this one, which is
+/// task 0, and a child. The child reports over a pipe how it failed, and the
+/// end of that pipe is how this process learns of its death.
+///
+/// # Errors
+/// That the child cannot be created or placed, or the failure of either.
+pub fn measure<D: Side, P: Side>(bench: &Bench, (driver, partner): (D, P)) -> anyhow::Result<()> {
+    let (report, reporter) = io::pipe().context("opening a pipe for the child's report")?;
+    let alarm = driver.alarm().context("preparing for the child's death")?;
+    let parent = getpid();
+    io::stdout().flush().context("flushing standard output")?;
+    // SAFETY: this process has one thread yet, so no lock is held by another
+    // one that the child lacks.
+    match unsafe { fork() }.context("creating task 1")? {
+        ForkResult::Child => {
+            // Dropped without hanging up, which would be felt by the parent.
+            drop((driver, report, alarm));
+            live(parent, bench.placement(), partner, reporter)
+        }
+        ForkResult::Parent { child } => {
+            drop((partner, reporter));
+            bench.also_count(child.as_raw().unsigned_abs());
+            let driven = lead(bench, Held(driver), report, alarm);
+            reap(child).and(driven)
+        }
+    }
+}
+
+/// The driver's part. The child's report comes before any other failure: the
+/// driver's is but its consequence.
+fn lead<D: Side>(
+    bench: &Bench,
+    mut driver: Held<D>,
+    report: PipeReader,
+    alarm: Option<Alarm>,
+) -> anyhow::Result<()> {
+    thread::scope(|scope| {
+        // A thread that watches makes every system call on a file a little
+        // dearer, so there is one only where it is needed.
+        let (watched, report) = match alarm {
+            None => (None, Some(report)),
+            Some(alarm) => (Some(scope.spawn(|| watch(report, alarm))), None),
+        };
+        let placed = bench.placement().take_seat(0).context("placing task 0");
+        let driven = placed.and_then(|()| drive(bench, &mut driver.0));
+        let driven = driven.and_then(|()| bench.observe());
+        drop(driver);
+        let told = match (watched, report) {
+            (Some(watcher), _) => watcher.join().expect("the watcher does not panic"),
+            (None, report) => report.map_or(Ok(String::new()), told),
+        };
+        match told.context("reading the child's report")? {
+            nothing if nothing.is_empty() => driven,
+            failure => bail!("task 1 failed: {failure}"),
+        }
+    })
+}
+
+/// Waits for the end of the child, then raises the alarm. One that rings when
+/// all is over is not heard.
+fn watch(report: PipeReader, alarm: Alarm) -> io::Result<String> {
+    let told = told(report);
+    alarm();
+    told
+}
+
+/// What the child reports until it ends.
+fn told(mut report: PipeReader) -> io::Result<String> {
+    let mut text = String::new();
+    report.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The child's life, from its creation to its end. It dies with its parent,
+/// and it leaves without what a Rust program does on leaving: the buffers that
+/// it has inherited are the parent's to flush.
+fn live<P: Side>(parent: Pid, placement: &Placement, partner: P, mut report: PipeWriter) -> ! {
+    let answered = catch_unwind(AssertUnwindSafe(|| {
+        let mut partner = Held(partner);
+        die_with(parent)?;
+        placement.take_seat(1)?;
+        answer(&mut partner.0)
+    }));
+    let failure = match answered {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(panic) => Some(format!("it panicked: {}", panic_text(&*panic))),
+    };
+    if let Some(failure) = &failure {
+        // Without a reader there is nobody to tell.
+        let _ = report.write_all(failure.as_bytes());
+    }
+    // SAFETY: _exit ends the process and touches nothing in it.
+    unsafe { libc::_exit(failure.is_some().into()) }
+}
+
+/// Arranges that the kernel kills this process when its parent ends.
+fn die_with(parent: Pid) -> io::Result<()> {
+    set_pdeathsig(Signal::SIGKILL)?;
+    // The parent may have ended before the call.
+    if getppid() == parent { Ok(()) } else { Err(io::Error::other("its parent has ended")) }
+}
+
+/// Waits for the end of the child. A signal that is caught meanwhile does not
+/// cut the wait short.
+fn reap(child: Pid) -> anyhow::Result<()> {
+    loop {
+        return match waitpid(child, None) {
+            Err(nix::Error::EINTR) => continue,
+            // One that failed by itself has said how.
+            Ok(WaitStatus::Exited(..)) => Ok(()),
+            Ok(WaitStatus::Signaled(_, signal, _)) => Err(anyhow!("task 1 was killed by {signal}")),
+            Ok(status) => Err(anyhow!("task 1 ended strangely: {status:?}")),
+            Err(error) => Err(error).context("waiting for the end of task 1"),
+        };
+    }
+}

@@ -1,0 +1,39 @@
+//! The partner as a thread.
+
+use std::thread;
+
+use anyhow::Context as _;
+use harness::Bench;
+use harness::threads::{TaskError, panic_text, root_cause};
+
+use crate::side::{Held, Side, answer, drive};
+
+/// Measures two threads that hand over to each other: this one, which is
+/// task 0, and a new one.
+///
+/// # Errors
+/// That a thread cannot be created or placed, or the failure of either.
+pub fn measure<D: Side, P: Side + Send>(
+    bench: &Bench,
+    (driver, partner): (D, P),
+) -> anyhow::Result<()> {
+    let placement = bench.placement();
+    thread::scope(|scope| {
+        let mut partner = Held(partner);
+        let thread = thread::Builder::new()
+            .spawn_scoped(scope, move || {
+                placement.take_seat(1)?;
+                answer(&mut partner.0)
+            })
+            .context("creating task 1")?;
+        let mut driver = Held(driver);
+        placement.take_seat(0).context("placing task 0")?;
+        let driven = drive(bench, &mut driver.0).and_then(|()| bench.observe());
+        drop(driver);
+        let ended = match thread.join() {
+            Ok(result) => result.map_err(TaskError::Failed),
+            Err(panic) => Err(TaskError::Panicked(panic_text(&*panic))),
+        };
+        root_cause([Ok(()), ended]).and(driven)
+    })
+}
