@@ -34,6 +34,7 @@ pub fn summary(record: &Record) -> String {
     if let Some(cpu) = &record.cpu {
         text.push_str(&cpu_line(cpu, principal));
     }
+    text.push_str(&round_trips_line(principal));
     if let Some(switches) = &record.switches {
         text.push_str(&switches_line(switches, principal));
     }
@@ -121,6 +122,15 @@ fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
 /// an iteration does.
 fn wall_ns_per_operation(principal: &Measurement) -> Option<f64> {
     (principal.name == "iteration").then_some(principal.ns_per_operation)
+}
+
+/// How many iterations a second makes, where an iteration is a round trip: one
+/// operation there and one back.
+fn round_trips_line(principal: &Measurement) -> String {
+    match (wall_ns_per_operation(principal), principal.operations) {
+        (Some(_), 2) => format!("round trips per second: {:.0}\n", 1e9 / principal.mean_ns),
+        _ => String::new(),
+    }
 }
 
 fn switches_line(switches: &Switches, principal: &Measurement) -> String {
