@@ -112,6 +112,12 @@ impl Bench {
         self.shared.tasks as usize
     }
 
+    /// The value of `--max-time`, if it is given.
+    #[must_use]
+    pub fn max_time(&self) -> Option<Duration> {
+        self.shared.flags.max_time
+    }
+
     /// Where the tasks run.
     #[must_use]
     pub fn placement(&self) -> &Placement {

@@ -1,7 +1,7 @@
 //! `--via all`: every mechanism on every placement, each combination in fresh
 //! processes, as one table.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 
 use clap::ValueEnum as _;
 use harness::Bench;
@@ -16,6 +16,13 @@ use crate::flags::{Flags, Kind, Via};
 
 /// How often each combination is run unless `--rounds` says.
 const ROUNDS: u32 = 5;
+
+/// How long each process measures at most unless `--max-time` says, in seconds:
+/// the whole table takes less than a minute.
+const MAX_TIME: f64 = 0.25;
+
+/// The width of a terminal.
+const WIDTH: usize = 80;
 
 /// The header of the table. Switches are per hand-over.
 const HEADER: [&str; 8] =
@@ -34,7 +41,7 @@ struct Combination {
 pub fn compare(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let combinations = combinations();
     let variants: Vec<_> =
-        combinations.iter().map(|combination| combination.arguments(flags)).collect();
+        combinations.iter().map(|combination| combination.arguments(flags, bench)).collect();
     let told = rounds(bench, &variants, flags.rounds.unwrap_or(ROUNDS))?;
     if bench.prints_summary() {
         print(&report(&combinations, &told))?;
@@ -56,7 +63,7 @@ fn combinations() -> Vec<Combination> {
 
 impl Combination {
     /// The flags of a process that measures it.
-    fn arguments(&self, flags: &Flags) -> Vec<String> {
+    fn arguments(&self, flags: &Flags, bench: &Bench) -> Vec<String> {
         let mut arguments =
             vec![format!("--via={}", self.via.name()), format!("--placement={}", self.placement)];
         if flags.kind == Kind::Process {
@@ -64,6 +71,9 @@ impl Combination {
         }
         if self.via.carries_messages() {
             arguments.push(format!("--message={}", flags.message));
+        }
+        if bench.max_time().is_none() {
+            arguments.push(format!("--max-time={MAX_TIME}"));
         }
         arguments
     }
@@ -116,16 +126,50 @@ fn cpu_ns(record: &Record) -> Option<f64> {
 
 /// The table, and under it why some combinations are absent from it.
 fn report(combinations: &[Combination], told: &[Told]) -> String {
-    let rows: Vec<_> = combinations
-        .iter()
-        .zip(told)
-        .map(|(combination, told)| combination.row(&told.records))
-        .collect();
-    let mut text = table(2, HEADER, &rows);
-    for (Combination { via, placement }, told) in combinations.iter().zip(told) {
+    let mut rows = Vec::with_capacity(combinations.len());
+    let mut absent: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (combination, told) in combinations.iter().zip(told) {
+        rows.push(combination.row(&told.records));
         if let Some(reason) = &told.refused {
-            let _ = writeln!(text, "{} on {placement}: {reason}", via.name());
+            let Combination { via, placement } = combination;
+            absent.entry(reason).or_default().push(format!("{} on {placement}", via.name()));
         }
     }
+    let mut text = table(2, HEADER, &rows);
+    for (reason, combinations) in absent {
+        text.push_str(&wrapped(&format!("Without {}: {reason}", combinations.join(", "))));
+    }
     text
+}
+
+/// The words of `text` in lines that fit a terminal.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut column) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        let fits = column + 1 + length <= WIDTH;
+        let gap = if column == 0 {
+            ""
+        } else if fits {
+            " "
+        } else {
+            "\n"
+        };
+        lines.push_str(gap);
+        lines.push_str(word);
+        column = if gap == " " { column + 1 + length } else { length };
+    }
+    lines + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn lines_break_between_words_where_the_terminal_ends() {
+        let word = "x".repeat(39);
+        assert_eq!(wrapped(&format!("{word} {word}  y")), format!("{word} {word}\ny\n"));
+        assert_eq!(wrapped(&"x".repeat(100)), "x".repeat(100) + "\n");
+    }
 }

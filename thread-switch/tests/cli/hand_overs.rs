@@ -1,0 +1,102 @@
+//! Every mechanism hands over as often as it says.
+
+use harness::record::{Ending, Record};
+
+use crate::run::{has_two_cpus, record};
+
+/// Mechanisms that block in the kernel, or yield to it.
+const SWITCHING: [&str; 6] = ["pipe", "socketpair", "eventfd", "condvar", "futex", "yield"];
+/// Those of them that work inside one process only.
+const SWITCHING_THREADS: [&str; 3] = ["park", "channel", "rendezvous"];
+
+fn check_counts(record: &Record) {
+    assert_eq!((record.tasks, record.iterations), (2, 200));
+    assert_eq!((record.complete, record.ended_by), (true, Ending::Iterations));
+    let iteration = record.principal().expect("a measurement");
+    assert_eq!((&*iteration.name, &*iteration.operation), ("iteration", "switch"));
+    assert_eq!((iteration.operations, iteration.count), (2, 200));
+}
+
+/// On one CPU each hand-over is a switch. The kernel may preempt on top of
+/// that, so there is no upper bound.
+fn check_switching(via: &str, kind: &str) {
+    let flags = format!("--via {via} --kind {kind} --placement same-cpu --iters 200");
+    let record = record(&flags);
+    check_counts(&record);
+    assert_eq!(record.parameters["via"], via);
+    assert_eq!(record.parameters["kind"], kind);
+    let switches = record.switches.expect("the kernel counts switches");
+    assert_eq!(switches.expected_per_operation, Some(1.0), "{flags}");
+    let counted = switches.voluntary_per_operation + switches.involuntary_per_operation;
+    assert!(counted >= 0.9, "{flags}: {counted}");
+    assert!(record.cpu.is_some() && record.memory.is_some());
+}
+
+#[test]
+fn threads_switch_as_often_as_claimed() {
+    for via in SWITCHING.into_iter().chain(SWITCHING_THREADS) {
+        check_switching(via, "thread");
+    }
+}
+
+/// The switches of both processes are counted: one has only every other.
+#[test]
+fn processes_switch_as_often_as_claimed() {
+    for via in SWITCHING {
+        check_switching(via, "process");
+    }
+}
+
+#[test]
+fn spinning_takes_two_cpus_and_claims_no_switch() {
+    if !has_two_cpus() {
+        return;
+    }
+    for kind in ["thread", "process"] {
+        let record = record(&format!("--via spin --kind {kind} --placement spread --iters 200"));
+        check_counts(&record);
+        assert_eq!(record.switches.expect("counted").expected_per_operation, Some(0.0));
+    }
+}
+
+#[test]
+fn mechanisms_work_across_cpus() {
+    if !has_two_cpus() {
+        return;
+    }
+    for via in SWITCHING.iter().chain(&SWITCHING_THREADS).filter(|via| **via != "yield") {
+        check_counts(&record(&format!("--via {via} --placement spread --iters 200")));
+        check_counts(&record(&format!("--via {via} --iters 200")));
+    }
+}
+
+/// Beyond what a pipe holds (64 KiB) and a socket buffers, a message travels
+/// in pieces.
+#[test]
+fn messages_of_any_length_come_through() {
+    for bytes in [2, 4096, 4097, 65_536, 65_537, 1 << 20] {
+        for via in ["pipe", "socketpair"] {
+            for kind in ["thread", "process"] {
+                let flags = format!("--via {via} --kind {kind} --message {bytes} --iters 200");
+                let record = record(&flags);
+                check_counts(&record);
+                let claim = record.switches.expect("counted").expected_per_operation;
+                assert_eq!(claim.is_some(), bytes <= 4096, "{flags}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_thread_alone_does_not_switch() {
+    let large = ["pipe --message 65537", "socketpair --message 1048576"];
+    for via in ["pipe", "socketpair", "eventfd"].iter().chain(&large) {
+        let record = record(&format!("--self --via {via} --iters 200"));
+        let own = record.principal().expect("a measurement");
+        assert_eq!((&*own.name, &*own.operation), ("self", "write and read"));
+        assert_eq!((own.operations, own.count), (1, 200));
+        let switches = record.switches.expect("counted");
+        assert_eq!(switches.expected_per_operation, Some(0.0));
+        assert!(switches.voluntary_per_operation < 0.05, "{via}: {switches:?}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Command lines that cannot be followed: one line that says why, exit code 2.
+
+use crate::run::{complaints, run};
+
+fn refuses(flags: &str, words: &str) {
+    let output = run(flags);
+    let said = complaints(&output);
+    assert_eq!(output.status.code(), Some(2), "{flags}: {output:?}");
+    assert!(output.stdout.is_empty(), "{flags}: {output:?}");
+    assert_eq!(said.len(), 1, "{flags}: {said:?}");
+    assert!(said[0].contains(words), "{flags}: {said:?}");
+}
+
+#[test]
+fn cpus_that_a_mechanism_cannot_use_are_refused_in_words() {
+    refuses("--via spin --placement same-cpu", "--via spin needs two CPUs");
+    refuses("--via spin --cpus 0", "--via spin needs two CPUs");
+    refuses("--via yield --cpus 0 --placement spread", "--placement spread needs two CPUs");
+    if crate::run::has_two_cpus() {
+        refuses("--via yield", "--via yield needs one CPU");
+        refuses("--via yield --placement spread", "--via yield needs one CPU");
+    }
+}
+
+#[test]
+fn mechanisms_inside_a_process_do_not_cross_processes() {
+    for via in ["park", "channel", "rendezvous"] {
+        refuses(&format!("--kind process --via {via}"), &format!("--via {via} works inside one"));
+    }
+}
+
+#[test]
+fn messages_need_something_that_carries_them() {
+    refuses("--via futex --message 2", "--message 2: --via futex carries no message");
+    refuses("--via eventfd --message 8", "choose pipe or socketpair");
+    for nonsense in ["0", "-1", "16777217", "1KiB", ""] {
+        let output = crate::run::program("--message").arg(nonsense).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(2), "{nonsense}: {output:?}");
+    }
+}
+
+#[test]
+fn the_control_is_one_thread_with_something_to_write() {
+    refuses("--self --via futex", "--self: --via futex writes and reads nothing");
+    refuses("--self --kind process", "--self: one thread");
+    refuses("--self --via all", "--self: choose one");
+    if crate::run::has_two_cpus() {
+        refuses("--self --placement spread", "--placement spread");
+    }
+}
+
+#[test]
+fn flags_of_the_table_and_of_one_mechanism_are_kept_apart() {
+    refuses("--rounds 3", "--rounds: only --via all");
+    refuses("--via all --rounds 0", "--rounds");
+    refuses("--via all --placement same-cpu", "--placement: --via all");
+}
+
+#[test]
+fn there_is_no_number_of_tasks_to_choose() {
+    refuses("--tasks 2", "--tasks");
+    refuses("--via telepathy", "telepathy");
+}
