@@ -57,6 +57,7 @@ mod tests {
             profiles: ["default".to_owned()].into(),
             timeout_seconds: 1,
             needs_cpus,
+            may_block_more: false,
         }
     }
 

@@ -109,6 +109,10 @@ pub struct Case {
     /// The least number of CPUs on which the case makes sense.
     #[serde(default = "Case::default_needs_cpus")]
     pub needs_cpus: usize,
+    /// Whether its tasks may block more often than the program claims, as they
+    /// do where one that is woken finds a lock still held.
+    #[serde(default)]
+    pub may_block_more: bool,
 }
 
 impl Case {
