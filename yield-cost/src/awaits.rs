@@ -1,0 +1,123 @@
+//! Awaits that yield and awaits that do not, told apart by counting how often
+//! their task is polled.
+
+use std::future::{Future, poll_fn};
+use std::hint::black_box;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll};
+
+use anyhow::ensure;
+use harness::Bench;
+
+use crate::work::work;
+use crate::{CYCLES, block};
+
+/// Cycles that end with an await of something ready.
+pub async fn ready_cycles(bench: Bench, units: u64) -> anyhow::Result<()> {
+    let polls = AtomicU64::new(0);
+    counted(&polls, cycles(&bench, units, Yield::ready, &polls, 0)).await
+}
+
+/// Cycles that end with an await that yields once.
+pub async fn yielding_cycles(bench: Bench, units: u64) -> anyhow::Result<()> {
+    let polls = AtomicU64::new(0);
+    counted(&polls, cycles(&bench, units, Yield::new, &polls, CYCLES)).await
+}
+
+/// The laps of a task that awaits at the end of every cycle. `polls` counts
+/// how often the task is polled, which must be `expected` times a lap.
+async fn cycles<F: Future<Output = ()>>(
+    bench: &Bench,
+    units: u64,
+    switch: impl Fn() -> F,
+    polls: &AtomicU64,
+    expected: u64,
+) -> anyhow::Result<()> {
+    for lap in bench.laps(&[block()]) {
+        let before = polls.load(Relaxed);
+        for _ in 0..CYCLES {
+            work(units);
+            switch().await;
+        }
+        lap.finish();
+        let polled = polls.load(Relaxed) - before;
+        ensure!(polled == expected, "{CYCLES} awaits polled their task {polled} times");
+    }
+    bench.observe()
+}
+
+/// Runs `future` and counts how often it is polled. Nobody else counts, so
+/// that the count needs no locked instruction.
+async fn counted<T>(polls: &AtomicU64, future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        polls.store(polls.load(Relaxed) + 1, Relaxed);
+        future.as_mut().poll(context)
+    })
+    .await
+}
+
+/// A future that wakes its task and lets go of the processor, once.
+struct Yield {
+    yielded: bool,
+}
+
+impl Yield {
+    /// One that yields.
+    fn new() -> Self {
+        Self { yielded: false }
+    }
+
+    /// One that has yielded and is ready, which the compiler is kept from
+    /// knowing: it would remove the await.
+    fn ready() -> Self {
+        Self { yielded: black_box(true) }
+    }
+}
+
+impl Future for Yield {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.yielded {
+            return Poll::Ready(());
+        }
+        self.yielded = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn polls_of(future: impl Future<Output = ()>) -> u64 {
+        let polls = AtomicU64::new(0);
+        futures::executor::block_on(counted(&polls, future));
+        polls.into_inner()
+    }
+
+    #[test]
+    fn a_yield_is_a_poll_more_and_a_ready_await_is_none() {
+        assert_eq!(polls_of(async {}), 1);
+        assert_eq!(polls_of(async { Yield::ready().await }), 1);
+        assert_eq!(
+            polls_of(async {
+                Yield::new().await;
+                Yield::new().await;
+            }),
+            3
+        );
+    }
+
+    #[test]
+    fn a_wrong_number_of_polls_fails_the_run() {
+        let polls = AtomicU64::new(0);
+        let bench = Bench::standalone(1, 1, 0, None).expect("affinity");
+        let task = counted(&polls, cycles(&bench, 0, Yield::ready, &polls, CYCLES));
+        let error = futures::executor::block_on(task).expect_err("nothing yielded");
+        assert_eq!(error.to_string(), "5000 awaits polled their task 0 times");
+    }
+}

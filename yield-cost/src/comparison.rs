@@ -1,0 +1,139 @@
+//! All scenarios as a table, each run in fresh processes.
+
+use clap::ValueEnum as _;
+use harness::Bench;
+use harness::again::{self, Told};
+use harness::placement::Policy;
+use harness::program::print;
+use harness::record::Record;
+use harness::statistics::{ByRound, Estimate, differences, median};
+use harness::table::{ABSENT, table};
+
+use crate::scenario::Scenario;
+
+const HEADER: [&str; 5] =
+    ["scenario", "total ms", "ns per cycle", "switches per cycle", "over no-switch, ns"];
+
+/// Runs every scenario with every amount of work and prints a table for each
+/// amount.
+pub fn compare(bench: &Bench, works: &[u64], rounds: u32) -> anyhow::Result<()> {
+    let scenarios: Vec<_> = Scenario::each().collect();
+    let variants: Vec<_> = works
+        .iter()
+        .flat_map(|units| scenarios.iter().map(|scenario| variant(bench, *scenario, *units)))
+        .collect();
+    let told = again::rounds(bench, &variants, rounds)?;
+    if !bench.prints_summary() {
+        return Ok(());
+    }
+    let tables = works.iter().zip(told.chunks(scenarios.len()));
+    let text: Vec<_> = tables.map(|(units, told)| section(*units, &scenarios, told)).collect();
+    print(&text.join("\n"))
+}
+
+/// The flags of one scenario with `units` of work.
+fn variant(bench: &Bench, scenario: Scenario, units: u64) -> Vec<String> {
+    let policy = match scenario {
+        Scenario::SchedYield => Policy::SameCpu,
+        _ => bench.placement().policy(),
+    };
+    let policy = policy.to_possible_value().expect("no policy is hidden");
+    vec![
+        format!("--scenario={}", scenario.name()),
+        format!("--work={units}"),
+        format!("--placement={}", policy.get_name()),
+    ]
+}
+
+/// The table for one amount of work, under a line that says how much that is.
+fn section(units: u64, scenarios: &[Scenario], told: &[Told]) -> String {
+    let baseline = per_cycle(&told[0]);
+    let rows: Vec<_> = scenarios
+        .iter()
+        .zip(told)
+        .map(|(scenario, told)| row(*scenario, told, &baseline))
+        .collect();
+    format!("{}{}", heading(units, &told[0]), table(1, HEADER, &rows))
+}
+
+fn heading(units: u64, told: &Told) -> String {
+    let unit_ns = middle(told, |record| {
+        record
+            .measurements
+            .iter()
+            .find(|found| found.name == "work")
+            .map(|work| work.ns_per_operation)
+    });
+    let cycles = middle(told, |record| Some(total(record)?.0)).unwrap_or_default();
+    let unit = unit_ns.map_or(String::new(), |ns| format!(", a unit takes {ns:.3} ns"));
+    format!("{cycles} cycles with {units} units of work each{unit}:\n")
+}
+
+fn row(scenario: Scenario, told: &Told, baseline: &ByRound) -> [String; 5] {
+    let text = |value: Option<f64>, decimals| match value {
+        Some(value) => format!("{value:.decimals$}"),
+        None => ABSENT.to_owned(),
+    };
+    let switched = |record: &Record| {
+        let switches = record.switches.as_ref()?;
+        Some(switches.voluntary_per_operation + switches.involuntary_per_operation)
+    };
+    [
+        scenario.name(),
+        text(middle(told, |record| Some(total(record)?.1 / 1e6)), 1),
+        text(middle(told, ns_per_cycle), 2),
+        text(middle(told, switched), 3),
+        match (scenario, &told.refused) {
+            (Scenario::NoSwitch, _) => ABSENT.to_owned(),
+            (_, Some(reason)) => reason.clone(),
+            (_, None) => overhead(&differences(&per_cycle(told), baseline)),
+        },
+    ]
+}
+
+/// The cycles of a record and their time, in nanoseconds.
+fn total(record: &Record) -> Option<(f64, f64)> {
+    let block = record.principal()?;
+    let count = block.count as f64;
+    Some((count * block.operations as f64, count * block.mean_ns))
+}
+
+fn ns_per_cycle(record: &Record) -> Option<f64> {
+    record.principal().map(|block| block.ns_per_operation)
+}
+
+fn per_cycle(told: &Told) -> ByRound {
+    told.records
+        .iter()
+        .filter_map(|(round, record)| Some((*round, ns_per_cycle(record)?)))
+        .collect()
+}
+
+/// The median over a variant's records of a figure of each.
+fn middle(told: &Told, figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
+    let figures: Vec<_> = told.records.iter().filter_map(|(_, record)| figure(record)).collect();
+    median(&figures)
+}
+
+/// What a scenario adds, in nanoseconds, with its interval.
+fn overhead(differences: &[f64]) -> String {
+    let Some(estimate) = Estimate::of(differences) else { return ABSENT.into() };
+    match estimate.interval {
+        Some(_) if !estimate.excludes(0.0) => "not resolvable".into(),
+        Some(ends) => format!("{:.2} ({:.2} to {:.2})", estimate.median, ends.low, ends.high),
+        None => format!("{:.2} (too few rounds)", estimate.median),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overhead_has_its_interval_or_is_not_resolvable() {
+        assert_eq!(overhead(&[5.0, 4.0, 6.0, 5.5, 4.5]), "5.00 (4.00 to 6.00)");
+        assert_eq!(overhead(&[5.0, -4.0, 6.0, 5.5, 4.5]), "not resolvable");
+        assert_eq!(overhead(&[5.0, 4.0]), "4.50 (too few rounds)");
+        assert_eq!(overhead(&[]), ABSENT);
+    }
+}

@@ -1,0 +1,80 @@
+//! What a switch adds to a unit of work.
+//!
+//! One cycle: a task does its work, then leaves the processor in the way that
+//! `--scenario` names, until it is its turn again. One iteration is a block of
+//! 5000 cycles, so that reading the clock vanishes beside it; 100 iterations,
+//! the default, are 500,000 cycles. The work is a counted loop of `--work`
+//! units, the same machine code in every scenario, and `no-switch` is that
+//! work alone. Without a scenario the program runs all of them, each in fresh
+//! processes, and prints a table: what each adds to `no-switch`, by round.
+//!
+//! What is counted: an await that yields must poll its task once a cycle, one
+//! that does not, never; a coroutine must come back once a cycle; the kernel
+//! must switch threads once a cycle on `sched_yield`, and a thread that hands
+//! over the event must not be the one that takes it. Otherwise the run fails.
+//!
+//! Known biases: a task that yields finds no other in the queue, the best case
+//! for a runtime. The tasks that yield wake themselves and do not call
+//! `tokio::task::yield_now`, which also lets the runtime look for I/O, so that
+//! every runtime is measured with the same future.
+
+mod awaits;
+mod comparison;
+mod coroutine;
+mod event;
+mod scenario;
+mod threads;
+mod work;
+
+use std::process::ExitCode;
+
+use harness::{Bench, Defaults, Measured};
+
+use scenario::Scenario;
+
+/// Cycles in one iteration.
+const CYCLES: u64 = 5_000;
+
+/// Time what switching adds to a unit of work.
+///
+/// One cycle: work, then a switch of the kind that --scenario names, until it
+/// is the task's turn again. One iteration is a block of 5000 cycles. All
+/// scenarios together are told as a table, each run in fresh processes.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// What a cycle does after its work
+    #[arg(long, value_enum, default_value_t = Scenario::All, value_name = "NAME")]
+    scenario: Scenario,
+
+    /// Units of work in a cycle, turns of an empty loop; without it, 0, and for
+    /// all scenarios a table for 0 and one for 500
+    #[arg(long, value_name = "UNITS", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    work: Option<u64>,
+
+    /// How often every scenario of a table is run
+    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+}
+
+fn main() -> ExitCode {
+    let defaults = Defaults { tasks: 1, iters: 100, warmups: 2 };
+    harness::run(harness::program!(), defaults, run)
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.refuse_spread("one task at a time has the turn")?;
+    if flags.scenario == Scenario::All {
+        let works = flags.work.map_or(vec![0, 500], |units| vec![units]);
+        return comparison::compare(bench, &works, flags.rounds);
+    }
+    let units = flags.work.unwrap_or(0);
+    flags.scenario.measure(bench, units)?;
+    work::calibrate(bench)
+}
+
+/// What one iteration is.
+fn block() -> Measured {
+    Measured { name: "iteration", operation: "cycle", operations: CYCLES, covers_tasks: true }
+}

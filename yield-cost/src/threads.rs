@@ -1,0 +1,158 @@
+//! Threads that take turns: over one event, and by `sched_yield`.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+use anyhow::ensure;
+use harness::failure::UsageError;
+use harness::placement::Policy;
+use harness::usage::Start;
+use harness::{Amounts, Bench};
+
+use crate::event::AutoResetEvent;
+use crate::work::work;
+use crate::{CYCLES, block};
+
+/// Stack that the standard library gives a thread, in bytes.
+const STACK: u64 = 2 << 20;
+
+/// The share of cycles that must have switched threads. A woken thread that
+/// was still awake needs no switch, and a scheduler may let one run on.
+const LEAST_SWITCHED: f64 = 0.9;
+
+/// The cycles of a lap, which several threads work off together.
+#[derive(Debug, Default)]
+struct Turns {
+    /// Cycles of this lap that nobody has begun.
+    left: AtomicI64,
+    /// Whether no lap will follow.
+    over: AtomicBool,
+    /// The thread that had the last turn.
+    last: AtomicU64,
+    /// Turns that went to another thread than the one before.
+    switched: AtomicU64,
+}
+
+impl Turns {
+    fn begin(&self) {
+        self.left.store(CYCLES as i64, Relaxed);
+    }
+
+    fn are_left(&self) -> bool {
+        self.left.load(Relaxed) > 0
+    }
+
+    /// Does the work of one cycle, if one is left, as thread `own`.
+    fn take(&self, own: u64, units: u64) {
+        if self.left.fetch_sub(1, Relaxed) > 0 {
+            if self.last.swap(own, Relaxed) != own {
+                self.switched.fetch_add(1, Relaxed);
+            }
+            work(units);
+        }
+    }
+}
+
+/// Measures cycles of as many threads as there are CPUs, two at least, of
+/// which one at a time has the event.
+pub fn handing_an_event_around(bench: &Bench, units: u64) -> anyhow::Result<()> {
+    bench.expect_switches(1.0);
+    let threads = bench.placement().cpus().len().max(2) as u64;
+    let others = (1..threads).fold(Amounts::default(), |sum, _| sum.and(Amounts::thread(STACK)));
+    bench.require(Amounts::default(), others)?;
+    let (turns, event) = (&Turns::default(), &AutoResetEvent::default());
+    thread::scope(|scope| {
+        for own in 1..threads {
+            scope.spawn(move || {
+                event.wait();
+                while !turns.over.load(Relaxed) {
+                    turns.take(own, units);
+                    event.set_and_wait();
+                }
+                event.set();
+            });
+        }
+        while event.waiting() < threads as usize - 1 {
+            thread::yield_now();
+        }
+        let driven = drive(bench, turns, units, || event.set_and_wait());
+        turns.over.store(true, Relaxed);
+        event.set();
+        driven
+    })
+}
+
+/// Measures cycles of two threads on one CPU that call `sched_yield`.
+pub fn yielding(bench: &Bench, units: u64) -> anyhow::Result<()> {
+    if bench.placement().policy() != Policy::SameCpu {
+        let reason = "--scenario sched-yield: threads yield only to others on their CPU; \
+                      add --placement same-cpu";
+        return Err(UsageError(reason.into()).into());
+    }
+    bench.expect_switches(1.0);
+    bench.require(Amounts::default(), Amounts::thread(STACK))?;
+    let turns = &Turns::default();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !turns.over.load(Relaxed) {
+                turns.take(1, units);
+                thread::yield_now();
+            }
+        });
+        let driven = drive(bench, turns, units, thread::yield_now);
+        turns.over.store(true, Relaxed);
+        driven
+    })
+}
+
+/// The laps, in the first of the threads. Each ends when the cycles are worked
+/// off and it is this thread's turn again.
+fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow::Result<()> {
+    let usage = Start::now();
+    let mut cycles = 0;
+    for lap in bench.laps(&[block()]) {
+        turns.begin();
+        while turns.are_left() {
+            turns.take(0, units);
+            switch();
+        }
+        lap.finish();
+        cycles += CYCLES;
+    }
+    let span = usage.end();
+    if !bench.is_interrupted() {
+        verify("turns changed threads", turns.switched.load(Relaxed), cycles)?;
+        verify("switches were counted", span.voluntary + span.involuntary, cycles)?;
+    }
+    bench.observe()
+}
+
+/// Fails when too few of the cycles switched threads.
+fn verify(what: &str, switched: u64, cycles: u64) -> anyhow::Result<()> {
+    let enough = switched as f64 >= LEAST_SWITCHED * cycles as f64;
+    ensure!(enough, "only {switched} {what} in {cycles} cycles: this did not measure switches");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycles_that_did_not_switch_threads_fail_the_run() {
+        assert!(verify("turns changed threads", 950, 1000).is_ok());
+        let error = verify("turns changed threads", 40, 1000).expect_err("too few");
+        assert!(error.to_string().contains("only 40 turns changed threads in 1000 cycles"));
+    }
+
+    #[test]
+    fn turns_of_one_thread_alone_are_no_switches() {
+        let turns = Turns::default();
+        turns.begin();
+        turns.take(1, 0);
+        turns.take(1, 0);
+        turns.take(2, 0);
+        assert_eq!(turns.switched.into_inner(), 2);
+        assert_eq!(turns.left.into_inner(), CYCLES as i64 - 3);
+    }
+}
