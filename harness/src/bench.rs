@@ -6,7 +6,7 @@
 //! is itself an async task takes a clone along.
 
 use std::io::IsTerminal as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -31,7 +31,8 @@ pub struct Bench {
 /// touched between the two timestamps of a lap but `marks`.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub tasks: u32,
+    /// Shared because a program may find out late how many they are.
+    pub tasks: AtomicU32,
     pub flags: Flags,
     pub placement: Placement,
     pub interrupted: Arc<AtomicBool>,
@@ -66,7 +67,7 @@ impl Bench {
         interrupted: Arc<AtomicBool>,
     ) -> Self {
         let shared = Shared {
-            tasks,
+            tasks: AtomicU32::new(tasks),
             flags,
             placement,
             interrupted,
@@ -109,7 +110,13 @@ impl Bench {
     /// The number of tasks.
     #[must_use]
     pub fn tasks(&self) -> usize {
-        self.shared.tasks as usize
+        self.shared.tasks.load(Relaxed) as usize
+    }
+
+    /// Says how many tasks there are, for a program that offers no `--tasks`
+    /// because its own flags decide it. To be said before anything else.
+    pub fn set_tasks(&self, tasks: u32) {
+        self.shared.tasks.store(tasks, Relaxed);
     }
 
     /// The value of `--max-time`, if it is given.
@@ -132,7 +139,7 @@ impl Bench {
     /// [`limits::Refusal`], which names the limit that binds.
     pub fn require(&self, per_task: Amounts, besides: Amounts) -> Result<(), limits::Refusal> {
         let besides = besides.and(Amounts::observation());
-        limits::require(&Need { tasks: self.shared.tasks.into(), per_task, besides })
+        limits::require(&Need { tasks: self.tasks() as u64, per_task, besides })
     }
 
     /// Refuses `--placement spread` for a program, or a choice of flags, that

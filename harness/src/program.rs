@@ -173,7 +173,7 @@ impl<F: Serialize> Session<F> {
             _ if error.is_some() => Ending::Error,
             ended_by => ended_by.unwrap_or(Ending::Error),
         };
-        let tasks = u64::from(self.bench.shared.tasks);
+        let tasks = self.bench.tasks() as u64;
         Ok(Record {
             schema_version: SCHEMA_VERSION.into(),
             program: program.name.into(),

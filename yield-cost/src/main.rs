@@ -28,7 +28,7 @@ mod work;
 
 use std::process::ExitCode;
 
-use harness::{Bench, Defaults, Measured};
+use harness::{Bench, Defaults, Measured, Tasks};
 
 use scenario::Scenario;
 
@@ -59,7 +59,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: 1, iters: 100, warmups: 2 };
+    let defaults = Defaults { tasks: Tasks::Fixed(1), iters: 100, warmups: 2 };
     harness::run(harness::program!(), defaults, run)
 }
 

@@ -57,12 +57,12 @@ impl Turns {
 /// which one at a time has the event.
 pub fn handing_an_event_around(bench: &Bench, units: u64) -> anyhow::Result<()> {
     bench.expect_switches(1.0);
-    let threads = bench.placement().cpus().len().max(2) as u64;
-    let others = (1..threads).fold(Amounts::default(), |sum, _| sum.and(Amounts::thread(STACK)));
-    bench.require(Amounts::default(), others)?;
+    let threads = bench.placement().cpus().len().max(2);
+    bench.set_tasks(threads as u32);
+    bench.require(Amounts::thread(STACK), Amounts::default())?;
     let (turns, event) = (&Turns::default(), &AutoResetEvent::default());
     thread::scope(|scope| {
-        for own in 1..threads {
+        for own in 1..threads as u64 {
             scope.spawn(move || {
                 event.wait();
                 while !turns.over.load(Relaxed) {
@@ -72,7 +72,7 @@ pub fn handing_an_event_around(bench: &Bench, units: u64) -> anyhow::Result<()> 
                 event.set();
             });
         }
-        while event.waiting() < threads as usize - 1 {
+        while event.waiting() < threads - 1 {
             thread::yield_now();
         }
         let driven = drive(bench, turns, units, || event.set_and_wait());
@@ -90,7 +90,8 @@ pub fn yielding(bench: &Bench, units: u64) -> anyhow::Result<()> {
         return Err(UsageError(reason.into()).into());
     }
     bench.expect_switches(1.0);
-    bench.require(Amounts::default(), Amounts::thread(STACK))?;
+    bench.set_tasks(2);
+    bench.require(Amounts::thread(STACK), Amounts::default())?;
     let turns = &Turns::default();
     thread::scope(|scope| {
         scope.spawn(|| {

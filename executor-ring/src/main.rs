@@ -1,0 +1,83 @@
+//! What executors, and the interfaces to spawn on them, cost in a ring of N
+//! nodes that spawn every send.
+//!
+//! One iteration: N nodes, each a task with a channel to the next one, start
+//! one message each. A node adds one to a message that it receives and passes
+//! it on by spawning a task that sends it; a message that has come all the way
+//! round ends. That makes N² hops and N² + N tasks: a send for each hop, and
+//! the nodes. The iteration ends when every task has ended. The ring follows
+//! the executor benchmark of Naja Melan, the author of `async_executors`.
+//!
+//! What is counted: one operation is one spawn, with its share of the rest:
+//! the task's run and end, and a message through an unbounded channel. After
+//! each iteration the hops, the messages that came home and the tasks that
+//! ended are compared with what they must be; a wrong count fails the run.
+//!
+//! Without `--executor` and `--spawn` every combination that exists is run,
+//! each in fresh processes, and told as a table for each number of nodes. What
+//! an interface costs over the executor's own one is a ratio, by round.
+//!
+//! Known biases: handles are detached at once, so that all interfaces do the
+//! same; no executor has its I/O driver switched on but async-std, which has
+//! no switch. `LocalPool` and `ThreadPool` speak the traits of `futures`
+//! natively, so for them those traits are the own interface.
+
+mod combination;
+mod comparison;
+mod executors;
+mod measure;
+mod ring;
+mod spawners;
+
+use std::process::ExitCode;
+
+use harness::{Bench, Defaults, Tasks};
+
+use combination::{Executor, Interface};
+
+/// The numbers of nodes that there is a table for.
+const NODES: [u32; 3] = [10, 100, 200];
+
+/// Time N² messages and N² + N spawns in a ring of N async tasks.
+///
+/// One iteration: each of N nodes starts one message; each node adds one and
+/// passes it on, spawning the send, until it has come round. One operation is
+/// one spawn. Without --executor and --spawn all of them are told as a table,
+/// each run in fresh processes.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// What runs the tasks; without it, all of them
+    #[arg(long, value_enum, value_name = "NAME")]
+    executor: Option<Executor>,
+
+    /// The interface that tasks are spawned by; without it, all of them
+    #[arg(long, value_enum, value_name = "INTERFACE")]
+    spawn: Option<Interface>,
+
+    /// How many nodes; without it, 100, and a table for each of 10, 100 and
+    /// 200
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    nodes: Option<u32>,
+
+    /// How often every combination of a table is run
+    #[arg(long, value_name = "N", default_value_t = 9, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+}
+
+fn main() -> ExitCode {
+    let defaults = Defaults { tasks: Tasks::Fixed(100), iters: 20, warmups: 3 };
+    harness::run(harness::program!(), defaults, run)
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.refuse_spread("an executor places its tasks itself")?;
+    let chosen = combination::chosen(flags.executor, flags.spawn)?;
+    if let (Some(_), Some(_), [only]) = (flags.executor, flags.spawn, &chosen[..]) {
+        flags.nodes.inspect(|nodes| bench.set_tasks(*nodes));
+        return executors::measure(*only, bench);
+    }
+    let nodes = flags.nodes.map_or(NODES.to_vec(), |nodes| vec![nodes]);
+    comparison::compare(bench, &chosen, &nodes, flags.rounds)
+}
