@@ -18,7 +18,9 @@ pub enum Executor {
     /// The global executor of async-std
     AsyncStd,
     /// The executor of smol, with as many threads as CPUs
-    AsyncExecutor,
+    #[value(name = "async-executor")]
+    #[serde(rename = "async-executor")]
+    Smol,
 }
 
 /// What `--spawn` names.
@@ -47,7 +49,7 @@ impl Executor {
             Self::ThreadPool => &[Spawn, SpawnHandle],
             Self::TokioCt => &[Native, LocalSpawn, LocalSpawnHandle],
             Self::TokioTp | Self::AsyncStd => &[Native, Spawn, SpawnHandle],
-            Self::AsyncExecutor => &[Native],
+            Self::Smol => &[Native],
         }
     }
 }
@@ -122,7 +124,7 @@ mod tests {
     #[test]
     fn what_does_not_exist_is_refused_with_what_does() {
         let error =
-            chosen(Some(Executor::AsyncExecutor), Some(Interface::Spawn)).expect_err("none");
+            chosen(Some(Executor::Smol), Some(Interface::Spawn)).expect_err("none");
         let expected = "--spawn spawn: async-executor has no such interface; choose from native";
         assert_eq!(error.to_string(), expected);
     }

@@ -46,7 +46,7 @@ pub fn measure(combination: Combination, bench: &Bench) -> anyhow::Result<()> {
         (On::AsyncStd, By::Native) => async_std(bench, AsyncStdNative, run),
         (On::AsyncStd, By::Spawn) => async_std(bench, BySpawn(AsyncStd), run),
         (On::AsyncStd, By::SpawnHandle) => async_std(bench, BySpawnHandle(AsyncStd), run),
-        (On::AsyncExecutor, By::Native) => async_executor(bench, run),
+        (On::Smol, By::Native) => async_executor(bench, run),
         _ => Err(UsageError(combination.absence()).into()),
     }
 }
