@@ -123,8 +123,7 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_refused_with_what_does() {
-        let error =
-            chosen(Some(Executor::Smol), Some(Interface::Spawn)).expect_err("none");
+        let error = chosen(Some(Executor::Smol), Some(Interface::Spawn)).expect_err("none");
         let expected = "--spawn spawn: async-executor has no such interface; choose from native";
         assert_eq!(error.to_string(), expected);
     }

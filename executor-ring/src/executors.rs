@@ -13,8 +13,8 @@ use async_executors::{AsyncStd, TokioCt, TokioTp};
 use futures::FutureExt as _;
 use futures::channel::oneshot;
 use futures::executor::{LocalPool, LocalSpawner, ThreadPool, block_on};
-use harness::Bench;
 use harness::failure::UsageError;
+use harness::{Amounts, Bench};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::LocalSet;
 
@@ -25,6 +25,9 @@ use crate::spawners::{
     AsyncStdNative, ByLocalSpawn, ByLocalSpawnHandle, BySpawn, BySpawnHandle, Start,
 };
 
+/// Stack that the standard library gives a thread, in bytes.
+const STACK: u64 = 2 << 20;
+
 /// Measures one combination in this process.
 ///
 /// # Errors
@@ -32,6 +35,7 @@ use crate::spawners::{
 pub fn measure(combination: Combination, bench: &Bench) -> anyhow::Result<()> {
     use Executor as On;
     use Interface as By;
+    bench.require(Amounts::async_task(), workers(combination.executor, bench))?;
     match (combination.executor, combination.interface) {
         (On::LocalPool, By::LocalSpawn) => local_pool(bench, ByLocalSpawn, run),
         (On::LocalPool, By::LocalSpawnHandle) => local_pool(bench, ByLocalSpawnHandle, run),
@@ -49,6 +53,15 @@ pub fn measure(combination: Combination, bench: &Bench) -> anyhow::Result<()> {
         (On::Smol, By::Native) => async_executor(bench, run),
         _ => Err(UsageError(combination.absence()).into()),
     }
+}
+
+/// What the threads of an executor take.
+fn workers(executor: Executor, bench: &Bench) -> Amounts {
+    let threads = match executor {
+        Executor::LocalPool | Executor::TokioCt => 0,
+        _ => bench.placement().cpus().len(),
+    };
+    (0..threads).fold(Amounts::default(), |sum, _| sum.and(Amounts::thread(STACK)))
 }
 
 fn local_pool<S, F>(

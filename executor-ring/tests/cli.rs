@@ -1,7 +1,21 @@
 //! executor-ring from outside: flags in, record out.
 
-use assert_cmd::Command;
+use contract::{Measurement, Program, Spread};
 use harness::record::Record;
+
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    path: env!("CARGO_BIN_EXE_executor-ring"),
+    measurements: &[Measurement {
+        operations: |nodes| nodes * nodes + nodes,
+        ..Measurement::per_task("iteration", "spawn")
+    }],
+    spread: Spread::Refused,
+    traces: false,
+    claimed_switches: None,
+    files_per_task: 0,
+    threads_per_task: 0,
+};
 
 /// Every executor and the interfaces that it has, its own first.
 const COMBINATIONS: [(&str, &[&str]); 6] = [
@@ -17,31 +31,22 @@ const COMBINATIONS: [(&str, &[&str]); 6] = [
 const INTERFACES: [&str; 5] =
     ["native", "spawn", "spawn-handle", "local-spawn", "local-spawn-handle"];
 
-fn program(flags: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("executor-ring").expect("the binary");
-    command.args(flags);
-    command
-}
-
 fn stdout(flags: &[&str]) -> String {
-    let output = program(flags).assert().success().get_output().stdout.clone();
-    String::from_utf8(output).expect("UTF-8")
+    PROGRAM.run(flags).succeeded().stdout
 }
 
 fn record(flags: &[&str]) -> Record {
-    let flags = [flags, &["--json", "--iters=3", "--warmups=1"]].concat();
-    Record::parse(&stdout(&flags)).expect("a record")
+    PROGRAM.record(&[flags, &["--iters=3", "--warmups=1"]].concat())
 }
 
-/// Asserts a usage error of one line with all of `words` in it.
+/// Asserts that a record of three iterations has what the program measures.
 #[track_caller]
-fn refused(flags: &[&str], words: &[&str]) {
-    let output = program(flags).assert().code(2).get_output().clone();
-    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
-    let line = stderr.lines().filter(|line| !line.contains("debug build")).collect::<Vec<_>>();
-    assert_eq!(line.len(), 1, "{stderr}");
-    assert!(words.iter().all(|word| line[0].contains(word)), "{stderr}");
-    assert!(output.stdout.is_empty());
+fn check_measurements(record: &Record) {
+    assert_eq!(record.measurements.len(), PROGRAM.measurements.len(), "{record:#?}");
+    for (found, expected) in record.measurements.iter().zip(PROGRAM.measurements) {
+        assert_eq!((&*found.name, &*found.operation), (expected.name, expected.operation));
+        assert_eq!((found.operations, found.count), ((expected.operations)(record.tasks), 3));
+    }
 }
 
 #[test]
@@ -49,8 +54,7 @@ fn every_combination_spawns_the_nodes_and_every_send() {
     for (executor, interfaces) in COMBINATIONS {
         for spawn in interfaces {
             let record = record(&["--executor", executor, "--spawn", spawn, "--nodes=7"]);
-            let [ring] = &record.measurements[..] else { panic!("{record:?}") };
-            assert_eq!((&*ring.operation, ring.operations, ring.count), ("spawn", 56, 3));
+            check_measurements(&record);
             assert_eq!((record.tasks, record.complete), (7, true));
             assert_eq!(record.parameters["executor"], executor);
             assert_eq!(record.parameters["spawn"], *spawn);
@@ -63,7 +67,7 @@ fn combinations_that_do_not_exist_are_refused_with_those_that_do() {
     for (executor, offered) in COMBINATIONS {
         for spawn in INTERFACES.iter().filter(|spawn| !offered.contains(spawn)) {
             let words = ["--spawn", spawn, executor, &offered.join(", ")];
-            refused(&["--executor", executor, "--spawn", spawn], &words);
+            PROGRAM.refuses(&["--executor", executor, "--spawn", spawn], &words);
         }
     }
 }
@@ -104,12 +108,12 @@ fn quiet_prints_nothing() {
 
 #[test]
 fn what_cannot_be_is_refused_in_words() {
-    refused(&["--executor=rayon"], &["--executor", "rayon"]);
-    refused(&["--spawn=fork"], &["--spawn", "fork"]);
-    refused(&["--nodes=0"], &["--nodes"]);
-    refused(&["--nodes=-1"], &["--nodes"]);
-    refused(&["--nodes=10001"], &["--nodes"]);
-    refused(&["--tasks=10"], &["--tasks"]);
-    refused(&["--rounds=0"], &["--rounds"]);
-    refused(&["--placement=spread"], &["--placement spread"]);
+    PROGRAM.refuses(&["--executor=rayon"], &["--executor", "rayon"]);
+    PROGRAM.refuses(&["--spawn=fork"], &["--spawn", "fork"]);
+    PROGRAM.refuses(&["--nodes=0"], &["--nodes"]);
+    PROGRAM.refuses(&["--nodes=-1"], &["--nodes"]);
+    PROGRAM.refuses(&["--nodes=10001"], &["--nodes"]);
+    PROGRAM.refuses(&["--tasks=10"], &["--tasks"]);
+    PROGRAM.refuses(&["--rounds=0"], &["--rounds"]);
+    PROGRAM.refuses(&["--placement=spread"], &["--placement spread"]);
 }

@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use clap::ValueEnum as _;
 use futures::executor::LocalPool;
 use futures::task::LocalSpawnExt as _;
-use harness::Bench;
 use harness::runtime::{AsyncRuntime, RuntimeKind};
+use harness::{Amounts, Bench};
 
 use crate::awaits::{ready_cycles, yielding_cycles};
 use crate::work::work;
@@ -92,6 +92,7 @@ fn on_tokio(kind: RuntimeKind, bench: &Bench, units: u64) -> anyhow::Result<()> 
     if kind == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }
+    bench.require(Amounts::async_task(), kind.amounts(None, bench))?;
     let cycles = yielding_cycles(bench.clone(), units);
     AsyncRuntime::start(kind, None, bench)?
         .drive(async { tokio::spawn(cycles).await.context("running the task")? })

@@ -1,7 +1,21 @@
 //! yield-cost from outside: flags in, record out.
 
-use assert_cmd::Command;
-use harness::record::Record;
+use contract::{Measurement, Program, Spread};
+use harness::record::{Ending, Record};
+
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    path: env!("CARGO_BIN_EXE_yield-cost"),
+    measurements: &[
+        Measurement { operations: |_| 5000, ..Measurement::per_task("iteration", "cycle") },
+        Measurement { operations: |_| 10_000, ..Measurement::per_task("work", "unit") },
+    ],
+    spread: Spread::Refused,
+    traces: false,
+    claimed_switches: None,
+    files_per_task: 0,
+    threads_per_task: 0,
+};
 
 /// Every scenario, and the flags that it needs.
 const SCENARIOS: [&[&str]; 8] = [
@@ -15,40 +29,29 @@ const SCENARIOS: [&[&str]; 8] = [
     &["--scenario=thread-event"],
 ];
 
-fn program(flags: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("yield-cost").expect("the binary");
-    command.args(flags);
-    command
-}
-
 fn stdout(flags: &[&str]) -> String {
-    let output = program(flags).assert().success().get_output().stdout.clone();
-    String::from_utf8(output).expect("UTF-8")
+    PROGRAM.run(flags).succeeded().stdout
 }
 
 fn record(flags: &[&str]) -> Record {
-    let flags = [flags, &["--json", "--iters=2", "--warmups=1"]].concat();
-    Record::parse(&stdout(&flags)).expect("a record")
+    PROGRAM.record(&[flags, &["--iters=3", "--warmups=1"]].concat())
 }
 
-/// Asserts a usage error of one line with all of `words` in it.
+/// Asserts that a record of three iterations has what the program measures.
 #[track_caller]
-fn refused(flags: &[&str], words: &[&str]) {
-    let output = program(flags).assert().code(2).get_output().clone();
-    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
-    let line = stderr.lines().filter(|line| !line.contains("debug build")).collect::<Vec<_>>();
-    assert_eq!(line.len(), 1, "{stderr}");
-    assert!(words.iter().all(|word| line[0].contains(word)), "{stderr}");
-    assert!(output.stdout.is_empty());
+fn check_measurements(record: &Record) {
+    assert_eq!(record.measurements.len(), PROGRAM.measurements.len(), "{record:#?}");
+    for (found, expected) in record.measurements.iter().zip(PROGRAM.measurements) {
+        assert_eq!((&*found.name, &*found.operation), (expected.name, expected.operation));
+        assert_eq!((found.operations, found.count), ((expected.operations)(record.tasks), 3));
+    }
 }
 
 #[test]
 fn every_scenario_measures_blocks_of_cycles_and_its_unit_of_work() {
     for flags in SCENARIOS {
         let record = record(&[flags, &["--work=10"]].concat());
-        let [block, work] = &record.measurements[..] else { panic!("{flags:?}: {record:?}") };
-        assert_eq!((&*block.operation, block.operations, block.count), ("cycle", 5000, 2));
-        assert_eq!((&*work.name, work.count), ("work", 2));
+        check_measurements(&record);
         assert!(record.complete, "{record:?}");
         assert_eq!(record.parameters["work"], 10);
     }
@@ -90,14 +93,22 @@ fn quiet_prints_nothing() {
 }
 
 #[test]
+fn the_time_ends_a_run_with_fewer_cycles() {
+    let flags = ["--scenario=coroutine", "--iters=1000000000000", "--max-time=0.05"];
+    let record = PROGRAM.record(&flags);
+    assert_eq!((record.complete, record.ended_by), (true, Ending::MaxTime));
+}
+
+#[test]
 fn what_cannot_be_is_refused_in_words() {
-    refused(&["--scenario=sched-yield"], &["--scenario sched-yield", "--placement same-cpu"]);
-    refused(&["--scenario=goto"], &["--scenario", "goto"]);
-    refused(&["--placement=spread"], &["--placement spread"]);
-    refused(&["--work=-1"], &["--work"]);
-    refused(&["--work=1e3"], &["--work"]);
-    refused(&["--work=2000000000"], &["--work"]);
-    refused(&["--rounds=0"], &["--rounds"]);
-    refused(&["--iters=0"], &["--iters"]);
-    refused(&["--tasks=2"], &["--tasks"]);
+    PROGRAM
+        .refuses(&["--scenario=sched-yield"], &["--scenario sched-yield", "--placement same-cpu"]);
+    PROGRAM.refuses(&["--scenario=goto"], &["--scenario", "goto"]);
+    PROGRAM.refuses(&["--placement=spread"], &["--placement spread"]);
+    PROGRAM.refuses(&["--work=-1"], &["--work"]);
+    PROGRAM.refuses(&["--work=1e3"], &["--work"]);
+    PROGRAM.refuses(&["--work=2000000000"], &["--work"]);
+    PROGRAM.refuses(&["--rounds=0"], &["--rounds"]);
+    PROGRAM.refuses(&["--iters=0"], &["--iters"]);
+    PROGRAM.refuses(&["--tasks=2"], &["--tasks"]);
 }
