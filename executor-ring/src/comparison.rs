@@ -10,7 +10,7 @@ use harness::table::{ABSENT, table};
 use crate::combination::{Combination, name};
 
 const HEADER: [&str; 5] =
-    ["executor", "spawn", "ms per iteration", "ns per spawn", "over its own interface"];
+    ["executor", "spawn", "ms/iteration", "ns/spawn", "over its own interface"];
 
 /// Runs every combination with every number of nodes and prints a table for
 /// each number.

@@ -12,7 +12,7 @@ use harness::table::{ABSENT, table};
 use crate::scenario::Scenario;
 
 const HEADER: [&str; 5] =
-    ["scenario", "total ms", "ns per cycle", "switches per cycle", "over no-switch, ns"];
+    ["scenario", "total ms", "ns/cycle", "sw/cycle", "over no-switch, ns/cycle"];
 
 /// Runs every scenario with every amount of work and prints a table for each
 /// amount.

@@ -14,9 +14,10 @@
 //! over the event must not be the one that takes it. Otherwise the run fails.
 //!
 //! Known biases: a task that yields finds no other in the queue, the best case
-//! for a runtime. The tasks that yield wake themselves and do not call
-//! `tokio::task::yield_now`, which also lets the runtime look for I/O, so that
-//! every runtime is measured with the same future.
+//! for a runtime. Tasks that yield wake themselves, so that every runtime is
+//! measured with the same future; `tokio::task::yield_now` also lets tokio look
+//! for I/O. `sched-yield` runs on one CPU, where alone it switches threads,
+//! `thread-event` wherever the kernel puts it.
 
 mod awaits;
 mod comparison;
