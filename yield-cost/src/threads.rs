@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use harness::failure::UsageError;
 use harness::placement::Policy;
 use harness::usage::Start;
@@ -109,7 +109,7 @@ pub fn yielding(bench: &Bench, units: u64) -> anyhow::Result<()> {
 /// The laps, in the first of the threads. Each ends when the cycles are worked
 /// off and it is this thread's turn again.
 fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow::Result<()> {
-    let usage = Start::now();
+    let usage = Start::now(None);
     let mut cycles = 0;
     for lap in bench.laps(&[block()]) {
         turns.begin();
@@ -120,7 +120,7 @@ fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow:
         lap.finish();
         cycles += CYCLES;
     }
-    let span = usage.end();
+    let span = usage.end().context("reading the counters of this process")?;
     if !bench.is_interrupted() {
         verify("turns changed threads", turns.switched.load(Relaxed), cycles)?;
         verify("switches were counted", span.voluntary + span.involuntary, cycles)?;
