@@ -116,4 +116,5 @@ fn what_cannot_be_is_refused_in_words() {
     PROGRAM.refuses(&["--tasks=10"], &["--tasks"]);
     PROGRAM.refuses(&["--rounds=0"], &["--rounds"]);
     PROGRAM.refuses(&["--placement=spread"], &["--placement spread"]);
+    PROGRAM.refuses(&["--command=true"], &["--command", "several variants"]);
 }

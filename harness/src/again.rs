@@ -8,7 +8,8 @@ use anyhow::{Context as _, anyhow, bail};
 
 use crate::bench::Bench;
 use crate::clock;
-use crate::failure::{INTERRUPTED, LIMIT, USAGE};
+use crate::failure::{INTERRUPTED, LIMIT, USAGE, UsageError};
+use crate::flags::Flags;
 use crate::program::print;
 use crate::progress::Progress;
 use crate::record::Record;
@@ -36,8 +37,10 @@ enum Said {
 /// refused is not tried again; an interruption ends the rounds early.
 ///
 /// # Errors
-/// When a process cannot be started or fails; its own words are in the error.
+/// [`UsageError`] for a flag that several variants cannot share; otherwise when
+/// a process cannot be started or fails, with its own words in the error.
 pub fn rounds(bench: &Bench, variants: &[Vec<String>], rounds: u32) -> anyhow::Result<Vec<Told>> {
+    refuse_what_is_of_one_variant(&bench.shared.flags)?;
     let mut told: Vec<Told> = variants.iter().map(|_| Told::default()).collect();
     let mut progress = Progress::new(bench.shared.shows_progress());
     let mut left = variants.len() as u64 * u64::from(rounds);
@@ -59,6 +62,18 @@ pub fn rounds(bench: &Bench, variants: &[Vec<String>], rounds: u32) -> anyhow::R
         }
     }
     Ok(told)
+}
+
+/// A distribution and the moment when tasks are alive belong to one variant.
+fn refuse_what_is_of_one_variant(flags: &Flags) -> Result<(), UsageError> {
+    let given =
+        [("--histogram", flags.histogram.is_some()), ("--command", flags.command.is_some())];
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => {
+            Err(UsageError(format!("{flag}: several variants cannot share it; choose one of them")))
+        }
+    }
 }
 
 fn once(bench: &Bench, own: &[String]) -> anyhow::Result<Said> {

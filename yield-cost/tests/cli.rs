@@ -105,6 +105,7 @@ fn what_cannot_be_is_refused_in_words() {
         .refuses(&["--scenario=sched-yield"], &["--scenario sched-yield", "--placement same-cpu"]);
     PROGRAM.refuses(&["--scenario=goto"], &["--scenario", "goto"]);
     PROGRAM.refuses(&["--placement=spread"], &["--placement spread"]);
+    PROGRAM.refuses(&["--command=true"], &["--command", "several variants"]);
     PROGRAM.refuses(&["--work=-1"], &["--work"]);
     PROGRAM.refuses(&["--work=1e3"], &["--work"]);
     PROGRAM.refuses(&["--work=2000000000"], &["--work"]);
