@@ -9,6 +9,7 @@ mod by_round;
 mod median_interval;
 mod quantile;
 mod regimes;
+mod slope;
 
 #[cfg(test)]
 mod coverage;
@@ -19,3 +20,4 @@ pub use by_round::{ByRound, differences, ratios};
 pub use median_interval::{Estimate, MIN_SAMPLE};
 pub use quantile::median;
 pub use regimes::Regimes;
+pub use slope::slope;

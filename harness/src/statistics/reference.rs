@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::Estimate;
 use super::quantile::{quantile, sorted};
+use super::slope;
 
 /// One sample of `fixtures/reference.json`, which `fixtures/reference.py`
 /// wrote.
@@ -40,5 +41,23 @@ fn quantiles_medians_and_intervals_agree_with_scipy() {
             let actual = quantile(&sorted(&reference.values), *probability).unwrap();
             assert_close("quantile", &reference, actual, *expected);
         }
+    }
+}
+
+/// Points of `fixtures/slopes.json`, which `fixtures/slopes.py` wrote.
+#[derive(Deserialize)]
+struct Line {
+    points: Vec<(f64, f64)>,
+    slope: f64,
+}
+
+#[test]
+fn slopes_agree_with_scipy() {
+    let lines: Vec<Line> = serde_json::from_str(include_str!("fixtures/slopes.json")).unwrap();
+    assert!(lines.len() >= 5);
+    for line in lines {
+        let (actual, expected) = (slope(&line.points).unwrap(), line.slope);
+        let count = line.points.len();
+        assert!((actual / expected - 1.0).abs() <= 1e-9, "{count} points: {actual}, {expected}");
     }
 }
