@@ -16,7 +16,7 @@ use crate::laps::{Laps, MOST_PHASES, Purpose};
 use crate::limits::{self, Amounts, Need};
 use crate::memory;
 use crate::placement::{Placement, Policy};
-use crate::record::{Ending, Memory};
+use crate::record::{Ending, LedgerPoint, Memory};
 use crate::samples::{Measured, Samples};
 use crate::tracer::Tracer;
 use crate::usage::Span;
@@ -56,6 +56,7 @@ pub(crate) struct Findings {
     pub ended_by: Option<Ending>,
     pub span: Option<Span>,
     pub memory: Option<Memory>,
+    pub ledger: Option<Vec<LedgerPoint>>,
     pub expected_switches: Option<f64>,
 }
 
@@ -107,7 +108,8 @@ impl Bench {
         Ok(Self::new(tasks, flags, placement, Arc::default()))
     }
 
-    /// The number of tasks.
+    /// The number of tasks; of a program that sweeps it, the most that were
+    /// asked for, or 0 where the program decides.
     #[must_use]
     pub fn tasks(&self) -> usize {
         self.shared.tasks.load(Relaxed) as usize
@@ -123,6 +125,12 @@ impl Bench {
     #[must_use]
     pub fn max_time(&self) -> Option<Duration> {
         self.shared.flags.max_time
+    }
+
+    /// How many iterations to measure, and how many to run before them.
+    #[must_use]
+    pub fn iterations_and_warmups(&self) -> (u64, u64) {
+        (self.shared.flags.iters, self.shared.flags.warmups)
     }
 
     /// Where the tasks run.
@@ -213,6 +221,17 @@ impl Bench {
             Some(line) => command::run(line, self.shared.flags.json),
             None => Ok(()),
         }
+    }
+
+    /// Takes down what was held at one more moment.
+    pub fn enter(&self, point: LedgerPoint) {
+        self.findings().ledger.get_or_insert_default().push(point);
+    }
+
+    /// What was held at all moments so far.
+    #[must_use]
+    pub fn ledger(&self) -> Vec<LedgerPoint> {
+        self.findings().ledger.clone().unwrap_or_default()
     }
 
     /// Whether a text for people is asked for: neither `--json` nor `--quiet`.

@@ -31,6 +31,10 @@ pub enum Tasks {
     Default(u32),
     /// Always this many: the program does not offer `--tasks`.
     Fixed(u32),
+    /// Up to as many as `--tasks` says, also called `--to`, in as many steps
+    /// as there are iterations, also called `--steps`. Without the flag the
+    /// program's other flags decide.
+    Swept,
 }
 
 /// The flag for the number of tasks, of programs that leave it open.
@@ -103,8 +107,8 @@ impl Flags {
     /// Clap's, when `matches` are not those of [`with_common`].
     pub(crate) fn read(matches: &ArgMatches, defaults: Defaults) -> Result<Self, clap::Error> {
         let mut flags = Self::from_arg_matches(matches)?;
-        if let Tasks::Default(_) = defaults.tasks {
-            flags.tasks = Some(TasksFlag::from_arg_matches(matches)?);
+        if !matches!(defaults.tasks, Tasks::Fixed(_)) {
+            flags.tasks = matches.get_one("tasks").map(|tasks| TasksFlag { tasks: *tasks });
         }
         Ok(flags)
     }
@@ -145,10 +149,19 @@ pub(crate) fn with_common(command: Command, defaults: Defaults) -> Command {
         command =
             TasksFlag::augment_args(command).mut_arg("tasks", |arg| standing_at(arg, tasks.into()));
     }
+    if let Tasks::Swept = defaults.tasks {
+        command = TasksFlag::augment_args(command)
+            .mut_arg("tasks", |arg| arg.required(false).visible_alias("to").help("The most tasks"));
+    }
     // Augmenting replaces what the command says about itself.
     command = Flags::augment_args(command).about(about.0.unwrap_or_default());
     if let Some(long) = about.1 {
         command = command.long_about(long);
+    }
+    if let Tasks::Swept = defaults.tasks {
+        command = command.mut_arg("iters", |arg| {
+            arg.visible_alias("steps").help("In how many steps to go up to the most tasks")
+        });
     }
     command
         .mut_arg("iters", |arg| standing_at(arg, defaults.iters))
@@ -188,6 +201,14 @@ mod tests {
         let parameters = serde_json::to_value(&flags).expect("flags serialize");
         assert_eq!((&parameters["tasks"], &parameters["iters"]), (&().into(), &10.into()));
         assert_eq!(flags.for_variants(), ["--iters=10", "--warmups=1"]);
+    }
+
+    #[test]
+    fn a_swept_number_of_tasks_has_no_default_and_a_second_name() {
+        let flags = read(Tasks::Swept, &[]).expect("valid flags");
+        assert!(flags.tasks.is_none());
+        let flags = read(Tasks::Swept, &["--to", "50", "--steps", "5"]).expect("valid flags");
+        assert_eq!((flags.tasks.map(|flag| flag.tasks), flags.iters), (Some(50), 5));
     }
 
     #[test]

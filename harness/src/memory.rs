@@ -2,6 +2,7 @@
 
 use procfs::process::Process;
 
+use crate::limits;
 use crate::record::Memory;
 
 /// Reads what the process holds now; `None` where `/proc` does not tell.
@@ -15,6 +16,16 @@ pub fn now() -> Option<Memory> {
         virtual_bytes: bytes(status.vmsize)?,
         page_table_bytes: bytes(status.vmpte),
     })
+}
+
+/// What the memory control group of this process is charged with, user and
+/// kernel memory together, in bytes; `None` where there is no such group.
+#[must_use]
+pub fn of_group() -> Option<u64> {
+    limits::memory_groups()
+        .iter()
+        .flat_map(|group| ["memory.current", "memory.usage_in_bytes"].map(|file| group.join(file)))
+        .find_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok())
 }
 
 #[cfg(test)]

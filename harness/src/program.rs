@@ -95,6 +95,7 @@ fn prepare<F: Args>(matches: &ArgMatches, defaults: Defaults) -> anyhow::Result<
     let tasks = match (flags.tasks, defaults.tasks) {
         (Some(flag), _) => flag.tasks,
         (None, Tasks::Default(count) | Tasks::Fixed(count)) => count,
+        (None, Tasks::Swept) => 0,
     };
     Ok(Session { own, bench: Bench::new(tasks, flags, placement, interrupted), histogram })
 }
@@ -173,7 +174,8 @@ impl<F: Serialize> Session<F> {
             _ if error.is_some() => Ending::Error,
             ended_by => ended_by.unwrap_or(Ending::Error),
         };
-        let tasks = self.bench.tasks() as u64;
+        let swept = findings.ledger.as_ref().and_then(|points| points.last());
+        let tasks = swept.map_or(self.bench.tasks() as u64, |point| point.tasks);
         Ok(Record {
             schema_version: SCHEMA_VERSION.into(),
             program: program.name.into(),
@@ -196,6 +198,7 @@ impl<F: Serialize> Session<F> {
             switches: switches(&findings, &self.bench),
             interference: findings.span.map(|span| span.interference).unwrap_or_default(),
             memory: findings.memory,
+            ledger: findings.ledger.clone(),
         })
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.0";
+pub const SCHEMA_VERSION: &str = "1.1";
 
 /// The major schema version that this reader understands.
 const READABLE_MAJOR: u64 = 1;
@@ -56,6 +56,10 @@ pub struct Record {
     pub interference: Interference,
     /// Memory of the process, read once while all tasks were alive.
     pub memory: Option<Memory>,
+    /// What the process and the machine held at growing numbers of tasks, of
+    /// programs that sweep the number. Since 1.1.
+    #[serde(default)]
+    pub ledger: Option<Vec<LedgerPoint>>,
 }
 
 /// Why the measuring stopped.
@@ -162,6 +166,37 @@ pub struct Memory {
     pub page_table_bytes: Option<u64>,
 }
 
+/// What was held at one moment. Figures of the process are of its children
+/// too, where those are the tasks; the others are of the whole machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LedgerPoint {
+    /// What had just been done, where the number of tasks does not tell.
+    pub moment: Option<String>,
+    /// Tasks alive.
+    pub tasks: u64,
+    /// Resident memory of the process (`Rss` of `smaps_rollup`).
+    pub resident_bytes: Option<u64>,
+    /// Resident memory, shared pages divided among those that share them
+    /// (`Pss` of `smaps_rollup`).
+    pub proportional_bytes: Option<u64>,
+    /// Address space of the process (`VmSize`).
+    pub virtual_bytes: Option<u64>,
+    /// Page tables of the process (`VmPTE`).
+    pub page_table_bytes: Option<u64>,
+    /// Kernel stacks of all threads of the machine (`KernelStack`).
+    pub kernel_stack_bytes: Option<u64>,
+    /// The kernel's objects, those it could give up included (`Slab`).
+    pub slab_bytes: Option<u64>,
+    /// The kernel's objects that it cannot give up (`SUnreclaim`).
+    pub unreclaimable_slab_bytes: Option<u64>,
+    /// Memory that could still be had (`MemAvailable`).
+    pub available_bytes: Option<u64>,
+    /// Memory that nobody uses (`MemFree`).
+    pub free_bytes: Option<u64>,
+    /// What the memory control group of the process is charged with.
+    pub group_bytes: Option<u64>,
+}
+
 /// Why a text is not a record.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -245,6 +280,11 @@ mod tests {
         let record = Record::parse(EXAMPLE).expect("the example");
         let text = serde_json::to_string(&record).expect("a record serializes");
         assert_eq!(Record::parse(&text).expect("own writing"), record);
+    }
+
+    #[test]
+    fn a_record_from_before_the_ledger_has_none() {
+        assert_eq!(Record::parse(EXAMPLE).expect("the example").ledger, None);
     }
 
     #[test]

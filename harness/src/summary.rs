@@ -64,7 +64,8 @@ fn heading(record: &Record) -> String {
 
 /// What a sample of a measurement is called after "per".
 fn sample_name(measurement: &Measurement) -> &str {
-    if measurement.ns_per_task.is_some() { "iteration" } else { &measurement.operation }
+    let is_one_operation = measurement.ns_per_task.is_none() && measurement.operations == 1;
+    if is_one_operation { &measurement.operation } else { "iteration" }
 }
 
 fn mean_line(measurement: &Measurement) -> String {
@@ -218,6 +219,7 @@ mod tests {
                 virtual_bytes: 600 << 20,
                 page_table_bytes: None,
             }),
+            ledger: None,
         }
     }
 

@@ -11,6 +11,7 @@ mod read;
 use std::fmt;
 
 pub use read::in_force;
+pub(crate) use read::memory_groups;
 
 /// Memory maps of a Rust thread under glibc: stack, its guard, alternate
 /// signal stack, its guard.
@@ -21,6 +22,9 @@ pub const MAPS_PER_THREAD: u64 = 4;
 pub const BYTES_PER_THREAD: u64 = 34 << 10;
 /// Memory that an async task on two pipes holds, in bytes, rounded up.
 pub const BYTES_PER_ASYNC_TASK: u64 = 2 << 10;
+/// Memory that a forked process holds that does nothing but block, in bytes,
+/// rounded up: kernel stack and objects, page tables, pages that were written.
+pub const BYTES_PER_PROCESS: u64 = 256 << 10;
 /// Memory that a pipe or a socket pair with a token in it holds in the
 /// kernel, in bytes: one page of data and the objects around it.
 pub const BYTES_PER_CHANNEL: u64 = 6 << 10;
@@ -91,6 +95,12 @@ impl Amounts {
             address_space_bytes: BYTES_PER_ASYNC_TASK,
             ..Self::default()
         }
+    }
+
+    /// A process that blocks, a copy of this one.
+    #[must_use]
+    pub fn process() -> Self {
+        Self { threads: 1, memory_bytes: BYTES_PER_PROCESS, ..Self::default() }
     }
 
     /// A pipe or a socket pair.

@@ -2,6 +2,7 @@
 //! may still bind, and then the kernel's own error is what the user sees.
 
 use std::fs;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use nix::sys::resource::{Resource as Rlimit, getrlimit, setrlimit};
@@ -149,11 +150,21 @@ fn address_space() -> Option<Limit> {
     })
 }
 
-fn groups() -> Vec<Limit> {
+/// The groups of a controller that this process is in, its own first.
+fn groups_of(controller: &str) -> Vec<PathBuf> {
     let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    cgroup::ancestors(controller, &cgroup, &mounts)
+}
+
+/// The memory groups that this process is in, its own first.
+pub(crate) fn memory_groups() -> Vec<PathBuf> {
+    groups_of("memory")
+}
+
+fn groups() -> Vec<Limit> {
     let found = |controller, resource, files: &[(&str, &str)]| -> Vec<Limit> {
-        cgroup::limits(&cgroup::ancestors(controller, &cgroup, &mounts), files)
+        cgroup::limits(&groups_of(controller), files)
             .into_iter()
             .filter(|limit| limit.value < NO_LIMIT)
             .map(|limit| of_group(resource, limit))

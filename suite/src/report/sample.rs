@@ -70,6 +70,7 @@ impl Sample {
             }),
             interference: Interference::default(),
             memory: None,
+            ledger: None,
         }
     }
 }
