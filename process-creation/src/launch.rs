@@ -1,0 +1,181 @@
+//! The mechanisms: how each launches a task that ends at once, and how that
+//! task is joined.
+
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::ptr;
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context as _, anyhow, bail};
+use harness::threads::panic_text;
+use nix::errno::Errno;
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+/// What `posix-spawn` executes: the smallest program that every system has.
+const PROGRAM: &std::ffi::CStr = c"/bin/true";
+
+/// The stack of a child that shares its parent's memory, in 16-byte units as
+/// the x86-64 and AArch64 calling conventions align it. The child needs a few
+/// hundred bytes, and a signal handler some more.
+const STACK_UNITS: usize = (64 << 10) / size_of::<u128>();
+
+/// What `--via` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Via {
+    /// A copy of the process, which shares its pages until one side writes
+    Fork,
+    /// A child that borrows the memory of its parent, which waits for its end
+    Vfork,
+    /// The C library's `posix_spawn` of /bin/true, its exec included
+    PosixSpawn,
+    /// A process that shares its parent's memory, both running
+    CloneVm,
+    /// A thread
+    Thread,
+    /// All of them, as a table
+    All,
+}
+
+impl Via {
+    /// The mechanisms, in the order of the table.
+    pub const MECHANISMS: [Self; 5] =
+        [Self::Fork, Self::Vfork, Self::PosixSpawn, Self::CloneVm, Self::Thread];
+
+    /// The value of `--via`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fork => "fork",
+            Self::Vfork => "vfork",
+            Self::PosixSpawn => "posix-spawn",
+            Self::CloneVm => "clone-vm",
+            Self::Thread => "thread",
+            Self::All => "all",
+        }
+    }
+
+    /// What one operation launches.
+    pub fn operation(self) -> &'static str {
+        if self == Self::Thread { "thread" } else { "process" }
+    }
+}
+
+/// Launches tasks by one mechanism, and holds the stacks of those that need
+/// one of their own.
+pub struct Launcher {
+    via: Via,
+    stacks: Vec<Box<[u128]>>,
+    attributes: PosixSpawnAttr,
+    actions: PosixSpawnFileActions,
+}
+
+/// A task that was launched and must be joined.
+pub enum Launched {
+    /// A child process.
+    Process(Pid),
+    /// A thread.
+    Thread(JoinHandle<()>),
+}
+
+impl Launcher {
+    /// A launcher for up to `tasks` tasks at a time.
+    pub fn new(via: Via, tasks: usize) -> anyhow::Result<Self> {
+        let stacks = if matches!(via, Via::Vfork | Via::CloneVm) { tasks } else { 0 };
+        Ok(Self {
+            via,
+            stacks: (0..stacks).map(|_| vec![0; STACK_UNITS].into()).collect(),
+            attributes: PosixSpawnAttr::init().context("setting up posix_spawn")?,
+            actions: PosixSpawnFileActions::init().context("setting up posix_spawn")?,
+        })
+    }
+
+    /// Launches a task; of those alive at once, it is number `task`.
+    pub fn launch(&mut self, task: usize) -> anyhow::Result<Launched> {
+        let child = match self.via {
+            Via::Fork => fork(),
+            Via::Vfork => clone(&mut self.stacks[task], libc::CLONE_VM | libc::CLONE_VFORK),
+            Via::CloneVm => clone(&mut self.stacks[task], libc::CLONE_VM),
+            Via::PosixSpawn => {
+                let arguments = [PROGRAM];
+                posix_spawn::<_, _, &std::ffi::CStr>(
+                    PROGRAM,
+                    &self.actions,
+                    &self.attributes,
+                    &arguments,
+                    &[],
+                )
+                .map_err(io::Error::from)
+            }
+            Via::Thread => return self.thread(task),
+            Via::All => bail!("--via all is no mechanism"),
+        };
+        let name = self.via.name();
+        child.map(Launched::Process).with_context(|| format!("launching task {task} via {name}"))
+    }
+
+    fn thread(&self, task: usize) -> anyhow::Result<Launched> {
+        let thread = thread::Builder::new().spawn(|| ());
+        thread.map(Launched::Thread).with_context(|| format!("creating task {task}"))
+    }
+}
+
+impl Launched {
+    /// Waits for the task's end.
+    pub fn join(self, task: usize) -> anyhow::Result<()> {
+        match self {
+            Self::Process(pid) => match wait(pid).context("waiting for a process")? {
+                WaitStatus::Exited(_, 0) => Ok(()),
+                WaitStatus::Exited(_, code) => bail!("task {task} failed: it exited with {code}"),
+                status => bail!("task {task} failed: {status:?}"),
+            },
+            Self::Thread(thread) => thread
+                .join()
+                .map_err(|panic| anyhow!("task {task} panicked: {}", panic_text(&*panic))),
+        }
+    }
+}
+
+/// Reaps a child, whatever signal it sends at its end.
+fn wait(pid: Pid) -> nix::Result<WaitStatus> {
+    loop {
+        match waitpid(pid, Some(WaitPidFlag::__WALL)) {
+            Err(Errno::EINTR) => {}
+            status => return status,
+        }
+    }
+}
+
+fn fork() -> io::Result<Pid> {
+    // SAFETY: the child does nothing but call `_exit`, which is
+    // async-signal-safe and so allowed whatever threads the parent has.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: as above; `_exit` runs no destructor and flushes no buffer.
+        0 => unsafe { libc::_exit(0) },
+        pid => Ok(Pid::from_raw(pid)),
+    }
+}
+
+/// Launches a child that shares this process's memory. Rust cannot call
+/// `vfork` itself, which returns twice on one stack: the child's calls would
+/// overwrite the frames that the parent returns to. So the child gets a stack
+/// of its own, which is what `posix_spawn` of the C library does too.
+fn clone(stack: &mut [u128], sharing: c_int) -> io::Result<Pid> {
+    let top = stack.as_mut_ptr_range().end.cast::<c_void>();
+    // SAFETY: `top` is the aligned end of a block that nobody else uses, and
+    // that outlives the child: the launcher keeps it until after the join.
+    // `child` touches no memory but that stack and never returns.
+    let pid = unsafe { libc::clone(child, top, sharing | libc::SIGCHLD, ptr::null_mut()) };
+    match pid {
+        -1 => Err(io::Error::last_os_error()),
+        pid => Ok(Pid::from_raw(pid)),
+    }
+}
+
+/// The whole life of a child that shares its parent's memory.
+extern "C" fn child(_: *mut c_void) -> c_int {
+    // SAFETY: `_exit` ends this process alone and touches no shared memory.
+    unsafe { libc::_exit(0) }
+}

@@ -1,0 +1,108 @@
+//! What launching a process costs, until it is reaped, by mechanism and by the
+//! memory of its parent.
+//!
+//! One iteration: launch N tasks (one by default) that end at once, then join
+//! them. `launch` is the time until the last call has returned to the parent;
+//! `join` the time from there until all are reaped. Before that the parent
+//! touches `--resident-mib` of memory, which `fork` has to copy the page
+//! tables of. Without `--via`, or with several sizes, each mechanism runs with
+//! each size in fresh processes, and a table sets them side by side.
+//!
+//! What is counted: one operation is one process or thread. CPU time and
+//! switches are the parent's (`RUSAGE_SELF`): they hold the copying that
+//! `fork` does, and of the children only threads. Whether a child runs beside
+//! its parent or after it is the scheduler's choice, so no switch is claimed.
+//!
+//! Known biases: `vfork` and `posix-spawn` return when the child has ended or
+//! called exec, so `launch` holds one or two switches that the others have in
+//! `join`. `posix-spawn` executes /bin/true: its `launch` holds the exec, its
+//! `join` the dynamic linking. After a `fork` the parent pays a page fault for
+//! every page that it writes to; it writes to none of the resident ones here.
+//! Where huge pages are always on, the resident memory has fewer page tables
+//! to copy. Threads reuse the stacks of joined ones.
+
+mod comparison;
+mod launch;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use harness::{Amounts, Bench, Defaults, Measured, Tasks};
+
+use launch::{Launcher, Via};
+
+/// Time launching and joining processes, by several mechanisms.
+///
+/// One iteration: launch N processes or threads that end at once, then join
+/// them. One operation is one of them. `launch` is the time until the call has
+/// returned to the parent, `join` that until the last one is reaped. With
+/// several mechanisms or sizes, each of them runs in fresh processes and a
+/// table compares them.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// What launches the tasks
+    #[arg(long, value_enum, default_value_t = Via::All)]
+    via: Via,
+
+    /// Memory that the parent touches first, in MiB; several for a table
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,2,4,8")]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 20), allow_negative_numbers = true)]
+    resident_mib: Vec<u32>,
+
+    /// Fresh processes for each line of a table
+    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+}
+
+fn main() -> ExitCode {
+    let defaults = Defaults { tasks: Tasks::Default(1), iters: 1000, warmups: 50 };
+    harness::run(harness::program!(), defaults, run)
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.refuse_spread("the tasks do not talk to one another")?;
+    let one = [flags.via];
+    let mechanisms = if flags.via == Via::All { &Via::MECHANISMS[..] } else { &one };
+    let largest_mib = flags.resident_mib.iter().copied().max().unwrap_or_default();
+    let besides = Amounts { memory_bytes: u64::from(largest_mib) << 20, ..Amounts::default() };
+    for via in mechanisms {
+        bench.require(per_task(*via), besides)?;
+    }
+    match (mechanisms, flags.resident_mib.as_slice()) {
+        (&[via], &[mib]) => creation(via, mib, bench),
+        (mechanisms, _) => comparison::compare(flags, bench, mechanisms),
+    }
+}
+
+fn creation(via: Via, resident_mib: u32, bench: &Bench) -> anyhow::Result<()> {
+    let resident = vec![1_u8; (resident_mib as usize) << 20];
+    let tasks = bench.tasks();
+    let mut launcher = Launcher::new(via, tasks)?;
+    let mut launched = Vec::with_capacity(tasks);
+    // A forked child has a copy of every buffer that is not empty.
+    io::stdout().flush().context("flushing standard output")?;
+
+    let phases = ["launch", "join"].map(|name| Measured::per_task(name, via.operation(), tasks));
+    for mut lap in bench.laps(&phases) {
+        for task in 0..tasks {
+            launched.push(launcher.launch(task)?);
+        }
+        lap.split();
+        for (task, child) in launched.drain(..).enumerate() {
+            child.join(task)?;
+        }
+        lap.finish();
+    }
+    let observed = bench.observe();
+    drop(std::hint::black_box(resident));
+    observed
+}
+
+fn per_task(via: Via) -> Amounts {
+    match via {
+        Via::Thread => Amounts::thread(2 << 20),
+        _ => Amounts::process(),
+    }
+}

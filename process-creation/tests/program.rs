@@ -1,0 +1,108 @@
+//! The program as a program: flags in, record or table out.
+
+use contract::{Measurement, Program, Spread};
+use harness::record::Record;
+
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    path: env!("CARGO_BIN_EXE_process-creation"),
+    measurements: &[
+        Measurement::per_task("launch", "process"),
+        Measurement::per_task("join", "process"),
+    ],
+    spread: Spread::Refused,
+    traces: false,
+    claimed_switches: None,
+    files_per_task: 0,
+    threads_per_task: 1,
+};
+
+// The clauses that hold for a program that prints a table without flags of its
+// own, where others presume a record.
+contract::keeps! { PROGRAM;
+    output::help_names_every_common_flag_in_80_columns,
+    usage::numbers_that_make_no_sense_are_usage_errors,
+    usage::lists_of_cpus_that_make_no_sense_are_usage_errors,
+    usage::flags_that_do_not_exist_are_usage_errors,
+    usage::a_histogram_that_cannot_be_written_is_a_usage_error,
+}
+
+const SHORT: &[&str] = &["--iters", "20", "--warmups", "2"];
+
+fn record(flags: &[&str]) -> Record {
+    PROGRAM.record(&[SHORT, flags].concat())
+}
+
+#[test]
+fn every_mechanism_launches_and_joins() {
+    for (via, operation) in [
+        ("fork", "process"),
+        ("vfork", "process"),
+        ("posix-spawn", "process"),
+        ("clone-vm", "process"),
+        ("thread", "thread"),
+    ] {
+        let record = record(&["--via", via, "--resident-mib", "1", "--tasks", "3"]);
+        let names: Vec<_> = record.measurements.iter().map(|found| found.name.as_str()).collect();
+        assert_eq!(names, ["launch", "join"], "{via}");
+        for measurement in &record.measurements {
+            assert_eq!((measurement.operations, measurement.count), (3, 20), "{via}");
+            assert_eq!(measurement.operation, operation);
+        }
+        assert_eq!((record.complete, record.iterations, record.warmups), (true, 20, 2));
+        assert_eq!(record.parameters["via"], via);
+    }
+}
+
+#[test]
+fn the_parent_holds_the_memory_that_was_asked_for() {
+    let resident = |mib| {
+        let record = record(&["--via", "clone-vm", "--resident-mib", mib]);
+        record.memory.expect("memory").rss_bytes
+    };
+    assert!(resident("32") >= resident("0") + (30 << 20));
+}
+
+#[test]
+fn a_table_has_a_line_for_each_mechanism_and_size() {
+    let flags = [SHORT, &["--resident-mib", "0,1", "--rounds", "1"]].concat();
+    let text = PROGRAM.run(&flags).succeeded().stdout;
+    let lines: Vec<_> = text.lines().skip(2).collect();
+    assert_eq!(lines.len(), 10, "{text}");
+    for (line, via) in lines.chunks(2).zip(["fork", "vfork", "posix-spawn", "clone-vm", "thread"]) {
+        assert!(line.iter().all(|line| line.starts_with(via)), "{text}");
+    }
+}
+
+#[test]
+fn a_table_under_json_is_a_record_for_each_process() {
+    let flags = ["--via", "vfork", "--resident-mib", "0,1", "--rounds", "2", "--json"];
+    let text = PROGRAM.with(SHORT).and(&flags).run().succeeded().stdout;
+    let sizes: Vec<_> = text
+        .lines()
+        .map(|line| Record::parse(line).expect("a record").parameters["resident_mib"].clone())
+        .collect();
+    assert_eq!(sizes.len(), 4);
+    for size in [0, 1] {
+        assert_eq!(sizes.iter().filter(|found| **found == serde_json::json!([size])).count(), 2);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    PROGRAM.refuses(&["--via", "magic"], &["invalid value 'magic' for '--via <VIA>'"]);
+    for list in ["-1", "1,x", "", "4294967295"] {
+        PROGRAM.refuses(&["--resident-mib", list], &["--resident-mib"]);
+    }
+    PROGRAM.refuses(&["--rounds", "0"], &["--rounds"]);
+    PROGRAM.refuses(&["--via", "fork", "--placement", "spread"], &["--placement spread"]);
+}
+
+#[test]
+fn a_limit_refuses_before_anything_is_launched() {
+    for via in ["all", "fork", "thread"] {
+        let run = PROGRAM.run(&["--via", via, "--tasks", "400000000"]);
+        run.failed(3, &["--tasks 400000000: needs"]);
+    }
+    PROGRAM.run(&["--resident-mib", "0,1048576"]).failed(3, &["bytes of memory"]);
+}
