@@ -1,0 +1,163 @@
+//! What a task holds in memory while it waits, in user space and in the
+//! kernel.
+//!
+//! One iteration adds a step's tasks, each of which touches `--touch` bytes
+//! and then waits; `create` is the time of that. Between iterations, warm-ups
+//! too, process and machine are asked what they hold. The slope of each figure over the
+//! number of tasks is what one task holds; what the process holds anyway is in
+//! the intercept and cancels. `--rounds` fresh processes sweep one after the
+//! other, and the ledger gives the median slope with its 95 % interval.
+//!
+//! What is counted: the user memory, page tables, kernel stacks and
+//! unreclaimable slab of the ledger are disjoint, and their sum stands against
+//! the drop of `MemAvailable`. Of processes the user memory is proportional:
+//! pages shared with the parent are divided among those that share them.
+//! `--kind heap` has no tasks: it shows address space against memory.
+//!
+//! Known biases: kernel stacks, slab and `MemAvailable` are the whole
+//! machine's, so others' doings are in them; take many tasks and a quiet
+//! machine, and believe the intervals. Allocators and slabs grow by leaps. An
+//! async task holds what its future holds; the one here holds a pointer and
+//! waits for nothing, so it is the least that a task of its runtime can be.
+//! A recursion touches stacks, whose last frame may reach 2 KiB too deep.
+
+mod heap;
+mod ledger;
+mod population;
+mod reading;
+mod size;
+mod stack;
+mod sweep;
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use harness::failure::UsageError;
+use harness::limits::{self, Need};
+use harness::{Amounts, Bench, Defaults, Tasks, again, program};
+
+use population::{Kind, Task};
+use sweep::{Counts, sweep};
+
+/// The stack of a thread or coroutine without `--stack-size`, in bytes.
+const STACK_BYTES: usize = 1 << 20;
+
+/// How much of the stack of a process may be touched, in bytes: half of the
+/// 8 MiB that Linux gives to the main thread.
+const PROCESS_STACK_BYTES: usize = 4 << 20;
+
+/// Tell what a waiting task holds in memory, part by part.
+///
+/// Tasks are added step by step, and at each count process and machine are
+/// read. The ledger tells the bytes per task of each part, as the slope over
+/// the counts, with its 95 % interval over fresh processes, and what remains
+/// unexplained of the memory that is gone. One iteration adds the tasks of one
+/// step.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// What the tasks are
+    #[arg(long, value_enum, default_value_t = Kind::Thread)]
+    kind: Kind,
+
+    /// Tasks at the first reading; without it, a tenth of the most
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    from: Option<u32>,
+
+    /// What each task writes to before it waits, like 400KiB: of its stack, or
+    /// of a heap block where tasks have none
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size::bytes)]
+    #[arg(allow_negative_numbers = true)]
+    touch: usize,
+
+    /// Address space of each thread's or coroutine's stack; without it, 1MiB
+    #[arg(long, value_name = "BYTES", value_parser = size::stack, allow_negative_numbers = true)]
+    stack_size: Option<usize>,
+
+    /// The block of --kind heap; without it, 256MiB
+    #[arg(long, value_name = "BYTES", value_parser = size::bytes, allow_negative_numbers = true)]
+    bytes: Option<usize>,
+
+    /// Fresh processes that sweep; with 1, this one does
+    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+}
+
+fn main() -> ExitCode {
+    let defaults = Defaults { tasks: Tasks::Swept, iters: 9, warmups: 0 };
+    harness::run(harness::program!(), defaults, run)
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.refuse_spread("the tasks do not talk to one another")?;
+    let task = flags.task()?;
+    if flags.kind == Kind::Heap {
+        return heap::observe(flags.bytes.unwrap_or(256 << 20), bench);
+    }
+    let counts = flags.counts(bench)?;
+    let per_task = task.amounts(flags.kind);
+    limits::require(&Need { tasks: counts.to, per_task, besides: Amounts::default() })?;
+    if flags.rounds > 1 {
+        return repeat(flags, counts, bench);
+    }
+    sweep(flags.kind, task, counts, bench)?;
+    show(&[bench.ledger()], bench)
+}
+
+/// Sweeps in fresh processes.
+fn repeat(flags: &Flags, counts: Counts, bench: &Bench) -> anyhow::Result<()> {
+    let mut variant = vec![
+        format!("--kind={}", flags.kind.name()),
+        format!("--from={}", counts.from),
+        format!("--touch={}", flags.touch),
+        "--rounds=1".into(),
+    ];
+    variant.extend(flags.stack_size.map(|bytes| format!("--stack-size={bytes}")));
+    let told = again::rounds(bench, &[variant], flags.rounds)?.pop().context("one variant")?;
+    if let Some(reason) = told.refused {
+        anyhow::bail!("a sweep was refused: {reason}");
+    }
+    let sweeps: Vec<_> = told.records.into_iter().filter_map(|(_, record)| record.ledger).collect();
+    show(&sweeps, bench)
+}
+
+fn show(sweeps: &[Vec<harness::record::LedgerPoint>], bench: &Bench) -> anyhow::Result<()> {
+    if bench.prints_summary() { program::print(&ledger::ledger(sweeps)) } else { Ok(()) }
+}
+
+impl Flags {
+    fn counts(&self, bench: &Bench) -> Result<Counts, UsageError> {
+        let to = match bench.tasks() as u64 {
+            0 => self.kind.default_tasks(),
+            tasks => tasks,
+        };
+        let from = self.from.map_or(to / 10, u64::from);
+        let (steps, warmups) = bench.iterations_and_warmups();
+        Counts::new(from, to, steps.saturating_add(warmups))
+    }
+
+    /// What each task is to hold, refusing flags that its kind cannot follow.
+    fn task(&self) -> Result<Task, UsageError> {
+        let kind = self.kind.name();
+        if self.stack_size.is_some() && !self.kind.has_sized_stacks() {
+            return Err(UsageError(format!("--stack-size: --kind {kind} does not choose stacks")));
+        }
+        if self.bytes.is_some() && self.kind != Kind::Heap {
+            return Err(UsageError(format!("--bytes: --kind {kind} has no block; use --touch")));
+        }
+        let stack_bytes = match self.kind {
+            Kind::Process => PROCESS_STACK_BYTES,
+            _ => self.stack_size.unwrap_or(STACK_BYTES),
+        };
+        let task = Task { stack_bytes, touch_bytes: self.touch };
+        let on_stack = self.kind.has_sized_stacks() || self.kind == Kind::Process;
+        if on_stack && self.touch > task.most_touched() {
+            return Err(UsageError(format!(
+                "--touch {}: at most {} bytes of a stack of {stack_bytes} can be touched",
+                self.touch,
+                task.most_touched(),
+            )));
+        }
+        Ok(task)
+    }
+}

@@ -1,0 +1,90 @@
+//! Forked processes that wait to read from a pipe.
+
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+
+use anyhow::{Context as _, bail};
+use nix::errno::Errno;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::{Population, Task};
+use crate::stack;
+
+pub struct Processes {
+    task: Task,
+    children: Vec<Pid>,
+    /// The children wait for its end of file, which comes when we close ours.
+    gate: (PipeReader, PipeWriter),
+    /// Each child writes a byte when it has touched what it is to touch.
+    ready: (PipeReader, PipeWriter),
+}
+
+impl Processes {
+    pub fn new(task: Task) -> anyhow::Result<Self> {
+        let gate = io::pipe().context("opening the children's gate")?;
+        let ready = io::pipe().context("opening the children's reports")?;
+        Ok(Self { task, children: Vec::new(), gate, ready })
+    }
+
+    fn fork(&self) -> io::Result<Pid> {
+        // SAFETY: the child calls nothing but `live`, which allocates nothing
+        // and takes no lock, so it does not matter what other threads hold.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => self.live(),
+            pid => Ok(Pid::from_raw(pid)),
+        }
+    }
+
+    /// The whole life of a child.
+    fn live(&self) -> ! {
+        stack::touch(self.task.touch_bytes);
+        let mut byte = [0_u8];
+        // SAFETY: plain system calls on descriptors that this process has, and
+        // a buffer of one byte; `_exit` runs no destructor of the parent's.
+        unsafe {
+            libc::close(self.gate.1.as_raw_fd());
+            let told = libc::write(self.ready.1.as_raw_fd(), byte.as_ptr().cast(), 1);
+            let ended = libc::read(self.gate.0.as_raw_fd(), byte.as_mut_ptr().cast(), 1);
+            libc::_exit(if (told, ended) == (1, 0) { 0 } else { 1 })
+        }
+    }
+}
+
+impl Population for Processes {
+    fn add(&mut self, count: u64) -> anyhow::Result<()> {
+        io::stdout().flush().context("flushing standard output")?;
+        for _ in 0..count {
+            let task = self.children.len();
+            self.children.push(self.fork().with_context(|| format!("forking task {task}"))?);
+        }
+        let mut reports = vec![0; usize::try_from(count)?];
+        self.ready.0.read_exact(&mut reports).context("waiting for the children")
+    }
+
+    fn processes(&self) -> Vec<String> {
+        let children = self.children.iter().map(Pid::to_string);
+        std::iter::once("self".into()).chain(children).collect()
+    }
+
+    fn end(self: Box<Self>) -> anyhow::Result<()> {
+        drop(self.gate);
+        for (task, child) in self.children.into_iter().enumerate() {
+            match wait(child).with_context(|| format!("waiting for task {task}"))? {
+                WaitStatus::Exited(_, 0) => {}
+                status => bail!("task {task} failed: {status:?}"),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wait(child: Pid) -> nix::Result<WaitStatus> {
+    loop {
+        match waitpid(child, None) {
+            Err(Errno::EINTR) => {}
+            status => return status,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! OS threads, parked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context as _, anyhow};
+use harness::threads::panic_text;
+
+use super::{Population, Task};
+use crate::stack;
+
+/// What all threads look at.
+#[derive(Default)]
+struct Signals {
+    started: AtomicU64,
+    over: AtomicBool,
+}
+
+pub struct Threads {
+    task: Task,
+    threads: Vec<JoinHandle<()>>,
+    signals: Arc<Signals>,
+}
+
+impl Threads {
+    pub fn new(task: Task) -> Self {
+        Self { task, threads: Vec::new(), signals: Arc::default() }
+    }
+}
+
+impl Population for Threads {
+    fn add(&mut self, count: u64) -> anyhow::Result<()> {
+        for _ in 0..count {
+            let signals = Arc::clone(&self.signals);
+            let touch_bytes = self.task.touch_bytes;
+            let thread = thread::Builder::new()
+                .stack_size(self.task.stack_bytes)
+                .spawn(move || idle(&signals, touch_bytes))
+                .with_context(|| format!("creating task {}", self.threads.len()))?;
+            self.threads.push(thread);
+        }
+        while self.signals.started.load(Ordering::Acquire) < self.threads.len() as u64 {
+            thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn end(self: Box<Self>) -> anyhow::Result<()> {
+        self.signals.over.store(true, Ordering::Release);
+        self.threads.iter().for_each(|thread| thread.thread().unpark());
+        for (task, thread) in self.threads.into_iter().enumerate() {
+            thread
+                .join()
+                .map_err(|panic| anyhow!("task {task} panicked: {}", panic_text(&*panic)))?;
+        }
+        Ok(())
+    }
+}
+
+/// The whole life of a thread.
+fn idle(signals: &Signals, touch_bytes: usize) {
+    stack::touch(touch_bytes);
+    signals.started.fetch_add(1, Ordering::Release);
+    while !signals.over.load(Ordering::Acquire) {
+        thread::park();
+    }
+}

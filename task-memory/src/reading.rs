@@ -1,0 +1,112 @@
+//! Reading what is held: the process from `/proc/PID`, the machine from
+//! `/proc/meminfo`, the memory control group from its own file.
+//!
+//! The kernel counts the machine's pages on each CPU and adds the counts up
+//! when they have grown large, or every `vm.stat_interval`: a figure can be
+//! hundreds of KiB behind. So [`settle`] comes before every reading.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use harness::memory;
+use harness::record::LedgerPoint;
+
+/// Reading this file makes the kernel add up the counts of all CPUs. Only
+/// root may.
+const REFRESH: &str = "/proc/sys/vm/stat_refresh";
+
+/// Without that file: how long to wait between two looks, how long at most,
+/// and by how much two looks may differ and count as the same.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
+const LONGEST: Duration = Duration::from_secs(3);
+const SAME_BYTES: u64 = 64 << 10;
+
+/// Reads everything, with `tasks` tasks alive. `family` are the processes that
+/// the tasks live in, as they are called in `/proc`.
+pub fn read(tasks: u64, family: &[String]) -> LedgerPoint {
+    settle();
+    let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let process = |file, name| of_family(family, file, name);
+    LedgerPoint {
+        moment: None,
+        tasks,
+        resident_bytes: process("smaps_rollup", "Rss:"),
+        proportional_bytes: process("smaps_rollup", "Pss:"),
+        virtual_bytes: process("status", "VmSize:"),
+        page_table_bytes: process("status", "VmPTE:"),
+        kernel_stack_bytes: bytes_in(&machine, "KernelStack:"),
+        slab_bytes: bytes_in(&machine, "Slab:"),
+        unreclaimable_slab_bytes: bytes_in(&machine, "SUnreclaim:"),
+        available_bytes: bytes_in(&machine, "MemAvailable:"),
+        free_bytes: bytes_in(&machine, "MemFree:"),
+        group_bytes: memory::of_group(),
+    }
+}
+
+/// Makes the machine's counts current, or waits until two looks agree.
+fn settle() {
+    if fs::read(REFRESH).is_ok() {
+        return;
+    }
+    let begun = Instant::now();
+    let mut last = look();
+    while begun.elapsed() < LONGEST {
+        thread::sleep(BETWEEN_LOOKS);
+        let now = look();
+        if now.iter().zip(&last).all(|(now, last)| now.abs_diff(*last) <= SAME_BYTES) {
+            return;
+        }
+        last = now;
+    }
+}
+
+fn look() -> [u64; 3] {
+    let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    ["KernelStack:", "SUnreclaim:", "MemFree:"]
+        .map(|name| bytes_in(&machine, name).unwrap_or_default())
+}
+
+/// The sum of a figure over processes; `None` where one does not tell.
+fn of_family(family: &[String], file: &str, name: &str) -> Option<u64> {
+    family
+        .iter()
+        .map(|process| {
+            let text = fs::read_to_string(format!("/proc/{process}/{file}")).ok()?;
+            bytes_in(&text, name)
+        })
+        .sum()
+}
+
+/// The figure of the line that begins with `name`, in bytes.
+fn bytes_in(text: &str, name: &str) -> Option<u64> {
+    let figure = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = figure.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bytes_in, read};
+
+    #[test]
+    fn a_figure_is_found_by_its_whole_name() {
+        let text = "Slab:             241044 kB\nSUnreclaim:        33848 kB\nHugePages_Total: 0\n";
+        assert_eq!(bytes_in(text, "Slab:"), Some(241044 << 10));
+        assert_eq!(bytes_in(text, "SUnreclaim:"), Some(33848 << 10));
+    }
+
+    #[test]
+    fn what_is_not_there_or_has_no_unit_is_nothing_rather_than_zero() {
+        assert_eq!(bytes_in("", "Slab:"), None);
+        assert_eq!(bytes_in("HugePages_Total: 0\n", "HugePages_Total:"), None);
+    }
+
+    #[test]
+    fn this_process_holds_something_and_a_missing_one_is_no_figure() {
+        let point = read(0, &["self".into()]);
+        assert!(point.virtual_bytes > point.resident_bytes && point.resident_bytes > Some(0));
+        let point = read(0, &["self".into(), "0".into()]);
+        assert_eq!(point.resident_bytes, None);
+    }
+}

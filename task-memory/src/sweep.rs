@@ -1,0 +1,71 @@
+//! One sweep: tasks are added step by step, and what is held is read at each
+//! count.
+
+use harness::failure::UsageError;
+use harness::{Bench, Measured};
+
+use crate::population::{Kind, Task, open};
+use crate::reading;
+
+/// From how many tasks to how many, and in which steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Tasks at the first reading.
+    pub from: u64,
+    /// Tasks added before each further one.
+    pub step: u64,
+    /// The most tasks that were asked for; the last step may end below.
+    pub to: u64,
+}
+
+impl Counts {
+    /// So many equal steps, of at least one task.
+    pub fn new(from: u64, to: u64, steps: u64) -> Result<Self, UsageError> {
+        let step = to.saturating_sub(from) / steps;
+        if step == 0 {
+            return Err(UsageError(format!(
+                "--from {from} --to {to}: {steps} steps, warm-ups included, need at least as many \
+                 tasks in between"
+            )));
+        }
+        Ok(Self { from, step, to })
+    }
+}
+
+/// Sweeps once. One iteration adds a step's tasks; the readings are taken
+/// between iterations, warm-ups too.
+pub fn sweep(kind: Kind, task: Task, counts: Counts, bench: &Bench) -> anyhow::Result<()> {
+    let mut population = open(kind, task)?;
+    let mut tasks = counts.from;
+    population.add(tasks)?;
+    bench.enter(reading::read(tasks, &population.processes()));
+    let create =
+        Measured { operations: counts.step, ..Measured::single("create", "task creation") };
+    for lap in bench.laps(&[create]) {
+        population.add(counts.step)?;
+        lap.finish();
+        tasks += counts.step;
+        bench.enter(reading::read(tasks, &population.processes()));
+    }
+    let observed = bench.observe();
+    population.end().and(observed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Counts;
+
+    #[test]
+    fn steps_share_the_way_evenly_and_never_pass_its_end() {
+        let counts = Counts::new(100, 1000, 9).expect("a way");
+        assert_eq!((counts.from, counts.step), (100, 100));
+        assert_eq!(Counts::new(1, 11, 3).expect("a way").step, 3);
+    }
+
+    #[test]
+    fn a_way_that_leads_nowhere_is_refused() {
+        for (from, to, steps) in [(10, 10, 1), (20, 10, 1), (0, 5, 6), (0, 5, u64::MAX)] {
+            assert!(Counts::new(from, to, steps).is_err(), "{from} {to} {steps}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The program as a program: flags in, record or ledger out.
+
+use contract::{Measurement, Program, Spread};
+use harness::record::{LedgerPoint, Record};
+
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    path: env!("CARGO_BIN_EXE_task-memory"),
+    measurements: &[Measurement::once("create", "task creation")],
+    spread: Spread::Refused,
+    traces: false,
+    claimed_switches: None,
+    files_per_task: 0,
+    threads_per_task: 1,
+};
+
+// The clauses that hold for a program that prints a table without flags of its
+// own, where others presume a record.
+contract::keeps! { PROGRAM;
+    output::help_names_every_common_flag_in_80_columns,
+    usage::numbers_that_make_no_sense_are_usage_errors,
+    usage::lists_of_cpus_that_make_no_sense_are_usage_errors,
+    usage::flags_that_do_not_exist_are_usage_errors,
+    usage::a_histogram_that_cannot_be_written_is_a_usage_error,
+}
+
+/// The record of one sweep.
+fn record(flags: &[&str]) -> Record {
+    PROGRAM.record(&[flags, &["--rounds", "1"]].concat())
+}
+
+fn ledger(flags: &[&str]) -> Vec<LedgerPoint> {
+    record(flags).ledger.expect("a ledger")
+}
+
+/// By how many bytes a figure of this process rose from the first point to the
+/// last, for each task that was added.
+fn rise(points: &[LedgerPoint], figure: fn(&LedgerPoint) -> Option<u64>) -> f64 {
+    let (first, last) = (points.first().expect("a point"), points.last().expect("a point"));
+    let rise = figure(last).expect("a figure") as f64 - figure(first).expect("a figure") as f64;
+    rise / (last.tasks - first.tasks) as f64
+}
+
+fn resident(point: &LedgerPoint) -> Option<u64> {
+    point.resident_bytes
+}
+
+#[test]
+fn every_kind_is_swept_from_first_count_to_last() {
+    for kind in ["thread", "tokio", "async-executor", "coroutine", "process"] {
+        let flags = ["--kind", kind, "--from", "10", "--to", "50", "--steps", "4"];
+        let record = record(&flags);
+        let points = record.ledger.as_ref().expect("a ledger");
+        let counts: Vec<_> = points.iter().map(|point| point.tasks).collect();
+        assert_eq!(counts, [10, 20, 30, 40, 50], "{kind}");
+        assert_eq!((record.tasks, record.iterations), (50, 4), "{kind}");
+        let create = record.principal().expect("a measurement");
+        assert_eq!((create.name.as_str(), create.operations, create.count), ("create", 10, 4));
+        assert_eq!(record.schema_version, "1.1");
+    }
+}
+
+#[test]
+fn warmups_are_steps_too() {
+    let points = ledger(&["--from", "10", "--to", "50", "--steps", "2", "--warmups", "2"]);
+    let counts: Vec<_> = points.iter().map(|point| point.tasks).collect();
+    assert_eq!(counts, [10, 20, 30, 40, 50]);
+}
+
+#[test]
+fn what_a_thread_touches_of_its_stack_becomes_resident() {
+    const TOUCHED: f64 = 409_600.0;
+    let flags = ["--kind", "thread", "--from", "10", "--to", "110", "--steps", "2"];
+    let idle = rise(&ledger(&flags), resident);
+    let touched = rise(&ledger(&[&flags[..], &["--touch", "400KiB"]].concat()), resident);
+    assert!((touched - idle - TOUCHED).abs() < TOUCHED * 0.05, "{idle} idle, {touched} touched");
+}
+
+#[test]
+fn what_other_kinds_touch_becomes_resident_too() {
+    // So much that the few pages of stack that a forked process inherits, and
+    // that are resident before it touches them, do not matter. Proportional,
+    // because how much of the binary each process maps differs by chance.
+    const TOUCHED: f64 = 409_600.0;
+    for kind in ["tokio", "async-executor", "coroutine", "process"] {
+        let flags = ["--kind", kind, "--from", "20", "--to", "100", "--steps", "2"];
+        let idle = rise(&ledger(&flags), |point| point.proportional_bytes);
+        let touched = rise(&ledger(&[&flags[..], &["--touch", "400KiB"]].concat()), |point| {
+            point.proportional_bytes
+        });
+        assert!((touched - idle - TOUCHED).abs() < TOUCHED * 0.1, "{kind}: {idle}, {touched}");
+    }
+}
+
+#[test]
+fn a_larger_stack_is_address_space_and_not_memory() {
+    for kind in ["thread", "coroutine"] {
+        let flags = ["--kind", kind, "--from", "10", "--to", "110", "--steps", "2"];
+        let points = ledger(&[&flags[..], &["--stack-size", "4MiB"]].concat());
+        let address_space = rise(&points, |point| point.virtual_bytes);
+        assert!(address_space >= 4e6, "{kind}: {address_space}");
+        assert!(rise(&points, resident) < 64e3, "{kind}");
+    }
+}
+
+#[test]
+fn an_idle_async_task_is_smaller_than_a_page() {
+    for kind in ["tokio", "async-executor"] {
+        let points = ledger(&["--kind", kind, "--from", "1000", "--to", "20000", "--steps", "5"]);
+        let each = rise(&points, resident);
+        assert!((1.0..1000.0).contains(&each), "{kind}: {each}");
+    }
+}
+
+#[test]
+fn a_heap_block_is_address_space_until_it_is_touched() {
+    const BYTES: u64 = 32 << 20;
+    let flags = ["--kind", "heap", "--bytes", "32MiB", "--iters", "2"];
+    let points = ledger(&flags);
+    let moments: Vec<_> = points.iter().filter_map(|point| point.moment.as_deref()).collect();
+    assert_eq!(moments, ["start", "allocated", "touched"]);
+    let figures = |point: &LedgerPoint| (point.virtual_bytes.unwrap(), resident(point).unwrap());
+    let [start, allocated, touched] = [0, 1, 2].map(|index: usize| figures(&points[index]));
+    assert!(allocated.0 >= start.0 + BYTES && allocated.1 < start.1 + BYTES / 10);
+    assert!(touched.0 == allocated.0 && touched.1 >= start.1 + BYTES);
+}
+
+#[test]
+fn the_ledger_has_a_line_for_each_part_and_an_interval() {
+    let flags = ["--kind", "tokio", "--from", "100", "--to", "1000", "--steps", "3"];
+    let text = PROGRAM.run(&flags).succeeded().stdout;
+    for part in ["user memory", "page tables", "kernel stacks", "slab", "= sum", "unexplained"] {
+        assert!(text.lines().any(|line| line.starts_with(part)), "{text}");
+    }
+    let user = text.lines().find(|line| line.starts_with("user memory")).expect("a line");
+    assert!(user.contains('…'), "no interval over the default five processes: {text}");
+}
+
+#[test]
+fn several_sweeps_under_json_are_a_record_each() {
+    let flags = ["--from", "5", "--to", "20", "--steps", "3", "--rounds", "2", "--json"];
+    let text = PROGRAM.run(&flags).succeeded().stdout;
+    let ledgers = text.lines().map(|line| Record::parse(line).expect("a record").ledger);
+    assert_eq!(
+        ledgers.map(|ledger| ledger.map(|points| points.len())).collect::<Vec<_>>(),
+        [Some(4), Some(4)]
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    for (flags, expected) in [
+        (&["--kind", "fiber"][..], "invalid value 'fiber' for '--kind <KIND>'"),
+        (&["--touch", "-1"], "--touch"),
+        (&["--touch", "4KB"], "'KB' is not one of B, KiB, MiB, GiB"),
+        (&["--touch", "1MiB"], "at most 1032192 bytes of a stack of 1048576 can be touched"),
+        (&["--stack-size", "4KiB"], "--stack-size"),
+        (&["--kind", "tokio", "--stack-size", "1MiB"], "--kind tokio does not choose stacks"),
+        (&["--kind", "tokio", "--bytes", "1MiB"], "--kind tokio has no block"),
+        (&["--from", "50", "--to", "50"], "--from 50 --to 50"),
+        (&["--from", "-5"], "--from"),
+        (&["--to", "0"], "invalid value '0' for '--tasks <N>'"),
+        (&["--steps", "0"], "--iters"),
+        (&["--rounds", "0"], "--rounds"),
+        (&["--placement", "spread"], "--placement spread"),
+    ] {
+        PROGRAM.refuses(flags, &[expected]);
+    }
+}
+
+#[test]
+fn limits_refuse_before_anything_is_created() {
+    for kind in ["thread", "tokio", "async-executor", "coroutine", "process"] {
+        let run = PROGRAM.run(&["--kind", kind, "--to", "4000000000"]);
+        run.failed(3, &["--tasks 4000000000: needs"]);
+    }
+    PROGRAM.run(&["--kind", "heap", "--bytes", "60000GiB"]).failed(3, &["bytes of memory"]);
+}
