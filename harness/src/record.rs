@@ -193,6 +193,9 @@ pub struct LedgerPoint {
     pub available_bytes: Option<u64>,
     /// Memory that nobody uses (`MemFree`).
     pub free_bytes: Option<u64>,
+    /// Free pages on lists of the CPUs, which `MemFree` and `MemAvailable` leave
+    /// out (`count` of `/proc/zoneinfo`).
+    pub listed_free_bytes: Option<u64>,
     /// What the memory control group of the process is charged with.
     pub group_bytes: Option<u64>,
 }

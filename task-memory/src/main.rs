@@ -3,16 +3,18 @@
 //!
 //! One iteration adds a step's tasks, each of which touches `--touch` bytes
 //! and then waits; `create` is the time of that. Between iterations, warm-ups
-//! too, process and machine are asked what they hold. The slope of each figure over the
-//! number of tasks is what one task holds; what the process holds anyway is in
-//! the intercept and cancels. `--rounds` fresh processes sweep one after the
-//! other, and the ledger gives the median slope with its 95 % interval.
+//! too, process and machine are asked what they hold. The slope of each figure
+//! over the number of tasks is what one task holds; what the process holds
+//! anyway is in the intercept and cancels. `--rounds` fresh processes sweep one
+//! after the other; the ledger has the median slope and its 95 % interval.
 //!
 //! What is counted: the user memory, page tables, kernel stacks and
 //! unreclaimable slab of the ledger are disjoint, and their sum stands against
-//! the drop of `MemAvailable`. Of processes the user memory is proportional:
-//! pages shared with the parent are divided among those that share them.
-//! `--kind heap` has no tasks: it shows address space against memory.
+//! the drop of what is available: `MemAvailable` and the free pages on lists of
+//! the CPUs, which it leaves out and a process draws from first. Of processes
+//! the user memory is proportional: pages shared with the parent are divided
+//! among those that share them. `--kind heap` has no tasks: it shows address
+//! space against memory.
 //!
 //! Known biases: kernel stacks, slab and `MemAvailable` are the whole
 //! machine's, so others' doings are in them; take many tasks and a quiet

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use harness::memory;
 use harness::record::LedgerPoint;
+use nix::unistd::{SysconfVar, sysconf};
 
 /// Reading this file makes the kernel add up the counts of all CPUs. Only
 /// root may.
@@ -40,6 +41,9 @@ pub fn read(tasks: u64, family: &[String]) -> LedgerPoint {
         unreclaimable_slab_bytes: bytes_in(&machine, "SUnreclaim:"),
         available_bytes: bytes_in(&machine, "MemAvailable:"),
         free_bytes: bytes_in(&machine, "MemFree:"),
+        listed_free_bytes: fs::read_to_string("/proc/zoneinfo")
+            .ok()
+            .and_then(|text| listed_in(&text)),
         group_bytes: memory::of_group(),
     }
 }
@@ -85,9 +89,19 @@ fn bytes_in(text: &str, name: &str) -> Option<u64> {
     Some(kib << 10)
 }
 
+/// The free pages on the lists of all CPUs, in bytes. Each CPU keeps what it
+/// freed for its next allocations, hundreds of MiB after a large process has
+/// ended, and the next process draws from there before `MemFree` falls.
+fn listed_in(zones: &str) -> Option<u64> {
+    let counts = zones.lines().filter_map(|line| line.trim_start().strip_prefix("count:"));
+    let counts: Option<Vec<u64>> = counts.map(|count| count.trim().parse().ok()).collect();
+    let counts = counts.filter(|counts| !counts.is_empty())?;
+    Some(counts.iter().sum::<u64>() * sysconf(SysconfVar::PAGE_SIZE).ok()?? as u64)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{bytes_in, read};
+    use super::{bytes_in, listed_in, read};
 
     #[test]
     fn a_figure_is_found_by_its_whole_name() {
@@ -100,6 +114,15 @@ mod tests {
     fn what_is_not_there_or_has_no_unit_is_nothing_rather_than_zero() {
         assert_eq!(bytes_in("", "Slab:"), None);
         assert_eq!(bytes_in("HugePages_Total: 0\n", "HugePages_Total:"), None);
+    }
+
+    #[test]
+    fn the_lists_of_all_cpus_are_added_up() {
+        let zones = "  pagesets\n    cpu: 0\n              count:    3\n              high:  9\n\
+                     \x20   cpu: 1\n              count:    4\n";
+        assert_eq!(listed_in(zones).map(|bytes| bytes % 7), Some(0));
+        assert!(listed_in(zones) >= Some(7 * 4096));
+        assert_eq!(listed_in("pages free 12\n"), None);
     }
 
     #[test]
