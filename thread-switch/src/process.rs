@@ -2,10 +2,15 @@
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::time::Duration;
+use std::{process, thread};
 
 use anyhow::{Context as _, anyhow, bail};
 use harness::Bench;
+use harness::failure::FAILED;
 use harness::placement::Placement;
 use harness::threads::panic_text;
 use nix::sys::prctl::set_pdeathsig;
@@ -14,6 +19,9 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
 use crate::side::{Alarm, Held, Side, answer, drive};
+
+/// How long the driver may take to notice that the child has died.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Measures two processes that hand over to each other: this one, which is
 /// task 0, and a child. The child reports over a pipe how it failed, and the
@@ -51,17 +59,22 @@ fn lead<D: Side>(
     report: PipeReader,
     alarm: Option<Alarm>,
 ) -> anyhow::Result<()> {
+    let over = Arc::new(AtomicBool::new(false));
     thread::scope(|scope| {
         // A thread that watches makes every system call on a file a little
         // dearer, so there is one only where it is needed.
         let (watched, report) = match alarm {
             None => (None, Some(report)),
-            Some(alarm) => (Some(scope.spawn(|| watch(report, alarm))), None),
+            Some(alarm) => {
+                let over = Arc::clone(&over);
+                (Some(scope.spawn(|| watch(report, alarm, over))), None)
+            }
         };
         let placed = bench.placement().take_seat(0).context("placing task 0");
         let driven = placed.and_then(|()| drive(bench, &mut driver.0));
         let driven = driven.and_then(|()| bench.observe());
         drop(driver);
+        over.store(true, Release);
         let told = match (watched, report) {
             (Some(watcher), _) => watcher.join().expect("the watcher does not panic"),
             (None, report) => report.map_or(Ok(String::new()), told),
@@ -75,10 +88,21 @@ fn lead<D: Side>(
 
 /// Waits for the end of the child, then raises the alarm. One that rings when
 /// all is over is not heard.
-fn watch(report: PipeReader, alarm: Alarm) -> io::Result<String> {
+fn watch(report: PipeReader, alarm: Alarm, over: Arc<AtomicBool>) -> io::Result<String> {
     let told = told(report);
+    thread::spawn(move || give_up_unless(&over));
     alarm();
     told
+}
+
+/// Ends this process where the alarm wakes nobody: one that is killed inside
+/// the C library's condition variable leaves it unusable for ever.
+fn give_up_unless(over: &AtomicBool) {
+    thread::sleep(PATIENCE);
+    if !over.load(Acquire) {
+        eprintln!("thread-switch: task 1 has died, and task 0 cannot be woken");
+        process::exit(FAILED.into());
+    }
 }
 
 /// What the child reports until it ends.

@@ -36,7 +36,7 @@ fn as_json_it_is_a_record_for_each_process() {
     let records: Vec<_> =
         lines.lines().map(|line| Record::parse(line).expect("a record")).collect();
     assert_eq!(records.len(), COMBINATIONS);
-    assert!(records.iter().all(|record| record.complete && record.iterations == 50));
+    assert!(records.iter().all(|record| record.complete && record.iterations > 0));
 }
 
 #[test]
