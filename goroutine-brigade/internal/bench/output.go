@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"brigade/goroutine-brigade/internal/record"
+)
+
+// report writes the histogram and prints the record or the summary: each of
+// them also when the other cannot be written.
+func (p *Program) report(bench *Bench, histogram *os.File, failure error) error {
+	written := writeHistogram(histogram, bench.findings.samples[0])
+	record, err := p.record(bench, failure)
+	if err != nil {
+		return err
+	}
+	return errors.Join(printRecord(bench.flags, record), written)
+}
+
+func writeHistogram(file *os.File, principal *samples) error {
+	if file == nil {
+		return nil
+	}
+	text, err := principal.percentileText()
+	if err == nil {
+		_, err = file.Write(text)
+	}
+	if err != nil {
+		return fmt.Errorf("--histogram: writing the distribution: %w", err)
+	}
+	return nil
+}
+
+func printRecord(flags *Flags, record *record.Record) error {
+	switch {
+	case flags.json:
+		text, err := json.Marshal(record)
+		if err != nil {
+			return fmt.Errorf("--json: writing the record: %w", err)
+		}
+		return show(string(text) + "\n")
+	case flags.quiet:
+		return nil
+	}
+	return show(record.Summary())
+}
+
+// show prints to standard output. A reader that has gone away has seen what
+// it wanted.
+func show(text string) error {
+	if _, err := os.Stdout.WriteString(text); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("writing to standard output: %w", cause(err))
+	}
+	return nil
+}
+
+// cause is the error without the name of the file, which the caller names.
+func cause(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
+// told prints text that was asked for, and returns the exit code.
+func told(text string) int {
+	if err := show(text); err != nil {
+		return Complain(err)
+	}
+	return exitDone
+}
