@@ -4,8 +4,8 @@
 use anyhow::Context;
 use harness::record::{Measurement, Record, Switches};
 
-use crate::availability;
-use crate::cargo::{self, Binaries};
+use crate::availability::Here;
+use crate::build::{self, Binaries};
 use crate::exit::Exit;
 use crate::flags::CheckFlags;
 use crate::invocation::{Invocation, Outcome};
@@ -42,14 +42,14 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
         manifest.cases_named(&flags.cases)?
     };
     let build = !flags.programs.no_build;
-    let Some(binaries) = cargo::binaries(&manifest, build, &mut signals)? else {
+    let here = Here::look(&manifest)?;
+    let Some(binaries) = build::binaries(&manifest, build, &here, &mut signals)? else {
         return Ok(Exit::Interrupted);
     };
 
-    let cpus = availability::cpus()?;
     let mut tally = Tally::default();
     for case in cases {
-        let finding = match availability::obstacle(case, cpus) {
+        let finding = match here.obstacle(case, &manifest.programs[&case.program]) {
             Some(reason) => Finding::Skipped(reason),
             None => examine(case, &manifest, &binaries, &mut signals),
         };
@@ -70,7 +70,7 @@ fn examine(
     binaries: &Binaries,
     signals: &mut Signals,
 ) -> Finding {
-    let size = manifest.programs[&case.program].check;
+    let size = manifest.check_size(case);
     let flags = size_flags(size);
     let job = Job { case, round: 1, binary: &binaries[&case.program], flags: &flags };
     judge(case, size, &invoke(&job, signals))

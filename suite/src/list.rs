@@ -5,6 +5,7 @@ use std::slice;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 
+use crate::availability::{Here, Skipped};
 use crate::exit::Exit;
 use crate::flags::ListFlags;
 use crate::manifest::{Case, Manifest};
@@ -27,8 +28,19 @@ pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
         }
         None => manifest.cases.iter().collect(),
     };
-    output::print(&format!("{}\n\n{}\n", case_table(&cases), profile_table(&manifest)))?;
+    let tables = format!("{}\n\n{}\n", case_table(&cases), profile_table(&manifest));
+    let (_, skipped) = Here::look(&manifest)?.divide(&manifest, cases);
+    output::print(&(tables + &skipped_lines(&skipped)))?;
     Ok(Exit::Done)
+}
+
+/// One line for each case that cannot run here, set off by an empty one.
+fn skipped_lines(skipped: &[Skipped]) -> String {
+    let lines = skipped.iter().enumerate().map(|(index, Skipped { case, reason })| {
+        let gap = if index == 0 { "\n" } else { "" };
+        format!("{gap}{case}: skipped: {reason}\n")
+    });
+    lines.collect()
 }
 
 fn case_table(cases: &[&Case]) -> String {

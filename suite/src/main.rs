@@ -2,8 +2,8 @@
 //! and as separate processes, and keeps what they report.
 
 mod availability;
+mod build;
 mod capture;
-mod cargo;
 mod check;
 mod environment;
 mod exit;

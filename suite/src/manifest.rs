@@ -70,6 +70,9 @@ pub enum Source {
     Package(String),
     /// A file that something else builds; relative to the manifest's folder.
     Path(PathBuf),
+    /// The folder of a Go module, built by go; relative to the manifest's
+    /// folder.
+    Go(PathBuf),
 }
 
 /// What `brigade check` asks of a program, and what it must then report.
@@ -98,9 +101,12 @@ pub struct Case {
     /// Value of `--placement`.
     #[serde(default)]
     pub placement: Placement,
-    /// What distinguishes the case from others of its program.
+    /// What distinguishes the case from others of its program; a sub-command
+    /// stands first.
     #[serde(default)]
     pub flags: Vec<String>,
+    /// How `brigade check` runs it, where not as its program says.
+    pub check: Option<CheckSize>,
     /// The profiles that include the case.
     pub profiles: BTreeSet<String>,
     /// How long one invocation may take before it is killed, in seconds.
@@ -163,6 +169,7 @@ impl Placement {
 struct ProgramTable {
     package: Option<String>,
     path: Option<PathBuf>,
+    go: Option<PathBuf>,
     check: CheckSize,
 }
 
@@ -170,10 +177,11 @@ impl TryFrom<ProgramTable> for Program {
     type Error = &'static str;
 
     fn try_from(table: ProgramTable) -> Result<Self, Self::Error> {
-        let source = match (table.package, table.path) {
-            (Some(package), None) => Source::Package(package),
-            (None, Some(path)) => Source::Path(path),
-            _ => return Err("a program needs either `package` or `path`"),
+        let source = match (table.package, table.path, table.go) {
+            (Some(package), None, None) => Source::Package(package),
+            (None, Some(path), None) => Source::Path(path),
+            (None, None, Some(folder)) => Source::Go(folder),
+            _ => return Err("a program needs either `package`, `path` or `go`"),
         };
         Ok(Self { source, check: table.check })
     }
@@ -257,6 +265,12 @@ impl Manifest {
         })
     }
 
+    /// How `brigade check` runs a case.
+    #[must_use]
+    pub fn check_size(&self, case: &Case) -> CheckSize {
+        case.check.unwrap_or(self.programs[&case.program].check)
+    }
+
     /// The cases that `profile` includes.
     pub fn cases_of<'a>(&'a self, profile: &'a str) -> impl Iterator<Item = &'a Case> {
         self.cases.iter().filter(move |case| case.profiles.contains(profile))
@@ -334,6 +348,15 @@ profiles = ["default"]
     }
 
     #[test]
+    fn a_case_may_be_checked_at_a_size_of_its_own() {
+        let tasks = |manifest: &Manifest| manifest.check_size(&manifest.cases[0]).tasks;
+        assert_eq!(tasks(&Manifest::parse(GOOD).unwrap()), Some(1));
+        let own = "check = { tasks = 7, iters = 1, warmups = 0, operations = 7 }\nprofiles";
+        let manifest = parse_with("profiles = ", &format!("{own} = ")).unwrap();
+        assert_eq!(tasks(&manifest), Some(7));
+    }
+
+    #[test]
     fn errors_name_the_place_and_the_trouble() {
         let again = "[[case]]\nname = \"a\"\nprogram = \"fake\"\nprofiles = []\n[[case]]";
         for (from, to, expected) in [
@@ -342,8 +365,9 @@ profiles = ["default"]
             ("rounds = 5", "rounds = 0", "profile 'default': rounds is 0"),
             ("rounds = 5", "rounds = ", ":3: "),
             ("operations = 2", "operation = 2", ":6: unknown key `operation`"),
-            ("path = \"fake\"\n", "", ":4: a program needs either `package` or `path`"),
+            ("path = \"fake\"\n", "", ":4: a program needs either `package`, `path`"),
             ("path = ", "package = 'b'\npath = ", "a program needs either"),
+            ("path = ", "go = 'b'\npath = ", "a program needs either"),
             ("program = ", "placement = 'near'\nprogram = ", ":9: unknown variant `near`"),
             (
                 "\"fake\"\nprofiles",

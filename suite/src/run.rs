@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use humantime::format_rfc3339_millis;
 
-use crate::availability::{self, Skipped};
-use crate::cargo::{self, Binaries};
+use crate::availability::{Here, Skipped};
+use crate::build::{self, Binaries};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::flags::RunFlags;
@@ -34,11 +34,12 @@ const RESULTS: &str = "results";
 pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
     let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    let intent = Intent::new(&manifest, flags)?;
+    let here = Here::look(&manifest)?;
+    let intent = Intent::new(&manifest, &here, flags)?;
     let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(RESULTS));
     results::check_writable(&results)?;
     let build = !flags.programs.no_build;
-    let Some(binaries) = cargo::binaries(&manifest, build, &mut signals)? else {
+    let Some(binaries) = build::binaries(&manifest, build, &here, &mut signals)? else {
         return Ok(Exit::Interrupted);
     };
 
@@ -72,14 +73,14 @@ struct Intent<'a> {
 }
 
 impl<'a> Intent<'a> {
-    fn new(manifest: &'a Manifest, flags: &'a RunFlags) -> anyhow::Result<Self> {
+    fn new(manifest: &'a Manifest, here: &Here, flags: &'a RunFlags) -> anyhow::Result<Self> {
         let profile = manifest.profile(&flags.profile)?;
         let chosen = if flags.cases.is_empty() {
             manifest.cases_of(&flags.profile).collect()
         } else {
             manifest.cases_named(&flags.cases)?
         };
-        let (cases, skipped) = availability::divide(chosen, availability::cpus()?);
+        let (cases, skipped) = here.divide(manifest, chosen);
         Ok(Self {
             started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
             profile_name: &flags.profile,
