@@ -182,7 +182,7 @@ func parseFlags(defaults Defaults, arguments []string) (*Flags, error) {
 	case wrong != nil:
 		return nil, wrong
 	case err != nil:
-		return nil, refused("%s (try --help)", withTwoDashes(err.Error()))
+		return nil, refused("%s (try --help)", plainly(err.Error()))
 	case *version:
 		return nil, errVersion
 	case set.NArg() > 0:
@@ -191,9 +191,17 @@ func parseFlags(defaults Defaults, arguments []string) (*Flags, error) {
 	return flags, nil
 }
 
-// withTwoDashes writes a flag in a message of the flag package as it is typed.
-func withTwoDashes(message string) string {
-	return strings.Replace(message, ": -", ": --", 1)
+// plainly says in the words of the other messages what the flag package, whose
+// messages end in a flag's name, found wrong.
+func plainly(message string) string {
+	what, name, _ := strings.Cut(message, ": -")
+	switch what {
+	case "flag provided but not defined":
+		return fmt.Sprintf("--%s: there is no such flag", name)
+	case "flag needs an argument":
+		return fmt.Sprintf("--%s: needs a value", name)
+	}
+	return message
 }
 
 func withDefaults(defaults Defaults) *Flags {

@@ -19,6 +19,8 @@ pub struct Software {
     pub libc: Option<String>,
     /// The compiler, as `rustc --version` prints it in the workspace.
     pub rustc: Option<String>,
+    /// The Go compiler, as `go version` prints it; `null` without one.
+    pub go: Option<String>,
     /// Versions of the crates that are measured, by name; `null` for one that
     /// `Cargo.lock` does not hold.
     pub measured_crates: BTreeMap<String, Option<String>>,
@@ -29,7 +31,7 @@ pub struct Software {
 }
 
 impl Software {
-    /// Asks the C library, the compiler, git and `Cargo.lock`.
+    /// Asks the C library, the compilers, git and `Cargo.lock`.
     ///
     /// # Errors
     /// When `Cargo.lock` in `root` cannot be read as one.
@@ -44,6 +46,7 @@ impl Software {
             brigade: env!("CARGO_PKG_VERSION").to_owned(),
             libc: libc_version(),
             rustc: output(root, "rustc", &["--version"]).map(|version| recordable(&version)),
+            go: output(root, "go", &["version"]).map(|version| recordable(&version)),
             measured_crates: crate_versions(root, measured_crates)?,
             git_revision,
             git_dirty,

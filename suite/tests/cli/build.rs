@@ -1,6 +1,7 @@
-//! `brigade run` with programs that cargo builds.
+//! `brigade` with programs that cargo and go build.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use crate::bench::{Bench, Ended, RECORD};
 
@@ -49,5 +50,82 @@ fn a_package_that_does_not_compile_ends_the_run() {
         ended.stderr.contains("brigade: building the programs: cargo ended with "),
         "{ended:?}"
     );
+    assert!(bench.result_folders().is_empty());
+}
+
+/// A bench whose program is a Go module, and a folder to be its `$PATH`, with
+/// a `go` that is this shell script.
+fn go_module(go: &str) -> (Bench, String) {
+    let bench = Bench::new(&["a"], "");
+    fs::remove_file(bench.path("fake")).unwrap();
+    for folder in ["fake", "path"] {
+        fs::create_dir(bench.path(folder)).unwrap();
+    }
+    if !go.is_empty() {
+        fs::write(bench.path("path/go"), format!("#!/bin/sh\n{go}\n")).unwrap();
+        fs::set_permissions(bench.path("path/go"), Permissions::from_mode(0o755)).unwrap();
+    }
+    let manifest = bench.manifest().replace("path = ", "go = ");
+    (bench, manifest)
+}
+
+fn with_its_path(bench: &Bench, manifest: &str, arguments: &[&str]) -> Ended {
+    let mut brigade = bench.brigade_with(manifest, arguments);
+    brigade.env("PATH", bench.path("path"));
+    Ended::from(brigade)
+}
+
+#[test]
+fn without_go_its_cases_are_skipped_with_the_reason() {
+    let (bench, manifest) = go_module("");
+    for (arguments, line) in [
+        (["run"], "a: skipped: go is not installed\n"),
+        (["check"], "a: skipped go is not installed\n"),
+        (["list"], "\na: skipped: go is not installed\n"),
+    ] {
+        let ended = with_its_path(&bench, &manifest, &arguments);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        assert!(ended.stdout.contains(line), "{arguments:?}: {ended:?}");
+    }
+    assert_eq!(bench.records().len(), 0);
+}
+
+#[test]
+fn a_go_that_is_too_old_is_as_good_as_none() {
+    let (bench, manifest) = go_module("echo go1.19.8");
+    let ended = with_its_path(&bench, &manifest, &["check"]);
+    let line = "a: skipped go 1.19.8 is too old: 1.21 or later is needed\n";
+    assert!(ended.stdout.starts_with(line), "{ended:?}");
+    assert_eq!(ended.code, Some(0));
+}
+
+#[test]
+fn a_go_module_is_built_beside_the_packages() {
+    let go = format!(
+        "[ \"$1\" = env ] && echo go1.26.8 && exit\n\
+         [ \"$PWD\" = \"$(cd -P ../fake && pwd)\" ] || exit 9\n\
+         [ \"$1 $2 $4\" = 'build -o .' ] || exit 8\n\
+         /bin/mkdir -p \"${{3%/*}}\"\n\
+         printf '#!/bin/sh\\necho '\\''%s'\\''\\n' '{RECORD}' >\"$3\"\n\
+         /bin/chmod +x \"$3\""
+    );
+    let (bench, manifest) = go_module(&go);
+    let ended = with_its_path(&bench, &manifest, &["run", "--no-build"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("leaving out --no-build"), "{ended:?}");
+
+    let ended = with_its_path(&bench, &manifest, &["run", "--rounds", "1"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert_eq!(bench.records()[0]["outcome"], "measured");
+    assert!(bench.path("target/release/fake").exists());
+}
+
+#[test]
+fn a_go_module_that_does_not_compile_ends_the_run() {
+    let (bench, manifest) = go_module("[ \"$1\" = env ] || { echo undefined: x >&2; exit 1; }");
+    let ended = with_its_path(&bench, &manifest, &["run"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let lines = "undefined: x\nbrigade: building the programs: go ended with exit status: 1, ";
+    assert!(ended.stderr.starts_with(lines), "{ended:?}");
     assert!(bench.result_folders().is_empty());
 }
