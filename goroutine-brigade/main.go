@@ -11,7 +11,7 @@ import (
 )
 
 // programs are the sub-commands, the default first.
-var programs = []*bench.Program{&brigade, &creation}
+var programs = []*bench.Program{&brigade, &creation, &memory}
 
 func main() {
 	os.Exit(run(os.Args[1:]))

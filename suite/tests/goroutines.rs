@@ -72,8 +72,10 @@ fn a_brigade_reports_what_was_asked_for() {
     assert_eq!(record.parameters["workers"], 1);
     let iteration = record.principal().expect("a measurement");
     assert_eq!((iteration.operations, iteration.count), (21, 50));
-    assert_eq!(iteration.ns_per_operation, iteration.mean_ns / 21.0);
-    assert_eq!(iteration.ns_per_task, Some(iteration.mean_ns / 20.0));
+    let per_task = iteration.ns_per_task.expect("it covers all tasks");
+    for (figure, of) in [(iteration.ns_per_operation, 21.0), (per_task, 20.0)] {
+        assert!((figure * of / iteration.mean_ns - 1.0).abs() < 1e-9, "{iteration:?}");
+    }
     let switches = record.switches.expect("switches");
     assert_eq!(switches.expected_per_operation, Some(0.0));
     assert_eq!(switches.cross_cpu_share.map(|share| (0.0..=1.0).contains(&share)), Some(true));
@@ -109,6 +111,16 @@ fn creation_measures_each_step() {
 }
 
 #[test]
+fn memory_is_read_at_growing_counts() {
+    let Some(record) = record("memory --tasks 4000 --steps 4 --json") else { return };
+    assert_eq!((record.tasks, record.iterations, record.complete), (4000, 4, true));
+    let Some(output) = run("memory --tasks 4000 --steps 4") else { return };
+    let summary = text(&output.stdout);
+    assert!(summary.starts_with("4000 tasks, 4 iterations:\n"), "{summary}");
+    assert!(summary.lines().last().is_some_and(|line| line.starts_with("per goroutine:")));
+}
+
+#[test]
 fn what_cannot_be_followed_is_told_in_one_line() {
     for (flags, reason) in [
         ("--tasks 0", "--tasks 0: not a whole number from 1"),
@@ -125,7 +137,10 @@ fn what_cannot_be_followed_is_told_in_one_line() {
         ("--tasks", "--tasks: needs a value"),
         ("--tasks 1 --tasks 1", "--tasks is given twice"),
         ("--quiet more", "unexpected argument 'more'"),
-        ("tea", "unknown sub-command 'tea'; known: brigade, creation"),
+        ("memory --iters 5", "--iters: there is no such flag"),
+        ("memory --steps 2", "--steps 2: not between 3 and 1000"),
+        ("memory --tasks 5 --steps 6", "--steps 6: there are only 5 tasks"),
+        ("tea", "unknown sub-command 'tea'; known: brigade, creation, memory"),
     ] {
         let Some(output) = run(flags) else { return };
         let said = text(&output.stderr);

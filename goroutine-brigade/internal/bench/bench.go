@@ -30,6 +30,7 @@ type findings struct {
 	endedBy        record.Ending
 	span           *span
 	memory         *record.Memory
+	ledger         []record.LedgerPoint
 	expectedSwitch *float64
 }
 

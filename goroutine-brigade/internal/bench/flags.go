@@ -6,19 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
 
 	"brigade/goroutine-brigade/internal/cpus"
 )
-
-// mostWorkers is the largest value of --workers, as in the other programs.
-const mostWorkers = 1024
-
-// policies are the values of --placement.
-var policies = []string{free, sameCPU, spread}
 
 // errHelp and errVersion ask for text instead of a measurement.
 var (
@@ -34,6 +25,9 @@ type Defaults struct {
 	Iters uint64
 	// Warmups are run first and not measured.
 	Warmups uint64
+	// Steps are the counts of a program that sweeps the number of tasks; of
+	// others 0. Such a program has no iterations to time.
+	Steps uint64
 }
 
 // Flags are the values of all flags. What was not given and has no default is
@@ -41,6 +35,7 @@ type Defaults struct {
 type Flags struct {
 	tasks          uint32
 	iters, warmups uint64
+	steps          uint64
 	maxTime        *float64
 	workers        *int
 	placement      string
@@ -50,97 +45,9 @@ type Flags struct {
 	quiet, json    bool
 }
 
-// option is one flag that takes a value.
-type option struct {
-	name  string
-	value string
-	// help is what --help says, in lines of at most 70 columns.
-	help string
-	set  func(text string) error
-}
-
-// options are those that take a value, in the order of --help.
-func (f *Flags) options() []option {
-	return []option{
-		{"tasks", "N", fmt.Sprintf("How many goroutines [default: %d] [alias: --threads]", f.tasks),
-			f.setTasks},
-		{"iters", "N", fmt.Sprintf("How many iterations to measure [default: %d]", f.iters),
-			func(text string) error { return setCount(&f.iters, text, 1) }},
-		{"warmups", "N", fmt.Sprintf(
-			"How many iterations to run first without measuring them\n[default: %d]", f.warmups),
-			func(text string) error { return setCount(&f.warmups, text, 0) }},
-		{"max-time", "SECONDS", "Start no further iteration after this many seconds of measuring;\n" +
-			"the warm-up is held to the same", f.setMaxTime},
-		{"workers", "N", "How many goroutines run at once (GOMAXPROCS); without it, one for\n" +
-			"each CPU", f.setWorkers},
-		{"placement", "POLICY", "Which CPUs the goroutines run on: free leaves it to the kernel,\n" +
-			"same-cpu takes the first of the list; spread is refused, since a\n" +
-			"goroutine cannot be pinned [default: free]", f.setPlacement},
-		{"cpus", "LIST", "The CPUs that placement draws from, like 0,2-3; without it, all\n" +
-			"that this process may use", f.setCPUs},
-		{"command", "CMD", "Run this by `sh -c` while the goroutines are alive, {pid} replaced;\n" +
-			"its failure is the program's", func(text string) error { f.command = &text; return nil }},
-		{"histogram", "FILE", "Write the distribution to FILE as HdrHistogram percentile text, in\n" +
-			"nanoseconds", func(text string) error { f.histogram = &text; return nil }},
-	}
-}
-
 // switches are the flags without a value, with what --help says of them.
 func (f *Flags) switches() map[string]*bool {
 	return map[string]*bool{"quiet": &f.quiet, "json": &f.json}
-}
-
-func (f *Flags) setTasks(text string) error {
-	var tasks uint64
-	if err := setCount(&tasks, text, 1); err != nil {
-		return err
-	}
-	if tasks > math.MaxUint32 {
-		return fmt.Errorf("not between 1 and %d", uint32(math.MaxUint32))
-	}
-	f.tasks = uint32(tasks)
-	return nil
-}
-
-func setCount(count *uint64, text string, least uint64) error {
-	value, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || value < least {
-		return fmt.Errorf("not a whole number from %d", least)
-	}
-	*count = value
-	return nil
-}
-
-func (f *Flags) setMaxTime(text string) error {
-	seconds, err := strconv.ParseFloat(text, 64)
-	// More seconds than these are beyond the clock.
-	if err != nil || !(seconds > 0 && seconds < math.MaxInt64/1e9) {
-		return errors.New("not a number of seconds above 0")
-	}
-	f.maxTime = &seconds
-	return nil
-}
-
-func (f *Flags) setWorkers(text string) error {
-	workers, err := strconv.Atoi(text)
-	if err != nil || workers < 1 || workers > mostWorkers {
-		return fmt.Errorf("not between 1 and %d", mostWorkers)
-	}
-	f.workers = &workers
-	return nil
-}
-
-func (f *Flags) setPlacement(text string) error {
-	if !slices.Contains(policies, text) {
-		return fmt.Errorf("not one of %s", strings.Join(policies, ", "))
-	}
-	f.placement = text
-	return nil
-}
-
-func (f *Flags) setCPUs(text string) (err error) {
-	f.cpus, err = cpus.Parse(text)
-	return err
 }
 
 // parseFlags reads a command line. An error is a usageError, errHelp or
@@ -187,6 +94,8 @@ func parseFlags(defaults Defaults, arguments []string) (*Flags, error) {
 		return nil, errVersion
 	case set.NArg() > 0:
 		return nil, refused("unexpected argument '%s' (try --help)", set.Arg(0))
+	case flags.steps > uint64(flags.tasks):
+		return nil, refused("--steps %d: there are only %d tasks", flags.steps, flags.tasks)
 	}
 	return flags, nil
 }
@@ -206,7 +115,8 @@ func plainly(message string) string {
 
 func withDefaults(defaults Defaults) *Flags {
 	return &Flags{
-		tasks: defaults.Tasks, iters: defaults.Iters, warmups: defaults.Warmups, placement: free,
+		tasks: defaults.Tasks, iters: defaults.Iters, warmups: defaults.Warmups,
+		steps: defaults.Steps, placement: free,
 	}
 }
 
@@ -239,10 +149,14 @@ func (f *Flags) help() string {
 // parameters are the flags' values as the record tells them.
 func (f *Flags) parameters(subcommand string) map[string]json.RawMessage {
 	values := map[string]any{
-		"subcommand": subcommand,
-		"tasks":      f.tasks, "iters": f.iters, "warmups": f.warmups, "max_time": f.maxTime,
-		"workers": f.workers, "placement": f.placement, "command": f.command,
-		"histogram": f.histogram, "quiet": f.quiet, "json": f.json,
+		"subcommand": subcommand, "tasks": f.tasks, "workers": f.workers, "placement": f.placement,
+		"command": f.command, "quiet": f.quiet, "json": f.json,
+	}
+	if f.steps > 0 {
+		values["steps"] = f.steps
+	} else {
+		values["iters"], values["warmups"], values["max_time"] = f.iters, f.warmups, f.maxTime
+		values["histogram"] = f.histogram
 	}
 	parameters := map[string]json.RawMessage{"cpus": f.cpus.Text()}
 	for name, value := range values {

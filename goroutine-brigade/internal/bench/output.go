@@ -13,7 +13,7 @@ import (
 // report writes the histogram and prints the record or the summary: each of
 // them also when the other cannot be written.
 func (p *Program) report(bench *Bench, histogram *os.File, failure error) error {
-	written := writeHistogram(histogram, bench.findings.samples[0])
+	written := writeHistogram(histogram, bench.findings.samples)
 	record, err := p.record(bench, failure)
 	if err != nil {
 		return err
@@ -21,11 +21,11 @@ func (p *Program) report(bench *Bench, histogram *os.File, failure error) error 
 	return errors.Join(printRecord(bench.flags, record), written)
 }
 
-func writeHistogram(file *os.File, principal *samples) error {
+func writeHistogram(file *os.File, found []*samples) error {
 	if file == nil {
 		return nil
 	}
-	text, err := principal.percentileText()
+	text, err := found[0].percentileText()
 	if err == nil {
 		_, err = file.Write(text)
 	}

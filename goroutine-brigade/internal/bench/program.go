@@ -90,7 +90,7 @@ func (p *Program) measure(flags *Flags) (int, error) {
 	if failure != nil {
 		Complain(failure)
 	}
-	if len(bench.findings.samples) > 0 {
+	if bench.findings.iterations > 0 {
 		err = p.report(bench, histogram, failure)
 	} else if bench.Interrupted() {
 		err = errors.New("interrupted before the first measured iteration")

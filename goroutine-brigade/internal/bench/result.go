@@ -18,6 +18,7 @@ func (p *Program) record(bench *Bench, failure error) (*record.Record, error) {
 		Affinity:      bench.cpus,
 		Measurements:  []record.Measurement{},
 		Memory:        found.memory,
+		Ledger:        found.ledger,
 	}
 	result.Complete = result.EndedBy == record.Iterations || result.EndedBy == record.MaxTime
 	if failure != nil {
@@ -49,7 +50,7 @@ func (b *Bench) ending(failure error) record.Ending {
 // principal measurement.
 func (b *Bench) addUsage(result *record.Record) {
 	span := b.findings.span
-	if span == nil || b.findings.iterations == 0 {
+	if span == nil || len(b.findings.samples) == 0 {
 		return
 	}
 	operations := float64(b.findings.samples[0].operations())

@@ -6,7 +6,7 @@ package record
 import "encoding/json"
 
 // SchemaVersion is the version of the record's schema, major.minor.
-const SchemaVersion = "1.0"
+const SchemaVersion = "1.1"
 
 // Ending is why the measuring stopped.
 type Ending string
@@ -43,6 +43,8 @@ type Record struct {
 	Switches      *Switches                  `json:"switches"`
 	Interference  Interference               `json:"interference"`
 	Memory        *Memory                    `json:"memory"`
+	// Ledger is that of programs that sweep the number of tasks.
+	Ledger []LedgerPoint `json:"ledger,omitempty"`
 }
 
 // Measurement is one distribution: Count samples, each of which covers

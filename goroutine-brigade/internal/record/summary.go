@@ -25,6 +25,9 @@ func Duration(nanoseconds float64) string {
 // Summary is the record for people, in lines that end with a newline.
 func (r *Record) Summary() string {
 	text := r.Heading()
+	if len(r.Ledger) > 0 {
+		return text + ledgerText(r.Ledger)
+	}
 	if len(r.Measurements) == 0 {
 		return text + "nothing was measured\n"
 	}
