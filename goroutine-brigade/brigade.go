@@ -27,7 +27,6 @@ const bytesPerLink = 3 << 10
 // Several workers still cost: idle ones spin for a while, looking for work. No
 // lap allocates, so the garbage collector stays out of them.
 var brigade = bench.Program{
-	Subcommand: "brigade",
 	About: `Time a number on its way through N goroutines over channels.
 
 One iteration: a number goes from the driver through N goroutines and back,

@@ -10,9 +10,6 @@ import (
 	"brigade/goroutine-brigade/internal/bench"
 )
 
-// programs are the sub-commands, the default first.
-var programs = []*bench.Program{&brigade, &creation, &memory}
-
 func main() {
 	os.Exit(run(os.Args[1:]))
 }
@@ -20,15 +17,16 @@ func main() {
 // run obeys a command line and returns the exit code.
 func run(arguments []string) int {
 	if len(arguments) == 0 || strings.HasPrefix(arguments[0], "-") {
-		return programs[0].Run(arguments)
+		return brigade.Run(arguments)
 	}
-	var known []string
-	for _, program := range programs {
-		if program.Subcommand == arguments[0] {
-			return program.Run(arguments[1:])
-		}
-		known = append(known, program.Subcommand)
+	switch arguments[0] {
+	case "brigade":
+		return brigade.Run(arguments[1:])
+	case creation.Subcommand:
+		return creation.Run(arguments[1:])
+	case memory.Subcommand:
+		return memory.Run(arguments[1:])
 	}
-	return bench.Refuse("unknown sub-command '%s'; known: %s (try --help)",
-		arguments[0], strings.Join(known, ", "))
+	return bench.Refuse("unknown sub-command '%s'; known: brigade, creation, memory (try --help)",
+		arguments[0])
 }

@@ -149,8 +149,11 @@ func (f *Flags) help() string {
 // parameters are the flags' values as the record tells them.
 func (f *Flags) parameters(subcommand string) map[string]json.RawMessage {
 	values := map[string]any{
-		"subcommand": subcommand, "tasks": f.tasks, "workers": f.workers, "placement": f.placement,
+		"tasks": f.tasks, "workers": f.workers, "placement": f.placement,
 		"command": f.command, "quiet": f.quiet, "json": f.json,
+	}
+	if subcommand != "" {
+		values["subcommand"] = subcommand
 	}
 	if f.steps > 0 {
 		values["steps"] = f.steps

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 
 	"brigade/goroutine-brigade/internal/record"
@@ -25,12 +26,8 @@ func writeHistogram(file *os.File, found []*samples) error {
 	if file == nil {
 		return nil
 	}
-	text, err := found[0].percentileText()
-	if err == nil {
-		_, err = file.Write(text)
-	}
-	if err != nil {
-		return fmt.Errorf("--histogram: writing the distribution: %w", err)
+	if _, err := file.WriteString(found[0].percentileText()); err != nil {
+		return fmt.Errorf("--histogram: writing the distribution: %s", cause(err))
 	}
 	return nil
 }
@@ -53,17 +50,20 @@ func printRecord(flags *Flags, record *record.Record) error {
 // it wanted.
 func show(text string) error {
 	if _, err := os.Stdout.WriteString(text); err != nil && !errors.Is(err, syscall.EPIPE) {
-		return fmt.Errorf("writing to standard output: %w", cause(err))
+		return fmt.Errorf("writing to standard output: %s", cause(err))
 	}
 	return nil
 }
 
-// cause is the error without the name of the file, which the caller names.
-func cause(err error) error {
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner
+// cause is what the kernel says, without the name of the file, which the
+// caller names, in the form that the other programs print.
+func cause(err error) string {
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		return err.Error()
 	}
-	return err
+	text := number.Error()
+	return fmt.Sprintf("%s%s (os error %d)", strings.ToUpper(text[:1]), text[1:], int(number))
 }
 
 // told prints text that was asked for, and returns the exit code.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -18,7 +19,7 @@ const (
 
 // Program is one thing that can be measured.
 type Program struct {
-	// Subcommand selects it.
+	// Subcommand selects it; empty for the one that runs without.
 	Subcommand string
 	// About is what --help says, in lines of at most 80 columns.
 	About string
@@ -63,7 +64,7 @@ func Complain(err error) int {
 }
 
 func (p *Program) help() string {
-	usage := fmt.Sprintf("Usage: %s %s [OPTIONS]", name, p.Subcommand)
+	usage := fmt.Sprintf("Usage: %s [OPTIONS]", strings.TrimSpace(name+" "+p.Subcommand))
 	return p.About + "\n" + usage + "\n\n" + withDefaults(p.Defaults).help()
 }
 
@@ -111,7 +112,7 @@ func createHistogram(flags *Flags) (*os.File, error) {
 	}
 	file, err := os.Create(*flags.histogram)
 	if err != nil {
-		return nil, refused("--histogram %s: cannot write there: %v", *flags.histogram, cause(err))
+		return nil, refused("--histogram %s: cannot write there: %s", *flags.histogram, cause(err))
 	}
 	return file, nil
 }

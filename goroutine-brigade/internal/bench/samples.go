@@ -1,7 +1,8 @@
 package bench
 
 import (
-	"bytes"
+	"fmt"
+	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -18,6 +19,10 @@ const (
 	// ticksPerHalfDistance is how finely its text is divided, as in
 	// HdrHistogram's own programs.
 	ticksPerHalfDistance = 5
+	// subBuckets are those of three digits: the power of two above 2 · 10^3.
+	// Each bucket doubles the range; so many reach an hour.
+	subBuckets = 2048
+	buckets    = 32
 )
 
 // Measured says what a sample measures.
@@ -109,9 +114,23 @@ func (s *samples) operations() uint64 {
 	return s.measured.Operations * s.moments.Count()
 }
 
-// percentileText is HdrHistogram's text, which its plotters load.
-func (s *samples) percentileText() ([]byte, error) {
-	var text bytes.Buffer
-	_, err := s.histogram.PercentilesPrint(&text, ticksPerHalfDistance, 1)
-	return text.Bytes(), err
+// percentileText is HdrHistogram's text, which its plotters load, in the
+// columns in which the harness writes it.
+func (s *samples) percentileText() string {
+	var text strings.Builder
+	text.WriteString("       Value     Percentile TotalCount 1/(1-Percentile)\n\n")
+	for _, step := range s.histogram.CumulativeDistributionWithTicks(ticksPerHalfDistance) {
+		percentile := step.Quantile / 100
+		fmt.Fprintf(&text, "%12.3f %14.12f %10d", float64(step.ValueAt), percentile, step.Count)
+		if percentile < 1 {
+			fmt.Fprintf(&text, " %14.2f", 1/(1-percentile))
+		}
+		text.WriteByte('\n')
+	}
+	fmt.Fprintf(&text, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n",
+		s.histogram.Mean(), s.histogram.StdDev())
+	fmt.Fprintf(&text, "#[Max     = %12.3f, Total count    = %12d]\n",
+		float64(s.histogram.Max()), s.histogram.TotalCount())
+	fmt.Fprintf(&text, "#[Buckets = %12d, SubBuckets     = %12d]\n", buckets, subBuckets)
+	return text.String()
 }

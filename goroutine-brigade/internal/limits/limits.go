@@ -10,7 +10,9 @@ import (
 
 // limit is one bound of this machine, in bytes.
 type limit struct {
-	name  string
+	name string
+	// what it counts, as in "bytes of memory".
+	what  string
 	value uint64
 	inUse uint64
 	// raise is the command that raises it, with {} for the new value; empty
@@ -33,8 +35,8 @@ type Refusal struct {
 func (r *Refusal) Error() string {
 	need, limit := r.tasks*r.perTask, &r.limit
 	text := fmt.Sprintf(
-		"--tasks %d: needs %d bytes of memory, but %s is %d with %d in use, which %d tasks fit into; ",
-		r.tasks, need, limit.name, limit.value, limit.inUse, limit.available()/r.perTask)
+		"--tasks %d: needs %d %s, but %s is %d with %d in use, which %d tasks fit into; ",
+		r.tasks, need, limit.what, limit.name, limit.value, limit.inUse, limit.available()/r.perTask)
 	if limit.raise == "" {
 		return text + "free some or take fewer tasks"
 	}

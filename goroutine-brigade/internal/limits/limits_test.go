@@ -19,7 +19,7 @@ func TestWhatFitsExactlyIsAdmittedAndOneMoreIsNot(t *testing.T) {
 func TestARefusalNamesTheTightestLimitAndTheCommand(t *testing.T) {
 	err := admit(50, 10, []limit{
 		{name: "a wide limit", value: 400},
-		{name: "the limit", value: 100, inUse: 20, raise: "raise {}"},
+		{name: "the limit", what: ofMemory, value: 100, inUse: 20, raise: "raise {}"},
 	})
 	want := "--tasks 50: needs 500 bytes of memory, but the limit is 100 with 20 in use, " +
 		"which 8 tasks fit into; raise it with: raise 520"

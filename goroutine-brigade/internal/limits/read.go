@@ -11,6 +11,9 @@ import (
 // noLimit is what version 1 of control groups, and RLIM_INFINITY, exceed.
 const noLimit = 1 << 62
 
+// ofMemory is what most limits here count.
+const ofMemory = "bytes of memory"
+
 // inForce reads the limits of this machine. One that cannot be read is left
 // out.
 func inForce() []limit {
@@ -33,7 +36,7 @@ func availableMemory() []limit {
 			continue
 		}
 		if kib, err := strconv.ParseUint(fields[1], 10, 64); err == nil {
-			return []limit{{name: "available memory (MemAvailable)", value: kib << 10}}
+			return []limit{{name: "available memory (MemAvailable)", what: ofMemory, value: kib << 10}}
 		}
 	}
 	return nil
@@ -47,6 +50,7 @@ func addressSpace() []limit {
 	pages, _ := number("/proc/self/statm")
 	return []limit{{
 		name:  "the address space limit (RLIMIT_AS)",
+		what:  "bytes of address space",
 		value: bound.Cur,
 		inUse: pages * uint64(os.Getpagesize()),
 		raise: "ulimit -v unlimited",
@@ -71,6 +75,7 @@ func controlGroups() []limit {
 			inUse, _ := number(folder + "/" + files[1])
 			limits = append(limits, limit{
 				name:  "the control group's " + file,
+				what:  ofMemory,
 				value: value,
 				inUse: inUse,
 				raise: "echo {} | sudo tee " + file,
