@@ -1,0 +1,133 @@
+//! A brigade of stackful coroutines: what a switch costs that saves a few
+//! registers and changes the stack, and does nothing else.
+//!
+//! One iteration: the driver resumes N coroutines in turn, on one thread. Each
+//! gets the number that its upstream neighbour suspended with, adds one and
+//! suspends with the sum, and the driver checks that it comes out as N. That
+//! makes N + 1 hops, as in every brigade: one to each coroutine and the last
+//! one to the driver.
+//!
+//! What is counted: between two hops the control passes through the driver's
+//! round, so a hop is one switch into a coroutine and one out of it. The
+//! kernel has nothing to switch.
+//!
+//! Known biases: the order is fixed, so there is no queue, no wake-up and no
+//! scheduler to pay for: this is a floor, not what a scheduler of coroutines
+//! costs. Every stack is memory of its own, and many of them together miss the
+//! caches and the translation buffer more often than few.
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail, ensure};
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+use harness::tracer::TRACER_NUMBER;
+use harness::{Amounts, Bench, Defaults, Measured, Tasks};
+
+/// Memory maps of a coroutine's stack: the stack and its guard.
+const MAPS_PER_COROUTINE: u64 = 2;
+/// Memory that a suspended coroutine holds, in bytes, rounded up: a page of
+/// its stack, as much of page tables at most, and the kernel's two maps.
+const BYTES_PER_COROUTINE: u64 = 9 << 10;
+
+/// A coroutine of the line: it is resumed with a number, or with nothing to
+/// end, and suspends with the next number.
+type Relay = Coroutine<Option<usize>, usize, ()>;
+
+/// Time a number on its way through N stackful coroutines on one thread.
+///
+/// One iteration: the driver resumes N coroutines in turn; each adds one to the
+/// number that it is given and suspends with it, and the driver checks the sum.
+/// That makes N + 1 hops, none of which the kernel takes part in.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// Address space reserved for the stack of each coroutine
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, allow_negative_numbers = true)]
+    #[arg(value_parser = harness::threads::stack_size)]
+    stack_size: usize,
+}
+
+fn main() -> ExitCode {
+    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: 100 };
+    harness::run(harness::program!(), defaults, brigade)
+}
+
+fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.refuse_spread("all coroutines run on one thread")?;
+    bench.require(coroutine(flags.stack_size), Amounts::observation())?;
+    bench.expect_switches(0.0);
+    let mut line = Vec::with_capacity(bench.tasks());
+    for task in 0..bench.tasks() {
+        let stack = DefaultStack::new(flags.stack_size);
+        let stack = stack.with_context(|| format!("creating the stack of task {task}"))?;
+        line.push(relay(task, stack, bench));
+    }
+
+    let passed = drive(bench, &mut line);
+    let observed = passed.and_then(|()| bench.observe());
+    end(&mut line).and(observed)
+}
+
+/// What a coroutine needs.
+fn coroutine(stack_size: usize) -> Amounts {
+    Amounts {
+        maps: MAPS_PER_COROUTINE,
+        memory_bytes: BYTES_PER_COROUTINE,
+        address_space_bytes: stack_size as u64,
+        ..Amounts::default()
+    }
+}
+
+/// A coroutine that passes numbers on, one greater, until it gets none.
+fn relay(task: usize, stack: DefaultStack, bench: &Bench) -> Relay {
+    let tracer = bench.tracer();
+    Coroutine::with_stack(stack, move |yielder, mut upstream| {
+        while let Some(token) = upstream {
+            if token >= TRACER_NUMBER {
+                tracer.note(task);
+            }
+            upstream = yielder.suspend(token + 1);
+        }
+    })
+}
+
+/// Takes the token round, lap after lap.
+fn drive(bench: &Bench, line: &mut [Relay]) -> anyhow::Result<()> {
+    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+        let sent = if lap.is_marked() { TRACER_NUMBER } else { 0 };
+        let received = pass(line, sent);
+        lap.finish();
+        let received = received?;
+        ensure!(
+            received == sent + bench.tasks(),
+            "the token came round as {}: {} tasks add that many",
+            received - sent,
+            bench.tasks()
+        );
+    }
+    Ok(())
+}
+
+/// Resumes the coroutines in turn, each with what the one before it suspended
+/// with.
+fn pass(line: &mut [Relay], mut token: usize) -> anyhow::Result<usize> {
+    for (task, coroutine) in line.iter_mut().enumerate() {
+        match coroutine.resume(Some(token)) {
+            CoroutineResult::Yield(next) => token = next,
+            CoroutineResult::Return(()) => bail!("task {task} ended with the token"),
+        }
+    }
+    Ok(token)
+}
+
+/// Lets every coroutine end.
+fn end(line: &mut [Relay]) -> anyhow::Result<()> {
+    for (task, coroutine) in line.iter_mut().enumerate() {
+        // One that has ended already has been told of.
+        if !coroutine.done() {
+            let ended = coroutine.resume(None);
+            ensure!(matches!(ended, CoroutineResult::Return(())), "task {task} did not end");
+        }
+    }
+    Ok(())
+}

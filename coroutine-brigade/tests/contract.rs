@@ -1,0 +1,45 @@
+//! coroutine-brigade from outside: flags in, record out.
+
+use contract::record::voluntary_switches;
+use contract::{Measurement, Program, Spread};
+
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    path: env!("CARGO_BIN_EXE_coroutine-brigade"),
+    measurements: &[Measurement::HOPS],
+    spread: Spread::Refused,
+    traces: true,
+    claimed_switches: Some(0.0),
+    files_per_task: 0,
+    threads_per_task: 0,
+};
+
+contract::keeps!(PROGRAM);
+
+#[test]
+fn the_kernel_has_nothing_to_switch() {
+    let record = PROGRAM.record(&["--tasks=50", "--iters=1000"]);
+    let switches = voluntary_switches(&record);
+    assert!(switches < 0.1, "{switches}");
+}
+
+/// The program's constant is a fact about the stacks of corosensei: count it.
+#[test]
+fn a_coroutine_takes_two_maps() {
+    const TASKS: u64 = 200;
+    let maps = |tasks: u64| {
+        let flags = ["--iters=1", "--warmups=0", "--quiet", "--command=wc -l < /proc/{pid}/maps"];
+        let run = PROGRAM.with(&["--tasks", &tasks.to_string()]).and(&flags).run().succeeded();
+        run.stdout.trim().parse::<u64>().expect("a count")
+    };
+    let added = maps(TASKS + 1) - maps(1);
+    // Two maps side by side that are alike are one.
+    assert!((2 * TASKS - 5..=2 * TASKS + 5).contains(&added), "{added}");
+}
+
+#[test]
+fn a_stack_that_cannot_be_is_a_usage_error() {
+    for size in ["0", "-1", "much"] {
+        PROGRAM.refuses(&["--stack-size", size], &["--stack-size"]);
+    }
+}
