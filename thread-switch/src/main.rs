@@ -14,8 +14,9 @@
 //! Known biases: a hand-over includes the system calls or the atomics that
 //! make it, of which `--self` tells the cost for those that are I/O. Under
 //! free placement the kernel decides, anew in every process, whether the two
-//! share a CPU. Channels spin and yield before they block, so across CPUs some
-//! of their hand-overs need no switch. Memory is that of the driver's process.
+//! share a CPU. On one CPU, a woken task that runs at once and finds its waker
+//! not ready yet switches back: condvar, rendezvous and socketpair make more
+//! switches than one. Memory is that of the driver's process.
 
 mod alone;
 mod comparison;

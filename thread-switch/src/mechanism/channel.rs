@@ -1,6 +1,9 @@
 //! Channels of two libraries, one for each direction: `std`'s, whose sender
 //! goes on at once, and crossbeam's with capacity 0, whose sender and receiver
-//! meet. Both spin and yield a little before they block.
+//! meet.
+//!
+//! Crossbeam's sender wakes the receiver before it writes the message. A
+//! receiver that runs at once yields until it is there.
 
 use std::io;
 use std::sync::mpsc;
