@@ -26,7 +26,7 @@ fn fitting(refusal: &Run) -> u64 {
 
 /// As many as `--tasks` takes.
 pub fn more_tasks_than_any_machine_holds_are_refused(program: &Program) {
-    let run = short(program, u32::MAX.into()).run().failed(3, &["--tasks 4294967295: needs "]);
+    let run = short(program, u32::MAX.into()).run().failed(3, &["4294967295 tasks need "]);
     assert!(fitting(&run) < u32::MAX.into());
     assert_eq!(run.stdout, "");
 }
@@ -47,7 +47,7 @@ fn check_file_limit(program: &Program, files: u64) {
         return;
     }
     let value = format!(" is {files} ");
-    let words = ["--tasks 100: needs ", " open files", "RLIMIT_NOFILE", &value, "prlimit"];
+    let words = ["100 tasks need ", " open files", "RLIMIT_NOFILE", &value, "prlimit"];
     let run = limited(100).run().failed(3, &words);
     let fitting = fitting(&run);
     let observed = limited(fitting).and(&["--json", "--command", "ls /proc/{pid}/fd >&2"]).run();
@@ -90,7 +90,7 @@ pub fn the_pids_limit_of_an_ancestor_group_refuses(program: &Program) {
     }
     let file = group.limit_file().display().to_string();
     let raise = format!("| sudo tee {file}");
-    let run = inside(100).failed(3, &["--tasks 100: needs 100 threads", &file, " is 50 ", &raise]);
+    let run = inside(100).failed(3, &["100 tasks need 100 threads", &file, " is 50 ", &raise]);
     let fitting = fitting(&run);
     let _ = inside(fitting).succeeded();
     inside(fitting + 1).failed(3, &[&file]);

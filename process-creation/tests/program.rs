@@ -102,7 +102,7 @@ fn what_cannot_be_is_refused_in_one_line() {
 fn a_limit_refuses_before_anything_is_launched() {
     for via in ["all", "fork", "thread"] {
         let run = PROGRAM.run(&["--via", via, "--tasks", "400000000"]);
-        run.failed(3, &["--tasks 400000000: needs"]);
+        run.failed(3, &["400000000 tasks need"]);
     }
     PROGRAM.run(&["--resident-mib", "0,1048576"]).failed(3, &["bytes of memory"]);
 }

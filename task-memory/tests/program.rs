@@ -172,7 +172,7 @@ fn what_cannot_be_is_refused_in_one_line() {
 fn limits_refuse_before_anything_is_created() {
     for kind in ["thread", "tokio", "async-executor", "coroutine", "process"] {
         let run = PROGRAM.run(&["--kind", kind, "--to", "4000000000"]);
-        run.failed(3, &["--tasks 4000000000: needs"]);
+        run.failed(3, &["4000000000 tasks need"]);
     }
     PROGRAM.run(&["--kind", "heap", "--bytes", "60000GiB"]).failed(3, &["bytes of memory"]);
 }

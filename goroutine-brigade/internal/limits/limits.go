@@ -35,7 +35,7 @@ type Refusal struct {
 func (r *Refusal) Error() string {
 	need, limit := r.tasks*r.perTask, &r.limit
 	text := fmt.Sprintf(
-		"--tasks %d: needs %d %s, but %s is %d with %d in use, which %d tasks fit into; ",
+		"%d tasks need %d %s, but %s is %d with %d in use, which %d tasks fit into; ",
 		r.tasks, need, limit.what, limit.name, limit.value, limit.inUse, limit.available()/r.perTask)
 	if limit.raise == "" {
 		return text + "free some or take fewer tasks"

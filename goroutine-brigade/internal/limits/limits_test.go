@@ -21,7 +21,7 @@ func TestARefusalNamesTheTightestLimitAndTheCommand(t *testing.T) {
 		{name: "a wide limit", value: 400},
 		{name: "the limit", what: ofMemory, value: 100, inUse: 20, raise: "raise {}"},
 	})
-	want := "--tasks 50: needs 500 bytes of memory, but the limit is 100 with 20 in use, " +
+	want := "50 tasks need 500 bytes of memory, but the limit is 100 with 20 in use, " +
 		"which 8 tasks fit into; raise it with: raise 520"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v", err)

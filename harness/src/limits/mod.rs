@@ -201,7 +201,7 @@ impl fmt::Display for Refusal {
         let amount = need.of(limit.resource);
         write!(
             out,
-            "--tasks {}: needs {amount} {}, but {} is {} with {} in use",
+            "{} tasks need {amount} {}, but {} is {} with {} in use",
             need.tasks, limit.resource, limit.name, limit.value, limit.in_use,
         )?;
         if need.per_task.of(limit.resource) > 0 {
@@ -282,7 +282,7 @@ mod tests {
         let refusal = admit(&threads_over_pipes(100), &limits).expect_err("too many");
         assert_eq!(
             refusal.to_string(),
-            "--tasks 100: needs 202 open files, but the limit of open files is 20 with 5 in use, \
+            "100 tasks need 202 open files, but the limit of open files is 20 with 5 in use, \
              which 6 tasks fit into; raise it with: raise 207"
         );
     }
@@ -294,7 +294,7 @@ mod tests {
         let refusal = admit(&need, &[limit(Resource::Threads, 10, 5)]).expect_err("too many");
         assert_eq!(
             refusal.to_string(),
-            "--tasks 3: needs 8 threads, but the limit of threads is 10 with 5 in use; \
+            "3 tasks need 8 threads, but the limit of threads is 10 with 5 in use; \
              raise it with: raise 13"
         );
     }
