@@ -44,7 +44,7 @@ type Record struct {
 	Interference  Interference               `json:"interference"`
 	Memory        *Memory                    `json:"memory"`
 	// Ledger is that of programs that sweep the number of tasks.
-	Ledger []LedgerPoint `json:"ledger,omitempty"`
+	Ledger []LedgerPoint `json:"ledger"`
 }
 
 // Measurement is one distribution: Count samples, each of which covers
