@@ -69,7 +69,7 @@ fn threads_that_yield_to_one_another_are_switched_by_the_kernel() {
 #[test]
 fn without_a_scenario_there_is_a_table_with_a_row_for_each() {
     let text = stdout(&["--iters=1", "--warmups=0", "--rounds=1", "--work=3"]);
-    assert!(text.starts_with("5000 cycles with 3 units of work each, a unit takes "), "{text}");
+    assert!(text.starts_with("cycles with 3 units of work each, a unit takes "), "{text}");
     for flags in SCENARIOS {
         let name = flags[0].trim_start_matches("--scenario=");
         assert_eq!(text.lines().filter(|line| line.starts_with(name)).count(), 1, "{text}");
