@@ -5,6 +5,7 @@
 //! laps. Everything around that is here, once, so that all programs treat
 //! flags, errors, interruption and output alike.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::process::ExitCode;
@@ -51,53 +52,35 @@ pub fn run<F: Args + Serialize>(
     defaults: Defaults,
     body: impl FnOnce(&F, &Bench) -> anyhow::Result<()>,
 ) -> ExitCode {
-    let matches = match command::<F>(program, defaults).try_get_matches() {
+    let command = F::augment_args(bare_command(program));
+    let matches = match flags::with_common(command, defaults).try_get_matches() {
         Ok(matches) => matches,
         Err(error) => return refuse_flags(program, &error),
     };
-    let outcome =
-        prepare::<F>(&matches, defaults).and_then(|session| session.measure(program, body));
-    match outcome {
-        Ok(code) => code,
-        Err(error) => {
-            complain(program, &error);
-            failure::exit_code(&error)
-        }
-    }
+    let outcome = F::from_arg_matches(&matches).map_err(anyhow::Error::from).and_then(|own| {
+        let recorded = serde_json::to_value(&own).context("recording the program's flags")?;
+        let session = Session::prepare(program, &matches, defaults, recorded)?;
+        let result = body(&own, &session.bench);
+        session.conclude(result)
+    });
+    outcome.unwrap_or_else(|error| {
+        complain(program, &error);
+        failure::exit_code(&error)
+    })
 }
 
-/// A program that is ready to measure.
-struct Session<F> {
-    own: F,
+/// A program that is ready to measure. It knows nothing of the program's own
+/// flags but their values, so that this code is compiled once for all programs.
+struct Session {
+    program: Program,
+    own_flags: Value,
     bench: Bench,
     histogram: Option<File>,
 }
 
-/// The command line: the program's own flags first, then the common ones.
-fn command<F: Args>(program: Program, defaults: Defaults) -> Command {
-    let command =
-        F::augment_args(Command::new(program.name).version(program.version).max_term_width(80));
-    flags::with_common(command, defaults)
-}
-
-/// Reads the flags and does what they ask for before anything is measured.
-fn prepare<F: Args>(matches: &ArgMatches, defaults: Defaults) -> anyhow::Result<Session<F>> {
-    let own = F::from_arg_matches(matches)?;
-    let flags = Flags::read(matches, defaults)?;
-    let histogram = match &flags.histogram {
-        None => None,
-        Some(path) => Some(File::create(path).map_err(|error| {
-            UsageError(format!("--histogram {}: cannot write there: {error}", path.display()))
-        })?),
-    };
-    let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
-    let interrupted = watch_signals().context("watching for SIGINT and SIGTERM")?;
-    let tasks = match (flags.tasks, defaults.tasks) {
-        (Some(flag), _) => flag.tasks,
-        (None, Tasks::Default(count) | Tasks::Fixed(count)) => count,
-        (None, Tasks::Swept) => 0,
-    };
-    Ok(Session { own, bench: Bench::new(tasks, flags, placement, interrupted), histogram })
+/// The command line before any flag.
+fn bare_command(program: Program) -> Command {
+    Command::new(program.name).version(program.version).max_term_width(80)
 }
 
 /// Raises a flag on the first SIGINT or SIGTERM and ends the process on the
@@ -115,26 +98,49 @@ fn watch_signals() -> io::Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
-impl<F: Serialize> Session<F> {
-    fn measure(
-        self,
+impl Session {
+    /// Reads the common flags and does what they ask for before anything is
+    /// measured.
+    fn prepare(
         program: Program,
-        body: impl FnOnce(&F, &Bench) -> anyhow::Result<()>,
-    ) -> anyhow::Result<ExitCode> {
+        matches: &ArgMatches,
+        defaults: Defaults,
+        own_flags: Value,
+    ) -> anyhow::Result<Self> {
+        let flags = Flags::read(matches, defaults)?;
+        let histogram = match &flags.histogram {
+            None => None,
+            Some(path) => Some(File::create(path).map_err(|error| {
+                UsageError(format!("--histogram {}: cannot write there: {error}", path.display()))
+            })?),
+        };
+        let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
+        let interrupted = watch_signals().context("watching for SIGINT and SIGTERM")?;
+        let tasks = match (flags.tasks, defaults.tasks) {
+            (Some(flag), _) => flag.tasks,
+            (None, Tasks::Default(count) | Tasks::Fixed(count)) => count,
+            (None, Tasks::Swept) => 0,
+        };
         if cfg!(debug_assertions) {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
-        let result = body(&self.own, &self.bench);
+        let bench = Bench::new(tasks, flags, placement, interrupted);
+        Ok(Self { program, own_flags, bench, histogram })
+    }
+
+    /// Reports what was measured, whatever came of it, and chooses the exit
+    /// code.
+    fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
         let interrupted = self.bench.is_interrupted();
         if let Err(error) = &result
             && !interrupted
         {
-            complain(program, error);
+            complain(self.program, error);
         }
         if !self.bench.findings().samples.is_empty() {
-            self.report(program, result.as_ref().err())?;
+            self.report(result.as_ref().err())?;
         } else if interrupted {
-            warn(program, "interrupted before the first measured iteration");
+            warn(self.program, "interrupted before the first measured iteration");
         }
         Ok(match result {
             _ if interrupted => failure::INTERRUPTED.into(),
@@ -145,9 +151,9 @@ impl<F: Serialize> Session<F> {
 
     /// Writes the histogram and prints the record or the summary: each of them
     /// also when the other cannot be written.
-    fn report(&self, program: Program, error: Option<&anyhow::Error>) -> anyhow::Result<()> {
+    fn report(&self, error: Option<&anyhow::Error>) -> anyhow::Result<()> {
         let written = self.write_histogram();
-        let record = self.record(program, error)?;
+        let record = self.record(error)?;
         let flags = &self.bench.shared.flags;
         let text = if flags.json {
             serde_json::to_string(&record).context("--json: writing the record")? + "\n"
@@ -165,7 +171,7 @@ impl<F: Serialize> Session<F> {
         file.write_all(text.as_bytes()).context("--histogram: writing the distribution")
     }
 
-    fn record(&self, program: Program, error: Option<&anyhow::Error>) -> anyhow::Result<Record> {
+    fn record(&self, error: Option<&anyhow::Error>) -> anyhow::Result<Record> {
         let findings = self.bench.findings();
         let flags = &self.bench.shared.flags;
         let interrupted = self.bench.is_interrupted();
@@ -178,9 +184,9 @@ impl<F: Serialize> Session<F> {
         let tasks = swept.map_or(self.bench.tasks() as u64, |point| point.tasks);
         Ok(Record {
             schema_version: SCHEMA_VERSION.into(),
-            program: program.name.into(),
-            version: program.version.into(),
-            parameters: parameters(flags, &self.own)?,
+            program: self.program.name.into(),
+            version: self.program.version.into(),
+            parameters: parameters(flags, self.own_flags.clone())?,
             tasks,
             tokens: 1,
             iterations: findings.iterations,
@@ -204,12 +210,8 @@ impl<F: Serialize> Session<F> {
 }
 
 /// Every flag's value under its long name: the common ones and the program's.
-fn parameters<F: Serialize>(
-    flags: &Flags,
-    own: &F,
-) -> anyhow::Result<std::collections::BTreeMap<String, Value>> {
+fn parameters(flags: &Flags, own: Value) -> anyhow::Result<BTreeMap<String, Value>> {
     let common = serde_json::to_value(flags).context("recording the common flags")?;
-    let own = serde_json::to_value(own).context("recording the program's flags")?;
     Ok([common, own]
         .into_iter()
         .filter_map(|flags| match flags {
