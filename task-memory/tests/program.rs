@@ -82,19 +82,16 @@ fn what_other_kinds_touch_becomes_resident_too() {
     // that are resident before it touches them, do not matter. Proportional,
     // because how much of the binary each process maps differs by chance.
     const TOUCHED: f64 = 409_600.0;
-    // A binary that has just been built is mapped differently at first.
-    for (kind, tolerance) in
-        [("tokio", 0.1), ("async-executor", 0.1), ("coroutine", 0.1), ("process", 0.5)]
-    {
+    for kind in ["tokio", "async-executor", "coroutine", "process"] {
         let flags = ["--kind", kind, "--from", "20", "--to", "100", "--steps", "2"];
+        // The first run of a binary that has just been built reads it into the
+        // page cache, and its processes map it in other pieces: not compared.
+        ledger(&flags);
         let idle = rise(&ledger(&flags), |point| point.proportional_bytes);
         let touched = rise(&ledger(&[&flags[..], &["--touch", "400KiB"]].concat()), |point| {
             point.proportional_bytes
         });
-        assert!(
-            (touched - idle - TOUCHED).abs() < TOUCHED * tolerance,
-            "{kind}: {idle}, {touched}"
-        );
+        assert!((touched - idle - TOUCHED).abs() < TOUCHED * 0.1, "{kind}: {idle}, {touched}");
     }
 }
 
