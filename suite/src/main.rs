@@ -1,51 +1,7 @@
-//! `brigade`, the runner: it runs the programs that `suite.toml` names, fairly
-//! and as separate processes, and keeps what they report.
-
-mod availability;
-mod build;
-mod capture;
-mod check;
-mod environment;
-mod exit;
-mod flags;
-mod invocation;
-mod invoke;
-mod list;
-mod manifest;
-mod outcome;
-mod output;
-mod plan;
-mod process;
-mod progress;
-mod report;
-mod results;
-mod run;
-#[cfg(test)]
-mod schema;
-mod signals;
+//! The binary `brigade`; what it does is in the library beside it.
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use exit::Exit;
-use flags::{Cli, Command};
-
 fn main() -> ExitCode {
-    let exit = match Cli::try_parse() {
-        Ok(cli) => obey(cli).unwrap_or_else(|error| {
-            output::complain(&format!("{error:#}"));
-            Exit::of(&error)
-        }),
-        Err(error) => flags::explain(&error),
-    };
-    exit.into()
-}
-
-fn obey(cli: Cli) -> anyhow::Result<Exit> {
-    match cli.command.unwrap_or(Command::Run(cli.run)) {
-        Command::Run(flags) => run::run(&flags),
-        Command::List(flags) => list::list(&flags),
-        Command::Check(flags) => check::check(&flags),
-    }
+    suite::main()
 }
