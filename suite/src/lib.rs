@@ -23,8 +23,10 @@ mod progress;
 mod report;
 mod results;
 mod run;
+pub mod saved_run;
 #[cfg(test)]
 mod schema;
+mod schema_version;
 mod signals;
 
 use std::process::ExitCode;

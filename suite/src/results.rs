@@ -12,8 +12,14 @@ use serde::{Deserialize, Serialize};
 use crate::availability::Skipped;
 use crate::invocation::Invocation;
 
+/// The file that tells what was run.
+pub const RUN: &str = "run.json";
+
+/// The file that describes the machine.
+pub const ENVIRONMENT: &str = "environment.json";
+
 /// The file that receives one line per invocation.
-const RECORDS: &str = "records.jsonl";
+pub const RECORDS: &str = "records.jsonl";
 
 /// Version of [`RunDescription`]'s schema.
 pub const RUN_SCHEMA_VERSION: &str = "1.0";

@@ -46,8 +46,8 @@ pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
     let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
     let mut folder = Folder::create(&results, &intent.date(), &label)?;
-    folder.write_once("run.json", &intent.description())?;
-    folder.write_once("environment.json", &environment)?;
+    folder.write_once(results::RUN, &intent.description())?;
+    folder.write_once(results::ENVIRONMENT, &environment)?;
     let turns = plan::turns(intent.cases.len(), intent.rounds, intent.seed);
     let invocations = measure(&intent, &turns, &binaries, &mut folder, &mut signals)?;
     signals.exit_on_next_stop();

@@ -5,9 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use super::summary;
-use crate::invocation::Invocation;
 use crate::manifest::Manifest;
-use crate::results::RunDescription;
+use crate::saved_run::SavedRun;
 
 const BEGIN: &str = "\n```\ncase ";
 const END: &str = "```\n\nIn short:";
@@ -19,14 +18,10 @@ fn folder(readme: &str) -> &str {
 }
 
 fn summary_of(folder: &Path, manifest: &Manifest) -> String {
-    let read = |name| fs::read_to_string(folder.join(name)).expect("a results folder");
-    let run: RunDescription = serde_json::from_str(&read("run.json")).expect("run.json");
-    let invocations: Vec<Invocation> = read("records.jsonl")
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("a line of records.jsonl"))
-        .collect();
-    let cases: Vec<&str> = run.cases.iter().map(String::as_str).collect();
-    summary(&cases, &manifest.findings, &invocations)
+    let run = SavedRun::read(folder).expect("a recorded run");
+    assert_eq!(run.warnings, [""; 0], "a recorded run is read whole");
+    let cases: Vec<&str> = run.description.cases.iter().map(String::as_str).collect();
+    summary(&cases, &manifest.findings, &run.invocations)
 }
 
 #[test]
