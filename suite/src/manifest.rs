@@ -1,6 +1,9 @@
 //! `suite.toml`: which programs there are, which cases are made of them, and
 //! how thoroughly a profile measures. The runner knows no program but these.
 
+mod baseline;
+mod place;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +13,7 @@ use serde::Deserialize;
 
 use crate::exit::UsageError;
 use crate::report::Finding;
+use place::{Complaint, Table, line_of, meant, unknown};
 
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
@@ -119,6 +123,11 @@ pub struct Case {
     /// do where one that is woken finds a lock still held.
     #[serde(default)]
     pub may_block_more: bool,
+    /// The case whose time reports take off this one's, round by round.
+    pub baseline: Option<String>,
+    /// The measurement of the same record whose time reports take off that of
+    /// the principal one; instead of `baseline`.
+    pub baseline_measurement: Option<String>,
 }
 
 impl Case {
@@ -213,43 +222,52 @@ impl Manifest {
     fn parse(text: &str) -> Result<Self, String> {
         let manifest: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(text, span.start));
-            let reason = error.message().replacen("unknown field", "unknown key", 1);
-            format!(":{line}: {}", reason.trim())
+            format!(":{line}: {}", reason(error.message()))
         })?;
-        manifest.validate().map_err(|reason| format!(": {reason}"))?;
+        manifest.validate().map_err(|complaint| {
+            let line = complaint.line(text);
+            format!(":{line}: {}", complaint.reason)
+        })?;
         Ok(manifest)
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), Complaint> {
         for (name, profile) in &self.profiles {
             if profile.rounds == 0 {
-                return Err(format!("profile '{name}': rounds is 0; use at least 1"));
+                return Err(Complaint {
+                    table: Table::Profile(name.clone()),
+                    key: "rounds",
+                    reason: format!("profile '{name}': rounds is 0; use at least 1"),
+                });
             }
         }
         let mut names = BTreeSet::new();
-        for case in &self.cases {
-            self.validate_case(case).map_err(|reason| format!("case '{}': {reason}", case.name))?;
+        for (index, case) in self.cases.iter().enumerate() {
+            let complaint = |(key, reason)| Complaint {
+                table: Table::Case(index),
+                key,
+                reason: format!("case '{}': {reason}", case.name),
+            };
+            self.validate_case(case).map_err(complaint)?;
             if !names.insert(&case.name) {
-                return Err(format!("case '{}': there is another of this name", case.name));
+                return Err(complaint(("name", "there is another of this name".to_owned())));
             }
         }
-        Ok(())
+        baseline::validate(&self.cases)
     }
 
-    fn validate_case(&self, case: &Case) -> Result<(), String> {
+    /// An error names the key and what is wrong with it.
+    fn validate_case(&self, case: &Case) -> Result<(), (&'static str, String)> {
         let length = case.short_name().chars().count();
         if !(1..=LONGEST_CASE_NAME).contains(&length) {
-            return Err(format!("its name has {length} characters; use 1 to {LONGEST_CASE_NAME}"));
+            let reason = format!("its name has {length} characters; use 1 to {LONGEST_CASE_NAME}");
+            return Err(("name", reason));
         }
         if !self.programs.contains_key(&case.program) {
-            let known = listed(self.programs.keys());
-            return Err(format!("unknown program '{}'; known: {known}", case.program));
+            return Err(("program", unknown("program", &case.program, self.programs.keys())));
         }
         match case.profiles.iter().find(|name| !self.profiles.contains_key(*name)) {
-            Some(name) => {
-                let known = listed(self.profiles.keys());
-                Err(format!("unknown profile '{name}'; known: {known}"))
-            }
+            Some(name) => Err(("profiles", unknown("profile", name, self.profiles.keys()))),
             None => Ok(()),
         }
     }
@@ -260,8 +278,7 @@ impl Manifest {
     /// [`UsageError`], listing the profiles there are.
     pub fn profile(&self, name: &str) -> Result<&Profile, UsageError> {
         self.profiles.get(name).ok_or_else(|| {
-            let known = listed(self.profiles.keys());
-            UsageError(format!("--profile: unknown profile '{name}'; known: {known}"))
+            UsageError(format!("--profile: {}", unknown("profile", name, self.profiles.keys())))
         })
     }
 
@@ -283,8 +300,8 @@ impl Manifest {
     pub fn cases_named(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
         for name in names {
             if !self.cases.iter().any(|case| case.name == *name) {
-                let known = listed(self.cases.iter().map(|case| &case.name));
-                return Err(UsageError(format!("--case: unknown case '{name}'; known: {known}")));
+                let known = self.cases.iter().map(|case| &case.name);
+                return Err(UsageError(format!("--case: {}", unknown("case", name, known))));
             }
         }
         Ok(self.cases.iter().filter(|case| names.contains(&case.name)).collect())
@@ -307,13 +324,15 @@ fn find() -> anyhow::Result<PathBuf> {
     })
 }
 
-/// The line, counted from 1, that the byte at `offset` is on.
-fn line_of(text: &str, offset: usize) -> usize {
-    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
-}
-
-fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    names.map(String::as_str).collect::<Vec<_>>().join(", ")
+/// What is wrong with the manifest, in words of its own: on one line, and with
+/// the known key that may have been meant. The message quotes by backticks the
+/// unknown key and then those that it expected.
+fn reason(message: &str) -> String {
+    let message = message.trim();
+    let Some(rest) = message.strip_prefix("unknown field") else { return message.to_owned() };
+    let quoted: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    let meant = quoted.split_first().map(|(key, expected)| meant(key, expected));
+    format!("unknown key{rest}{}", meant.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -360,9 +379,13 @@ profiles = ["default"]
     fn errors_name_the_place_and_the_trouble() {
         let again = "[[case]]\nname = \"a\"\nprogram = \"fake\"\nprofiles = []\n[[case]]";
         for (from, to, expected) in [
-            ("rounds = 5", "runds = 5", ":3: unknown key `runds`"),
+            (
+                "rounds = 5",
+                "runds = 5",
+                ":3: unknown key `runds`, expected `rounds` or `flags`; did you mean 'rounds'?",
+            ),
             ("rounds = 5", "rounds = 'five'", ":3: invalid type"),
-            ("rounds = 5", "rounds = 0", "profile 'default': rounds is 0"),
+            ("rounds = 5", "rounds = 0", ":3: profile 'default': rounds is 0"),
             ("rounds = 5", "rounds = ", ":3: "),
             ("operations = 2", "operation = 2", ":6: unknown key `operation`"),
             ("path = \"fake\"\n", "", ":4: a program needs either `package`, `path`"),
@@ -372,9 +395,13 @@ profiles = ["default"]
             (
                 "\"fake\"\nprofiles",
                 "\"fakes\"\nprofiles",
-                "'a': unknown program 'fakes'; known: fake",
+                ":9: case 'a': unknown program 'fakes'; known: fake; did you mean 'fake'?",
             ),
-            ("[\"default\"]", "[\"quick\"]", "'a': unknown profile 'quick'; known: default"),
+            (
+                "[\"default\"]",
+                "[\"quick\"]",
+                ":10: case 'a': unknown profile 'quick'; known: default",
+            ),
             ("\"a\"", "\"nineteen-characters\"", "its name has 19 characters"),
             ("\"a\"", "\"\"", "its name has 0 characters"),
             ("[[case]]", again, "case 'a': there is another of this name"),
@@ -382,6 +409,42 @@ profiles = ["default"]
             let error = parse_with(from, to).unwrap_err();
             assert!(error.contains(expected), "{error:?} does not say {expected:?}");
             assert!(!error.contains('\n'), "{error:?} is more than one line");
+        }
+    }
+
+    /// What is wrong with the good manifest when its cases are `a`, `b` and
+    /// `c`, with these further keys.
+    fn complaint_of(keys: [&str; 3]) -> String {
+        let (head, case) = GOOD.split_once("[[case]]").unwrap();
+        let cases = ["a", "b", "c"].into_iter().zip(keys).map(|(name, keys)| {
+            format!("[[case]]{}{keys}\n", case.replace("\"a\"", &format!("{name:?}")))
+        });
+        let manifest = Manifest::parse(&(head.to_owned() + &cases.collect::<String>()));
+        manifest.map_or_else(|error| error, |_| "nothing".to_owned())
+    }
+
+    #[test]
+    fn baselines_are_cases_that_do_not_lead_back() {
+        for (keys, expected) in [
+            (["baseline = 'b'", "baseline = 'c'", ""], "nothing"),
+            (["baseline = 'c'", "baseline = 'c'", ""], "nothing"),
+            (["baseline_measurement = 'self'", "", ""], "nothing"),
+            (["baseline = 'a'", "", ""], ":11: case 'a': baseline: leads back to itself: a -> a"),
+            (
+                ["baseline = 'b'", "baseline = 'c'", "baseline = 'b'"],
+                ":11: case 'a': baseline: leads back to itself: b -> c -> b",
+            ),
+            (
+                ["", "", "baseline = 'd'"],
+                ":21: case 'c': baseline: unknown case 'd'; known: a, b, c",
+            ),
+            (
+                ["", "baseline = 'a'\nbaseline_measurement = 'self'", ""],
+                ":16: case 'b': baseline: is a case, and baseline_measurement is in the same \
+                 record: use one",
+            ),
+        ] {
+            assert_eq!(complaint_of(keys), expected);
         }
     }
 

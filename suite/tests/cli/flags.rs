@@ -46,9 +46,23 @@ fn a_typo_in_the_manifest_is_told_with_line_and_key() {
     let manifest = bench.manifest().replace("rounds", "runds");
     let ended = Ended::from(bench.brigade_with(&manifest, &["run"]));
     assert_eq!(ended.code, Some(2));
-    let line = "suite.toml:2: unknown key `runds`, expected `rounds` or `flags`\n";
+    let line = "suite.toml:2: unknown key `runds`, expected `rounds` or `flags`; did you mean \
+                'rounds'?\n";
     assert!(ended.stderr.ends_with(line), "{ended:?}");
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+}
+
+#[test]
+fn a_cycle_of_baselines_is_told_with_line_and_key() {
+    let mut bench = Bench::new(&["a", "b"], "touch ran");
+    bench.case_keys = "baseline = 'b'";
+    for command in ["run", "check", "list"] {
+        let ended = bench.ends(&[command]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+        let line = "suite.toml:11: case 'a': baseline: leads back to itself: b -> b\n";
+        assert!(ended.stderr.ends_with(line), "{ended:?}");
+    }
+    assert!(!bench.path("ran").exists());
 }
 
 #[test]

@@ -1,0 +1,39 @@
+//! What is taken off a case's time in reports.
+
+use super::Case;
+use super::place::{Complaint, Table, unknown};
+
+/// Checks that every baseline is a case, that no case has two, and that no
+/// case leads back to itself by its baseline's baseline.
+pub(super) fn validate(cases: &[Case]) -> Result<(), Complaint> {
+    cases.iter().enumerate().try_for_each(|(index, case)| {
+        let complaint = |reason| Complaint {
+            table: Table::Case(index),
+            key: "baseline",
+            reason: format!("case '{}': baseline: {reason}", case.name),
+        };
+        if case.baseline.is_some() && case.baseline_measurement.is_some() {
+            let reason = "is a case, and baseline_measurement is in the same record: use one";
+            return Err(complaint(reason.to_owned()));
+        }
+        follow(case, cases).map_err(complaint)
+    })
+}
+
+/// Goes from baseline to baseline until a case has none.
+fn follow(case: &Case, cases: &[Case]) -> Result<(), String> {
+    let mut way = vec![&case.name];
+    let mut current = case;
+    while let Some(baseline) = &current.baseline {
+        if let Some(start) = way.iter().position(|name| *name == baseline) {
+            let cycle: Vec<&str> = way[start..].iter().map(|name| name.as_str()).collect();
+            return Err(format!("leads back to itself: {} -> {baseline}", cycle.join(" -> ")));
+        }
+        current = cases
+            .iter()
+            .find(|case| case.name == *baseline)
+            .ok_or_else(|| unknown("case", baseline, cases.iter().map(|case| &case.name)))?;
+        way.push(&current.name);
+    }
+    Ok(())
+}

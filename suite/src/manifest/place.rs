@@ -1,0 +1,100 @@
+//! Where in the manifest's text something stands, and what may have been
+//! meant by a name that is not known.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use toml::Spanned;
+
+/// How alike two names must be for one to be a slip for the other, by Jaro and
+/// Winkler's measure, from 0 to 1; clap uses a similar one.
+const ALIKE: f64 = 0.8;
+
+/// What is wrong with a manifest that parses, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Complaint {
+    pub(super) table: Table,
+    /// The key that is wrong.
+    pub(super) key: &'static str,
+    pub(super) reason: String,
+}
+
+/// A table of the manifest.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Table {
+    /// The profile of this name.
+    Profile(String),
+    /// The case at this index.
+    Case(usize),
+}
+
+/// The tables that complaints are about, with the place of each value.
+#[derive(Default, Deserialize)]
+struct Places {
+    #[serde(default)]
+    profiles: BTreeMap<String, Values>,
+    #[serde(default)]
+    case: Vec<Values>,
+}
+
+type Values = BTreeMap<String, Spanned<IgnoredAny>>;
+
+impl Complaint {
+    /// The line that `text` has the complaint's value on, counted from 1; 1
+    /// where the value was left out.
+    pub(super) fn line(&self, text: &str) -> usize {
+        let places: Places = toml::from_str(text).unwrap_or_default();
+        let values = match &self.table {
+            Table::Profile(name) => places.profiles.get(name),
+            Table::Case(index) => places.case.get(*index),
+        };
+        let value = values.and_then(|values| values.get(self.key));
+        line_of(text, value.map_or(0, |value| value.span().start))
+    }
+}
+
+/// The line, counted from 1, that the byte at `offset` is on.
+pub(super) fn line_of(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// Names what is not known, what is, and what may have been meant.
+pub(super) fn unknown<'a>(
+    what: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a String>,
+) -> String {
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    format!("unknown {what} '{name}'; known: {}{}", known.join(", "), meant(name, &known))
+}
+
+/// Words that ask whether the most similar of the `known` names was meant, or
+/// nothing if none is similar.
+pub(super) fn meant(name: &str, known: &[&str]) -> String {
+    let likeness = |known: &&&str| strsim::jaro_winkler(name, known);
+    let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    match nearest.filter(|nearest| likeness(nearest) > ALIKE) {
+        Some(nearest) => format!("; did you mean '{nearest}'?"),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_similar_name_is_proposed() {
+        assert_eq!(meant("runds", &["flags", "rounds"]), "; did you mean 'rounds'?");
+        assert_eq!(meant("x", &["flags", "rounds"]), "");
+        assert_eq!(meant("x", &[]), "");
+    }
+
+    #[test]
+    fn the_line_is_that_of_the_value() {
+        let text = "[[case]]\nname = 'a'\n\n[[case]]\nname = 'b'\nprofiles = [\n 'x',\n]\n";
+        let line = |key| Complaint { table: Table::Case(1), key, reason: String::new() }.line(text);
+        assert_eq!((line("name"), line("profiles"), line("absent")), (5, 6, 1));
+    }
+}
