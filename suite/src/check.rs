@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::flags::CheckFlags;
 use crate::invocation::{Invocation, Outcome};
 use crate::invoke::{Job, invoke};
+use crate::lock::Lock;
 use crate::manifest::{Case, CheckSize, Manifest, Placement};
 use crate::output;
 use crate::signals::Signals;
@@ -41,6 +42,7 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     } else {
         manifest.cases_named(&flags.cases)?
     };
+    let _lock = Lock::take()?;
     let build = !flags.programs.no_build;
     let here = Here::look(&manifest)?;
     let Some(binaries) = build::binaries(&manifest, build, &here, &mut signals)? else {

@@ -13,7 +13,7 @@ use crate::output;
 ///
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
+#[command(version, args_conflicts_with_subcommands = true, after_help = MEASURING)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -23,20 +23,30 @@ pub struct Cli {
     pub run: RunFlags,
 }
 
-const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 something failed, 2 wrong flags or manifest, \
-3 a program refused because of a limit, 130 interrupted.";
+macro_rules! exit_codes {
+    () => {
+        "Exit codes: 0 done, 1 something failed, 2 wrong flags or manifest, \
+         3 a program refused because of a limit, 130 interrupted."
+    };
+}
+
+/// What follows the help of whatever runs programs.
+const MEASURING: &str = concat!(
+    exit_codes!(),
+    "\n\nWhoever runs programs holds the lock of the machine, /run/lock/brigade.lock or else ",
+    "/tmp/brigade.lock; BRIGADE_LOCK=PATH names another file."
+);
 
 /// What `brigade` can be asked to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Build the programs, run every case once per round, keep every record
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = MEASURING)]
     Run(RunFlags),
     /// Show the cases, their programs, flags and profiles
     List(ListFlags),
     /// Run every case for a few iterations and verify what it reports
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = MEASURING)]
     Check(CheckFlags),
 }
 

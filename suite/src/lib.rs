@@ -14,6 +14,7 @@ mod flags;
 mod invocation;
 mod invoke;
 mod list;
+mod lock;
 mod manifest;
 mod outcome;
 mod output;

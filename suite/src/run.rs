@@ -14,6 +14,7 @@ use crate::exit::Exit;
 use crate::flags::RunFlags;
 use crate::invocation::{Invocation, Outcome};
 use crate::invoke::{Job, invoke};
+use crate::lock::Lock;
 use crate::manifest::{Case, Manifest, Profile};
 use crate::output;
 use crate::plan::{self, Turn};
@@ -38,6 +39,7 @@ pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
     let intent = Intent::new(&manifest, &here, flags)?;
     let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(RESULTS));
     results::check_writable(&results)?;
+    let _lock = Lock::take()?;
     let build = !flags.programs.no_build;
     let Some(binaries) = build::binaries(&manifest, build, &here, &mut signals)? else {
         return Ok(Exit::Interrupted);

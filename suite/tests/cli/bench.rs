@@ -70,6 +70,7 @@ impl Bench {
         fs::write(self.path("suite.toml"), manifest).unwrap();
         let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
         brigade.current_dir(self.folder.path()).args(arguments);
+        brigade.env("BRIGADE_LOCK", self.path("lock"));
         brigade
     }
 

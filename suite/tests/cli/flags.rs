@@ -80,7 +80,7 @@ fn the_manifest_is_found_in_a_folder_above() {
 fn help_is_complete_and_no_error() {
     let bench = Bench::printing(RECORD);
     for (arguments, words) in [
-        (&["--help"][..], &["run", "list", "check", "--profile", "Exit codes"][..]),
+        (&["--help"][..], &["run", "list", "check", "--profile", "Exit codes", "BRIGADE_LOCK"][..]),
         (
             &["run", "--help"],
             &[

@@ -7,4 +7,5 @@ mod check;
 mod flags;
 mod interruption;
 mod list;
+mod lock;
 mod run;
