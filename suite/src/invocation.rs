@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of [`Invocation`]'s schema, `major.minor`; it moves as the record's
 /// does.
-pub const SCHEMA_VERSION: &str = "1.0";
+pub const SCHEMA_VERSION: &str = "1.1";
 
 /// One invocation of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +18,10 @@ pub struct Invocation {
     pub case: String,
     /// The round, counted from 1.
     pub round: u32,
+    /// Which try of the case in this round, counted from 1: a round is tried
+    /// again where the one before was unusable or interrupted. Since 1.1.
+    #[serde(default = "first_attempt")]
+    pub attempt: u32,
     /// When the process was started: UTC, RFC 3339.
     pub started_at: String,
     /// How long the process lived, in nanoseconds.
@@ -26,6 +30,10 @@ pub struct Invocation {
     pub command: Vec<String>,
     /// What came of it.
     pub outcome: Outcome,
+    /// Whether the runner ended the process because it was told to stop, which
+    /// is no fault of the program's. Since 1.1.
+    #[serde(default)]
+    pub interrupted: bool,
     /// The exit code; `null` when a signal ended the process or it never ran.
     pub exit_code: Option<i32>,
     /// The signal that ended the process, if one did.
@@ -35,6 +43,11 @@ pub struct Invocation {
     /// What the program measured, as it printed it; `null` when it printed
     /// no record.
     pub record: Option<Record>,
+}
+
+/// Before 1.1 every round was tried once.
+fn first_attempt() -> u32 {
+    1
 }
 
 /// What came of an invocation.
@@ -49,4 +62,18 @@ pub enum Outcome {
     TimedOut,
     /// The program refused: it exited with 3, a limit.
     Refused,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_from_before_attempts_is_a_first_one() {
+        let line = r#"{"schema_version":"1.0","case":"a","round":2,
+            "started_at":"2026-01-01T00:00:00Z","duration_ns":1,"command":["a"],
+            "outcome":"failed","exit_code":1,"signal":null,"error":"x","record":null}"#;
+        let invocation: Invocation = serde_json::from_str(line).unwrap();
+        assert_eq!((invocation.attempt, invocation.interrupted), (1, false));
+    }
 }

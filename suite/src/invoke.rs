@@ -19,6 +19,8 @@ pub struct Job<'a> {
     pub case: &'a Case,
     /// The round, counted from 1.
     pub round: u32,
+    /// Which try of the case in this round, counted from 1.
+    pub attempt: u32,
     /// The program's binary.
     pub binary: &'a Path,
     /// Flags besides the case's own: the profile's, or those of a check.
@@ -34,10 +36,11 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     command.args(&flags).stderr(Stdio::piped());
     let ended = process::run(&mut command, Some(time_out), signals);
 
-    let Verdict { outcome, error, record } = match &ended {
+    let Verdict { outcome, interrupted, error, record } = match &ended {
         Ok(ended) => classify(ended),
         Err(error) => Verdict {
             outcome: Outcome::Failed,
+            interrupted: false,
             error: Some(format!("could not be run: {error}")),
             record: None,
         },
@@ -47,10 +50,12 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
         schema_version: SCHEMA_VERSION.to_owned(),
         case: job.case.name.clone(),
         round: job.round,
+        attempt: job.attempt,
         started_at,
         duration_ns: ended.as_ref().map_or(0, |ended| nanoseconds(ended.duration)),
         command: [vec![job.case.program.clone()], flags].concat(),
         outcome,
+        interrupted,
         exit_code: ended.as_ref().and_then(|ended| ended.status.code()),
         signal: ended.as_ref().and_then(|ended| ended.status.signal()),
         error,

@@ -16,6 +16,8 @@ use crate::process::{Cause, Ended, STDOUT_BOUND};
 pub struct Verdict {
     /// The outcome.
     pub outcome: Outcome,
+    /// Whether the runner ended it because it was told to stop.
+    pub interrupted: bool,
     /// Why it is not [`Outcome::Measured`], in one line.
     pub error: Option<String>,
     /// The record, if exactly one was printed, whatever the outcome.
@@ -25,6 +27,7 @@ pub struct Verdict {
 /// Judges an ended process.
 pub fn classify(ended: &Ended) -> Verdict {
     let record = read_record(&ended.stdout);
+    let interrupted = ended.cause == Cause::Stopped && !ended.status.success();
     let (outcome, error) = match ended.cause {
         Cause::TimedOut => (
             Outcome::TimedOut,
@@ -40,12 +43,12 @@ pub fn classify(ended: &Ended) -> Verdict {
                 STDOUT_BOUND / (1024 * 1024)
             )),
         ),
-        Cause::Stopped if !ended.status.success() => {
+        Cause::Stopped if interrupted => {
             (Outcome::Failed, Some("was interrupted with the run".to_owned()))
         }
         Cause::Stopped | Cause::Itself => judge_status(ended, &record),
     };
-    Verdict { outcome, error, record: record.ok() }
+    Verdict { outcome, interrupted, error, record: record.ok() }
 }
 
 /// Judges a process that ended by itself.
@@ -205,6 +208,7 @@ mod tests {
             let killed = Ended { cause, ..ended(ExitStatus::from_raw(9), RECORD, "") };
             let verdict = classify(&killed);
             assert_eq!(verdict.outcome, outcome);
+            assert_eq!(verdict.interrupted, cause == Cause::Stopped);
             assert!(verdict.error.unwrap().contains(reason));
         }
     }
@@ -212,6 +216,7 @@ mod tests {
     #[test]
     fn a_program_that_ended_well_despite_the_stop_has_measured() {
         let finished = Ended { cause: Cause::Stopped, ..ended(exited(0), RECORD, "") };
-        assert_eq!(classify(&finished).outcome, Outcome::Measured);
+        let verdict = classify(&finished);
+        assert_eq!((verdict.outcome, verdict.interrupted), (Outcome::Measured, false));
     }
 }

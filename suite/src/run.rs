@@ -148,7 +148,7 @@ fn measure(
         }
         progress.starting(turn.round, &names[index..]);
         let binary = &binaries[&case.program];
-        let job = Job { case, round: turn.round, binary, flags: &intent.profile.flags };
+        let job = Job { case, round: turn.round, attempt: 1, binary, flags: &intent.profile.flags };
         let invocation = invoke(&job, signals);
         folder.append(&invocation)?;
         progress.ended(&case.name, Duration::from_nanos(invocation.duration_ns));
