@@ -2,8 +2,9 @@
 
 use procfs::process::Process;
 
-use crate::limits;
+use crate::control_groups;
 use crate::record::Memory;
+use crate::system_files::SystemFiles;
 
 /// Reads what the process holds now; `None` where `/proc` does not tell.
 #[must_use]
@@ -22,10 +23,9 @@ pub fn now() -> Option<Memory> {
 /// kernel memory together, in bytes; `None` where there is no such group.
 #[must_use]
 pub fn of_group() -> Option<u64> {
-    limits::memory_groups()
-        .iter()
-        .flat_map(|group| ["memory.current", "memory.usage_in_bytes"].map(|file| group.join(file)))
-        .find_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok())
+    let files = SystemFiles::live();
+    let groups = control_groups::of_process(&files, "memory");
+    groups.iter().find_map(|group| group.memory_bytes(&files))
 }
 
 #[cfg(test)]

@@ -5,13 +5,11 @@
 //! in use already; [`admit`] compares a [`Need`] with them. The needs of a
 //! thread are facts measured by tests in this module.
 
-mod cgroup;
 mod read;
 
 use std::fmt;
 
 pub use read::in_force;
-pub(crate) use read::memory_groups;
 
 /// Memory maps of a Rust thread under glibc: stack, its guard, alternate
 /// signal stack, its guard.

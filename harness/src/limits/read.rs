@@ -2,14 +2,14 @@
 //! may still bind, and then the kernel's own error is what the user sees.
 
 use std::fs;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use nix::sys::resource::{Resource as Rlimit, getrlimit, setrlimit};
 use nix::unistd::geteuid;
 
-use super::cgroup::{self, GroupLimit};
 use super::{Limit, Resource};
+use crate::control_groups::{self, Allowance};
+use crate::system_files::SystemFiles;
 
 /// In version 1, no limit is written as a number near 2^63.
 const NO_LIMIT: u64 = 1 << 62;
@@ -25,7 +25,7 @@ pub fn in_force() -> Vec<Limit> {
     limits.extend(maps());
     limits.extend(available_memory());
     limits.extend(address_space());
-    limits.extend(groups());
+    limits.extend(groups(&SystemFiles::live()));
     limits
 }
 
@@ -150,43 +150,32 @@ fn address_space() -> Option<Limit> {
     })
 }
 
-/// The groups of a controller that this process is in, its own first.
-fn groups_of(controller: &str) -> Vec<PathBuf> {
-    let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    cgroup::ancestors(controller, &cgroup, &mounts)
-}
-
-/// The memory groups that this process is in, its own first.
-pub(crate) fn memory_groups() -> Vec<PathBuf> {
-    groups_of("memory")
-}
-
-fn groups() -> Vec<Limit> {
-    let found = |controller, resource, files: &[(&str, &str)]| -> Vec<Limit> {
-        cgroup::limits(&groups_of(controller), files)
-            .into_iter()
-            .filter(|limit| limit.value < NO_LIMIT)
-            .map(|limit| of_group(resource, limit))
-            .collect()
-    };
-    let mut limits = found("pids", Resource::Threads, &[("pids.max", "pids.current")]);
-    limits.extend(found(
-        "memory",
-        Resource::Memory,
-        &[("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")],
-    ));
+fn groups(files: &SystemFiles) -> Vec<Limit> {
+    let mut limits = Vec::new();
+    for group in control_groups::of_process(files, "pids") {
+        if let Some(Allowance::AtMost(most)) = group.most_threads(files) {
+            let in_use = group.threads(files).unwrap_or(0);
+            limits.push(of_group(Resource::Threads, &group.path("pids.max"), most, in_use));
+        }
+    }
+    for group in control_groups::of_process(files, "memory") {
+        if let Some(Allowance::AtMost(most)) = group.most_memory_bytes(files) {
+            let held = group.memory_bytes(files).unwrap_or(0);
+            let in_use = held.saturating_sub(group.droppable_bytes(files));
+            let file = group.path(group.memory_limit_file());
+            limits.push(of_group(Resource::Memory, &file, most, in_use));
+        }
+    }
     limits
 }
 
-fn of_group(resource: Resource, limit: GroupLimit) -> Limit {
-    let file = limit.file.display().to_string();
+fn of_group(resource: Resource, file: &str, value: u64, in_use: u64) -> Limit {
     Limit {
         resource,
-        raise: Some(format!("echo {{}} | sudo tee {file}")),
-        name: format!("the control group's {file}"),
-        value: limit.value,
-        in_use: limit.in_use,
+        raise: Some(format!("echo {{}} | sudo tee /{file}")),
+        name: format!("the control group's /{file}"),
+        value,
+        in_use,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::files::{SystemFiles, recordable};
+use harness::system_files::{SystemFiles, recordable};
 
 /// Boot parameters that change how fast tasks switch, start or wake. A command
 /// line may hold addresses, names and keys, so all others are left out.
@@ -149,7 +149,6 @@ fn harmless_value(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::files::tests::HandMade;
     use super::*;
 
     fn some(text: &str) -> Option<String> {
@@ -208,9 +207,9 @@ mod tests {
     fn preemption_in_force_goes_before_what_was_built() {
         let built = ("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC Thu Jan 1");
         let in_force = ("sys/kernel/debug/sched/preempt", "none (voluntary) full\n");
-        assert_eq!(preemption(&HandMade::new(&[built]).files), some("dynamic"));
-        assert_eq!(preemption(&HandMade::new(&[built, in_force]).files), some("voluntary"));
-        assert_eq!(preemption(&HandMade::new(&[]).files), None);
+        assert_eq!(preemption(&SystemFiles::made_up(&[built])), some("dynamic"));
+        assert_eq!(preemption(&SystemFiles::made_up(&[built, in_force])), some("voluntary"));
+        assert_eq!(preemption(&SystemFiles::made_up(&[])), None);
         assert_eq!(built_preemption("#1 SMP PREEMPT_RT Debian"), "rt");
         assert_eq!(built_preemption("#1 SMP Debian 6.1.0"), "none or voluntary");
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::CgroupLimits;
-use super::files::SystemFiles;
+use harness::system_files::SystemFiles;
 
 /// The limits on this process and on the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

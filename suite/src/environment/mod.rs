@@ -7,7 +7,6 @@
 //! these types and a test compares the two.
 
 mod cgroup;
-mod files;
 mod kernel;
 mod label;
 mod limits;
@@ -21,7 +20,7 @@ use anyhow::Context;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use files::SystemFiles;
+use harness::system_files::{SystemFiles, kib_field};
 use kernel::Kernel;
 use limits::Limits;
 use processor::Processor;
@@ -63,7 +62,7 @@ impl Environment {
             kernel: Kernel::read(&files),
             memory_total_bytes: files
                 .text("proc/meminfo")
-                .and_then(|meminfo| files::kib_field(&meminfo, "MemTotal")),
+                .and_then(|meminfo| kib_field(&meminfo, "MemTotal")),
             limits: Limits::read(&files),
             software: Software::read(root, measured_crates)
                 .context("recording the versions of the measured crates")?,

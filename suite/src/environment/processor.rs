@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::files::{SystemFiles, field, recordable};
 use super::virtualisation;
+use harness::system_files::{SystemFiles, field, recordable};
 
 /// Where the kernel shows the CPUs.
 const CPUS: &str = "sys/devices/system/cpu";
@@ -221,7 +221,6 @@ fn governor(governors: BTreeSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::files::tests::HandMade;
     use super::*;
 
     fn place(socket: &str, core: &str) -> Place {
@@ -289,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_shows_nothing_has_no_figures() {
-        let processor = Processor::read(&HandMade::new(&[]).files);
+        let processor = Processor::read(&SystemFiles::made_up(&[]));
         assert_eq!(processor.online_cpus, None);
         assert_eq!(processor.topology, None);
         assert!(processor.caches.is_empty() && processor.mitigations.is_empty());
@@ -299,7 +298,7 @@ mod tests {
     #[test]
     fn the_kernels_files_are_read() {
         let cpu = "sys/devices/system/cpu";
-        let made = HandMade::new(&[
+        let made = SystemFiles::made_up(&[
             (&format!("{cpu}/online"), "0\n"),
             (&format!("{cpu}/cpu0/topology/package_cpus_list"), "0\n"),
             (&format!("{cpu}/cpu0/topology/core_cpus_list"), "0\n"),
@@ -312,7 +311,7 @@ mod tests {
             (&format!("{cpu}/cpu0/cpufreq/scaling_governor"), "performance\n"),
             ("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0\n"),
         ]);
-        let processor = Processor::read(&made.files);
+        let processor = Processor::read(&made);
         assert_eq!((processor.online_cpus, processor.allowed_cpus), (Some(1), Some(1)));
         assert_eq!(processor.caches.len(), 1);
         assert_eq!(processor.caches[0].size_bytes, 32 << 10);

@@ -8,7 +8,7 @@ use anyhow::Context;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::files::recordable;
+use harness::system_files::recordable;
 
 /// Versions of what was built and of what built it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

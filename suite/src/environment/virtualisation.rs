@@ -1,9 +1,9 @@
 //! What the machine runs on: a hypervisor, by name, or the bare hardware.
 //! Wake-ups of an idle virtual CPU cost several times those of a real one.
 
-use super::files::SystemFiles;
+use harness::system_files::SystemFiles;
 #[cfg(target_arch = "x86_64")]
-use super::files::recordable;
+use harness::system_files::recordable;
 
 /// The hypervisor's name, `none`, or `unknown` where neither can be told.
 pub(super) fn detect(files: &SystemFiles) -> String {

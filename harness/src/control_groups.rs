@@ -1,0 +1,259 @@
+//! Control groups: those that this process is in, its own and all above it, in
+//! version 1's trees and in version 2's, as far as they are mounted here.
+//!
+//! This is the one walk through `/proc/self/cgroup` and the mounts: what reads
+//! limits and what describes the machine both take the groups from here.
+
+use std::path::{Component, Path};
+
+use crate::system_files::{SystemFiles, field};
+
+/// From here on a version 1 memory limit means none: the kernel shows the
+/// largest signed number, rounded down to a page.
+const NO_MEMORY_LIMIT: u64 = 1 << 62;
+
+/// Which of the two interfaces a group has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// A tree for each controller.
+    One,
+    /// One tree.
+    Two,
+}
+
+/// What a group allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Allowance {
+    /// At most this much.
+    AtMost(u64),
+    /// No limit is set.
+    Unlimited,
+}
+
+impl Allowance {
+    /// Reads what a group's file says: a number, or what versions 2 and 1 write
+    /// where there is none.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.trim() {
+            "max" | "-1" => Some(Self::Unlimited),
+            number => number.parse().ok().map(Self::AtMost),
+        }
+    }
+}
+
+/// A control group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its folder below the root: `sys/fs/cgroup/pids/a`.
+    pub folder: String,
+    /// Which interface it has.
+    pub version: Version,
+}
+
+/// The groups of `controller` that this process is in, its own first, then
+/// those above it up to the root of what is mounted. A controller is attached
+/// to a tree of version 1 or to that of version 2; a group of the other one has
+/// no files of it.
+#[must_use]
+pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<Group> {
+    let membership = files.text("proc/self/cgroup").unwrap_or_default();
+    let mounts = files.text("proc/self/mountinfo").unwrap_or_default();
+    let mut groups = Vec::new();
+    for (controllers, path) in membership.lines().filter_map(split_membership) {
+        let version = if controllers.is_empty() { Version::Two } else { Version::One };
+        if version == Version::One && !names(controllers, controller) {
+            continue;
+        }
+        let Some((root, mount)) = mount_of(version, controller, &mounts) else { continue };
+        let mount = mount.trim_start_matches('/');
+        let folder = |inside: &Path| Path::new(mount).join(inside).to_string_lossy().into_owned();
+        let inside = inside_mount(Path::new(path), Path::new(root));
+        let ancestors = inside.into_iter().flat_map(Path::ancestors);
+        groups.extend(ancestors.map(|group| Group { folder: folder(group), version }));
+    }
+    groups
+}
+
+/// A line of `/proc/self/cgroup`: its controllers and the group.
+fn split_membership(line: &str) -> Option<(&str, &str)> {
+    let (_, rest) = line.split_once(':')?;
+    rest.split_once(':')
+}
+
+fn names(list: &str, name: &str) -> bool {
+    list.split(',').any(|listed| listed == name)
+}
+
+/// The root and the mount point of the tree, from `/proc/self/mountinfo`.
+fn mount_of<'a>(version: Version, controller: &str, mounts: &'a str) -> Option<(&'a str, &'a str)> {
+    mounts.lines().find_map(|line| {
+        let (mount, source) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(3);
+        let places = (mount.next()?, mount.next()?);
+        let mut source = source.split(' ');
+        let (kind, options) = (source.next()?, source.nth(1)?);
+        let fits = match kind {
+            "cgroup2" => version == Version::Two,
+            "cgroup" => version == Version::One && names(options, controller),
+            _ => false,
+        };
+        fits.then_some(places)
+    })
+}
+
+/// Where a group lies below the root of a mount. A group outside the own
+/// namespace (`/../other`) is not shown, but the mount's own limits are; one
+/// beside the root is not under them.
+fn inside_mount<'a>(group: &'a Path, root: &Path) -> Option<&'a Path> {
+    let leaves = |path: &Path| path.components().any(|part| part == Component::ParentDir);
+    if leaves(group) || leaves(root) {
+        return Some(Path::new(""));
+    }
+    group.strip_prefix(root).ok()
+}
+
+impl Group {
+    /// The text of one of its files.
+    #[must_use]
+    pub fn text(&self, files: &SystemFiles, file: &str) -> Option<String> {
+        files.text(&self.path(file))
+    }
+
+    /// The path of one of its files, below the root.
+    #[must_use]
+    pub fn path(&self, file: &str) -> String {
+        format!("{}/{file}", self.folder.trim_end_matches('/'))
+    }
+
+    /// How many threads it may hold; `None` where it does not limit them.
+    #[must_use]
+    pub fn most_threads(&self, files: &SystemFiles) -> Option<Allowance> {
+        Allowance::parse(&self.text(files, "pids.max")?)
+    }
+
+    /// How many threads it holds.
+    #[must_use]
+    pub fn threads(&self, files: &SystemFiles) -> Option<u64> {
+        self.text(files, "pids.current")?.trim().parse().ok()
+    }
+
+    /// The file of its memory limit.
+    #[must_use]
+    pub fn memory_limit_file(&self) -> &'static str {
+        match self.version {
+            Version::One => "memory.limit_in_bytes",
+            Version::Two => "memory.max",
+        }
+    }
+
+    /// How much memory it may hold, in bytes; `None` where it has no such file.
+    #[must_use]
+    pub fn most_memory_bytes(&self, files: &SystemFiles) -> Option<Allowance> {
+        match Allowance::parse(&self.text(files, self.memory_limit_file())?)? {
+            Allowance::AtMost(bytes) if bytes < NO_MEMORY_LIMIT => Some(Allowance::AtMost(bytes)),
+            _ => Some(Allowance::Unlimited),
+        }
+    }
+
+    /// The memory that it is charged with, user and kernel, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self, files: &SystemFiles) -> Option<u64> {
+        let file = match self.version {
+            Version::One => "memory.usage_in_bytes",
+            Version::Two => "memory.current",
+        };
+        self.text(files, file)?.trim().parse().ok()
+    }
+
+    /// What of [`Self::memory_bytes`] are pages of files, which the kernel
+    /// drops before it refuses memory, in bytes.
+    #[must_use]
+    pub fn droppable_bytes(&self, files: &SystemFiles) -> u64 {
+        let names = match self.version {
+            Version::One => ["total_inactive_file", "total_active_file"],
+            Version::Two => ["inactive_file", "active_file"],
+        };
+        let stat = self.text(files, "memory.stat").unwrap_or_default().replace(' ', ":");
+        names.iter().filter_map(|name| field(&stat, name)?.parse::<u64>().ok()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+31 22 0:26 / /sys/fs/cgroup rw shared:9 - tmpfs tmpfs rw,mode=755
+32 31 0:27 / /sys/fs/cgroup/pids rw,relatime shared:10 - cgroup cgroup rw,pids
+33 31 0:28 /box /sys/fs/cgroup/memory rw shared:11 - cgroup cgroup rw,memory
+34 31 0:29 / /sys/fs/cgroup/unified rw shared:12 - cgroup2 cgroup2 rw
+";
+
+    fn folders(controller: &str, membership: &str) -> Vec<String> {
+        let files = SystemFiles::made_up(&[
+            ("proc/self/cgroup", membership),
+            ("proc/self/mountinfo", MOUNTS),
+        ]);
+        of_process(&files, controller).into_iter().map(|group| group.path("")).collect()
+    }
+
+    #[test]
+    fn every_ancestor_of_both_trees_is_found() {
+        assert_eq!(
+            folders("pids", "8:pids:/a/b\n4:memory:/x\n0::/u\n"),
+            [
+                "sys/fs/cgroup/pids/a/b/",
+                "sys/fs/cgroup/pids/a/",
+                "sys/fs/cgroup/pids/",
+                "sys/fs/cgroup/unified/u/",
+                "sys/fs/cgroup/unified/",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_mount_of_part_of_the_tree_is_followed() {
+        assert_eq!(
+            folders("memory", "4:memory:/box/job\n"),
+            ["sys/fs/cgroup/memory/job/", "sys/fs/cgroup/memory/"]
+        );
+        assert!(folders("memory", "4:memory:/elsewhere\n").is_empty());
+    }
+
+    #[test]
+    fn a_group_outside_the_namespace_leaves_the_mounts_own() {
+        assert_eq!(folders("pids", "0::/../system/box\n"), ["sys/fs/cgroup/unified/"]);
+    }
+
+    #[test]
+    fn nonsense_is_no_group() {
+        assert!(folders("pids", "what\n8:pids\n").is_empty());
+    }
+
+    #[test]
+    fn max_is_no_limit_and_a_number_is_one() {
+        let parsed = ["max\n", "-1", "200\n", "many"].map(Allowance::parse);
+        let unlimited = Some(Allowance::Unlimited);
+        assert_eq!(parsed, [unlimited, unlimited, Some(Allowance::AtMost(200)), None]);
+        assert!(Allowance::AtMost(u64::MAX) < Allowance::Unlimited);
+    }
+
+    #[test]
+    fn memory_is_read_from_the_files_of_the_groups_version() {
+        let folder = "sys/fs/cgroup/memory".to_owned();
+        let files = SystemFiles::made_up(&[
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "5000\n"),
+            ("sys/fs/cgroup/memory/memory.stat", "active_file 1\ntotal_active_file 700\n"),
+            ("sys/fs/cgroup/memory/memory.max", "9000\n"),
+            ("sys/fs/cgroup/memory/memory.current", "4000\n"),
+        ]);
+        let one = Group { folder: folder.clone(), version: Version::One };
+        assert_eq!(one.most_memory_bytes(&files), Some(Allowance::Unlimited));
+        assert_eq!((one.memory_bytes(&files), one.droppable_bytes(&files)), (Some(5000), 700));
+        let two = Group { folder, version: Version::Two };
+        assert_eq!(two.most_memory_bytes(&files), Some(Allowance::AtMost(9000)));
+        assert_eq!((two.memory_bytes(&files), two.droppable_bytes(&files)), (Some(4000), 1));
+    }
+}

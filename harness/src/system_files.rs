@@ -1,0 +1,144 @@
+//! The kernel's text files, below `/` or made up by a test. What reads limits,
+//! control groups or a machine's description goes through [`SystemFiles`], and
+//! so can be shown a machine that is not there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// The longest text from the kernel that is recorded, in characters.
+const LONGEST_RECORDED: usize = 200;
+
+/// The kernel's files. Paths are relative to the root: `proc/self/status`.
+#[derive(Clone, Debug)]
+pub struct SystemFiles {
+    /// Whether there are those of the running system.
+    live: bool,
+    /// Texts by path, before those of the running system.
+    made_up: BTreeMap<String, String>,
+}
+
+impl SystemFiles {
+    /// The files of the running system.
+    #[must_use]
+    pub fn live() -> Self {
+        Self { live: true, made_up: BTreeMap::new() }
+    }
+
+    /// A system that consists of these files, each a path and its text.
+    #[must_use]
+    pub fn made_up(files: &[(&str, &str)]) -> Self {
+        let none = Self { live: false, made_up: BTreeMap::new() };
+        files.iter().fold(none, |system, (path, text)| system.with(path, text))
+    }
+
+    /// The same system but for one file.
+    #[must_use]
+    pub fn with(mut self, path: &str, text: &str) -> Self {
+        self.made_up.insert(path.to_owned(), text.to_owned());
+        self
+    }
+
+    /// The whole text of the file at `path`; `None` if it is not there or may
+    /// not be read.
+    #[must_use]
+    pub fn text(&self, path: &str) -> Option<String> {
+        let live = || fs::read_to_string(Path::new("/").join(path)).ok();
+        self.made_up.get(path).cloned().or_else(|| live().filter(|_| self.live))
+    }
+
+    /// The text of a short file in a form fit to be recorded; `None` if it is
+    /// empty.
+    #[must_use]
+    pub fn line(&self, path: &str) -> Option<String> {
+        self.text(path).map(|text| recordable(&text)).filter(|line| !line.is_empty())
+    }
+
+    /// The number that a file begins with; `None` if it begins otherwise.
+    #[must_use]
+    pub fn number(&self, path: &str) -> Option<u64> {
+        self.text(path)?.split_whitespace().next()?.parse().ok()
+    }
+
+    /// The names in a directory, sorted; empty if there is no such directory.
+    #[must_use]
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let inside = |file: &String| {
+            let rest = file.strip_prefix(path)?.strip_prefix('/')?;
+            rest.split('/').next().map(str::to_owned)
+        };
+        let mut names: BTreeSet<String> = self.made_up.keys().filter_map(inside).collect();
+        if let Ok(entries) = fs::read_dir(Path::new("/").join(path))
+            && self.live
+        {
+            names
+                .extend(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()));
+        }
+        names.into_iter().collect()
+    }
+}
+
+/// `text` without its line end, printable ASCII only and bounded, so that what
+/// a machine says about itself cannot fill or garble a results folder.
+#[must_use]
+pub fn recordable(text: &str) -> String {
+    text.trim().chars().filter(|c| matches!(c, ' '..='~')).take(LONGEST_RECORDED).collect()
+}
+
+/// The value, in bytes, of a line such as `MemTotal:  16000 kB`.
+#[must_use]
+pub fn kib_field(text: &str, name: &str) -> Option<u64> {
+    let value = field(text, name)?;
+    let kib: u64 = value.strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// The value of the first line that reads `name: value`.
+#[must_use]
+pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_none() {
+        let files = SystemFiles::made_up(&[("sys/empty", "\n"), ("sys/a/word", "many\n")]);
+        assert_eq!(files.line("sys/absent"), None);
+        assert_eq!(files.line("sys/empty"), None);
+        assert_eq!(files.number("sys/a/word"), None);
+        assert!(files.names("proc").is_empty());
+        assert_eq!(files.names("sys"), ["a", "empty"]);
+        assert_eq!(files.text("proc/self/status"), None, "the running system's shows through");
+    }
+
+    #[test]
+    fn one_file_of_the_running_system_can_be_another() {
+        let files = SystemFiles::live().with("proc/self/status", "Threads:\t7\n");
+        assert_eq!(files.line("proc/self/status").as_deref(), Some("Threads:7"));
+        assert_eq!(files.number("proc/self/stat"), Some(std::process::id().into()));
+        assert!(files.names("proc/self").contains(&"maps".to_owned()));
+    }
+
+    #[test]
+    fn recorded_text_is_short_and_printable() {
+        assert_eq!(recordable(" Mitigation: PTI\n"), "Mitigation: PTI");
+        assert_eq!(recordable("a\u{1b}[31mb\0c"), "a[31mbc");
+        assert_eq!(recordable(&"x".repeat(5000)).len(), LONGEST_RECORDED);
+    }
+
+    #[test]
+    fn fields_are_found_by_their_whole_name() {
+        let meminfo = "MemTotal:       12345 kB\nMemFree:  1 kB\nHugePages_Total:  7\n";
+        assert_eq!(kib_field(meminfo, "MemTotal"), Some(12_345 * 1024));
+        assert_eq!(kib_field(meminfo, "Mem"), None);
+        assert_eq!(kib_field(meminfo, "HugePages_Total"), None, "no unit, not KiB");
+        assert_eq!(kib_field("MemTotal: 99999999999999999999 kB", "MemTotal"), None);
+        assert_eq!(field("model name\t: Some CPU\n", "model name"), Some("Some CPU"));
+    }
+}
