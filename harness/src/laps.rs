@@ -206,7 +206,8 @@ impl<'a> Laps<'a> {
                 self.left = if once { 1 } else { self.shared.flags.iters };
                 self.progress.begin(self.left, "iterations");
                 if self.purpose == Purpose::Principal {
-                    self.usage = Some(Start::now(self.shared.companion.get().copied()));
+                    let companion = self.shared.companion.get().copied();
+                    self.usage = Some(Start::now(companion, self.shared.placement.cpus()));
                 }
                 self.deadline = deadline(self.shared);
             }

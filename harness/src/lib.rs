@@ -29,6 +29,7 @@ pub mod runtime;
 pub mod samples;
 pub mod statistics;
 pub mod summary;
+mod surroundings;
 pub mod system_files;
 pub mod table;
 pub mod threads;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.1";
+pub const SCHEMA_VERSION: &str = "1.2";
 
 /// The major schema version that this reader understands.
 const READABLE_MAJOR: u64 = 1;
@@ -150,6 +150,23 @@ pub struct Interference {
     /// Time in which some thread of the machine waited for a CPU (pressure
     /// stall information), in nanoseconds.
     pub psi_cpu_some_ns: Option<u64>,
+    /// Length of the span that these figures cover, in nanoseconds. Since 1.2,
+    /// as all that follow.
+    #[serde(default)]
+    pub wall_ns: Option<u64>,
+    /// CPU time that others had on the CPUs in `affinity`: other processes,
+    /// threads of the kernel, interrupts, other guests. In nanoseconds, to a
+    /// clock tick or two for each CPU.
+    #[serde(default)]
+    pub others_cpu_ns: Option<u64>,
+    /// Frequency of the driver's CPU before the first measured iteration, in
+    /// kilohertz.
+    #[serde(default)]
+    pub frequency_before_khz: Option<u64>,
+    /// Frequency of the driver's CPU after the last measured iteration, in
+    /// kilohertz.
+    #[serde(default)]
+    pub frequency_after_khz: Option<u64>,
 }
 
 /// Memory of the process, in bytes.
@@ -288,6 +305,12 @@ mod tests {
     #[test]
     fn a_record_from_before_the_ledger_has_none() {
         assert_eq!(Record::parse(EXAMPLE).expect("the example").ledger, None);
+    }
+
+    #[test]
+    fn a_record_from_before_others_were_watched_has_no_figure_for_them() {
+        let interference = Record::parse(EXAMPLE).expect("the example").interference;
+        assert_eq!(interference, super::Interference::default());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the process used and what disturbed it, between two moments: CPU time
 //! and context switches from `getrusage`, migrations from the scheduler's
-//! per-thread files, steal and pressure of the whole machine.
+//! per-thread files, and what went on around it.
 //!
 //! Where some of the tasks live in a second process, its companion, what that
 //! one used is added. It is read from `/proc`, from outside and while it
@@ -13,6 +13,7 @@ use nix::sys::time::TimeVal;
 
 use crate::companion;
 use crate::record::Interference;
+use crate::surroundings::Surroundings;
 
 /// Above this many threads migrations are not read: a file for each of them
 /// costs more time than it tells.
@@ -67,22 +68,8 @@ impl Counters {
     }
 }
 
-fn nanoseconds(time: TimeVal) -> u64 {
+pub(crate) fn nanoseconds(time: TimeVal) -> u64 {
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1_000
-}
-
-/// Figures from files, which are slow to read.
-#[derive(Clone, Copy, Debug)]
-struct Surroundings {
-    migrations: Option<u64>,
-    steal_ns: Option<u64>,
-    psi_cpu_some_ns: Option<u64>,
-}
-
-impl Surroundings {
-    fn read() -> Self {
-        Self { migrations: migrations(), steal_ns: steal(), psi_cpu_some_ns: pressure() }
-    }
 }
 
 /// The start of a span. It reads this process's counters last, so that reading
@@ -90,38 +77,38 @@ impl Surroundings {
 #[derive(Debug)]
 pub struct Start {
     companion: Option<u32>,
+    cpus: Vec<usize>,
+    migrations: Option<u64>,
     surroundings: Surroundings,
     counters: Option<Counters>,
 }
 
 impl Start {
     /// Starts a span now, over this process and its companion, if it has one.
+    /// What others do is watched on `cpus`.
     #[must_use]
-    pub fn now(companion: Option<u32>) -> Self {
-        let surroundings = Surroundings::read();
+    pub fn now(companion: Option<u32>, cpus: &[usize]) -> Self {
+        let migrations = migrations();
+        let surroundings = Surroundings::read(cpus);
         let theirs = Counters::default().with_companion(companion);
         let counters = theirs.map(|theirs| theirs.and(Counters::own()));
-        Self { companion, surroundings, counters }
+        Self { companion, cpus: cpus.to_vec(), migrations, surroundings, counters }
     }
 
     /// Ends the span now; `None` when the companion has gone.
     #[must_use]
     pub fn end(self) -> Option<Span> {
         let after = Counters::own().with_companion(self.companion);
-        let surroundings = Surroundings::read();
+        let surroundings = Surroundings::read(&self.cpus);
         let used = after?.since(self.counters?);
         let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
-        let before = self.surroundings;
         Some(Span {
             user_ns: used.user_ns,
             system_ns: used.system_ns,
             voluntary: used.voluntary,
             involuntary: used.involuntary,
-            migrations: between(before.migrations, surroundings.migrations),
-            interference: Interference {
-                steal_ns: between(before.steal_ns, surroundings.steal_ns),
-                psi_cpu_some_ns: between(before.psi_cpu_some_ns, surroundings.psi_cpu_some_ns),
-            },
+            migrations: between(self.migrations, migrations()),
+            interference: surroundings.since(&self.surroundings, used.user_ns + used.system_ns),
         })
     }
 }
@@ -161,51 +148,20 @@ fn migrations_in(sched: &str) -> Option<u64> {
     line.split_once(':')?.1.trim().parse().ok()
 }
 
-/// Steal time of all CPUs together since boot, in nanoseconds.
-fn steal() -> Option<u64> {
-    let ticks = steal_in(&fs::read_to_string("/proc/stat").ok()?)?;
-    Some(ticks * (1_000_000_000 / procfs::ticks_per_second()))
-}
-
-/// The eighth number of the line `cpu`, in clock ticks.
-fn steal_in(stat: &str) -> Option<u64> {
-    stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()
-}
-
-/// Time in which some thread waited for a CPU since boot, in nanoseconds.
-fn pressure() -> Option<u64> {
-    pressure_in(&fs::read_to_string("/proc/pressure/cpu").ok()?)
-}
-
-fn pressure_in(psi: &str) -> Option<u64> {
-    let line = psi.lines().find(|line| line.starts_with("some "))?;
-    let microseconds: u64 = line.rsplit_once("total=")?.1.parse().ok()?;
-    Some(microseconds * 1_000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_files_are_read_where_they_say_what_we_want() {
+    fn the_schedulers_file_is_read_where_it_says_what_we_want() {
         assert_eq!(migrations_in("x\nse.nr_migrations   :      12\n"), Some(12));
-        assert_eq!(steal_in("cpu  1 2 3 4 5 6 7 88 9 10\ncpu0 1\n"), Some(88));
-        let psi = "some avg10=0.00 avg60=0.00 avg300=0.24 total=3217872\nfull total=0\n";
-        assert_eq!(pressure_in(psi), Some(3_217_872_000));
-    }
-
-    #[test]
-    fn files_of_another_shape_give_nothing_rather_than_zero() {
         assert_eq!(migrations_in(""), None);
-        assert_eq!(steal_in("cpu  1 2 3\n"), None);
-        assert_eq!(pressure_in("some avg10=0.00\n"), None);
     }
 
     #[test]
     fn blocking_shows_as_voluntary_switches() {
         const TIMES: u64 = 20;
-        let start = Start::now(None);
+        let start = Start::now(None, &[]);
         for _ in 0..TIMES {
             std::thread::sleep(std::time::Duration::from_micros(50));
         }

@@ -11,6 +11,7 @@ mod check;
 mod environment;
 mod exit;
 mod flags;
+mod interference;
 mod invocation;
 mod invoke;
 mod list;

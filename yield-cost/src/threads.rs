@@ -109,7 +109,7 @@ pub fn yielding(bench: &Bench, units: u64) -> anyhow::Result<()> {
 /// The laps, in the first of the threads. Each ends when the cycles are worked
 /// off and it is this thread's turn again.
 fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow::Result<()> {
-    let usage = Start::now(None);
+    let usage = Start::now(None, bench.placement().cpus());
     let mut cycles = 0;
     for lap in bench.laps(&[block()]) {
         turns.begin();

@@ -78,7 +78,7 @@ func (b *Bench) Laps(phases ...Measured) iter.Seq[*Lap] {
 		found := &b.findings
 		found.warmups = loop.warmUp()
 
-		before := countersBefore()
+		before := countersBefore(b.cpus)
 		found.iterations = loop.measure(func(lap *Lap) {
 			begun := lap.begun
 			for phase, samples := range taken {
@@ -86,7 +86,7 @@ func (b *Bench) Laps(phases ...Measured) iter.Seq[*Lap] {
 				begun = lap.marks[phase]
 			}
 		})
-		found.span = before.until(countersAfter())
+		found.span = before.until(countersAfter(b.cpus))
 		found.endedBy = loop.endedBy
 		if found.iterations > 0 {
 			found.samples = append(taken, found.samples...)

@@ -7,12 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"brigade/goroutine-brigade/internal/cpus"
 	"brigade/goroutine-brigade/internal/record"
 )
-
-// nsPerTick is the length of a tick of /proc/stat: the kernel tells user space
-// 100 of them a second on every architecture that Go runs on.
-const nsPerTick = 10_000_000
 
 // counters are what the process has used, and what disturbed it, until one
 // moment.
@@ -20,25 +17,23 @@ type counters struct {
 	userNs, systemNs       int64
 	voluntary, involuntary int64
 	migrations             *uint64
-	stealNs                *uint64
-	pressureNs             *uint64
+	around                 surroundings
 }
 
 // countersBefore reads the files first, so that reading them is not part of
 // what follows.
-func countersBefore() counters {
-	now := surroundings()
+func countersBefore(allowed cpus.List) counters {
+	now := counters{migrations: migrations(), around: lookAround(allowed)}
 	now.readUsage()
 	return now
 }
 
 // countersAfter reads the files last.
-func countersAfter() counters {
-	var usage counters
-	usage.readUsage()
-	now := surroundings()
-	usage.migrations, usage.stealNs, usage.pressureNs = now.migrations, now.stealNs, now.pressureNs
-	return usage
+func countersAfter(allowed cpus.List) counters {
+	var now counters
+	now.readUsage()
+	now.around, now.migrations = lookAround(allowed), migrations()
+	return now
 }
 
 func (c *counters) readUsage() {
@@ -47,14 +42,6 @@ func (c *counters) readUsage() {
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &usage)
 	c.userNs, c.systemNs = usage.Utime.Nano(), usage.Stime.Nano()
 	c.voluntary, c.involuntary = usage.Nvcsw, usage.Nivcsw
-}
-
-func surroundings() counters {
-	return counters{
-		migrations: migrations(),
-		stealNs:    scaled(stealTicks(readText("/proc/stat")), nsPerTick),
-		pressureNs: scaled(pressureMicroseconds(readText("/proc/pressure/cpu")), 1_000),
-	}
 }
 
 // span is what was used between two moments.
@@ -66,16 +53,14 @@ type span struct {
 }
 
 func (c counters) until(end counters) *span {
+	userNs, systemNs := end.userNs-c.userNs, end.systemNs-c.systemNs
 	return &span{
-		userNs:      float64(end.userNs - c.userNs),
-		systemNs:    float64(end.systemNs - c.systemNs),
-		voluntary:   float64(end.voluntary - c.voluntary),
-		involuntary: float64(end.involuntary - c.involuntary),
-		migrations:  difference(end.migrations, c.migrations),
-		interference: record.Interference{
-			StealNs:      difference(end.stealNs, c.stealNs),
-			PsiCPUSomeNs: difference(end.pressureNs, c.pressureNs),
-		},
+		userNs:       float64(userNs),
+		systemNs:     float64(systemNs),
+		voluntary:    float64(end.voluntary - c.voluntary),
+		involuntary:  float64(end.involuntary - c.involuntary),
+		migrations:   difference(end.migrations, c.migrations),
+		interference: end.around.since(c.around, uint64(userNs+systemNs)),
 	}
 }
 
@@ -104,21 +89,6 @@ func migrations() *uint64 {
 		sum += *moved
 	}
 	return &sum
-}
-
-// stealTicks is the eighth number of the line "cpu", of all CPUs together.
-func stealTicks(stat string) *uint64 {
-	line, _, _ := strings.Cut(stat, "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return nil
-	}
-	return parsed(fields[8])
-}
-
-// pressureMicroseconds is the time in which some thread waited for a CPU.
-func pressureMicroseconds(psi string) *uint64 {
-	return fieldAfter(psi, "some ", "total=")
 }
 
 // fieldAfter is the number after mark on the line that starts with prefix.

@@ -6,7 +6,7 @@ package record
 import "encoding/json"
 
 // SchemaVersion is the version of the record's schema, major.minor.
-const SchemaVersion = "1.1"
+const SchemaVersion = "1.2"
 
 // Ending is why the measuring stopped.
 type Ending string
@@ -90,6 +90,12 @@ type Switches struct {
 type Interference struct {
 	StealNs      *uint64 `json:"steal_ns"`
 	PsiCPUSomeNs *uint64 `json:"psi_cpu_some_ns"`
+	// WallNs is the length of the span that these figures cover.
+	WallNs *uint64 `json:"wall_ns"`
+	// OthersCPUNs is what others had of the CPUs in Affinity.
+	OthersCPUNs        *uint64 `json:"others_cpu_ns"`
+	FrequencyBeforeKHz *uint64 `json:"frequency_before_khz"`
+	FrequencyAfterKHz  *uint64 `json:"frequency_after_khz"`
 }
 
 // Memory of the process, from /proc/self/status, read while all tasks were

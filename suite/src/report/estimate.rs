@@ -1,11 +1,12 @@
 //! From the lines of `records.jsonl` to one estimate per case and
-//! measurement. The sample is the invocations that measured; the others are
-//! counted, so that a report can say what is missing from it.
+//! measurement. The sample is the invocations that measured, one a round; the
+//! others are counted, so that a report can say what is missing from it.
 
 use std::collections::BTreeMap;
 
 use harness::record::{CpuTime, Measurement, Record, Switches};
 
+use crate::interference::{Verdict, assess};
 use crate::invocation::{Invocation, Outcome};
 use harness::statistics::{ByRound, Estimate, Regimes, median};
 
@@ -20,6 +21,8 @@ pub struct CaseEstimate {
     pub outcomes: OutcomeCounts,
     /// What went wrong first, if anything did and it left a message.
     pub first_error: Option<String>,
+    /// What disturbed those that measured.
+    pub disturbances: Disturbances,
     /// One estimate per measurement, the principal one first; none if nothing
     /// was measured.
     pub operations: Vec<OperationEstimate>,
@@ -65,6 +68,20 @@ impl OutcomeCounts {
         }
         counts
     }
+}
+
+/// What disturbed the invocations of a case that measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disturbances {
+    /// How many were disturbed; all of them are estimated from, unless their
+    /// round has a clean one.
+    pub disturbed: usize,
+    /// How many were unusable.
+    pub unusable: usize,
+    /// Whether the estimate is from unusable ones, for want of others.
+    pub unusable_are_used: bool,
+    /// What was over its threshold in one of the worst of them.
+    pub worst: Vec<String>,
 }
 
 /// The estimate of one measurement of a case, per operation.
@@ -120,20 +137,23 @@ pub fn estimate(invocations: &[Invocation]) -> Vec<CaseEstimate> {
     cases.into_iter().map(|(case, invocations)| estimate_case(case, &invocations)).collect()
 }
 
-/// The record of one invocation that measured.
+/// An invocation that measured.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     round: u32,
     record: &'a Record,
+    verdict: Verdict,
 }
 
 fn estimate_case(case: &str, invocations: &[&Invocation]) -> CaseEstimate {
-    let runs: Vec<Run> = invocations.iter().filter_map(|invocation| run(invocation)).collect();
+    let measured: Vec<Run> = invocations.iter().filter_map(|invocation| run(invocation)).collect();
+    let runs = sample(&measured);
     CaseEstimate {
         case: case.to_owned(),
         placement: runs.iter().find_map(placement),
         outcomes: OutcomeCounts::of(invocations),
         first_error: invocations.iter().find_map(|invocation| invocation.error.clone()),
+        disturbances: disturbances(invocations, &runs),
         operations: measurements(&runs).filter_map(|like| operation(like, &runs)).collect(),
         attribution: attribution(&runs),
     }
@@ -141,7 +161,41 @@ fn estimate_case(case: &str, invocations: &[&Invocation]) -> CaseEstimate {
 
 fn run(invocation: &Invocation) -> Option<Run<'_>> {
     let record = invocation.record.as_ref()?;
-    (invocation.outcome == Outcome::Measured).then_some(Run { round: invocation.round, record })
+    let verdict = assess(invocation).verdict;
+    let run = Run { round: invocation.round, record, verdict };
+    (invocation.outcome == Outcome::Measured).then_some(run)
+}
+
+/// What is estimated from: of each round the least disturbed run, the first
+/// of several; of those the usable ones, or all where none is.
+fn sample<'a>(measured: &[Run<'a>]) -> Vec<Run<'a>> {
+    let mut rounds: BTreeMap<u32, Run> = BTreeMap::new();
+    for run in measured {
+        let best = rounds.entry(run.round).or_insert(*run);
+        if run.verdict < best.verdict {
+            *best = *run;
+        }
+    }
+    let all: Vec<Run> = rounds.into_values().collect();
+    let usable: Vec<Run> =
+        all.iter().copied().filter(|run| run.verdict < Verdict::Unusable).collect();
+    if usable.is_empty() { all } else { usable }
+}
+
+fn disturbances(invocations: &[&Invocation], sample: &[Run]) -> Disturbances {
+    let measured = |invocation: &&&Invocation| invocation.outcome == Outcome::Measured;
+    let assessments: Vec<_> =
+        invocations.iter().filter(measured).map(|invocation| assess(invocation)).collect();
+    let count = |verdict| assessments.iter().filter(|found| found.verdict == verdict).count();
+    Disturbances {
+        disturbed: count(Verdict::Disturbed),
+        unusable: count(Verdict::Unusable),
+        unusable_are_used: sample.iter().any(|run| run.verdict == Verdict::Unusable),
+        worst: assessments
+            .into_iter()
+            .max_by_key(|found| found.verdict)
+            .map_or(Vec::new(), |worst| worst.reasons),
+    }
 }
 
 fn placement(run: &Run) -> Option<String> {
@@ -281,6 +335,36 @@ mod tests {
         assert_eq!((attribution.user_ns, attribution.system_ns), (2.0, 5.0));
         assert_eq!(attribution.waiting_ns.median, 3.0);
         assert_eq!(attribution.crossing_share, Some(0.0));
+    }
+
+    /// The time per hop of `case`, and what disturbed it.
+    fn estimated(invocations: &[Invocation]) -> (f64, Disturbances) {
+        let [case] = &estimate(invocations)[..] else { panic!() };
+        (case.operation(None).unwrap().time_ns.median, case.disturbances.clone())
+    }
+
+    /// Hops of `wall_ns` in round `round` while others had so much of the CPUs.
+    fn beside(round: u32, wall_ns: f64, others_share: f64) -> Invocation {
+        Sample { others_share, ..Sample::hop(wall_ns) }.in_round("ring", round)
+    }
+
+    #[test]
+    fn a_round_is_told_by_its_least_disturbed_invocation() {
+        let again = [beside(1, 30.0, 0.5), beside(1, 20.0, 0.1), beside(1, 10.0, 0.0)];
+        let (hop_ns, Disturbances { disturbed, unusable, unusable_are_used, worst }) =
+            estimated(&again);
+        assert_eq!((hop_ns, disturbed, unusable, unusable_are_used), (10.0, 1, 1, false));
+        assert_eq!(worst, ["others had 50 % of its CPUs' time"]);
+        assert_eq!(estimated(&again[..2]).0, 20.0);
+    }
+
+    #[test]
+    fn unusable_invocations_are_estimated_from_only_for_want_of_others() {
+        let mixed = [beside(1, 10.0, 0.0), beside(2, 30.0, 0.5), beside(3, 12.0, 0.1)];
+        let (hop_ns, found) = estimated(&mixed);
+        assert_eq!((hop_ns, found.unusable_are_used), (11.0, false));
+        let (hop_ns, found) = estimated(&[beside(1, 40.0, 0.4), beside(2, 50.0, 0.5)]);
+        assert_eq!((hop_ns, found.unusable, found.unusable_are_used), (45.0, 2, true));
     }
 
     #[test]

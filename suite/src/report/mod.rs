@@ -9,7 +9,7 @@ mod quantity;
 #[cfg(test)]
 mod readme;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod table;
 
 pub use findings::Finding;

@@ -1,9 +1,9 @@
 //! What a reader of the table has to know about single rows of it: what is
 //! missing, what has no interval, what one figure cannot describe.
 
-use crate::report::estimate::{CaseEstimate, OperationEstimate, OutcomeCounts};
+use crate::report::estimate::{CaseEstimate, Disturbances, OperationEstimate, OutcomeCounts};
 use crate::report::quantity::{ABSENT, duration, percent};
-use crate::report::table::{short_case, short_operation};
+use crate::report::table::{disturbance_mark, short_case, short_operation};
 use harness::statistics::{MIN_SAMPLE, Regimes};
 
 /// One sentence for everything that needs one, in the order of `cases`.
@@ -12,6 +12,7 @@ pub fn notes(cases: &[CaseEstimate]) -> Vec<String> {
     let mut notes: Vec<String> =
         [too_few_rounds(cases), fewest_rounds(cases)].into_iter().flatten().collect();
     notes.extend(cases.iter().filter_map(missing));
+    notes.extend(cases.iter().filter_map(disturbed));
     for case in cases {
         notes.extend(case.operations.iter().filter_map(|operation| two_regimes(case, operation)));
     }
@@ -51,6 +52,27 @@ fn missing(case: &CaseEstimate) -> Option<String> {
     })
 }
 
+/// How many invocations of a case were disturbed, and how much that matters.
+fn disturbed(case: &CaseEstimate) -> Option<String> {
+    let Disturbances { disturbed, unusable, unusable_are_used, worst } = &case.disturbances;
+    let fate = if *unusable_are_used {
+        "unusable but estimated from, for lack of better ones"
+    } else {
+        "unusable and not estimated from"
+    };
+    let said: Vec<String> = [(*disturbed, "disturbed"), (*unusable, fate)]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let mark = disturbance_mark(case);
+    let (label, measured) = (label(case), case.outcomes.measured);
+    (!said.is_empty()).then(|| {
+        let (said, worst) = (said.join(", "), worst.join(", "));
+        format!("{label} {mark}: of {measured} processes {said}; worst: {worst}.")
+    })
+}
+
 fn two_regimes(case: &CaseEstimate, operation: &OperationEstimate) -> Option<String> {
     let Regimes { fast, slow } = operation.regimes?;
     let (fast_ns, slow_ns) = (duration(fast.median), duration(slow.median));
@@ -75,7 +97,7 @@ mod tests {
     use crate::invocation::{Invocation, Outcome};
     use crate::report::estimate::estimate;
     use crate::report::quantity::JOINT;
-    use crate::report::sample;
+    use crate::report::sample::{self, Sample};
 
     fn of(invocations: &[Invocation]) -> String {
         notes(&estimate(invocations)).join("\n").replace(JOINT, " ")
@@ -104,6 +126,19 @@ mod tests {
         insta::assert_snapshot!(of(&invocations), @r"
         ring free: 2 failed, 1 timed out, of 9 started.
         uring/free: 1 refused, of 1 started; first: this kernel has no io_uring.
+        ");
+    }
+
+    #[test]
+    fn disturbed_and_unusable_invocations_are_counted() {
+        let by = |others_share| Sample { others_share, ..Sample::hop(10.0) };
+        let some = [0.0, 0.1, 0.0, 0.4, 0.0, 0.0].map(by);
+        let all = [0.3, 0.3, 0.3, 0.3, 0.3, 0.25].map(by);
+        let runs = [sample::samples("ring/free", some), sample::samples("line/free", all)];
+        insta::assert_snapshot!(of(&runs.concat()), @r"
+        n = 5: the interval is the whole range, which is one of 93.75 %.
+        line free !: of 6 processes 6 unusable but estimated from, for lack of better ones; worst: others had 25 % of its CPUs' time.
+        ring free ~: of 6 processes 1 disturbed, 1 unusable and not estimated from; worst: others had 40 % of its CPUs' time.
         ");
     }
 

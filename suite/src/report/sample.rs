@@ -8,6 +8,9 @@ use crate::invocation::{Invocation, Outcome, SCHEMA_VERSION};
 
 /// Operations in one sample.
 const OPERATIONS: u64 = 10;
+/// How long the measured part of one invocation took, on two CPUs: long
+/// enough that a clock tick is nothing.
+const SPAN_NS: u64 = 100_000_000_000;
 
 /// What one invocation measured, per operation.
 #[derive(Clone, Copy)]
@@ -17,6 +20,8 @@ pub struct Sample {
     pub system_ns: f64,
     pub switches: f64,
     pub cross_cpu_share: f64,
+    /// Share of the CPUs' time that others had.
+    pub others_share: f64,
     pub placement: &'static str,
 }
 
@@ -30,6 +35,7 @@ impl Sample {
             system_ns: wall_ns * 0.5,
             switches: 1.0,
             cross_cpu_share: 0.0,
+            others_share: 0.0,
             placement: "free",
         }
     }
@@ -68,7 +74,11 @@ impl Sample {
                 migrations: None,
                 cross_cpu_share: Some(self.cross_cpu_share),
             }),
-            interference: Interference::default(),
+            interference: Interference {
+                wall_ns: Some(SPAN_NS),
+                others_cpu_ns: Some((2.0 * SPAN_NS as f64 * self.others_share) as u64),
+                ..Interference::default()
+            },
             memory: None,
             ledger: None,
         }

@@ -2,13 +2,18 @@
 //! what is needed: the columns are fixed, and every character that a cell can
 //! hold is one column wide, however many bytes it has.
 
-use crate::report::estimate::{CaseEstimate, OperationEstimate};
+use crate::report::estimate::{CaseEstimate, Disturbances, OperationEstimate};
 use crate::report::quantity::{ABSENT, Unit, three_digits};
 use harness::statistics::Estimate;
 
 /// What the columns mean, in one line.
 pub const LEGEND: &str =
     "Per op, medians over n processes; [95 % interval]; sw: the kernel's switches.";
+
+/// Stands behind the count of processes where some were disturbed.
+const DISTURBED: &str = "~";
+/// Stands there where there are none but unusable ones.
+const UNUSABLE: &str = "!";
 
 /// What stands at the end of a text that was cut to its column.
 const CUT: char = '…';
@@ -80,8 +85,28 @@ fn cells(case: &CaseEstimate, operation: &OperationEstimate) -> [String; 10] {
         unit.show(operation.p99_ns),
         optional(operation.cpu_ns.map(|ns| unit.show(ns))),
         optional(operation.switches.map(three_digits)),
-        operation.time_ns.count.to_string(),
+        count(case, operation),
     ]
+}
+
+/// How many processes, with the mark of a case that was disturbed. Four digits
+/// leave no room for it; the notes tell it in any case.
+fn count(case: &CaseEstimate, operation: &OperationEstimate) -> String {
+    match operation.time_ns.count {
+        count @ 1000.. => count.to_string(),
+        count => format!("{count}{}", disturbance_mark(case)),
+    }
+}
+
+/// What marks a case by what disturbed it; nothing if nothing did.
+#[must_use]
+pub fn disturbance_mark(case: &CaseEstimate) -> &'static str {
+    let Disturbances { disturbed, unusable, unusable_are_used, .. } = case.disturbances;
+    match disturbed + unusable {
+        0 => "",
+        _ if unusable_are_used => UNUSABLE,
+        _ => DISTURBED,
+    }
 }
 
 fn time(time_ns: &Estimate, unit: Unit) -> String {
@@ -149,6 +174,24 @@ mod tests {
         insta::assert_snapshot!(of(&[invocation]), @r"
         case               placed   op        time [95 %]       p50  p99  cpu sw/op    n
         ring               –        hop    µs 5.00 [–]         4.50 10.0    –     –    1
+        ");
+    }
+
+    #[test]
+    fn a_case_that_was_disturbed_is_marked() {
+        let by = |others_share| Sample { others_share, ..Sample::hop(1000.0) };
+        let runs = [
+            sample::samples("clean", [0.0, 0.0].map(by)),
+            sample::samples("disturbed", [0.0, 0.1].map(by)),
+            sample::samples("partly-unusable", [0.0, 0.3].map(by)),
+            sample::samples("unusable", [0.3, 0.3].map(by)),
+        ];
+        insta::assert_snapshot!(of(&runs.concat()), @r"
+        case               placed   op        time [95 %]       p50  p99  cpu sw/op    n
+        clean              free     hop    µs 1.00 [–]         0.90 2.00 0.70  1.00    2
+        disturbed          free     hop    µs 1.00 [–]         0.90 2.00 0.70  1.00   2~
+        partly-unusable    free     hop    µs 1.00 [–]         0.90 2.00 0.70  1.00   1~
+        unusable           free     hop    µs 1.00 [–]         0.90 2.00 0.70  1.00   2!
         ");
     }
 

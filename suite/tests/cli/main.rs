@@ -5,6 +5,7 @@ mod bench;
 mod build;
 mod check;
 mod flags;
+mod interference;
 mod interruption;
 mod list;
 mod lock;

@@ -93,7 +93,7 @@ fn an_earlier_run_is_never_touched() {
 #[test]
 fn whatever_a_program_does_is_a_record() {
     let two = format!("echo '{RECORD}'; echo '{RECORD}'");
-    let newer = format!("echo '{}'", RECORD.replacen("1.1", "2.0", 1));
+    let newer = format!("echo '{}'", RECORD.replacen(harness::record::SCHEMA_VERSION, "2.0", 1));
     for (script, outcome, reason, code) in [
         ("echo oops >&2; exit 1", "failed", "exited with 1: oops", 1),
         ("kill -SEGV $$", "failed", "ended by SIGSEGV: it gave no reason", 1),

@@ -1,0 +1,31 @@
+//! A program that keeps one CPU busy and does nothing else, for the tests of
+//! what a run says when something else wants that CPU too. It is also the
+//! smallest program that keeps the protocol.
+
+use std::process::ExitCode;
+
+use harness::program::Program;
+use harness::{Bench, Defaults, Measured, Tasks, clock};
+
+/// How long one iteration lasts, in nanoseconds.
+const ITERATION_NS: u64 = 100_000;
+
+/// Keep one thread busy for 100 µs an iteration.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {}
+
+fn main() -> ExitCode {
+    let program = Program { name: "busy-thread", version: env!("CARGO_PKG_VERSION") };
+    let defaults = Defaults { tasks: Tasks::Fixed(1), iters: 100_000, warmups: 0 };
+    harness::run(program, defaults, spin)
+}
+
+fn spin(_: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.expect_switches(0.0);
+    for lap in bench.laps(&[Measured::single("iteration", "spin")]) {
+        let begun = clock::now();
+        while clock::now() - begun < ITERATION_NS {}
+        lap.finish();
+    }
+    bench.observe()
+}

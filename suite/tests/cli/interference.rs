@@ -1,0 +1,102 @@
+//! What a run says of a case that had to share its CPU.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::OnceLock;
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::bench::{Bench, Ended};
+
+/// What one clock tick or two on one CPU can be wrong by, in nanoseconds.
+const TICKS_NS: f64 = 20e6;
+
+/// The example `busy-thread`. Cargo builds it with all tests of this member,
+/// and not with a single one; so it is asked to.
+fn busy_thread() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--quiet");
+        cargo.args(["build", "--example", "busy-thread", "--target-dir"]).arg(target);
+        assert!(cargo.status().unwrap().success(), "{cargo:?}");
+        target.join("debug/examples/busy-thread")
+    })
+}
+
+/// Confines this thread, and what it starts, to the first CPU that it may use.
+fn keep_to_one_cpu() {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    let first = (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap()).unwrap();
+    let mut one = CpuSet::new();
+    one.set(first).unwrap();
+    sched_setaffinity(Pid::from_raw(0), &one).unwrap();
+}
+
+/// A shell that never rests, until it is dropped.
+struct Hog(Child);
+
+impl Hog {
+    fn start() -> Self {
+        Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Runs the busy thread once for 0.4 s on one CPU.
+fn run() -> (Bench, Ended) {
+    let bench = Bench::new(&["busy"], "");
+    std::fs::remove_file(bench.path("fake")).unwrap();
+    symlink(busy_thread(), bench.path("fake")).unwrap();
+    let manifest = bench.manifest().replace("\"1\"", "\"0.4\"");
+    let ended = bench.brigade_with(&manifest, &["run", "--rounds", "1"]).into();
+    (bench, ended)
+}
+
+/// CPU time of others and of the program itself, and the length of the span,
+/// in nanoseconds.
+fn others_own_and_wall(record: &Value) -> (f64, f64, f64) {
+    let figure = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{record}"));
+    let laps = &record["measurements"][0];
+    let cpu = |space: &str| figure(&record["cpu"][space]);
+    let per_operation = cpu("user_ns_per_operation") + cpu("system_ns_per_operation");
+    let own = per_operation * figure(&laps["count"]) * figure(&laps["operations"]);
+    let interference = &record["interference"];
+    (figure(&interference["others_cpu_ns"]), own, figure(&interference["wall_ns"]))
+}
+
+#[test]
+fn a_case_beside_a_hog_on_its_cpu_is_marked() {
+    keep_to_one_cpu();
+    let hog = Hog::start();
+    let (bench, ended) = run();
+    drop(hog);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("others had "), "{ended:?}");
+    let row = ended.stdout.lines().nth(1).unwrap();
+    assert!(row.ends_with("1!") || row.ends_with("1~"), "{row}");
+    let (others, _, wall) = others_own_and_wall(&bench.records()[0]["record"]);
+    assert!(others > 0.1 * wall, "{others} of {wall}");
+}
+
+// However busy the machine is, the program and the others cannot have had more
+// than the CPU gave. If the program's own time counted as that of others, the
+// two would add up to more.
+#[test]
+fn a_busy_program_does_not_disturb_itself() {
+    keep_to_one_cpu();
+    let (bench, ended) = run();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let (others, own, wall) = others_own_and_wall(&bench.records()[0]["record"]);
+    assert!(own > 0.0 && others + own <= wall + TICKS_NS, "{others} and {own} of {wall}");
+}
