@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::command;
+use crate::creation::Creation;
 use crate::flags::{Flags, TasksFlag};
 use crate::laps::{Laps, MOST_PHASES, Purpose};
 use crate::limits::{self, Amounts, Need};
@@ -133,6 +134,12 @@ impl Bench {
         (self.shared.flags.iters, self.shared.flags.warmups)
     }
 
+    /// How many iterations have been measured.
+    #[must_use]
+    pub fn measured_iterations(&self) -> u64 {
+        self.findings().iterations
+    }
+
     /// Where the tasks run.
     #[must_use]
     pub fn placement(&self) -> &Placement {
@@ -175,6 +182,13 @@ impl Bench {
     /// one such process at most.
     pub fn also_count(&self, pid: u32) {
         self.shared.companion.get_or_init(|| pid);
+    }
+
+    /// The numbers of the tasks, in the order in which the program creates
+    /// them. On a terminal they show as progress; an interruption ends them.
+    #[must_use]
+    pub fn creation(&self) -> Creation<'_> {
+        Creation::new(&self.shared, self.tasks())
     }
 
     /// The tracer of a brigade of `tasks` tasks. With it, marked laps follow
@@ -243,7 +257,7 @@ impl Bench {
     /// Whether SIGINT or SIGTERM has come.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        self.shared.interrupted.load(Relaxed)
+        self.shared.is_interrupted()
     }
 
     pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
@@ -255,6 +269,11 @@ impl Shared {
     /// The findings. A panic in the driver leaves them as they were.
     pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether SIGINT or SIGTERM has come.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Relaxed)
     }
 
     /// What the program sampled in the side lap in hand, in nanoseconds.

@@ -1,6 +1,11 @@
 //! How a program ends: its exit codes and the errors that choose them.
 
+use std::fmt;
+use std::io;
 use std::process::ExitCode;
+
+use anyhow::anyhow;
+use nix::errno::Errno;
 
 use crate::limits::Refusal;
 
@@ -21,15 +26,64 @@ pub const INTERRUPTED: u8 = 130;
 #[error("{0}")]
 pub struct UsageError(pub String);
 
+/// The machine gave out while the tasks were being created: a limit that could
+/// not be read before, or somebody else took what was left.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "creating {what}: {cause}: a limit was met that could not be seen before; those created \
+     until then have been ended; take fewer tasks, or raise the limit of this shell, user, \
+     container or control group"
+)]
+pub struct Shortage {
+    what: String,
+    cause: io::Error,
+}
+
+/// The error of a task or a channel, `what`, that could not be created: a
+/// [`Shortage`] where the kernel says that something has run out.
+pub fn creating(what: fmt::Arguments<'_>, cause: io::Error) -> anyhow::Error {
+    const RUN_OUT: [Errno; 5] =
+        [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS];
+    let number = cause.raw_os_error().map(Errno::from_raw);
+    if number.is_some_and(|number| RUN_OUT.contains(&number)) {
+        Shortage { what: what.to_string(), cause }.into()
+    } else {
+        anyhow!("creating {what}: {cause}")
+    }
+}
+
 /// The exit code that the design gives to this error.
 #[must_use]
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let code = if error.is::<UsageError>() {
         USAGE
-    } else if error.is::<Refusal>() {
+    } else if error.is::<Refusal>() || error.is::<Shortage>() {
         LIMIT
     } else {
         FAILED
     };
     ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(cause: Errno) -> ExitCode {
+        exit_code(&creating(format_args!("task 7"), cause.into()))
+    }
+
+    #[test]
+    fn what_has_run_out_is_a_limit_and_anything_else_a_failure() {
+        for cause in [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE] {
+            assert_eq!(code(cause), ExitCode::from(LIMIT), "{cause}");
+        }
+        assert_eq!(code(Errno::EPERM), ExitCode::from(FAILED));
+    }
+
+    #[test]
+    fn a_shortage_names_what_could_not_be_created() {
+        let error = creating(format_args!("task 7"), Errno::EAGAIN.into()).to_string();
+        assert!(error.starts_with("creating task 7: Resource temporarily unavailable"), "{error}");
+    }
 }

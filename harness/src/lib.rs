@@ -13,6 +13,7 @@ mod command;
 mod companion;
 pub mod control_groups;
 pub mod cpus;
+pub mod creation;
 pub mod failure;
 pub mod flags;
 pub mod histogram;

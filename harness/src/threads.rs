@@ -45,9 +45,12 @@ pub enum TaskError {
 }
 
 impl TaskError {
+    /// Whether it may be that a neighbour has gone. A socket whose other end
+    /// was closed with a token in it is reset.
     fn is_consequence(&self) -> bool {
+        use ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
         matches!(self, Self::Failed(error)
-            if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof))
+            if matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof))
     }
 }
 
@@ -86,8 +89,9 @@ mod tests {
     #[test]
     fn the_cause_is_told_before_its_consequences() {
         let cause = Err(TaskError::Failed(ErrorKind::OutOfMemory.into()));
-        let error = root_cause([Ok(()), broken(), cause, broken()]).expect_err("a failure");
-        assert_eq!(error.to_string(), "task 2 failed: out of memory");
+        let reset = Err(TaskError::Failed(ErrorKind::ConnectionReset.into()));
+        let error = root_cause([Ok(()), broken(), reset, cause, broken()]).expect_err("a failure");
+        assert_eq!(error.to_string(), "task 3 failed: out of memory");
     }
 
     #[test]

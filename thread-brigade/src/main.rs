@@ -1,21 +1,24 @@
 //! A brigade of threads: what a switch between threads costs when each of them
-//! waits for I/O.
+//! waits for another, by I/O or without it.
 //!
-//! One iteration: the driver writes a byte into the first channel, each of N
-//! threads in turn reads it from its upstream channel and writes it into its
-//! downstream one, and the driver reads it from the last. That is N + 1 hops.
+//! One iteration: the driver sends a byte into the first channel, each of N
+//! threads in turn receives it from its upstream channel and sends it into its
+//! downstream one, and the driver receives it from the last: N + 1 hops.
 //!
-//! What is counted: a hop is one `write`, one `read` that blocks, and one
+//! What is counted: a hop wakes one thread, blocks another, and makes one
 //! context switch, because at any moment one thread runs and all others wait.
-//! The kernel's count of switches per hop stands beside that claim of 1.
+//! The kernel's count of switches per hop stands beside that claim of 1. Over
+//! pipes waking is a `write` and blocking a `read`; over `futex`, `mpsc` and
+//! `condvar` no file takes part.
 //!
-//! Known biases: a hop includes the I/O, whose cost alone `one-thread-brigade`
-//! tells. Under free placement the kernel decides, anew in every process,
+//! Known biases: a hop over pipes includes the I/O, whose cost alone
+//! `one-thread-brigade` tells. Under free placement the kernel decides, anew in every process,
 //! whether neighbours share a CPU, and waking an idle CPU costs more than
 //! switching on a busy one: compare several processes.
 
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+mod channel;
+
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 use std::thread;
 
@@ -23,12 +26,14 @@ use anyhow::Context as _;
 use harness::placement::Placement;
 use harness::threads::join_all;
 use harness::tracer::{TRACER_TOKEN, Tracer};
-use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, failure};
+
+use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc, stream};
 
 /// Time a byte on its way through N threads that wait for one another.
 ///
 /// One iteration: a byte goes from the driver through N OS threads and back;
-/// each thread blocks reading its upstream channel and writes the byte
+/// each thread blocks until its upstream channel has the byte and sends it
 /// downstream. That makes N + 1 hops, each of them a context switch.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
@@ -44,66 +49,86 @@ struct Flags {
 
 fn main() -> ExitCode {
     let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: 100 };
-    harness::run(harness::program!(), defaults, brigade)
+    harness::run(harness::program!(), defaults, run)
 }
 
-fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let thread = Amounts::thread(flags.stack_size as u64);
-    bench.require(thread.and(Amounts::channel()), Amounts::channel())?;
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let (thread, channel) = (Amounts::thread(flags.stack_size as u64), flags.channel.amounts());
+    bench.require(thread.and(channel), channel)?;
     bench.expect_switches(1.0);
+    match flags.channel {
+        Channel::Pipe => brigade(flags.stack_size, bench, stream::pipe),
+        Channel::SocketPair => brigade(flags.stack_size, bench, stream::socket_pair),
+        Channel::EventFd => brigade(flags.stack_size, bench, eventfd::channel),
+        Channel::Futex => brigade(flags.stack_size, bench, || Ok(futex::channel())),
+        Channel::Mpsc => brigade(flags.stack_size, bench, || Ok(mpsc::channel())),
+        Channel::Condvar => brigade(flags.stack_size, bench, || Ok(condvar::channel())),
+    }
+}
+
+/// Sets up the brigade, with channels that `open` opens, and measures it.
+fn brigade<R: Source, S: Sink>(
+    stack_size: usize,
+    bench: &Bench,
+    mut open: impl FnMut() -> io::Result<(R, S)>,
+) -> anyhow::Result<()> {
+    let mut open = |number| {
+        open().map_err(|error| failure::creating(format_args!("channel {number}"), error))
+    };
     let tracer = &*bench.tracer();
     let placement = bench.placement();
 
     thread::scope(|scope| {
-        let (mut upstream, mut first) = flags.channel.open().context("opening channel 0")?;
+        let (mut upstream, mut first) = open(0)?;
         let mut threads = Vec::with_capacity(bench.tasks());
-        for task in 0..bench.tasks() {
-            let (next_upstream, downstream) =
-                flags.channel.open().with_context(|| format!("opening channel {}", task + 1))?;
+        for task in bench.creation() {
+            let (next_upstream, downstream) = open(task + 1)?;
             let ends = (upstream, downstream);
             let thread = thread::Builder::new()
-                .stack_size(flags.stack_size)
+                .stack_size(stack_size)
                 .spawn_scoped(scope, move || relay(task, ends, placement, tracer))
-                .with_context(|| format!("creating task {task}"))?;
+                .map_err(|error| failure::creating(format_args!("task {task}"), error))?;
             threads.push(thread);
             upstream = next_upstream;
         }
         let mut last = upstream;
 
-        placement.take_seat(0).context("placing the driver")?;
-        let passed = drive(bench, &mut first, &mut last);
+        let placed = placement.take_seat(0).context("placing the driver");
+        let passed = placed.and_then(|()| drive(bench, &mut first, &mut last));
         let observed = passed.and_then(|()| bench.observe());
-        // Without its first write end the brigade ends, thread by thread.
+        // Without its first sink the brigade ends, thread by thread.
         drop(first);
         join_all(threads).and(observed)
     })
 }
 
 /// Sends the token round, lap after lap.
-fn drive(bench: &Bench, first: &mut File, last: &mut File) -> anyhow::Result<()> {
-    let mut token = [0];
+fn drive(bench: &Bench, first: &mut impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
-        first.write_all(&[lap.token()]).context("sending the token to task 0")?;
-        last.read_exact(&mut token).context("waiting for the token to come round")?;
+        first.send(lap.token()).context("sending the token to task 0")?;
+        let received = last.receive().and_then(|token| token.ok_or(ErrorKind::UnexpectedEof.into()));
+        received.context("waiting for the token to come round")?;
         lap.finish();
     }
     Ok(())
 }
 
-/// Passes bytes from upstream to downstream until upstream is closed.
+/// Passes tokens from upstream to downstream until upstream is closed.
 fn relay(
     task: usize,
-    (mut upstream, mut downstream): (File, File),
+    (mut upstream, mut downstream): (impl Source, impl Sink),
     placement: &Placement,
     tracer: &Tracer,
 ) -> io::Result<()> {
     placement.take_seat(task + 1)?;
-    let mut token = [0];
-    while upstream.read(&mut token)? == 1 {
-        if token[0] == TRACER_TOKEN {
+    while let Some(token) = upstream.receive()? {
+        if token == TRACER_TOKEN {
             tracer.note(task);
         }
-        downstream.write_all(&token)?;
+        downstream.send(token)?;
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod faults;
