@@ -33,6 +33,7 @@ pub mod summary;
 mod surroundings;
 pub mod system_files;
 pub mod table;
+pub mod terminal;
 pub mod threads;
 pub mod tracer;
 pub mod usage;

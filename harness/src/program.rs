@@ -24,6 +24,7 @@ use crate::flags::{self, Defaults, Flags, Tasks};
 use crate::placement::Placement;
 use crate::record::{CpuTime, Ending, Record, SCHEMA_VERSION, Switches};
 use crate::summary::summary;
+use crate::terminal;
 
 /// Which program this is.
 #[derive(Clone, Copy, Debug)]
@@ -247,12 +248,18 @@ fn switches(findings: &Findings, bench: &Bench) -> Option<Switches> {
     })
 }
 
-/// Prints to standard output. A reader that has gone away has seen what it
-/// wanted; any other failure is an error.
+/// Prints to standard output, safe for a terminal. A reader that has gone away
+/// has seen what it wanted; any other failure is an error.
 ///
 /// # Errors
 /// When standard output cannot be written.
 pub fn print(text: &str) -> anyhow::Result<()> {
+    write_out(&terminal::text(text))
+}
+
+/// Writes to standard output; colours stay where it is a terminal that wants
+/// them.
+fn write_out(text: &str) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     match written {
@@ -265,7 +272,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// told in one line.
 fn refuse_flags(program: Program, error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        return match print(&error.render().ansi().to_string()) {
+        return match write_out(&error.render().ansi().to_string()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 complain(program, &error);
@@ -286,5 +293,5 @@ fn complain(program: Program, error: &anyhow::Error) {
 
 /// Says one line on standard error. Where that is closed, nobody listens.
 fn warn(program: Program, line: &str) {
-    let _ = writeln!(io::stderr(), "{}: {line}", program.name);
+    let _ = writeln!(io::stderr(), "{}: {}", program.name, terminal::line(line));
 }

@@ -4,6 +4,7 @@ use std::slice;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
+use harness::terminal;
 
 use crate::availability::{Here, Skipped};
 use crate::exit::Exit;
@@ -38,7 +39,7 @@ pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
 fn skipped_lines(skipped: &[Skipped]) -> String {
     let lines = skipped.iter().enumerate().map(|(index, Skipped { case, reason })| {
         let gap = if index == 0 { "\n" } else { "" };
-        format!("{gap}{case}: skipped: {reason}\n")
+        format!("{gap}{}\n", terminal::line(&format!("{case}: skipped: {reason}")))
     });
     lines.collect()
 }
@@ -70,7 +71,7 @@ fn table<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; 
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(WIDTH)
         .set_header(header)
-        .add_rows(rows)
+        .add_rows(rows.map(|row| row.map(|cell| terminal::line(&cell).into_owned())))
         .set_constraints([ColumnConstraint::ContentWidth; 2]);
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));

@@ -1,17 +1,20 @@
-//! Writing to the caller. A reader that has gone away is no failure; a full
-//! disk is one.
+//! Writing to the caller: the one place where text leaves the runner, and where
+//! it is made safe for a terminal. A reader that has gone away is no failure; a
+//! full disk is one.
 
 use std::io::{self, ErrorKind, Write};
 
 use anyhow::Context;
+use harness::terminal;
 
-/// Writes text to standard output, as it is.
+/// Writes text to standard output, with what would act on a terminal escaped;
+/// JSON stays the same JSON.
 ///
 /// # Errors
 /// When standard output cannot be written, unless its reader has closed it.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(terminal::text(text).as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(error).context("writing to standard output")
         }
@@ -22,5 +25,5 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// Writes one line to standard error, after the program's name.
 pub fn complain(message: &str) {
     // Where standard error is gone there is nobody left to tell.
-    let _ = writeln!(io::stderr(), "brigade: {message}");
+    let _ = writeln!(io::stderr(), "brigade: {}", terminal::line(message));
 }

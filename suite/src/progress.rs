@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use harness::terminal;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 /// The progress bar of a run, on standard error; hidden unless that is a
@@ -34,7 +35,8 @@ impl Progress {
             Some(left) => format!(", {} left", HumanDuration(left)),
             None => String::new(),
         };
-        self.bar.set_message(format!("round {round} of {}, {case}{left}", self.rounds));
+        let message = format!("round {round} of {}, {case}{left}", self.rounds);
+        self.bar.set_message(terminal::line(&message).into_owned());
         self.bar.tick();
     }
 

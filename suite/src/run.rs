@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use harness::terminal;
 use humantime::format_rfc3339_millis;
 
 use crate::availability::{Here, Skipped};
@@ -169,7 +170,7 @@ fn problems(skipped: &[Skipped], invocations: &[Invocation]) -> String {
         let trouble = trouble(invocations)?;
         Some(format!("{case}: {trouble}"))
     });
-    skipped.chain(failed).map(|line| line + "\n").collect()
+    skipped.chain(failed).map(|line| terminal::line(&line).into_owned() + "\n").collect()
 }
 
 /// What went wrong with a case's invocations, and how often, if anything did.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use harness::record::{CpuTime, Measurement, Record, Switches};
+use harness::terminal;
 
 use crate::interference::{Verdict, assess};
 use crate::invocation::{Invocation, Outcome};
@@ -149,14 +150,21 @@ fn estimate_case(case: &str, invocations: &[&Invocation]) -> CaseEstimate {
     let measured: Vec<Run> = invocations.iter().filter_map(|invocation| run(invocation)).collect();
     let runs = sample(&measured);
     CaseEstimate {
-        case: case.to_owned(),
+        case: shown(case),
         placement: runs.iter().find_map(placement),
         outcomes: OutcomeCounts::of(invocations),
-        first_error: invocations.iter().find_map(|invocation| invocation.error.clone()),
+        first_error: invocations
+            .iter()
+            .find_map(|invocation| invocation.error.as_deref().map(shown)),
         disturbances: disturbances(invocations, &runs),
         operations: measurements(&runs).filter_map(|like| operation(like, &runs)).collect(),
         attribution: attribution(&runs),
     }
+}
+
+/// A record's word in a form fit for a line of a report.
+fn shown(word: &str) -> String {
+    terminal::line(word).into_owned()
 }
 
 fn run(invocation: &Invocation) -> Option<Run<'_>> {
@@ -199,7 +207,7 @@ fn disturbances(invocations: &[&Invocation], sample: &[Run]) -> Disturbances {
 }
 
 fn placement(run: &Run) -> Option<String> {
-    run.record.parameters.get("placement")?.as_str().map(str::to_owned)
+    run.record.parameters.get("placement")?.as_str().map(shown)
 }
 
 /// The measurements of the first record: every record of a case has them.
@@ -219,8 +227,8 @@ fn operation(like: &Measurement, runs: &[Run]) -> Option<OperationEstimate> {
     };
     let principal: &[Run] = if is_principal(like, runs) { runs } else { &[] };
     Some(OperationEstimate {
-        measurement: like.name.clone(),
-        operation: like.operation.clone(),
+        measurement: shown(&like.name),
+        operation: shown(&like.operation),
         time_ns: Estimate::of(&times)?,
         regimes: Regimes::of(&times),
         by_round,

@@ -5,6 +5,7 @@ mod bench;
 mod build;
 mod check;
 mod flags;
+mod hostile;
 mod interference;
 mod interruption;
 mod list;

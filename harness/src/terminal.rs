@@ -1,0 +1,91 @@
+//! Text that is safe to show on a terminal, whoever wrote it.
+//!
+//! A record, a manifest and what a program says on standard error are data.
+//! Written to a terminal as they are, they could move the cursor, change the
+//! window's title, or show something else than they hold (Boucher and Anderson,
+//! "Trojan Source", 2021). What acts instead of showing is therefore written as
+//! JSON escapes it, `\u001b`; so escaped JSON stays JSON.
+
+use std::borrow::Cow;
+
+/// `text` with every character escaped that acts instead of showing, line
+/// feeds excepted: for what has lines of its own.
+#[must_use]
+pub fn text(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| acts(c) && c != '\n')
+}
+
+/// `text` with every character escaped that acts instead of showing, line
+/// feeds too: for what stands on a line beside other things.
+#[must_use]
+pub fn line(text: &str) -> Cow<'_, str> {
+    escaped(text, acts)
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_escaped(c) {
+            let units = c.encode_utf16(&mut [0; 2]).to_vec();
+            safe.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            safe.push(c);
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// Whether a character does something to what stands around it, or is not to
+/// be seen: controls, what sets the direction of text or breaks lines, and the
+/// zero-width and tag characters in which text can hide.
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{acts, line, text};
+
+    #[test]
+    fn what_only_shows_stays() {
+        for shown in ["", "1.79 µs [1.77, 1.81] – …", "线程", "a\\b \"c\""] {
+            assert_eq!(line(shown), shown);
+        }
+        assert_eq!(text("two\nlines\n"), "two\nlines\n");
+    }
+
+    #[test]
+    fn what_acts_is_escaped() {
+        assert_eq!(line("\u{1b}[31mred\u{7}"), "\\u001b[31mred\\u0007");
+        assert_eq!(line("a\r\nb\tc\u{7f}\u{9b}"), "a\\u000d\\u000ab\\u0009c\\u007f\\u009b");
+        assert_eq!(line("user\u{202e}nimda\u{2066}"), "user\\u202enimda\\u2066");
+        assert_eq!(line("\u{2028}\u{200b}\u{feff}"), "\\u2028\\u200b\\ufeff");
+        assert_eq!(text("a\n\u{1b}\u{2029}"), "a\n\\u001b\\u2029");
+    }
+
+    #[test]
+    fn escaped_json_means_what_it_meant() {
+        let value = "\u{202e}\u{e0041}\u{9b}\u{7f} plain";
+        let json = serde_json::to_string(value).expect("a string");
+        let escaped = text(&json);
+        assert_ne!(escaped, json);
+        assert_eq!(serde_json::from_str::<String>(&escaped).expect("JSON"), value);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_acts_is_left(string in ".*|[\u{0}-\u{20}\u{7f}-\u{a0}\u{2000}-\u{2070}]*") {
+            prop_assert!(!line(&string).contains(acts));
+            prop_assert!(!text(&string).replace('\n', "").contains(acts));
+        }
+    }
+}
