@@ -15,6 +15,10 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 /// nanoseconds.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 
+/// The longest encoded histogram that is read, in bytes; 10 KiB are usual, and
+/// one with every count different from 0 has some hundred.
+pub const LONGEST_HISTOGRAM: usize = 512 * 1024;
+
 const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Reporting steps per halving of the distance to 100 %, as HdrHistogram's own

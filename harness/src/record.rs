@@ -18,6 +18,12 @@ pub const SCHEMA_VERSION: &str = "1.2";
 /// The major schema version that this reader understands.
 const READABLE_MAJOR: u64 = 1;
 
+/// The longest record that a reader takes, in bytes; 20 KiB are usual.
+pub const LONGEST_RECORD: usize = 1024 * 1024;
+
+/// The longest name in a record, of a program or a measurement, in characters.
+pub const LONGEST_NAME: usize = 200;
+
 /// What one invocation measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
@@ -223,6 +229,12 @@ pub enum ReadError {
     /// The text is not JSON, or not of the record's shape.
     #[error("reading a record: {0}; is this the output of a Brigade program under --json?")]
     Malformed(#[from] serde_json::Error),
+    /// The text is longer than any record.
+    #[error(
+        "reading a record: it has {0} bytes, more than {LONGEST_RECORD}; is this the output of a \
+         Brigade program under --json?"
+    )]
+    TooLong(usize),
     /// The text names a major schema version that this reader does not know.
     #[error(
         "reading a record: its schema version is {found}, this reader knows {READABLE_MAJOR}.x: \
@@ -239,12 +251,16 @@ impl Record {
     /// Fields that this reader does not know are ignored.
     ///
     /// # Errors
+    /// [`ReadError::TooLong`] for more than [`LONGEST_RECORD`] bytes;
     /// [`ReadError::TooNew`] for a newer major version, whatever its shape;
     /// [`ReadError::Malformed`] for everything else that is not a record.
     pub fn parse(text: &str) -> Result<Self, ReadError> {
         #[derive(Deserialize)]
         struct Versioned {
             schema_version: String,
+        }
+        if text.len() > LONGEST_RECORD {
+            return Err(ReadError::TooLong(text.len()));
         }
         let Versioned { schema_version } = serde_json::from_str(text)?;
         let major = schema_version.split('.').next().and_then(|m| m.parse::<u64>().ok());
@@ -273,7 +289,7 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
-    use super::{ReadError, Record};
+    use super::{LONGEST_RECORD, ReadError, Record};
 
     const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/record.schema.json");
 
@@ -327,6 +343,14 @@ mod tests {
             .replace(r#""1.0""#, r#""1.7""#)
             .replace(r#""memory":null"#, r#""memory":null,"moon_phase":0.5"#);
         assert!(Record::parse(&newer).is_ok());
+    }
+
+    #[test]
+    fn a_text_longer_than_any_record_is_not_even_parsed() {
+        let spaces = LONGEST_RECORD - EXAMPLE.len();
+        assert!(Record::parse(&(EXAMPLE.to_owned() + &" ".repeat(spaces))).is_ok());
+        let longer = EXAMPLE.to_owned() + &" ".repeat(spaces + 1);
+        assert!(matches!(Record::parse(&longer), Err(ReadError::TooLong(_))));
     }
 
     #[test]

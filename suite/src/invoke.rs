@@ -37,7 +37,7 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     let ended = process::run(&mut command, Some(time_out), signals);
 
     let Verdict { outcome, interrupted, error, record } = match &ended {
-        Ok(ended) => classify(ended),
+        Ok(ended) => classify(ended).held_to(job.case),
         Err(error) => Verdict {
             outcome: Outcome::Failed,
             interrupted: false,

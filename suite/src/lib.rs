@@ -8,6 +8,7 @@ mod availability;
 mod build;
 mod capture;
 mod check;
+mod consistency;
 mod environment;
 mod exit;
 mod flags;

@@ -7,8 +7,10 @@ use harness::record::Record;
 use nix::sys::signal::Signal;
 use serde::de::IgnoredAny;
 
+use crate::consistency;
 use crate::exit::Exit;
 use crate::invocation::Outcome;
+use crate::manifest::Case;
 use crate::process::{Cause, Ended, STDOUT_BOUND};
 
 /// What came of a process.
@@ -22,6 +24,22 @@ pub struct Verdict {
     pub error: Option<String>,
     /// The record, if exactly one was printed, whatever the outcome.
     pub record: Option<Record>,
+}
+
+impl Verdict {
+    /// Holds what was measured to what can be true and to what was asked for:
+    /// a record that is neither is kept and counts as failed.
+    #[must_use]
+    pub fn held_to(mut self, case: &Case) -> Self {
+        let Some(record) = &self.record else { return self };
+        let verified = consistency::verify_case(record, case)
+            .and_then(|()| consistency::verify(record))
+            .map_err(|reason| on_one_line(&reason));
+        if let (Outcome::Measured, Err(reason)) = (self.outcome, verified) {
+            (self.outcome, self.error) = (Outcome::Failed, Some(reason));
+        }
+        self
+    }
 }
 
 /// Judges an ended process.

@@ -15,8 +15,9 @@ use harness::record;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::consistency;
 use crate::environment::{self, Environment};
-use crate::invocation::{self, Invocation};
+use crate::invocation::{self, Invocation, Outcome};
 use crate::results::{self, RunDescription};
 use crate::schema_version::{Version, compare};
 
@@ -224,7 +225,9 @@ impl Lines {
         if let Some(Versioned { schema_version }) = versions.record {
             self.compare("a record in it", &schema_version, record::SCHEMA_VERSION)?;
         }
-        serde_json::from_slice(line).map_err(unsound)
+        let invocation: Invocation = serde_json::from_slice(line).map_err(unsound)?;
+        verify(&invocation).map_err(LineError::Unsound)?;
+        Ok(invocation)
     }
 
     fn compare(&mut self, what: &str, found: &str, known: &str) -> Result<(), LineError> {
@@ -248,6 +251,16 @@ impl Lines {
             .then(|| format!("{}: {} further lines are left out", results::RECORDS, self.unsaid));
         let complaints = std::mem::take(&mut self.complaints);
         self.newer_minor.take().into_iter().chain(complaints).chain(unsaid).collect()
+    }
+}
+
+/// Verifies an invocation that claims to have measured: no estimate is to be
+/// made of what cannot be true.
+fn verify(invocation: &Invocation) -> Result<(), String> {
+    match (invocation.outcome, &invocation.record) {
+        (Outcome::Measured, Some(record)) => consistency::verify(record),
+        (Outcome::Measured, None) => Err("it measured, and has no record".to_owned()),
+        _ => Ok(()),
     }
 }
 
@@ -366,6 +379,8 @@ mod tests {
             (&deep, "invalid type"),
             (&first.replacen("\"round\":1", "\"round\":-1", 1), "invalid value: integer `-1`"),
             (&first.replacen("\"round\":1", "\"round\":1e999", 1), "number out of range"),
+            (&first.replacen("\"mean_ns\":", "\"mean_ns\":-", 1), "its mean, -"),
+            (&first.replacen("\"record\":{", "\"record\":null,\"r\":{", 1), "has no record"),
         ] {
             let run = SavedRun::read(folder_with(format!("{first}\n{bad}\n{second}\n")).path());
             let run = run.unwrap();

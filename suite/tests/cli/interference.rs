@@ -57,8 +57,8 @@ impl Drop for Hog {
 fn run() -> (Bench, Ended) {
     let bench = Bench::new(&["busy"], "");
     std::fs::remove_file(bench.path("fake")).unwrap();
-    symlink(busy_thread(), bench.path("fake")).unwrap();
-    let manifest = bench.manifest().replace("\"1\"", "\"0.4\"");
+    symlink(busy_thread(), bench.path("busy-thread")).unwrap();
+    let manifest = bench.manifest().replace("\"1\"", "\"0.4\"").replace("fake", "busy-thread");
     let ended = bench.brigade_with(&manifest, &["run", "--rounds", "1"]).into();
     (bench, ended)
 }

@@ -10,4 +10,5 @@ mod interference;
 mod interruption;
 mod list;
 mod lock;
+mod records;
 mod run;

@@ -1,0 +1,80 @@
+//! `brigade run` with programs that print something else than one sound record
+//! of what was asked for: each is kept as a failure that says what is wrong.
+
+use crate::bench::{Bench, RECORD};
+
+/// Runs a program that prints these bytes and exits with 0, and checks what is
+/// kept of it and what is said.
+fn check_failure(printed: impl AsRef<[u8]>, reason: &str) {
+    let bench = Bench::new(&["a"], "cat printed");
+    std::fs::write(bench.path("printed"), printed).unwrap();
+    let ended = bench.ends(&["run", "--rounds", "1"]);
+    assert_eq!(ended.code, Some(1), "{reason}: {ended:?}");
+    let [line] = &bench.records()[..] else { panic!("not one record") };
+    assert_eq!(line["outcome"], "failed", "{reason}");
+    let error = line["error"].as_str().unwrap();
+    assert!(error.contains(reason), "{error:?} does not say {reason:?}");
+    assert!(ended.stdout.contains("a: 1 of 1 failed: "), "{ended:?}");
+    assert!(!error.contains('\n'), "{error:?}");
+}
+
+/// The sound record with `from` replaced by `to`.
+fn with(from: &str, to: &str) -> String {
+    assert!(RECORD.contains(from), "{from} is not in the record");
+    RECORD.replacen(from, to, 1)
+}
+
+#[test]
+fn what_is_no_record_is_a_failure() {
+    check_failure("garbage", "reading a record: expected value at line 1 column 1");
+    check_failure("", "printed no record");
+    check_failure(" \n\n", "printed no record");
+    check_failure(&RECORD[..RECORD.len() / 2], "reading a record: EOF while parsing");
+    check_failure(format!("{RECORD}\n{RECORD}"), "printed 2 JSON values, and not one record");
+    check_failure(format!("{RECORD}\n{}", &RECORD[..99]), "reading a record: trailing characters");
+    check_failure(format!("Warming up\n{RECORD}"), "reading a record: expected value");
+    check_failure("[".repeat(100_000), "reading a record: ");
+    check_failure("[]", "reading a record: ");
+    check_failure(RECORD.to_owned() + &" ".repeat(1 << 20) + ".", "more than 1048576");
+}
+
+#[test]
+fn bytes_that_are_not_text_are_a_failure() {
+    check_failure([0xff, 0xfe, 0], "its standard output is not text");
+    check_failure([RECORD.as_bytes(), &[0xc3, 0x28]].concat(), "is not text");
+    check_failure([RECORD.as_bytes(), &[0]].concat(), "reading a record: trailing characters");
+}
+
+#[test]
+fn a_record_of_a_newer_schema_is_a_failure() {
+    check_failure(with("version\":\"1.", "version\":\"2."), "its schema version is 2.");
+    check_failure(r#"{"schema_version":"9.0"}"#, "its schema version is 9.0");
+}
+
+#[test]
+fn a_record_of_something_else_is_a_failure() {
+    check_failure(with("\"fake\"", "\"other\""), "is the record of 'other', not of 'fake'");
+    let elsewhere = with("\"parameters\":{}", "\"parameters\":{\"placement\":\"spread\"}");
+    check_failure(elsewhere, "reports the placement 'spread', not 'free'");
+}
+
+#[test]
+fn a_record_that_contradicts_itself_is_a_failure() {
+    for (from, to, reason) in [
+        ("\"iterations\":2", "\"iterations\":7", "reports 2 samples, not 7, its iterations"),
+        ("\"count\":2", "\"count\":0", "'iteration': has 0 samples of 2 operations"),
+        ("\"operations\":2", "\"operations\":3", "its mean over 3 operations is 50 ns, not 75"),
+        ("\"operations\":2", "\"operations\":-2", "invalid value: integer `-2`"),
+        ("150.0,\"stddev", "-150.0,\"stddev", "its mean, -150 ns, is not between 100 and 200"),
+        ("150.0,\"stddev", "NaN,\"stddev", "reading a record: expected value"),
+        ("150.0,\"stddev", "1e999,\"stddev", "reading a record: number out of range"),
+        ("150.0,\"stddev", "null,\"stddev", "reading a record: invalid type: null"),
+        ("70.7", "1e300", "its deviation"),
+        ("\"p50_ns\":100", "\"p50_ns\":201", "its percentiles do not rise"),
+        ("\"max_ns\":200", "\"max_ns\":18446744073709551615", "is absurd"),
+        ("75.0", "0.0", "its mean over 2 operations is 75 ns, not 0"),
+        ("\"voluntary_per_operation\":0.0", "\"voluntary_per_operation\":-1.0", "switches of -1"),
+    ] {
+        check_failure(with(from, to), reason);
+    }
+}
