@@ -45,3 +45,14 @@ pub fn a_histogram_that_cannot_be_written_is_a_usage_error(program: &Program) {
     check(program, &["--histogram", "/nonexistent/x"]);
     check(program, &["--histogram", "/"]);
 }
+
+/// Colours, a bell, text that runs backwards, a forged line: none of them gets
+/// through, and the error has one line.
+pub fn what_an_error_quotes_cannot_act_on_a_terminal(program: &Program) {
+    let value = "\u{1b}[31m\u{7}\u{202e}\u{9b}x\nforged";
+    for flags in [["--cpus", value], ["--placement", value], [value, "1"]] {
+        let run = program.run(&flags).failed(2, &[]);
+        assert!(!run.stderr.trim_end().contains(char::is_control), "{run:#?}");
+        assert!(!run.stderr.contains('\u{202e}'), "{run:#?}");
+    }
+}

@@ -83,6 +83,7 @@ contract::keeps! { program!();
     usage::lists_of_cpus_that_make_no_sense_are_usage_errors,
     usage::flags_that_do_not_exist_are_usage_errors,
     usage::a_histogram_that_cannot_be_written_is_a_usage_error,
+    usage::what_an_error_quotes_cannot_act_on_a_terminal,
     limits::more_tasks_than_any_machine_holds_are_refused,
     limits::the_file_limit_refuses_what_does_not_fit_and_nothing_else,
     limits::a_soft_file_limit_is_raised,

@@ -59,7 +59,7 @@ func Refuse(format string, arguments ...any) int {
 
 // Complain says one line on standard error and returns the exit code.
 func Complain(err error) int {
-	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	fmt.Fprintf(os.Stderr, "%s: %s\n", name, shown(err.Error()))
 	return exitCode(err)
 }
 

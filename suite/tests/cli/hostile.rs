@@ -5,8 +5,9 @@ use std::fs;
 use crate::bench::{Bench, Ended, RECORD};
 
 /// Turns a terminal red, sets its title, clears it, moves up a line, reverses
-/// the text, and hides behind a carriage return and C1 controls.
-const HOSTILE: &str = "\u{1b}[31m\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[A\u{202e}x\u{2066}\r\u{9b}7m";
+/// the text, hides behind a carriage return and C1 controls, and forges a line.
+const HOSTILE: &str =
+    "\u{1b}[31m\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[A\u{202e}x\u{2066}\r\u{9b}7m\nforged";
 
 /// The beginning of [`HOSTILE`] as it is shown.
 const SHOWN: &str = "\\u001b[31m\\u001b]0;title\\u0007\\u001b[2J\\u001b[A\\u202ex\\u2066";
@@ -14,10 +15,18 @@ const SHOWN: &str = "\\u001b[31m\\u001b]0;title\\u0007\\u001b[2J\\u001b[A\\u202e
 /// Checks that what was said holds nothing that acts, and shows what was
 /// hostile.
 fn check_shown(ended: &Ended) {
-    let said = format!("{}{}", ended.stdout, ended.stderr);
-    let acts = |c: char| (c.is_control() && c != '\n') || ('\u{200b}'..='\u{206f}').contains(&c);
-    assert!(!said.contains(acts), "{said:?}");
+    let said = check_harmless(ended);
     assert!(said.split_whitespace().collect::<String>().contains(SHOWN), "{said:?}");
+}
+
+/// Checks that what was said holds nothing that acts, and returns it.
+fn check_harmless(ended: &Ended) -> String {
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    let reverses = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let acts = |c: char| (c.is_control() && c != '\n') || reverses(c);
+    assert!(!said.contains(acts), "{said:?}");
+    assert!(!said.lines().any(|line| line.starts_with("forged")), "{said:?}");
+    said
 }
 
 /// [`HOSTILE`] as a shell's `printf` or JSON has it.
@@ -29,7 +38,7 @@ fn as_json() -> String {
 #[test]
 fn what_a_program_says_on_standard_error_is_escaped() {
     let bench = Bench::new(&["a"], "cat words >&2; exit 1");
-    fs::write(bench.path("words"), HOSTILE.replace('\r', "")).unwrap();
+    fs::write(bench.path("words"), HOSTILE.replace(['\r', '\n'], "")).unwrap();
     for command in ["run", "check"] {
         let ended = bench.ends(&[command]);
         assert_eq!(ended.code, Some(1), "{ended:?}");
@@ -52,9 +61,7 @@ fn the_words_of_a_record_are_escaped() {
         fs::write(bench.path("record"), record).unwrap();
         let ended = bench.ends(&["run"]);
         assert_eq!(ended.code, Some(code), "{from}: {ended:?}");
-        let acts = |c: char| c.is_control() && c != '\n';
-        assert!(!ended.stdout.contains(acts), "{ended:?}");
-        assert!(ended.stdout.contains("\\u001"), "{from}: {ended:?}");
+        assert!(check_harmless(&ended).contains("\\u001"), "{from}: {ended:?}");
     }
 }
 
