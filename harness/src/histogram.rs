@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_zlib_with_limit};
 
 /// The largest sample that is told apart from larger ones: an hour, in
 /// nanoseconds.
@@ -20,6 +21,14 @@ pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 pub const LONGEST_HISTOGRAM: usize = 512 * 1024;
 
 const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// The most bytes that an encoded histogram may inflate to: no more than a
+/// count of the longest form in every place.
+const LONGEST_INFLATED: usize = 1024 * 1024;
+
+/// The most samples that a histogram is read with: a nanosecond each, that is a
+/// hundred days of measuring. Sums of so many counts cannot overflow.
+const MOST_SAMPLES: u64 = 1 << 53;
 
 /// Reporting steps per halving of the distance to 100 %, as HdrHistogram's own
 /// programs use.
@@ -32,12 +41,66 @@ pub struct Histogram(Hdr<u64>);
 /// Why a text is not a histogram.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
+    /// Longer than any histogram of this precision.
+    #[error("decoding a histogram: it has more than {LONGEST_HISTOGRAM} bytes")]
+    TooLong,
     /// Not base64.
     #[error("decoding a histogram: {0}")]
     Base64(#[from] base64::DecodeError),
-    /// Not HdrHistogram's V2 + deflate.
+    /// What is in the base64 does not inflate, or to too much.
+    #[error("decoding a histogram: inflating it: {0:?}")]
+    Deflate(TINFLStatus),
+    /// Not a header of HdrHistogram's V2 encoding with three significant digits.
+    #[error("decoding a histogram: it is not HdrHistogram's V2 with three significant digits")]
+    Header,
+    /// More samples than can have been measured.
+    #[error("decoding a histogram: it has more than {MOST_SAMPLES} samples")]
+    TooManySamples,
+    /// What follows the header is not counts.
     #[error("decoding a histogram: {0:?}")]
     Hdr(hdrhistogram::serialization::DeserializeError),
+}
+
+/// What HdrHistogram's V2 encoding begins with, as far as it decides how much
+/// memory decoding takes: big-endian, as the reference implementation in Java
+/// writes it.
+struct Header {
+    payload_bytes: u32,
+    significant_digits: u32,
+    lowest: u64,
+    highest: u64,
+}
+
+impl Header {
+    /// Length of the header, in bytes.
+    const BYTES: usize = 40;
+
+    /// Length of what stands before the deflated bytes: cookie and length.
+    const COMPRESSED_BYTES: usize = 8;
+
+    /// How an unsigned number of 9 bytes of ones is written. As a run of zeros it
+    /// would be as long as the smallest signed number, which has no opposite.
+    const NO_COUNT: [u8; 9] = [0xff; 9];
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+        let long = |at: usize| Some(u64::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+        Some(Self {
+            payload_bytes: word(4)?,
+            significant_digits: word(12)?,
+            lowest: long(16)?,
+            highest: long(24)?,
+        })
+    }
+
+    /// Whether it is a header of `bytes`, with the precision of [`Histogram`].
+    fn is_sound(&self, bytes: &[u8]) -> bool {
+        self.payload_bytes as usize + Self::BYTES == bytes.len()
+            && self.significant_digits == u32::from(SIGNIFICANT_DIGITS)
+            && self.lowest == 1
+            && (2..=HIGHEST_NS).contains(&self.highest)
+            && !bytes.windows(9).any(|window| window == Self::NO_COUNT)
+    }
 }
 
 impl Default for Histogram {
@@ -80,13 +143,30 @@ impl Histogram {
         BASE64.encode(bytes)
     }
 
-    /// Reads what [`Histogram::encode`] wrote.
+    /// Reads what [`Histogram::encode`] wrote, from whomever it comes: in
+    /// bounded memory, and only with the precision of this type.
     ///
     /// # Errors
-    /// [`DecodeError`] when the text is not base64 or holds something else.
+    /// [`DecodeError`] when the text is too long, is not base64 or holds
+    /// something else.
     pub fn decode(text: &str) -> Result<Self, DecodeError> {
+        if text.len() > LONGEST_HISTOGRAM {
+            return Err(DecodeError::TooLong);
+        }
         let bytes = BASE64.decode(text)?;
-        let hdr = Deserializer::new().deserialize(&mut &bytes[..]).map_err(DecodeError::Hdr)?;
+        let inflated = match bytes.split_first_chunk::<{ Header::COMPRESSED_BYTES }>() {
+            Some((_, deflated)) => decompress_to_vec_zlib_with_limit(deflated, LONGEST_INFLATED),
+            None => return Err(DecodeError::Header),
+        };
+        let inflated = inflated.map_err(|error| DecodeError::Deflate(error.status))?;
+        if !Header::read(&inflated).is_some_and(|header| header.is_sound(&inflated)) {
+            return Err(DecodeError::Header);
+        }
+        let hdr: Hdr<u64> =
+            Deserializer::new().deserialize(&mut &inflated[..]).map_err(DecodeError::Hdr)?;
+        if hdr.len() > MOST_SAMPLES {
+            return Err(DecodeError::TooManySamples);
+        }
         Ok(Self(hdr))
     }
 
@@ -125,7 +205,14 @@ impl Histogram {
 
 #[cfg(test)]
 mod tests {
-    use super::{HIGHEST_NS, Histogram};
+    use base64::Engine as _;
+    use hdrhistogram::serialization::{Serializer as _, V2Serializer};
+    use miniz_oxide::deflate::compress_to_vec_zlib;
+    use proptest::prelude::*;
+
+    use super::{
+        BASE64, DecodeError, HIGHEST_NS, Hdr, Histogram, LONGEST_HISTOGRAM, LONGEST_INFLATED,
+    };
 
     fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
         let mut histogram = Histogram::default();
@@ -160,6 +247,90 @@ mod tests {
     fn nonsense_does_not_decode() {
         assert!(Histogram::decode("not base64!").is_err());
         assert!(Histogram::decode("aGVsbG8=").is_err());
+    }
+
+    /// What stands for the cookie and the length of the deflated bytes.
+    const PREFIX: [u8; 8] = [0x1c, 0x84, 0x93, 0x14, 0, 0, 0, 0];
+
+    /// These bytes, deflated, as text.
+    fn deflated(bytes: &[u8]) -> String {
+        BASE64.encode([PREFIX.to_vec(), compress_to_vec_zlib(bytes, 6)].concat())
+    }
+
+    /// A histogram of few samples, before it is deflated.
+    fn plain() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let serialized = V2Serializer::new().serialize(&of([1, 200, 3_000_000]).0, &mut bytes);
+        serialized.expect("to memory");
+        bytes
+    }
+
+    /// What decoding says of those bytes after a change to them.
+    fn decoded_with(change: impl FnOnce(&mut Vec<u8>)) -> Result<Histogram, DecodeError> {
+        let mut bytes = plain();
+        change(&mut bytes);
+        Histogram::decode(&deflated(&bytes))
+    }
+
+    #[test]
+    fn a_header_that_asks_for_much_memory_is_refused() {
+        assert!(decoded_with(|_| ()).is_ok_and(|sound| sound.count() == 3));
+        for at in [4, 12, 16, 24] {
+            let decoded = decoded_with(|bytes| bytes[at] = 0x7f);
+            assert!(matches!(decoded, Err(DecodeError::Header)), "byte {at}: {decoded:?}");
+        }
+        let digits = Hdr::<u64>::new_with_bounds(1, HIGHEST_NS, 5).expect("bounds");
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&digits, &mut bytes).expect("to memory");
+        assert!(matches!(Histogram::decode(&deflated(&bytes)), Err(DecodeError::Header)));
+    }
+
+    #[test]
+    fn what_inflates_to_much_is_refused() {
+        let bomb = deflated(&vec![0; LONGEST_INFLATED + 1]);
+        assert!(bomb.len() < 10_000);
+        assert!(matches!(Histogram::decode(&bomb), Err(DecodeError::Deflate(_))));
+        let long = "A".repeat(LONGEST_HISTOGRAM + 4);
+        assert!(matches!(Histogram::decode(&long), Err(DecodeError::TooLong)));
+    }
+
+    /// Replaces the counts of a header's bytes.
+    fn with_counts(bytes: &mut Vec<u8>, counts: &[u8]) {
+        bytes.truncate(40);
+        bytes.extend(counts);
+        bytes[7] = u8::try_from(counts.len()).expect("few counts");
+        bytes[4..7].fill(0);
+    }
+
+    #[test]
+    fn counts_that_cannot_be_are_refused() {
+        let decoded = decoded_with(|bytes| with_counts(bytes, &[0xff; 9]));
+        assert!(matches!(decoded, Err(DecodeError::Header)), "{decoded:?}");
+        let many = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff].repeat(3);
+        let decoded = decoded_with(|bytes| with_counts(bytes, &many));
+        assert!(matches!(decoded, Err(DecodeError::TooManySamples)), "{decoded:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_decodes_or_not(text in ".{0,200}|[A-Za-z0-9+/]{0,200}={0,2}") {
+            let _ = Histogram::decode(&text);
+        }
+
+        #[test]
+        fn any_bytes_decode_or_not(
+            counts in prop::collection::vec(any::<u8>(), 0..200),
+            edits in prop::collection::vec((0_usize..40, any::<u8>()), 0..3),
+        ) {
+            let decoded = decoded_with(|bytes| {
+                with_counts(bytes, &counts);
+                edits.iter().for_each(|(at, byte)| bytes[*at] = *byte);
+            });
+            if let Ok(histogram) = decoded {
+                prop_assert!(histogram.percentile(50.0) <= histogram.percentile(99.0));
+                prop_assert!(histogram.percentile_text().ends_with("]\n"));
+            }
+        }
     }
 
     #[test]
