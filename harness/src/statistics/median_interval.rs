@@ -12,6 +12,7 @@
 //! Statistics & Probability Letters 14 (1992), 129–131.)
 
 use super::quantile::{quantile, sorted};
+use super::regimes::straggler;
 
 /// The confidence level of every interval.
 const LEVEL: f64 = 0.95;
@@ -57,6 +58,19 @@ impl Estimate {
         let sorted = sorted(values);
         let median = quantile(&sorted, 0.5)?;
         Some(Self { median, interval: interval(&sorted), count: sorted.len() })
+    }
+
+    /// As [`Self::of`], but where a lone value of a small sample may be all that
+    /// is seen of a second regime, the interval is the whole range: a narrow
+    /// one would claim that there is no such regime.
+    #[must_use]
+    pub fn cautious(values: &[f64]) -> Option<Self> {
+        let estimate = Self::of(values)?;
+        let sorted = sorted(values);
+        let (low, high) = (*sorted.first()?, *sorted.last()?);
+        let is_unclear = estimate.interval.is_some() && straggler(values).is_some();
+        let whole = is_unclear.then_some(Interval { low, high });
+        Some(Self { interval: whole.or(estimate.interval), ..estimate })
     }
 
     /// Whether the true median differs from `value` as far as the sample can
@@ -168,6 +182,19 @@ mod tests {
     fn ten_values_agree_with_a_published_example() {
         let values = [7.0, 9.0, 16.0, 36.0, 39.0, 45.0, 45.0, 46.0, 48.0, 51.0];
         check(&values, 13.603603603603608, 46.68468468468468);
+    }
+
+    #[test]
+    fn the_cautious_interval_reaches_to_a_lone_value_far_away() {
+        let near = [1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07, 1.08, 1.09];
+        assert_eq!(Estimate::cautious(&near), Estimate::of(&near));
+        let far = [&near[..9], &[10.0]].concat();
+        assert_eq!(Estimate::cautious(&far).unwrap().median, Estimate::of(&far).unwrap().median);
+        let cautious = Estimate::cautious(&far).unwrap().interval;
+        assert_eq!(cautious, Some(Interval { low: 1.0, high: 10.0 }));
+        assert!(Estimate::of(&far).unwrap().interval.unwrap().high < 1.1);
+        assert_eq!(Estimate::cautious(&[1.0, 1.0, 1.0, 10.0]).unwrap().interval, None);
+        assert_eq!(Estimate::cautious(&[]), None);
     }
 
     #[test]

@@ -19,5 +19,5 @@ mod reference;
 pub use by_round::{ByRound, differences, ratios};
 pub use median_interval::{Estimate, MIN_SAMPLE};
 pub use quantile::median;
-pub use regimes::Regimes;
+pub use regimes::{Regimes, straggler};
 pub use slope::slope;

@@ -7,8 +7,10 @@
 //! sample, on either side. The widest of them parts two regimes if its two
 //! values are apart by a factor of [`MIN_RATIO`] or more, and if it is at
 //! least [`MIN_DOMINANCE`] times as wide as the wider interquartile range of
-//! the two sides. A lone outlier is no regime, nor is a wide scatter. How often
-//! the rule errs, both ways, is shown by the simulation in `coverage.rs`.
+//! the two sides. A lone outlier is no regime, nor is a wide scatter; but among
+//! fewer than [`ENOUGH`] values a lone one that lies as far from the others may
+//! be all that is seen of a second regime, and is told as such. How often the
+//! rules err, both ways, is shown by the simulation in `coverage.rs`.
 
 use super::quantile::{quantile, sorted};
 
@@ -21,6 +23,10 @@ const MIN_SHARE: f64 = 0.1;
 const MIN_RATIO: f64 = 2.0;
 /// How many times the gap is as wide as either side's interquartile range.
 const MIN_DOMINANCE: f64 = 4.0;
+
+/// How many values tell an outlier from a regime: a lone one of twenty is less
+/// than [`MIN_SHARE`].
+const ENOUGH: usize = 20;
 
 /// One of two regimes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +44,9 @@ pub struct Regimes {
     pub fast: Regime,
     /// The one with the larger values.
     pub slow: Regime,
+    /// Halfway between them: the geometric mean of the largest fast value and
+    /// the smallest slow one.
+    pub boundary: f64,
 }
 
 impl Regimes {
@@ -46,11 +55,9 @@ impl Regimes {
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let sorted = sorted(values);
-        if !sorted.first().is_some_and(|least| *least > 0.0) {
-            return None;
-        }
-        let logs: Vec<f64> = sorted.iter().map(|value| value.ln()).collect();
-        let split = widest_gap(&logs)?;
+        let logs = logarithms(&sorted)?;
+        let least = MIN_MEMBERS.max((MIN_SHARE * logs.len() as f64).ceil() as usize);
+        let split = widest_gap(&logs, least)?;
         if !dominates(&logs, split) {
             return None;
         }
@@ -59,13 +66,34 @@ impl Regimes {
             let share = members.len() as f64 / sorted.len() as f64;
             Some(Regime { median: quantile(members, 0.5)?, share })
         };
-        Some(Self { fast: regime(fast)?, slow: regime(slow)? })
+        let boundary = ((logs[split - 1] + logs[split]) / 2.0).exp();
+        Some(Self { fast: regime(fast)?, slow: regime(slow)?, boundary })
     }
 }
 
-/// The index above the widest gap that leaves enough values on either side.
-fn widest_gap(logs: &[f64]) -> Option<usize> {
-    let least = MIN_MEMBERS.max((MIN_SHARE * logs.len() as f64).ceil() as usize);
+/// The one value of a small sample that lies as far from all others as a second
+/// regime would, if there is one: too few values to tell whether it is one.
+#[must_use]
+pub fn straggler(values: &[f64]) -> Option<f64> {
+    let sorted = sorted(values);
+    let logs = logarithms(&sorted)?;
+    let split = widest_gap(&logs, 1)?;
+    let is_told = values.len() < ENOUGH && dominates(&logs, split);
+    match (split, values.len() - split) {
+        (_, 1) if is_told => sorted.last().copied(),
+        (1, _) if is_told => sorted.first().copied(),
+        _ => None,
+    }
+}
+
+/// The logarithms of values in ascending order, if all of them have one.
+fn logarithms(sorted: &[f64]) -> Option<Vec<f64>> {
+    let all_positive = sorted.first().is_some_and(|least| *least > 0.0);
+    all_positive.then(|| sorted.iter().map(|value| value.ln()).collect())
+}
+
+/// The index above the widest gap that leaves `least` values on either side.
+fn widest_gap(logs: &[f64], least: usize) -> Option<usize> {
     let last = logs.len().checked_sub(least)?;
     (least..=last).max_by(|a, b| gap(logs, *a).total_cmp(&gap(logs, *b)))
 }
@@ -96,6 +124,28 @@ mod tests {
         let regimes = Regimes::of(&[22.0, 2.6, 2.5, 20.0, 2.7]).unwrap();
         assert_eq!(regimes.fast, Regime { median: 2.6, share: 0.6 });
         assert_eq!(regimes.slow, Regime { median: 21.0, share: 0.4 });
+        // √(2.7 × 20)
+        assert!((regimes.boundary - 54.0_f64.sqrt()).abs() < 1e-12, "{}", regimes.boundary);
+    }
+
+    #[test]
+    fn a_lone_value_far_from_the_others_is_a_straggler_at_either_end() {
+        assert_eq!(straggler(&[2.5, 22.0, 2.6, 2.7, 2.6]), Some(22.0));
+        assert_eq!(straggler(&[25.0, 22.0, 2.6, 27.0, 26.0]), Some(2.6));
+        assert_eq!(straggler(&[1.0, 2.0, 1.0, 1.0, 1.0]), Some(2.0));
+        assert_eq!(straggler(&[1.0, 1.99, 1.0, 1.0, 1.0]), None);
+        assert_eq!(straggler(&[2.5, 22.0, 2.6, 22.0, 2.6]), None);
+        assert_eq!(straggler(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0]), None);
+        assert_eq!(straggler(&[0.0, 1.0, 1.0, 1.0, 1.0]), None);
+        assert_eq!(straggler(&[]), None);
+        assert_eq!(straggler(&[1.0]), None);
+    }
+
+    #[test]
+    fn in_a_sample_of_twenty_a_lone_value_is_an_outlier() {
+        let lone = |others| [vec![1.0; others], vec![9.0]].concat();
+        assert_eq!(straggler(&lone(18)), Some(9.0));
+        assert_eq!(straggler(&lone(19)), None);
     }
 
     #[test]
