@@ -9,7 +9,7 @@ use harness::terminal;
 
 use crate::interference::{Verdict, assess};
 use crate::invocation::{Invocation, Outcome};
-use harness::statistics::{ByRound, Estimate, Regimes, median};
+use harness::statistics::{ByRound, Estimate, Regimes, median, straggler};
 
 /// What the invocations of one case say.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,8 +96,11 @@ pub struct OperationEstimate {
     pub by_round: ByRound,
     /// The median of `by_round` and its interval, in nanoseconds.
     pub time_ns: Estimate,
-    /// The two regimes that `by_round` falls into, if it does, in nanoseconds.
-    pub regimes: Option<Regimes>,
+    /// The two regimes that `by_round` falls into, if it does.
+    pub regimes: Option<TwoRegimes>,
+    /// The one figure of too few that lies far from all others, if one does,
+    /// in nanoseconds.
+    pub straggler_ns: Option<f64>,
     /// Median over invocations of the median sample, divided by its
     /// operations, in nanoseconds.
     pub p50_ns: f64,
@@ -111,6 +114,16 @@ pub struct OperationEstimate {
     /// Kernel context switches per operation: median over invocations. Only
     /// the principal measurement has one.
     pub switches: Option<f64>,
+}
+
+/// Two regimes, and what goes with each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TwoRegimes {
+    /// The regimes, in nanoseconds.
+    pub regimes: Regimes,
+    /// Share of traced hops whose ends ran on different CPUs, 0 to 1, in the
+    /// fast regime and in the slow one: medians over invocations.
+    pub crossing_shares: Option<[f64; 2]>,
 }
 
 /// Where the time of one operation goes: wall time = user + system + waiting,
@@ -229,14 +242,28 @@ fn operation(like: &Measurement, runs: &[Run]) -> Option<OperationEstimate> {
     Some(OperationEstimate {
         measurement: shown(&like.name),
         operation: shown(&like.operation),
-        time_ns: Estimate::of(&times)?,
-        regimes: Regimes::of(&times),
+        time_ns: Estimate::cautious(&times)?,
+        regimes: Regimes::of(&times).map(|regimes| two_regimes(regimes, &by_round, runs)),
+        straggler_ns: straggler(&times),
         by_round,
         p50_ns: percentile(|sample| sample.p50_ns)?,
         p99_ns: percentile(|sample| sample.p99_ns)?,
         cpu_ns: median_of(principal, |record| record.cpu.as_ref().map(cpu_ns)),
         switches: median_of(principal, |record| record.switches.as_ref().map(switches)),
     })
+}
+
+fn two_regimes(regimes: Regimes, by_round: &ByRound, runs: &[Run]) -> TwoRegimes {
+    let crossing_share = |is_slow: bool| {
+        let of_regime = |run: &&Run| {
+            let time = by_round.get(&run.round);
+            time.is_some_and(|time| (*time > regimes.boundary) == is_slow)
+        };
+        let members: Vec<Run> = runs.iter().filter(of_regime).copied().collect();
+        median_of(&members, |record| record.switches?.cross_cpu_share)
+    };
+    let crossing_shares = crossing_share(false).zip(crossing_share(true));
+    TwoRegimes { regimes, crossing_shares: crossing_shares.map(Into::into) }
 }
 
 /// The measurement of the same name in every run that has it, with its round.
@@ -377,10 +404,29 @@ mod tests {
 
     #[test]
     fn two_regimes_are_noticed() {
-        let [case] = &estimate(&sample::case("ring", [26.0, 25.0, 220.0, 27.0, 200.0]))[..] else {
-            panic!()
+        let samples = [(26.0, 0.02), (25.0, 0.01), (220.0, 0.97), (27.0, 0.04), (200.0, 0.95)]
+            .map(|(ns, share)| Sample { cross_cpu_share: share, ..Sample::hop(ns) });
+        let mut invocations = sample::samples("ring", samples);
+        let regimes = |invocations: &[Invocation]| {
+            let [case] = &estimate(invocations)[..] else { panic!() };
+            case.operation(None).unwrap().regimes.unwrap()
         };
-        assert_eq!(case.operation(None).unwrap().regimes.unwrap().slow.share, 0.4);
+        let TwoRegimes { regimes: found, crossing_shares } = regimes(&invocations);
+        assert_eq!((found.fast.median, found.slow.median, found.slow.share), (26.0, 210.0, 0.4));
+        assert_eq!(crossing_shares, Some([0.02, 0.96]));
+        for invocation in &mut invocations {
+            invocation.record.as_mut().unwrap().switches = None;
+        }
+        assert_eq!(regimes(&invocations).crossing_shares, None);
+    }
+
+    #[test]
+    fn one_of_too_few_that_lies_far_away_widens_the_interval() {
+        let ns = [10.0, 10.1, 10.2, 10.3, 10.4, 10.5, 10.6, 10.7, 10.8, 90.0];
+        let [case] = &estimate(&sample::case("ring", ns))[..] else { panic!() };
+        let hop = case.operation(None).unwrap();
+        assert_eq!(hop.straggler_ns, Some(90.0));
+        assert_eq!(hop.time_ns.interval.unwrap().high, 90.0);
     }
 
     #[test]

@@ -122,7 +122,7 @@ mod tests {
         - n = 5: the interval is the whole range, which is one of 93.75 %.
         - uring-brigade: 1 refused, of 1 started.
         - thread-brigade free, hop: two regimes: 2.60 µs in 60 % of processes, 22.1 µs
-          in 40 %.
+          in 40 %; crossing share 0.02 and 0.97.
 
         - A hop between threads on one CPU takes 1.79 µs [1.75, 1.83], one between async
           tasks on one thread that wait for their pipes 905 ns [887, 923]: the threads'
