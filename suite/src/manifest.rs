@@ -219,7 +219,7 @@ impl Manifest {
     }
 
     /// Parses and validates; an error is what to write after the file's name.
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let manifest: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(text, span.start));
             format!(":{line}: {}", reason(error.message()))

@@ -55,7 +55,7 @@ pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
     let invocations = measure(&intent, &turns, &binaries, &mut folder, &mut signals)?;
     signals.exit_on_next_stop();
 
-    let text = report::summary(&intent.case_names(), &manifest.findings, &invocations)
+    let text = report::summary(&manifest, &intent.case_names(), &invocations)
         + &problems(&intent.skipped, &invocations)
         + &intent.closing_line(&invocations, &folder);
     output::print(&text)

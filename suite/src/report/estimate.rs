@@ -9,6 +9,7 @@ use harness::terminal;
 
 use crate::interference::{Verdict, assess};
 use crate::invocation::{Invocation, Outcome};
+use crate::report::attribution::Attribution;
 use harness::statistics::{ByRound, Estimate, Regimes, median, straggler};
 
 /// What the invocations of one case say.
@@ -126,21 +127,6 @@ pub struct TwoRegimes {
     pub crossing_shares: Option<[f64; 2]>,
 }
 
-/// Where the time of one operation goes: wall time = user + system + waiting,
-/// per operation of the principal measurement, each a median over invocations.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Attribution {
-    /// CPU time in user space, in nanoseconds.
-    pub user_ns: f64,
-    /// CPU time in the kernel, in nanoseconds.
-    pub system_ns: f64,
-    /// What is left of the wall time, in nanoseconds: no thread of the process
-    /// ran. It is below zero where threads ran at the same time.
-    pub waiting_ns: Estimate,
-    /// Share of traced hops whose ends ran on different CPUs, 0 to 1.
-    pub crossing_share: Option<f64>,
-}
-
 /// Estimates every case that `invocations` name, in the order of the names.
 #[must_use]
 pub fn estimate(invocations: &[Invocation]) -> Vec<CaseEstimate> {
@@ -153,9 +139,9 @@ pub fn estimate(invocations: &[Invocation]) -> Vec<CaseEstimate> {
 
 /// An invocation that measured.
 #[derive(Clone, Copy)]
-struct Run<'a> {
-    round: u32,
-    record: &'a Record,
+pub(super) struct Run<'a> {
+    pub round: u32,
+    pub record: &'a Record,
     verdict: Verdict,
 }
 
@@ -171,7 +157,7 @@ fn estimate_case(case: &str, invocations: &[&Invocation]) -> CaseEstimate {
             .find_map(|invocation| invocation.error.as_deref().map(shown)),
         disturbances: disturbances(invocations, &runs),
         operations: measurements(&runs).filter_map(|like| operation(like, &runs)).collect(),
-        attribution: attribution(&runs),
+        attribution: Attribution::of(&runs),
     }
 }
 
@@ -281,31 +267,17 @@ fn is_principal(like: &Measurement, runs: &[Run]) -> bool {
 }
 
 /// The median over the runs whose record has the figure.
-fn median_of(runs: &[Run], figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
+pub(super) fn median_of(runs: &[Run], figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
     median(&runs.iter().filter_map(|run| figure(run.record)).collect::<Vec<_>>())
 }
 
-fn cpu_ns(cpu: &CpuTime) -> f64 {
+/// CPU time per operation, user and kernel.
+pub(super) fn cpu_ns(cpu: &CpuTime) -> f64 {
     cpu.user_ns_per_operation + cpu.system_ns_per_operation
 }
 
 fn switches(switches: &Switches) -> f64 {
     switches.voluntary_per_operation + switches.involuntary_per_operation
-}
-
-fn attribution(runs: &[Run]) -> Option<Attribution> {
-    let waiting: Vec<f64> = runs.iter().filter_map(|run| waiting_ns(run.record)).collect();
-    Some(Attribution {
-        user_ns: median_of(runs, |record| Some(record.cpu?.user_ns_per_operation))?,
-        system_ns: median_of(runs, |record| Some(record.cpu?.system_ns_per_operation))?,
-        waiting_ns: Estimate::of(&waiting)?,
-        crossing_share: median_of(runs, |record| record.switches?.cross_cpu_share),
-    })
-}
-
-/// Wall time − user − system, per operation of the principal measurement.
-fn waiting_ns(record: &Record) -> Option<f64> {
-    Some(record.principal()?.ns_per_operation - cpu_ns(record.cpu.as_ref()?))
 }
 
 #[cfg(test)]
@@ -359,17 +331,7 @@ mod tests {
             panic!()
         };
         assert_eq!(case.outcomes.refused, 1);
-        assert_eq!((case.operations.len(), case.attribution, &case.placement), (0, None, &None));
-    }
-
-    #[test]
-    fn waiting_is_the_wall_time_that_no_cpu_time_explains() {
-        let sample = Sample { user_ns: 2.0, system_ns: 5.0, ..Sample::hop(10.0) };
-        let [case] = &estimate(&[sample.in_round("ring", 1)])[..] else { panic!() };
-        let attribution = case.attribution.unwrap();
-        assert_eq!((attribution.user_ns, attribution.system_ns), (2.0, 5.0));
-        assert_eq!(attribution.waiting_ns.median, 3.0);
-        assert_eq!(attribution.crossing_share, Some(0.0));
+        assert_eq!((case.operations.len(), &case.attribution, &case.placement), (0, &None, &None));
     }
 
     /// The time per hop of `case`, and what disturbed it.
@@ -427,13 +389,5 @@ mod tests {
         let hop = case.operation(None).unwrap();
         assert_eq!(hop.straggler_ns, Some(90.0));
         assert_eq!(hop.time_ns.interval.unwrap().high, 90.0);
-    }
-
-    #[test]
-    fn a_record_without_cpu_time_has_no_attribution() {
-        let mut invocations = sample::case("ring", [10.0]);
-        invocations[0].record.as_mut().unwrap().cpu = None;
-        let [case] = &estimate(&invocations)[..] else { panic!() };
-        assert_eq!((case.attribution, case.operation(None).unwrap().cpu_ns), (None, None));
     }
 }

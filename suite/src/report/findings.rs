@@ -5,7 +5,8 @@
 
 use serde::Deserialize;
 
-use crate::report::estimate::{Attribution, CaseEstimate, OperationEstimate};
+use crate::report::attribution::Attribution;
+use crate::report::estimate::{CaseEstimate, OperationEstimate};
 use crate::report::quantity::{duration, estimated_duration, estimated_ratio, percent};
 use harness::statistics::{Estimate, differences, ratios};
 
@@ -152,12 +153,12 @@ impl Breakdown {
 
 impl Condition {
     fn sentence(&self, cases: &[CaseEstimate]) -> Option<String> {
-        let attribution = find(cases, &self.case)?.attribution?;
-        let Attribution { user_ns, system_ns, waiting_ns, crossing_share } = attribution;
+        let attribution = find(cases, &self.case)?.attribution.as_ref()?;
+        let Attribution { user_ns, system_ns, waiting_ns, crossing_share, .. } = attribution;
         let mut parts = vec![
-            format!("{} in user space", duration(user_ns)),
-            format!("{} in the kernel", duration(system_ns)),
-            waiting(&waiting_ns),
+            format!("{} in user space", duration(user_ns.median)),
+            format!("{} in the kernel", duration(system_ns.median)),
+            waiting(waiting_ns),
         ];
         parts.extend(crossing_share.map(|share| format!("{} of hops cross CPUs", percent(share))));
         Some(format!("{} {}", self.text, parts.join(", ")))

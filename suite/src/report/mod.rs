@@ -1,6 +1,7 @@
 //! What a run prints at its end: the table, what has to be known about it, and
 //! the findings.
 
+mod attribution;
 mod estimate;
 mod findings;
 mod notes;
@@ -10,21 +11,23 @@ mod quantity;
 mod readme;
 #[cfg(test)]
 pub(crate) mod sample;
+mod subtraction;
 mod table;
 
 pub use findings::Finding;
 
 use crate::invocation::Invocation;
+use crate::manifest::Manifest;
 use estimate::estimate;
 use notes::notes;
 use paragraph::item;
 use table::{LEGEND, table};
 
 /// The summary of a run as plain text of at most 80 columns, ended by a
-/// newline. Cases come in the order of `cases`, which names them; findings in
-/// theirs. Nothing is said of nothing.
+/// newline. Cases come in the order of `cases`, which names them; baselines
+/// and findings are those of `manifest`. Nothing is said of nothing.
 #[must_use]
-pub fn summary(cases: &[&str], findings: &[Finding], invocations: &[Invocation]) -> String {
+pub fn summary(manifest: &Manifest, cases: &[&str], invocations: &[Invocation]) -> String {
     if invocations.is_empty() {
         return String::new();
     }
@@ -33,8 +36,18 @@ pub fn summary(cases: &[&str], findings: &[Finding], invocations: &[Invocation])
     cases.sort_by_key(|case| place(&case.case));
     let notes = notes(&cases);
     let findings: Vec<String> =
-        findings.iter().filter_map(|finding| finding.sentence(&cases)).collect();
-    format!("{}{LEGEND}\n{}{}", table(&cases), section(&notes), section(&findings))
+        manifest.findings.iter().filter_map(|finding| finding.sentence(&cases)).collect();
+    let tables = [
+        (table(&cases), LEGEND),
+        (subtraction::table(&manifest.cases, &cases), subtraction::LEGEND),
+        (attribution::table(&cases), attribution::LEGEND),
+    ];
+    let tables: Vec<String> = tables
+        .into_iter()
+        .filter(|(table, _)| !table.is_empty())
+        .map(|(table, legend)| format!("{table}{legend}\n"))
+        .collect();
+    tables.join("\n") + &section(&notes) + &section(&findings)
 }
 
 /// A blank line and the sentences as a list, or nothing.
@@ -49,14 +62,9 @@ mod tests {
     use super::*;
     use crate::invocation::Outcome;
 
-    /// The findings of `suite.toml`.
-    fn findings() -> Vec<Finding> {
-        #[derive(serde::Deserialize)]
-        struct Manifest {
-            finding: Vec<Finding>,
-        }
-        let text = include_str!("../../../suite.toml");
-        toml::from_str::<Manifest>(text).expect("a manifest with findings").finding
+    /// `suite.toml`.
+    fn manifest() -> Manifest {
+        Manifest::parse(include_str!("../../../suite.toml")).expect("a manifest")
     }
 
     /// Five rounds of `case`, up to two percent apart.
@@ -106,7 +114,7 @@ mod tests {
             task_creation(),
             vec![sample::without_record("uring-brigade", 1, Outcome::Refused)],
         ];
-        insta::assert_snapshot!(summary(&[], &findings(), &invocations.concat()), @r"
+        insta::assert_snapshot!(summary(&manifest(), &[], &invocations.concat()), @r"
         case               placed   op        time [95 %]       p50  p99  cpu sw/op    n
         async-brigade-ct   free     hop    ns 905 [887,923]     814 1810  634  0.00    5
         async-creation     free     create ns 310 [304,316]     279  620  217  1.00    5
@@ -118,6 +126,23 @@ mod tests {
         thread-creation    free     create µs 9.10 [8.92,9.28] 8.19 18.2 6.37  1.00    5
         thread-creation    free     cold   µs 21.3 [21.3,21.3] 19.2 42.6    –     –    5
         Per op, medians over n processes; [95 % interval]; sw: the kernel's switches.
+
+        less its baseline  placed   op        left [95 %]         baseline             n
+        async-brigade-ct   free     hop    ns 265 [260,270]       one-thread-brigade   5
+        thread-brigade     free     hop    µs 1.98 [1.92,21.7]    one-thread-brigade   5
+        thread-brigade     spread   hop    µs 21.4 [20.9,21.8]    one-thread-brigade   5
+        Left: median difference by round; not resolvable: its interval contains 0.
+
+        where it goes              user [95 %]      kernel [95 %]    waiting [95 %]
+        async-brigade-ct        ns 181 [181,181]    452 [452,452]    272 [253,290]
+        async-creation          ns 62.0 [62.0,62.0] 155 [155,155]    93.0 [86.8,99.2]
+        async-mem-brigade       ns 17.6 [17.6,17.6] 44.0 [44.0,44.0] 26.4 [24.6,28.2]
+        one-thread-brigade      ns 128 [128,128]    320 [320,320]    192 [179,205]
+        thread-brigade/free     µs 0.52 [0.52,4.46] 1.30 [1.30,11.2] 0.81 [0.73,6.69]
+        thread-brigade/same-cpu µs 0.31 [0.31,0.31] 1.40 [1.40,1.40] 0.08 [0.04,0.12]
+        thread-brigade/spread   µs 0.60 [0.60,0.60] 3.10 [3.10,3.10] 18.3 [17.9,18.7]
+        thread-creation         µs 1.82 [1.82,1.82] 4.55 [4.55,4.55] 2.73 [2.55,2.91]
+        Per op. Waiting: wall less CPU time; below 0 by overlap or work between laps.
 
         - n = 5: the interval is the whole range, which is one of 93.75 %.
         - uring-brigade: 1 refused, of 1 started.
@@ -155,6 +180,6 @@ mod tests {
 
     #[test]
     fn nothing_measured_says_nothing() {
-        assert_eq!(summary(&[], &findings(), &[]), "");
+        assert_eq!(summary(&manifest(), &[], &[]), "");
     }
 }

@@ -167,9 +167,7 @@ mod tests {
     #[test]
     fn one_far_from_a_few_others_is_told() {
         let text = of(&sample::case("ring/free", [10.0, 10.0, 11.0, 90.0, 10.0, 11.0]));
-        insta::assert_snapshot!(text, @r"
-        ring free, hop: one of 6 processes took 90.0 ns, far from the others: too few rounds to tell whether that is a second regime; the interval is the whole range.
-        ");
+        insta::assert_snapshot!(text, @"ring free, hop: one of 6 processes took 90.0 ns, far from the others: too few rounds to tell whether that is a second regime; the interval is the whole range.");
     }
 
     #[test]

@@ -21,7 +21,7 @@ fn summary_of(folder: &Path, manifest: &Manifest) -> String {
     let run = SavedRun::read(folder).expect("a recorded run");
     assert_eq!(run.warnings, [""; 0], "a recorded run is read whole");
     let cases: Vec<&str> = run.description.cases.iter().map(String::as_str).collect();
-    summary(&cases, &manifest.findings, &run.invocations)
+    summary(manifest, &cases, &run.invocations)
 }
 
 #[test]

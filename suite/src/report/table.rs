@@ -20,15 +20,17 @@ const CUT: char = '…';
 
 /// To which side of its column a cell is set.
 #[derive(Clone, Copy)]
-enum Side {
+pub enum Side {
+    /// As text.
     Left,
+    /// As figures.
     Right,
 }
 
-/// A column: its heading, its width in characters and its side. The widths and
-/// one space between two columns make 80.
-struct Column(&'static str, usize, Side);
+/// A column: its heading, its width in characters and its side.
+pub struct Column(pub &'static str, pub usize, pub Side);
 
+/// The widths and one space between two columns make 80.
 const TABLE: [Column; 10] = [
     Column("case", 18, Side::Left),
     Column("placed", 8, Side::Left),
@@ -50,7 +52,7 @@ pub fn table(cases: &[CaseEstimate]) -> String {
     let rows = cases
         .iter()
         .flat_map(|case| case.operations.iter().map(|operation| cells(case, operation)));
-    std::iter::once(headings).chain(rows).map(|cells| line(&cells)).collect()
+    std::iter::once(headings).chain(rows).map(|cells| line(&TABLE, &cells)).collect()
 }
 
 /// A case's name without the placement, which has a column of its own.
@@ -59,6 +61,12 @@ pub fn short_case(case: &CaseEstimate) -> &str {
     let placement = case.placement.as_deref().unwrap_or_default();
     let name = case.case.strip_suffix(placement).and_then(|name| name.strip_suffix(['/', '-']));
     name.unwrap_or(&case.case)
+}
+
+/// The placement that the programs of a case recorded, for its column.
+#[must_use]
+pub fn placed(case: &CaseEstimate) -> String {
+    case.placement.clone().unwrap_or_else(|| ABSENT.to_owned())
 }
 
 /// A label for one operation: what it is where the measurement is of whole
@@ -77,10 +85,10 @@ fn cells(case: &CaseEstimate, operation: &OperationEstimate) -> [String; 10] {
     let optional = |figure: Option<String>| figure.unwrap_or_else(|| ABSENT.to_owned());
     [
         short_case(case).to_owned(),
-        optional(case.placement.clone()),
+        placed(case),
         short_operation(operation).to_owned(),
         unit.symbol.to_owned(),
-        time(&operation.time_ns, unit),
+        bracketed(&operation.time_ns, unit),
         unit.show(operation.p50_ns),
         unit.show(operation.p99_ns),
         optional(operation.cpu_ns.map(|ns| unit.show(ns))),
@@ -109,17 +117,25 @@ pub fn disturbance_mark(case: &CaseEstimate) -> &'static str {
     }
 }
 
-fn time(time_ns: &Estimate, unit: Unit) -> String {
-    let interval = match time_ns.interval {
+/// An estimate and its interval in `unit`, such as `1.79 [1.77,1.81]`.
+#[must_use]
+pub fn bracketed(estimate: &Estimate, unit: Unit) -> String {
+    let interval = match estimate.interval {
         Some(interval) => format!("{},{}", unit.show(interval.low), unit.show(interval.high)),
         None => ABSENT.to_owned(),
     };
-    format!("{} [{interval}]", unit.show(time_ns.median))
+    format!("{} [{interval}]", unit.show(estimate.median))
 }
 
-fn line(cells: &[String; 10]) -> String {
+/// One line of a table, ended by a newline: each cell in its column, one space
+/// between two.
+#[must_use]
+pub fn line<const COLUMNS: usize>(
+    columns: &[Column; COLUMNS],
+    cells: &[String; COLUMNS],
+) -> String {
     let fitted: Vec<String> =
-        TABLE.iter().zip(cells).map(|(column, text)| fit(text, column)).collect();
+        columns.iter().zip(cells).map(|(column, text)| fit(text, column)).collect();
     fitted.join(" ").trim_end().to_owned() + "\n"
 }
 
