@@ -9,6 +9,7 @@ mod by_round;
 mod median_interval;
 mod quantile;
 mod regimes;
+mod shift;
 mod slope;
 
 #[cfg(test)]
@@ -17,7 +18,8 @@ mod coverage;
 mod reference;
 
 pub use by_round::{ByRound, differences, ratios};
-pub use median_interval::{Estimate, MIN_SAMPLE};
+pub use median_interval::{Estimate, Interval, MIN_SAMPLE};
 pub use quantile::median;
 pub use regimes::{Regimes, straggler};
+pub use shift::{Shift, fewest_pairs, rank_sum_score};
 pub use slope::slope;
