@@ -9,6 +9,8 @@ mod build;
 mod capture;
 mod check;
 mod consistency;
+#[expect(dead_code, reason = "its command follows")]
+mod compare;
 mod environment;
 mod exit;
 mod flags;

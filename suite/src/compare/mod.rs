@@ -1,0 +1,5 @@
+//! `brigade compare`: two arms, case by case.
+
+#[cfg(test)]
+mod simulation;
+pub mod verdict;
