@@ -35,7 +35,7 @@ sum. That makes N + 1 hops. With --tasks 1 it is the well-known ping-pong.
 
 Other sub-commands: creation, memory; each has its own --help.
 `,
-	Defaults: bench.Defaults{Tasks: 500, Iters: 10_000, Warmups: 100},
+	Defaults: bench.Defaults{Tasks: 500, Iters: 10_000, Warmups: 100, Works: true},
 	Body:     runBrigade,
 }
 
@@ -46,16 +46,16 @@ func runBrigade(b *bench.Bench) error {
 	if b.Workers() == 1 {
 		b.ExpectSwitches(0)
 	}
-	tracer := b.Tracer()
+	tracer, work := b.Tracer(), b.Work()
 	first := make(chan uint64, 1)
 	last := first
 	for task := range b.Tasks() {
 		downstream := make(chan uint64, 1)
-		go relay(task, last, downstream, tracer)
+		go relay(task, last, downstream, work, tracer)
 		last = downstream
 	}
 
-	err := drive(b, first, last)
+	err := drive(b, work, first, last)
 	if err == nil {
 		err = b.Observe()
 	}
@@ -66,13 +66,14 @@ func runBrigade(b *bench.Bench) error {
 }
 
 // drive sends the token round, lap after lap.
-func drive(b *bench.Bench, first chan<- uint64, last <-chan uint64) error {
+func drive(b *bench.Bench, work bench.Work, first chan<- uint64, last <-chan uint64) error {
 	tasks := uint64(b.Tasks())
 	for lap := range b.Laps(bench.Hops(b.Tasks())) {
 		sent := uint64(0)
 		if lap.IsMarked() {
 			sent = bench.TracerMark
 		}
+		work.Perform()
 		first <- sent
 		received := <-last
 		lap.Finish()
@@ -85,11 +86,14 @@ func drive(b *bench.Bench, first chan<- uint64, last <-chan uint64) error {
 
 // relay passes numbers from upstream to downstream, one greater, until
 // upstream is closed.
-func relay(task int, upstream <-chan uint64, downstream chan<- uint64, tracer *bench.Tracer) {
+func relay(
+	task int, upstream <-chan uint64, downstream chan<- uint64, work bench.Work, tracer *bench.Tracer,
+) {
 	for token := range upstream {
 		if token >= bench.TracerMark {
 			tracer.Note(task)
 		}
+		work.Perform()
 		downstream <- token + 1
 	}
 	close(downstream)

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
 use harness::tracer::{TRACER_TOKEN, Tracer};
-use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks};
+use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks, Work, WorkFlag};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixStream, unix::pipe};
 
@@ -45,6 +45,11 @@ struct Flags {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = harness::runtime::workers)]
     workers: Option<usize>,
+
+    /// What whoever has the token does before passing it on.
+    #[command(flatten)]
+    #[serde(flatten)]
+    work: WorkFlag,
 }
 
 fn main() -> ExitCode {
@@ -59,10 +64,11 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }
+    let work = bench.work(flags.work);
     let runtime = AsyncRuntime::start(flags.runtime, flags.workers, bench)?;
     match flags.channel {
-        Channel::Pipe => runtime.drive(brigade(bench.clone(), open_pipe)),
-        Channel::SocketPair => runtime.drive(brigade(bench.clone(), UnixStream::pair)),
+        Channel::Pipe => runtime.drive(brigade(bench.clone(), work, open_pipe)),
+        Channel::SocketPair => runtime.drive(brigade(bench.clone(), work, UnixStream::pair)),
     }
 }
 
@@ -70,7 +76,11 @@ fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
     pipe::pipe().map(|(sender, receiver)| (receiver, sender))
 }
 
-async fn brigade<R, W>(bench: Bench, open: fn() -> io::Result<(R, W)>) -> anyhow::Result<()>
+async fn brigade<R, W>(
+    bench: Bench,
+    work: Work,
+    open: fn() -> io::Result<(R, W)>,
+) -> anyhow::Result<()>
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -80,12 +90,12 @@ where
     for task in 0..bench.tasks() {
         let (next_upstream, downstream) =
             open().with_context(|| format!("opening channel {}", task + 1))?;
-        tasks.push(tokio::spawn(relay(task, upstream, downstream, bench.tracer())));
+        tasks.push(tokio::spawn(relay(task, upstream, downstream, work, bench.tracer())));
         upstream = next_upstream;
     }
     let mut last = upstream;
 
-    let passed = drive(&bench, &mut first, &mut last).await;
+    let passed = drive(&bench, work, &mut first, &mut last).await;
     let observed = passed.and_then(|()| bench.observe());
     // Without its first write end the brigade ends, task by task.
     drop(first);
@@ -93,13 +103,14 @@ where
 }
 
 /// Sends the token round, lap after lap.
-async fn drive<R, W>(bench: &Bench, first: &mut W, last: &mut R) -> anyhow::Result<()>
+async fn drive<R, W>(bench: &Bench, work: Work, first: &mut W, last: &mut R) -> anyhow::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let mut token = [0];
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+        work.perform();
         first.write_all(&[lap.token()]).await.context("sending the token to task 0")?;
         last.read_exact(&mut token).await.context("waiting for the token to come round")?;
         lap.finish();
@@ -112,6 +123,7 @@ async fn relay<R, W>(
     task: usize,
     mut upstream: R,
     mut downstream: W,
+    work: Work,
     tracer: Arc<Tracer>,
 ) -> io::Result<()>
 where
@@ -123,6 +135,7 @@ where
         if token[0] == TRACER_TOKEN {
             tracer.note(task);
         }
+        work.perform();
         downstream.write_all(&token).await?;
     }
     Ok(())

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
 use harness::tracer::{TRACER_NUMBER, Tracer};
-use harness::{Amounts, Bench, Defaults, Measured, Tasks};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Time a number on its way through N async tasks over channels in memory.
@@ -39,6 +39,11 @@ struct Flags {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = harness::runtime::workers)]
     workers: Option<usize>,
+
+    /// What whoever has the token does before passing it on.
+    #[command(flatten)]
+    #[serde(flatten)]
+    work: WorkFlag,
 }
 
 fn main() -> ExitCode {
@@ -51,21 +56,22 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }
+    let work = bench.work(flags.work);
     let runtime = AsyncRuntime::start(flags.runtime, flags.workers, bench)?;
-    runtime.drive(brigade(bench.clone()))
+    runtime.drive(brigade(bench.clone(), work))
 }
 
-async fn brigade(bench: Bench) -> anyhow::Result<()> {
+async fn brigade(bench: Bench, work: Work) -> anyhow::Result<()> {
     let (first, mut upstream) = channel(1);
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in 0..bench.tasks() {
         let (downstream, next_upstream) = channel(1);
-        tasks.push(tokio::spawn(relay(task, upstream, downstream, bench.tracer())));
+        tasks.push(tokio::spawn(relay(task, upstream, downstream, work, bench.tracer())));
         upstream = next_upstream;
     }
     let mut last = upstream;
 
-    let passed = drive(&bench, &first, &mut last).await;
+    let passed = drive(&bench, work, &first, &mut last).await;
     let observed = passed.and_then(|()| bench.observe());
     // Without its first sender the brigade ends, task by task.
     drop(first);
@@ -75,11 +81,13 @@ async fn brigade(bench: Bench) -> anyhow::Result<()> {
 /// Sends the token round, lap after lap.
 async fn drive(
     bench: &Bench,
+    work: Work,
     first: &Sender<usize>,
     last: &mut Receiver<usize>,
 ) -> anyhow::Result<()> {
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let sent = if lap.is_marked() { TRACER_NUMBER } else { 0 };
+        work.perform();
         first.send(sent).await.context("sending the token to task 0")?;
         let received = last.recv().await.context("waiting for the token to come round")?;
         lap.finish();
@@ -99,12 +107,14 @@ async fn relay(
     task: usize,
     mut upstream: Receiver<usize>,
     downstream: Sender<usize>,
+    work: Work,
     tracer: Arc<Tracer>,
 ) -> io::Result<()> {
     while let Some(token) = upstream.recv().await {
         if token >= TRACER_NUMBER {
             tracer.note(task);
         }
+        work.perform();
         downstream.send(token + 1).await.map_err(|_| ErrorKind::BrokenPipe)?;
     }
     Ok(())

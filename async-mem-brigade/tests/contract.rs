@@ -14,7 +14,7 @@ const PROGRAM: Program = Program {
     threads_per_task: 0,
 };
 
-contract::keeps!(PROGRAM);
+contract::keeps!(PROGRAM, with - -work);
 
 #[test]
 fn on_the_current_thread_the_kernel_has_nothing_to_switch() {

@@ -40,12 +40,14 @@ pub mod program;
 pub mod record;
 mod skip;
 pub mod usage;
+pub mod work;
 
 pub use program::{Measurement, Program, Spread};
 pub use skip::skip;
 
 /// Makes a test of each clause of the contract that `$program`, a constant of
-/// type [`Program`], has to keep.
+/// type [`Program`], has to keep; `keeps!(PROGRAM, with --work)` adds those of
+/// programs that offer `--work`.
 #[macro_export]
 macro_rules! keeps {
     ($program:expr) => {
@@ -99,6 +101,15 @@ macro_rules! keeps {
             histogram::its_rows_count_the_samples_of_the_record,
             histogram::it_is_written_beside_a_summary_too,
             histogram::it_does_not_take_the_summary_along_when_it_fails,
+        }
+    };
+    ($program:expr, with --work) => {
+        $crate::keeps!($program);
+        $crate::keeps! { $program;
+            work::amounts_that_make_no_sense_are_usage_errors,
+            work::the_record_tells_the_units_and_their_length,
+            work::without_the_flag_there_is_none,
+            work::every_hop_has_it,
         }
     };
     ($program:expr; $($subject:ident :: $clause:ident,)+) => {

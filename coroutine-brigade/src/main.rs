@@ -22,7 +22,7 @@ use anyhow::{Context as _, bail, ensure};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use harness::tracer::TRACER_NUMBER;
-use harness::{Amounts, Bench, Defaults, Measured, Tasks};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag};
 
 /// Memory maps of a coroutine's stack: the stack and its guard.
 const MAPS_PER_COROUTINE: u64 = 2;
@@ -45,6 +45,11 @@ struct Flags {
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, allow_negative_numbers = true)]
     #[arg(value_parser = harness::threads::stack_size)]
     stack_size: usize,
+
+    /// What whoever has the token does before passing it on.
+    #[command(flatten)]
+    #[serde(flatten)]
+    work: WorkFlag,
 }
 
 fn main() -> ExitCode {
@@ -56,14 +61,15 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("all coroutines run on one thread")?;
     bench.require(coroutine(flags.stack_size), Amounts::observation())?;
     bench.expect_switches(0.0);
+    let work = bench.work(flags.work);
     let mut line = Vec::with_capacity(bench.tasks());
     for task in 0..bench.tasks() {
         let stack = DefaultStack::new(flags.stack_size);
         let stack = stack.with_context(|| format!("creating the stack of task {task}"))?;
-        line.push(relay(task, stack, bench));
+        line.push(relay(task, stack, work, bench));
     }
 
-    let passed = drive(bench, &mut line);
+    let passed = drive(bench, work, &mut line);
     let observed = passed.and_then(|()| bench.observe());
     end(&mut line).and(observed)
 }
@@ -79,22 +85,24 @@ fn coroutine(stack_size: usize) -> Amounts {
 }
 
 /// A coroutine that passes numbers on, one greater, until it gets none.
-fn relay(task: usize, stack: DefaultStack, bench: &Bench) -> Relay {
+fn relay(task: usize, stack: DefaultStack, work: Work, bench: &Bench) -> Relay {
     let tracer = bench.tracer();
     Coroutine::with_stack(stack, move |yielder, mut upstream| {
         while let Some(token) = upstream {
             if token >= TRACER_NUMBER {
                 tracer.note(task);
             }
+            work.perform();
             upstream = yielder.suspend(token + 1);
         }
     })
 }
 
 /// Takes the token round, lap after lap.
-fn drive(bench: &Bench, line: &mut [Relay]) -> anyhow::Result<()> {
+fn drive(bench: &Bench, work: Work, line: &mut [Relay]) -> anyhow::Result<()> {
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let sent = if lap.is_marked() { TRACER_NUMBER } else { 0 };
+        work.perform();
         let received = pass(line, sent);
         lap.finish();
         let received = received?;

@@ -12,15 +12,16 @@ use std::time::Duration;
 
 use crate::command;
 use crate::creation::Creation;
-use crate::flags::{Flags, TasksFlag};
+use crate::flags::{Flags, TasksFlag, WorkFlag};
 use crate::laps::{Laps, MOST_PHASES, Purpose};
 use crate::limits::{self, Amounts, Need};
 use crate::memory;
 use crate::placement::{Placement, Policy};
-use crate::record::{Ending, LedgerPoint, Memory};
+use crate::record::{Ending, LedgerPoint, Memory, WorkRecord};
 use crate::samples::{Measured, Samples};
 use crate::tracer::Tracer;
 use crate::usage::Span;
+use crate::work::{self, Work};
 
 /// What a program measures on. Clones share one state.
 #[derive(Clone, Debug)]
@@ -59,6 +60,7 @@ pub(crate) struct Findings {
     pub memory: Option<Memory>,
     pub ledger: Option<Vec<LedgerPoint>>,
     pub expected_switches: Option<f64>,
+    pub work: Option<WorkRecord>,
 }
 
 impl Bench {
@@ -177,6 +179,24 @@ impl Bench {
         self.findings().expected_switches = Some(per_operation);
     }
 
+    /// The work that `flag` puts into every hop. The record tells how long a
+    /// unit takes, which is measured before the laps.
+    #[must_use]
+    pub fn work(&self, flag: WorkFlag) -> Work {
+        self.findings().work = Some(WorkRecord { units: flag.work, ns_per_unit: None });
+        Work::of(flag.work)
+    }
+
+    /// Measures a unit of work, if there is any: in the driver's thread, and
+    /// so on a CPU of the placement in force.
+    fn calibrate_work(&self) {
+        let Some(WorkRecord { units: 1.., .. }) = self.findings().work else { return };
+        let ns_per_unit = work::ns_per_unit();
+        if let Some(work) = &mut self.findings().work {
+            work.ns_per_unit = Some(ns_per_unit);
+        }
+    }
+
     /// Counts the CPU time and the switches of the process `pid` as well, in
     /// the laps that follow. It has one thread and outlives the laps; there is
     /// one such process at most.
@@ -204,6 +224,7 @@ impl Bench {
     /// CPU time and switches are reported per operation of the first.
     #[must_use]
     pub fn laps(&self, phases: &[Measured]) -> Laps<'_> {
+        self.calibrate_work();
         Laps::new(&self.shared, Purpose::Principal, phases)
     }
 

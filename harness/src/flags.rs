@@ -46,6 +46,22 @@ pub struct TasksFlag {
     pub tasks: u32,
 }
 
+/// The most units of work at a hop.
+const MOST_WORK: u64 = 1_000_000_000;
+
+/// The flag for work at every hop, of programs whose tasks hand a token over:
+/// such a program flattens it among its own flags, and asks the bench for the
+/// work.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[group(skip)]
+pub struct WorkFlag {
+    /// Units of work that whoever sends the token does before, at every hop;
+    /// how long a unit takes here is measured before the laps
+    #[arg(long, value_name = "UNITS", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
+    pub work: u64,
+}
+
 /// The flags common to all programs.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 // clap names a group after each struct of flags, and those of the programs

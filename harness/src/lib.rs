@@ -37,10 +37,12 @@ pub mod terminal;
 pub mod threads;
 pub mod tracer;
 pub mod usage;
+pub mod work;
 
 pub use bench::Bench;
 pub use channel::Channel;
-pub use flags::{Defaults, Tasks};
+pub use flags::{Defaults, Tasks, WorkFlag};
 pub use limits::Amounts;
 pub use program::run;
 pub use samples::Measured;
+pub use work::Work;

@@ -206,6 +206,7 @@ impl Session {
             interference: findings.span.map(|span| span.interference).unwrap_or_default(),
             memory: findings.memory,
             ledger: findings.ledger.clone(),
+            work: findings.work,
         })
     }
 }

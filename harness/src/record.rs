@@ -66,6 +66,19 @@ pub struct Record {
     /// programs that sweep the number. Since 1.1.
     #[serde(default)]
     pub ledger: Option<Vec<LedgerPoint>>,
+    /// The work at every hop, of programs that offer `--work`. Since 1.2.
+    #[serde(default)]
+    pub work: Option<WorkRecord>,
+}
+
+/// The work that was added to every hop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkRecord {
+    /// Units at every hop, as `--work` asked for.
+    pub units: u64,
+    /// How long a unit took in this process, on the driver's CPU, measured
+    /// before the laps, in nanoseconds; `null` where there was no work.
+    pub ns_per_unit: Option<f64>,
 }
 
 /// Why the measuring stopped.
@@ -319,8 +332,9 @@ mod tests {
     }
 
     #[test]
-    fn a_record_from_before_the_ledger_has_none() {
-        assert_eq!(Record::parse(EXAMPLE).expect("the example").ledger, None);
+    fn a_record_of_an_older_version_lacks_what_came_later() {
+        let record = Record::parse(EXAMPLE).expect("the example");
+        assert_eq!((record.ledger, record.work), (None, None));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::record::{CpuTime, Ending, Measurement, Memory, Record, Switches};
+use crate::record::{CpuTime, Ending, Measurement, Memory, Record, Switches, WorkRecord};
 
 /// A duration with three decimals in the largest unit that keeps it above 1.
 #[must_use]
@@ -35,6 +35,9 @@ pub fn summary(record: &Record) -> String {
         text.push_str(&cpu_line(cpu, principal));
     }
     text.push_str(&round_trips_line(principal));
+    if let Some(work) = &record.work {
+        text.push_str(&work_line(work, principal));
+    }
     if let Some(switches) = &record.switches {
         text.push_str(&switches_line(switches, principal));
     }
@@ -153,6 +156,13 @@ fn switches_line(switches: &Switches, principal: &Measurement) -> String {
     line
 }
 
+/// The work at every hop, if there is any.
+fn work_line(work: &WorkRecord, principal: &Measurement) -> String {
+    let Some(ns) = work.ns_per_unit else { return String::new() };
+    let (units, operation) = (work.units, &principal.operation);
+    format!("work per {operation}: {units} units of {ns:.3} ns: {}\n", duration(units as f64 * ns))
+}
+
 fn memory_line(memory: &Memory) -> String {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     format!(
@@ -167,6 +177,7 @@ mod tests {
     use super::{duration, summary};
     use crate::record::{
         CpuTime, Ending, Interference, Measurement, Memory, Record, SCHEMA_VERSION, Switches,
+        WorkRecord,
     };
 
     fn measurement(name: &str, operation: &str, operations: u64) -> Measurement {
@@ -220,6 +231,7 @@ mod tests {
                 page_table_bytes: None,
             }),
             ledger: None,
+            work: Some(WorkRecord { units: 0, ns_per_unit: None }),
         }
     }
 
@@ -249,6 +261,15 @@ mod tests {
         hops between CPUs: 2.1 %, 12 migrations
         memory: 12.0 MiB resident, 600.0 MiB virtual
         ");
+    }
+
+    #[test]
+    fn work_at_every_hop_has_a_line() {
+        let text = |work| summary(&Record { work: Some(work), ..brigade() });
+        let worked = text(WorkRecord { units: 1000, ns_per_unit: Some(1.2345) });
+        let line = "work per hop: 1000 units of 1.234 ns: 1.234µs";
+        assert!(worked.lines().any(|found| found == line), "{worked}");
+        assert!(!text(WorkRecord { units: 0, ns_per_unit: None }).contains("work"));
     }
 
     #[test]
@@ -339,6 +360,8 @@ mod tests {
                 measurement.max_ns = WIDE;
             }
             let cpu = CpuTime { user_ns_per_operation: 1e8, system_ns_per_operation: 1e8 };
+            let work = WorkRecord { units: 1_000_000_000, ns_per_unit: Some(999.999) };
+            let record = Record { work: Some(work), ..record };
             summary(&Record { tasks: u32::MAX.into(), cpu: Some(cpu), ..record })
         };
         for line in (widen(brigade()) + &widen(creation())).lines() {

@@ -15,7 +15,7 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks};
+use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks, WorkFlag};
 
 /// Time the I/O of a brigade of N tasks, done by one thread.
 ///
@@ -26,6 +26,11 @@ struct Flags {
     /// What carries the byte
     #[arg(long, value_enum, default_value_t = Channel::Pipe)]
     channel: Channel,
+
+    /// What the thread does before each write.
+    #[command(flatten)]
+    #[serde(flatten)]
+    work: WorkFlag,
 }
 
 fn main() -> ExitCode {
@@ -41,9 +46,11 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         .map(|number| flags.channel.open().with_context(|| format!("opening channel {number}")))
         .collect::<Result<Vec<_>, _>>()?;
 
+    let work = bench.work(flags.work);
     let mut token = [0];
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         for (reader, writer) in &mut channels {
+            work.perform();
             writer.write_all(&[lap.token()]).context("writing the token")?;
             reader.read_exact(&mut token).context("reading the token back")?;
         }

@@ -8,9 +8,9 @@ mod availability;
 mod build;
 mod capture;
 mod check;
-mod consistency;
 #[expect(dead_code, reason = "its command follows")]
 mod compare;
+mod consistency;
 mod environment;
 mod exit;
 mod flags;

@@ -101,6 +101,10 @@ contract::keeps! { program!();
     histogram::its_rows_count_the_samples_of_the_record,
     histogram::it_is_written_beside_a_summary_too,
     histogram::it_does_not_take_the_summary_along_when_it_fails,
+    work::amounts_that_make_no_sense_are_usage_errors,
+    work::the_record_tells_the_units_and_their_length,
+    work::without_the_flag_there_is_none,
+    work::every_hop_has_it,
 }
 
 #[test]
@@ -147,6 +151,7 @@ fn what_cannot_be_followed_is_told_with_the_reason() {
         (&["--tasks"], "--tasks: needs a value"),
         (&["--tasks=1", "--threads=1"], "--tasks is given twice"),
         (&["--quiet", "more"], "unexpected argument 'more'"),
+        (&["creation", "--work=5"], "--work: there is no such flag"),
         (&["memory", "--iters=5"], "--iters: there is no such flag"),
         (&["memory", "--steps=2"], "--steps 2: not between 3 and 1000"),
         (&["memory", "--tasks=5", "--steps=6"], "--steps 6: there are only 5 tasks"),

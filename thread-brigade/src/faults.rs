@@ -3,13 +3,14 @@
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use harness::{Bench, failure};
+use harness::{Bench, WorkFlag, failure};
 
-use crate::channel::{Sink, Source, futex};
-use crate::brigade;
+use crate::channel::{Channel, Sink, Source, futex};
+use crate::{Flags, brigade};
 
-/// The stack of a thread, in bytes.
-const STACK: usize = 1 << 20;
+/// The channel is not looked at: every brigade here opens its own.
+const FLAGS: Flags =
+    Flags { channel: Channel::Futex, stack_size: 1 << 20, work: WorkFlag { work: 0 } };
 
 /// What a source does instead of receiving.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +49,7 @@ impl<R: Source> Source for Faulty<R> {
 fn error_of(fault: Fault, number: usize) -> String {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
     let opened = AtomicUsize::new(0);
-    let brigade = brigade(STACK, &bench, || {
+    let brigade = brigade(&FLAGS, &bench, || {
         let (source, sink) = futex::channel();
         let fault = (opened.fetch_add(1, Relaxed) == number).then_some(fault);
         Ok((Faulty { source, fault, left: 30 }, sink))
@@ -100,7 +101,7 @@ impl<S: Sink> Sink for Refusing<S> {
 fn a_task_that_cannot_pass_the_token_on_is_named() {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
     let opened = AtomicUsize::new(0);
-    let error = brigade(STACK, &bench, || {
+    let error = brigade(&FLAGS, &bench, || {
         let (source, sink) = futex::channel();
         // That of task 11 is closed from the start, and so its neighbour ends.
         Ok((source, Refusing((opened.fetch_add(1, Relaxed) != 12).then_some(sink))))
@@ -114,7 +115,7 @@ fn a_task_that_cannot_pass_the_token_on_is_named() {
 fn when_a_channel_cannot_be_opened_the_tasks_until_then_end() {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
     let opened = AtomicUsize::new(0);
-    let brigade = brigade(STACK, &bench, || match opened.fetch_add(1, Relaxed) {
+    let brigade = brigade(&FLAGS, &bench, || match opened.fetch_add(1, Relaxed) {
         13 => Err(io::Error::from_raw_os_error(libc::EMFILE)),
         _ => Ok(futex::channel()),
     });

@@ -26,7 +26,7 @@ use anyhow::Context as _;
 use harness::placement::Placement;
 use harness::threads::join_all;
 use harness::tracer::{TRACER_TOKEN, Tracer};
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, failure};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag, failure};
 
 use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc, stream};
 
@@ -45,6 +45,11 @@ struct Flags {
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, allow_negative_numbers = true)]
     #[arg(value_parser = harness::threads::stack_size)]
     stack_size: usize,
+
+    /// What whoever has the token does before passing it on.
+    #[command(flatten)]
+    #[serde(flatten)]
+    work: WorkFlag,
 }
 
 fn main() -> ExitCode {
@@ -57,26 +62,26 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.require(thread.and(channel), channel)?;
     bench.expect_switches(1.0);
     match flags.channel {
-        Channel::Pipe => brigade(flags.stack_size, bench, stream::pipe),
-        Channel::SocketPair => brigade(flags.stack_size, bench, stream::socket_pair),
-        Channel::EventFd => brigade(flags.stack_size, bench, eventfd::channel),
-        Channel::Futex => brigade(flags.stack_size, bench, || Ok(futex::channel())),
-        Channel::Mpsc => brigade(flags.stack_size, bench, || Ok(mpsc::channel())),
-        Channel::Condvar => brigade(flags.stack_size, bench, || Ok(condvar::channel())),
+        Channel::Pipe => brigade(flags, bench, stream::pipe),
+        Channel::SocketPair => brigade(flags, bench, stream::socket_pair),
+        Channel::EventFd => brigade(flags, bench, eventfd::channel),
+        Channel::Futex => brigade(flags, bench, || Ok(futex::channel())),
+        Channel::Mpsc => brigade(flags, bench, || Ok(mpsc::channel())),
+        Channel::Condvar => brigade(flags, bench, || Ok(condvar::channel())),
     }
 }
 
 /// Sets up the brigade, with channels that `open` opens, and measures it.
 fn brigade<R: Source, S: Sink>(
-    stack_size: usize,
+    flags: &Flags,
     bench: &Bench,
     mut open: impl FnMut() -> io::Result<(R, S)>,
 ) -> anyhow::Result<()> {
-    let mut open = |number| {
-        open().map_err(|error| failure::creating(format_args!("channel {number}"), error))
-    };
+    let mut open =
+        |number| open().map_err(|error| failure::creating(format_args!("channel {number}"), error));
     let tracer = &*bench.tracer();
     let placement = bench.placement();
+    let work = bench.work(flags.work);
 
     thread::scope(|scope| {
         let (mut upstream, mut first) = open(0)?;
@@ -85,8 +90,8 @@ fn brigade<R: Source, S: Sink>(
             let (next_upstream, downstream) = open(task + 1)?;
             let ends = (upstream, downstream);
             let thread = thread::Builder::new()
-                .stack_size(stack_size)
-                .spawn_scoped(scope, move || relay(task, ends, placement, tracer))
+                .stack_size(flags.stack_size)
+                .spawn_scoped(scope, move || relay(task, ends, work, placement, tracer))
                 .map_err(|error| failure::creating(format_args!("task {task}"), error))?;
             threads.push(thread);
             upstream = next_upstream;
@@ -94,7 +99,7 @@ fn brigade<R: Source, S: Sink>(
         let mut last = upstream;
 
         let placed = placement.take_seat(0).context("placing the driver");
-        let passed = placed.and_then(|()| drive(bench, &mut first, &mut last));
+        let passed = placed.and_then(|()| drive(bench, work, &mut first, &mut last));
         let observed = passed.and_then(|()| bench.observe());
         // Without its first sink the brigade ends, thread by thread.
         drop(first);
@@ -103,10 +108,17 @@ fn brigade<R: Source, S: Sink>(
 }
 
 /// Sends the token round, lap after lap.
-fn drive(bench: &Bench, first: &mut impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
+fn drive(
+    bench: &Bench,
+    work: Work,
+    first: &mut impl Sink,
+    last: &mut impl Source,
+) -> anyhow::Result<()> {
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+        work.perform();
         first.send(lap.token()).context("sending the token to task 0")?;
-        let received = last.receive().and_then(|token| token.ok_or(ErrorKind::UnexpectedEof.into()));
+        let received =
+            last.receive().and_then(|token| token.ok_or(ErrorKind::UnexpectedEof.into()));
         received.context("waiting for the token to come round")?;
         lap.finish();
     }
@@ -117,6 +129,7 @@ fn drive(bench: &Bench, first: &mut impl Sink, last: &mut impl Source) -> anyhow
 fn relay(
     task: usize,
     (mut upstream, mut downstream): (impl Source, impl Sink),
+    work: Work,
     placement: &Placement,
     tracer: &Tracer,
 ) -> io::Result<()> {
@@ -125,6 +138,7 @@ fn relay(
         if token == TRACER_TOKEN {
             tracer.note(task);
         }
+        work.perform();
         downstream.send(token)?;
     }
     Ok(())

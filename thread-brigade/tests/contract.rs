@@ -15,7 +15,7 @@ const PROGRAM: Program = Program {
     threads_per_task: 1,
 };
 
-contract::keeps!(PROGRAM);
+contract::keeps!(PROGRAM, with - -work);
 
 /// On recent kernels the woken thread may preempt its waker, which counts as
 /// an involuntary switch besides; those are not bounded here.

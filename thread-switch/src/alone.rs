@@ -23,7 +23,9 @@ pub fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         _ => vec![b'.'; flags.message as usize],
     };
     let mut received = message.clone();
+    let work = bench.work(flags.work);
     for lap in bench.laps(&[Measured::single("self", "write and read")]) {
+        work.perform();
         pass(&mut writer, &message, &mut reader, &mut received)
             .context("writing and reading by one thread")?;
         lap.finish();

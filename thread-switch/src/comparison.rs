@@ -66,6 +66,7 @@ impl Combination {
     fn arguments(&self, flags: &Flags, bench: &Bench) -> Vec<String> {
         let mut arguments =
             vec![format!("--via={}", self.via.name()), format!("--placement={}", self.placement)];
+        arguments.push(format!("--work={}", flags.work.work));
         if flags.kind == Kind::Process {
             arguments.push("--kind=process".into());
         }

@@ -1,8 +1,8 @@
 //! The program's flags, and which of them do not go together.
 
-use harness::Bench;
 use harness::failure::UsageError;
 use harness::placement::Policy;
+use harness::{Bench, WorkFlag};
 
 /// The longest message, in bytes.
 const LONGEST_MESSAGE: u64 = 16 << 20;
@@ -37,6 +37,11 @@ pub struct Flags {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: Option<u32>,
+
+    /// What either side does before it hands over.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub work: WorkFlag,
 }
 
 /// What `--kind` names.

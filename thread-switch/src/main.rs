@@ -31,7 +31,7 @@ use std::io;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::{Amounts, Bench, Defaults, Tasks};
+use harness::{Amounts, Bench, Defaults, Tasks, Work};
 
 use crate::flags::{Flags, Kind, Via};
 use crate::mechanism::turn::{Futex, Spin, Yield};
@@ -67,17 +67,18 @@ fn switch(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         bench.expect_switches(claim);
     }
     let Flags { kind, message, .. } = *flags;
+    let work = bench.work(flags.work);
     match flags.via {
-        Via::Pipe => run(kind, bench, stream::pipes(message as usize)),
-        Via::SocketPair => run(kind, bench, stream::sockets(message as usize)),
-        Via::EventFd => run(kind, bench, eventfd::counters()),
-        Via::Condvar => run(kind, bench, condvar::condvars(kind)),
-        Via::Futex => run(kind, bench, turn::turns(Futex::between(kind))),
-        Via::Spin => run(kind, bench, turn::turns(Spin)),
-        Via::Yield => run(kind, bench, turn::turns(Yield)),
-        Via::Park => run(kind, bench, Ok(park::parks())),
-        Via::Channel => run(kind, bench, Ok(channel::mpsc())),
-        Via::Rendezvous => run(kind, bench, Ok(channel::rendezvous())),
+        Via::Pipe => run(kind, work, bench, stream::pipes(message as usize)),
+        Via::SocketPair => run(kind, work, bench, stream::sockets(message as usize)),
+        Via::EventFd => run(kind, work, bench, eventfd::counters()),
+        Via::Condvar => run(kind, work, bench, condvar::condvars(kind)),
+        Via::Futex => run(kind, work, bench, turn::turns(Futex::between(kind))),
+        Via::Spin => run(kind, work, bench, turn::turns(Spin)),
+        Via::Yield => run(kind, work, bench, turn::turns(Yield)),
+        Via::Park => run(kind, work, bench, Ok(park::parks())),
+        Via::Channel => run(kind, work, bench, Ok(channel::mpsc())),
+        Via::Rendezvous => run(kind, work, bench, Ok(channel::rendezvous())),
         Via::All => comparison::compare(flags, bench),
     }
 }
@@ -94,12 +95,13 @@ fn claim(flags: &Flags) -> Option<f64> {
 /// Runs a pair of sides as threads or as processes.
 fn run<D: Side, P: Side + Send>(
     kind: Kind,
+    work: Work,
     bench: &Bench,
     pair: io::Result<(D, P)>,
 ) -> anyhow::Result<()> {
     let pair = pair.context("setting up the mechanism")?;
     match kind {
-        Kind::Thread => thread::measure(bench, pair),
-        Kind::Process => process::measure(bench, pair),
+        Kind::Thread => thread::measure(bench, work, pair),
+        Kind::Process => process::measure(bench, work, pair),
     }
 }

@@ -9,10 +9,10 @@ use std::time::Duration;
 use std::{process, thread};
 
 use anyhow::{Context as _, anyhow, bail};
-use harness::Bench;
 use harness::failure::FAILED;
 use harness::placement::Placement;
 use harness::threads::panic_text;
+use harness::{Bench, Work};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -29,7 +29,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// That the child cannot be created or placed, or the failure of either.
-pub fn measure<D: Side, P: Side>(bench: &Bench, (driver, partner): (D, P)) -> anyhow::Result<()> {
+pub fn measure<D: Side, P: Side>(
+    bench: &Bench,
+    work: Work,
+    (driver, partner): (D, P),
+) -> anyhow::Result<()> {
     let (report, reporter) = io::pipe().context("opening a pipe for the child's report")?;
     let alarm = driver.alarm().context("preparing for the child's death")?;
     let parent = getpid();
@@ -40,12 +44,12 @@ pub fn measure<D: Side, P: Side>(bench: &Bench, (driver, partner): (D, P)) -> an
         ForkResult::Child => {
             // Dropped without hanging up, which would be felt by the parent.
             drop((driver, report, alarm));
-            live(parent, bench.placement(), partner, reporter)
+            live(parent, bench.placement(), work, partner, reporter)
         }
         ForkResult::Parent { child } => {
             drop((partner, reporter));
             bench.also_count(child.as_raw().unsigned_abs());
-            let driven = lead(bench, Held(driver), report, alarm);
+            let driven = lead(bench, work, Held(driver), report, alarm);
             reap(child).and(driven)
         }
     }
@@ -55,6 +59,7 @@ pub fn measure<D: Side, P: Side>(bench: &Bench, (driver, partner): (D, P)) -> an
 /// driver's is but its consequence.
 fn lead<D: Side>(
     bench: &Bench,
+    work: Work,
     mut driver: Held<D>,
     report: PipeReader,
     alarm: Option<Alarm>,
@@ -71,7 +76,7 @@ fn lead<D: Side>(
             }
         };
         let placed = bench.placement().take_seat(0).context("placing task 0");
-        let driven = placed.and_then(|()| drive(bench, &mut driver.0));
+        let driven = placed.and_then(|()| drive(bench, work, &mut driver.0));
         let driven = driven.and_then(|()| bench.observe());
         drop(driver);
         over.store(true, Release);
@@ -115,12 +120,18 @@ fn told(mut report: PipeReader) -> io::Result<String> {
 /// The child's life, from its creation to its end. It dies with its parent,
 /// and it leaves without what a Rust program does on leaving: the buffers that
 /// it has inherited are the parent's to flush.
-fn live<P: Side>(parent: Pid, placement: &Placement, partner: P, mut report: PipeWriter) -> ! {
+fn live<P: Side>(
+    parent: Pid,
+    placement: &Placement,
+    work: Work,
+    partner: P,
+    mut report: PipeWriter,
+) -> ! {
     let answered = catch_unwind(AssertUnwindSafe(|| {
         let mut partner = Held(partner);
         die_with(parent)?;
         placement.take_seat(1)?;
-        answer(&mut partner.0)
+        answer(work, &mut partner.0)
     }));
     let failure = match answered {
         Ok(Ok(())) => None,

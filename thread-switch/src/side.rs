@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 
 use anyhow::Context as _;
-use harness::{Bench, Measured};
+use harness::{Bench, Measured, Work};
 
 /// One of two sides. At any moment one has the turn and the other waits.
 pub trait Side {
@@ -55,8 +55,9 @@ impl<S: Side> Drop for Held<S> {
 ///
 /// # Errors
 /// That of the side.
-pub fn drive(bench: &Bench, driver: &mut impl Side) -> anyhow::Result<()> {
+pub fn drive(bench: &Bench, work: Work, driver: &mut impl Side) -> anyhow::Result<()> {
     for lap in bench.laps(&[Measured::per_task("iteration", "switch", bench.tasks())]) {
+        work.perform();
         driver.hand_over().context("handing over to task 1")?;
         driver.wait().context("waiting for task 1 to hand over")?;
         lap.finish();
@@ -68,12 +69,13 @@ pub fn drive(bench: &Bench, driver: &mut impl Side) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// That of the side.
-pub fn answer(partner: &mut impl Side) -> io::Result<()> {
+pub fn answer(work: Work, partner: &mut impl Side) -> io::Result<()> {
     loop {
         match partner.wait() {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
             waited => waited?,
         }
+        work.perform();
         partner.hand_over()?;
     }
 }

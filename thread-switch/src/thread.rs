@@ -3,8 +3,8 @@
 use std::thread;
 
 use anyhow::Context as _;
-use harness::Bench;
 use harness::threads::{TaskError, panic_text, root_cause};
+use harness::{Bench, Work};
 
 use crate::side::{Held, Side, answer, drive};
 
@@ -15,6 +15,7 @@ use crate::side::{Held, Side, answer, drive};
 /// That a thread cannot be created or placed, or the failure of either.
 pub fn measure<D: Side, P: Side + Send>(
     bench: &Bench,
+    work: Work,
     (driver, partner): (D, P),
 ) -> anyhow::Result<()> {
     let placement = bench.placement();
@@ -23,12 +24,12 @@ pub fn measure<D: Side, P: Side + Send>(
         let thread = thread::Builder::new()
             .spawn_scoped(scope, move || {
                 placement.take_seat(1)?;
-                answer(&mut partner.0)
+                answer(work, &mut partner.0)
             })
             .context("creating task 1")?;
         let mut driver = Held(driver);
         placement.take_seat(0).context("placing task 0")?;
-        let driven = drive(bench, &mut driver.0).and_then(|()| bench.observe());
+        let driven = drive(bench, work, &mut driver.0).and_then(|()| bench.observe());
         drop(driver);
         let ended = match thread.join() {
             Ok(result) => result.map_err(TaskError::Failed),

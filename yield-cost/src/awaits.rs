@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 
 use anyhow::ensure;
 use harness::Bench;
+use harness::work::spend;
 
-use crate::work::work;
 use crate::{CYCLES, block};
 
 /// Cycles that end with an await of something ready.
@@ -37,7 +37,7 @@ async fn cycles<F: Future<Output = ()>>(
     for lap in bench.laps(&[block()]) {
         let before = polls.load(Relaxed);
         for _ in 0..CYCLES {
-            work(units);
+            spend(units);
             switch().await;
         }
         lap.finish();

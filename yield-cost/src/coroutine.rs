@@ -3,8 +3,8 @@
 use anyhow::ensure;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use harness::Bench;
+use harness::work::spend;
 
-use crate::work::work;
 use crate::{CYCLES, block};
 
 /// Measures cycles of a coroutine, which counts them.
@@ -12,7 +12,7 @@ pub fn cycles(bench: &Bench, units: u64) -> anyhow::Result<()> {
     bench.expect_switches(0.0);
     let mut task = Coroutine::new(move |caller: &Yielder<(), u64>, ()| {
         for cycle in 1.. {
-            work(units);
+            spend(units);
             caller.suspend(cycle);
         }
     });

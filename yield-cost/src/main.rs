@@ -22,12 +22,12 @@
 //! `thread-event` wherever the kernel puts it.
 
 mod awaits;
+mod calibration;
 mod comparison;
 mod coroutine;
 mod event;
 mod scenario;
 mod threads;
-mod work;
 
 use std::process::ExitCode;
 
@@ -49,7 +49,7 @@ struct Flags {
     #[arg(long, value_enum, default_value_t = Scenario::All, value_name = "NAME")]
     scenario: Scenario,
 
-    /// Units of work in a cycle, turns of an empty loop; without it, 0, and for
+    /// Units of work in a cycle, turns of a counted loop; without it, 0, and for
     /// all scenarios a table for 0 and one for 500
     #[arg(long, value_name = "UNITS", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
@@ -74,7 +74,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     }
     let units = flags.work.unwrap_or(0);
     flags.scenario.measure(bench, units)?;
-    work::calibrate(bench)
+    calibration::calibrate(bench)
 }
 
 /// What one iteration is.

@@ -7,10 +7,10 @@ use clap::ValueEnum as _;
 use futures::executor::LocalPool;
 use futures::task::LocalSpawnExt as _;
 use harness::runtime::{AsyncRuntime, RuntimeKind};
+use harness::work::spend;
 use harness::{Amounts, Bench};
 
 use crate::awaits::{ready_cycles, yielding_cycles};
-use crate::work::work;
 use crate::{CYCLES, block, coroutine, threads};
 
 /// What `--scenario` names.
@@ -69,7 +69,7 @@ fn no_switch(bench: &Bench, units: u64) -> anyhow::Result<()> {
     bench.expect_switches(0.0);
     for lap in bench.laps(&[block()]) {
         for _ in 0..CYCLES {
-            work(units);
+            spend(units);
         }
         lap.finish();
     }

@@ -7,10 +7,10 @@ use anyhow::{Context as _, ensure};
 use harness::failure::UsageError;
 use harness::placement::Policy;
 use harness::usage::Start;
+use harness::work::spend;
 use harness::{Amounts, Bench};
 
 use crate::event::AutoResetEvent;
-use crate::work::work;
 use crate::{CYCLES, block};
 
 /// Stack that the standard library gives a thread, in bytes.
@@ -48,7 +48,7 @@ impl Turns {
             if self.last.swap(own, Relaxed) != own {
                 self.switched.fetch_add(1, Relaxed);
             }
-            work(units);
+            spend(units);
         }
     }
 }

@@ -32,6 +32,7 @@ type findings struct {
 	memory         *record.Memory
 	ledger         []record.LedgerPoint
 	expectedSwitch *float64
+	work           *record.Work
 }
 
 // Tasks is the number of goroutines asked for.

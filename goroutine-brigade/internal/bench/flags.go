@@ -25,6 +25,8 @@ type Defaults struct {
 	Iters uint64
 	// Warmups are run first and not measured.
 	Warmups uint64
+	// Works tells whether --work is offered.
+	Works bool
 	// Steps are the counts of a program that sweeps the number of tasks; of
 	// others 0. Such a program has no iterations to time.
 	Steps uint64
@@ -36,6 +38,7 @@ type Flags struct {
 	tasks          uint32
 	iters, warmups uint64
 	steps          uint64
+	work           *uint64
 	maxTime        *float64
 	workers        *int
 	placement      string
@@ -114,10 +117,14 @@ func plainly(message string) string {
 }
 
 func withDefaults(defaults Defaults) *Flags {
-	return &Flags{
+	flags := &Flags{
 		tasks: defaults.Tasks, iters: defaults.Iters, warmups: defaults.Warmups,
 		steps: defaults.Steps, placement: free,
 	}
+	if defaults.Works {
+		flags.work = new(uint64)
+	}
+	return flags
 }
 
 // help lists the flags for --help.
@@ -154,6 +161,9 @@ func (f *Flags) parameters(subcommand string) map[string]json.RawMessage {
 	}
 	if subcommand != "" {
 		values["subcommand"] = subcommand
+	}
+	if f.work != nil {
+		values["work"] = *f.work
 	}
 	if f.steps > 0 {
 		values["steps"] = f.steps

@@ -40,7 +40,7 @@ func TestARefusalNamesTheFlagAndTheReason(t *testing.T) {
 }
 
 func TestHelpNamesEveryFlagIn80Columns(t *testing.T) {
-	for _, defaults := range []Defaults{defaults, {Tasks: 5, Steps: 5}} {
+	for _, defaults := range []Defaults{defaults, {Tasks: 5, Steps: 5}, {Tasks: 5, Works: true}} {
 		flags := withDefaults(defaults)
 		text := flags.help()
 		for name := range flags.parameters("") {

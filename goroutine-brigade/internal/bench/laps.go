@@ -74,6 +74,7 @@ func (b *Bench) Laps(phases ...Measured) iter.Seq[*Lap] {
 		taken[i] = newSamples(measured)
 	}
 	return func(yield func(*Lap) bool) {
+		b.calibrateWork()
 		loop := b.newLoop(yield)
 		found := &b.findings
 		found.warmups = loop.warmUp()

@@ -21,6 +21,9 @@ const (
 	mostSteps   = 1000
 )
 
+// mostWork is the largest value of --work, as in the other programs.
+const mostWork = 1_000_000_000
+
 // policies are the values of --placement.
 var policies = []string{free, sameCPU, spread}
 
@@ -43,7 +46,13 @@ func (f *Flags) options() []option {
 			f.setSteps}
 		return append([]option{tasks, steps}, f.commonOptions()...)
 	}
-	return append(append([]option{tasks}, f.timingOptions()...), f.commonOptions()...)
+	own := []option{tasks}
+	if f.work != nil {
+		own = append(own, option{"work", "UNITS",
+			"Units of work that whoever sends the token does before, at every\n" +
+				"hop; how long a unit takes here is measured before the laps\n[default: 0]", f.setWork})
+	}
+	return append(append(own, f.timingOptions()...), f.commonOptions()...)
 }
 
 // timingOptions are those of programs that time iterations.
@@ -94,6 +103,15 @@ func setCount(count *uint64, text string, least uint64) error {
 		return fmt.Errorf("not a whole number from %d", least)
 	}
 	*count = value
+	return nil
+}
+
+func (f *Flags) setWork(text string) error {
+	units, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || units > mostWork {
+		return fmt.Errorf("not a whole number up to %d", mostWork)
+	}
+	*f.work = units
 	return nil
 }
 

@@ -19,6 +19,7 @@ func (p *Program) record(bench *Bench, failure error) (*record.Record, error) {
 		Measurements:  []record.Measurement{},
 		Memory:        found.memory,
 		Ledger:        found.ledger,
+		Work:          found.work,
 	}
 	result.Complete = result.EndedBy == record.Iterations || result.EndedBy == record.MaxTime
 	if failure != nil {

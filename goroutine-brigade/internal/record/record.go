@@ -45,6 +45,15 @@ type Record struct {
 	Memory        *Memory                    `json:"memory"`
 	// Ledger is that of programs that sweep the number of tasks.
 	Ledger []LedgerPoint `json:"ledger"`
+	// Work is that at every hop, of programs that offer --work.
+	Work *Work `json:"work"`
+}
+
+// Work is what was added to every hop: so many units, which took so long each
+// before the laps; null where there was no work.
+type Work struct {
+	Units     uint64   `json:"units"`
+	NsPerUnit *float64 `json:"ns_per_unit"`
 }
 
 // Measurement is one distribution: Count samples, each of which covers

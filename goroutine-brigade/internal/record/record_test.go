@@ -29,6 +29,7 @@ func example() *Record {
 			ExpectedPerOperation: pointer(1.0), CrossCPUShare: pointer(0.0215),
 		},
 		Memory: &Memory{RSSBytes: 12 << 20, VirtualBytes: 600 << 20},
+		Work:   &Work{Units: 1000, NsPerUnit: pointer(1.2345)},
 	}
 }
 
@@ -38,6 +39,7 @@ func TestTheSummaryReadsLikeThatOfOtherPrograms(t *testing.T) {
 mean 1.794ms per iteration, stddev 82.016µs (3.589µs per task per iter)
   min 1.600ms, p50 1.780ms, p90 1.900ms, p99 2.100ms, max 3.000ms
 per hop: 3.582µs: 500.000ns user, 2.500µs kernel, 581.836ns waiting
+work per hop: 1000 units of 1.234 ns: 1.234µs
 switches per hop: 1.000 voluntary, 0.060 involuntary (1 expected)
 hops between CPUs: 2.1 %, 12 migrations
 memory: 12.0 MiB resident, 600.0 MiB virtual
@@ -110,6 +112,7 @@ func TestTheRecordHasTheFieldsOfTheSchema(t *testing.T) {
 	for name, value := range map[string]any{
 		"Record": Record{}, "Measurement": Measurement{}, "CpuTime": CPUTime{},
 		"Switches": Switches{}, "Interference": Interference{}, "Memory": Memory{},
+		"WorkRecord": Work{},
 	} {
 		expected, fields := whole.Defs[name], fieldsOf(t, value)
 		for field := range fields {

@@ -40,6 +40,9 @@ func (r *Record) Summary() string {
 	if r.CPU != nil {
 		text += r.CPU.line(principal)
 	}
+	if r.Work != nil && r.Work.NsPerUnit != nil {
+		text += r.Work.line(principal)
+	}
 	if r.Switches != nil {
 		text += r.Switches.lines(principal)
 	}
@@ -105,6 +108,12 @@ func (c *CPUTime) line(principal *Measurement) string {
 	}
 	return fmt.Sprintf("per %s: %s: %s user, %s kernel, %s %s\n", principal.Operation,
 		Duration(wall), Duration(user), Duration(system), Duration(rest), name)
+}
+
+func (w *Work) line(principal *Measurement) string {
+	each := *w.NsPerUnit
+	return fmt.Sprintf("work per %s: %d units of %.3f ns: %s\n",
+		principal.Operation, w.Units, each, Duration(float64(w.Units)*each))
 }
 
 func (s *Switches) lines(principal *Measurement) string {

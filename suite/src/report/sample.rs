@@ -81,6 +81,7 @@ impl Sample {
             },
             memory: None,
             ledger: None,
+            work: None,
         }
     }
 }

@@ -118,9 +118,7 @@ mod tests {
     }
 
     /// A thread, and its number with the kernel.
-    fn spawn<T: Send + 'static>(
-        body: impl FnOnce() -> T + Send + 'static,
-    ) -> (JoinHandle<T>, Pid) {
+    fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> (JoinHandle<T>, Pid) {
         let (teller, told) = std_mpsc::channel();
         let thread = thread::spawn(move || {
             teller.send(gettid()).expect("somebody asks");

@@ -100,3 +100,25 @@ fn one_thread_alone_does_not_switch() {
         assert!(switches.voluntary_per_operation < 0.05, "{via}: {switches:?}");
     }
 }
+
+/// Both sides work: the driver alone would make half of it. The quickest lap
+/// and the quickest unit of a few runs are compared, for any one of them may
+/// have met a busy machine.
+#[test]
+fn both_sides_work_before_they_hand_over() {
+    const UNITS: u64 = 50_000;
+    for flags in ["--via futex", "--via pipe --kind process", "--via pipe --self"] {
+        let (mut lap_ns, mut unit_ns, mut operations) = (f64::MAX, f64::MAX, 0);
+        for _ in 0..5 {
+            let record = record(&format!("{flags} --placement same-cpu --iters 20 --work {UNITS}"));
+            let work = record.work.expect("it offers --work");
+            assert_eq!(work.units, UNITS, "{flags}");
+            let lap = record.principal().expect("a measurement");
+            operations = lap.operations;
+            lap_ns = lap_ns.min(lap.min_ns as f64);
+            unit_ns = unit_ns.min(work.ns_per_unit.expect("there was work to measure"));
+        }
+        let known = UNITS as f64 * unit_ns * operations as f64;
+        assert!(lap_ns > 0.7 * known, "{flags}: a lap of {lap_ns} ns has {known} ns of work");
+    }
+}

@@ -61,3 +61,11 @@ fn there_is_no_number_of_tasks_to_choose() {
     refuses("--tasks 2", "--tasks");
     refuses("--via telepathy", "telepathy");
 }
+
+#[test]
+fn work_is_a_number_of_units() {
+    for nonsense in ["-1", "1.5", "1e3", "much", "", "2000000000"] {
+        let output = crate::run::program("--work").arg(nonsense).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(2), "{nonsense}: {output:?}");
+    }
+}

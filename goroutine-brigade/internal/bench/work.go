@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"math/bits"
+	"slices"
+
+	"brigade/goroutine-brigade/internal/record"
+)
+
+const (
+	// factor is an odd number with bits everywhere, as in the harness.
+	factor = 6_364_136_223_846_793_005
+	// short and long are the two amounts whose times make one slope, in units.
+	short = 2_000
+	long  = 10_000
+	// slopes are those of a calibration, which takes 2 ms.
+	slopes = 101
+)
+
+// Work is that of one hop. Whoever sends the token does it before.
+type Work struct {
+	units uint64
+}
+
+// Perform does it. Without units it is one comparison.
+func (w Work) Perform() {
+	if w.units > 0 {
+		spend(w.units)
+	}
+}
+
+// Work is what --work puts into every hop, of a program that offers it. The
+// record tells how long a unit takes, which is measured before the laps.
+func (b *Bench) Work() Work {
+	b.findings.work = &record.Work{Units: *b.flags.work}
+	return Work{*b.flags.work}
+}
+
+// calibrateWork measures a unit of work, if there is any.
+func (b *Bench) calibrateWork() {
+	if work := b.findings.work; work != nil && work.Units > 0 {
+		each := nsPerUnit()
+		work.NsPerUnit = &each
+	}
+}
+
+// spend does units of work: turns of a loop in which each step waits for the
+// one before, as in the harness. It is compiled once, and the result that it
+// returns, which nobody takes, keeps the loop from being removed.
+//
+//go:noinline
+func spend(units uint64) uint64 {
+	state := units
+	for range units {
+		state = bits.RotateLeft64(state*factor, 7)
+	}
+	return state
+}
+
+// nsPerUnit is how long a unit takes on the CPU that this goroutine is on: the
+// median of slopes between pairs of runs, one short and one long.
+func nsPerUnit() float64 {
+	timed := func(units uint64) int64 {
+		begun := Now()
+		spend(units)
+		return Now() - begun
+	}
+	var found [slopes]float64
+	for i := range found {
+		shorter := timed(short)
+		found[i] = float64(timed(long)-shorter) / (long - short)
+	}
+	slices.Sort(found[:])
+	return found[slopes/2]
+}
