@@ -3,6 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::slice;
 use std::time::{Duration, SystemTime};
 
 use humantime::format_rfc3339_millis;
@@ -27,14 +28,23 @@ pub struct Job<'a> {
     pub flags: &'a [String],
 }
 
+/// What to type to run a case with a profile's `flags`: its program's name and
+/// all flags, the case's own first.
+#[must_use]
+pub fn command(case: &Case, flags: &[String]) -> Vec<String> {
+    let placement = case.placement.as_str();
+    let fixed = ["--placement", placement, "--json", "--quiet"].map(str::to_owned);
+    [slice::from_ref(&case.program), &case.flags, flags, fixed.as_slice()].concat()
+}
+
 /// Makes an invocation. Whatever goes wrong is part of what is returned.
 pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
-    let flags = flags(job);
+    let words = command(job.case, job.flags);
     let time_out = Duration::from_secs(job.case.timeout_seconds);
-    let mut command = Command::new(job.binary);
-    command.args(&flags).stderr(Stdio::piped());
-    let ended = process::run(&mut command, Some(time_out), signals);
+    let mut program = Command::new(job.binary);
+    program.args(&words[1..]).stderr(Stdio::piped());
+    let ended = process::run(&mut program, Some(time_out), signals);
 
     let Verdict { outcome, interrupted, error, record } = match &ended {
         Ok(ended) => classify(ended).held_to(job.case),
@@ -53,7 +63,7 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
         attempt: job.attempt,
         started_at,
         duration_ns: ended.as_ref().map_or(0, |ended| nanoseconds(ended.duration)),
-        command: [vec![job.case.program.clone()], flags].concat(),
+        command: words,
         outcome,
         interrupted,
         exit_code: ended.as_ref().and_then(|ended| ended.status.code()),
@@ -61,13 +71,6 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
         error,
         record,
     }
-}
-
-/// All flags of an invocation, the case's own first.
-fn flags(job: &Job) -> Vec<String> {
-    let placement = job.case.placement.as_str();
-    let fixed = ["--placement", placement, "--json", "--quiet"].map(str::to_owned);
-    [job.case.flags.as_slice(), job.flags, fixed.as_slice()].concat()
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

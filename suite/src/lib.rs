@@ -4,6 +4,7 @@
 //! It is a library so that what reads the data of strangers can be fuzzed; the
 //! binary calls [`main`].
 
+mod account;
 mod availability;
 mod build;
 mod capture;
@@ -11,8 +12,10 @@ mod check;
 #[expect(dead_code, reason = "its command follows")]
 mod compare;
 mod consistency;
+mod course;
 mod environment;
 mod exit;
+mod fingerprint;
 mod flags;
 mod interference;
 mod invocation;

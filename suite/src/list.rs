@@ -55,10 +55,10 @@ fn case_table(cases: &[&Case]) -> String {
 }
 
 fn profile_table(manifest: &Manifest) -> String {
-    let rows = manifest
-        .profiles
-        .iter()
-        .map(|(name, profile)| [name.clone(), profile.rounds.to_string(), profile.flags.join(" ")]);
+    let rows = manifest.profiles.iter().map(|(name, profile)| {
+        let more = if profile.budget_seconds.is_some() { "+" } else { "" };
+        [name.clone(), format!("{}{more}", profile.rounds), profile.flags.join(" ")]
+    });
     table(["profile", "rounds", "flags for every program"], rows)
 }
 

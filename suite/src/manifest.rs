@@ -49,11 +49,49 @@ pub struct Manifest {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// How often each case is run, each time as a fresh process.
+    /// How often each case is run, each time as a fresh process; where there
+    /// is a budget, at least.
     pub rounds: u32,
+    /// How long all invocations may take together, in seconds, while further
+    /// rounds are run of the cases whose interval is wider than the target;
+    /// `None` for no further rounds.
+    pub budget_seconds: Option<f64>,
+    /// The half-width of a case's interval that is narrow enough, in percent
+    /// of its median.
+    #[serde(default = "Profile::default_target_percent")]
+    pub target_percent: f64,
+    /// How often a case may run again because an invocation was too disturbed
+    /// to be used, over the whole run.
+    #[serde(default = "Profile::default_reruns")]
+    pub reruns: u32,
     /// Flags for every program, such as `--max-time`.
     #[serde(default)]
     pub flags: Vec<String>,
+}
+
+impl Profile {
+    fn default_target_percent() -> f64 {
+        3.0
+    }
+
+    fn default_reruns() -> u32 {
+        2
+    }
+
+    /// An error names the key and what is wrong with it.
+    fn validate(&self) -> Result<(), (&'static str, String)> {
+        if self.rounds == 0 {
+            return Err(("rounds", "rounds is 0; use at least 1".to_owned()));
+        }
+        for (key, figure) in
+            [("target_percent", Some(self.target_percent)), ("budget_seconds", self.budget_seconds)]
+        {
+            if let Some(figure) = figure.filter(|figure| !(*figure > 0.0 && *figure < 1e6)) {
+                return Err((key, format!("{key} is {figure}; use more than 0 and less than 1e6")));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A program that measures one thing.
@@ -233,13 +271,11 @@ impl Manifest {
 
     fn validate(&self) -> Result<(), Complaint> {
         for (name, profile) in &self.profiles {
-            if profile.rounds == 0 {
-                return Err(Complaint {
-                    table: Table::Profile(name.clone()),
-                    key: "rounds",
-                    reason: format!("profile '{name}': rounds is 0; use at least 1"),
-                });
-            }
+            profile.validate().map_err(|(key, reason)| Complaint {
+                table: Table::Profile(name.clone()),
+                key,
+                reason: format!("profile '{name}': {reason}"),
+            })?;
         }
         let mut names = BTreeSet::new();
         for (index, case) in self.cases.iter().enumerate() {
@@ -379,14 +415,16 @@ profiles = ["default"]
     fn errors_name_the_place_and_the_trouble() {
         let again = "[[case]]\nname = \"a\"\nprogram = \"fake\"\nprofiles = []\n[[case]]";
         for (from, to, expected) in [
-            (
-                "rounds = 5",
-                "runds = 5",
-                ":3: unknown key `runds`, expected `rounds` or `flags`; did you mean 'rounds'?",
-            ),
+            ("rounds = 5", "runds = 5", ":3: unknown key `runds`, expected one of `rounds`, "),
             ("rounds = 5", "rounds = 'five'", ":3: invalid type"),
             ("rounds = 5", "rounds = 0", ":3: profile 'default': rounds is 0"),
             ("rounds = 5", "rounds = ", ":3: "),
+            (
+                "rounds = 5",
+                "rounds = 5\ntarget_percent = 0",
+                ":4: profile 'default': target_percent is 0; use more than 0",
+            ),
+            ("rounds = 5", "rounds = 5\nbudget_seconds = nan", "'default': budget_seconds is NaN"),
             ("operations = 2", "operation = 2", ":6: unknown key `operation`"),
             ("path = \"fake\"\n", "", ":4: a program needs either `package`, `path`"),
             ("path = ", "package = 'b'\npath = ", "a program needs either"),

@@ -7,47 +7,57 @@ use std::time::Duration;
 use harness::terminal;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
+use crate::plan::{Schedule, Turn};
+
 /// The progress bar of a run, on standard error; hidden unless that is a
 /// terminal.
-pub struct Progress {
+pub struct Progress<'a> {
     bar: ProgressBar,
+    cases: &'a [String],
     rounds: u32,
     past: Past,
 }
 
-impl Progress {
-    /// Progress over `invocations` invocations in `rounds` rounds.
+impl<'a> Progress<'a> {
+    /// Progress over `rounds` rounds of these cases, and further ones.
     ///
     /// # Panics
     /// Never: the template is a constant.
-    pub fn new(invocations: usize, rounds: u32) -> Self {
+    pub fn new(cases: &'a [String], rounds: u32) -> Self {
         let style = ProgressStyle::with_template("{pos}/{len} {bar:30} {msg}");
-        let bar = ProgressBar::new(invocations as u64)
+        let bar = ProgressBar::new(cases.len() as u64 * u64::from(rounds))
             .with_style(style.expect("the template is well-formed"));
-        Self { bar, rounds, past: Past::default() }
+        Self { bar, cases, rounds, past: Past::default() }
     }
 
-    /// Shows that the first of `remaining` starts now; they are the cases of
-    /// all invocations that have not ended.
-    pub fn starting(&self, round: u32, remaining: &[&str]) {
-        let Some(case) = remaining.first() else { return };
-        let left = match self.past.time_left(remaining) {
-            Some(left) => format!(", {} left", HumanDuration(left)),
-            None => String::new(),
+    /// Shows that a turn of `schedule` starts now.
+    pub fn starting(&self, turn: Turn, schedule: &Schedule) {
+        let case = &self.cases[turn.case];
+        let remaining = schedule.remaining();
+        let (common, left) = (remaining.iter().sum::<u32>(), self.past.time_left(&remaining));
+        let done = self.bar.length().unwrap_or_default().saturating_sub(common.into());
+        self.bar.set_position(done);
+        let left = match (schedule.budget_left(), left) {
+            (Some(budget), left) => {
+                let most = left.map_or(budget, |left| left.max(budget));
+                format!(", at most {} left", HumanDuration(most))
+            }
+            (None, Some(left)) => format!(", {} left", HumanDuration(left)),
+            (None, None) => String::new(),
         };
-        let message = format!("round {round} of {}, {case}{left}", self.rounds);
+        let of = if turn.round > self.rounds { " beyond the" } else { " of" };
+        let message = format!("round {}{of} {}, {case}{left}", turn.round, self.rounds);
         self.bar.set_message(terminal::line(&message).into_owned());
         self.bar.tick();
     }
 
-    /// Counts an invocation that has ended.
-    pub fn ended(&mut self, case: &str, duration: Duration) {
-        self.past.add(case, duration);
-        self.bar.inc(1);
+    /// Learns from an invocation that has ended how long its case takes.
+    pub fn ended(&mut self, turn: Turn, duration: Duration) {
+        self.past.add(turn.case, duration);
     }
 }
 
-impl Drop for Progress {
+impl Drop for Progress<'_> {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -56,7 +66,7 @@ impl Drop for Progress {
 /// How long invocations took so far.
 #[derive(Default)]
 struct Past {
-    by_case: BTreeMap<String, Total>,
+    by_case: BTreeMap<usize, Total>,
     all: Total,
 }
 
@@ -67,19 +77,19 @@ struct Total {
 }
 
 impl Past {
-    fn add(&mut self, case: &str, duration: Duration) {
-        self.by_case.entry(case.to_owned()).or_default().add(duration);
+    fn add(&mut self, case: usize, duration: Duration) {
+        self.by_case.entry(case).or_default().add(duration);
         self.all.add(duration);
     }
 
-    /// What the `remaining` cases will take if each takes its own mean, or the
-    /// mean of all where it has not run yet; `None` before the first has.
-    fn time_left(&self, remaining: &[&str]) -> Option<Duration> {
+    /// What so many invocations of each case will take if each takes its
+    /// case's mean, or the mean of all where that has not run yet; `None`
+    /// before the first has.
+    fn time_left(&self, remaining: &[u32]) -> Option<Duration> {
         let mean_of_all = self.all.mean()?;
-        let expected = remaining
-            .iter()
-            .map(|case| self.by_case.get(*case).and_then(Total::mean).unwrap_or(mean_of_all));
-        Some(expected.sum())
+        let mean = |case| self.by_case.get(&case).and_then(Total::mean).unwrap_or(mean_of_all);
+        let each = remaining.iter().enumerate();
+        Some(each.map(|(case, &count)| mean(case).saturating_mul(count)).sum())
     }
 }
 
@@ -104,17 +114,17 @@ mod tests {
 
     #[test]
     fn nothing_is_promised_before_the_first_invocation() {
-        assert_eq!(Past::default().time_left(&["a"]), None);
+        assert_eq!(Past::default().time_left(&[1]), None);
     }
 
     #[test]
     fn time_left_is_the_sum_of_means() {
         let mut past = Past::default();
-        for (case, duration) in [("a", 1), ("a", 3), ("b", 5)] {
+        for (case, duration) in [(0, 1), (0, 3), (1, 5)] {
             past.add(case, seconds(duration));
         }
-        assert_eq!(past.time_left(&[]), Some(seconds(0)));
-        assert_eq!(past.time_left(&["a", "b", "a"]), Some(seconds(2 + 5 + 2)));
-        assert_eq!(past.time_left(&["new"]), Some(seconds(3)));
+        assert_eq!(past.time_left(&[0, 0, 0]), Some(seconds(0)));
+        assert_eq!(past.time_left(&[2, 1, 0]), Some(seconds(2 + 2 + 5)));
+        assert_eq!(past.time_left(&[0, 0, 1]), Some(seconds(3)));
     }
 }

@@ -1,13 +1,16 @@
 //! The folder of a run's results. It is only ever added to, and whatever moment
 //! the runner dies at, what is in it is whole.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tempfile::{NamedTempFile, PersistError};
 
 use crate::availability::Skipped;
 use crate::invocation::Invocation;
@@ -21,11 +24,17 @@ pub const ENVIRONMENT: &str = "environment.json";
 /// The file that receives one line per invocation.
 pub const RECORDS: &str = "records.jsonl";
 
+/// The file that tells how a run ended; there once it is complete.
+pub const RUN_END: &str = "run-end.json";
+
+/// The page for readers, made from the others.
+pub const PAGE: &str = "report.md";
+
 /// Version of [`RunDescription`]'s schema.
-pub const RUN_SCHEMA_VERSION: &str = "1.0";
+pub const RUN_SCHEMA_VERSION: &str = "1.1";
 
 /// What was run: the contents of `run.json`.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDescription {
     /// Version of this description's schema, `major.minor`.
     pub schema_version: String,
@@ -35,7 +44,7 @@ pub struct RunDescription {
     pub started_at: String,
     /// The profile's name.
     pub profile: String,
-    /// Rounds intended.
+    /// Rounds of every case.
     pub rounds: u32,
     /// Seed of the order of the cases.
     pub seed: u64,
@@ -43,6 +52,38 @@ pub struct RunDescription {
     pub cases: Vec<String>,
     /// The cases that cannot run here.
     pub skipped: Vec<Skipped>,
+    /// How it is run, and what resuming it needs. Since 1.1.
+    #[serde(default)]
+    pub procedure: Option<Procedure>,
+}
+
+/// How a run goes, beyond its common rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Procedure {
+    /// What to type for another run like it.
+    pub command: Vec<String>,
+    /// The flags that the profile gives to every program.
+    pub flags: Vec<String>,
+    /// Until when further rounds follow the common ones; `null` if none do.
+    pub further: Option<FurtherRounds>,
+    /// How often a case may run again because an invocation was unusable.
+    pub reruns: u32,
+    /// The command of each case, as its records have it.
+    pub commands: BTreeMap<String, Vec<String>>,
+    /// A fingerprint of each program's binary: its length in bytes and its
+    /// CRC-32.
+    pub binaries: BTreeMap<String, String>,
+}
+
+/// Until when further rounds follow the common ones.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FurtherRounds {
+    /// The half-width of a case's interval that is narrow enough, in percent
+    /// of its median.
+    pub target_percent: f64,
+    /// How long all invocations together may take, in seconds; none is started
+    /// after this.
+    pub budget_seconds: f64,
 }
 
 /// The folder of one run.
@@ -99,18 +140,36 @@ impl Folder {
     /// When it cannot be written, or a file of this name exists.
     pub fn write_once(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(value)? + "\n";
-        self.persist(name, text.as_bytes())
-            .with_context(|| format!("writing {}", self.path.join(name).display()))
+        self.persist(name, &text, |file, path| file.persist_noclobber(path))
     }
 
-    fn persist(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        // Made to be shared: readable as far as the umask allows.
-        let permissions = Permissions::from_mode(0o666);
-        let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(&self.path)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist_noclobber(self.path.join(name))?;
-        File::open(&self.path)?.sync_all()
+    /// Writes a text that is made from the other files, in place of an earlier
+    /// one.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn replace(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        self.persist(name, text, |file, path| file.persist(path))
+    }
+
+    fn persist(
+        &self,
+        name: &str,
+        text: &str,
+        keep: impl Fn(NamedTempFile, &Path) -> Result<File, PersistError>,
+    ) -> anyhow::Result<()> {
+        let path = self.path.join(name);
+        let write = || {
+            // Made to be shared: readable as far as the umask allows.
+            let permissions = Permissions::from_mode(0o666);
+            let mut file =
+                tempfile::Builder::new().permissions(permissions).tempfile_in(&self.path)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            keep(file, &path)?;
+            File::open(&self.path)?.sync_all()
+        };
+        write().with_context(|| format!("writing {}", path.display()))
     }
 
     /// Appends an invocation as one line, by one write, and sees it to the

@@ -1,27 +1,27 @@
 //! `brigade run`: every case once per round, each time as a fresh process, and
 //! every record kept.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use harness::terminal;
 use humantime::format_rfc3339_millis;
 
+use crate::account::Account;
 use crate::availability::{Here, Skipped};
 use crate::build::{self, Binaries};
+use crate::course;
 use crate::environment::Environment;
 use crate::exit::Exit;
+use crate::fingerprint::fingerprints;
 use crate::flags::RunFlags;
 use crate::invocation::{Invocation, Outcome};
-use crate::invoke::{Job, invoke};
+use crate::invoke::{Job, command, invoke};
 use crate::lock::Lock;
 use crate::manifest::{Case, Manifest, Profile};
 use crate::output;
-use crate::plan::{self, Turn};
+use crate::plan;
 use crate::progress::Progress;
-use crate::report;
-use crate::results::{self, Folder, RunDescription};
+use crate::results::{self, Folder, FurtherRounds, Procedure, RunDescription};
 use crate::signals::Signals;
 
 /// The folder, beside the manifest, that receives the results.
@@ -47,31 +47,24 @@ pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
     };
 
     let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
+    let description = intent.description(&binaries)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
     let mut folder = Folder::create(&results, &intent.date(), &label)?;
-    folder.write_once(results::RUN, &intent.description())?;
+    // A run whose run.json is there can be resumed: it comes last.
     folder.write_once(results::ENVIRONMENT, &environment)?;
-    let turns = plan::turns(intent.cases.len(), intent.rounds, intent.seed);
-    let invocations = measure(&intent, &turns, &binaries, &mut folder, &mut signals)?;
-    signals.exit_on_next_stop();
-
-    let text = report::summary(&manifest, &intent.case_names(), &invocations)
-        + &problems(&intent.skipped, &invocations)
-        + &intent.closing_line(&invocations, &folder);
-    output::print(&text)
-        .with_context(|| format!("showing the results that are in {}", folder.path().display()))?;
-    Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_after(&invocations) })
+    folder.write_once(results::RUN, &description)?;
+    let run = Run { manifest: &manifest, cases: intent.cases, binaries, description };
+    run.finish(&mut folder, Vec::new(), &mut signals)
 }
 
 /// What a run sets out to do.
 struct Intent<'a> {
     /// UTC, RFC 3339.
     started_at: String,
-    profile_name: &'a str,
+    flags: &'a RunFlags,
     profile: &'a Profile,
     cases: Vec<&'a Case>,
     skipped: Vec<Skipped>,
-    rounds: u32,
     seed: u64,
 }
 
@@ -86,17 +79,12 @@ impl<'a> Intent<'a> {
         let (cases, skipped) = here.divide(manifest, chosen);
         Ok(Self {
             started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
-            profile_name: &flags.profile,
+            flags,
             profile,
             cases,
             skipped,
-            rounds: flags.rounds.unwrap_or(profile.rounds),
             seed: flags.seed.unwrap_or_else(plan::random_seed),
         })
-    }
-
-    fn case_names(&self) -> Vec<&str> {
-        self.cases.iter().map(|case| case.name.as_str()).collect()
     }
 
     /// The UTC date, as it begins the folder's name.
@@ -104,90 +92,124 @@ impl<'a> Intent<'a> {
         self.started_at.chars().take_while(|&letter| letter != 'T').collect()
     }
 
-    fn description(&self) -> RunDescription {
-        RunDescription {
+    fn description(&self, binaries: &Binaries) -> anyhow::Result<RunDescription> {
+        Ok(RunDescription {
             schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
             brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: self.started_at.clone(),
-            profile: self.profile_name.to_owned(),
-            rounds: self.rounds,
+            profile: self.flags.profile.clone(),
+            rounds: self.flags.rounds.unwrap_or(self.profile.rounds),
             seed: self.seed,
             cases: self.cases.iter().map(|case| case.name.clone()).collect(),
             skipped: self.skipped.clone(),
+            procedure: Some(self.procedure(binaries)?),
+        })
+    }
+
+    fn procedure(&self, binaries: &Binaries) -> anyhow::Result<Procedure> {
+        let Profile { flags, target_percent, budget_seconds, reruns, .. } = self.profile;
+        let further =
+            |budget_seconds| FurtherRounds { target_percent: *target_percent, budget_seconds };
+        let named = |case: &&Case| (case.name.clone(), command(case, flags));
+        Ok(Procedure {
+            command: self.command(),
+            flags: flags.clone(),
+            // A number of rounds that was asked for is the number of rounds.
+            further: budget_seconds.filter(|_| self.flags.rounds.is_none()).map(further),
+            reruns: *reruns,
+            commands: self.cases.iter().map(named).collect(),
+            binaries: fingerprints(&self.cases, binaries)?,
+        })
+    }
+
+    /// What to type for another run like this.
+    fn command(&self) -> Vec<String> {
+        let RunFlags { profile, cases, rounds, .. } = self.flags;
+        let mut words = vec!["brigade".to_owned(), "run".to_owned()];
+        words.extend(["--profile".to_owned(), profile.clone()]);
+        if !cases.is_empty() {
+            words.push("--case".to_owned());
+            words.extend_from_slice(cases);
         }
-    }
-
-    /// What to repeat this run with, how far it got, and where its records are.
-    fn closing_line(&self, invocations: &[Invocation], folder: &Folder) -> String {
-        let Self { profile_name, rounds, seed, cases, .. } = self;
-        let done = invocations.len();
-        let planned = cases.len() * *rounds as usize;
-        let folder = folder.path().display();
-        format!(
-            "{done} of {planned} invocations, profile {profile_name}, {rounds} rounds, seed {seed}: \
-             records in {folder}\n"
-        )
-    }
-}
-
-/// Takes the turns until all are done or the runner is told to stop, and
-/// appends each invocation to `folder` as it ends.
-fn measure(
-    intent: &Intent,
-    turns: &[Turn],
-    binaries: &Binaries,
-    folder: &mut Folder,
-    signals: &mut Signals,
-) -> anyhow::Result<Vec<Invocation>> {
-    let order: Vec<&Case> = turns.iter().map(|turn| intent.cases[turn.case]).collect();
-    let names: Vec<&str> = order.iter().map(|case| case.name.as_str()).collect();
-    let mut progress = Progress::new(turns.len(), intent.rounds);
-    let mut invocations = Vec::new();
-    for (index, (turn, case)) in turns.iter().zip(order).enumerate() {
-        if signals.stops() > 0 {
-            break;
+        if let Some(rounds) = rounds {
+            words.extend(["--rounds".to_owned(), rounds.to_string()]);
         }
-        progress.starting(turn.round, &names[index..]);
-        let binary = &binaries[&case.program];
-        let job = Job { case, round: turn.round, attempt: 1, binary, flags: &intent.profile.flags };
-        let invocation = invoke(&job, signals);
-        folder.append(&invocation)?;
-        progress.ended(&case.name, Duration::from_nanos(invocation.duration_ns));
-        invocations.push(invocation);
+        words.extend(["--seed".to_owned(), self.seed.to_string()]);
+        words
     }
-    Ok(invocations)
 }
 
-/// One line for each case that did not run, or not always well.
-fn problems(skipped: &[Skipped], invocations: &[Invocation]) -> String {
-    let mut by_case: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
-    for invocation in invocations {
-        by_case.entry(&invocation.case).or_default().push(invocation);
-    }
-    let skipped =
-        skipped.iter().map(|Skipped { case, reason }| format!("{case}: skipped: {reason}"));
-    let failed = by_case.iter().filter_map(|(case, invocations)| {
-        let trouble = trouble(invocations)?;
-        Some(format!("{case}: {trouble}"))
-    });
-    skipped.chain(failed).map(|line| terminal::line(&line).into_owned() + "\n").collect()
+/// A run that is described, with all that it takes.
+pub struct Run<'a> {
+    /// The manifest.
+    pub manifest: &'a Manifest,
+    /// The cases, as the description names them.
+    pub cases: Vec<&'a Case>,
+    /// The binary of each case's program.
+    pub binaries: Binaries,
+    /// What is run.
+    pub description: RunDescription,
 }
 
-/// What went wrong with a case's invocations, and how often, if anything did.
-fn trouble(invocations: &[&Invocation]) -> Option<String> {
-    let bad: Vec<_> =
-        invocations.iter().filter(|invocation| invocation.outcome != Outcome::Measured).collect();
-    let reason = bad.first()?.error.as_deref().unwrap_or_default();
-    let all_refused = invocations.iter().all(|invocation| invocation.outcome == Outcome::Refused);
-    if all_refused {
-        return Some(format!("skipped: {reason}"));
+impl Run<'_> {
+    /// Takes the turns that `invocations` leave, then tells of all.
+    ///
+    /// # Errors
+    /// When the results or standard output cannot be written.
+    pub fn finish(
+        &self,
+        folder: &mut Folder,
+        mut invocations: Vec<Invocation>,
+        signals: &mut Signals,
+    ) -> anyhow::Result<Exit> {
+        self.measure(folder, &mut invocations, signals)?;
+        signals.exit_on_next_stop();
+        let account = Account::new(self.manifest, &self.description, &invocations, folder.path());
+        let printed = output::print(&account.text()).with_context(|| {
+            format!("showing the results that are in {}", folder.path().display())
+        });
+        if let Some(end) = account.end() {
+            folder.write_once(results::RUN_END, &end)?;
+        }
+        folder.replace(results::PAGE, &account.page())?;
+        printed?;
+        Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_after(&invocations) })
     }
-    Some(format!("{} of {} failed: {reason}", bad.len(), invocations.len()))
+
+    /// Takes turns until the run is complete or the runner is told to stop,
+    /// and appends each invocation to `folder` as it ends.
+    fn measure(
+        &self,
+        folder: &mut Folder,
+        invocations: &mut Vec<Invocation>,
+        signals: &mut Signals,
+    ) -> anyhow::Result<()> {
+        let flags = self.description.procedure.as_ref().map_or(&[][..], |how| &how.flags);
+        let mut schedule = course::schedule(&self.description, invocations);
+        let mut progress = Progress::new(&self.description.cases, self.description.rounds);
+        while signals.stops() == 0
+            && let Some(turn) = schedule.next_turn()
+        {
+            progress.starting(turn, &schedule);
+            let case = self.cases[turn.case];
+            let binary = &self.binaries[&case.program];
+            let job = Job { case, round: turn.round, attempt: turn.attempt, binary, flags };
+            let invocation = invoke(&job, signals);
+            folder.append(&invocation)?;
+            schedule.note(turn.case, turn.round, course::came(&invocation));
+            progress.ended(turn, Duration::from_nanos(invocation.duration_ns));
+            invocations.push(invocation);
+        }
+        Ok(())
+    }
 }
 
 /// The exit code of a run that was not interrupted.
 fn exit_after(invocations: &[Invocation]) -> Exit {
-    let any = |outcome| invocations.iter().any(|invocation| invocation.outcome == outcome);
+    let any = |outcome| {
+        let mut ended = invocations.iter().filter(|invocation| !invocation.interrupted);
+        ended.any(|invocation| invocation.outcome == outcome)
+    };
     if any(Outcome::Failed) || any(Outcome::TimedOut) {
         Exit::Failed
     } else if any(Outcome::Refused) {

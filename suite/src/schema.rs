@@ -7,8 +7,10 @@ use std::path::Path;
 
 use schemars::{JsonSchema, schema_for};
 
+use crate::course::RunEnd;
 use crate::environment::Environment;
 use crate::invocation::Invocation;
+use crate::results::RunDescription;
 
 fn check<T: JsonSchema>(file: &str) {
     let schema = schema_for!(T);
@@ -33,4 +35,10 @@ fn the_schema_of_environment_json_is_committed() {
 #[test]
 fn the_schema_of_a_line_of_records_jsonl_is_committed() {
     check::<Invocation>("invocation.schema.json");
+}
+
+#[test]
+fn the_schemas_of_run_json_and_run_end_json_are_committed() {
+    check::<RunDescription>("run.schema.json");
+    check::<RunEnd>("run-end.schema.json");
 }

@@ -15,12 +15,12 @@ mod subtraction;
 mod table;
 
 pub use findings::Finding;
+pub use paragraph::item;
 
 use crate::invocation::Invocation;
 use crate::manifest::Manifest;
 use estimate::estimate;
 use notes::notes;
-use paragraph::item;
 use table::{LEGEND, table};
 
 /// The summary of a run as plain text of at most 80 columns, ended by a

@@ -8,20 +8,20 @@ use nix::unistd::Pid;
 
 use crate::bench::{Bench, Ended, RECORD, eventually};
 
-fn start(bench: &Bench, arguments: &[&str]) -> Child {
+pub fn start(bench: &Bench, arguments: &[&str]) -> Child {
     let mut brigade = bench.brigade(arguments);
     brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn send(child: &Child, signal: Signal) {
+pub fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
 }
 
-fn end_of(child: Child) -> Ended {
+pub fn end_of(child: Child) -> Ended {
     child.wait_with_output().unwrap().into()
 }
 
-fn lines_of(bench: &Bench) -> usize {
+pub fn lines_of(bench: &Bench) -> usize {
     let Some(folder) = bench.result_folders().into_iter().next() else { return 0 };
     fs::read_to_string(folder.join("records.jsonl")).map_or(0, |text| text.lines().count())
 }
@@ -37,7 +37,7 @@ fn a_stop_ends_the_program_and_tells_what_there_is() {
         let ended = end_of(brigade);
         assert_eq!(ended.code, Some(130), "{ended:?}");
         assert!(bench.path("told").exists(), "the program was not sent SIGINT");
-        assert!(ended.stdout.contains("1 of 3 invocations"), "{ended:?}");
+        assert!(ended.stdout.contains("0 of 3 invocations (1 interrupted)"), "{ended:?}");
         assert_eq!(bench.records()[0]["error"], "was interrupted with the run");
     }
 }

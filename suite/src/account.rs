@@ -1,0 +1,160 @@
+//! The account of a run: what `brigade run` prints at its end, `brigade report`
+//! whenever it is asked, and `report.md` keeps.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use harness::terminal;
+
+use crate::availability::Skipped;
+use crate::course::{self, CaseEnd, RunEnd};
+use crate::invocation::{Invocation, Outcome};
+use crate::manifest::Manifest;
+use crate::plan::{Reason, Schedule};
+use crate::report;
+use crate::results::{FurtherRounds, RunDescription};
+
+/// A run, to be told of.
+pub struct Account<'a> {
+    run: &'a RunDescription,
+    invocations: &'a [Invocation],
+    manifest: &'a Manifest,
+    folder: &'a Path,
+    schedule: Schedule,
+    complete: bool,
+}
+
+impl<'a> Account<'a> {
+    /// The account of `run` after these invocations, whose records are in
+    /// `folder`; `manifest` has the baselines and the findings.
+    #[must_use]
+    pub fn new(
+        manifest: &'a Manifest,
+        run: &'a RunDescription,
+        invocations: &'a [Invocation],
+        folder: &'a Path,
+    ) -> Self {
+        let mut schedule = course::schedule(run, invocations);
+        let complete = schedule.next_turn().is_none();
+        Self { run, invocations, manifest, folder, schedule, complete }
+    }
+
+    /// How the run ended; `None` if it is not complete.
+    #[must_use]
+    pub fn end(&self) -> Option<RunEnd> {
+        self.complete.then(|| RunEnd::of(&self.run.cases, &self.schedule))
+    }
+
+    /// The account as plain text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let folder = self.folder.display();
+        let resume = if self.complete {
+            String::new()
+        } else {
+            format!("not complete; to go on: brigade run --resume {folder}\n")
+        };
+        format!("{}: records in {folder}\n{resume}", self.body())
+    }
+
+    /// The account as a page in Markdown, which names no path.
+    #[must_use]
+    pub fn page(&self) -> String {
+        let RunDescription { started_at, procedure, .. } = self.run;
+        let command = procedure.as_ref().map_or_else(String::new, |procedure| {
+            format!(", made by\n\n    {}\n", procedure.command.join(" "))
+        });
+        let name = self.folder.file_name().unwrap_or_default().display();
+        let body: String = terminal::text(&self.body()).lines().map(indented).collect();
+        format!(
+            "# {name}\n\nA run of {started_at}{command}\n{body}\n\
+             The records are beside this page; `brigade report` shows them.\n"
+        )
+    }
+
+    /// Table, notes and findings, what went wrong, and how far the run came;
+    /// without the last line's end.
+    fn body(&self) -> String {
+        let cases: Vec<&str> = self.run.cases.iter().map(String::as_str).collect();
+        let ended: Vec<Invocation> =
+            self.invocations.iter().filter(|invocation| !invocation.interrupted).cloned().collect();
+        report::summary(self.manifest, &cases, &ended)
+            + &self.precision().unwrap_or_default()
+            + &problems(&self.run.skipped, &ended)
+            + &self.extent(ended.len())
+    }
+
+    /// Which cases are less precise than was aimed at, if any are.
+    fn precision(&self) -> Option<String> {
+        let FurtherRounds { target_percent, budget_seconds } =
+            self.run.procedure.as_ref()?.further?;
+        let mut ends = self.end()?.cases;
+        ends.retain(|end| end.reason == Reason::BudgetSpent);
+        let wide: Vec<String> = ends
+            .iter()
+            .map(|CaseEnd { case, rounds, half_width_percent, .. }| match half_width_percent {
+                Some(percent) => format!("{case} ±{percent:.1} % (n = {rounds})"),
+                None => format!("{case} (n = {rounds})"),
+            })
+            .collect();
+        let sentence = format!(
+            "The budget of {budget_seconds} s was spent before ±{target_percent} %: {}.",
+            wide.join(", ")
+        );
+        (!wide.is_empty()).then(|| "\n".to_owned() + &report::item(&sentence))
+    }
+
+    /// How far the run came, and what to repeat it with; `ended` is how many
+    /// invocations came to their end.
+    fn extent(&self, ended: usize) -> String {
+        let RunDescription { profile, rounds, seed, cases, procedure, .. } = self.run;
+        let adaptive = procedure.as_ref().is_some_and(|procedure| procedure.further.is_some());
+        let planned = cases.len() * *rounds as usize;
+        let left: usize = self.schedule.remaining().iter().map(|&left| left as usize).sum();
+        let count = match planned - left {
+            _ if adaptive && left == 0 => ended.to_string(),
+            done => format!("{done} of {planned}"),
+        };
+        let interrupted = match self.invocations.len() - ended {
+            0 => String::new(),
+            count => format!(" ({count} interrupted)"),
+        };
+        let more = if adaptive { " and more" } else { "" };
+        format!(
+            "{count} invocations{interrupted}, profile {profile}, {rounds} rounds{more}, \
+             seed {seed}"
+        )
+    }
+}
+
+/// A line as code in Markdown.
+fn indented(line: &str) -> String {
+    if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") }
+}
+
+/// One line for each case that did not run, or not always well.
+fn problems(skipped: &[Skipped], invocations: &[Invocation]) -> String {
+    let mut by_case: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
+    for invocation in invocations {
+        by_case.entry(&invocation.case).or_default().push(invocation);
+    }
+    let skipped =
+        skipped.iter().map(|Skipped { case, reason }| format!("{case}: skipped: {reason}"));
+    let failed = by_case.iter().filter_map(|(case, invocations)| {
+        let trouble = trouble(invocations)?;
+        Some(format!("{case}: {trouble}"))
+    });
+    skipped.chain(failed).map(|line| terminal::line(&line).into_owned() + "\n").collect()
+}
+
+/// What went wrong with a case's invocations, and how often, if anything did.
+fn trouble(invocations: &[&Invocation]) -> Option<String> {
+    let bad: Vec<_> =
+        invocations.iter().filter(|invocation| invocation.outcome != Outcome::Measured).collect();
+    let reason = bad.first()?.error.as_deref().unwrap_or_default();
+    let all_refused = invocations.iter().all(|invocation| invocation.outcome == Outcome::Refused);
+    if all_refused {
+        return Some(format!("skipped: {reason}"));
+    }
+    Some(format!("{} of {} failed: {reason}", bad.len(), invocations.len()))
+}
