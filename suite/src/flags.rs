@@ -43,6 +43,8 @@ pub enum Command {
     /// Build the programs, run every case once per round, keep every record
     #[command(after_help = MEASURING)]
     Run(RunFlags),
+    /// Show the table and the findings of runs from their folders
+    Report(ReportFlags),
     /// Show the cases, their programs, flags and profiles
     List(ListFlags),
     /// Run every case for a few iterations and verify what it reports
@@ -74,6 +76,17 @@ pub struct RunFlags {
     /// The manifest and how to come by its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
+}
+
+/// The flags of `brigade report`.
+#[derive(Debug, Args)]
+pub struct ReportFlags {
+    /// Folders of runs, as `run` leaves them in results/
+    #[arg(value_name = "DIR", required = true)]
+    pub folders: Vec<PathBuf>,
+    /// The manifest, whose findings are told [default: suite.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
 }
 
 /// The flags of `brigade list`.

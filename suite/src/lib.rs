@@ -35,6 +35,7 @@ pub mod saved_run;
 #[cfg(test)]
 mod schema;
 mod schema_version;
+mod show;
 mod signals;
 
 use std::process::ExitCode;
@@ -60,6 +61,7 @@ pub fn main() -> ExitCode {
 fn obey(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command.unwrap_or(Command::Run(cli.run)) {
         Command::Run(flags) => run::run(&flags),
+        Command::Report(flags) => show::show(&flags),
         Command::List(flags) => list::list(&flags),
         Command::Check(flags) => check::check(&flags),
     }

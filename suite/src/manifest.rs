@@ -23,7 +23,7 @@ const FILE_NAME: &str = "suite.toml";
 const LONGEST_CASE_NAME: usize = 18;
 
 /// The manifest.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// The folder that the manifest lies in.

@@ -11,4 +11,5 @@ mod interruption;
 mod list;
 mod lock;
 mod records;
+mod report;
 mod run;
