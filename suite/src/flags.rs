@@ -73,6 +73,13 @@ pub struct RunFlags {
     /// Name of this run's folder after the date, instead of CPU model and count
     #[arg(long, value_name = "LABEL", value_parser = label)]
     pub name: Option<String>,
+    /// Go on with the run in this folder, which was interrupted or killed
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["profile", "cases", "rounds", "seed", "results", "name"]
+    )]
+    pub resume: Option<PathBuf>,
     /// The manifest and how to come by its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,

@@ -30,6 +30,7 @@ mod process;
 mod progress;
 mod report;
 mod results;
+mod resume;
 mod run;
 pub mod saved_run;
 #[cfg(test)]
@@ -60,7 +61,10 @@ pub fn main() -> ExitCode {
 
 fn obey(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command.unwrap_or(Command::Run(cli.run)) {
-        Command::Run(flags) => run::run(&flags),
+        Command::Run(flags) => match &flags.resume {
+            Some(folder) => resume::resume(folder, &flags.programs),
+            None => run::run(&flags),
+        },
         Command::Report(flags) => show::show(&flags),
         Command::List(flags) => list::list(&flags),
         Command::Check(flags) => check::check(&flags),

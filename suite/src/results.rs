@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -129,6 +129,39 @@ impl Folder {
         Ok(Self { path, records, length: 0 })
     }
 
+    /// Opens the folder of a run that did not come to its end, to add to it. A
+    /// last line that was not finished is cut off: returns of how many bytes.
+    ///
+    /// # Errors
+    /// When the records cannot be read and added to.
+    pub fn open(path: &Path) -> anyhow::Result<(Self, usize)> {
+        let file = path.join(RECORDS);
+        let opened = OpenOptions::new().read(true).append(true).create(true).open(&file);
+        let going_on = || format!("going on with {}", file.display());
+        let mut folder =
+            Self { path: path.to_owned(), records: opened.with_context(going_on)?, length: 0 };
+        let cut = folder.mend().with_context(going_on)?;
+        Ok((folder, cut))
+    }
+
+    /// Ends the records with a whole line, and returns how many bytes that
+    /// costs. A line that only lacks its end is kept.
+    fn mend(&mut self) -> io::Result<usize> {
+        let mut bytes = Vec::new();
+        self.records.read_to_end(&mut bytes)?;
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let torn = &bytes[whole..];
+        if serde_json::from_slice::<Invocation>(torn).is_ok() {
+            self.records.write_all(b"\n")?;
+            self.length = bytes.len() as u64 + 1;
+            return Ok(0);
+        }
+        self.records.set_len(whole as u64)?;
+        self.records.sync_data()?;
+        self.length = whole as u64;
+        Ok(torn.len())
+    }
+
     /// Where the folder is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -251,6 +284,30 @@ mod tests {
         let lines: Vec<Invocation> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines, [invocation(1), invocation(2)]);
+    }
+
+    #[test]
+    fn a_line_that_was_not_finished_is_cut_off_and_the_next_follows_the_whole_ones() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+        folder.append(&invocation(1)).unwrap();
+        let records = folder.path().join(RECORDS);
+        let whole = fs::read(&records).unwrap();
+        let line = serde_json::to_vec(&invocation(2)).unwrap();
+        // Torn anywhere, or the end of the line alone lost.
+        for length in 0..=line.len() {
+            fs::write(&records, [&whole, &line[..length]].concat()).unwrap();
+            let (mut folder, cut) = Folder::open(folder.path()).unwrap();
+            let kept = length == line.len();
+            assert_eq!(cut, if kept { 0 } else { length });
+            folder.append(&invocation(3)).unwrap();
+            let text = fs::read_to_string(&records).unwrap();
+            let rounds: Vec<u32> = text
+                .lines()
+                .map(|line| serde_json::from_str::<Invocation>(line).unwrap().round)
+                .collect();
+            assert_eq!(rounds, if kept { vec![1, 2, 3] } else { vec![1, 3] }, "at {length}");
+        }
     }
 
     #[test]

@@ -74,6 +74,11 @@ impl Bench {
         brigade
     }
 
+    /// `brigade run --resume` of the first run, to its end.
+    pub fn resumes(&self) -> Ended {
+        self.ends(&["run", "--resume", self.result_folders()[0].to_str().unwrap()])
+    }
+
     /// Runs `brigade` to its end.
     pub fn ends(&self, arguments: &[&str]) -> Ended {
         Ended::from(self.brigade(arguments))
@@ -98,6 +103,15 @@ pub fn records_in(folder: &Path) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("records.jsonl")).unwrap();
     assert!(text.is_empty() || text.ends_with('\n'), "the last line is cut off: {text:?}");
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Of each line that was not interrupted: its case and its round.
+pub fn rounds_in(folder: &Path) -> Vec<(String, u64)> {
+    let records = records_in(folder).into_iter().filter(|record| record["interrupted"] == false);
+    let round = |record: Value| {
+        (record["case"].as_str().unwrap().to_owned(), record["round"].as_u64().unwrap())
+    };
+    records.map(round).collect()
 }
 
 /// What `brigade` said and how it ended.

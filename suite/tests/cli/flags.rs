@@ -20,6 +20,11 @@ fn wrong_flags_are_told_on_one_line() {
         (&["run", "--case", "x"], "--case: unknown case 'x'; known: a, b"),
         (&["check", "--case", "a", "x"], "--case: unknown case 'x'; known: a, b"),
         (&["run", "--sed", "1"], "unexpected argument '--sed' found (try 'brigade --help')"),
+        (
+            &["run", "--resume", "x", "--seed", "1"],
+            "the argument '--resume <DIR>' cannot be used with '--seed <N>' \
+             (try 'brigade --help')",
+        ),
         (&["walk"], "unrecognized subcommand 'walk' (try 'brigade --help')"),
         (
             &["run", "--rounds", "0"],
@@ -96,6 +101,7 @@ fn help_is_complete_and_no_error() {
                 "--seed",
                 "--results",
                 "--name",
+                "--resume",
                 "--manifest",
                 "--no-build",
                 "Exit codes",

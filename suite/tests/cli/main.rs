@@ -12,4 +12,5 @@ mod list;
 mod lock;
 mod records;
 mod report;
+mod resume;
 mod run;

@@ -1,0 +1,265 @@
+//! `brigade run --resume`: what was interrupted is completed, and nothing is
+//! lost or run twice.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use fastrand::Rng;
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::bench::{Bench, Ended, RECORD, eventually, rounds_in};
+use crate::interruption::{end_of, lines_of, send, start};
+
+/// A bench of two cases whose program waits in its third run until `go` is
+/// there, having made `ready`.
+fn waiting() -> Bench {
+    let script = format!(
+        "echo run >>runs\n\
+         if [ $(wc -l <runs) = 3 ]; then\n\
+         touch ready; while [ ! -e go ]; do sleep 0.01; done\n\
+         fi\necho '{RECORD}'"
+    );
+    Bench::new(&["a", "b"], &script)
+}
+
+/// A run of three rounds of two cases, killed in its third invocation.
+fn killed() -> Bench {
+    let bench = waiting();
+    let mut brigade = start(&bench, &["run", "--seed", "7", "--name", "x"]);
+    eventually("the third is running", || bench.path("ready").exists());
+    brigade.kill().unwrap();
+    brigade.wait().unwrap();
+    fs::write(bench.path("go"), "").unwrap();
+    bench
+}
+
+fn json(folder: &Path, name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(folder.join(name)).unwrap()).unwrap()
+}
+
+/// The rounds of a run that was never interrupted, in order.
+fn uninterrupted() -> Vec<(String, u64)> {
+    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
+    assert_eq!(bench.ends(&["run", "--seed", "7"]).code, Some(0));
+    rounds_in(&bench.result_folders()[0])
+}
+
+#[test]
+fn a_killed_run_is_completed_in_the_order_that_it_had() {
+    let bench = killed();
+    let ended = bench.resumes();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(ended.stdout.contains("6 of 6 invocations, profile default"), "{ended:?}");
+    assert_eq!(bench.result_folders().len(), 1);
+    assert_eq!(rounds_in(&bench.result_folders()[0]), uninterrupted());
+}
+
+#[test]
+fn what_was_interrupted_is_kept_and_run_again() {
+    let bench = waiting();
+    let brigade = start(&bench, &["run", "--seed", "7"]);
+    eventually("the third is running", || bench.path("ready").exists());
+    send(&brigade, Signal::SIGINT);
+    let ended = end_of(brigade);
+    assert_eq!(ended.code, Some(130));
+    let folder = &bench.result_folders()[0];
+    let hint = format!("not complete; to go on: brigade run --resume {}\n", folder.display());
+    assert!(ended.stdout.ends_with(&hint), "{ended:?}");
+    assert!(!folder.join("run-end.json").exists(), "it has not ended");
+
+    fs::write(bench.path("go"), "").unwrap();
+    let ended = bench.resumes();
+    assert_eq!(ended.code, Some(0), "what was interrupted counts as failed: {ended:?}");
+    assert!(ended.stdout.contains("6 of 6 invocations (1 interrupted)"), "{ended:?}");
+    assert!(!ended.stdout.contains("failed"), "{ended:?}");
+    let records = bench.records();
+    assert_eq!(records.len(), 7);
+    let interrupted = &records[2];
+    assert_eq!(interrupted["interrupted"], true);
+    let again = records.iter().find(|record| record["attempt"] == 2).unwrap();
+    assert_eq!((&again["case"], &again["round"]), (&interrupted["case"], &interrupted["round"]));
+    let mut rounds = rounds_in(folder);
+    rounds.sort();
+    let mut expected = uninterrupted();
+    expected.sort();
+    assert_eq!(rounds, expected);
+    let page = fs::read_to_string(folder.join("report.md")).unwrap();
+    assert!(page.contains("6 of 6"), "the page is of the first part: {page}");
+}
+
+#[test]
+fn how_each_case_ended_is_there_once_the_run_is_complete() {
+    let bench = killed();
+    let folder = &bench.result_folders()[0];
+    assert!(!folder.join("run-end.json").exists());
+    bench.resumes();
+    let end = json(folder, "run-end.json");
+    for (index, case) in ["a", "b"].iter().enumerate() {
+        let expected = serde_json::json!({
+            "case": case, "rounds": 3, "half_width_percent": null, "reason": "rounds-done"
+        });
+        assert_eq!(end["cases"][index], expected);
+    }
+}
+
+#[test]
+fn a_line_that_was_torn_is_cut_off_and_run_again() {
+    let bench = killed();
+    let folder = &bench.result_folders()[0];
+    let mut records = fs::File::options().append(true).open(folder.join("records.jsonl")).unwrap();
+    records.write_all(b"{\"schema_version\":\"1.1\",\"case\":\"").unwrap();
+    let ended = bench.resumes();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("cut off 32 bytes of a line"), "{ended:?}");
+    assert_eq!(rounds_in(folder), uninterrupted());
+}
+
+#[test]
+fn of_a_complete_run_nothing_is_left_to_do() {
+    let bench = Bench::new(&["a"], &format!("echo run >>runs; echo '{RECORD}'"));
+    bench.ends(&["run"]);
+    let records = fs::read(bench.result_folders()[0].join("records.jsonl")).unwrap();
+    let ended = bench.resumes();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert!(ended.stdout.starts_with("nothing to do: the run is complete"), "{ended:?}");
+    assert_eq!(fs::read(bench.result_folders()[0].join("records.jsonl")).unwrap(), records);
+    assert_eq!(fs::read_to_string(bench.path("runs")).unwrap().lines().count(), 3);
+}
+
+/// Checks that a killed run is refused with these words, once `change` has
+/// been made, and that nothing is run.
+fn check_refusal(change: impl Fn(&Bench, &Path), manifest: impl Fn(String) -> String, says: &str) {
+    let bench = killed();
+    let folder = bench.result_folders()[0].clone();
+    change(&bench, &folder);
+    let records = fs::read(folder.join("records.jsonl")).unwrap();
+    let runs = fs::read(bench.path("runs")).unwrap();
+    let path = folder.to_str().unwrap();
+    let manifest = manifest(bench.manifest());
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--resume", path]));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert!(ended.stderr.starts_with("brigade: --resume "), "{ended:?}");
+    assert!(ended.stderr.contains(says), "{ended:?} does not say {says:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    assert_eq!(fs::read(folder.join("records.jsonl")).unwrap(), records);
+    assert_eq!(fs::read(bench.path("runs")).unwrap(), runs, "something was run");
+}
+
+/// Replaces a text in a file of a run's folder.
+fn edit(folder: &Path, name: &str, edit: impl Fn(&mut Value)) {
+    let mut value = json(folder, name);
+    edit(&mut value);
+    fs::write(folder.join(name), value.to_string()).unwrap();
+}
+
+#[test]
+fn two_definitions_builds_or_machines_are_not_mixed() {
+    let same = |manifest| manifest;
+    let nothing = |_: &Bench, _: &Path| {};
+    check_refusal(
+        nothing,
+        |manifest| {
+            manifest.replacen("program = \"fake\"\n", "program = \"fake\"\nflags = ['x']\n", 1)
+        },
+        "case 'a' was 'fake --max-time 1 --placement free --json --quiet' and is 'fake x --max",
+    );
+    check_refusal(
+        nothing,
+        |manifest| manifest.replacen("name = \"b\"", "name = \"c\"", 1),
+        "suite.toml has no case 'b' any more",
+    );
+    check_refusal(
+        nothing,
+        |manifest| manifest.replace("profiles = [", "needs_cpus = 100000\nprofiles = ["),
+        "case 'a' cannot run here any more: it needs 100000 CPUs",
+    );
+    let rebuild = |bench: &Bench, _: &Path| {
+        let mut program = fs::File::options().append(true).open(bench.path("fake")).unwrap();
+        program.write_all(b"# another build\n").unwrap();
+    };
+    check_refusal(rebuild, same, "the program 'fake' is not the one that the run began with");
+    let kernel = |_: &Bench, folder: &Path| {
+        edit(folder, "environment.json", |json| json["kernel"]["release"] = "2.4.0".into());
+    };
+    check_refusal(kernel, same, "kernel.release was \"2.4.0\" and is ");
+    let old = |_: &Bench, folder: &Path| {
+        edit(folder, "run.json", |json| {
+            json.as_object_mut().unwrap().remove("procedure");
+        });
+    };
+    check_refusal(old, same, "it is from a Brigade that did not record what resuming needs");
+    let early = |_: &Bench, folder: &Path| fs::remove_file(folder.join("run.json")).unwrap();
+    check_refusal(
+        early,
+        same,
+        "there is no run.json: it is not the folder of a run, or of one that",
+    );
+}
+
+#[test]
+fn a_profile_that_has_changed_does_not_change_the_run() {
+    let bench = killed();
+    let manifest = bench.manifest().replace("rounds = 3", "rounds = 30").replace("\"1\"", "\"9\"");
+    let path = bench.result_folders()[0].to_str().unwrap().to_owned();
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--resume", &path]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(rounds_in(Path::new(&path)), uninterrupted());
+    assert_eq!(bench.records()[5]["command"], bench.records()[0]["command"]);
+}
+
+/// How often a run is interrupted in the test below.
+const MOMENTS: usize = 20;
+
+/// The rounds and cases of those runs.
+const ROUNDS: usize = 6;
+const CASES: [&str; 3] = ["a", "b", "c"];
+
+/// Interrupted at any moment, by SIGINT or SIGKILL, a run leaves a folder that
+/// `report` reads and `--resume` completes; no round of a case is lost or run
+/// twice.
+#[test]
+fn a_run_interrupted_at_any_moment_is_completed() {
+    let seed = 20_261_121;
+    let mut rng = Rng::with_seed(seed);
+    let mut in_the_middle = 0;
+    for number in 0..MOMENTS {
+        let signal = if number % 2 == 0 { Signal::SIGINT } else { Signal::SIGKILL };
+        let bench = Bench::new(&CASES, &format!("sleep 0.005; echo '{RECORD}'"));
+        let brigade = start(&bench, &["run", "--rounds", &ROUNDS.to_string()]);
+        // The moment: after so many records, and then some.
+        let records = rng.usize(0..ROUNDS * CASES.len());
+        let and_then = Duration::from_micros(rng.u64(0..20_000));
+        eventually("the moment has come", || lines_of(&bench) >= records);
+        thread::sleep(and_then);
+        send(&brigade, signal);
+        end_of(brigade);
+        let what = format!("{signal} after {records} records and {and_then:?}, seed {seed}");
+        in_the_middle += usize::from(is_completed(&bench, &what));
+    }
+    assert!(in_the_middle >= MOMENTS / 2, "only {in_the_middle} of {MOMENTS} were under way");
+}
+
+/// Whether there was something to complete; that it is then complete.
+fn is_completed(bench: &Bench, what: &str) -> bool {
+    let folders = bench.result_folders();
+    let Some(folder) = folders.first().filter(|folder| folder.join("run.json").exists()) else {
+        return false;
+    };
+    let before = rounds_in(folder);
+    let told = bench.ends(&["report", folder.to_str().unwrap()]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{what}: {told:?}");
+    let ended = bench.resumes();
+    assert_eq!(ended.code, Some(0), "{what}: {ended:?}");
+    let after = rounds_in(folder);
+    assert_eq!(after[..before.len()], before, "{what}: what was there has changed");
+    let mut times: BTreeMap<(String, u64), usize> = BTreeMap::new();
+    after.into_iter().for_each(|round| *times.entry(round).or_default() += 1);
+    assert_eq!(times.len(), ROUNDS * CASES.len(), "{what}: lost: {times:?}");
+    assert!(times.values().all(|&times| times == 1), "{what}: run twice: {times:?}");
+    before.len() < ROUNDS * CASES.len()
+}
