@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::interference::{Verdict, assess};
 use crate::invocation::{Invocation, Outcome};
 use crate::plan::{Came, Extent, Further, Reason, Schedule, Worth};
 use crate::results::{FurtherRounds, RunDescription};
@@ -86,6 +87,16 @@ pub fn came(invocation: &Invocation) -> Came {
     Came {
         duration: Duration::from_nanos(invocation.duration_ns),
         time_ns: principal.map(|principal| principal.ns_per_operation),
-        worth: if invocation.interrupted { Worth::Interrupted } else { Worth::Stands },
+        worth: worth(invocation, measured),
+    }
+}
+
+fn worth(invocation: &Invocation, measured: bool) -> Worth {
+    if invocation.interrupted {
+        Worth::Interrupted
+    } else if measured && assess(invocation).verdict == Verdict::Unusable {
+        Worth::Unusable
+    } else {
+        Worth::Stands
     }
 }

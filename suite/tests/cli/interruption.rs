@@ -1,7 +1,7 @@
 //! `brigade run` told to stop, and killed.
 
 use std::fs;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -9,7 +9,15 @@ use nix::unistd::Pid;
 use crate::bench::{Bench, Ended, RECORD, eventually};
 
 pub fn start(bench: &Bench, arguments: &[&str]) -> Child {
-    let mut brigade = bench.brigade(arguments);
+    spawned(bench.brigade(arguments))
+}
+
+/// Starts a run with another manifest.
+pub fn start_with(bench: &Bench, manifest: &str) -> Child {
+    spawned(bench.brigade_with(manifest, &["run"]))
+}
+
+fn spawned(mut brigade: Command) -> Child {
     brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

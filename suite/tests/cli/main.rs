@@ -13,4 +13,5 @@ mod lock;
 mod records;
 mod report;
 mod resume;
+mod rounds;
 mod run;

@@ -1,0 +1,132 @@
+//! `brigade run`: how many rounds a case gets, and why no more.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ended, RECORD};
+
+/// A bench whose case `steady` always measures the same; `noisy`, which has a
+/// flag more, twice as much every second time.
+fn steady_and_noisy() -> (Bench, String) {
+    let twice = RECORD
+        .replace("150.0", "300.0")
+        .replace("\"ns_per_operation\":75.0", "\"ns_per_operation\":150.0")
+        .replace("\"max_ns\":200", "\"max_ns\":500");
+    let script = format!(
+        "if [ \"$1\" = noisy ] && [ $(( $(wc -l <runs) % 2 )) = 1 ]; then echo '{twice}'\n\
+         else echo '{RECORD}'; fi\n\
+         if [ \"$1\" = noisy ]; then echo run >>runs; fi"
+    );
+    let bench = Bench::new(&["steady", "noisy"], &script);
+    fs::write(bench.path("runs"), "").unwrap();
+    let name = "name = \"noisy\"\n";
+    let manifest = bench.manifest().replace(name, &format!("{name}flags = ['noisy']\n"));
+    (bench, manifest.replacen("rounds = 3", "rounds = 2\nbudget_seconds = 2", 1))
+}
+
+fn json(bench: &Bench, name: &str) -> Value {
+    let path = bench.result_folders()[0].join(name);
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// How many lines each case has.
+fn lines_by_case(records: &[Value]) -> BTreeMap<&str, usize> {
+    let mut lines = BTreeMap::new();
+    for record in records {
+        *lines.entry(record["case"].as_str().unwrap()).or_default() += 1;
+    }
+    lines
+}
+
+#[test]
+fn a_precise_case_ends_and_the_budget_goes_to_the_other() {
+    let (bench, manifest) = steady_and_noisy();
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run"]));
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let records = bench.records();
+    let lines = lines_by_case(&records);
+    assert_eq!(lines["steady"], 6);
+    assert!(lines["noisy"] > 6, "{lines:?}");
+
+    let end = json(&bench, "run-end.json");
+    let steady = serde_json::json!({
+        "case": "steady", "rounds": 6, "half_width_percent": 0.0, "reason": "resolved"
+    });
+    assert_eq!(end["cases"][0], steady);
+    assert_eq!(end["cases"][1]["reason"], "budget-spent");
+    assert_eq!(end["cases"][1]["rounds"], lines["noisy"]);
+    let said = "- The budget of 2 s was spent before ±3 %: noisy ±";
+    assert!(ended.stdout.contains(said), "{ended:?}");
+    assert!(!ended.stdout.contains("steady ±"), "{ended:?}");
+
+    let spent = |records: &[Value]| -> u64 {
+        records.iter().map(|record| record["duration_ns"].as_u64().unwrap()).sum()
+    };
+    let (last, before) = records.split_last().unwrap();
+    assert_eq!(last["case"], "noisy");
+    assert!(spent(before) < 2_000_000_000 && spent(&records) >= 2_000_000_000);
+}
+
+#[test]
+fn a_number_of_rounds_that_is_asked_for_is_kept() {
+    let (bench, manifest) = steady_and_noisy();
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "3"]));
+    assert_eq!(lines_by_case(&bench.records()), BTreeMap::from([("noisy", 3), ("steady", 3)]));
+    assert!(ended.stdout.contains("6 of 6 invocations, profile default, 3 rounds, "), "{ended:?}");
+    assert_eq!(json(&bench, "run.json")["procedure"]["further"], Value::Null);
+    assert_eq!(json(&bench, "run-end.json")["cases"][1]["reason"], "rounds-done");
+}
+
+#[test]
+fn a_case_that_fails_gets_no_further_rounds() {
+    let bench = Bench::new(&["a"], "exit 1");
+    let manifest = bench.manifest().replace("rounds = 3", "rounds = 3\nbudget_seconds = 1000");
+    assert_eq!(Ended::from(bench.brigade_with(&manifest, &["run"])).code, Some(1));
+    assert_eq!(bench.records().len(), 3);
+    assert_eq!(json(&bench, "run-end.json")["cases"][0]["reason"], "failed");
+}
+
+/// A bench whose program is beside a busy neighbour in its first `times` runs.
+fn disturbed(times: u32) -> Bench {
+    let unusable = RECORD
+        .replace("\"wall_ns\":null", "\"wall_ns\":1000000000")
+        .replace("\"others_cpu_ns\":null", "\"others_cpu_ns\":900000000");
+    assert_ne!(unusable, RECORD);
+    let script = format!(
+        "echo run >>runs\n\
+         if [ $(wc -l <runs) -le {times} ]; then echo '{unusable}'; else echo '{RECORD}'; fi"
+    );
+    Bench::new(&["a"], &script)
+}
+
+fn rounds_and_attempts(bench: &Bench) -> Vec<(u64, u64)> {
+    let number = |value: &Value| value.as_u64().unwrap();
+    let records = bench.records();
+    records.iter().map(|record| (number(&record["round"]), number(&record["attempt"]))).collect()
+}
+
+#[test]
+fn what_was_disturbed_too_much_is_kept_and_run_again() {
+    let bench = disturbed(1);
+    assert_eq!(bench.ends(&["run"]).code, Some(0));
+    assert_eq!(rounds_and_attempts(&bench), [(1, 1), (1, 2), (2, 1), (3, 1)]);
+}
+
+#[test]
+fn a_case_is_run_again_twice_and_no_more() {
+    let bench = disturbed(100);
+    let ended = bench.ends(&["run"]);
+    assert_eq!(ended.code, Some(0));
+    assert_eq!(rounds_and_attempts(&bench), [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1)]);
+    assert!(ended.stdout.contains("3 of 3 invocations"), "{ended:?}");
+}
+
+#[test]
+fn the_profile_bounds_how_often_a_case_is_run_again() {
+    let bench = disturbed(100);
+    let manifest = bench.manifest().replace("rounds = 3", "rounds = 3\nreruns = 0");
+    bench.brigade_with(&manifest, &["run"]).output().unwrap();
+    assert_eq!(rounds_and_attempts(&bench), [(1, 1), (2, 1), (3, 1)]);
+}
