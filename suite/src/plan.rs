@@ -331,7 +331,7 @@ mod tests {
     /// Case 0 does not vary from round to round; the others do, by 10 % and a
     /// little more each.
     fn spreading(turn: Turn) -> Came {
-        let sign = if turn.round % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = if turn.round.is_multiple_of(2) { 1.0 } else { -1.0 };
         let spread = if turn.case == 0 { 0.0 } else { 0.09 + 0.01 * turn.case as f64 };
         measured(100.0 * (1.0 + sign * spread))
     }
@@ -414,7 +414,7 @@ mod tests {
     fn a_case_that_is_less_than_half_as_wide_as_the_widest_waits() {
         let turns = all(4, ADAPTIVE, 7, |turn| match turn.case {
             3 => spreading(turn),
-            _ => measured(if turn.round % 2 == 0 { 96.0 } else { 104.0 }),
+            _ => measured(if turn.round.is_multiple_of(2) { 96.0 } else { 104.0 }),
         });
         assert_eq!(count(&turns), [6, 6, 6, 82]);
     }

@@ -195,7 +195,9 @@ impl Run<'_> {
             let binary = &self.binaries[&case.program];
             let job = Job { case, round: turn.round, attempt: turn.attempt, binary, flags };
             let invocation = invoke(&job, signals);
-            folder.append(&invocation)?;
+            folder.append(&invocation).with_context(|| {
+                format!("free some space, then: brigade run --resume {}", folder.path().display())
+            })?;
             schedule.note(turn.case, turn.round, course::came(&invocation));
             progress.ended(turn, Duration::from_nanos(invocation.duration_ns));
             invocations.push(invocation);

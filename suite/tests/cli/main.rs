@@ -4,6 +4,8 @@
 mod bench;
 mod build;
 mod check;
+mod disk;
+mod faults;
 mod flags;
 mod hostile;
 mod interference;

@@ -1,13 +1,13 @@
 //! `brigade run`: what is run, in which order, and what is kept of it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD, eventually, records_in};
+use crate::bench::{Bench, Ended, RECORD, records_in};
 
 #[test]
 fn every_round_runs_every_case_once_and_keeps_its_record() {
@@ -118,53 +118,6 @@ fn whatever_a_program_does_is_a_record() {
 }
 
 #[test]
-fn a_failure_does_not_end_the_run() {
-    let bench = Bench::new(&["a", "b"], "exit 1");
-    bench.ends(&["run"]);
-    assert_eq!(bench.records().len(), 6);
-}
-
-#[test]
-fn a_program_that_cannot_be_started_is_a_record() {
-    let bench = Bench::printing(RECORD);
-    fs::write(bench.path("fake"), "no program").unwrap();
-    fs::set_permissions(bench.path("fake"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
-        .unwrap();
-    assert_eq!(bench.ends(&["run", "--rounds", "1"]).code, Some(1));
-    let record = &bench.records()[0];
-    assert!(record["error"].as_str().unwrap().starts_with("could not be run: "), "{record}");
-    assert!(record["exit_code"].is_null());
-}
-
-#[test]
-fn a_program_that_hangs_is_killed_with_all_that_it_started() {
-    let mut bench = Bench::new(&["a"], "sleep 600 & echo $! >child; wait");
-    bench.case_keys = "timeout_seconds = 1";
-    let ended = bench.ends(&["run", "--rounds", "1"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    let record = &bench.records()[0];
-    assert_eq!(record["outcome"], "timed-out");
-    assert_eq!(record["signal"], 9);
-    let child = fs::read_to_string(bench.path("child")).unwrap();
-    eventually("the killed program's child is gone", || !is_running(child.trim()));
-}
-
-/// Whether a process exists and is no zombie.
-fn is_running(pid: &str) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    !stat.contains(") Z ")
-}
-
-#[test]
-fn what_a_program_leaves_behind_is_ended() {
-    let script = format!("sleep 600 & echo $! >child; echo '{RECORD}'");
-    let bench = Bench::new(&["a"], &script);
-    assert_eq!(bench.ends(&["run", "--rounds", "1"]).code, Some(0));
-    let child = fs::read_to_string(bench.path("child")).unwrap();
-    eventually("the program's child is gone", || !is_running(child.trim()));
-}
-
-#[test]
 fn a_case_that_needs_more_cpus_is_skipped() {
     let mut bench = Bench::printing(RECORD);
     bench.case_keys = "needs_cpus = 100000";
@@ -184,28 +137,6 @@ fn cases_can_be_chosen_whatever_the_profile_says() {
     let cases: BTreeSet<String> =
         bench.records().iter().map(|record| record["case"].to_string()).collect();
     assert_eq!(cases, ["\"a\"".to_owned(), "\"c\"".to_owned()].into(), "{ended:?}");
-}
-
-#[test]
-fn a_results_folder_that_cannot_be_written_is_found_before_anything_runs() {
-    let bench = Bench::new(&["a"], "touch ran");
-    let ended = bench.ends(&["run", "--results", "fake/results"]);
-    assert_eq!(ended.code, Some(1));
-    let line = "brigade: --results: writing to fake/results: name another folder: Not a directory";
-    assert!(ended.stderr.starts_with(line), "{ended:?}");
-    assert!(!bench.path("ran").exists());
-}
-
-#[test]
-fn a_full_disk_behind_standard_output_loses_no_record() {
-    let bench = Bench::printing(RECORD);
-    let full = File::options().write(true).open("/dev/full").unwrap();
-    let mut brigade = bench.brigade(&["run"]);
-    let ended = Ended::from(brigade.stdout(full).stderr(Stdio::piped()).output().unwrap());
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.starts_with("brigade: showing the results that are in "), "{ended:?}");
-    assert!(ended.stderr.contains("No space left on device"), "{ended:?}");
-    assert_eq!(bench.records().len(), 3);
 }
 
 #[test]

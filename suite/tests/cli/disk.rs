@@ -1,0 +1,112 @@
+//! Disks that are full, or not to be written.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::bench::{Bench, Ended, RECORD, eventually, records_in, rounds_in};
+use crate::interruption::{lines_of, start};
+
+#[test]
+fn a_results_folder_that_cannot_be_written_is_found_before_anything_runs() {
+    let bench = Bench::new(&["a"], "touch ran");
+    let ended = bench.ends(&["run", "--results", "fake/results"]);
+    assert_eq!(ended.code, Some(1));
+    let line = "brigade: --results: writing to fake/results: name another folder: Not a directory";
+    assert!(ended.stderr.starts_with(line), "{ended:?}");
+    assert!(!bench.path("ran").exists());
+}
+
+#[test]
+fn a_full_disk_behind_standard_output_loses_no_record() {
+    let bench = Bench::printing(RECORD);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut brigade = bench.brigade(&["run"]);
+    let ended = Ended::from(brigade.stdout(full).stderr(Stdio::piped()).output().unwrap());
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.starts_with("brigade: showing the results that are in "), "{ended:?}");
+    assert!(ended.stderr.contains("No space left on device"), "{ended:?}");
+    assert_eq!(bench.records().len(), 3);
+}
+
+/// A file system in memory, of its own; unmounted at its end.
+struct Mount(PathBuf);
+
+impl Mount {
+    /// Mounts one with these options over a folder of the bench, or says that
+    /// this cannot be tested here.
+    fn over(bench: &Bench, name: &str, options: &str) -> Option<Self> {
+        let path = bench.path(name);
+        fs::create_dir_all(&path).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).stderr(Stdio::null());
+        if mount.status().is_ok_and(|status| status.success()) {
+            return Some(Self(path));
+        }
+        contract::skip("a disk of a few KiB", "mounting one needs root");
+        None
+    }
+
+    fn remount(&self, options: &str) {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &format!("remount,{options}")]).arg(&self.0);
+        assert!(mount.status().unwrap().success());
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+fn only_folder_in(parent: &Path) -> PathBuf {
+    fs::read_dir(parent).unwrap().next().unwrap().unwrap().path()
+}
+
+#[test]
+fn a_disk_that_fills_up_costs_no_record_that_was_finished() {
+    let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
+    let Some(disk) = Mount::over(&bench, "disk", "size=64k") else { return };
+    let ended = bench.ends(&["run", "--results", "disk", "--rounds", "200"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    let folder = only_folder_in(&disk.0);
+    let line = format!(
+        "brigade: free some space, then: brigade run --resume {}: appending to ",
+        Path::new("disk").join(folder.file_name().unwrap()).display()
+    );
+    assert!(ended.stderr.starts_with(&line), "{ended:?}");
+    assert!(ended.stderr.contains("No space left on device"), "{ended:?}");
+    let kept = records_in(&folder).len();
+    assert!((10..200).contains(&kept), "{kept} records fit on the disk");
+
+    let folder = folder.to_str().unwrap();
+    let told = bench.ends(&["report", folder]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
+    assert!(told.stdout.contains(&format!("{kept} of 200 invocations")), "{told:?}");
+
+    disk.remount("size=10m");
+    assert_eq!(bench.ends(&["run", "--resume", folder]).code, Some(0));
+    let expected: Vec<_> = (1..=200).map(|round| ("a".to_owned(), round)).collect();
+    assert_eq!(rounds_in(Path::new(folder)), expected);
+}
+
+#[test]
+fn a_disk_that_cannot_be_written_is_found_before_anything_runs() {
+    let bench = Bench::new(&["a"], &format!("touch ran; echo '{RECORD}'"));
+    let Some(disk) = Mount::over(&bench, "results", "size=1m") else { return };
+    let mut brigade = start(&bench, &["run", "--rounds", "100000"]);
+    eventually("a record is there", || lines_of(&bench) > 0);
+    brigade.kill().unwrap();
+    brigade.wait().unwrap();
+    fs::remove_file(bench.path("ran")).unwrap();
+    disk.remount("ro");
+    for (ended, flag) in
+        [(bench.ends(&["run"]), "--results: "), (bench.resumes(), "going on with ")]
+    {
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+        assert!(ended.stderr.starts_with(&format!("brigade: {flag}")), "{ended:?}");
+        assert!(ended.stderr.contains("Read-only file system"), "{ended:?}");
+    }
+    assert!(!bench.path("ran").exists());
+}

@@ -1,0 +1,178 @@
+//! Programs that fail in every way that a program can, and a clock that jumps.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use nix::sys::signal::Signal;
+
+use crate::bench::{Bench, Ended, RECORD, eventually};
+use crate::interruption::{end_of, send, start};
+
+#[test]
+fn a_failure_does_not_end_the_run() {
+    let bench = Bench::new(&["a", "b"], "exit 1");
+    bench.ends(&["run"]);
+    assert_eq!(bench.records().len(), 6);
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_a_record() {
+    let bench = Bench::printing(RECORD);
+    fs::write(bench.path("fake"), "no program").unwrap();
+    fs::set_permissions(bench.path("fake"), fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(bench.ends(&["run", "--rounds", "1"]).code, Some(1));
+    let record = &bench.records()[0];
+    assert!(record["error"].as_str().unwrap().starts_with("could not be run: "), "{record}");
+    assert!(record["exit_code"].is_null());
+}
+
+#[test]
+fn a_program_that_hangs_is_killed_with_all_that_it_started() {
+    let mut bench = Bench::new(&["a"], "sleep 600 & echo $! >child; wait");
+    bench.case_keys = "timeout_seconds = 1";
+    let ended = bench.ends(&["run", "--rounds", "1"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let record = &bench.records()[0];
+    assert_eq!(record["outcome"], "timed-out");
+    assert_eq!(record["signal"], 9);
+    let child = fs::read_to_string(bench.path("child")).unwrap();
+    eventually("the killed program's child is gone", || !is_running(child.trim()));
+}
+
+/// Whether a process exists and is no zombie.
+fn is_running(pid: &str) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    !stat.contains(") Z ")
+}
+
+#[test]
+fn what_a_program_leaves_behind_is_ended() {
+    let script = format!("sleep 600 & echo $! >child; echo '{RECORD}'");
+    let bench = Bench::new(&["a"], &script);
+    assert_eq!(bench.ends(&["run", "--rounds", "1"]).code, Some(0));
+    let child = fs::read_to_string(bench.path("child")).unwrap();
+    eventually("the program's child is gone", || !is_running(child.trim()));
+}
+
+#[test]
+fn a_program_that_ignores_every_wish_to_end_is_killed() {
+    let script = "trap '' INT TERM; echo $$ >pid; touch ready; while :; do sleep 0.01; done";
+    let bench = Bench::new(&["a"], script);
+    let brigade = start(&bench, &["run"]);
+    eventually("the program is running", || bench.path("ready").exists());
+    send(&brigade, Signal::SIGTERM);
+    let ended = end_of(brigade);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    let record = &bench.records()[0];
+    assert_eq!(record["signal"], Signal::SIGKILL as i32);
+    assert_eq!(record["interrupted"], true);
+    assert!(!is_running(fs::read_to_string(bench.path("pid")).unwrap().trim()));
+}
+
+#[test]
+fn a_program_does_not_outlive_a_runner_that_is_killed() {
+    let bench = Bench::new(&["a"], "echo $$ >pid; touch ready; while :; do sleep 0.01; done");
+    let mut brigade = start(&bench, &["run"]);
+    eventually("the program is running", || bench.path("ready").exists());
+    brigade.kill().unwrap();
+    brigade.wait().unwrap();
+    let pid = fs::read_to_string(bench.path("pid")).unwrap();
+    eventually("the program is gone", || !is_running(pid.trim()));
+}
+
+#[test]
+fn a_program_that_is_missing_is_told_before_anything_runs() {
+    let bench = Bench::printing(RECORD);
+    fs::remove_file(bench.path("fake")).unwrap();
+    let ended = bench.ends(&["run"]);
+    assert_eq!(ended.code, Some(1));
+    let line = "brigade: program 'fake': looking for ";
+    assert!(ended.stderr.starts_with(line), "{ended:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    assert!(bench.result_folders().is_empty());
+}
+
+#[test]
+fn a_program_that_vanishes_costs_its_own_rounds_alone() {
+    let bench = Bench::new(&["a"], &format!("rm \"$0\"; echo '{RECORD}'"));
+    assert_eq!(bench.ends(&["run"]).code, Some(1));
+    let outcomes: Vec<_> =
+        bench.records().iter().map(|record| record["outcome"].to_string()).collect();
+    assert_eq!(outcomes, ["\"measured\"", "\"failed\"", "\"failed\""]);
+    let error = bench.records()[1]["error"].to_string();
+    assert!(error.contains("could not be run: No such file"), "{error}");
+}
+
+/// `brigade` with no more than 100 MiB of address space, which its programs
+/// inherit.
+fn in_little_memory(bench: &Bench) -> Ended {
+    let brigade = bench.brigade(&["run", "--rounds", "1"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -v 102400 && exec \"$0\" \"$@\""]);
+    shell.arg(brigade.get_program()).args(brigade.get_args());
+    shell.current_dir(bench.path("")).env("BRIGADE_LOCK", bench.path("lock"));
+    Ended::from(shell)
+}
+
+#[test]
+fn output_without_end_is_neither_kept_nor_waited_for() {
+    let flood = "head -c 104857600 /dev/zero";
+    let bench = Bench::new(&["a"], &format!("echo $$ >pid; {flood}; exec yes"));
+    let ended = in_little_memory(&bench);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let record = &bench.records()[0];
+    let error = "was killed: it printed more than 16 MiB on standard output";
+    assert_eq!(record["error"], error);
+    assert_eq!(record["signal"], Signal::SIGKILL as i32);
+    assert!(!is_running(fs::read_to_string(bench.path("pid")).unwrap().trim()));
+
+    let bench = Bench::new(&["a"], &format!("{flood} >&2; echo '{RECORD}'"));
+    let ended = in_little_memory(&bench);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+}
+
+/// A library that puts the wall clock an hour forward and an hour back, in
+/// turn, for every process that preloads it; `None` without a C compiler.
+fn stepping_clock(bench: &Bench) -> Option<PathBuf> {
+    let source = r"
+        #define _GNU_SOURCE
+        #include <sys/syscall.h>
+        #include <time.h>
+        #include <unistd.h>
+        static int calls;
+        int clock_gettime(clockid_t clock, struct timespec *now) {
+            int result = syscall(SYS_clock_gettime, clock, now);
+            if (clock == CLOCK_REALTIME) now->tv_sec += calls++ % 2 ? -3600 : 3600;
+            return result;
+        }";
+    let (file, library) = (bench.path("clock.c"), bench.path("clock.so"));
+    fs::write(&file, source).unwrap();
+    let mut cc = Command::new("cc");
+    let built = cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&file).status();
+    built.is_ok_and(|status| status.success()).then_some(library)
+}
+
+#[test]
+fn a_clock_that_is_set_during_a_run_changes_no_duration() {
+    let bench = Bench::printing(RECORD);
+    let Some(clock) = stepping_clock(&bench) else {
+        contract::skip("a clock step", "there is no C compiler, cc");
+        return;
+    };
+    let mut brigade = bench.brigade(&["run", "--rounds", "4"]);
+    let begun = Instant::now();
+    let ended = Ended::from(brigade.env("LD_PRELOAD", clock).output().unwrap());
+    let elapsed = begun.elapsed();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let records = bench.records();
+    let started: Vec<_> = records.iter().map(|record| record["started_at"].to_string()).collect();
+    assert!(!started.is_sorted(), "the clock did not step: {started:?}");
+    for record in &records {
+        let duration_ns = u128::from(record["duration_ns"].as_u64().unwrap());
+        assert!(duration_ns > 0 && duration_ns < elapsed.as_nanos(), "{record}");
+    }
+    assert_eq!(bench.result_folders().len(), 1);
+}
