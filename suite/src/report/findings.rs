@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::report::attribution::Attribution;
 use crate::report::estimate::{CaseEstimate, OperationEstimate};
+use crate::report::explanation::explanation;
 use crate::report::quantity::{duration, estimated_duration, estimated_ratio, percent};
 use harness::statistics::{Estimate, differences, ratios};
 
@@ -98,23 +99,30 @@ impl Comparison {
     fn sentence(&self, cases: &[CaseEstimate]) -> Option<String> {
         let first = self.first.measured(cases)?;
         let second = self.second.measured(cases)?;
-        Some(format!("{}: {}.", both(&first, &second), verdict(&first, &second)?))
+        Some(format!("{}: {}", both(&first, &second), verdict(&first, &second)?))
     }
 }
 
-/// How many times as long the longer one takes, if the rounds can tell.
+/// How many times as long the longer one takes, if the rounds can tell, and
+/// what has a part in it.
 fn verdict(first: &Measured, second: &Measured) -> Option<String> {
     let ratio = ratio(first, second)?;
     if !ratio.excludes(1.0) {
-        return Some(format!("the difference is not resolvable in {}", rounds(ratio.count)));
+        return Some(format!("the difference is not resolvable in {}.", rounds(ratio.count)));
     }
-    let (longer, ratio) =
-        if ratio.median < 1.0 { (second, self::ratio(second, first)?) } else { (first, ratio) };
-    Some(format!("{} takes {} times as long", longer.subject.name, estimated_ratio(&ratio)))
+    let (longer, shorter) = if ratio.median < 1.0 { (second, first) } else { (first, second) };
+    let ratio = self::ratio(longer, shorter)?;
+    let name = &longer.subject.name;
+    let why = why(longer, shorter).unwrap_or_default();
+    Some(format!("{name} takes {} times as long.{why}", estimated_ratio(&ratio)))
 }
 
 fn ratio(first: &Measured, second: &Measured) -> Option<Estimate> {
-    Estimate::of(&ratios(&first.operation.by_round, &second.operation.by_round))
+    Estimate::cautious(&ratios(&first.operation.by_round, &second.operation.by_round))
+}
+
+fn why(longer: &Measured, shorter: &Measured) -> Option<String> {
+    explanation(longer.attribution?, shorter.attribution?, &difference(longer, shorter)?)
 }
 
 impl Remainder {
@@ -140,7 +148,7 @@ impl Remainder {
 }
 
 fn difference(first: &Measured, second: &Measured) -> Option<Estimate> {
-    Estimate::of(&differences(&first.operation.by_round, &second.operation.by_round))
+    Estimate::cautious(&differences(&first.operation.by_round, &second.operation.by_round))
 }
 
 impl Breakdown {
@@ -180,12 +188,17 @@ fn waiting(waiting_ns: &Estimate) -> String {
 struct Measured<'a> {
     subject: &'a Subject,
     operation: &'a OperationEstimate,
+    /// Where its time goes, if it is its case's principal one.
+    attribution: Option<&'a Attribution>,
 }
 
 impl Subject {
     fn measured<'a>(&'a self, cases: &'a [CaseEstimate]) -> Option<Measured<'a>> {
-        let operation = find(cases, &self.case)?.operation(self.measurement.as_deref())?;
-        Some(Measured { subject: self, operation })
+        let case = find(cases, &self.case)?;
+        let operation = case.operation(self.measurement.as_deref())?;
+        let is_principal = case.operation(None) == Some(operation);
+        let attribution = case.attribution.as_ref().filter(|_| is_principal);
+        Some(Measured { subject: self, operation, attribution })
     }
 }
 
@@ -266,11 +279,13 @@ mod tests {
         insta::assert_snapshot!(first, @r"
         - A hop between threads takes 2.00 µs [1.97, 2.03], between tasks
           1.00 µs [0.99, 1.00]: the threads' hop takes 2.00 [1.96, 2.04] times as long.
+          300 ns [290, 311] of the difference is waiting.
         ");
         let second = say(COMPARISON, &run([2.0, 2.1, 1.9, 2.0, 2.0])).unwrap();
         insta::assert_snapshot!(second, @r"
         - A hop between threads takes 2.00 µs [1.97, 2.03], between tasks
           4.00 µs [3.74, 4.26]: the tasks' hop takes 2.00 [1.90, 2.10] times as long.
+          600 ns [532, 670] of the difference is waiting.
         ");
     }
 
