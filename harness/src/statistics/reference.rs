@@ -5,16 +5,26 @@ use serde::Deserialize;
 use super::Estimate;
 use super::quantile::{quantile, sorted};
 use super::slope;
+use crate::moments::Moments;
 
 /// One sample of `fixtures/reference.json`, which `fixtures/reference.py`
 /// wrote.
 #[derive(Deserialize)]
 struct Reference {
     values: Vec<f64>,
+    mean: f64,
+    stddev: f64,
     median: f64,
     quantiles: Vec<(f64, f64)>,
     low: f64,
     high: f64,
+}
+
+fn references() -> Vec<Reference> {
+    let references: Vec<Reference> =
+        serde_json::from_str(include_str!("fixtures/reference.json")).unwrap();
+    assert!(references.len() >= 15);
+    references
 }
 
 #[track_caller]
@@ -28,10 +38,7 @@ fn assert_close(what: &str, sample: &Reference, actual: f64, expected: f64) {
 
 #[test]
 fn quantiles_medians_and_intervals_agree_with_scipy() {
-    let references: Vec<Reference> =
-        serde_json::from_str(include_str!("fixtures/reference.json")).unwrap();
-    assert!(references.len() >= 15);
-    for reference in references {
+    for reference in references() {
         let estimate = Estimate::of(&reference.values).unwrap();
         let interval = estimate.interval.unwrap();
         assert_close("median", &reference, estimate.median, reference.median);
@@ -41,6 +48,16 @@ fn quantiles_medians_and_intervals_agree_with_scipy() {
             let actual = quantile(&sorted(&reference.values), *probability).unwrap();
             assert_close("quantile", &reference, actual, *expected);
         }
+    }
+}
+
+#[test]
+fn means_and_deviations_agree_with_numpy() {
+    for reference in references() {
+        let mut moments = Moments::default();
+        reference.values.iter().for_each(|value| moments.add(*value));
+        assert_close("mean", &reference, moments.mean().unwrap(), reference.mean);
+        assert_close("deviation", &reference, moments.stddev().unwrap(), reference.stddev);
     }
 }
 
