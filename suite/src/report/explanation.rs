@@ -49,36 +49,39 @@ mod tests {
     use crate::report::quantity::JOINT;
     use crate::report::sample::{self, Sample};
 
-    /// What explains that hops take 10 µs more than 2 µs, when so much of the
-    /// longer ones is waiting and this share of them crosses CPUs.
-    fn of(waiting_ns: f64, cross_cpu_share: f64) -> Option<String> {
-        let attribution = |factor: f64, like: Sample| {
-            let samples = [0.99, 1.0, 1.01, 1.0, 0.99, 1.01]
-                .map(|by| Sample { wall_ns: like.wall_ns + 1000.0 * factor * by, ..like });
+    /// What explains a difference of 10 µs, when the longer case waits for so
+    /// long in each round, in µs, and this share of its hops crosses CPUs.
+    fn of(waiting_us: [f64; 6], cross_cpu_share: f64) -> Option<String> {
+        let attribution = |samples: [Sample; 6]| {
             estimate(&sample::samples("ring", samples)).remove(0).attribution.unwrap()
         };
-        let none = Sample { user_ns: 1000.0, system_ns: 1000.0, ..Sample::hop(2000.0) };
-        let shorter = attribution(0.0, none);
-        let wall_ns = 2000.0 + waiting_ns;
-        let longer = attribution(0.1, Sample { wall_ns, cross_cpu_share, ..none });
+        let busy = Sample { user_ns: 1000.0, system_ns: 1000.0, ..Sample::hop(2000.0) };
+        let longer = waiting_us.map(|waiting| Sample {
+            wall_ns: 2000.0 + 1000.0 * waiting,
+            cross_cpu_share,
+            ..busy
+        });
         let difference = Estimate::of(&[10_000.0; 6]).unwrap();
-        explanation(&longer, &shorter, &difference).map(|said| said.replace(JOINT, " "))
+        explanation(&attribution(longer), &attribution([busy; 6]), &difference)
+            .map(|said| said.replace(JOINT, " "))
     }
 
     #[test]
     fn waiting_and_crossings_are_told_where_they_matter() {
-        let both = " 4.10 µs [4.10, 4.10] of the difference is waiting; 97 % of the \
+        let both = " 4.00 µs [4.00, 4.00] of the difference is waiting; 97 % of the \
                     hops cross CPUs, against 0 %.";
-        assert_eq!(of(4000.0, 0.97).as_deref(), Some(both));
-        let waiting = " 4.10 µs [4.10, 4.10] of the difference is waiting.";
-        assert_eq!(of(4000.0, 0.09).as_deref(), Some(waiting));
+        assert_eq!(of([4.0; 6], 0.97).as_deref(), Some(both));
+        let waiting = " 4.00 µs [4.00, 4.00] of the difference is waiting.";
+        assert_eq!(of([4.0; 6], 0.09).as_deref(), Some(waiting));
         let crossings = " 50 % of the hops cross CPUs, against 0 %.";
-        assert_eq!(of(800.0, 0.5).as_deref(), Some(crossings));
+        assert_eq!(of([0.9; 6], 0.5).as_deref(), Some(crossings));
     }
 
     #[test]
     fn what_has_no_part_in_it_is_not_told() {
-        assert_eq!(of(800.0, 0.09), None);
-        assert_eq!(of(-4000.0, 0.0), None);
+        assert_eq!(of([0.9; 6], 0.09), None);
+        assert_eq!(of([-4.0; 6], 0.0), None);
+        // Half of the difference by its median, and none of it by its interval.
+        assert_eq!(of([-1.0, -1.0, 5.0, 5.0, 6.0, 7.0], 0.0), None);
     }
 }
