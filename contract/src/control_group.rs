@@ -5,14 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Where the trees are mounted, as every distribution mounts them.
-const MOUNT: &str = "/sys/fs/cgroup";
+use harness::control_groups::{self, Group, Version};
+use harness::system_files::SystemFiles;
 
-/// A group with a limit and an unlimited one inside it. Both are removed with
-/// this.
+/// A group and one inside it. Both are removed with this.
 #[derive(Debug)]
 pub struct ControlGroup {
     outer: PathBuf,
+    version: Version,
 }
 
 impl ControlGroup {
@@ -22,16 +22,42 @@ impl ControlGroup {
     /// # Errors
     /// Why this process may not make one.
     pub fn with_most_threads(most: u64) -> Result<Self, String> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let parent = own_group()?;
-        let name = format!("contract-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
-        let group = Self { outer: parent.join(name) };
-        let inner = group.inner();
-        fs::create_dir_all(&inner).map_err(|error| format!("{}: {error}", inner.display()))?;
+        let group = Self::of("pids")?;
         let file = group.limit_file();
         fs::write(&file, most.to_string())
             .map_err(|error| format!("{}: {error}", file.display()))?;
         Ok(group)
+    }
+
+    /// A group inside this process's own that is charged with the memory of its
+    /// processes alone.
+    ///
+    /// # Errors
+    /// Why this process may not make one.
+    pub fn of_memory() -> Result<Self, String> {
+        let group = Self::of("memory")?;
+        group.memory_bytes().ok_or("its memory is not counted")?;
+        Ok(group)
+    }
+
+    fn of(controller: &str) -> Result<Self, String> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let own = control_groups::of_process(&SystemFiles::live(), controller);
+        let own = own.into_iter().next().ok_or("this process is in no control group")?;
+        let name = format!("contract-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
+        let outer = Path::new("/").join(own.folder).join(name);
+        let group = Self { outer, version: own.version };
+        let inner = group.inner();
+        fs::create_dir_all(&inner).map_err(|error| format!("{}: {error}", inner.display()))?;
+        Ok(group)
+    }
+
+    /// What the group's processes are charged with, user and kernel memory
+    /// together, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> Option<u64> {
+        let folder = self.inner().to_str()?.trim_start_matches('/').to_owned();
+        Group { folder, version: self.version }.memory_bytes(&SystemFiles::live())
     }
 
     fn inner(&self) -> PathBuf {
@@ -57,18 +83,4 @@ impl Drop for ControlGroup {
         let _ = fs::remove_dir(self.inner());
         let _ = fs::remove_dir(&self.outer);
     }
-}
-
-/// This process's group in the tree that counts threads: version 1's `pids`,
-/// or the one tree of version 2.
-fn own_group() -> Result<PathBuf, String> {
-    let groups = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
-    let path_in = |tree: &str| {
-        groups
-            .lines()
-            .find_map(|line| line.split_once(':')?.1.strip_prefix(tree)?.strip_prefix('/'))
-    };
-    let version_1 = path_in("pids:").map(|path| Path::new(MOUNT).join("pids").join(path));
-    let version_2 = path_in(":").map(|path| Path::new(MOUNT).join(path));
-    version_1.or(version_2).ok_or_else(|| "this process is in no control group".into())
 }

@@ -24,12 +24,6 @@ use corosensei::{Coroutine, CoroutineResult};
 use harness::tracer::TRACER_NUMBER;
 use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag};
 
-/// Memory maps of a coroutine's stack: the stack and its guard.
-const MAPS_PER_COROUTINE: u64 = 2;
-/// Memory that a suspended coroutine holds, in bytes, rounded up: a page of
-/// its stack, as much of page tables at most, and the kernel's two maps.
-const BYTES_PER_COROUTINE: u64 = 9 << 10;
-
 /// A coroutine of the line: it is resumed with a number, or with nothing to
 /// end, and suspends with the next number.
 type Relay = Coroutine<Option<usize>, usize, ()>;
@@ -59,7 +53,7 @@ fn main() -> ExitCode {
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("all coroutines run on one thread")?;
-    bench.require(coroutine(flags.stack_size), Amounts::observation())?;
+    bench.require(Amounts::coroutine(flags.stack_size as u64), Amounts::observation())?;
     bench.expect_switches(0.0);
     let work = bench.work(flags.work);
     let mut line = Vec::with_capacity(bench.tasks());
@@ -72,16 +66,6 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let passed = drive(bench, work, &mut line);
     let observed = passed.and_then(|()| bench.observe());
     end(&mut line).and(observed)
-}
-
-/// What a coroutine needs.
-fn coroutine(stack_size: usize) -> Amounts {
-    Amounts {
-        maps: MAPS_PER_COROUTINE,
-        memory_bytes: BYTES_PER_COROUTINE,
-        address_space_bytes: stack_size as u64,
-        ..Amounts::default()
-    }
 }
 
 /// A coroutine that passes numbers on, one greater, until it gets none.

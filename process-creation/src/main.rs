@@ -66,7 +66,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let one = [flags.via];
     let mechanisms = if flags.via == Via::All { &Via::MECHANISMS[..] } else { &one };
     let largest_mib = flags.resident_mib.iter().copied().max().unwrap_or_default();
-    let besides = Amounts { memory_bytes: u64::from(largest_mib) << 20, ..Amounts::default() };
+    let besides = Amounts::heap(u64::from(largest_mib) << 20);
     for via in mechanisms {
         bench.require(per_task(*via), besides)?;
     }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
+use harness::limits::Kind;
+
 use crate::exit::Exit;
 use crate::output;
 
@@ -50,6 +52,9 @@ pub enum Command {
     /// Run every case for a few iterations and verify what it reports
     #[command(after_help = MEASURING)]
     Check(CheckFlags),
+    /// Tell how many tasks of each kind fit here, which limit binds, and what raises it
+    #[command(after_help = EXIT_CODES)]
+    Limits(LimitsFlags),
 }
 
 /// The flags of `brigade run`.
@@ -116,6 +121,26 @@ pub struct CheckFlags {
     /// The manifest and how to come by its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
+}
+
+/// The flags of `brigade limits`.
+#[derive(Debug, Args)]
+pub struct LimitsFlags {
+    /// Tell everything about one kind of task
+    #[arg(long, value_enum, hide_possible_values = true)]
+    pub kind: Option<Kind>,
+    /// Exit with 3 unless so many tasks fit, and tell the commands that make room
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub tasks: Option<u64>,
+    /// Make tasks of the kind up to the limit and tell how good the prediction was
+    #[arg(long, requires = "kind")]
+    pub verify: bool,
+    /// Print one JSON object instead
+    #[arg(long)]
+    pub json: bool,
+    /// Make so many tasks, tell how it went, and end them with standard input
+    #[arg(long, value_name = "N", requires = "kind", hide = true)]
+    pub populate: Option<u64>,
 }
 
 /// The flags of whatever runs programs.

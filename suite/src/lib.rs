@@ -20,6 +20,7 @@ mod flags;
 mod interference;
 mod invocation;
 mod invoke;
+mod limits;
 mod list;
 mod lock;
 mod manifest;
@@ -68,5 +69,6 @@ fn obey(cli: Cli) -> anyhow::Result<Exit> {
         Command::Report(flags) => show::show(&flags),
         Command::List(flags) => list::list(&flags),
         Command::Check(flags) => check::check(&flags),
+        Command::Limits(flags) => limits::limits(&flags),
     }
 }

@@ -10,6 +10,7 @@ use schemars::{JsonSchema, schema_for};
 use crate::course::RunEnd;
 use crate::environment::Environment;
 use crate::invocation::Invocation;
+use crate::limits::LimitsReport;
 use crate::results::RunDescription;
 
 fn check<T: JsonSchema>(file: &str) {
@@ -41,4 +42,9 @@ fn the_schema_of_a_line_of_records_jsonl_is_committed() {
 fn the_schemas_of_run_json_and_run_end_json_are_committed() {
     check::<RunDescription>("run.schema.json");
     check::<RunEnd>("run-end.schema.json");
+}
+
+#[test]
+fn the_schema_of_limits_is_committed() {
+    check::<LimitsReport>("limits.schema.json");
 }

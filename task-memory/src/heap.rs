@@ -20,12 +20,8 @@ pub fn touched(bytes: usize) -> Box<[u8]> {
 /// Allocates and touches a block of so many bytes, again and again for the
 /// times, and once more for the readings.
 pub fn observe(bytes: usize, bench: &Bench) -> anyhow::Result<()> {
-    let besides = Amounts {
-        memory_bytes: bytes as u64,
-        address_space_bytes: bytes as u64,
-        ..Amounts::default()
-    };
-    limits::require(&limits::Need { tasks: 1, per_task: besides, besides: Amounts::default() })?;
+    let block = Amounts::heap(bytes as u64);
+    limits::require(&limits::Need { tasks: 1, per_task: block, besides: Amounts::default() })?;
     let pages = bytes.div_ceil(PAGE_BYTES) as u64;
     let touch = Measured { operations: pages, ..Measured::single("touch", "page") };
     for mut lap in bench.laps(&[Measured::single("allocate", "allocation"), touch]) {

@@ -56,7 +56,7 @@ fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 fn needs(flags: &Flags) -> Amounts {
     let task = match flags.kind {
         Kind::Thread => Amounts::thread(2 << 20),
-        Kind::Process => Amounts { threads: 1, memory_bytes: 1 << 20, ..Amounts::default() },
+        Kind::Process => Amounts { threads: 1, user_bytes: 1 << 20, ..Amounts::default() },
     };
     task.and(Amounts::channel())
 }

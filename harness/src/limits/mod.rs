@@ -1,140 +1,28 @@
-//! Limits: what the tasks need, what this machine allows, and which limit
-//! binds first, found out before any task exists.
+//! Limits: what tasks need, what this machine allows, and which limit binds
+//! first, found out before any task exists.
 //!
-//! [`in_force`] reads every limit that a program here can meet, with what is
-//! in use already; [`admit`] compares a [`Need`] with them. The needs of a
-//! thread are facts measured by tests in this module.
+//! [`in_force`] reads every limit that tasks can meet, with what is in use
+//! already; [`admit`] compares a [`Need`] with them, and [`Forecast`] tells how
+//! many tasks fit. What a task needs is an [`Amounts`]; [`Kind`] names the
+//! kinds that the programs have. A program's check and `brigade limits` are the
+//! same code and say the same sentence.
 
+mod amounts;
+mod forecast;
+mod kind;
+mod limit;
+mod privileges;
 mod read;
 
 use std::fmt;
 
-pub use read::in_force;
+pub use amounts::{Amounts, MAPS_PER_THREAD, RING_ENTRIES, Resource};
+pub use forecast::{Forecast, Line};
+pub use kind::Kind;
+pub use limit::Limit;
+pub use read::{in_force, raise_soft_file_limit};
 
-/// Memory maps of a Rust thread under glibc: stack, its guard, alternate
-/// signal stack, its guard.
-pub const MAPS_PER_THREAD: u64 = 4;
-/// Memory that a thread holds that does nothing but block, in bytes: about
-/// 10 KiB in user space, a kernel stack of 16 KiB and about 8 KiB of other
-/// kernel objects.
-pub const BYTES_PER_THREAD: u64 = 34 << 10;
-/// Memory that an async task on two pipes holds, in bytes, rounded up.
-pub const BYTES_PER_ASYNC_TASK: u64 = 2 << 10;
-/// Memory that a forked process holds that does nothing but block, in bytes,
-/// rounded up: kernel stack and objects, page tables, pages that were written.
-pub const BYTES_PER_PROCESS: u64 = 256 << 10;
-/// Memory that a pipe or a socket pair with a token in it holds in the
-/// kernel, in bytes: one page of data and the objects around it.
-pub const BYTES_PER_CHANNEL: u64 = 6 << 10;
-/// Files that a program holds for a moment to start a command: the shell's
-/// standard input and output. Looking at itself in `/proc` takes one.
-pub const FILES_TO_OBSERVE: u64 = 2;
-
-/// What a limit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resource {
-    /// Open file descriptors.
-    Files,
-    /// Threads, which the kernel also calls tasks and pids.
-    Threads,
-    /// Memory maps of the process.
-    Maps,
-    /// Bytes of memory, user and kernel.
-    Memory,
-    /// Bytes of address space.
-    AddressSpace,
-}
-
-impl fmt::Display for Resource {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Files => "open files",
-            Self::Threads => "threads",
-            Self::Maps => "memory maps",
-            Self::Memory => "bytes of memory",
-            Self::AddressSpace => "bytes of address space",
-        })
-    }
-}
-
-/// Amounts of each resource.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amounts {
-    /// Open file descriptors.
-    pub files: u64,
-    /// Threads.
-    pub threads: u64,
-    /// Memory maps.
-    pub maps: u64,
-    /// Memory, user and kernel, in bytes.
-    pub memory_bytes: u64,
-    /// Address space, in bytes.
-    pub address_space_bytes: u64,
-}
-
-impl Amounts {
-    /// A thread that blocks, with a stack of `stack_bytes`.
-    #[must_use]
-    pub fn thread(stack_bytes: u64) -> Self {
-        Self {
-            threads: 1,
-            maps: MAPS_PER_THREAD,
-            memory_bytes: BYTES_PER_THREAD,
-            address_space_bytes: stack_bytes,
-            ..Self::default()
-        }
-    }
-
-    /// An async task.
-    #[must_use]
-    pub fn async_task() -> Self {
-        Self {
-            memory_bytes: BYTES_PER_ASYNC_TASK,
-            address_space_bytes: BYTES_PER_ASYNC_TASK,
-            ..Self::default()
-        }
-    }
-
-    /// A process that blocks, a copy of this one.
-    #[must_use]
-    pub fn process() -> Self {
-        Self { threads: 1, memory_bytes: BYTES_PER_PROCESS, ..Self::default() }
-    }
-
-    /// A pipe or a socket pair.
-    #[must_use]
-    pub fn channel() -> Self {
-        Self { files: 2, memory_bytes: BYTES_PER_CHANNEL, ..Self::default() }
-    }
-
-    /// What it takes to look at the process while its tasks are alive.
-    #[must_use]
-    pub fn observation() -> Self {
-        Self { files: FILES_TO_OBSERVE, ..Self::default() }
-    }
-
-    /// This and `other` together.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            files: self.files + other.files,
-            threads: self.threads + other.threads,
-            maps: self.maps + other.maps,
-            memory_bytes: self.memory_bytes + other.memory_bytes,
-            address_space_bytes: self.address_space_bytes + other.address_space_bytes,
-        }
-    }
-
-    fn of(self, resource: Resource) -> u64 {
-        match resource {
-            Resource::Files => self.files,
-            Resource::Threads => self.threads,
-            Resource::Maps => self.maps,
-            Resource::Memory => self.memory_bytes,
-            Resource::AddressSpace => self.address_space_bytes,
-        }
-    }
-}
+use crate::system_files::SystemFiles;
 
 /// What a number of tasks needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,39 +36,20 @@ pub struct Need {
 }
 
 impl Need {
-    fn of(&self, resource: Resource) -> u64 {
+    /// How much of a resource they need together.
+    #[must_use]
+    pub fn of(&self, resource: Resource) -> u64 {
         let tasks = self.per_task.of(resource).saturating_mul(self.tasks);
         tasks.saturating_add(self.besides.of(resource))
     }
 
     /// How many tasks fit into `available` of a resource.
-    fn fits(&self, resource: Resource, available: u64) -> u64 {
+    #[must_use]
+    pub fn fits(&self, resource: Resource, available: u64) -> u64 {
         match self.per_task.of(resource) {
             0 => u64::MAX,
             each => available.saturating_sub(self.besides.of(resource)) / each,
         }
-    }
-}
-
-/// One limit of this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limit {
-    /// What it counts.
-    pub resource: Resource,
-    /// Its name, as an administrator knows it.
-    pub name: String,
-    /// Its value.
-    pub value: u64,
-    /// How much of it is in use already.
-    pub in_use: u64,
-    /// The command that raises it, with `{}` for the new value; `None` where
-    /// no command does.
-    pub raise: Option<String>,
-}
-
-impl Limit {
-    fn available(&self) -> u64 {
-        self.value.saturating_sub(self.in_use)
     }
 }
 
@@ -200,18 +69,22 @@ impl fmt::Display for Refusal {
         write!(
             out,
             "{} tasks need {amount} {}, but {} is {} with {} in use",
-            need.tasks, limit.resource, limit.name, limit.value, limit.in_use,
+            need.tasks,
+            limit.resource,
+            limit.name,
+            limit.value.unwrap_or(u64::MAX),
+            limit.in_use,
         )?;
         if need.per_task.of(limit.resource) > 0 {
-            let fitting = need.fits(limit.resource, limit.available());
+            let fitting = need.fits(limit.resource, limit.available().unwrap_or(u64::MAX));
             write!(out, ", which {fitting} tasks fit into")?;
         }
-        match &limit.raise {
-            Some(command) => {
-                let enough = amount.saturating_add(limit.in_use).to_string();
-                write!(out, "; raise it with: {}", command.replace("{}", &enough))
+        match (limit.commands_for(amount).first(), limit.greatest) {
+            (Some(command), _) => write!(out, "; raise it with: {command}"),
+            (None, Some(greatest)) if !limit.raise.is_empty() => {
+                write!(out, "; it cannot be raised beyond {greatest}: take fewer tasks")
             }
-            None => write!(out, "; free some or take fewer tasks"),
+            (None, _) => write!(out, "; free some or take fewer tasks"),
         }
     }
 }
@@ -224,22 +97,23 @@ impl fmt::Display for Refusal {
 pub fn admit(need: &Need, limits: &[Limit]) -> Result<(), Refusal> {
     let binding = limits
         .iter()
-        .filter(|limit| need.of(limit.resource) > limit.available())
-        .min_by_key(|limit| need.fits(limit.resource, limit.available()));
+        .filter_map(|limit| Some((limit, limit.available()?)))
+        .filter(|(limit, available)| need.of(limit.resource) > *available)
+        .min_by_key(|(limit, available)| need.fits(limit.resource, *available));
     match binding {
         None => Ok(()),
-        Some(limit) => Err(Refusal { need: (*need).into(), limit: limit.clone().into() }),
+        Some((limit, _)) => Err(Refusal { need: (*need).into(), limit: limit.clone().into() }),
     }
 }
 
 /// Checks every limit that `need` meets on this machine and raises the soft
-/// file limit, as far as the hard one allows, when the files need it.
+/// file limit to the hard one.
 ///
 /// # Errors
 /// [`Refusal`] when a limit is too small.
 pub fn require(need: &Need) -> Result<(), Refusal> {
-    admit(need, &in_force())?;
-    read::raise_soft_file_limit();
+    admit(need, &in_force(&SystemFiles::live()))?;
+    raise_soft_file_limit();
     Ok(())
 }
 
@@ -249,7 +123,7 @@ mod tests {
 
     fn limit(resource: Resource, value: u64, in_use: u64) -> Limit {
         let name = format!("the limit of {resource}");
-        Limit { resource, name, value, in_use, raise: Some("raise {}".into()) }
+        Limit::new(resource, &name, "here", Some(value)).in_use(in_use).raised_by("raise {}")
     }
 
     fn threads_over_pipes(tasks: u64) -> Need {
@@ -298,17 +172,41 @@ mod tests {
     }
 
     #[test]
+    fn no_command_is_named_that_the_kernel_would_refuse() {
+        let limits = [Limit { greatest: Some(4000), ..limit(Resource::Maps, 100, 0) }];
+        let refusal = |tasks| admit(&threads_over_pipes(tasks), &limits).expect_err("too many");
+        assert!(refusal(1000).to_string().ends_with("raise it with: raise 4000"));
+        assert!(
+            refusal(1001).to_string().ends_with("cannot be raised beyond 4000: take fewer tasks")
+        );
+    }
+
+    #[test]
+    fn what_does_not_bind_does_not_refuse() {
+        let exempt = limit(Resource::Files, 1, 0).exempt(Some("root is exempt"));
+        let unset = Limit { value: None, ..limit(Resource::Files, 1, 0) };
+        assert_eq!(admit(&threads_over_pipes(1000), &[exempt, unset]), Ok(()));
+    }
+
+    #[test]
     fn counts_beyond_arithmetic_are_refused_not_wrapped() {
         let limits = [limit(Resource::Files, u64::MAX - 1, 0)];
         assert!(admit(&threads_over_pipes(u64::MAX), &limits).is_err());
     }
 
+    /// A machine that is this one but for its limit of maps.
     #[test]
-    fn this_machine_has_a_limit_for_every_countable_resource() {
-        let limits = in_force();
-        for resource in [Resource::Files, Resource::Threads, Resource::Maps, Resource::Memory] {
-            assert!(limits.iter().any(|limit| limit.resource == resource), "{resource}");
-        }
+    fn few_maps_refuse_threads_and_tell_the_command() {
+        let files = SystemFiles::live().with("proc/sys/vm/max_map_count", "5000\n");
+        let need = Need {
+            tasks: 2000,
+            per_task: Amounts::thread(1 << 20),
+            besides: Amounts::observation(),
+        };
+        let text = admit(&need, &in_force(&files)).expect_err("too many").to_string();
+        assert!(text.starts_with("2000 tasks need 8000 memory maps, "), "{text}");
+        assert!(text.contains("but vm.max_map_count is 5000 with "), "{text}");
+        assert!(text.contains("raise it with: sudo sysctl vm.max_map_count="), "{text}");
     }
 
     /// The constant is a fact about glibc and `std`: count it.

@@ -10,12 +10,6 @@ use harness::Amounts;
 
 use crate::stack::MARGIN_BYTES;
 
-/// Memory maps of a coroutine: its stack and the guard page below.
-const MAPS_PER_COROUTINE: u64 = 2;
-/// Memory that an idle coroutine holds, in bytes, rounded up: the top of its
-/// stack and its share of the page tables.
-const BYTES_PER_COROUTINE: u64 = 16 << 10;
-
 /// What `--kind` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -78,16 +72,11 @@ impl Task {
     /// What a task of this kind needs of every limited resource.
     pub fn amounts(self, kind: Kind) -> Amounts {
         let stack_bytes = self.stack_bytes as u64;
-        let touch = Amounts { memory_bytes: self.touch_bytes as u64, ..Amounts::default() };
+        let touch = Amounts { user_bytes: self.touch_bytes as u64, ..Amounts::default() };
         touch.and(match kind {
             Kind::Thread => Amounts::thread(stack_bytes),
             Kind::Process => Amounts::process(),
-            Kind::Coroutine => Amounts {
-                maps: MAPS_PER_COROUTINE,
-                memory_bytes: BYTES_PER_COROUTINE,
-                address_space_bytes: stack_bytes,
-                ..Amounts::default()
-            },
+            Kind::Coroutine => Amounts::coroutine(stack_bytes),
             Kind::Tokio | Kind::AsyncExecutor | Kind::Heap => Amounts::async_task(),
         })
     }

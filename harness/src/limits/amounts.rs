@@ -1,0 +1,304 @@
+//! What tasks take of what is limited. The constants are facts about Linux,
+//! glibc and the standard library; `suite/tests/limits/needs.rs` measures each of
+//! them on populations of tasks, seen from outside.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Memory maps of a Rust thread under glibc: stack, its guard, alternate
+/// signal stack, its guard.
+pub const MAPS_PER_THREAD: u64 = 4;
+/// Memory that a thread that does nothing but block holds in user space, in
+/// bytes: pages of its stack and of its alternate signal stack.
+const USER_BYTES_PER_THREAD: u64 = 10 << 10;
+/// What the kernel holds for it, in bytes: a stack of 16 KiB, about 2 KiB of
+/// page tables and 6 KiB of other objects.
+const KERNEL_BYTES_PER_THREAD: u64 = 24 << 10;
+/// Address space of a thread besides its stack, in bytes, rounded up: the
+/// guard, and the alternate signal stack with its own.
+const ADDRESS_SPACE_BESIDES_STACK: u64 = 20 << 10;
+/// Memory that an async task on two pipes holds, in bytes, rounded up.
+const BYTES_PER_ASYNC_TASK: u64 = 2 << 10;
+/// Memory that a goroutine holds, in bytes, rounded up: its first stack of
+/// 2 KiB and the runtime's descriptor.
+const BYTES_PER_GOROUTINE: u64 = 4 << 10;
+/// Address space of a guard page, in bytes.
+const GUARD_BYTES: u64 = 4 << 10;
+/// Memory maps of a coroutine: its stack and the guard page below.
+const MAPS_PER_COROUTINE: u64 = 2;
+/// Memory that a suspended coroutine holds in user space, in bytes: the top of
+/// its stack.
+const USER_BYTES_PER_COROUTINE: u64 = 4 << 10;
+/// What the kernel holds for it, in bytes: its maps and page tables.
+const KERNEL_BYTES_PER_COROUTINE: u64 = 5 << 10;
+/// Memory that a forked process that does nothing but block holds in user
+/// space, in bytes, rounded up: the pages that were written.
+const USER_BYTES_PER_PROCESS: u64 = 96 << 10;
+/// What it could come to write to, in bytes, rounded up: the heap and the data
+/// of one of the programs here.
+const COMMITTED_BYTES_PER_PROCESS: u64 = 1 << 20;
+/// What the kernel holds for it, in bytes, rounded up: stack, page tables and
+/// other objects.
+const KERNEL_BYTES_PER_PROCESS: u64 = 160 << 10;
+/// What the kernel holds for a pipe or a socket pair with a token in it, in
+/// bytes: one page of data and the objects around it.
+const KERNEL_BYTES_PER_CHANNEL: u64 = 6 << 10;
+/// What the kernel holds for an eventfd, in bytes, rounded up.
+const KERNEL_BYTES_PER_EVENTFD: u64 = 1 << 10;
+/// Pages that the kernel counts for a pipe of a user who is over the soft
+/// limit (`PIPE_MIN_DEF_BUFFERS`, since Linux 5.14); one below it takes 16.
+pub const PAGES_PER_PIPE: u64 = 2;
+/// Entries of the submission queue of the ring that a need is given for.
+pub const RING_ENTRIES: u32 = 64;
+/// What such a ring locks, in bytes: a page of the two queues' heads and the
+/// completions, and a page of 64 submissions of 64 bytes.
+const LOCKED_BYTES_PER_RING: u64 = 8 << 10;
+/// What the kernel holds for such a ring besides, in bytes, rounded up.
+const KERNEL_BYTES_PER_RING: u64 = 4 << 10;
+/// Memory maps of a ring: the queues and the submissions.
+const MAPS_PER_RING: u64 = 2;
+/// Files that a program holds for a moment to start a command: the shell's
+/// standard input and output. Looking at itself in `/proc` takes one.
+const FILES_TO_OBSERVE: u64 = 2;
+
+/// What a limit counts.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// Open file descriptors.
+    Files,
+    /// Threads, which the kernel also calls tasks and pids.
+    Threads,
+    /// Memory maps of the process.
+    Maps,
+    /// Bytes of memory, user and kernel.
+    Memory,
+    /// Bytes of address space.
+    AddressSpace,
+    /// Bytes that writable private maps could come to hold.
+    CommittedMemory,
+    /// Bytes of memory that cannot be swapped out.
+    LockedMemory,
+    /// Pages that the buffers of pipes may come to hold.
+    PipePages,
+    /// Files that an epoll instance watches.
+    EpollWatches,
+    /// Rings of io_uring.
+    Rings,
+}
+
+impl Resource {
+    /// Every resource, in the order in which needs are told.
+    pub const ALL: [Self; 10] = [
+        Self::Files,
+        Self::Threads,
+        Self::Maps,
+        Self::Memory,
+        Self::AddressSpace,
+        Self::CommittedMemory,
+        Self::LockedMemory,
+        Self::PipePages,
+        Self::EpollWatches,
+        Self::Rings,
+    ];
+
+    /// Whether amounts of it are bytes.
+    #[must_use]
+    pub fn is_bytes(self) -> bool {
+        use Resource::{AddressSpace, CommittedMemory, LockedMemory, Memory};
+        matches!(self, Memory | AddressSpace | CommittedMemory | LockedMemory)
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Files => "open files",
+            Self::Threads => "threads",
+            Self::Maps => "memory maps",
+            Self::Memory => "bytes of memory",
+            Self::AddressSpace => "bytes of address space",
+            Self::CommittedMemory => "bytes of committed memory",
+            Self::LockedMemory => "bytes of locked memory",
+            Self::PipePages => "pages of pipes",
+            Self::EpollWatches => "epoll watches",
+            Self::Rings => "io_uring rings",
+        })
+    }
+}
+
+/// Amounts of each resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Amounts {
+    /// Open file descriptors.
+    pub files: u64,
+    /// Threads, and so pids.
+    pub threads: u64,
+    /// Memory maps.
+    pub maps: u64,
+    /// Memory in user space, in bytes.
+    pub user_bytes: u64,
+    /// Memory in the kernel, in bytes.
+    pub kernel_bytes: u64,
+    /// Address space, in bytes.
+    pub address_space_bytes: u64,
+    /// Writable private maps, in bytes.
+    pub committed_bytes: u64,
+    /// Memory that is charged as locked, in bytes.
+    pub locked_bytes: u64,
+    /// Pages of pipes, as counted over the soft limit.
+    pub pipe_pages: u64,
+    /// Files watched by an epoll instance.
+    pub epoll_watches: u64,
+    /// Rings of io_uring.
+    pub rings: u64,
+}
+
+impl Amounts {
+    /// A thread that blocks, with a stack of `stack_bytes`.
+    #[must_use]
+    pub fn thread(stack_bytes: u64) -> Self {
+        let mapped_bytes = stack_bytes.saturating_add(ADDRESS_SPACE_BESIDES_STACK);
+        Self {
+            threads: 1,
+            maps: MAPS_PER_THREAD,
+            user_bytes: USER_BYTES_PER_THREAD,
+            kernel_bytes: KERNEL_BYTES_PER_THREAD,
+            address_space_bytes: mapped_bytes,
+            committed_bytes: mapped_bytes,
+            ..Self::default()
+        }
+    }
+
+    /// An async task.
+    #[must_use]
+    pub fn async_task() -> Self {
+        Self::heap(BYTES_PER_ASYNC_TASK)
+    }
+
+    /// A goroutine.
+    #[must_use]
+    pub fn goroutine() -> Self {
+        Self::heap(BYTES_PER_GOROUTINE)
+    }
+
+    /// Memory that is allocated and written to.
+    #[must_use]
+    pub fn heap(bytes: u64) -> Self {
+        Self {
+            user_bytes: bytes,
+            address_space_bytes: bytes,
+            committed_bytes: bytes,
+            ..Self::default()
+        }
+    }
+
+    /// A suspended coroutine on a stack of `stack_bytes`.
+    #[must_use]
+    pub fn coroutine(stack_bytes: u64) -> Self {
+        Self {
+            maps: MAPS_PER_COROUTINE,
+            user_bytes: USER_BYTES_PER_COROUTINE,
+            kernel_bytes: KERNEL_BYTES_PER_COROUTINE,
+            address_space_bytes: stack_bytes.saturating_add(GUARD_BYTES),
+            committed_bytes: stack_bytes,
+            ..Self::default()
+        }
+    }
+
+    /// A process that blocks, a copy of this one.
+    #[must_use]
+    pub fn process() -> Self {
+        Self {
+            threads: 1,
+            user_bytes: USER_BYTES_PER_PROCESS,
+            kernel_bytes: KERNEL_BYTES_PER_PROCESS,
+            committed_bytes: COMMITTED_BYTES_PER_PROCESS,
+            ..Self::default()
+        }
+    }
+
+    /// A pipe, or a socket pair, which takes no more.
+    #[must_use]
+    pub fn channel() -> Self {
+        Self { pipe_pages: PAGES_PER_PIPE, ..Self::socket_pair() }
+    }
+
+    /// A socket pair.
+    #[must_use]
+    pub fn socket_pair() -> Self {
+        Self { files: 2, kernel_bytes: KERNEL_BYTES_PER_CHANNEL, ..Self::default() }
+    }
+
+    /// An eventfd.
+    #[must_use]
+    pub fn eventfd() -> Self {
+        Self { files: 1, kernel_bytes: KERNEL_BYTES_PER_EVENTFD, ..Self::default() }
+    }
+
+    /// A ring of io_uring with [`RING_ENTRIES`] entries, mapped.
+    #[must_use]
+    pub fn ring() -> Self {
+        Self {
+            files: 1,
+            maps: MAPS_PER_RING,
+            user_bytes: LOCKED_BYTES_PER_RING,
+            kernel_bytes: KERNEL_BYTES_PER_RING,
+            address_space_bytes: LOCKED_BYTES_PER_RING,
+            locked_bytes: LOCKED_BYTES_PER_RING,
+            rings: 1,
+            ..Self::default()
+        }
+    }
+
+    /// What it takes to look at the process while its tasks are alive.
+    #[must_use]
+    pub fn observation() -> Self {
+        Self { files: FILES_TO_OBSERVE, ..Self::default() }
+    }
+
+    /// The same with its files watched by an epoll instance.
+    #[must_use]
+    pub fn watched(self) -> Self {
+        Self { epoll_watches: self.files, ..self }
+    }
+
+    /// This and `other` together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            files: self.files + other.files,
+            threads: self.threads + other.threads,
+            maps: self.maps + other.maps,
+            user_bytes: self.user_bytes + other.user_bytes,
+            kernel_bytes: self.kernel_bytes + other.kernel_bytes,
+            address_space_bytes: self.address_space_bytes + other.address_space_bytes,
+            committed_bytes: self.committed_bytes + other.committed_bytes,
+            locked_bytes: self.locked_bytes + other.locked_bytes,
+            pipe_pages: self.pipe_pages + other.pipe_pages,
+            epoll_watches: self.epoll_watches + other.epoll_watches,
+            rings: self.rings + other.rings,
+        }
+    }
+
+    /// The amount of one resource.
+    #[must_use]
+    pub fn of(self, resource: Resource) -> u64 {
+        match resource {
+            Resource::Files => self.files,
+            Resource::Threads => self.threads,
+            Resource::Maps => self.maps,
+            Resource::Memory => self.user_bytes.saturating_add(self.kernel_bytes),
+            Resource::AddressSpace => self.address_space_bytes,
+            Resource::CommittedMemory => self.committed_bytes,
+            Resource::LockedMemory => self.locked_bytes,
+            Resource::PipePages => self.pipe_pages,
+            Resource::EpollWatches => self.epoll_watches,
+            Resource::Rings => self.rings,
+        }
+    }
+}

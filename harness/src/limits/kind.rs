@@ -1,0 +1,157 @@
+//! The kinds of tasks that the programs have.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Amounts;
+use super::amounts::RING_ENTRIES;
+
+/// The stack of a thread or coroutine, in bytes, unless `--stack-size` says
+/// otherwise.
+pub const STACK_BYTES: u64 = 1 << 20;
+/// Files that an async runtime opens: two handles of its `epoll` and the
+/// `eventfd` that wakes it.
+const FILES_PER_RUNTIME: u64 = 3;
+
+/// A kind of task, with the channels between the tasks.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Threads that share nothing
+    Thread,
+    /// Threads with a futex, condition variable or channel in memory each
+    ThreadFutex,
+    /// Threads over eventfds
+    ThreadEventfd,
+    /// Threads over pipes
+    ThreadPipe,
+    /// Threads over socket pairs
+    ThreadSocketpair,
+    /// Tokio tasks over channels in memory
+    TokioChannel,
+    /// Tokio tasks over pipes
+    TokioPipe,
+    /// Goroutines over channels
+    Goroutine,
+    /// Stackful coroutines
+    Coroutine,
+    /// Forked processes
+    Process,
+    /// Rings of io_uring
+    IoUring,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 11] = [
+        Self::Thread,
+        Self::ThreadFutex,
+        Self::ThreadEventfd,
+        Self::ThreadPipe,
+        Self::ThreadSocketpair,
+        Self::TokioChannel,
+        Self::TokioPipe,
+        Self::Goroutine,
+        Self::Coroutine,
+        Self::Process,
+        Self::IoUring,
+    ];
+
+    /// Its name, the value of `--kind`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Thread => "thread",
+            Self::ThreadFutex => "thread-futex",
+            Self::ThreadEventfd => "thread-eventfd",
+            Self::ThreadPipe => "thread-pipe",
+            Self::ThreadSocketpair => "thread-socketpair",
+            Self::TokioChannel => "tokio-channel",
+            Self::TokioPipe => "tokio-pipe",
+            Self::Goroutine => "goroutine",
+            Self::Coroutine => "coroutine",
+            Self::Process => "process",
+            Self::IoUring => "io-uring",
+        }
+    }
+
+    /// What the tasks are, in the plural.
+    #[must_use]
+    pub fn tasks(self) -> String {
+        match self {
+            Self::Thread => "threads".into(),
+            Self::ThreadFutex => "threads over futexes or channels in memory".into(),
+            Self::ThreadEventfd => "threads over eventfds".into(),
+            Self::ThreadPipe => "threads over pipes".into(),
+            Self::ThreadSocketpair => "threads over socket pairs".into(),
+            Self::TokioChannel => "tokio tasks over channels".into(),
+            Self::TokioPipe => "tokio tasks over pipes".into(),
+            Self::Goroutine => "goroutines".into(),
+            Self::Coroutine => "coroutines".into(),
+            Self::Process => "processes".into(),
+            Self::IoUring => format!("io_uring rings of {RING_ENTRIES} entries"),
+        }
+    }
+
+    /// What one task needs, with the channel that it reads from.
+    #[must_use]
+    pub fn per_task(self) -> Amounts {
+        let thread = Amounts::thread(STACK_BYTES);
+        match self {
+            Self::Thread | Self::ThreadFutex => thread,
+            Self::ThreadEventfd => thread.and(Amounts::eventfd()),
+            Self::ThreadPipe => thread.and(Amounts::channel()),
+            Self::ThreadSocketpair => thread.and(Amounts::socket_pair()),
+            Self::TokioChannel => Amounts::async_task(),
+            Self::TokioPipe => Amounts::async_task().and(Amounts::channel().watched()),
+            Self::Goroutine => Amounts::goroutine(),
+            Self::Coroutine => Amounts::coroutine(STACK_BYTES),
+            Self::Process => Amounts::process(),
+            Self::IoUring => Amounts::ring(),
+        }
+    }
+
+    /// What a program with such tasks needs besides: the channel back to the
+    /// driver, an async runtime on one thread, and files to look at itself.
+    #[must_use]
+    pub fn besides(self) -> Amounts {
+        let runtime = Amounts { files: FILES_PER_RUNTIME, ..Amounts::default() };
+        let own = match self {
+            Self::ThreadEventfd => Amounts::eventfd(),
+            Self::ThreadPipe => Amounts::channel(),
+            Self::ThreadSocketpair => Amounts::socket_pair(),
+            Self::TokioChannel => runtime,
+            Self::TokioPipe => runtime.and(Amounts::channel().watched()),
+            _ => Amounts::default(),
+        };
+        own.and(Amounts::observation())
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    #[test]
+    fn a_kind_has_one_name_everywhere() {
+        assert_eq!(Kind::value_variants(), Kind::ALL);
+        for kind in Kind::ALL {
+            let value = kind.to_possible_value().expect("not hidden");
+            assert_eq!(value.get_name(), kind.name());
+            let json = serde_json::to_string(&kind).expect("serializes");
+            assert_eq!(json, format!("\"{kind}\""));
+        }
+    }
+}
