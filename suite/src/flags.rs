@@ -16,6 +16,7 @@ use crate::output;
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true, after_help = MEASURING)]
+#[command(max_term_width = 80)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -53,7 +54,7 @@ pub enum Command {
     #[command(after_help = MEASURING)]
     Check(CheckFlags),
     /// Tell how many tasks of each kind fit here, which limit binds, and what raises it
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = MEASURING)]
     Limits(LimitsFlags),
 }
 
