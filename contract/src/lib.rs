@@ -88,6 +88,7 @@ macro_rules! keeps {
             limits::the_file_limit_refuses_what_does_not_fit_and_nothing_else,
             limits::a_soft_file_limit_is_raised,
             limits::the_address_space_limit_refuses,
+            limits::the_users_thread_limit_refuses,
             limits::the_pids_limit_of_an_ancestor_group_refuses,
             command::the_pid_is_that_of_the_program,
             command::the_tasks_are_alive,

@@ -2,7 +2,11 @@
 //! and one line with the limit, its value, the need and the command that
 //! raises it; what fits runs.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
 use nix::sys::resource::Resource;
+use nix::unistd::geteuid;
 
 use crate::control_group::ControlGroup;
 use crate::invocation::{Invocation, Run};
@@ -70,7 +74,7 @@ pub fn the_address_space_limit_refuses(program: &Program) {
     let limited = |tasks| short(program, tasks).limited(Resource::RLIMIT_AS, BYTES, BYTES);
     let _ = limited(3).run().succeeded();
     if program.threads_per_task > 0 || program.files_per_task == 0 {
-        let words = ["bytes of address space", "RLIMIT_AS", "1073741824", "ulimit -v"];
+        let words = ["bytes of address space", "RLIMIT_AS", "1073741824", "prlimit --pid $$ --as="];
         limited(1_000_000).run().failed(3, &words);
     }
 }
@@ -107,4 +111,74 @@ pub fn check_that_workers_meet_the_pids_limit(program: &Program, flags: &[&str])
             run.failed(3, &[" threads, but ", &file, " is 50 "]);
         }
     }
+}
+
+/// `RLIMIT_NPROC` makes an exception for root, who becomes somebody else here,
+/// a user without any other thread.
+pub fn the_users_thread_limit_refuses(program: &Program) {
+    const THREADS: u64 = 50;
+    let Some(become_somebody) = somebody(program) else { return };
+    let limited = |tasks| {
+        let run = short(program, tasks).from_shell(&become_somebody);
+        run.limited(Resource::RLIMIT_NPROC, THREADS, THREADS).run()
+    };
+    if program.threads_per_task == 0 {
+        let _ = limited(100).succeeded();
+        return;
+    }
+    let words =
+        ["100 tasks need 100 threads", "RLIMIT_NPROC", " is 50 ", "prlimit --pid $$ --nproc="];
+    let run = limited(100).failed(3, &words);
+    assert_eq!(run.stdout, "");
+    let fitting = fitting(&run);
+    assert_eq!(fitting, THREADS - 1, "the program itself is the user's only thread");
+    let _ = limited(fitting).succeeded();
+    limited(fitting + 1).failed(3, &["RLIMIT_NPROC"]);
+}
+
+/// The script of a shell that becomes `"$@"` as a user with no process, if
+/// there is a way and that user may run the program.
+fn somebody(program: &Program) -> Option<String> {
+    const SKIPPED: &str = "the limit RLIMIT_NPROC";
+    if !geteuid().is_root() {
+        skip(SKIPPED, "only root can become a user without threads");
+        return None;
+    }
+    let user = 100_000 + std::process::id();
+    let script = format!(r#"exec setpriv --reuid={user} --regid={user} --clear-groups "$@""#);
+    let may_run = succeeds(&script, &["test", "-x", program.path]);
+    if !may_run {
+        skip(SKIPPED, "setpriv is missing, or another user may not run the program");
+    }
+    may_run.then_some(script)
+}
+
+/// A machine that is this one but for `vm.max_map_count`: another file lies
+/// over it, for the program alone.
+pub fn check_that_few_maps_refuse(program: &Program, maps_per_task: u64) {
+    const MAPS: u64 = 300;
+    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+    writeln!(file, "{MAPS}").expect("write to it");
+    let file = file.path().display();
+    let script = format!(
+        "exec unshare --mount sh -c 'mount --bind {file} /proc/sys/vm/max_map_count && \
+         exec \"$@\"' sh \"$@\""
+    );
+    if !succeeds(&script, &["true"]) {
+        return skip("the limit vm.max_map_count", "a file cannot be mounted over it");
+    }
+    let limited = |tasks| short(program, tasks).from_shell(&script).run();
+    let need = format!("200 tasks need {} memory maps", 200 * maps_per_task);
+    let words = [&need, "vm.max_map_count is 300 ", "sudo sysctl vm.max_map_count="];
+    let run = limited(200).failed(3, &words);
+    assert_eq!(run.stdout, "");
+    assert!(fitting(&run) < MAPS / maps_per_task, "{run:#?}");
+    let _ = limited(20).succeeded();
+}
+
+/// Whether a command ends well when a shell becomes it by `script`.
+fn succeeds(script: &str, command: &[&str]) -> bool {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, "sh"]).args(command).stdin(Stdio::null());
+    shell.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }

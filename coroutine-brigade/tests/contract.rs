@@ -43,3 +43,8 @@ fn a_stack_that_cannot_be_is_a_usage_error() {
         PROGRAM.refuses(&["--stack-size", size], &["--stack-size"]);
     }
 }
+
+#[test]
+fn a_limit_of_few_maps_refuses() {
+    contract::limits::check_that_few_maps_refuse(&PROGRAM, 2);
+}

@@ -128,7 +128,7 @@ pub struct CheckFlags {
 #[derive(Debug, Args)]
 pub struct LimitsFlags {
     /// Tell everything about one kind of task
-    #[arg(long, value_enum, hide_possible_values = true)]
+    #[arg(long, value_enum)]
     pub kind: Option<Kind>,
     /// Exit with 3 unless so many tasks fit, and tell the commands that make room
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

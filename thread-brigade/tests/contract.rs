@@ -54,3 +54,8 @@ fn stacks_take_the_address_space_that_was_asked_for() {
     let memory = PROGRAM.record(&flags).memory.expect("Linux tells about memory");
     assert!(memory.virtual_bytes >= 100 * (16 << 20), "{memory:?}");
 }
+
+#[test]
+fn a_limit_of_few_maps_refuses() {
+    contract::limits::check_that_few_maps_refuse(&PROGRAM, 4);
+}

@@ -34,3 +34,8 @@ fn every_measurement_has_its_lines_in_the_summary() {
         assert!(run.stdout.lines().any(|line| line == name), "no {name} in: {}", run.stdout);
     }
 }
+
+#[test]
+fn a_limit_of_few_maps_refuses() {
+    contract::limits::check_that_few_maps_refuse(&PROGRAM, 4);
+}

@@ -21,9 +21,9 @@ const KERNEL_BYTES_PER_THREAD: u64 = 24 << 10;
 const ADDRESS_SPACE_BESIDES_STACK: u64 = 20 << 10;
 /// Memory that an async task on two pipes holds, in bytes, rounded up.
 const BYTES_PER_ASYNC_TASK: u64 = 2 << 10;
-/// Memory that a goroutine holds, in bytes, rounded up: its first stack of
-/// 2 KiB and the runtime's descriptor.
-const BYTES_PER_GOROUTINE: u64 = 4 << 10;
+/// Memory that a goroutine and its channel hold, in bytes, rounded up: what
+/// goroutine-brigade reckons with (`bytesPerLink`).
+const BYTES_PER_GOROUTINE: u64 = 3 << 10;
 /// Address space of a guard page, in bytes.
 const GUARD_BYTES: u64 = 4 << 10;
 /// Memory maps of a coroutine: its stack and the guard page below.
@@ -299,6 +299,30 @@ impl Amounts {
             Resource::PipePages => self.pipe_pages,
             Resource::EpollWatches => self.epoll_watches,
             Resource::Rings => self.rings,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goroutine_brigade_reckons_with_the_same() {
+        let program = include_str!("../../../goroutine-brigade/brigade.go");
+        let constant = format!("const bytesPerLink = {} << 10\n", BYTES_PER_GOROUTINE >> 10);
+        assert!(program.contains(&constant), "not {constant}");
+    }
+
+    #[test]
+    fn amounts_add_up_resource_by_resource() {
+        let thread = Amounts::thread(1 << 20);
+        let both = thread.and(Amounts::channel().watched()).and(Amounts::ring());
+        for resource in Resource::ALL {
+            let parts = [thread, Amounts::channel().watched(), Amounts::ring()];
+            let sum: u64 = parts.iter().map(|part| part.of(resource)).sum();
+            assert_eq!(both.of(resource), sum, "{resource}");
+            assert!(sum > 0, "{resource} is in none of them");
         }
     }
 }

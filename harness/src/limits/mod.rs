@@ -20,6 +20,7 @@ pub use amounts::{Amounts, MAPS_PER_THREAD, RING_ENTRIES, Resource};
 pub use forecast::{Forecast, Line};
 pub use kind::Kind;
 pub use limit::Limit;
+pub use privileges::may_raise_hard_limits;
 pub use read::{in_force, raise_soft_file_limit};
 
 use crate::system_files::SystemFiles;

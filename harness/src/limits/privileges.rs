@@ -51,6 +51,13 @@ impl Privileges {
     }
 }
 
+/// Whether this process may raise its hard resource limits, as `prlimit` under
+/// `sudo` usually may. In many containers not even root may.
+#[must_use]
+pub fn may_raise_hard_limits(files: &SystemFiles) -> bool {
+    Privileges::read(files).has(RESOURCE)
+}
+
 /// The real user of a process, from its `status`.
 pub(super) fn real_user(status: &str) -> Option<u64> {
     field(status, "Uid")?.split_whitespace().next()?.parse().ok()

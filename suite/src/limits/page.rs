@@ -4,8 +4,10 @@
 use std::fmt::Write as _;
 
 use harness::Amounts;
-use harness::limits::{Forecast, Kind, Limit, Line, Resource};
+use harness::limits::{Forecast, Kind, Limit, Line, Resource, may_raise_hard_limits};
+use harness::system_files::SystemFiles;
 use harness::table::{ABSENT, table};
+use nix::unistd::geteuid;
 
 use super::report::{Verified, commands};
 
@@ -49,7 +51,9 @@ pub fn of_kind(
     text.push('\n');
     text += &limits_table(forecast);
     text += &exempt(forecast);
-    text += &raising(forecast, tasks);
+    let commands = raising(forecast, tasks);
+    text += &commands;
+    text += hard_limits_note(&commands);
     text += &verified.map(verification).unwrap_or_default();
     text
 }
@@ -166,6 +170,16 @@ fn raising(forecast: &Forecast, tasks: Option<u64>) -> String {
         }
     }
     text
+}
+
+/// What makes `prlimit` fail even for root.
+fn hard_limits_note(commands: &str) -> &'static str {
+    let fails = geteuid().is_root() && !may_raise_hard_limits(&SystemFiles::live());
+    if fails && commands.contains("prlimit") {
+        "prlimit needs CAP_SYS_RESOURCE to raise a hard limit, which root lacks here.\n"
+    } else {
+        ""
+    }
 }
 
 fn verification(verified: &Verified) -> String {
