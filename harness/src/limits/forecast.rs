@@ -92,6 +92,7 @@ mod tests {
     #[test]
     fn the_tightest_limit_binds_and_the_second_is_next() {
         let forecast = forecast(vec![
+            limit(Resource::Threads, Some(7)).exempt(Some("root is exempt")),
             limit(Resource::Threads, Some(32_768)).in_use(100),
             limit(Resource::Maps, Some(65_530)).in_use(30),
             limit(Resource::Files, Some(20_000)).in_use(4),
