@@ -59,8 +59,8 @@ fn main() -> ExitCode {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = flags.runtime.amounts(flags.workers, bench);
-    let task = Amounts::async_task().and(Amounts::channel());
-    bench.require(task, runtime.and(Amounts::channel()))?;
+    let channel = flags.channel.amounts().watched();
+    bench.require(Amounts::async_task().and(channel), runtime.and(channel))?;
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }

@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
+use crate::limits::Amounts;
+
 /// What `--channel` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -18,6 +20,15 @@ pub enum Channel {
 }
 
 impl Channel {
+    /// What one takes.
+    #[must_use]
+    pub fn amounts(self) -> Amounts {
+        match self {
+            Self::Pipe => Amounts::pipe(),
+            Self::SocketPair => Amounts::socket_pair(),
+        }
+    }
+
     /// Opens one: the end to read from and the end to write to, both blocking
     /// and closed on `exec`.
     ///

@@ -15,7 +15,7 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks, WorkFlag};
+use harness::{Bench, Channel, Defaults, Measured, Tasks, WorkFlag};
 
 /// Time the I/O of a brigade of N tasks, done by one thread.
 ///
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("one thread does everything")?;
-    bench.require(Amounts::channel(), Amounts::channel())?;
+    bench.require(flags.channel.amounts(), flags.channel.amounts())?;
     bench.expect_switches(0.0);
     let mut channels = (0..=bench.tasks())
         .map(|number| flags.channel.open().with_context(|| format!("opening channel {number}")))

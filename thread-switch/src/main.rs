@@ -58,7 +58,7 @@ fn needs(flags: &Flags) -> Amounts {
         Kind::Thread => Amounts::thread(2 << 20),
         Kind::Process => Amounts { threads: 1, user_bytes: 1 << 20, ..Amounts::default() },
     };
-    task.and(Amounts::channel())
+    task.and(Amounts::pipe())
 }
 
 /// Measures two tasks that hand over to each other.

@@ -45,6 +45,9 @@ const KERNEL_BYTES_PER_PROCESS: u64 = 160 << 10;
 /// What the kernel holds for a pipe or a socket pair with a token in it, in
 /// bytes: one page of data and the objects around it.
 const KERNEL_BYTES_PER_CHANNEL: u64 = 6 << 10;
+/// Memory of a channel of the standard library, or of a slot with a futex or a
+/// condition variable, in bytes, rounded up.
+const BYTES_PER_CHANNEL_IN_MEMORY: u64 = 1 << 10;
 /// What the kernel holds for an eventfd, in bytes, rounded up.
 const KERNEL_BYTES_PER_EVENTFD: u64 = 1 << 10;
 /// Pages that the kernel counts for a pipe of a user who is over the soft
@@ -222,9 +225,15 @@ impl Amounts {
         }
     }
 
-    /// A pipe, or a socket pair, which takes no more.
+    /// A channel in memory, with what it waits by.
     #[must_use]
-    pub fn channel() -> Self {
+    pub fn channel_in_memory() -> Self {
+        Self::heap(BYTES_PER_CHANNEL_IN_MEMORY)
+    }
+
+    /// A pipe.
+    #[must_use]
+    pub fn pipe() -> Self {
         Self { pipe_pages: PAGES_PER_PIPE, ..Self::socket_pair() }
     }
 
@@ -317,9 +326,9 @@ mod tests {
     #[test]
     fn amounts_add_up_resource_by_resource() {
         let thread = Amounts::thread(1 << 20);
-        let both = thread.and(Amounts::channel().watched()).and(Amounts::ring());
+        let both = thread.and(Amounts::pipe().watched()).and(Amounts::ring());
         for resource in Resource::ALL {
-            let parts = [thread, Amounts::channel().watched(), Amounts::ring()];
+            let parts = [thread, Amounts::pipe().watched(), Amounts::ring()];
             let sum: u64 = parts.iter().map(|part| part.of(resource)).sum();
             assert_eq!(both.of(resource), sum, "{resource}");
             assert!(sum > 0, "{resource} is in none of them");

@@ -86,7 +86,7 @@ mod tests {
     }
 
     fn forecast(limits: Vec<Limit>) -> Forecast {
-        Forecast::new(Amounts::thread(1 << 20).and(Amounts::channel()), Amounts::channel(), limits)
+        Forecast::new(Amounts::thread(1 << 20).and(Amounts::pipe()), Amounts::pipe(), limits)
     }
 
     #[test]

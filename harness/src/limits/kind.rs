@@ -102,12 +102,13 @@ impl Kind {
     pub fn per_task(self) -> Amounts {
         let thread = Amounts::thread(STACK_BYTES);
         match self {
-            Self::Thread | Self::ThreadFutex => thread,
+            Self::Thread => thread,
+            Self::ThreadFutex => thread.and(Amounts::channel_in_memory()),
             Self::ThreadEventfd => thread.and(Amounts::eventfd()),
-            Self::ThreadPipe => thread.and(Amounts::channel()),
+            Self::ThreadPipe => thread.and(Amounts::pipe()),
             Self::ThreadSocketpair => thread.and(Amounts::socket_pair()),
             Self::TokioChannel => Amounts::async_task(),
-            Self::TokioPipe => Amounts::async_task().and(Amounts::channel().watched()),
+            Self::TokioPipe => Amounts::async_task().and(Amounts::pipe().watched()),
             Self::Goroutine => Amounts::goroutine(),
             Self::Coroutine => Amounts::coroutine(STACK_BYTES),
             Self::Process => Amounts::process(),
@@ -121,11 +122,12 @@ impl Kind {
     pub fn besides(self) -> Amounts {
         let runtime = Amounts { files: FILES_PER_RUNTIME, ..Amounts::default() };
         let own = match self {
+            Self::ThreadFutex => Amounts::channel_in_memory(),
             Self::ThreadEventfd => Amounts::eventfd(),
-            Self::ThreadPipe => Amounts::channel(),
+            Self::ThreadPipe => Amounts::pipe(),
             Self::ThreadSocketpair => Amounts::socket_pair(),
             Self::TokioChannel => runtime,
-            Self::TokioPipe => runtime.and(Amounts::channel().watched()),
+            Self::TokioPipe => runtime.and(Amounts::pipe().watched()),
             _ => Amounts::default(),
         };
         own.and(Amounts::observation())

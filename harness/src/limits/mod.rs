@@ -130,8 +130,8 @@ mod tests {
     fn threads_over_pipes(tasks: u64) -> Need {
         Need {
             tasks,
-            per_task: Amounts::thread(1 << 20).and(Amounts::channel()),
-            besides: Amounts::channel(),
+            per_task: Amounts::thread(1 << 20).and(Amounts::pipe()),
+            besides: Amounts::pipe(),
         }
     }
 

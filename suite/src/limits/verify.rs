@@ -15,6 +15,7 @@ use harness::limits::{Forecast, Kind, Line, Resource, raise_soft_file_limit};
 use super::population;
 use super::report::Verified;
 use crate::exit::Exit;
+use crate::lock::Lock;
 
 /// How far beyond the prediction it tries, in percent.
 const BEYOND_PERCENT: u64 = 2;
@@ -41,6 +42,7 @@ pub fn verify(kind: Kind, forecast: &Forecast) -> anyhow::Result<Verified> {
             binding.limit.name
         );
     }
+    let _lock = Lock::take()?;
     let predicted = binding.allows.unwrap_or_default();
     let asked = asked(predicted, forecast);
     let (reached, stopped_by) = count(kind, asked)?;

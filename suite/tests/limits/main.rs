@@ -6,12 +6,18 @@ mod needs;
 mod text;
 mod verify;
 
+use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// `brigade limits` with these flags.
 fn brigade(flags: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
-    command.arg("limits").args(flags);
+    // Of its own, so that these tests do not wait for one another.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let lock = format!("limits-{}.lock", NUMBER.fetch_add(1, Relaxed));
+    let lock = Path::new(env!("CARGO_TARGET_TMPDIR")).join(lock);
+    command.arg("limits").args(flags).env("BRIGADE_LOCK", lock);
     command
 }
 

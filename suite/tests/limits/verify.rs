@@ -103,5 +103,6 @@ fn what_memory_alone_binds_is_not_tried() {
 fn inside(group: &ControlGroup, command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &group.entering(), "sh"]).arg(command.get_program()).args(command.get_args());
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     shell
 }

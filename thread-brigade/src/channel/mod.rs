@@ -15,9 +15,6 @@ use std::io;
 
 use harness::Amounts;
 
-/// Memory of a channel that is no stream, in bytes, rounded up.
-const BYTES_PER_CHANNEL: u64 = 1 << 10;
-
 /// What `--channel` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -41,12 +38,12 @@ pub enum Channel {
 impl Channel {
     /// What one channel takes.
     pub fn amounts(self) -> Amounts {
-        let files = match self {
-            Self::Pipe | Self::SocketPair => return Amounts::channel(),
-            Self::EventFd => 1,
-            Self::Futex | Self::Mpsc | Self::Condvar => 0,
-        };
-        Amounts { files, memory_bytes: BYTES_PER_CHANNEL, ..Amounts::default() }
+        match self {
+            Self::Pipe => Amounts::pipe(),
+            Self::SocketPair => Amounts::socket_pair(),
+            Self::EventFd => Amounts::eventfd(),
+            Self::Futex | Self::Mpsc | Self::Condvar => Amounts::channel_in_memory(),
+        }
     }
 }
 

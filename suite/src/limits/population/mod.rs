@@ -5,6 +5,7 @@
 mod alternate_stack;
 mod channels;
 mod coroutines;
+mod memory_channels;
 mod processes;
 mod rings;
 mod threads;
@@ -52,9 +53,11 @@ impl Refused {
 /// share cannot be had.
 pub fn open(kind: Kind) -> anyhow::Result<Box<dyn Population>> {
     use channels::Channels;
+    use memory_channels::MemoryChannels;
     use threads::Threads;
     Ok(match kind {
-        Kind::Thread | Kind::ThreadFutex => Box::new(Threads::new()),
+        Kind::Thread => Box::new(Threads::new()),
+        Kind::ThreadFutex => Box::new((MemoryChannels::default(), Threads::new())),
         Kind::ThreadEventfd => Box::new((Channels::eventfds(), Threads::new())),
         Kind::ThreadPipe => Box::new((Channels::pipes(), Threads::new())),
         Kind::ThreadSocketpair => Box::new((Channels::socket_pairs(), Threads::new())),
