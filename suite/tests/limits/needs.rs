@@ -59,6 +59,8 @@ impl Populated {
         let files = SystemFiles::live();
         let folder = format!("proc/{}", self.process.id());
         let status = files.text(&format!("{folder}/status")).expect("it is alive");
+        // VmRSS is out of date by dozens of pages on each CPU; this is counted.
+        let rollup = files.text(&format!("{folder}/smaps_rollup")).expect("it is alive");
         let children = files.text(&format!("{folder}/task/{}/children", self.process.id()));
         let own_threads: u64 =
             field(&status, "Threads").expect("threads").parse().expect("a count");
@@ -68,7 +70,7 @@ impl Populated {
             threads: own_threads + children,
             maps: files.text(&format!("{folder}/maps")).expect("maps").lines().count() as u64,
             virtual_bytes: kib_field(&status, "VmSize").expect("its size"),
-            resident_bytes: kib_field(&status, "VmRSS").expect("its size"),
+            resident_bytes: kib_field(&rollup, "Rss").expect("its size"),
             charged_bytes: self.group.as_ref().and_then(ControlGroup::memory_bytes),
         }
     }
@@ -92,6 +94,9 @@ fn slope(kind: Kind, (few, many): (u64, u64)) -> impl Fn(fn(&Held) -> u64) -> f6
     move |figure| (figure(&held[1]) as f64 - figure(&held[0]) as f64) / (many - few) as f64
 }
 
+/// What a control group is charged ahead for each CPU, all together, in bytes.
+const CHARGED_AHEAD_BYTES: f64 = (1 << 20) as f64;
+
 /// Files and threads are exact; of maps, neighbours merge now and then. Bytes
 /// may be fewer than are reckoned with, down to a third, and hardly more.
 fn check(kind: Kind, tasks: (u64, u64)) {
@@ -101,20 +106,21 @@ fn check(kind: Kind, tasks: (u64, u64)) {
     assert_eq!(measured(|held| held.threads), needs.threads as f64, "{kind}: threads");
     let maps = measured(|held| held.maps);
     assert!((maps - needs.maps as f64).abs() < 0.05, "{kind}: {maps} maps");
-    let at_most = |what: &str, measured: f64, reckoned: u64| {
-        assert!(measured <= reckoned as f64 * 1.1 + 64.0, "{kind}: {measured} bytes of {what}");
+    let at_most = |what: &str, measured: f64, most: f64| {
+        assert!(measured <= most + 64.0, "{kind}: {measured} bytes of {what}, not {most}");
     };
     let mapped = measured(|held| held.virtual_bytes);
-    at_most("address space", mapped, needs.address_space_bytes);
+    let reckoned = needs.address_space_bytes as f64;
+    at_most("address space", mapped, reckoned * 1.1);
     if needs.maps > 0 {
-        let reckoned = needs.address_space_bytes as f64;
         assert!(mapped >= reckoned * 0.97, "{kind}: {mapped} bytes of address space");
     }
-    at_most("user memory", measured(|held| held.resident_bytes), needs.user_bytes);
+    let resident = measured(|held| held.resident_bytes);
+    at_most("user memory", resident, needs.user_bytes as f64 * 1.1);
     let charged = measured(|held| held.charged_bytes.unwrap_or(0));
-    let reckoned = needs.of(Resource::Memory);
-    at_most("memory", charged, reckoned);
-    assert!(charged == 0.0 || charged >= reckoned as f64 / 3.0, "{kind}: {charged} bytes");
+    let reckoned = needs.of(Resource::Memory) as f64;
+    at_most("memory", charged, reckoned * 1.1 + CHARGED_AHEAD_BYTES / (tasks.1 - tasks.0) as f64);
+    assert!(charged == 0.0 || charged >= reckoned / 3.0, "{kind}: {charged} bytes");
 }
 
 #[test]
@@ -126,14 +132,14 @@ fn a_thread_needs_what_is_reckoned() {
 #[test]
 fn a_thread_with_a_channel_needs_what_is_reckoned() {
     for kind in [Kind::ThreadEventfd, Kind::ThreadPipe, Kind::ThreadSocketpair] {
-        check(kind, (100, 400));
+        check(kind, (100, 1500));
     }
 }
 
 #[test]
 fn a_tokio_task_needs_what_is_reckoned() {
     check(Kind::TokioChannel, (10_000, 50_000));
-    check(Kind::TokioPipe, (100, 400));
+    check(Kind::TokioPipe, (100, 1500));
 }
 
 #[test]
@@ -148,5 +154,5 @@ fn a_process_needs_what_is_reckoned() {
 
 #[test]
 fn a_ring_needs_what_is_reckoned() {
-    check(Kind::IoUring, (100, 400));
+    check(Kind::IoUring, (100, 900));
 }
