@@ -75,6 +75,16 @@ impl ControlGroup {
     pub fn entering(&self) -> String {
         format!(r#"echo $$ > {}/cgroup.procs && exec "$@""#, self.inner().display())
     }
+
+    /// As [`Self::entering`], but the trees of groups are not mounted where
+    /// `"$@"` looks for them: it cannot read the limit that it meets.
+    #[must_use]
+    pub fn entering_unseen(&self) -> String {
+        let hide = format!("umount -l {MOUNT}/pids 2> /dev/null || umount -l {MOUNT}");
+        let enter = format!("exec 3> {}/cgroup.procs", self.inner().display());
+        let script = format!(r#"{enter} && {{ {hide}; }} && echo $$ >&3 && exec "$@" 3>&-"#);
+        format!(r#"exec unshare --mount sh -c '{script}' sh "$@""#)
+    }
 }
 
 impl Drop for ControlGroup {

@@ -19,11 +19,14 @@ const MEASURING_TICKS: u64 = 20;
 /// A run that does not end by itself and is measuring.
 fn measuring(program: &Program, more: &[&str]) -> Running {
     let mut running = program.with(ENDLESS).and(more).start();
-    running.wait_until("it was measuring", |pid| {
-        let stat = Process::new(pid).and_then(|process| process.stat());
-        stat.is_ok_and(|stat| stat.utime + stat.stime >= MEASURING_TICKS)
-    });
+    running.wait_until("it was measuring", |pid| cpu_ticks(pid) >= MEASURING_TICKS);
     running
+}
+
+/// The CPU time of a process, in clock ticks; 0 where it cannot be read.
+fn cpu_ticks(pid: i32) -> u64 {
+    let stat = Process::new(pid).and_then(|process| process.stat());
+    stat.map_or(0, |stat| stat.utime + stat.stime)
 }
 
 /// Whether a process has been given all signals sent to it and every thread of
@@ -78,6 +81,28 @@ pub fn an_interruption_is_marked_in_the_record(program: &Program) {
     assert_eq!(record.error, None);
     assert!(record.iterations >= 1);
     assert_eq!(record.principal().expect("a measurement").count, record.iterations);
+}
+
+/// As by Ctrl-Z and `fg`. Some system calls are cut short by that even though
+/// no signal is caught.
+pub fn to_be_stopped_and_continued_disturbs_nothing(program: &Program) {
+    let mut running = measuring(program, &["--json"]);
+    let stopped = |pid| {
+        let stat = Process::new(pid).and_then(|process| process.stat());
+        stat.and_then(|stat| stat.state()).is_ok_and(|state| state == ProcState::Stopped)
+    };
+    for _ in 0..20 {
+        running.signal(Signal::SIGSTOP);
+        running.wait_until("it was stopped", stopped);
+        running.signal(Signal::SIGCONT);
+        running.wait_until("it was continued", |pid| !stopped(pid));
+    }
+    let before = cpu_ticks(running.pid());
+    running.wait_until("it went on measuring", |pid| cpu_ticks(pid) > before + MEASURING_TICKS);
+    running.signal(Signal::SIGINT);
+    let run = running.end();
+    assert_eq!((run.code, run.complaints()), (Some(130), vec![]), "{run:#?}");
+    assert_eq!(run.record().ended_by, Ending::Signal);
 }
 
 /// The first one asks; whoever waits for something that never comes sends

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use harness::record::{Measurement, Record};
+use harness::record::{Ending, Measurement, Record};
 
 use crate::Program;
 use crate::output::check_beginning;
@@ -105,11 +105,17 @@ fn check_percentile(rows: &[Row], quantile: f64, recorded: u64, principal: &Meas
     }
 }
 
-/// On a full disk: one line, exit code 1, and what was measured is printed.
+/// On a full disk: one line, exit code 1, and what was measured is printed,
+/// marked as a run that failed.
 pub fn it_does_not_take_the_summary_along_when_it_fails(program: &Program) {
     let run = program.with(SHORT).and(&["--histogram", "/dev/full"]).run();
     let run = run.failed(1, &["--histogram", "No space left"]);
-    check_beginning(program, &run.stdout, "3 tasks, 200 iterations:");
+    check_beginning(program, &run.stdout, "3 tasks, 200 iterations (incomplete: failed):");
+
+    let run = program.with(SHORT).and(&["--histogram", "/dev/full", "--json"]).run();
+    let record = run.failed(1, &["--histogram", "No space left"]).record();
+    assert_eq!((record.complete, record.ended_by), (false, Ending::Error));
+    assert!(record.error.is_some_and(|error| error.contains("--histogram")));
 }
 
 /// It takes nothing away from standard output, and `--quiet` does not keep it

@@ -38,6 +38,7 @@ pub mod output;
 pub mod placement;
 pub mod program;
 pub mod record;
+pub mod scale;
 mod skip;
 pub mod usage;
 pub mod work;
@@ -90,6 +91,7 @@ macro_rules! keeps {
             limits::the_address_space_limit_refuses,
             limits::the_users_thread_limit_refuses,
             limits::the_pids_limit_of_an_ancestor_group_refuses,
+            limits::a_limit_that_cannot_be_seen_ends_the_tasks_created_until_then,
             command::the_pid_is_that_of_the_program,
             command::the_tasks_are_alive,
             command::beside_a_record_its_output_goes_to_standard_error,
@@ -97,6 +99,7 @@ macro_rules! keeps {
             ending::max_time_ends_the_measuring_early,
             ending::an_interruption_is_marked_in_the_summary,
             ending::an_interruption_is_marked_in_the_record,
+            ending::to_be_stopped_and_continued_disturbs_nothing,
             ending::a_second_interruption_ends_a_program_that_is_stuck,
             histogram::it_has_the_header_and_columns_that_plotters_read,
             histogram::its_rows_count_the_samples_of_the_record,

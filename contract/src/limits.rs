@@ -100,6 +100,42 @@ pub fn the_pids_limit_of_an_ancestor_group_refuses(program: &Program) {
     inside(fitting + 1).failed(3, &[&file]);
 }
 
+/// A limit that the check cannot see, because the program's view of the file
+/// system lacks the control groups: the task that does not fit is named, those
+/// before it end, and so does the program. What it may have measured until then
+/// it tells.
+pub fn a_limit_that_cannot_be_seen_ends_the_tasks_created_until_then(program: &Program) {
+    if program.threads_per_task == 0 {
+        let _ = short(program, 100).run().succeeded();
+        return;
+    }
+    if let Some(run) = unseen(program, 50, &["--tasks=100"]) {
+        let words = ["creating task ", "Resource temporarily unavailable", "those created until"];
+        run.failed(3, &words);
+    }
+}
+
+/// Runs a program that may have no more than `most` threads, its own included,
+/// and that cannot see this; `None` where that cannot be arranged.
+#[must_use]
+pub fn unseen(program: &Program, most: u64, flags: &[&str]) -> Option<Run> {
+    match ControlGroup::with_most_threads(most) {
+        Ok(group) => Some(program.with(flags).from_shell(&group.entering_unseen()).run()),
+        Err(why) => {
+            skip("a limit pids.max that cannot be seen", &why);
+            None
+        }
+    }
+}
+
+/// As for tasks, of the worker threads of a runtime. `flags` ask for more than
+/// 50 of them; with fewer, the runtime would be another one than was asked for.
+pub fn check_that_no_worker_is_missing(program: &Program, flags: &[&str]) {
+    if let Some(run) = unseen(program, 50, flags) {
+        run.failed(3, &["creating the tokio runtime", "Resource temporarily unavailable"]);
+    }
+}
+
 /// Worker threads of a runtime count towards the limit of a group although no
 /// task does. `flags` ask for more than 50 of them.
 pub fn check_that_workers_meet_the_pids_limit(program: &Program, flags: &[&str]) {

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context as _, anyhow, bail};
 
 use crate::bench::Bench;
+use crate::child;
 use crate::clock;
 use crate::failure::{INTERRUPTED, LIMIT, USAGE, UsageError};
 use crate::flags::Flags;
@@ -43,6 +44,7 @@ pub fn rounds(bench: &Bench, variants: &[Vec<String>], rounds: u32) -> anyhow::R
     refuse_what_is_of_one_variant(&bench.shared.flags)?;
     let mut told: Vec<Told> = variants.iter().map(|_| Told::default()).collect();
     let mut progress = Progress::new(bench.shared.shows_progress());
+    bench.findings().told_variants = true;
     let mut left = variants.len() as u64 * u64::from(rounds);
     progress.begin(left, "processes");
     for round in 1..=rounds {
@@ -81,13 +83,13 @@ fn once(bench: &Bench, own: &[String]) -> anyhow::Result<Said> {
         return Ok(Said::Interrupted);
     }
     let program = std::env::current_exe().context("finding this program to run it again")?;
-    let output = Command::new(program)
-        .args(bench.shared.flags.for_variants())
-        .args(own)
-        .arg("--json")
-        .stdin(Stdio::null())
-        .output()
+    let mut command = Command::new(program);
+    command.args(bench.shared.flags.for_variants()).args(own).arg("--json").stdin(Stdio::null());
+    let output = child::output(&mut command, || bench.is_interrupted())
         .with_context(|| format!("running this program again with {}", own.join(" ")))?;
+    if bench.is_interrupted() && !output.status.success() {
+        return Ok(Said::Interrupted);
+    }
     let said = heard(&output).with_context(|| format!("the variant {}", own.join(" ")))?;
     if let (Said::Record(_), true) = (&said, bench.shared.flags.json) {
         print(&String::from_utf8_lossy(&output.stdout))?;

@@ -6,17 +6,20 @@
 //! is itself an async task takes a clone along.
 
 use std::io::IsTerminal as _;
+use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use crate::command;
 use crate::creation::Creation;
+use crate::failure::{FAILED, INTERRUPTED};
 use crate::flags::{Flags, TasksFlag, WorkFlag};
 use crate::laps::{Laps, MOST_PHASES, Purpose};
 use crate::limits::{self, Amounts, Need};
 use crate::memory;
 use crate::placement::{Placement, Policy};
+use crate::program::Session;
 use crate::record::{Ending, LedgerPoint, Memory, WorkRecord};
 use crate::samples::{Measured, Samples};
 use crate::tracer::Tracer;
@@ -46,6 +49,10 @@ pub(crate) struct Shared {
     /// What the program sampled in the side lap in hand, in nanoseconds.
     pub side: Mutex<Vec<u64>>,
     pub findings: Mutex<Findings>,
+    /// Whether the principal laps publish what they have measured.
+    pub publishes: AtomicBool,
+    /// What reports the findings.
+    pub session: OnceLock<Weak<Session>>,
 }
 
 /// What has been measured so far.
@@ -61,6 +68,19 @@ pub(crate) struct Findings {
     pub ledger: Option<Vec<LedgerPoint>>,
     pub expected_switches: Option<f64>,
     pub work: Option<WorkRecord>,
+    /// What had been measured a moment ago, by laps that are published.
+    pub published: Option<Published>,
+    /// Whether the program has told what its variants, run as other processes,
+    /// measured.
+    pub told_variants: bool,
+}
+
+/// What laps have measured that have not ended yet.
+#[derive(Debug)]
+pub(crate) struct Published {
+    pub samples: Vec<Samples>,
+    pub iterations: u64,
+    pub warmups: u64,
 }
 
 impl Bench {
@@ -80,6 +100,8 @@ impl Bench {
             companion: OnceLock::new(),
             side: Mutex::default(),
             findings: Mutex::default(),
+            publishes: AtomicBool::new(false),
+            session: OnceLock::new(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -99,6 +121,7 @@ impl Bench {
             tasks: Some(TasksFlag { tasks }),
             iters,
             warmups,
+            warmup_time: None,
             max_time,
             placement: Policy::Free,
             cpus: None,
@@ -258,6 +281,23 @@ impl Bench {
         }
     }
 
+    /// Has the principal laps publish what they have measured, every now and
+    /// then, for [`Self::abandon`]. To be said before they begin.
+    pub fn publish_laps(&self) {
+        self.shared.publishes.store(true, Relaxed);
+    }
+
+    /// Reports what the principal laps have published and ends the process: for
+    /// a driver that is stuck where nothing can wake it.
+    pub fn abandon(&self, error: anyhow::Error) -> ! {
+        self.findings().settle_for_published();
+        if let Some(session) = self.shared.session.get().and_then(Weak::upgrade) {
+            // It fails when nobody can be told.
+            let _ = session.conclude(Err(error));
+        }
+        process::exit(if self.is_interrupted() { INTERRUPTED } else { FAILED }.into())
+    }
+
     /// Takes down what was held at one more moment.
     pub fn enter(&self, point: LedgerPoint) {
         self.findings().ledger.get_or_insert_default().push(point);
@@ -283,6 +323,18 @@ impl Bench {
 
     pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
         self.shared.findings()
+    }
+}
+
+impl Findings {
+    /// Takes what was published for what was measured, unless the laps have
+    /// ended by themselves.
+    fn settle_for_published(&mut self) {
+        if let (true, Some(published)) = (self.samples.is_empty(), self.published.take()) {
+            self.samples = published.samples;
+            self.iterations = published.iterations;
+            self.warmups = published.warmups;
+        }
     }
 }
 

@@ -6,11 +6,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _};
 use serde::Serialize;
 
 use crate::cpus::CpuList;
 use crate::placement::Policy;
+
+/// The longest warm-up of a program that is not told how long it should be: of
+/// a million tasks, the default number of iterations would take minutes.
+const LONGEST_WARMUP: Duration = Duration::from_secs(2);
 
 /// The numbers that `--tasks`, `--iters` and `--warmups` stand at when they
 /// are not given.
@@ -78,9 +83,15 @@ pub struct Flags {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub iters: u64,
 
-    /// How many iterations to run first without measuring them
+    /// How many iterations to run first without measuring them; without it, as
+    /// many of the default as begin within 2 seconds
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub warmups: u64,
+
+    /// How long the warm-up may take, if its length is not given.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub warmup_time: Option<Duration>,
 
     /// Start no further iteration after this many seconds of measuring; the
     /// warm-up is held to the same
@@ -126,6 +137,8 @@ impl Flags {
         if !matches!(defaults.tasks, Tasks::Fixed(_)) {
             flags.tasks = matches.get_one("tasks").map(|tasks| TasksFlag { tasks: *tasks });
         }
+        let by_default = matches.value_source("warmups") == Some(ValueSource::DefaultValue);
+        flags.warmup_time = by_default.then_some(LONGEST_WARMUP);
         Ok(flags)
     }
 
@@ -217,6 +230,14 @@ mod tests {
         let parameters = serde_json::to_value(&flags).expect("flags serialize");
         assert_eq!((&parameters["tasks"], &parameters["iters"]), (&().into(), &10.into()));
         assert_eq!(flags.for_variants(), ["--iters=10", "--warmups=1"]);
+    }
+
+    #[test]
+    fn a_warm_up_takes_as_long_as_asked_for_and_not_too_long_without() {
+        let time =
+            |line: &[&str]| read(Tasks::Fixed(2), line).expect("valid flags").warmup_time.is_some();
+        assert!(time(&[]));
+        assert!(!time(&["--warmups", "1"]));
     }
 
     #[test]

@@ -14,8 +14,9 @@
 //! dropped unfinished, because passing the token failed, is not counted.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
-use crate::bench::Shared;
+use crate::bench::{Published, Shared};
 use crate::clock;
 use crate::cpus;
 use crate::progress::Progress;
@@ -26,6 +27,9 @@ use crate::usage::Start;
 
 /// The most parts that a lap can be split into.
 pub(crate) const MOST_PHASES: usize = 4;
+
+/// How often the laps that are published are, in nanoseconds.
+const PUBLISHING_NS: u64 = 100_000_000;
 
 /// What a loop of laps is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +115,8 @@ pub struct Laps<'a> {
     ended_by: Option<Ending>,
     usage: Option<Start>,
     progress: Progress,
+    /// When to publish next what was measured.
+    publish_at: u64,
 }
 
 impl<'a> Laps<'a> {
@@ -122,7 +128,7 @@ impl<'a> Laps<'a> {
             purpose,
             stage: Stage::Warmup,
             left: warmups,
-            deadline: deadline(shared),
+            deadline: warmup_deadline(shared),
             begun: None,
             samples: phases.iter().copied().map(Samples::new).collect(),
             iterations: 0,
@@ -130,7 +136,22 @@ impl<'a> Laps<'a> {
             ended_by: None,
             usage: None,
             progress: Progress::new(shared.shows_progress()),
+            publish_at: if purpose == Purpose::Principal && shared.publishes.load(Relaxed) {
+                0
+            } else {
+                u64::MAX
+            },
         }
+    }
+
+    /// Leaves a copy of what was measured on the bench.
+    #[cold]
+    fn publish(&mut self, now: u64) {
+        self.publish_at = now + PUBLISHING_NS;
+        let samples: Vec<_> =
+            self.samples.iter().filter(|samples| samples.count() > 0).cloned().collect();
+        let (iterations, warmups) = (self.iterations, self.warmups);
+        self.shared.findings().published = Some(Published { samples, iterations, warmups });
     }
 
     /// Takes down the lap that has just been finished, and returns when it
@@ -244,10 +265,17 @@ impl<'a> Laps<'a> {
 
 /// When a stage that begins now must start no more laps.
 fn deadline(shared: &Shared) -> u64 {
-    match shared.flags.max_time {
-        Some(time) => clock::now().saturating_add(time.as_nanos() as u64),
-        None => u64::MAX,
-    }
+    in_future(shared.flags.max_time)
+}
+
+/// When a warm-up that begins now must start no more laps.
+fn warmup_deadline(shared: &Shared) -> u64 {
+    deadline(shared).min(in_future(shared.flags.warmup_time))
+}
+
+/// The clock's time after so much has passed.
+fn in_future(time: Option<Duration>) -> u64 {
+    time.map_or(u64::MAX, |time| clock::now().saturating_add(time.as_nanos() as u64))
 }
 
 impl<'a> Iterator for Laps<'a> {
@@ -266,6 +294,9 @@ impl<'a> Iterator for Laps<'a> {
         self.left -= 1;
         if let Some(now) = now {
             self.progress.show(now, self.left);
+            if now >= self.publish_at {
+                self.publish(now);
+            }
         }
         let tracer = if self.stage == Stage::Marked { self.tracer() } else { None };
         let sent_from = if tracer.is_some() { cpus::current() } else { 0 };
@@ -363,6 +394,33 @@ mod tests {
         let findings = bench.findings();
         assert!(findings.iterations >= 1);
         assert_eq!(findings.ended_by, Some(Ending::MaxTime));
+    }
+
+    #[test]
+    fn a_warm_up_whose_time_is_spent_gives_way_to_the_measuring() {
+        let bench = bench(5, u64::MAX);
+        let mut bench = std::sync::Arc::into_inner(bench.shared).expect("no clone");
+        bench.flags.warmup_time = Some(Duration::from_nanos(1));
+        let bench = Bench { shared: bench.into() };
+        bench.laps(&[Measured::hops(3)]).for_each(|lap| lap.finish());
+        let findings = bench.findings();
+        assert!(findings.warmups >= 1);
+        assert_eq!((findings.iterations, findings.ended_by), (5, Some(Ending::Iterations)));
+    }
+
+    #[test]
+    fn what_was_measured_is_published_before_the_end_if_asked_for() {
+        for asked in [false, true] {
+            let bench = bench(10, 0);
+            if asked {
+                bench.publish_laps();
+            }
+            let mut laps = bench.laps(&[Measured::hops(3)]);
+            laps.next().expect("a lap").finish();
+            let _in_hand = laps.next().expect("another lap");
+            let published = bench.findings().published.take();
+            assert_eq!(published.map(|found| found.samples[0].count()), asked.then_some(1));
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 pub mod again;
 pub mod bench;
 pub mod channel;
+mod child;
 pub mod clock;
 mod command;
 mod companion;

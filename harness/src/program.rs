@@ -8,11 +8,12 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::{ArgMatches, Args, Command};
 use serde::Serialize;
 use serde_json::Value;
@@ -25,6 +26,7 @@ use crate::placement::Placement;
 use crate::record::{CpuTime, Ending, Record, SCHEMA_VERSION, Switches};
 use crate::summary::summary;
 use crate::terminal;
+use crate::threads::panic_text;
 
 /// Which program this is.
 #[derive(Clone, Copy, Debug)]
@@ -60,9 +62,9 @@ pub fn run<F: Args + Serialize>(
     };
     let outcome = F::from_arg_matches(&matches).map_err(anyhow::Error::from).and_then(|own| {
         let recorded = serde_json::to_value(&own).context("recording the program's flags")?;
-        let session = Session::prepare(program, &matches, defaults, recorded)?;
-        let result = body(&own, &session.bench);
-        session.conclude(result)
+        let session = Arc::new(Session::prepare(program, &matches, defaults, recorded)?);
+        session.bench.shared.session.get_or_init(|| Arc::downgrade(&session));
+        session.conclude(caught(|| body(&own, &session.bench)))
     });
     outcome.unwrap_or_else(|error| {
         complain(program, &error);
@@ -70,9 +72,17 @@ pub fn run<F: Args + Serialize>(
     })
 }
 
+/// What `body` returns. Its panic is a failed run like any other: what was
+/// measured until then is told.
+fn caught(body: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    catch_unwind(AssertUnwindSafe(body))
+        .unwrap_or_else(|panic| Err(anyhow!("the driver panicked: {}", panic_text(&*panic))))
+}
+
 /// A program that is ready to measure. It knows nothing of the program's own
 /// flags but their values, so that this code is compiled once for all programs.
-struct Session {
+#[derive(Debug)]
+pub(crate) struct Session {
     program: Program,
     own_flags: Value,
     bench: Bench,
@@ -131,15 +141,21 @@ impl Session {
 
     /// Reports what was measured, whatever came of it, and chooses the exit
     /// code.
-    fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    pub(crate) fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
         let interrupted = self.bench.is_interrupted();
         if let Err(error) = &result
             && !interrupted
         {
             complain(self.program, error);
         }
-        if !self.bench.findings().samples.is_empty() {
+        let (measured, told_variants) = {
+            let findings = self.bench.findings();
+            (!findings.samples.is_empty(), findings.told_variants)
+        };
+        if measured {
             self.report(result.as_ref().err())?;
+        } else if interrupted && told_variants {
+            warn(self.program, "interrupted before all variants had been run");
         } else if interrupted {
             warn(self.program, "interrupted before the first measured iteration");
         }
@@ -151,10 +167,11 @@ impl Session {
     }
 
     /// Writes the histogram and prints the record or the summary: each of them
-    /// also when the other cannot be written.
+    /// also when the other cannot be written. A histogram that cannot be is a
+    /// failure of the run, and the record says so.
     fn report(&self, error: Option<&anyhow::Error>) -> anyhow::Result<()> {
         let written = self.write_histogram();
-        let record = self.record(error)?;
+        let record = self.record(error.or(written.as_ref().err()))?;
         let flags = &self.bench.shared.flags;
         let text = if flags.json {
             serde_json::to_string(&record).context("--json: writing the record")? + "\n"
@@ -295,4 +312,16 @@ fn complain(program: Program, error: &anyhow::Error) {
 /// Says one line on standard error. Where that is closed, nobody listens.
 fn warn(program: Program, line: &str) {
     let _ = writeln!(io::stderr(), "{}: {}", program.name, terminal::line(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::caught;
+
+    #[test]
+    fn a_panic_of_the_driver_is_a_failed_run() {
+        let error = caught(|| panic!("on {}", "purpose")).expect_err("a panic");
+        assert_eq!(error.to_string(), "the driver panicked: on purpose");
+        assert!(caught(|| Ok(())).is_ok());
+    }
 }

@@ -1,15 +1,18 @@
 //! The tokio runtimes that a program can choose, and async tasks as tasks.
 
+use std::fs;
 use std::future::Future;
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 use anyhow::Context as _;
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::bench::Bench;
-use crate::failure::UsageError;
+use crate::failure::{UsageError, creating};
 use crate::limits::{Amounts, MAPS_PER_THREAD};
 use crate::placement::{Placement, Policy};
 use crate::threads::{TaskError, panic_text, root_cause};
@@ -69,9 +72,13 @@ impl AsyncRuntime {
                 bench.refuse_spread("tokio-current-thread runs every task on one thread")?;
                 Builder::new_current_thread().enable_io().build()
             }
-            RuntimeKind::Tokio => multi_thread(workers, bench.placement())?.build(),
+            RuntimeKind::Tokio => {
+                let (builder, workers) = multi_thread(workers, bench.placement())?;
+                with_workers(builder, workers)
+            }
         };
-        let runtime = runtime.context("starting the tokio runtime")?;
+        let runtime =
+            runtime.map_err(|error| creating(format_args!("the tokio runtime"), error))?;
         Ok(Self { runtime, kind })
     }
 
@@ -94,13 +101,16 @@ impl AsyncRuntime {
     }
 }
 
-fn multi_thread(workers: Option<usize>, placement: &Placement) -> Result<Builder, UsageError> {
+/// What builds a runtime under this placement, and how many workers it gets.
+fn multi_thread(
+    workers: Option<usize>,
+    placement: &Placement,
+) -> Result<(Builder, usize), UsageError> {
     let mut builder = Builder::new_multi_thread();
     builder.enable_io();
     let cpus = placement.cpus().len();
     if placement.policy() != Policy::Spread {
-        builder.worker_threads(workers.unwrap_or(cpus));
-        return Ok(builder);
+        return Ok((builder, workers.unwrap_or(cpus)));
     }
     if workers.is_some_and(|workers| workers != cpus) {
         return Err(UsageError(format!(
@@ -110,11 +120,45 @@ fn multi_thread(workers: Option<usize>, placement: &Placement) -> Result<Builder
     }
     let placement = placement.clone();
     let seats = AtomicUsize::new(0);
-    builder.worker_threads(cpus).on_thread_start(move || {
+    builder.on_thread_start(move || {
         // A worker left unpinned shows in the crossing share.
         let _ = placement.take_seat(seats.fetch_add(1, Relaxed));
     });
-    Ok(builder)
+    Ok((builder, cpus))
+}
+
+/// A runtime of `workers` worker threads, built by `builder`.
+///
+/// # Errors
+/// The kernel's; of threads that are not to be had before tokio meets with it,
+/// which would panic and then wait for ever for those that it has created.
+pub fn with_workers(mut builder: Builder, workers: usize) -> io::Result<Runtime> {
+    try_threads(workers)?;
+    builder.worker_threads(workers).build()
+}
+
+/// Creates so many threads at once, and ends them.
+fn try_threads(count: usize) -> io::Result<()> {
+    let before = threads()?;
+    let gate = Mutex::new(());
+    thread::scope(|scope| {
+        let closed = gate.lock();
+        for _ in 0..count {
+            thread::Builder::new().spawn_scoped(scope, || drop(gate.lock()))?;
+        }
+        drop(closed);
+        io::Result::Ok(())
+    })?;
+    // One that has been joined counts until the kernel has let go of it.
+    while threads()? > before {
+        thread::yield_now();
+    }
+    Ok(())
+}
+
+/// The threads of this process.
+fn threads() -> io::Result<usize> {
+    Ok(fs::read_dir("/proc/self/task")?.count())
 }
 
 /// Reads the value of `--workers`.
@@ -138,10 +182,21 @@ pub async fn join_all(tasks: Vec<JoinHandle<io::Result<()>>>) -> anyhow::Result<
     for task in tasks {
         outcomes.push(match task.await {
             Ok(result) => result.map_err(TaskError::Failed),
-            Err(error) => Err(TaskError::Panicked(
-                error.try_into_panic().map_or("cancelled".into(), |panic| panic_text(&*panic)),
-            )),
+            Err(error) => Err(panicked(error)),
         });
     }
     root_cause(outcomes)
+}
+
+/// What the task of this number returns.
+///
+/// # Errors
+/// That it panicked, with its number.
+pub async fn join<T>(number: usize, task: JoinHandle<T>) -> anyhow::Result<T> {
+    task.await.map_err(|error| panicked(error).of_task(number))
+}
+
+fn panicked(error: JoinError) -> TaskError {
+    let panic = error.try_into_panic();
+    TaskError::Panicked(panic.map_or("cancelled".into(), |panic| panic_text(&*panic)))
 }

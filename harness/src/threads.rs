@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::io::{self, ErrorKind};
-use std::thread::ScopedJoinHandle;
+use std::thread::{JoinHandle, ScopedJoinHandle};
 
 use anyhow::anyhow;
 
@@ -45,6 +45,15 @@ pub enum TaskError {
 }
 
 impl TaskError {
+    /// The error of the run of which task `number` failed like this.
+    #[must_use]
+    pub fn of_task(self, number: usize) -> anyhow::Error {
+        match self {
+            Self::Failed(error) => anyhow!("task {number} failed: {error}"),
+            Self::Panicked(text) => anyhow!("task {number} panicked: {text}"),
+        }
+    }
+
     /// Whether it may be that a neighbour has gone. A socket whose other end
     /// was closed with a token in it is reset.
     fn is_consequence(&self) -> bool {
@@ -65,9 +74,17 @@ pub fn root_cause(outcomes: impl IntoIterator<Item = Result<(), TaskError>>) -> 
         .filter_map(|(task, outcome)| outcome.err().map(|error| (task, error)));
     match failures.min_by_key(|(_, error)| error.is_consequence()) {
         None => Ok(()),
-        Some((task, TaskError::Failed(error))) => Err(anyhow!("task {task} failed: {error}")),
-        Some((task, TaskError::Panicked(text))) => Err(anyhow!("task {task} panicked: {text}")),
+        Some((task, error)) => Err(error.of_task(task)),
     }
+}
+
+/// Waits for the thread that is the task of this number, and returns what its
+/// body has returned.
+///
+/// # Errors
+/// That it panicked, with its number.
+pub fn join<T>(number: usize, thread: JoinHandle<T>) -> anyhow::Result<T> {
+    thread.join().map_err(|panic| TaskError::Panicked(panic_text(&*panic)).of_task(number))
 }
 
 /// The message of a panic, if it has one.

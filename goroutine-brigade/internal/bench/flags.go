@@ -40,6 +40,7 @@ type Flags struct {
 	steps          uint64
 	work           *uint64
 	maxTime        *float64
+	longestWarmup  int64 // nanoseconds
 	workers        *int
 	placement      string
 	cpus           cpus.List
@@ -119,7 +120,7 @@ func plainly(message string) string {
 func withDefaults(defaults Defaults) *Flags {
 	flags := &Flags{
 		tasks: defaults.Tasks, iters: defaults.Iters, warmups: defaults.Warmups,
-		steps: defaults.Steps, placement: free,
+		steps: defaults.Steps, placement: free, longestWarmup: 2e9,
 	}
 	if defaults.Works {
 		flags.work = new(uint64)

@@ -101,7 +101,7 @@ func (b *Bench) ColdLap(measured Measured) iter.Seq[*Lap] {
 	taken := newSamples(measured)
 	return func(yield func(*Lap) bool) {
 		loop := b.newLoop(yield)
-		if loop.run(1, nil, func(lap *Lap) { taken.add(lap.end() - lap.begun) }) > 0 {
+		if loop.run(1, b.deadline(), nil, func(lap *Lap) { taken.add(lap.end() - lap.begun) }) > 0 {
 			b.findings.samples = append(b.findings.samples, taken)
 		}
 	}
@@ -135,7 +135,8 @@ func (b *Bench) newLoop(yield func(*Lap) bool) *loop {
 }
 
 func (l *loop) warmUp() uint64 {
-	return l.run(l.bench.flags.warmups, nil, func(*Lap) {})
+	deadline := min(l.bench.deadline(), Now()+l.bench.flags.longestWarmup)
+	return l.run(l.bench.flags.warmups, deadline, nil, func(*Lap) {})
 }
 
 // measure runs the laps that count. At least one does, however late it is.
@@ -143,7 +144,7 @@ func (l *loop) measure(keep func(*Lap)) uint64 {
 	l.progress.total = l.bench.flags.iters
 	defer l.progress.end()
 	late := func() { l.endedBy = record.MaxTime }
-	return l.run(l.bench.flags.iters, late, keep)
+	return l.run(l.bench.flags.iters, l.bench.deadline(), late, keep)
 }
 
 // trace runs the laps that the tracer marks.
@@ -154,17 +155,17 @@ func (l *loop) trace() {
 	}
 	l.lap.marked = true
 	sent := cpus.Current()
-	l.run(tracerLaps, nil, func(*Lap) {
+	l.run(tracerLaps, l.bench.deadline(), nil, func(*Lap) {
 		tracer.countLap(sent, cpus.Current())
 		sent = cpus.Current()
 	})
 	l.lap.marked = false
 }
 
-// run runs up to count laps and hands each finished one to keep. It calls late
-// when the time is spent before. It returns how many were finished.
-func (l *loop) run(count uint64, late func(), keep func(*Lap)) uint64 {
-	deadline := l.bench.deadline()
+// run runs up to count laps and hands each finished one to keep. It starts none
+// after the deadline, and calls late when that comes before. It returns how many
+// were finished.
+func (l *loop) run(count uint64, deadline int64, late func(), keep func(*Lap)) uint64 {
 	for done := range count {
 		if l.stopped {
 			return done

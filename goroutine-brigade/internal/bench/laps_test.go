@@ -54,6 +54,25 @@ func TestTimeThatIsSpentEndsTheMeasuringAfterOneLapAtLeast(t *testing.T) {
 	}
 }
 
+func TestAWarmUpTakesAsLongAsAskedForAndNotTooLongWithout(t *testing.T) {
+	for _, given := range []bool{false, true} {
+		bench := standalone(t, "--iters 5 --warmups 1000")
+		if !given {
+			bench.flags.longestWarmup = 1
+		}
+		for lap := range bench.Laps(Hops(3)) {
+			lap.Finish()
+		}
+		found := &bench.findings
+		if (found.warmups == 1000) != given || found.iterations != 5 {
+			t.Errorf("%v: %+v", given, found)
+		}
+	}
+	if bench := standalone(t, "--iters 5"); bench.flags.longestWarmup != 2e9 {
+		t.Errorf("%+v", bench.flags)
+	}
+}
+
 func TestAnInterruptionEndsTheLapsAndSaysSo(t *testing.T) {
 	bench := standalone(t, "--iters 100 --warmups 0")
 	passes := 0

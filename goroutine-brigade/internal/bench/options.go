@@ -61,8 +61,9 @@ func (f *Flags) timingOptions() []option {
 		{"iters", "N", fmt.Sprintf("How many iterations to measure [default: %d]", f.iters),
 			func(text string) error { return setCount(&f.iters, text, 1) }},
 		{"warmups", "N", fmt.Sprintf(
-			"How many iterations to run first without measuring them\n[default: %d]", f.warmups),
-			func(text string) error { return setCount(&f.warmups, text, 0) }},
+			"How many iterations to run first without measuring them; without\n"+
+				"it, as many of the default as begin within 2 seconds [default: %d]", f.warmups),
+			f.setWarmups},
 		{"max-time", "SECONDS", "Start no further iteration after this many seconds of measuring;\n" +
 			"the warm-up is held to the same", f.setMaxTime},
 		{"histogram", "FILE", "Write the distribution to FILE as HdrHistogram percentile text, in\n" +
@@ -121,6 +122,12 @@ func (f *Flags) setSteps(text string) error {
 		return fmt.Errorf("not between %d and %d", fewestSteps, mostSteps)
 	}
 	return nil
+}
+
+// setWarmups lets a warm-up whose length is given take as long as it does.
+func (f *Flags) setWarmups(text string) error {
+	f.longestWarmup = math.MaxInt64 / 2
+	return setCount(&f.warmups, text, 0)
 }
 
 func (f *Flags) setMaxTime(text string) error {

@@ -12,9 +12,13 @@ import (
 )
 
 // report writes the histogram and prints the record or the summary: each of
-// them also when the other cannot be written.
+// them also when the other cannot be written. A histogram that cannot be is a
+// failure of the run, and the record says so.
 func (p *Program) report(bench *Bench, histogram *os.File, failure error) error {
 	written := writeHistogram(histogram, bench.findings.samples)
+	if failure == nil && !bench.Interrupted() {
+		failure = written
+	}
 	record, err := p.record(bench, failure)
 	if err != nil {
 		return err
