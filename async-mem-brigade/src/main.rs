@@ -14,15 +14,21 @@
 //! Known biases: with one token in flight a runtime always has exactly one
 //! task to run, which is the best case for its scheduler.
 
+use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
+use harness::failure::UsageError;
 use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
-use harness::tracer::{TRACER_NUMBER, Tracer};
+use harness::tracer::Tracer;
 use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// Tokens from here on ask every task to note its CPU. A token is no wider than
+/// it must be: each channel has room for 32 of them, whatever its capacity.
+const TRACER: u32 = 1 << 31;
 
 /// Time a number on its way through N async tasks over channels in memory.
 ///
@@ -53,18 +59,29 @@ fn main() -> ExitCode {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.require(Amounts::async_task(), flags.runtime.amounts(flags.workers, bench))?;
+    if bench.tasks() >= TRACER as usize {
+        return Err(UsageError(format!("--tasks: the token counts to {TRACER}")).into());
+    }
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }
     let work = bench.work(flags.work);
     let runtime = AsyncRuntime::start(flags.runtime, flags.workers, bench)?;
-    runtime.drive(brigade(bench.clone(), work))
+    runtime.drive(brigade(bench.clone(), work, relay))
 }
 
-async fn brigade(bench: Bench, work: Work) -> anyhow::Result<()> {
+/// Sets up the brigade, of tasks that are each a `relay`, and measures it.
+async fn brigade<T>(
+    bench: Bench,
+    work: Work,
+    relay: impl Fn(usize, Receiver<u32>, Sender<u32>, Work, Arc<Tracer>) -> T,
+) -> anyhow::Result<()>
+where
+    T: Future<Output = io::Result<()>> + Send + 'static,
+{
     let (first, mut upstream) = channel(1);
     let mut tasks = Vec::with_capacity(bench.tasks());
-    for task in 0..bench.tasks() {
+    for task in bench.creation() {
         let (downstream, next_upstream) = channel(1);
         tasks.push(tokio::spawn(relay(task, upstream, downstream, work, bench.tracer())));
         upstream = next_upstream;
@@ -82,20 +99,19 @@ async fn brigade(bench: Bench, work: Work) -> anyhow::Result<()> {
 async fn drive(
     bench: &Bench,
     work: Work,
-    first: &Sender<usize>,
-    last: &mut Receiver<usize>,
+    first: &Sender<u32>,
+    last: &mut Receiver<u32>,
 ) -> anyhow::Result<()> {
+    let tasks = u32::try_from(bench.tasks())?;
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
-        let sent = if lap.is_marked() { TRACER_NUMBER } else { 0 };
+        let sent = if lap.is_marked() { TRACER } else { 0 };
         work.perform();
         first.send(sent).await.context("sending the token to task 0")?;
         let received = last.recv().await.context("waiting for the token to come round")?;
         lap.finish();
         ensure!(
-            received == sent + bench.tasks(),
-            "the token came round as {}: {} tasks add that many",
-            received - sent,
-            bench.tasks()
+            received == sent + tasks,
+            "the token came round as {received}, not as {sent} + {tasks}",
         );
     }
     Ok(())
@@ -105,13 +121,13 @@ async fn drive(
 /// closed.
 async fn relay(
     task: usize,
-    mut upstream: Receiver<usize>,
-    downstream: Sender<usize>,
+    mut upstream: Receiver<u32>,
+    downstream: Sender<u32>,
     work: Work,
     tracer: Arc<Tracer>,
 ) -> io::Result<()> {
     while let Some(token) = upstream.recv().await {
-        if token >= TRACER_NUMBER {
+        if token >= TRACER {
             tracer.note(task);
         }
         work.perform();
@@ -119,3 +135,6 @@ async fn relay(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod faults;

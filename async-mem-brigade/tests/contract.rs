@@ -57,3 +57,17 @@ fn workers_are_threads_that_the_pids_limit_refuses() {
         &["--runtime=tokio", "--workers=60"],
     );
 }
+
+#[test]
+fn a_runtime_that_cannot_have_all_its_workers_is_refused() {
+    contract::limits::check_that_no_worker_is_missing(
+        &PROGRAM,
+        &["--runtime=tokio", "--workers=60"],
+    );
+}
+
+/// CPU time, of set-up and shut-down too.
+#[test]
+fn set_up_and_shut_down_take_time_by_the_task() {
+    contract::scale::check_that_cpu_time_is_linear(&PROGRAM, &[], 3000);
+}

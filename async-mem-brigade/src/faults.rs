@@ -1,0 +1,64 @@
+//! Brigades in which a task does not do as it should.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+use harness::runtime::{AsyncRuntime, RuntimeKind};
+use harness::tracer::Tracer;
+use harness::{Bench, Work};
+use tokio::sync::mpsc::{Receiver, Sender};
+
+use crate::brigade;
+
+/// What task 7 does after 30 tokens.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Fail,
+    Panic,
+    End,
+}
+
+async fn faulty(
+    task: usize,
+    fault: Fault,
+    mut upstream: Receiver<u32>,
+    downstream: Sender<u32>,
+) -> io::Result<()> {
+    let mut passed = 0;
+    while let Some(token) = upstream.recv().await {
+        if (task, passed) == (7, 30) {
+            return match fault {
+                Fault::Fail => Err(ErrorKind::OutOfMemory.into()),
+                Fault::Panic => panic!("on purpose"),
+                Fault::End => Ok(()),
+            };
+        }
+        passed += 1;
+        downstream.send(token + 1).await.map_err(|_| ErrorKind::BrokenPipe)?;
+    }
+    Ok(())
+}
+
+/// The error of a brigade of 20 tasks.
+fn error_of(kind: RuntimeKind, fault: Fault) -> String {
+    let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
+    let relay = move |task, upstream, downstream, _: Work, _: Arc<Tracer>| {
+        faulty(task, fault, upstream, downstream)
+    };
+    let runtime = AsyncRuntime::start(kind, None, &bench).expect("a runtime");
+    let error = runtime.drive(brigade(bench.clone(), Work::default(), relay)).expect_err("a fault");
+    assert_eq!(bench.measured_iterations(), 30, "{fault:?}: the laps before, and no other");
+    format!("{error:#}")
+}
+
+#[test]
+fn a_task_that_does_not_pass_the_token_on_ends_the_run_and_is_named() {
+    for kind in [RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread] {
+        assert_eq!(error_of(kind, Fault::Fail), "task 7 failed: out of memory");
+        assert_eq!(error_of(kind, Fault::Panic), "task 7 panicked: on purpose");
+        // The driver waits in vain, or its neighbour cannot send the next one.
+        let ended = error_of(kind, Fault::End);
+        let told = ["waiting for the token to come round", "task 6 failed: broken pipe"];
+        assert!(told.contains(&&*ended), "{ended}");
+    }
+}
