@@ -22,7 +22,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
 use harness::tracer::{TRACER_TOKEN, Tracer};
-use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks, Work, WorkFlag};
+use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks, Work, WorkFlag, failure};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixStream, unix::pipe};
 
@@ -76,20 +76,22 @@ fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
     pipe::pipe().map(|(sender, receiver)| (receiver, sender))
 }
 
+/// Sets up the brigade, with channels that `open` opens, and measures it.
 async fn brigade<R, W>(
     bench: Bench,
     work: Work,
-    open: fn() -> io::Result<(R, W)>,
+    mut open: impl FnMut() -> io::Result<(R, W)>,
 ) -> anyhow::Result<()>
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let (mut upstream, mut first) = open().context("opening channel 0")?;
+    let mut open =
+        |number| open().map_err(|error| failure::creating(format_args!("channel {number}"), error));
+    let (mut upstream, mut first) = open(0)?;
     let mut tasks = Vec::with_capacity(bench.tasks());
-    for task in 0..bench.tasks() {
-        let (next_upstream, downstream) =
-            open().with_context(|| format!("opening channel {}", task + 1))?;
+    for task in bench.creation() {
+        let (next_upstream, downstream) = open(task + 1)?;
         tasks.push(tokio::spawn(relay(task, upstream, downstream, work, bench.tracer())));
         upstream = next_upstream;
     }
@@ -140,3 +142,6 @@ where
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod faults;

@@ -17,8 +17,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use harness::runtime::{AsyncRuntime, RuntimeKind};
+use harness::runtime::{AsyncRuntime, RuntimeKind, join};
 use harness::{Amounts, Bench, Defaults, Measured, Tasks, clock};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -59,12 +58,12 @@ async fn creation(bench: Bench) -> anyhow::Result<()> {
     for lap in bench.cold_lap(per_task("create_cold", "task creation")) {
         create(tasks, &mut handles);
         lap.finish();
-        join(&mut handles).await?;
+        join_all(&mut handles).await?;
     }
     for mut lap in bench.laps(&[per_task("create", "task creation"), per_task("join", "join")]) {
         create(tasks, &mut handles);
         lap.split();
-        join(&mut handles).await?;
+        join_all(&mut handles).await?;
         lap.finish();
     }
     let mut timed = Vec::with_capacity(tasks);
@@ -72,8 +71,8 @@ async fn creation(bench: Bench) -> anyhow::Result<()> {
         for _ in 0..tasks {
             timed.push((clock::now(), tokio::spawn(async { clock::now() })));
         }
-        for (called, handle) in timed.drain(..) {
-            let started = handle.await.context("awaiting a task")?;
+        for (task, (called, handle)) in timed.drain(..).enumerate() {
+            let started = join(task, handle).await?;
             lap.sample(started.saturating_sub(called));
         }
         lap.finish();
@@ -87,9 +86,9 @@ fn create(tasks: usize, handles: &mut Vec<JoinHandle<()>>) {
     }
 }
 
-async fn join(handles: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
-    for handle in handles.drain(..) {
-        handle.await.context("awaiting a task")?;
+async fn join_all(handles: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
+    for (task, handle) in handles.drain(..).enumerate() {
+        join(task, handle).await?;
     }
     Ok(())
 }
@@ -98,7 +97,7 @@ async fn join(handles: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
 async fn observe_alive(bench: &Bench) -> anyhow::Result<()> {
     let gate = Arc::new(Semaphore::new(0));
     let mut handles: Vec<JoinHandle<()>> = Vec::with_capacity(bench.tasks());
-    for _ in 0..bench.tasks() {
+    for _ in bench.creation() {
         let gate = Arc::clone(&gate);
         handles.push(tokio::spawn(async move {
             // Closing the gate is what ends the wait, as an error.
@@ -108,5 +107,5 @@ async fn observe_alive(bench: &Bench) -> anyhow::Result<()> {
     tokio::task::yield_now().await;
     let observed = bench.observe();
     gate.close();
-    join(&mut handles).await.and(observed)
+    join_all(&mut handles).await.and(observed)
 }

@@ -16,13 +16,14 @@
 //! costs. Every stack is memory of its own, and many of them together miss the
 //! caches and the translation buffer more often than few.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use harness::tracer::TRACER_NUMBER;
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag, failure, threads};
 
 /// A coroutine of the line: it is resumed with a number, or with nothing to
 /// end, and suspends with the next number.
@@ -57,13 +58,14 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.expect_switches(0.0);
     let work = bench.work(flags.work);
     let mut line = Vec::with_capacity(bench.tasks());
-    for task in 0..bench.tasks() {
+    for task in bench.creation() {
         let stack = DefaultStack::new(flags.stack_size);
-        let stack = stack.with_context(|| format!("creating the stack of task {task}"))?;
+        let stack = stack
+            .map_err(|error| failure::creating(format_args!("the stack of task {task}"), error))?;
         line.push(relay(task, stack, work, bench));
     }
 
-    let passed = drive(bench, work, &mut line);
+    let passed = named(&mut line, |line| drive(bench, work, line));
     let observed = passed.and_then(|()| bench.observe());
     end(&mut line).and(observed)
 }
@@ -82,14 +84,29 @@ fn relay(task: usize, stack: DefaultStack, work: Work, bench: &Bench) -> Relay {
     })
 }
 
+/// What `drive` returns; where a coroutine has panicked, the error that names
+/// it. The panic comes out of the call that resumed it.
+fn named(
+    line: &mut [Relay],
+    drive: impl FnOnce(&mut [Relay]) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let panic = match catch_unwind(AssertUnwindSafe(|| drive(line))) {
+        Ok(driven) => return driven,
+        Err(panic) => panic,
+    };
+    match line.iter().position(Coroutine::done) {
+        Some(task) => bail!("task {task} panicked: {}", threads::panic_text(&*panic)),
+        None => resume_unwind(panic),
+    }
+}
+
 /// Takes the token round, lap after lap.
 fn drive(bench: &Bench, work: Work, line: &mut [Relay]) -> anyhow::Result<()> {
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let sent = if lap.is_marked() { TRACER_NUMBER } else { 0 };
         work.perform();
-        let received = pass(line, sent);
+        let received = pass(line, sent)?;
         lap.finish();
-        let received = received?;
         ensure!(
             received == sent + bench.tasks(),
             "the token came round as {}: {} tasks add that many",
@@ -122,4 +139,43 @@ fn end(line: &mut [Relay]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The error of a brigade of 20 tasks, of which task 7 has `body`, and what
+    /// was measured until then.
+    fn error_of(body: fn(usize)) -> (String, u64) {
+        let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
+        let stack = || DefaultStack::new(64 << 10).expect("a stack");
+        let mut line: Vec<_> =
+            (0..20).map(|task| relay(task, stack(), Work::default(), &bench)).collect();
+        line[7] = Coroutine::with_stack(stack(), move |yielder, mut upstream| {
+            for lap in 0.. {
+                let Some(token) = upstream else { return };
+                if lap == 30 {
+                    return body(token);
+                }
+                upstream = yielder.suspend(token + 1);
+            }
+        });
+        let error =
+            named(&mut line, |line| drive(&bench, Work::default(), line)).expect_err("a fault");
+        end(&mut line).expect("the others end");
+        (format!("{error:#}"), bench.measured_iterations())
+    }
+
+    #[test]
+    fn a_coroutine_that_panics_is_named_and_the_others_end() {
+        let error = error_of(|token| panic!("on purpose, at {token}"));
+        assert_eq!(error, ("task 7 panicked: on purpose, at 7".into(), 30));
+    }
+
+    #[test]
+    fn a_coroutine_that_ends_early_is_named_and_its_lap_is_none() {
+        let (error, laps) = error_of(|_| ());
+        assert_eq!((&*error, laps), ("task 7 ended with the token", 30));
+    }
 }

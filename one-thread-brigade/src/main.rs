@@ -15,7 +15,7 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::{Bench, Channel, Defaults, Measured, Tasks, WorkFlag};
+use harness::{Bench, Channel, Defaults, Measured, Tasks, WorkFlag, failure};
 
 /// Time the I/O of a brigade of N tasks, done by one thread.
 ///
@@ -43,7 +43,10 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.require(flags.channel.amounts(), flags.channel.amounts())?;
     bench.expect_switches(0.0);
     let mut channels = (0..=bench.tasks())
-        .map(|number| flags.channel.open().with_context(|| format!("opening channel {number}")))
+        .map(|number| {
+            let opened = flags.channel.open();
+            opened.map_err(|error| failure::creating(format_args!("channel {number}"), error))
+        })
         .collect::<Result<Vec<_>, _>>()?;
 
     let work = bench.work(flags.work);

@@ -20,9 +20,8 @@ use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
-use anyhow::{Context as _, anyhow};
-use harness::threads::panic_text;
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, clock};
+use harness::threads::join;
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, clock, failure};
 
 /// Time creating, starting and joining N threads.
 ///
@@ -53,13 +52,13 @@ fn creation(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     for lap in bench.cold_lap(per_thread("create_cold", "thread creation")) {
         create(flags, tasks, &mut threads)?;
         lap.finish();
-        join(&mut threads)?;
+        join_all(&mut threads)?;
     }
     let phases = [per_thread("create", "thread creation"), per_thread("join", "join")];
     for mut lap in bench.laps(&phases) {
         create(flags, tasks, &mut threads)?;
         lap.split();
-        join(&mut threads)?;
+        join_all(&mut threads)?;
         lap.finish();
     }
     let mut timed = Vec::with_capacity(tasks);
@@ -67,8 +66,8 @@ fn creation(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         for task in 0..tasks {
             timed.push((clock::now(), spawn(flags, task, clock::now)?));
         }
-        for (called, thread) in timed.drain(..) {
-            lap.sample(joined(thread)?.saturating_sub(called));
+        for (task, (called, thread)) in timed.drain(..).enumerate() {
+            lap.sample(join(task, thread)?.saturating_sub(called));
         }
         lap.finish();
     }
@@ -83,8 +82,8 @@ fn create(flags: &Flags, tasks: usize, threads: &mut Vec<JoinHandle<()>>) -> any
     Ok(())
 }
 
-fn join(threads: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
-    threads.drain(..).try_for_each(joined)
+fn join_all(threads: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
+    threads.drain(..).enumerate().try_for_each(|(task, thread)| join(task, thread))
 }
 
 fn spawn<T: Send + 'static>(
@@ -95,11 +94,7 @@ fn spawn<T: Send + 'static>(
     thread::Builder::new()
         .stack_size(flags.stack_size)
         .spawn(body)
-        .with_context(|| format!("creating task {task}"))
-}
-
-fn joined<T>(thread: JoinHandle<T>) -> anyhow::Result<T> {
-    thread.join().map_err(|panic| anyhow!("a task panicked: {}", panic_text(&*panic)))
+        .map_err(|error| failure::creating(format_args!("task {task}"), error))
 }
 
 /// Looks at the process while N threads are alive and blocked.
@@ -108,16 +103,16 @@ fn observe_alive(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let gate = RwLock::new(());
     thread::scope(|scope| {
         let closed = gate.write();
-        for task in 0..bench.tasks() {
+        for task in bench.creation() {
             thread::Builder::new()
                 .stack_size(flags.stack_size)
                 .spawn_scoped(scope, || {
                     started.fetch_add(1, Relaxed);
                     drop(gate.read());
                 })
-                .with_context(|| format!("creating task {task}"))?;
+                .map_err(|error| failure::creating(format_args!("task {task}"), error))?;
         }
-        while started.load(Relaxed) < bench.tasks() {
+        while started.load(Relaxed) < bench.tasks() && !bench.is_interrupted() {
             thread::yield_now();
         }
         let observed = bench.observe();
