@@ -14,7 +14,8 @@ use futures::FutureExt as _;
 use futures::channel::oneshot;
 use futures::executor::{LocalPool, LocalSpawner, ThreadPool, block_on};
 use harness::failure::UsageError;
-use harness::{Amounts, Bench};
+use harness::runtime::with_workers;
+use harness::{Amounts, Bench, failure};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::LocalSet;
 
@@ -91,7 +92,7 @@ where
     let pool = ThreadPool::builder()
         .pool_size(bench.placement().cpus().len())
         .create()
-        .context("starting the thread pool")?;
+        .map_err(|error| failure::creating(format_args!("the thread pool"), error))?;
     drive(bench, &spawner(pool), node, block_on)
 }
 
@@ -102,10 +103,8 @@ fn current_thread() -> anyhow::Result<Runtime> {
 
 /// As [`current_thread`], with a worker for each CPU.
 fn multi_thread(bench: &Bench) -> anyhow::Result<Runtime> {
-    Builder::new_multi_thread()
-        .worker_threads(bench.placement().cpus().len())
-        .build()
-        .context("starting tokio")
+    with_workers(Builder::new_multi_thread(), bench.placement().cpus().len())
+        .map_err(|error| failure::creating(format_args!("the tokio runtime"), error))
 }
 
 fn tokio_ct<F>(bench: &Bench, node: fn(Node, Rc<LocalSet>) -> F) -> anyhow::Result<()>
@@ -176,7 +175,10 @@ where
     thread::scope(|scope| {
         for _ in bench.placement().cpus() {
             let (executor, stopped) = (Arc::clone(&executor), stopped.clone());
-            scope.spawn(move || block_on(executor.run(stopped)));
+            let worker = thread::Builder::new();
+            worker
+                .spawn_scoped(scope, move || block_on(executor.run(stopped)))
+                .map_err(|error| failure::creating(format_args!("a worker"), error))?;
         }
         let driven = drive(bench, &executor, node, block_on);
         drop(stop);

@@ -118,3 +118,18 @@ fn what_cannot_be_is_refused_in_words() {
     PROGRAM.refuses(&["--placement=spread"], &["--placement spread"]);
     PROGRAM.refuses(&["--command=true"], &["--command", "several variants"]);
 }
+
+#[test]
+fn a_worker_that_cannot_be_created_is_a_limit_and_not_a_hang() {
+    for (executor, spawn, what) in [
+        ("thread-pool", "spawn", "creating the thread pool"),
+        ("async-executor", "native", "creating a worker"),
+        ("tokio-tp", "native", "creating the tokio runtime"),
+        ("tokio-tp", "spawn", "creating the tokio runtime"),
+    ] {
+        let flags = ["--nodes=5", "--iters=3", "--executor", executor, "--spawn", spawn];
+        if let Some(run) = contract::limits::unseen(&PROGRAM, 1, &flags) {
+            run.failed(3, &[what, "Resource temporarily unavailable"]);
+        }
+    }
+}

@@ -6,8 +6,9 @@ use std::io;
 use std::ptr;
 use std::thread::{self, JoinHandle};
 
-use anyhow::{Context as _, anyhow, bail};
-use harness::threads::panic_text;
+use anyhow::{Context as _, bail};
+use harness::failure;
+use harness::threads;
 use nix::errno::Errno;
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -111,13 +112,16 @@ impl Launcher {
             Via::Thread => return self.thread(task),
             Via::All => bail!("--via all is no mechanism"),
         };
-        let name = self.via.name();
-        child.map(Launched::Process).with_context(|| format!("launching task {task} via {name}"))
+        child
+            .map(Launched::Process)
+            .map_err(|error| failure::creating(format_args!("task {task}"), error))
     }
 
     fn thread(&self, task: usize) -> anyhow::Result<Launched> {
         let thread = thread::Builder::new().spawn(|| ());
-        thread.map(Launched::Thread).with_context(|| format!("creating task {task}"))
+        thread
+            .map(Launched::Thread)
+            .map_err(|error| failure::creating(format_args!("task {task}"), error))
     }
 }
 
@@ -130,9 +134,7 @@ impl Launched {
                 WaitStatus::Exited(_, code) => bail!("task {task} failed: it exited with {code}"),
                 status => bail!("task {task} failed: {status:?}"),
             },
-            Self::Thread(thread) => thread
-                .join()
-                .map_err(|panic| anyhow!("task {task} panicked: {}", panic_text(&*panic))),
+            Self::Thread(thread) => threads::join(task, thread),
         }
     }
 }

@@ -86,13 +86,16 @@ fn creation(via: Via, resident_mib: u32, bench: &Bench) -> anyhow::Result<()> {
 
     let phases = ["launch", "join"].map(|name| Measured::per_task(name, via.operation(), tasks));
     for mut lap in bench.laps(&phases) {
-        for task in 0..tasks {
+        let short = (0..tasks).try_for_each(|task| {
             launched.push(launcher.launch(task)?);
-        }
+            anyhow::Ok(())
+        });
         lap.split();
         for (task, child) in launched.drain(..).enumerate() {
             child.join(task)?;
         }
+        // Not before those are joined that were launched: they use the stacks.
+        short?;
         lap.finish();
     }
     let observed = bench.observe();

@@ -106,3 +106,14 @@ fn a_limit_refuses_before_anything_is_launched() {
     }
     PROGRAM.run(&["--resident-mib", "0,1048576"]).failed(3, &["bytes of memory"]);
 }
+
+#[test]
+fn a_task_that_cannot_be_launched_is_named_and_the_others_are_joined() {
+    for via in ["fork", "vfork", "posix-spawn", "clone-vm"] {
+        let flags = ["--resident-mib=0", "--tasks=50", "--iters=3", "--via", via];
+        // A process counts until it is reaped.
+        if let Some(run) = contract::limits::unseen(&PROGRAM, 20, &flags) {
+            run.failed(3, &["creating task 19: Resource temporarily unavailable"]);
+        }
+    }
+}

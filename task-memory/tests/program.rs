@@ -179,3 +179,23 @@ fn limits_refuse_before_anything_is_created() {
     }
     PROGRAM.run(&["--kind", "heap", "--bytes", "60000GiB"]).failed(3, &["bytes of memory"]);
 }
+
+#[test]
+fn a_task_that_cannot_be_created_is_named_and_those_before_it_end() {
+    for kind in ["thread", "process"] {
+        let flags = ["--kind", kind, "--from=10", "--to=50", "--steps=4", "--rounds=1"];
+        if let Some(run) = contract::limits::unseen(&PROGRAM, 30, &flags) {
+            let words = ["creating task 29: Resource temporarily unavailable"];
+            // The first step was measured, and is told.
+            assert!(run.failed(3, &words).stdout.starts_with("20 tasks, 1 iteration (incomplete"));
+        }
+    }
+}
+
+/// The command that is run while the tasks are alive kills one of them.
+#[test]
+fn a_process_that_is_killed_is_a_failed_task_and_named() {
+    let kill = "kill -9 $(cut -d' ' -f3 /proc/{pid}/task/{pid}/children)";
+    let flags = ["--kind=process", "--from=3", "--to=5", "--steps=1", "--rounds=1"];
+    PROGRAM.with(&flags).and(&["--command", kill]).run().failed(1, &["task 2 failed", "SIGKILL"]);
+}

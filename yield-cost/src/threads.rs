@@ -1,14 +1,16 @@
 //! Threads that take turns: over one event, and by `sched_yield`.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 use anyhow::{Context as _, ensure};
 use harness::failure::UsageError;
 use harness::placement::Policy;
+use harness::threads::{TaskError, panic_text};
 use harness::usage::Start;
 use harness::work::spend;
-use harness::{Amounts, Bench};
+use harness::{Amounts, Bench, failure};
 
 use crate::event::AutoResetEvent;
 use crate::{CYCLES, block};
@@ -62,24 +64,58 @@ pub fn handing_an_event_around(bench: &Bench, units: u64) -> anyhow::Result<()> 
     bench.require(Amounts::thread(STACK), Amounts::default())?;
     let (turns, event) = (&Turns::default(), &AutoResetEvent::default());
     thread::scope(|scope| {
-        for own in 1..threads as u64 {
-            scope.spawn(move || {
+        let end = EndOfTurns { turns, event: Some(event) };
+        let mut others = Vec::with_capacity(threads);
+        for own in 1..threads {
+            let passing = move || {
+                let _end = EndOfTurns { turns, event: Some(event) };
                 event.wait();
                 while !turns.over.load(Relaxed) {
-                    turns.take(own, units);
+                    turns.take(own as u64, units);
                     event.set_and_wait();
                 }
-                event.set();
-            });
+            };
+            others.push(spawn(scope, own, passing)?);
         }
         while event.waiting() < threads - 1 {
             thread::yield_now();
         }
         let driven = drive(bench, turns, units, || event.set_and_wait());
-        turns.over.store(true, Relaxed);
-        event.set();
-        driven
+        drop(end);
+        join(others).and(driven)
     })
+}
+
+/// Creates the thread that is the task of this number.
+fn spawn<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    task: usize,
+    body: impl FnOnce() + Send + 'scope,
+) -> anyhow::Result<ScopedJoinHandle<'scope, ()>> {
+    let thread = thread::Builder::new().spawn_scoped(scope, body);
+    thread.map_err(|error| failure::creating(format_args!("task {task}"), error))
+}
+
+/// Waits for tasks 1, 2, …; task 0 is the driver.
+fn join(others: Vec<ScopedJoinHandle<'_, ()>>) -> anyhow::Result<()> {
+    others.into_iter().zip(1..).try_for_each(|(thread, task)| {
+        let panicked = |panic: Box<dyn Any + Send>| TaskError::Panicked(panic_text(&*panic));
+        thread.join().map_err(|panic| panicked(panic).of_task(task))
+    })
+}
+
+/// Ends the turns when it is dropped, for whatever reason: whoever waits for
+/// the event is let through, one after the other, and leaves.
+struct EndOfTurns<'a> {
+    turns: &'a Turns,
+    event: Option<&'a AutoResetEvent>,
+}
+
+impl Drop for EndOfTurns<'_> {
+    fn drop(&mut self) {
+        self.turns.over.store(true, Relaxed);
+        self.event.inspect(|event| event.set());
+    }
 }
 
 /// Measures cycles of two threads on one CPU that call `sched_yield`.
@@ -94,15 +130,17 @@ pub fn yielding(bench: &Bench, units: u64) -> anyhow::Result<()> {
     bench.require(Amounts::thread(STACK), Amounts::default())?;
     let turns = &Turns::default();
     thread::scope(|scope| {
-        scope.spawn(|| {
+        let passing = || {
             while !turns.over.load(Relaxed) {
                 turns.take(1, units);
                 thread::yield_now();
             }
-        });
+        };
+        let end = EndOfTurns { turns, event: None };
+        let other = spawn(scope, 1, passing)?;
         let driven = drive(bench, turns, units, thread::yield_now);
-        turns.over.store(true, Relaxed);
-        driven
+        drop(end);
+        join(vec![other]).and(driven)
     })
 }
 

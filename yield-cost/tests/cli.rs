@@ -113,3 +113,19 @@ fn what_cannot_be_is_refused_in_words() {
     PROGRAM.refuses(&["--iters=0"], &["--iters"]);
     PROGRAM.refuses(&["--tasks=2"], &["--tasks"]);
 }
+
+/// Of threads that wait for one another, those that are there must not wait
+/// for one that never comes.
+#[test]
+fn a_thread_that_cannot_be_created_is_a_limit_and_not_a_hang() {
+    for flags in
+        [&["--scenario=sched-yield", "--placement=same-cpu"][..], &["--scenario=thread-event"]]
+    {
+        if let Some(run) = contract::limits::unseen(&PROGRAM, 1, flags) {
+            run.failed(3, &["creating task 1: Resource temporarily unavailable"]);
+        }
+    }
+    if let Some(run) = contract::limits::unseen(&PROGRAM, 1, &["--scenario=yield-tokio-mt"]) {
+        run.failed(3, &["creating the tokio runtime: Resource temporarily unavailable"]);
+    }
+}

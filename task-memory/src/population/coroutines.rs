@@ -1,8 +1,8 @@
 //! Suspended stackful coroutines.
 
-use anyhow::Context as _;
 use corosensei::Coroutine;
 use corosensei::stack::DefaultStack;
+use harness::failure;
 
 use super::{Population, Task};
 use crate::stack;
@@ -21,8 +21,9 @@ impl Coroutines {
 impl Population for Coroutines {
     fn add(&mut self, count: u64) -> anyhow::Result<()> {
         for _ in 0..count {
-            let mapped = DefaultStack::new(self.task.stack_bytes)
-                .with_context(|| format!("creating task {}", self.coroutines.len()))?;
+            let mapped = DefaultStack::new(self.task.stack_bytes).map_err(|error| {
+                failure::creating(format_args!("task {}", self.coroutines.len()), error)
+            })?;
             let touch_bytes = self.task.touch_bytes;
             let mut coroutine = Coroutine::with_stack(mapped, move |yielder, ()| {
                 stack::touch(touch_bytes);

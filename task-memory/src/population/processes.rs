@@ -1,9 +1,10 @@
 //! Forked processes that wait to read from a pipe.
 
-use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::io::{self, PipeReader, PipeWriter, Write as _};
 use std::os::fd::AsRawFd as _;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
+use harness::failure;
 use nix::errno::Errno;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -16,36 +17,36 @@ pub struct Processes {
     children: Vec<Pid>,
     /// The children wait for its end of file, which comes when we close ours.
     gate: (PipeReader, PipeWriter),
-    /// Each child writes a byte when it has touched what it is to touch.
-    ready: (PipeReader, PipeWriter),
 }
 
 impl Processes {
     pub fn new(task: Task) -> anyhow::Result<Self> {
         let gate = io::pipe().context("opening the children's gate")?;
-        let ready = io::pipe().context("opening the children's reports")?;
-        Ok(Self { task, children: Vec::new(), gate, ready })
+        Ok(Self { task, children: Vec::new(), gate })
     }
 
-    fn fork(&self) -> io::Result<Pid> {
+    fn fork(&self, ready: &PipeWriter) -> io::Result<Pid> {
         // SAFETY: the child calls nothing but `live`, which allocates nothing
         // and takes no lock, so it does not matter what other threads hold.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
-            0 => self.live(),
+            0 => self.live(ready),
             pid => Ok(Pid::from_raw(pid)),
         }
     }
 
-    /// The whole life of a child.
-    fn live(&self) -> ! {
+    /// The whole life of a child. It writes a byte when it has touched what it
+    /// is to touch, and closes `ready`: when all have, or have died before,
+    /// that is the end of file.
+    fn live(&self, ready: &PipeWriter) -> ! {
         stack::touch(self.task.touch_bytes);
         let mut byte = [0_u8];
         // SAFETY: plain system calls on descriptors that this process has, and
         // a buffer of one byte; `_exit` runs no destructor of the parent's.
         unsafe {
             libc::close(self.gate.1.as_raw_fd());
-            let told = libc::write(self.ready.1.as_raw_fd(), byte.as_ptr().cast(), 1);
+            let told = libc::write(ready.as_raw_fd(), byte.as_ptr().cast(), 1);
+            libc::close(ready.as_raw_fd());
             let ended = libc::read(self.gate.0.as_raw_fd(), byte.as_mut_ptr().cast(), 1);
             libc::_exit(if (told, ended) == (1, 0) { 0 } else { 1 })
         }
@@ -55,12 +56,18 @@ impl Processes {
 impl Population for Processes {
     fn add(&mut self, count: u64) -> anyhow::Result<()> {
         io::stdout().flush().context("flushing standard output")?;
+        let (mut reports, ready) = io::pipe().context("opening the children's reports")?;
         for _ in 0..count {
             let task = self.children.len();
-            self.children.push(self.fork().with_context(|| format!("forking task {task}"))?);
+            let child = self.fork(&ready);
+            self.children.push(
+                child.map_err(|error| failure::creating(format_args!("task {task}"), error))?,
+            );
         }
-        let mut reports = vec![0; usize::try_from(count)?];
-        self.ready.0.read_exact(&mut reports).context("waiting for the children")
+        drop(ready);
+        let told = io::copy(&mut reports, &mut io::sink()).context("waiting for the children")?;
+        ensure!(told == count, "{} of {count} new tasks died before they waited", count - told);
+        Ok(())
     }
 
     fn processes(&self) -> Vec<String> {

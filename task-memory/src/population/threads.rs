@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use anyhow::{Context as _, anyhow};
-use harness::threads::panic_text;
+use harness::{failure, threads};
 
 use super::{Population, Task};
 use crate::stack;
@@ -37,7 +36,9 @@ impl Population for Threads {
             let thread = thread::Builder::new()
                 .stack_size(self.task.stack_bytes)
                 .spawn(move || idle(&signals, touch_bytes))
-                .with_context(|| format!("creating task {}", self.threads.len()))?;
+                .map_err(|error| {
+                    failure::creating(format_args!("task {}", self.threads.len()), error)
+                })?;
             self.threads.push(thread);
         }
         while self.signals.started.load(Ordering::Acquire) < self.threads.len() as u64 {
@@ -50,9 +51,7 @@ impl Population for Threads {
         self.signals.over.store(true, Ordering::Release);
         self.threads.iter().for_each(|thread| thread.thread().unpark());
         for (task, thread) in self.threads.into_iter().enumerate() {
-            thread
-                .join()
-                .map_err(|panic| anyhow!("task {task} panicked: {}", panic_text(&*panic)))?;
+            threads::join(task, thread)?;
         }
         Ok(())
     }
