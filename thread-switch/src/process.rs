@@ -5,14 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::thread;
 use std::time::Duration;
-use std::{process, thread};
 
 use anyhow::{Context as _, anyhow, bail};
-use harness::failure::FAILED;
 use harness::placement::Placement;
 use harness::threads::panic_text;
-use harness::{Bench, Work};
+use harness::{Bench, Work, failure};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -40,7 +39,8 @@ pub fn measure<D: Side, P: Side>(
     io::stdout().flush().context("flushing standard output")?;
     // SAFETY: this process has one thread yet, so no lock is held by another
     // one that the child lacks.
-    match unsafe { fork() }.context("creating task 1")? {
+    let forked = unsafe { fork() };
+    match forked.map_err(|error| failure::creating(format_args!("task 1"), error.into()))? {
         ForkResult::Child => {
             // Dropped without hanging up, which would be felt by the parent.
             drop((driver, report, alarm));
@@ -71,8 +71,9 @@ fn lead<D: Side>(
         let (watched, report) = match alarm {
             None => (None, Some(report)),
             Some(alarm) => {
+                bench.publish_laps();
                 let over = Arc::clone(&over);
-                (Some(scope.spawn(|| watch(report, alarm, over))), None)
+                (Some(scope.spawn(|| watch(report, alarm, over, bench))), None)
             }
         };
         let placed = bench.placement().take_seat(0).context("placing task 0");
@@ -93,20 +94,25 @@ fn lead<D: Side>(
 
 /// Waits for the end of the child, then raises the alarm. One that rings when
 /// all is over is not heard.
-fn watch(report: PipeReader, alarm: Alarm, over: Arc<AtomicBool>) -> io::Result<String> {
+fn watch(
+    report: PipeReader,
+    alarm: Alarm,
+    over: Arc<AtomicBool>,
+    bench: &Bench,
+) -> io::Result<String> {
     let told = told(report);
-    thread::spawn(move || give_up_unless(&over));
+    let bench = bench.clone();
+    thread::spawn(move || give_up_unless(&over, &bench));
     alarm();
     told
 }
 
 /// Ends this process where the alarm wakes nobody: one that is killed inside
 /// the C library's condition variable leaves it unusable for ever.
-fn give_up_unless(over: &AtomicBool) {
+fn give_up_unless(over: &AtomicBool, bench: &Bench) {
     thread::sleep(PATIENCE);
     if !over.load(Acquire) {
-        eprintln!("thread-switch: task 1 has died, and task 0 cannot be woken");
-        process::exit(FAILED.into());
+        bench.abandon(anyhow!("task 1 has died, and task 0 cannot be woken"));
     }
 }
 

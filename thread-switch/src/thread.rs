@@ -4,7 +4,7 @@ use std::thread;
 
 use anyhow::Context as _;
 use harness::threads::{TaskError, panic_text, root_cause};
-use harness::{Bench, Work};
+use harness::{Bench, Work, failure};
 
 use crate::side::{Held, Side, answer, drive};
 
@@ -26,7 +26,7 @@ pub fn measure<D: Side, P: Side + Send>(
                 placement.take_seat(1)?;
                 answer(work, &mut partner.0)
             })
-            .context("creating task 1")?;
+            .map_err(|error| failure::creating(format_args!("task 1"), error))?;
         let mut driver = Held(driver);
         placement.take_seat(0).context("placing task 0")?;
         let driven = drive(bench, work, &mut driver.0).and_then(|()| bench.observe());
