@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use harness::control_groups::{self, Group, Version};
 use harness::system_files::SystemFiles;
 
+/// Where the trees of groups are mounted, by custom.
+const MOUNT: &str = "/sys/fs/cgroup";
+
 /// A group and one inside it. Both are removed with this.
 #[derive(Debug)]
 pub struct ControlGroup {
@@ -80,7 +83,7 @@ impl ControlGroup {
     /// `"$@"` looks for them: it cannot read the limit that it meets.
     #[must_use]
     pub fn entering_unseen(&self) -> String {
-        let hide = format!("umount -l {MOUNT}/pids 2> /dev/null || umount -l {MOUNT}");
+        let hide = format!("umount --recursive --lazy {MOUNT}");
         let enter = format!("exec 3> {}/cgroup.procs", self.inner().display());
         let script = format!(r#"{enter} && {{ {hide}; }} && echo $$ >&3 && exec "$@" 3>&-"#);
         format!(r#"exec unshare --mount sh -c '{script}' sh "$@""#)
