@@ -28,6 +28,10 @@ use crate::usage::Start;
 /// The most parts that a lap can be split into.
 pub(crate) const MOST_PHASES: usize = 4;
 
+/// How long the marked laps may take: one of a million tasks takes a fifth of a
+/// second.
+const LONGEST_TRACING: Duration = Duration::from_secs(2);
+
 /// How often the laps that are published are, in nanoseconds.
 const PUBLISHING_NS: u64 = 100_000_000;
 
@@ -237,7 +241,7 @@ impl<'a> Laps<'a> {
                 self.end_usage();
                 self.stage = Stage::Marked;
                 self.left = TRACER_LAPS;
-                self.deadline = deadline(self.shared);
+                self.deadline = deadline(self.shared).min(in_future(Some(LONGEST_TRACING)));
             }
             Stage::Warmup | Stage::Measured | Stage::Marked => {
                 if self.stage == Stage::Measured {

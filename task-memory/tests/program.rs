@@ -199,3 +199,14 @@ fn a_process_that_is_killed_is_a_failed_task_and_named() {
     let flags = ["--kind=process", "--from=3", "--to=5", "--steps=1", "--rounds=1"];
     PROGRAM.with(&flags).and(&["--command", kill]).run().failed(1, &["task 2 failed", "SIGKILL"]);
 }
+
+/// Its stack ends before what it is to touch does: it dies before it tells that
+/// it waits, and nobody waits for that.
+#[test]
+fn a_process_that_dies_before_it_waits_is_a_failed_run() {
+    let flags = ["--kind=process", "--touch=3MiB", "--from=3", "--to=5", "--steps=1", "--rounds=1"];
+    let stack = nix::sys::resource::Resource::RLIMIT_STACK;
+    let run = PROGRAM.with(&flags).limited(stack, 1 << 20, 1 << 20).run();
+    assert_eq!(run.code, Some(1), "{run:#?}");
+    assert!(run.stderr.contains("3 of 3 new tasks died before they waited"), "{run:#?}");
+}
