@@ -254,10 +254,15 @@ impl Course {
         let before = self.rounds.get(&round);
         self.reruns += u32::from(before.is_some_and(|tries| tries.last == Worth::Unusable));
         self.failed |= came.worth == Worth::Stands && came.time_ns.is_none();
+        let earlier = before.and_then(|tries| tries.time_ns);
         let tries = Tries {
             count: before.map_or(0, |tries| tries.count) + 1,
             last: came.worth,
-            time_ns: came.time_ns.or(before.and_then(|tries| tries.time_ns)),
+            time_ns: if came.worth == Worth::Stands {
+                came.time_ns
+            } else {
+                earlier.or(came.time_ns)
+            },
         };
         self.rounds.insert(round, tries);
     }
@@ -272,9 +277,15 @@ impl Course {
         }
     }
 
-    /// The times of the rounds before `round`.
+    /// The times of the rounds before `round` that a report estimates from:
+    /// those of unusable ones only where there are no others.
     fn times(&self, round: u32) -> Vec<f64> {
-        self.rounds.range(..round).filter_map(|(_, tries)| tries.time_ns).collect()
+        let times = |counts: fn(&Tries) -> bool| -> Vec<f64> {
+            let tries = self.rounds.range(..round).map(|(_, tries)| tries);
+            tries.filter(|tries| counts(tries)).filter_map(|tries| tries.time_ns).collect()
+        };
+        let usable = times(|tries| tries.last == Worth::Stands);
+        if usable.is_empty() { times(|_| true) } else { usable }
     }
 
     /// The half-width of the interval over the rounds before `round`, as a
@@ -470,6 +481,18 @@ mod tests {
         let turns = all(2, FIXED, 7, unusable);
         assert_eq!(count(&turns), [3 + 2, 3 + 2]);
         assert_eq!(all(2, Extent { reruns: 0, ..FIXED }, 7, unusable).len(), 6);
+    }
+
+    #[test]
+    fn unusable_times_count_only_for_want_of_others() {
+        let unusable = |time_ns| Came { worth: Worth::Unusable, ..measured(time_ns) };
+        let mut course = Course::default();
+        course.note(1, unusable(30.0));
+        course.note(1, unusable(40.0));
+        course.note(2, unusable(50.0));
+        assert_eq!(course.times(u32::MAX), [30.0, 50.0]);
+        course.note(2, measured(10.0));
+        assert_eq!(course.times(u32::MAX), [10.0]);
     }
 
     #[test]
