@@ -54,7 +54,7 @@ impl<'a> Account<'a> {
         } else {
             format!("not complete; to go on: brigade run --resume {folder}\n")
         };
-        format!("{}: records in {folder}\n{resume}", self.body())
+        format!("{}\nrecords in {folder}\n{resume}", self.body())
     }
 
     /// The account as a page in Markdown, which names no path.
@@ -119,10 +119,9 @@ impl<'a> Account<'a> {
             0 => String::new(),
             count => format!(" ({count} interrupted)"),
         };
-        let more = if adaptive { " and more" } else { "" };
+        let more = if adaptive { "+" } else { "" };
         format!(
-            "{count} invocations{interrupted}, profile {profile}, {rounds} rounds{more}, \
-             seed {seed}"
+            "{count} invocations{interrupted}, profile {profile}, {rounds}{more} rounds, seed {seed}"
         )
     }
 }

@@ -4,8 +4,10 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use nix::sys::signal::Signal;
+
 use crate::bench::{Bench, Ended, RECORD, eventually, records_in, rounds_in};
-use crate::interruption::{lines_of, start};
+use crate::interruption::{end_of, lines_of, send, start};
 
 #[test]
 fn a_results_folder_that_cannot_be_written_is_found_before_anything_runs() {
@@ -95,10 +97,10 @@ fn a_disk_that_fills_up_costs_no_record_that_was_finished() {
 fn a_disk_that_cannot_be_written_is_found_before_anything_runs() {
     let bench = Bench::new(&["a"], &format!("touch ran; echo '{RECORD}'"));
     let Some(disk) = Mount::over(&bench, "results", "size=1m") else { return };
-    let mut brigade = start(&bench, &["run", "--rounds", "100000"]);
+    let brigade = start(&bench, &["run", "--rounds", "100000"]);
     eventually("a record is there", || lines_of(&bench) > 0);
-    brigade.kill().unwrap();
-    brigade.wait().unwrap();
+    send(&brigade, Signal::SIGINT);
+    assert_eq!(end_of(brigade).code, Some(130));
     fs::remove_file(bench.path("ran")).unwrap();
     disk.remount("ro");
     for (ended, flag) in

@@ -30,7 +30,7 @@ fn the_page_in_the_folder_has_the_text_and_the_command_and_no_path() {
     let command = "    brigade run --profile default --rounds 2 --seed 7\n";
     assert!(page.contains(command), "{page}");
     assert!(page.starts_with(&format!("# {}\n", folder.file_name().unwrap().display())), "{page}");
-    let (text, _) = ran.stdout.split_once(": records in ").unwrap();
+    let (text, _) = ran.stdout.split_once("\nrecords in ").unwrap();
     for line in text.lines() {
         let line = if line.is_empty() { String::new() } else { format!("    {line}") };
         assert!(page.lines().any(|of_page| of_page == line), "{line:?} is not in {page}");
