@@ -75,7 +75,14 @@ fn examine(
 ) -> Finding {
     let size = manifest.check_size(case);
     let flags = size_flags(size);
-    let job = Job { case, round: 1, attempt: 1, binary: &binaries[&case.program], flags: &flags };
+    let job = Job {
+        case,
+        round: 1,
+        attempt: 1,
+        under: &[],
+        binary: &binaries[&case.program],
+        flags: &flags,
+    };
     judge(case, size, &invoke(&job, signals))
 }
 

@@ -13,6 +13,8 @@ pub enum Exit {
     Usage,
     /// Nothing failed, but a program refused to run because of a limit.
     Limit,
+    /// A comparison found something slower, and was to fail on that.
+    Slower,
     /// SIGINT or SIGTERM.
     Interrupted,
 }
@@ -32,6 +34,7 @@ impl Exit {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Limit => 3,
+            Self::Slower => 4,
             Self::Interrupted => 130,
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use harness::limits::Kind;
 
@@ -56,6 +56,77 @@ pub enum Command {
     /// Tell how many tasks of each kind fit here, which limit binds, and what raises it
     #[command(after_help = MEASURING)]
     Limits(LimitsFlags),
+    /// Compare two saved runs, or two builds, commands or sets of flags side by side
+    #[command(after_help = COMPARING)]
+    Compare(CompareFlags),
+}
+
+const COMPARING: &str = "\
+Two saved runs:  brigade compare results/A results/B
+Two builds:      brigade compare --bin old/target/release --bin target/release
+Two conditions:  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
+Two flags:       brigade compare --with '--tasks 50' --with '--tasks 500'
+
+--bin, --under and --with may be given twice, once for each arm, or once for both. Arms run
+side by side: both once in every round, in balanced order, until every case is resolved or the
+budget is spent.
+
+Exit codes: 0 nothing is slower, or nothing was to fail on that; 1 something failed; 2 wrong \
+flags or manifest; 3 a program refused because of a limit; 4 something is slower, with \
+--fail-on slower; 130 interrupted.";
+
+/// The flags of `brigade compare`.
+#[derive(Debug, Default, Args)]
+pub struct CompareFlags {
+    /// Folders of two saved runs: the second is compared against the first
+    #[arg(value_name = "RUN", num_args = 2, conflicts_with_all = ["bin", "under", "with", "cases"])]
+    pub runs: Vec<PathBuf>,
+    /// Folder of the programs' binaries [default: those of the manifest]
+    #[arg(long, value_name = "DIR")]
+    pub bin: Vec<PathBuf>,
+    /// Command that runs the programs, such as 'taskset -c 1' or 'LANG=C'
+    #[arg(long, value_name = "CMD")]
+    pub under: Vec<String>,
+    /// Flags for the programs besides those of the case
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    pub with: Vec<String>,
+    /// Whose cases to compare: a profile of the manifest
+    #[arg(long, default_value = "default")]
+    pub profile: String,
+    /// Compare only these cases, whatever the profile says
+    #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
+    pub cases: Vec<String>,
+    /// Time after which no round begins, in seconds [default: 25 for each case]
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pub budget: Option<f64>,
+    /// Difference that does not matter, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = not_negative, allow_negative_numbers = true)]
+    pub margin: f64,
+    /// Exit with 4 if something is slower
+    #[arg(long, value_enum, value_name = "VERDICT")]
+    pub fail_on: Option<FailOn>,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+    /// Seed of the order of cases and arms, to repeat that of an earlier comparison
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Folder that receives the arms' folders [default: results/ beside the manifest]
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// Name of the arms' folders after the date, instead of CPU model and count
+    #[arg(long, value_name = "LABEL", value_parser = label)]
+    pub name: Option<String>,
+    /// The manifest and how to come by its programs.
+    #[command(flatten)]
+    pub programs: ProgramFlags,
+}
+
+/// What a comparison is to fail on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A case in which the second arm is slower
+    Slower,
 }
 
 /// The flags of `brigade run`.
@@ -145,7 +216,7 @@ pub struct LimitsFlags {
 }
 
 /// The flags of whatever runs programs.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ProgramFlags {
     /// The manifest [default: suite.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
@@ -162,6 +233,20 @@ fn label(text: &str) -> Result<String, String> {
         return Err("use letters, digits, '-', '_' and '.' only".to_owned());
     }
     Ok(text.to_owned())
+}
+
+/// A number of seconds above zero.
+fn positive(text: &str) -> Result<f64, String> {
+    number(text).filter(|number| *number > 0.0).ok_or_else(|| "use a number above 0".to_owned())
+}
+
+/// A number of zero or more.
+fn not_negative(text: &str) -> Result<f64, String> {
+    number(text).filter(|number| *number >= 0.0).ok_or_else(|| "use a number from 0".to_owned())
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// Tells the caller what clap found: help and version on standard output,

@@ -9,7 +9,6 @@ mod availability;
 mod build;
 mod capture;
 mod check;
-#[expect(dead_code, reason = "its command follows")]
 mod compare;
 mod consistency;
 mod course;
@@ -69,6 +68,7 @@ fn obey(cli: Cli) -> anyhow::Result<Exit> {
         Command::Report(flags) => show::show(&flags),
         Command::List(flags) => list::list(&flags),
         Command::Check(flags) => check::check(&flags),
+        Command::Compare(flags) => compare::compare(&flags),
         Command::Limits(flags) => limits::limits(&flags),
     }
 }

@@ -33,6 +33,9 @@ pub struct Manifest {
     /// measure.
     #[serde(default)]
     pub measured_crates: Vec<String>,
+    /// Flags for every program of a comparison side by side, in place of the
+    /// profile's.
+    pub compare_flags: Option<Vec<String>>,
     /// The profiles by name.
     pub profiles: BTreeMap<String, Profile>,
     /// The programs by name.

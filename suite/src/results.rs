@@ -15,6 +15,9 @@ use tempfile::{NamedTempFile, PersistError};
 use crate::availability::Skipped;
 use crate::invocation::Invocation;
 
+/// The folder, beside the manifest, that receives the folders of runs.
+pub const FOLDER: &str = "results";
+
 /// The file that tells what was run.
 pub const RUN: &str = "run.json";
 

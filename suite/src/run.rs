@@ -24,9 +24,6 @@ use crate::progress::Progress;
 use crate::results::{self, Folder, FurtherRounds, Procedure, RunDescription};
 use crate::signals::Signals;
 
-/// The folder, beside the manifest, that receives the results.
-const RESULTS: &str = "results";
-
 /// Obeys `brigade run`.
 ///
 /// # Errors
@@ -38,7 +35,7 @@ pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
     let here = Here::look(&manifest)?;
     let intent = Intent::new(&manifest, &here, flags)?;
-    let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(RESULTS));
+    let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
     results::check_writable(&results)?;
     let _lock = Lock::take()?;
     let build = !flags.programs.no_build;
@@ -193,7 +190,8 @@ impl Run<'_> {
             progress.starting(turn, &schedule);
             let case = self.cases[turn.case];
             let binary = &self.binaries[&case.program];
-            let job = Job { case, round: turn.round, attempt: turn.attempt, binary, flags };
+            let job =
+                Job { case, round: turn.round, attempt: turn.attempt, under: &[], binary, flags };
             let invocation = invoke(&job, signals);
             folder.append(&invocation).with_context(|| {
                 format!("free some space, then: brigade run --resume {}", folder.path().display())

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use schemars::{JsonSchema, schema_for};
 
+use crate::compare::SchemaOfComparison;
 use crate::course::RunEnd;
 use crate::environment::Environment;
 use crate::invocation::Invocation;
@@ -47,4 +48,9 @@ fn the_schemas_of_run_json_and_run_end_json_are_committed() {
 #[test]
 fn the_schema_of_limits_is_committed() {
     check::<LimitsReport>("limits.schema.json");
+}
+
+#[test]
+fn the_schema_of_a_comparison_is_committed() {
+    check::<SchemaOfComparison>("comparison.schema.json");
 }

@@ -5,13 +5,14 @@ mod cargo;
 mod go;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
 
 use crate::availability::Here;
-use crate::manifest::{Manifest, Source};
+use crate::exit::UsageError;
+use crate::manifest::{Case, Manifest, Source};
 use crate::process::{self, Cause};
 use crate::signals::Signals;
 
@@ -58,6 +59,31 @@ pub fn binaries(
         binaries.insert(name.clone(), existing(name, path)?);
     }
     Ok(Some(binaries))
+}
+
+/// The binaries that `cases` need, found in `folder` by the names that a build
+/// gives them.
+///
+/// # Errors
+/// [`UsageError`] if one is not there.
+pub fn binaries_in(
+    folder: &Path,
+    manifest: &Manifest,
+    cases: &[&Case],
+) -> anyhow::Result<Binaries> {
+    let needed: BTreeSet<&String> = cases.iter().map(|case| &case.program).collect();
+    let binary = |name: &String| {
+        let file = match &manifest.programs[name].source {
+            Source::Package(package) => package.as_ref(),
+            Source::Path(path) | Source::Go(path) => path.file_name().unwrap_or_default(),
+        };
+        let path = folder.join(file);
+        let found = path.canonicalize().map_err(|error| {
+            UsageError(format!("program '{name}': looking for {}: {error}", path.display()))
+        })?;
+        Ok((name.clone(), found))
+    };
+    needed.into_iter().map(binary).collect()
 }
 
 fn packages(manifest: &Manifest) -> BTreeSet<&str> {

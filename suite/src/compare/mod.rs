@@ -1,5 +1,219 @@
-//! `brigade compare`: two arms, case by case.
+//! `brigade compare`: two arms, case by case: two saved runs, or two builds,
+//! commands or sets of flags that run side by side.
 
+mod arms;
+mod comparison;
+mod differences;
+mod looks;
+mod order;
+mod page;
+mod sample;
+mod saved_runs;
+mod side_by_side;
 #[cfg(test)]
 mod simulation;
+mod table;
 pub mod verdict;
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use humantime::format_rfc3339_millis;
+
+use crate::availability::{Here, Skipped};
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::flags::{CompareFlags, FailOn};
+use crate::invocation::{Invocation, Outcome};
+use crate::lock::Lock;
+use crate::manifest::{Case, Manifest};
+use crate::output;
+use crate::plan;
+use crate::results::{self, Folder, RunDescription};
+use crate::signals::Signals;
+
+use arms::Arm;
+use comparison::{Comparison, Design, Judgement, Method, NotCompared};
+use looks::{CONFIDENCE, Looks};
+use sample::Sample;
+use side_by_side::{Measuring, Plan};
+use verdict::{Arms, Verdict};
+
+#[cfg(test)]
+pub use comparison::Comparison as SchemaOfComparison;
+
+/// The budget of a comparison side by side, for each of its cases.
+const SECONDS_FOR_A_CASE: f64 = 25.0;
+
+/// Obeys `brigade compare`.
+///
+/// # Errors
+/// When the flags or the manifest are wrong, a run cannot be read, the programs
+/// cannot be built, or the results or standard output cannot be written.
+pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
+    let margin = flags.margin / 100.0;
+    if let [first, second] = flags.runs.as_slice() {
+        let comparison = saved_runs::compare([first, second], margin)?;
+        show(&comparison, flags)?;
+        return Ok(exit_after(&comparison, flags, Exit::Done));
+    }
+    side_by_side(flags, margin)
+}
+
+/// Measures the two arms that the flags describe.
+fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
+    let arms = Arm::both(flags)?;
+    let mut signals = Signals::register().context("setting up signal handlers")?;
+    let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let (cases, skipped) = cases(&manifest, flags)?;
+    let parent = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
+    results::check_writable(&parent)?;
+    let _lock = Lock::take()?;
+    let build = !flags.programs.no_build;
+    let binaries = arms::binaries(arms.each_ref(), &manifest, &cases, build, &mut signals)?;
+    let Some(binaries) = binaries else { return Ok(Exit::Interrupted) };
+
+    let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
+    let plan = plan(flags, &manifest, cases, arms, margin)?;
+    let label = flags.name.clone().unwrap_or_else(|| environment.label());
+    let mut folders = folders(&parent, &label, &description(flags, &plan, &skipped), &environment)?;
+    let invocations = Measuring::new(&plan, &binaries, &mut folders).measure(&mut signals)?;
+    signals.exit_on_next_stop();
+
+    let comparison = judge(&plan, &folders, &environment, &skipped, invocations.each_ref());
+    show(&comparison, flags)?;
+    if signals.stops() > 0 {
+        return Ok(Exit::Interrupted);
+    }
+    Ok(exit_after(&comparison, flags, exit_of(invocations.iter().flatten())))
+}
+
+/// The cases that are compared, and those that cannot run here.
+fn cases<'a>(
+    manifest: &'a Manifest,
+    flags: &'a CompareFlags,
+) -> anyhow::Result<(Vec<&'a Case>, Vec<Skipped>)> {
+    manifest.profile(&flags.profile)?;
+    let chosen = if flags.cases.is_empty() {
+        manifest.cases_of(&flags.profile).collect()
+    } else {
+        manifest.cases_named(&flags.cases)?
+    };
+    Ok(Here::look(manifest)?.divide(manifest, chosen))
+}
+
+fn plan<'a>(
+    flags: &CompareFlags,
+    manifest: &'a Manifest,
+    cases: Vec<&'a Case>,
+    arms: Arms<Arm>,
+    margin: f64,
+) -> anyhow::Result<Plan<'a>> {
+    let looks = Looks::at(cases.len());
+    let budget = flags.budget.unwrap_or(SECONDS_FOR_A_CASE * cases.len() as f64);
+    let of_profile = &manifest.profile(&flags.profile)?.flags;
+    Ok(Plan {
+        flags: manifest.compare_flags.as_ref().unwrap_or(of_profile),
+        judgement: Judgement { method: Method::Rounds, confidence: looks.confidence, margin },
+        seed: flags.seed.unwrap_or_else(plan::random_seed),
+        budget: Duration::try_from_secs_f64(budget).unwrap_or(Duration::MAX),
+        cases,
+        arms,
+        looks,
+    })
+}
+
+/// What stands in `run.json` of both arms.
+fn description(flags: &CompareFlags, plan: &Plan, skipped: &[Skipped]) -> RunDescription {
+    RunDescription {
+        schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
+        brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
+        profile: flags.profile.clone(),
+        rounds: u32::try_from(plan.looks.most_rounds()).unwrap_or(u32::MAX),
+        seed: plan.seed,
+        cases: plan.cases.iter().map(|case| case.name.clone()).collect(),
+        skipped: skipped.to_vec(),
+        procedure: None,
+    }
+}
+
+/// A folder for each arm, like that of a run.
+fn folders(
+    parent: &Path,
+    label: &str,
+    description: &RunDescription,
+    environment: &Environment,
+) -> anyhow::Result<Arms<Folder>> {
+    let date: String = description.started_at.chars().take_while(|&letter| letter != 'T').collect();
+    let folder = |arm: &str| {
+        let folder = Folder::create(parent, &date, &format!("{label}-{arm}"))?;
+        folder.write_once(results::RUN, description)?;
+        folder.write_once(results::ENVIRONMENT, environment)?;
+        anyhow::Ok(folder)
+    };
+    Ok([folder("a")?, folder("b")?])
+}
+
+/// What the invocations of both arms amount to.
+fn judge(
+    plan: &Plan,
+    folders: &Arms<Folder>,
+    environment: &Environment,
+    skipped: &[Skipped],
+    invocations: Arms<&Vec<Invocation>>,
+) -> Comparison {
+    let mut cases = Vec::new();
+    let mut not_compared: Vec<NotCompared> = skipped
+        .iter()
+        .map(|Skipped { case, reason }| NotCompared { case: case.clone(), reason: reason.clone() })
+        .collect();
+    for case in &plan.cases {
+        let arms = invocations.map(|arm| Sample::of(&case.name, arm));
+        match plan.judgement.compare(&case.name, arms.each_ref()) {
+            Ok(compared) => cases.push(compared),
+            Err(reason) => not_compared.push(NotCompared { case: case.name.clone(), reason }),
+        }
+    }
+    let described = |arm: usize| {
+        let name = folders[arm].path().file_name().unwrap_or_default().to_string_lossy();
+        plan.arms[arm].described(name.into_owned(), &environment.software)
+    };
+    Comparison {
+        schema_version: comparison::SCHEMA_VERSION.to_owned(),
+        design: Design::SideBySide,
+        arms: [described(0), described(1)],
+        confidence: CONFIDENCE,
+        confidence_of_each: plan.judgement.confidence,
+        margin: plan.judgement.margin,
+        drift: None,
+        environment_differences: Vec::new(),
+        cases,
+        not_compared,
+    }
+}
+
+fn show(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
+    let text =
+        if flags.json { serde_json::to_string(comparison)? + "\n" } else { page::page(comparison) };
+    output::print(&text)
+}
+
+/// The exit code of what was compared; `measured` is that of the measuring.
+fn exit_after(comparison: &Comparison, flags: &CompareFlags, measured: Exit) -> Exit {
+    let fails = flags.fail_on == Some(FailOn::Slower) && comparison.count(Verdict::Slower) > 0;
+    if fails { Exit::Slower } else { measured }
+}
+
+/// The exit code of measuring that was not interrupted.
+fn exit_of<'a>(invocations: impl Iterator<Item = &'a Invocation> + Clone) -> Exit {
+    let any = |outcome| invocations.clone().any(|invocation| invocation.outcome == outcome);
+    if any(Outcome::Failed) || any(Outcome::TimedOut) {
+        Exit::Failed
+    } else if any(Outcome::Refused) {
+        Exit::Limit
+    } else {
+        Exit::Done
+    }
+}

@@ -24,7 +24,7 @@ use harness::system_files::{SystemFiles, kib_field};
 use kernel::Kernel;
 use limits::Limits;
 use processor::Processor;
-use software::Software;
+pub use software::Software;
 
 /// Version of [`Environment`]'s schema, `major.minor`: the minor number rises
 /// when a field is added, the major one when an old reader would misunderstand.

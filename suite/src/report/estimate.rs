@@ -139,15 +139,25 @@ pub fn estimate(invocations: &[Invocation]) -> Vec<CaseEstimate> {
 
 /// An invocation that measured.
 #[derive(Clone, Copy)]
-pub(super) struct Run<'a> {
+pub struct Run<'a> {
+    /// The round, counted from 1.
     pub round: u32,
+    /// What it measured.
     pub record: &'a Record,
-    verdict: Verdict,
+    /// How far it can be trusted.
+    pub verdict: Verdict,
+}
+
+/// The invocations of one case that it is estimated from, in the order of
+/// rounds.
+#[must_use]
+pub fn sample_of<'a>(invocations: &[&'a Invocation]) -> Vec<Run<'a>> {
+    let measured: Vec<Run> = invocations.iter().filter_map(|invocation| run(invocation)).collect();
+    sample(&measured)
 }
 
 fn estimate_case(case: &str, invocations: &[&Invocation]) -> CaseEstimate {
-    let measured: Vec<Run> = invocations.iter().filter_map(|invocation| run(invocation)).collect();
-    let runs = sample(&measured);
+    let runs = sample_of(invocations);
     CaseEstimate {
         case: shown(case),
         placement: runs.iter().find_map(placement),

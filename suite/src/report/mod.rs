@@ -2,12 +2,12 @@
 //! the findings.
 
 mod attribution;
-mod estimate;
+pub(crate) mod estimate;
 mod explanation;
 mod findings;
 mod notes;
-mod paragraph;
-mod quantity;
+pub(crate) mod paragraph;
+pub(crate) mod quantity;
 #[cfg(test)]
 mod readme;
 #[cfg(test)]

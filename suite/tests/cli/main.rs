@@ -4,6 +4,7 @@
 mod bench;
 mod build;
 mod check;
+mod compare;
 mod disk;
 mod faults;
 mod flags;

@@ -1,0 +1,155 @@
+//! Two arms side by side: in every round each runs every case once, as a fresh
+//! process, until every case is resolved or the time is spent.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::build::Binaries;
+use crate::invocation::Invocation;
+use crate::invoke::{Job, invoke};
+use crate::manifest::Case;
+use crate::results::Folder;
+use crate::signals::Signals;
+
+use super::arms::Arm;
+use super::comparison::Judgement;
+use super::looks::Looks;
+use super::order::{Order, Turn};
+use super::sample::Sample;
+use super::verdict::{Arms, Verdict};
+
+/// Invocations of one case in one arm that may fail before the case is given
+/// up: one may be an accident.
+const MOST_FAILURES: usize = 3;
+
+/// What is measured.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    /// The cases.
+    pub cases: Vec<&'a Case>,
+    /// The arms.
+    pub arms: Arms<Arm>,
+    /// Flags of every invocation, besides those of its case and its arm.
+    pub flags: &'a [String],
+    /// When a case is looked at.
+    pub looks: Looks,
+    /// How a case is judged.
+    pub judgement: Judgement,
+    /// Decides the order.
+    pub seed: u64,
+    /// The time after which nothing begins.
+    pub budget: Duration,
+}
+
+/// A comparison while it is measured.
+pub struct Measuring<'a> {
+    plan: &'a Plan<'a>,
+    binaries: &'a Arms<Binaries>,
+    folders: &'a mut Arms<Folder>,
+    invocations: Arms<Vec<Invocation>>,
+    /// Looks taken at each case.
+    looks: Vec<usize>,
+    began: Instant,
+    progress: ProgressBar,
+}
+
+impl<'a> Measuring<'a> {
+    /// Ready to begin; the budget is spent from now on. Progress is shown on a
+    /// terminal only.
+    ///
+    /// # Panics
+    /// Never: the template is a constant.
+    pub fn new(
+        plan: &'a Plan<'a>,
+        binaries: &'a Arms<Binaries>,
+        folders: &'a mut Arms<Folder>,
+    ) -> Self {
+        let style = ProgressStyle::with_template("{pos} of {len} s {bar:20} {msg}");
+        let progress = ProgressBar::new(plan.budget.as_secs())
+            .with_style(style.expect("the template is well-formed"));
+        let (began, invocations) = (Instant::now(), Arms::default());
+        let looks = vec![0; plan.cases.len()];
+        Self { plan, binaries, folders, invocations, looks, began, progress }
+    }
+
+    /// Measures until every case is resolved, the budget is spent or the runner
+    /// is told to stop. Every invocation is appended to its arm's folder as it
+    /// ends.
+    ///
+    /// # Errors
+    /// When a record cannot be written.
+    pub fn measure(mut self, signals: &mut Signals) -> anyhow::Result<Arms<Vec<Invocation>>> {
+        let cases = self.plan.cases.len();
+        let mut order = Order::new(cases, self.plan.seed);
+        let mut open: Vec<usize> = (0..cases).collect();
+        for round in 1.. {
+            for turn in order.turns(round, &open) {
+                if self.began.elapsed() >= self.plan.budget {
+                    return Ok(self.end());
+                }
+                self.take(turn, round, open.len(), signals)?;
+                if signals.stops() > 0 {
+                    return Ok(self.end());
+                }
+            }
+            open.retain(|case| !self.is_settled(*case));
+            if open.is_empty() {
+                break;
+            }
+        }
+        Ok(self.end())
+    }
+
+    fn end(self) -> Arms<Vec<Invocation>> {
+        self.progress.finish_and_clear();
+        self.invocations
+    }
+
+    /// Runs both arms of a case, one straight after the other.
+    fn take(
+        &mut self,
+        turn: Turn,
+        round: u32,
+        open: usize,
+        signals: &mut Signals,
+    ) -> anyhow::Result<()> {
+        let case = self.plan.cases[turn.case];
+        self.progress.set_position(self.began.elapsed().as_secs());
+        self.progress.set_message(format!("round {round}, {open} cases open, {}", case.name));
+        for arm in turn.arms {
+            let Arm { under, with, .. } = &self.plan.arms[arm];
+            let flags = [self.plan.flags, with.as_slice()].concat();
+            let binary = &self.binaries[arm][&case.program];
+            let job = Job { case, round, attempt: 1, under, binary, flags: &flags };
+            let invocation = invoke(&job, signals);
+            self.folders[arm].append(&invocation)?;
+            self.invocations[arm].push(invocation);
+            if signals.stops() > 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a case needs no further round: it is resolved, has had its last
+    /// look, or cannot be measured.
+    fn is_settled(&mut self, case: usize) -> bool {
+        let Plan { cases, looks, judgement, .. } = self.plan;
+        let name = &cases[case].name;
+        let arms = self.invocations.each_ref().map(|arm| Sample::of(name, arm));
+        if arms.iter().any(|arm| arm.refused || arm.failed >= MOST_FAILURES) {
+            return true;
+        }
+        let [first, second] = arms.each_ref().map(Sample::time_ns);
+        let rounds = first.keys().filter(|round| second.contains_key(round)).count();
+        if !looks.is_due(self.looks[case], rounds) {
+            return false;
+        }
+        self.looks[case] += 1;
+        let ratio = judgement.ratio(arms.each_ref());
+        let verdict =
+            ratio.map_or(Verdict::Unresolved, |ratio| Verdict::of(&ratio, judgement.margin));
+        verdict != Verdict::Unresolved || looks.are_over(self.looks[case])
+    }
+}

@@ -1,0 +1,317 @@
+//! `brigade compare`: two saved runs, and two arms side by side.
+
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::bench::{Bench, Ended, RECORD, eventually, records_in};
+
+/// A program whose hop takes 1 ms, scattered evenly by 5 % as a hash of its
+/// count of invocations decides, and `SLOWDOWN` or `--slowdown` per mille
+/// longer. It counts in the file `count`.
+const NOISY: &str = r#"
+slowdown=${SLOWDOWN:-0}
+while [ $# -gt 0 ]; do [ "$1" = --slowdown ] && slowdown=$2; shift; done
+read -r n < count || n=0
+echo $((n + 1)) > count
+h=$(( (n + 77) * 2654435761 & 4294967295 ))
+h=$(( (h ^ h >> 15) * 2246822519 & 4294967295 ))
+h=$(( (h ^ h >> 13) * 3266489917 & 4294967295 ))
+h=$(( h ^ h >> 16 ))
+hop=$(( (950000 + h % 100001) * (1000 + slowdown) / 1000 ))
+cat <<END
+{"schema_version":"1.1","program":"fake","version":"0.1.0","parameters":{"placement":"free"},"tasks":1,"tokens":1,"iterations":2,"warmups":0,"complete":true,"ended_by":"iterations","error":null,"affinity":[0],"measurements":[{"name":"iteration","operation":"hop","operations":2,"count":2,"mean_ns":$((hop * 2)).0,"stddev_ns":0.0,"min_ns":$((hop * 2)),"p50_ns":$((hop * 2)),"p90_ns":$((hop * 2)),"p99_ns":$((hop * 2)),"p999_ns":$((hop * 2)),"max_ns":$((hop * 2)),"ns_per_operation":$hop.0,"ns_per_task":$((hop * 2)).0,"histogram":""}],"cpu":null,"switches":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null},"memory":null}
+END
+"#;
+
+/// A bench whose programs are [`NOISY`].
+fn noisy(cases: &[&str]) -> Bench {
+    let bench = Bench::new(cases, NOISY);
+    fs::write(bench.path("count"), "0\n").unwrap();
+    bench
+}
+
+/// A folder with the bench's program, slowed down by so many per mille.
+fn build(bench: &Bench, name: &str, slowdown: u32) -> String {
+    let folder = bench.path(name);
+    fs::create_dir(&folder).unwrap();
+    let program = folder.join("fake");
+    fs::write(&program, format!("#!/bin/sh\nSLOWDOWN={slowdown}\n{NOISY}")).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    name.to_owned()
+}
+
+/// What a comparison with `--json` prints.
+fn compared(bench: &Bench, arguments: &[&str]) -> Value {
+    let ended = bench.ends(&[&["compare", "--json", "--seed", "1"], arguments].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn a_slower_build_is_found_with_the_true_ratio_in_the_interval() {
+    let bench = noisy(&["a", "b"]);
+    let (old, new) = (build(&bench, "old", 0), build(&bench, "new", 50));
+    let there = compared(&bench, &["--bin", &old, "--bin", &new]);
+    let back = compared(&bench, &["--bin", &new, "--bin", &old]);
+    for (comparison, verdict, truth) in [(there, "slower", 1.05), (back, "faster", 1.0 / 1.05)] {
+        for case in comparison["cases"].as_array().unwrap() {
+            assert_eq!(case["verdict"], verdict, "{case}");
+            let end = |end: &str| case["ratio"][end].as_f64().unwrap();
+            assert!((end("low")..=end("high")).contains(&truth), "{case}");
+        }
+    }
+}
+
+#[test]
+fn what_is_slower_can_be_what_to_fail_on() {
+    let bench = noisy(&["a"]);
+    let (old, new) = (build(&bench, "old", 0), build(&bench, "new", 300));
+    let gate = ["compare", "--fail-on", "slower", "--bin"];
+    let ended = bench.ends(&[&gate[..], &[&old, "--bin", &new]].concat());
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    assert!(ended.stdout.contains("Cases: 1 slower, 0 faster"), "{ended:?}");
+    let ended = bench.ends(&[&gate[..], &[&new, "--bin", &old]].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(bench.ends(&["compare", "--bin", &old, "--bin", &new]).code, Some(0));
+}
+
+#[test]
+fn of_twenty_like_cases_no_more_than_one_is_told_apart() {
+    let names: Vec<String> = (0..20).map(|number| format!("case-{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let bench = noisy(&names);
+    let comparison = compared(&bench, &["--with", "", "--with", "", "--margin", "5"]);
+    let cases = comparison["cases"].as_array().unwrap();
+    let verdict = |case: &&Value| case["verdict"] == "slower" || case["verdict"] == "faster";
+    assert_eq!(cases.len(), 20);
+    assert!(cases.iter().filter(verdict).count() <= 1, "{comparison}");
+}
+
+#[test]
+fn the_json_has_the_shape_of_its_schema() {
+    let bench = noisy(&["a"]);
+    let comparison = compared(&bench, &["--with", "--slowdown 0", "--with", "--slowdown 400"]);
+    let schema = include_str!("../../comparison.schema.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let keys = |object: &Value| object.as_object().unwrap().keys().cloned().collect();
+    let (found, described): (BTreeSet<String>, BTreeSet<String>) =
+        (keys(&comparison), keys(&schema["properties"]));
+    assert_eq!(found, described);
+    let of_case = &schema["$defs"]["CaseComparison"]["properties"];
+    let (found, described): (BTreeSet<String>, BTreeSet<String>) =
+        (keys(&comparison["cases"][0]), keys(of_case));
+    assert_eq!(found, described);
+    assert_eq!(comparison["design"], "side-by-side");
+    assert_eq!(comparison["cases"][0]["verdict"], "slower");
+    assert_eq!(comparison["arms"][1]["with"], serde_json::json!(["--slowdown", "400"]));
+    assert_eq!(comparison["confidence"], 0.95);
+}
+
+#[test]
+fn arms_may_differ_in_what_they_run_under() {
+    let bench = noisy(&["a"]);
+    let comparison = compared(&bench, &["--under", "", "--under", "SLOWDOWN=400 nice -n 0"]);
+    assert_eq!(comparison["cases"][0]["verdict"], "slower");
+    let [_, second] = folders(&bench);
+    let command = &records_in(&second)[0]["command"];
+    let words: Vec<_> = ["env", "SLOWDOWN=400", "nice", "-n", "0", "fake"].into();
+    assert_eq!(command.as_array().unwrap()[..6], words);
+}
+
+/// The folders of both arms of the only comparison.
+fn folders(bench: &Bench) -> [std::path::PathBuf; 2] {
+    bench.result_folders().try_into().unwrap()
+}
+
+#[test]
+fn every_record_of_both_arms_is_kept_in_balanced_order() {
+    let bench = noisy(&["a", "b"]);
+    let comparison = compared(&bench, &["--with", "--slowdown 0", "--with", "--slowdown 400"]);
+    let arms = folders(&bench);
+    for (arm, letter) in arms.iter().zip(["-a", "-b"]) {
+        assert!(arm.to_str().unwrap().ends_with(letter), "{arm:?}");
+        assert!(arm.join("run.json").exists() && arm.join("environment.json").exists());
+    }
+    let [first, second] = arms.map(|arm| records_in(&arm));
+    for case in comparison["cases"].as_array().unwrap() {
+        let of = |records: &[Value]| {
+            let records = records.iter().filter(|record| record["case"] == case["case"]);
+            records.map(|record| record["started_at"].as_str().unwrap().to_owned()).collect()
+        };
+        let (first, second): (Vec<String>, Vec<String>) = (of(&first), of(&second));
+        assert_eq!(serde_json::json!([first.len(), second.len()]), case["rounds"]);
+        let places = first.chunks_exact(2).zip(second.chunks_exact(2));
+        // Of each two rounds one arm begins one, the other one the other; a tie
+        // within a millisecond tells nothing.
+        for (first, second) in places.filter(|(first, second)| {
+            first.iter().zip(second.iter()).all(|(first, second)| first != second)
+        }) {
+            assert_ne!(first[0] < second[0], first[1] < second[1]);
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_comparison_keeps_its_records_and_tells_what_there_is() {
+    let script = format!("{NOISY}\n[ \"$n\" -lt 30 ] || {{ touch ready; sleep 100; }}");
+    let bench = Bench::new(&["a"], &script);
+    fs::write(bench.path("count"), "0\n").unwrap();
+    let endless = ["--margin", "0", "--budget", "600", "--seed", "1"];
+    let mut brigade =
+        bench.brigade(&[&["compare", "--with", "", "--with", ""][..], &endless].concat());
+    let child: Child = brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("15 rounds are over", || bench.path("ready").exists());
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(ended.stdout.contains("Cases: "), "{ended:?}");
+    let kept: usize = folders(&bench).iter().map(|folder| records_in(folder).len()).sum();
+    assert_eq!(kept, 31);
+}
+
+#[test]
+fn a_program_that_fails_is_given_up_and_named() {
+    let bench = Bench::new(&["a"], "echo oops >&2; exit 1");
+    let ended = bench.ends(&["compare", "--with", "", "--with", ""]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("Not compared: a: A has not measured it: exited with 1: oops"));
+    assert!(folders(&bench).iter().all(|folder| records_in(folder).len() == 3));
+    let ended = bench.ends(&["compare", "--under", "no-such-wrapper", "--under", ""]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("could not be run: "), "{ended:?}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_a_wrong_call() {
+    let bench = noisy(&["a"]);
+    build(&bench, "old", 0);
+    fs::create_dir(bench.path("empty")).unwrap();
+    for (arguments, reason) in [
+        (&["compare"][..], "name the folders of two saved runs"),
+        (&["compare", "one"], "2 values required"),
+        (&["compare", "one", "two", "--bin", "old"], "cannot be used with"),
+        (&["compare", "--bin", "old", "--bin", "empty"], "--bin: looking for programs in empty: "),
+        (&["compare", "--bin", "old"], "give --bin, --under or --with twice"),
+        (&["compare", "--with", "", "--with", "", "--margin", "-1"], "use a number from 0"),
+        (&["compare", "--with", "", "--with", "", "--budget", "0"], "use a number above 0"),
+        (&["compare", "--with", "", "--with", "", "--case", "b"], "--case: unknown case 'b'"),
+    ] {
+        let ended = bench.ends(arguments);
+        assert_eq!(ended.code, Some(2), "{arguments:?}: {ended:?}");
+        assert!(ended.stderr.contains(reason), "{arguments:?}: {ended:?}");
+    }
+    assert!(bench.result_folders().is_empty());
+}
+
+/// The folders of two runs of the bench's cases.
+fn two_runs(bench: &Bench, rounds: &str) -> [String; 2] {
+    for name in ["first", "second"] {
+        assert_eq!(bench.ends(&["run", "--name", name, "--rounds", rounds]).code, Some(0));
+    }
+    folders(bench).map(|folder| folder.to_str().unwrap().to_owned())
+}
+
+/// Rewrites a file of a run, as another machine would have written it.
+fn edit(folder: &str, file: &str, edit: impl Fn(&mut Value)) {
+    let path = format!("{folder}/{file}");
+    let mut value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    edit(&mut value);
+    fs::write(path, value.to_string()).unwrap();
+}
+
+#[test]
+fn two_runs_are_compared_case_by_case() {
+    let bench = noisy(&["a", "b"]);
+    let [first, second] = two_runs(&bench, "10");
+    let ended = bench.ends(&["compare", &first, &second, "--margin", "20", "--fail-on", "slower"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("0 slower, 0 faster, 2 same, 0 unresolved\n"), "{ended:?}");
+    let comparison = compared(&bench, &[&first, &second]);
+    assert_eq!(comparison["design"], "saved-runs");
+    assert_eq!(comparison["confidence_of_each"], 0.975);
+    assert_eq!(comparison["cases"][0]["rounds"], serde_json::json!([10, 10]));
+    assert_eq!(bench.result_folders().len(), 2, "a comparison of runs makes no folder");
+}
+
+#[test]
+fn a_slower_run_is_found() {
+    let bench = noisy(&["a"]);
+    assert_eq!(bench.ends(&["run", "--name", "first", "--rounds", "10"]).code, Some(0));
+    let mut slow = bench.brigade(&["run", "--name", "second", "--rounds", "10"]);
+    slow.env("SLOWDOWN", "500");
+    assert_eq!(Ended::from(slow).code, Some(0));
+    let [first, second] = folders(&bench).map(|folder| folder.to_str().unwrap().to_owned());
+    let gate = |first: &str, second: &str| {
+        bench.ends(&["compare", first, second, "--fail-on", "slower"]).code
+    };
+    assert_eq!(gate(&first, &second), Some(4));
+    assert_eq!(gate(&second, &first), Some(0));
+}
+
+#[test]
+fn environments_that_differ_are_named() {
+    let bench = noisy(&["a"]);
+    let [first, second] = two_runs(&bench, "6");
+    let ended = bench.ends(&["compare", &first, &second]);
+    assert!(!ended.stdout.contains("environment"), "{ended:?}");
+    edit(&second, "environment.json", |environment| {
+        environment["kernel"]["release"] = "9.9.9".into();
+        environment["processor"]["governor"] = "conservative".into();
+        environment["software"]["rustc"] = Value::Null;
+    });
+    let ended = bench.ends(&["compare", &first, &second]);
+    let said = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "The environments differ: kernel.release is ",
+        "The environments differ: processor.governor is ",
+        "conservative in B.",
+        "The environment of B does not tell: software.rustc.",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+}
+
+#[test]
+fn cases_that_are_not_the_same_are_not_compared() {
+    let bench = noisy(&["a", "b", "c"]);
+    let [first, second] = two_runs(&bench, "6");
+    let path = format!("{second}/records.jsonl");
+    let records: Vec<String> = fs::read_to_string(&path).unwrap().lines().map(other).collect();
+    fs::write(&path, records.join("\n") + "\n").unwrap();
+    let ended = bench.ends(&["compare", &first, &second]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for expected in [
+        "- Not compared: a: --stack-size is null in A and 9 in B.",
+        "- Not compared: b: B has not measured it.",
+        "1 unresolved, 2 not compared",
+    ] {
+        assert!(ended.stdout.contains(expected), "{expected}: {ended:?}");
+    }
+}
+
+/// A record as another version might have written it: case `a` with another
+/// flag, and none of case `b`.
+fn other(line: &str) -> String {
+    let mut record: Value = serde_json::from_str(line).unwrap();
+    if record["case"] == "a" {
+        record["record"]["parameters"]["stack_size"] = 9.into();
+    }
+    if record["case"] == "b" {
+        record["case"] = "d".into();
+    }
+    record.to_string()
+}
+
+#[test]
+fn what_is_no_run_is_told() {
+    let bench = Bench::printing(RECORD);
+    let ended = bench.ends(&["compare", "here", "there"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert!(ended.stderr.contains("reading the saved run in here"), "{ended:?}");
+}
