@@ -10,7 +10,7 @@ pub(super) fn signed_rank_probabilities(count: usize) -> Vec<f64> {
     for rank in 1..=count {
         for sum in (0..=rank * (rank + 1) / 2).rev() {
             let with_it = if sum >= rank { probabilities[sum - rank] } else { 0.0 };
-            probabilities[sum] = f64::midpoint(probabilities[sum], with_it);
+            probabilities[sum] = 0.5 * (probabilities[sum] + with_it);
         }
     }
     probabilities
