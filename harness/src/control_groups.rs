@@ -181,6 +181,8 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const MOUNTS: &str = "\
@@ -189,6 +191,21 @@ mod tests {
 33 31 0:28 /box /sys/fs/cgroup/memory rw shared:11 - cgroup cgroup rw,memory
 34 31 0:29 / /sys/fs/cgroup/unified rw shared:12 - cgroup2 cgroup2 rw
 ";
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_file_says_ends_the_program(
+            membership in "([0-9]{1,3}|:|pids|/|\\.\\.|[ \n]|.){0,40}",
+            mounts in "([0-9]{1,3}|/|\\.\\.| - |cgroup2?|pids|[ \n]|.){0,60}",
+            limit in ".*|[0-9]{0,30}",
+        ) {
+            let files = SystemFiles::made_up(&[
+                ("proc/self/cgroup", &membership),
+                ("proc/self/mountinfo", &mounts),
+            ]);
+            let _ = (of_process(&files, "pids"), Allowance::parse(&limit));
+        }
+    }
 
     fn folders(controller: &str, membership: &str) -> Vec<String> {
         let files = SystemFiles::made_up(&[

@@ -97,10 +97,25 @@ pub fn current() -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn parsed(text: &str) -> Result<Vec<usize>, String> {
         text.parse::<CpuList>().map(|list| list.numbers().to_vec())
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_given_names_supported_cpus_once_or_is_refused(text in ".*|[0-9,-]{0,40}") {
+            if let Ok(numbers) = parsed(&text) {
+                let mut unique = numbers.clone();
+                unique.sort_unstable();
+                unique.dedup();
+                prop_assert_eq!(unique.len(), numbers.len());
+                prop_assert!(unique.last() < Some(&CpuSet::count()));
+            }
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Surroundings {
             at_ns: clock::now(),
             children_ns: children_ns(),
             cpu_time: CpuTime::of(cpus, &stat),
-            steal_ns: steal_in(&stat).map(nanoseconds_in),
+            steal_ns: steal_in(&stat).and_then(|ticks| nanoseconds_in([ticks])),
             psi_cpu_some_ns: pressure(),
             frequency_khz: frequency(),
         }
@@ -72,11 +72,11 @@ impl CpuTime {
         cpus.iter().try_fold(none, |sum, cpu| {
             let ticks = ticks_of(*cpu, stat)?;
             let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
-            let busy = user + nice + system + irq + softirq + steal;
+            let busy = [user, nice, system, irq, softirq, steal];
             Some(Self {
                 cpus: sum.cpus + 1,
-                idle_ns: sum.idle_ns + nanoseconds_in(idle + iowait),
-                busy_ns: sum.busy_ns + nanoseconds_in(busy),
+                idle_ns: sum.idle_ns.checked_add(nanoseconds_in([idle, iowait])?)?,
+                busy_ns: sum.busy_ns.checked_add(nanoseconds_in(busy)?)?,
             })
         })
     }
@@ -113,8 +113,11 @@ fn steal_in(stat: &str) -> Option<u64> {
     stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()
 }
 
-fn nanoseconds_in(ticks: u64) -> u64 {
-    ticks * (1_000_000_000 / procfs::ticks_per_second())
+/// The sum of numbers of clock ticks, in nanoseconds; `None` where it is more
+/// than any machine can have counted.
+fn nanoseconds_in<const N: usize>(ticks: [u64; N]) -> Option<u64> {
+    let ticks = ticks.into_iter().try_fold(0, u64::checked_add)?;
+    ticks.checked_mul(1_000_000_000 / procfs::ticks_per_second())
 }
 
 fn children_ns() -> u64 {
@@ -130,7 +133,7 @@ fn pressure() -> Option<u64> {
 fn pressure_in(psi: &str) -> Option<u64> {
     let line = psi.lines().find(|line| line.starts_with("some "))?;
     let microseconds: u64 = line.rsplit_once("total=")?.1.parse().ok()?;
-    Some(microseconds * 1_000)
+    microseconds.checked_mul(1_000)
 }
 
 /// The frequency of the CPU that this thread runs on, in kilohertz.
@@ -142,11 +145,28 @@ fn frequency() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const STAT: &str = "cpu  3 3 5 7 9 11 13 100 17 19\ncpu0 1 1 2 3 4 5 6 60 8 9\n\
                         cpu1 2 2 3 4 5 6 7 40 9 10\ncpu10 9 9 9 9 9 9 9 9 9 9\nintr 12\n";
     const TICK: u64 = 10_000_000;
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_file_says_ends_the_program(text in "(cpu0?|some|total=|[ \n=]|[0-9]{1,20}){0,40}") {
+            let _ = (CpuTime::of(&[0], &text), steal_in(&text), pressure_in(&text));
+        }
+    }
+
+    #[test]
+    fn counts_beyond_any_machine_are_none() {
+        let most = u64::MAX;
+        let stat = format!("cpu  0\ncpu0 {most} 1 0 0 0 0 0 0\ncpu1 0 0 0 {most} 0 0 0 0\n");
+        assert!(CpuTime::of(&[0], &stat).is_none() && CpuTime::of(&[1], &stat).is_none());
+        assert_eq!(pressure_in(&format!("some total={most}")), None);
+    }
 
     #[test]
     fn the_kernels_files_are_read_where_they_say_what_we_want() {

@@ -259,8 +259,11 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Parses and validates; an error is what to write after the file's name.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    /// Parses and validates.
+    ///
+    /// # Errors
+    /// What to write after the file's name: line, key and reason.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let manifest: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(text, span.start));
             format!(":{line}: {}", reason(error.message()))
@@ -376,6 +379,9 @@ fn reason(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
     use super::*;
 
     const GOOD: &str = r#"
@@ -394,6 +400,29 @@ profiles = ["default"]
     fn parse_with(from: &str, to: &str) -> Result<Manifest, String> {
         assert!(GOOD.contains(from), "{from:?} is not in the manifest");
         Manifest::parse(&GOOD.replacen(from, to, 1))
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_manifest_or_wrong_in_one_line(text in ".*|[\\[\\]a-z.\"'=\n{} 0-9]{0,80}") {
+            prop_assert!(Manifest::parse(&text).is_err_and(|error| error.starts_with(':')));
+        }
+
+        #[test]
+        fn a_damaged_manifest_is_told_with_its_line(
+            place in any::<Index>(),
+            length in 0_usize..12,
+            piece in "|\\[|\\]|=|-1|''|\"|\n|#|\\{|b",
+        ) {
+            let mut text = GOOD.to_owned();
+            let at = place.index(text.len());
+            let end = text.len().min(at + length);
+            text.replace_range(at..end, &piece);
+            if let Err(error) = Manifest::parse(&text) {
+                let line = error.split(':').nth(1).and_then(|line| line.parse::<usize>().ok());
+                prop_assert!(line.is_some_and(|line| line <= text.lines().count() + 1), "{}", error);
+            }
+        }
     }
 
     #[test]

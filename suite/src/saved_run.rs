@@ -68,23 +68,40 @@ impl SavedRun {
             results::RUN,
             results::RECORDS,
         );
+        let description = document(folder, results::RUN)?;
+        let environment = document(folder, results::ENVIRONMENT)?;
+        let records = BufReader::new(open(folder, results::RECORDS, RECORDS_BOUND)?);
+        Self::parse(&description, &environment, records).with_context(|| reading(folder))
+    }
+
+    /// Parses what the three files of the folder hold: `run.json`,
+    /// `environment.json` and `records.jsonl`.
+    ///
+    /// # Errors
+    /// When the first two are not what they should be, something is of a newer
+    /// major schema version, or `records` cannot be read.
+    pub fn parse(
+        description: &[u8],
+        environment: &[u8],
+        records: impl BufRead,
+    ) -> anyhow::Result<Self> {
         let mut warnings = Vec::new();
         let description: RunDescription =
-            document(folder, results::RUN, results::RUN_SCHEMA_VERSION, &mut warnings)?;
+            parse_document(description, results::RUN, results::RUN_SCHEMA_VERSION, &mut warnings)?;
         let planned = description.cases.len().saturating_mul(description.rounds as usize);
-        let file = folder.join(results::RUN);
         ensure!(
             planned <= MOST_INVOCATIONS,
-            "reading {}: it intends {planned} invocations, more than {MOST_INVOCATIONS}",
-            file.display()
+            "{}: it intends {planned} invocations, more than {MOST_INVOCATIONS}",
+            results::RUN,
         );
-        let environment =
-            document(folder, results::ENVIRONMENT, environment::SCHEMA_VERSION, &mut warnings)?;
-        let records = open(folder, results::RECORDS, RECORDS_BOUND)?;
+        let environment = parse_document(
+            environment,
+            results::ENVIRONMENT,
+            environment::SCHEMA_VERSION,
+            &mut warnings,
+        )?;
         let mut lines = Lines::default();
-        lines
-            .read(BufReader::new(records))
-            .with_context(|| format!("reading {}", folder.join(results::RECORDS).display()))?;
+        lines.read(records).context(results::RECORDS)?;
         warnings.extend(lines.warnings());
         Ok(Self { description, environment, invocations: lines.invocations, warnings })
     }
@@ -121,34 +138,29 @@ struct Versioned {
     schema_version: String,
 }
 
-/// Reads a JSON file whose schema this reader knows in version `known`.
-fn document<T: DeserializeOwned>(
-    folder: &Path,
-    name: &str,
-    known: &str,
-    warnings: &mut Vec<String>,
-) -> anyhow::Result<T> {
+/// The bytes of a JSON file of the folder.
+fn document(folder: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(folder, name, DOCUMENT_BOUND)?
         .read_to_end(&mut bytes)
-        .map_err(anyhow::Error::from)
-        .and_then(|_| parse_document(&bytes, name, known, warnings))
-        .with_context(|| format!("reading {}", folder.join(name).display()))
+        .with_context(|| format!("reading {}", folder.join(name).display()))?;
+    Ok(bytes)
 }
 
+/// Parses a JSON file whose schema this reader knows in version `known`.
 fn parse_document<T: DeserializeOwned>(
     bytes: &[u8],
-    name: &str,
+    name: &'static str,
     known: &str,
     warnings: &mut Vec<String>,
 ) -> anyhow::Result<T> {
-    let Versioned { schema_version } = serde_json::from_slice(bytes)?;
+    let Versioned { schema_version } = serde_json::from_slice(bytes).context(name)?;
     match compare(&schema_version, known) {
         Ok(Version::Known) => {}
         Ok(Version::NewerMinor) => warnings.push(newer_minor(name, &schema_version, known)),
-        Err(reason) => bail!(reason),
+        Err(reason) => bail!("{name}: {reason}"),
     }
-    Ok(serde_json::from_slice(bytes)?)
+    serde_json::from_slice(bytes).context(name)
 }
 
 fn newer_minor(what: &str, found: &str, known: &str) -> String {
@@ -295,8 +307,11 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
+    use harness::histogram::Histogram;
     use nix::sys::stat::Mode;
     use nix::unistd::mkfifo;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
     use tempfile::TempDir;
 
     use super::*;
@@ -344,6 +359,62 @@ mod tests {
             assert_eq!(run.warnings, [""; 0], "{}", folder.display());
             assert_eq!(run.invocations.len(), text.lines().count());
             assert!(!run.description.cases.is_empty());
+            for record in run.invocations.iter().filter_map(|invocation| invocation.record.as_ref())
+            {
+                for measurement in &record.measurements {
+                    let histogram = Histogram::decode(&measurement.histogram).unwrap();
+                    assert_eq!(histogram.count(), measurement.count);
+                }
+            }
+        }
+    }
+
+    /// The three files of a recorded run, with one of its lines.
+    fn recorded_files() -> [Vec<u8>; 3] {
+        let folder = recorded("2026-11-21-amd-epyc-2cpu");
+        let read = |name| fs::read(folder.join(name)).unwrap();
+        let line = recorded_lines().swap_remove(0).into_bytes();
+        [read(results::RUN), read(results::ENVIRONMENT), line]
+    }
+
+    /// What may stand at one place of a document instead of what stands there.
+    fn pieces() -> impl Strategy<Value = Vec<u8>> {
+        let tokens =
+            "null|true|-1|0|1e999|18446744073709551616|\"\"|\\[|\\]|\\{|\\}|,|:|\"|\\\\|\n";
+        prop_oneof![
+            tokens.prop_map(String::into_bytes),
+            prop::collection::vec(any::<u8>(), 0..8),
+            Just(Vec::new()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let [run, environment, line] = recorded_files();
+            prop_assert!(SavedRun::parse(&bytes, &environment, &line[..]).is_err());
+            prop_assert!(SavedRun::parse(&run, &bytes, &line[..]).is_err());
+            let read = SavedRun::parse(&run, &environment, &bytes[..]);
+            prop_assert!(read.is_ok_and(|read| read.invocations.is_empty()));
+        }
+
+        #[test]
+        fn a_damaged_run_is_read_or_refused(
+            file in 0_usize..3,
+            edits in prop::collection::vec((any::<Index>(), 0_usize..20, pieces()), 1..4),
+        ) {
+            let mut files = recorded_files();
+            for (place, length, piece) in edits {
+                let bytes = &mut files[file];
+                let at = place.index(bytes.len());
+                let end = bytes.len().min(at + length);
+                bytes.splice(at..end, piece);
+            }
+            let [run, environment, line] = files;
+            match SavedRun::parse(&run, &environment, &line[..]) {
+                Ok(read) => prop_assert!(read.invocations.len() <= 1 && read.warnings.len() <= 4),
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+            }
         }
     }
 

@@ -151,12 +151,16 @@ fn model(cpuinfo: &str) -> Option<String> {
         .filter(|model| !model.is_empty())
 }
 
+/// More than any Linux is built for (`CONFIG_NR_CPUS`).
+const MOST_CPUS: u64 = 1 << 16;
+
 /// The CPUs of a list such as `0-3,8`; `None` if it is not one.
 fn cpu_list(list: &str) -> Option<BTreeSet<u64>> {
     let mut cpus = BTreeSet::new();
     for range in list.trim().split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
-        cpus.extend(first.parse::<u64>().ok()?..=last.parse::<u64>().ok()?);
+        let last = last.parse().ok().filter(|last| *last < MOST_CPUS)?;
+        cpus.extend(first.parse::<u64>().ok()?..=last);
     }
     Some(cpus)
 }
@@ -221,7 +225,25 @@ fn governor(governors: BTreeSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_file_says_ends_the_runner(text in ".*|[0-9,-]{0,60}|[0-9]{0,30}[KMG]") {
+            let _ = (model(&text), size_bytes(&text));
+            let cpus = cpu_list(&text);
+            prop_assert!(cpus.is_none_or(|cpus| cpus.last() < Some(&MOST_CPUS)));
+        }
+    }
+
+    #[test]
+    fn a_list_of_more_cpus_than_any_linux_has_is_none() {
+        assert_eq!(cpu_list("0-65535").map(|cpus| cpus.len()), Some(65_536));
+        assert_eq!(cpu_list("0-65536"), None);
+        assert_eq!(cpu_list("0-18446744073709551615"), None);
+    }
 
     fn place(socket: &str, core: &str) -> Place {
         Place { socket: socket.to_owned(), core: core.to_owned() }
