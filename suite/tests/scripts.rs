@@ -6,8 +6,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const SCRIPTS: [&str; 4] =
-    ["rss-per-thread.sh", "rss-per-task.sh", "sweep-tasks.sh", "pinned-vs-free.sh"];
+const SCRIPTS: [&str; 5] =
+    ["rss-per-thread.sh", "rss-per-task.sh", "sweep-tasks.sh", "pinned-vs-free.sh", "fuzz.sh"];
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name)
@@ -142,6 +142,22 @@ fn wrong_flags_are_refused_in_one_line_before_anything_is_built() {
     check("sweep-tasks.sh", &["thread-brigade", "--tasks", "5"], "--tasks");
     check("pinned-vs-free.sh", &["--rounds", "x"], "--rounds: 'x'");
     check("pinned-vs-free.sh", &["--json"], "--json");
+    check("fuzz.sh", &["--target", "nonsense"], "'nonsense'");
+    check("fuzz.sh", &["--inputs", "0"], "--inputs: '0'");
+    check("fuzz.sh", &["--forever"], "--forever");
+}
+
+#[test]
+fn what_the_fuzzer_finds_ends_its_script_with_1() {
+    for (code, expected) in [(0, 0), (77, 1)] {
+        let stage = Stage::new();
+        stage.write("tools/rustc", "echo host: here");
+        stage.write("target/here/release/manifest", &format!("echo \"$@\"; exit {code}"));
+        let ended = stage.run("fuzz.sh", &["--target", "manifest", "--inputs", "5"]);
+        assert_eq!(ended.code, Some(expected), "{ended:?}");
+        assert!(ended.stdout.contains(" -runs=5 "), "{ended:?}");
+        assert!(ended.stdout.ends_with(" corpus/manifest\n"), "{ended:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,53 @@
+//! What `brigade` does with the folder of a stranger's run: reads it, sums it
+//! up, decodes its histograms. Nothing in it may make that fail otherwise than
+//! by an error, and nothing of it may act on the terminal.
+//!
+//! An input is up to three files with a NUL between them: `records.jsonl`,
+//! `run.json`, `environment.json`. One that is left out is sound.
+
+use std::sync::OnceLock;
+
+use harness::histogram::Histogram;
+use harness::terminal;
+use suite::manifest::Manifest;
+use suite::report;
+use suite::saved_run::SavedRun;
+
+const RUN: &[u8] = include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-2/run.json");
+const ENVIRONMENT: &[u8] =
+    include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-2/environment.json");
+
+/// The manifest of this repository, for its findings.
+fn manifest() -> &'static Manifest {
+    static MANIFEST: OnceLock<Manifest> = OnceLock::new();
+    let text = include_str!("../../suite.toml");
+    MANIFEST.get_or_init(|| Manifest::parse(text).expect("this repository's manifest"))
+}
+
+/// Checks one input.
+pub fn check(input: &[u8]) {
+    let mut files = input.split(|byte| *byte == 0);
+    let records = files.next().unwrap_or_default();
+    let description = files.next().unwrap_or(RUN);
+    let environment = files.next().unwrap_or(ENVIRONMENT);
+    match SavedRun::parse(description, environment, records) {
+        Ok(run) => use_all_of(&run),
+        Err(error) => assert!(!format!("{error:#}").is_empty()),
+    }
+}
+
+/// Does with a run what the runner does, and reads it again after writing it.
+fn use_all_of(run: &SavedRun) {
+    let cases: Vec<&str> = run.description.cases.iter().map(String::as_str).collect();
+    let said = report::summary(&cases, &manifest().findings, &run.invocations);
+    assert_eq!(terminal::text(&said), said, "something in it acts");
+    for invocation in &run.invocations {
+        for measurement in invocation.record.iter().flat_map(|record| &record.measurements) {
+            let _ = Histogram::decode(&measurement.histogram);
+        }
+    }
+    let line = |invocation| serde_json::to_string(invocation).expect("serializes") + "\n";
+    let written: String = run.invocations.iter().map(line).collect();
+    let again = SavedRun::parse(RUN, ENVIRONMENT, written.as_bytes()).expect("own writing");
+    assert_eq!(again.invocations, run.invocations);
+}
