@@ -18,6 +18,7 @@ pub mod creation;
 pub mod failure;
 pub mod flags;
 pub mod histogram;
+pub mod instrument;
 pub mod laps;
 pub mod limits;
 pub mod memory;

@@ -7,6 +7,7 @@
 
 mod by_round;
 mod median_interval;
+mod proportion;
 mod quantile;
 mod regimes;
 mod shift;
@@ -19,6 +20,7 @@ mod reference;
 
 pub use by_round::{ByRound, differences, ratios};
 pub use median_interval::{Estimate, Interval, MIN_SAMPLE};
+pub use proportion::proportion;
 pub use quantile::median;
 pub use regimes::{Regimes, straggler};
 pub use shift::{Shift, fewest_pairs, rank_sum_score};

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::Estimate;
 use super::quantile::{quantile, sorted};
-use super::slope;
+use super::{proportion, slope};
 use crate::moments::Moments;
 
 /// One sample of `fixtures/reference.json`, which `fixtures/reference.py`
@@ -76,5 +76,29 @@ fn slopes_agree_with_scipy() {
         let (actual, expected) = (slope(&line.points).unwrap(), line.slope);
         let count = line.points.len();
         assert!((actual / expected - 1.0).abs() <= 1e-9, "{count} points: {actual}, {expected}");
+    }
+}
+
+/// An interval of `fixtures/proportions.json`, which `fixtures/proportions.py`
+/// wrote.
+#[derive(Deserialize)]
+struct Share {
+    hits: u64,
+    trials: u64,
+    confidence: f64,
+    low: f64,
+    high: f64,
+}
+
+#[test]
+fn intervals_of_shares_agree_with_scipy() {
+    let shares: Vec<Share> =
+        serde_json::from_str(include_str!("fixtures/proportions.json")).unwrap();
+    assert!(shares.len() >= 10);
+    for Share { hits, trials, confidence, low, high } in shares {
+        let actual = proportion(hits, trials, confidence).unwrap();
+        let close = |actual: f64, expected: f64| (actual - expected).abs() <= 1e-9;
+        let agrees = close(actual.low, low) && close(actual.high, high);
+        assert!(agrees, "{hits} of {trials}: {actual:?}, not {low} to {high}");
     }
 }
