@@ -19,7 +19,7 @@ use crate::signals::Signals;
 /// How far the kernel's counts of switches per operation may lie from what the
 /// program claims, as a share of the claim, or of 1 where the claim is less: a
 /// run this short is not all steady state.
-const SWITCHES_TOLERANCE: f64 = 0.1;
+pub const SWITCHES_TOLERANCE: f64 = 0.1;
 
 /// What came of the check of one case.
 #[derive(Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ fn examine(
 }
 
 /// The flags that make a program run at this size.
-fn size_flags(size: CheckSize) -> Vec<String> {
+pub fn size_flags(size: CheckSize) -> Vec<String> {
     let always = [("--iters", size.iters), ("--warmups", size.warmups)];
     let flags = size.tasks.map(|tasks| ("--tasks", tasks)).into_iter().chain(always);
     flags.flat_map(|(flag, value)| [flag.to_owned(), value.to_string()]).collect()
@@ -170,18 +170,18 @@ fn same(what: &str, expected: u64, found: u64) -> Result<(), String> {
 /// everywhere; elsewhere a wake-up may find its thread still awake.
 ///
 /// Switches of both kinds together must not be fewer than claimed, and threads
-/// must not have blocked more often, unless the case says so. How often the scheduler preempts them on
-/// top of that is its own affair: on some kernels a woken thread preempts the
-/// one that woke it at every third hop.
-fn verify_switches(
+/// must not have blocked more often, unless the case says so. How often the
+/// scheduler preempts them on top of that is its own affair: on some kernels a
+/// woken thread preempts the one that woke it at every third hop.
+///
+/// # Errors
+/// What the kernel counted instead.
+pub fn verify_switches(
     placement: Placement,
     may_block_more: bool,
     switches: &Switches,
 ) -> Result<(), String> {
-    let Some(expected) = switches.expected_per_operation else { return Ok(()) };
-    if placement != Placement::SameCpu && expected != 0.0 {
-        return Ok(());
-    }
+    let Some(expected) = decided_claim(placement, switches) else { return Ok(()) };
     let tolerance = SWITCHES_TOLERANCE * expected.max(1.0);
     let blocked = switches.voluntary_per_operation;
     let all = blocked + switches.involuntary_per_operation;
@@ -194,6 +194,13 @@ fn verify_switches(
         ));
     }
     Ok(())
+}
+
+/// The claim of switches per operation, where the kernel's counts can decide it.
+#[must_use]
+pub fn decided_claim(placement: Placement, switches: &Switches) -> Option<f64> {
+    let can_be = |claim: &f64| placement == Placement::SameCpu || *claim == 0.0;
+    switches.expected_per_operation.filter(can_be)
 }
 
 #[cfg(test)]

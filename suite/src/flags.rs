@@ -59,6 +59,9 @@ pub enum Command {
     /// Compare two saved runs, or two builds, commands or sets of flags side by side
     #[command(after_help = COMPARING)]
     Compare(CompareFlags),
+    /// Show that the instrument measures what it says: pass or fail, with figures
+    #[command(after_help = MEASURING)]
+    Prove(ProveFlags),
 }
 
 const COMPARING: &str = "\
@@ -195,6 +198,29 @@ pub struct CheckFlags {
     pub programs: ProgramFlags,
 }
 
+/// The flags of `brigade prove`.
+#[derive(Debug, Args)]
+pub struct ProveFlags {
+    /// Run the cases of this profile against themselves [default: the manifest's]
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// How long each invocation measures [default: the manifest's]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: Option<f64>,
+    /// Resample the rounds of this saved run, instead of those that are run here
+    #[arg(long, value_name = "DIR")]
+    pub run: Option<PathBuf>,
+    /// Seed of the order of the cases and of the resampling
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print the proof as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The manifest and how to come by its programs.
+    #[command(flatten)]
+    pub programs: ProgramFlags,
+}
+
 /// The flags of `brigade limits`.
 #[derive(Debug, Args)]
 pub struct LimitsFlags {
@@ -224,6 +250,13 @@ pub struct ProgramFlags {
     /// Run the programs as they were last built
     #[arg(long)]
     pub no_build: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok();
+    seconds
+        .filter(|seconds| *seconds > 0.0 && seconds.is_finite())
+        .ok_or_else(|| "not a number of seconds above 0".to_owned())
 }
 
 /// Accepts what is safe as part of a folder's name on any system.

@@ -28,6 +28,7 @@ mod output;
 mod plan;
 mod process;
 mod progress;
+mod prove;
 pub mod report;
 mod results;
 mod resume;
@@ -70,5 +71,6 @@ fn obey(cli: Cli) -> anyhow::Result<Exit> {
         Command::Check(flags) => check::check(&flags),
         Command::Compare(flags) => compare::compare(&flags),
         Command::Limits(flags) => limits::limits(&flags),
+        Command::Prove(flags) => prove::prove(&flags),
     }
 }

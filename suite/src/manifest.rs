@@ -3,6 +3,7 @@
 
 mod baseline;
 mod place;
+mod proof;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use crate::exit::UsageError;
 use crate::report::Finding;
 use place::{Complaint, Table, line_of, meant, unknown};
+pub use proof::{Crossing, ProofPlan, SLOPE_CONFIDENCE};
 
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
@@ -46,6 +48,8 @@ pub struct Manifest {
     /// What a run's report says in sentences.
     #[serde(default, rename = "finding")]
     pub findings: Vec<Finding>,
+    /// What `brigade prove` runs; it cannot without.
+    pub prove: Option<ProofPlan>,
 }
 
 /// How thoroughly to measure.
@@ -295,7 +299,8 @@ impl Manifest {
                 return Err(complaint(("name", "there is another of this name".to_owned())));
             }
         }
-        baseline::validate(&self.cases)
+        baseline::validate(&self.cases)?;
+        proof::validate(self)
     }
 
     /// An error names the key and what is wrong with it.

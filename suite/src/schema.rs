@@ -12,6 +12,7 @@ use crate::course::RunEnd;
 use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::limits::LimitsReport;
+use crate::prove::proof::Proof;
 use crate::results::RunDescription;
 
 fn check<T: JsonSchema>(file: &str) {
@@ -53,4 +54,9 @@ fn the_schema_of_limits_is_committed() {
 #[test]
 fn the_schema_of_a_comparison_is_committed() {
     check::<SchemaOfComparison>("comparison.schema.json");
+}
+
+#[test]
+fn the_schema_of_a_proof_is_committed() {
+    check::<Proof>("proof.schema.json");
 }

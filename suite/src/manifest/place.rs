@@ -27,6 +27,8 @@ pub(super) enum Table {
     Profile(String),
     /// The case at this index.
     Case(usize),
+    /// What a proof runs.
+    Prove,
 }
 
 /// The tables that complaints are about, with the place of each value.
@@ -36,6 +38,8 @@ struct Places {
     profiles: BTreeMap<String, Values>,
     #[serde(default)]
     case: Vec<Values>,
+    #[serde(default)]
+    prove: Values,
 }
 
 type Values = BTreeMap<String, Spanned<IgnoredAny>>;
@@ -48,6 +52,7 @@ impl Complaint {
         let values = match &self.table {
             Table::Profile(name) => places.profiles.get(name),
             Table::Case(index) => places.case.get(*index),
+            Table::Prove => Some(&places.prove),
         };
         let value = values.and_then(|values| values.get(self.key));
         line_of(text, value.map_or(0, |value| value.span().start))

@@ -13,6 +13,7 @@ mod interference;
 mod interruption;
 mod list;
 mod lock;
+mod prove;
 mod records;
 mod report;
 mod resume;

@@ -1,0 +1,92 @@
+//! What `brigade prove` runs.
+
+use std::collections::BTreeSet;
+
+use harness::statistics::fewest_pairs;
+use serde::Deserialize;
+
+use super::place::{Complaint, Table, unknown};
+use super::{Case, Manifest};
+
+/// The table `[prove]`: what `brigade prove` runs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProofPlan {
+    /// The profile whose cases are run against themselves.
+    pub profile: String,
+    /// How long an invocation measures, in seconds.
+    pub seconds: f64,
+    /// Pairs of invocations in a comparison of a case with itself.
+    pub pairs: u32,
+    /// Units of work at a hop, from a case's shortest to its longest.
+    pub units: Vec<u64>,
+    /// How often a case is run with each of these.
+    pub rounds: u32,
+    /// The cases to which work is added.
+    pub work: Vec<WorkedCase>,
+    /// Where hops must cross from one CPU to another, and where not.
+    #[serde(default)]
+    pub crossing: Vec<Crossing>,
+}
+
+/// A case to which work is added.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkedCase {
+    /// The case.
+    pub case: String,
+    /// Flags besides its own.
+    #[serde(default)]
+    pub flags: Vec<String>,
+}
+
+/// Two cases of a program that traces its hops.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crossing {
+    /// The one whose neighbours are on different CPUs.
+    pub spread: String,
+    /// The one whose tasks are all on one.
+    pub same_cpu: String,
+}
+
+/// The confidence of the interval of a slope over known work, 0 to 1. Several
+/// cases have to pass, so it is more than that of a single figure.
+pub const SLOPE_CONFIDENCE: f64 = 0.99;
+
+/// Checks that what is named is there, and that there is enough of it.
+pub(super) fn validate(manifest: &Manifest) -> Result<(), Complaint> {
+    let Some(plan) = &manifest.prove else { return Ok(()) };
+    let complaint = |key, reason: String| Complaint {
+        table: Table::Prove,
+        key,
+        reason: format!("prove: {key}: {reason}"),
+    };
+    if !manifest.profiles.contains_key(&plan.profile) {
+        let reason = unknown("profile", &plan.profile, manifest.profiles.keys());
+        return Err(complaint("profile", reason));
+    }
+    if !(plan.seconds > 0.0 && plan.seconds.is_finite()) {
+        return Err(complaint("seconds", format!("{} is no time to measure", plan.seconds)));
+    }
+    let fewest = fewest_pairs(SLOPE_CONFIDENCE) as u32;
+    for (key, count) in [("pairs", plan.pairs), ("rounds", plan.rounds)] {
+        if count < fewest {
+            return Err(complaint(key, format!("{count} are too few: use {fewest} or more")));
+        }
+    }
+    if plan.units.iter().collect::<BTreeSet<_>>().len() < 2 {
+        return Err(complaint("units", "a slope needs two different amounts".to_owned()));
+    }
+    let worked = plan.work.iter().map(|worked| ("work", &worked.case));
+    let crossing = plan.crossing.iter().flat_map(|pair| [&pair.spread, &pair.same_cpu]);
+    let mut named = worked.chain(crossing.map(|case| ("crossing", case)));
+    let is_known = |name: &str| manifest.cases.iter().any(|case: &Case| case.name == name);
+    match named.find(|(_, case)| !is_known(case)) {
+        None => Ok(()),
+        Some((key, case)) => {
+            let known = manifest.cases.iter().map(|case| &case.name);
+            Err(complaint(key, unknown("case", case, known)))
+        }
+    }
+}

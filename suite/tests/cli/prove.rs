@@ -1,0 +1,193 @@
+//! `brigade prove`: an instrument that tells the truth passes, and each way of
+//! lying fails the property that it breaks, by name.
+//!
+//! The program is a script that behaves as one with two tasks on one CPU does:
+//! a hop takes 1 µs, and its work besides. Its times scatter by a percent, as
+//! the number of the invocation has it, so every run of a test is the same.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ended};
+
+/// The properties, as a proof names them.
+const PROPERTIES: [&str; 6] =
+    ["same against same", "known work", "known switches", "known crossing", "clock", "empty lap"];
+
+/// Tells what it measured. `awk` gets the number of this invocation of the case,
+/// from 0, and what `lie` makes of the figures before they are told.
+fn script(lie: &str) -> String {
+    let program = r#"
+count=$#; units=0; placement=free
+while [ $# -gt 0 ]; do
+    case "$1" in
+        --work) units=$2; shift ;;
+        --placement) placement=$2; shift ;;
+    esac
+    shift
+done
+counter="$0.$placement.$units.$count"; number=0
+[ -e "$counter" ] && read -r number < "$counter"
+echo $((number + 1)) > "$counter"
+awk -v units=$units -v placement=$placement -v number=$number 'BEGIN {
+    srand(1 + 10007 * number + units + length(placement)); rand()
+    unit = 1.25; operations = 2
+    hop = (1000 + units * unit) * (1 + 0.02 * (rand() - 0.5))
+    lap = hop * operations
+    switches = 1.0; crossing = (placement == "spread") ? 1 : 0
+    LIE
+    work = (units > 0) ? unit : "null"
+    printf "{\"schema_version\":\"1.2\",\"program\":\"fake\",\"version\":\"0.1.0\",\"parameters\":{},"
+    printf "\"tasks\":1,\"tokens\":1,\"iterations\":2,\"warmups\":0,\"complete\":true,"
+    printf "\"ended_by\":\"iterations\",\"error\":null,\"affinity\":[0],\"measurements\":[{"
+    printf "\"name\":\"iteration\",\"operation\":\"hop\",\"operations\":%d,\"count\":2,", operations
+    printf "\"mean_ns\":%f,\"stddev_ns\":0.0,\"min_ns\":%d,\"p50_ns\":%d,\"p90_ns\":%d,", lap, lap, lap, lap
+    printf "\"p99_ns\":%d,\"p999_ns\":%d,\"max_ns\":%d,", lap, lap, lap + 1
+    printf "\"ns_per_operation\":%f,\"ns_per_task\":null,\"histogram\":\"\"}],", lap / operations
+    printf "\"cpu\":null,\"switches\":{\"voluntary_per_operation\":%f,", switches
+    printf "\"involuntary_per_operation\":0.0,\"expected_per_operation\":1.0,\"migrations\":null,"
+    printf "\"cross_cpu_share\":%f},\"interference\":{\"steal_ns\":null,", crossing
+    printf "\"psi_cpu_some_ns\":null},\"memory\":null,\"ledger\":null,"
+    print "\"work\":{\"units\":" units ",\"ns_per_unit\":" work "}}"
+}'
+"#;
+    program.replace("LIE", lie)
+}
+
+const MANIFEST: &str = r#"
+[profiles.default]
+rounds = 3
+[prove]
+profile = "default"
+seconds = 0.1
+pairs = 8
+units = [1000, 4000]
+rounds = 8
+work = [{ case = "near/same-cpu" }]
+crossing = [{ spread = "far/spread", same_cpu = "near/same-cpu" }]
+[programs.fake]
+path = "fake"
+check = { iters = 2, warmups = 0, operations = 2 }
+[[case]]
+name = "near/same-cpu"
+program = "fake"
+placement = "same-cpu"
+profiles = ["default"]
+[[case]]
+name = "far/spread"
+program = "fake"
+placement = "spread"
+profiles = ["default"]
+"#;
+
+fn prove_with(lie: &str, manifest: &str, flags: &[&str]) -> Ended {
+    let bench = Bench::new(&[], &script(lie));
+    Ended::from(bench.brigade_with(manifest, &[&["prove", "--seed", "1"], flags].concat()))
+}
+
+/// The properties that fail when the program lies, in their order.
+fn failing(lie: &str) -> Vec<String> {
+    let ended = prove_with(lie, MANIFEST, &["--json"]);
+    let proof: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"));
+    let properties = proof["properties"].as_array().expect("a list");
+    let names: Vec<&str> = properties.iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, PROPERTIES, "{ended:?}");
+    let fails = properties.iter().filter(|property| property["standing"] == "fails");
+    let fails: Vec<_> = fails.map(|one| one["name"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ended.code, Some(i32::from(!fails.is_empty())), "{ended:?}");
+    fails
+}
+
+#[test]
+fn an_instrument_that_tells_the_truth_is_proven() {
+    assert!(failing("").is_empty(), "{:?}", prove_with("", MANIFEST, &[]));
+}
+
+#[test]
+fn hops_that_are_counted_twice_are_found() {
+    let lie = "operations *= 2; switches /= 2";
+    assert_eq!(failing(lie), ["known work", "known switches"]);
+}
+
+/// Each of the two cases is compared with itself five times, so that a round is
+/// ten invocations of it; arms come as first, second in one round and as second,
+/// first in the next.
+#[test]
+fn three_percent_on_every_second_arm_are_found() {
+    let lie = "round = int(number / 10); if ((number + round) % 2 == 1) lap *= 1.03";
+    assert_eq!(failing(lie), ["same against same"]);
+}
+
+#[test]
+fn work_that_is_left_out_of_the_laps_is_found() {
+    assert_eq!(failing("lap -= 0.1 * units * unit * operations"), ["known work"]);
+}
+
+#[test]
+fn hops_that_stay_where_they_must_cross_are_found() {
+    assert_eq!(failing("crossing = 0"), ["known crossing"]);
+    assert_eq!(failing("crossing = 1"), ["known crossing"]);
+}
+
+#[test]
+fn a_page_names_what_fails_and_fits_a_terminal() {
+    let ended = prove_with("operations *= 2; switches /= 2", MANIFEST, &[]);
+    let first = ended.stdout.lines().next();
+    assert_eq!(first, Some("FAILS: known work, known switches (seed 1)"), "{ended:?}");
+    assert!(
+        ended.stdout.contains("\nknown work: FAILS\n- near/same-cpu: slope over known work: 0.5")
+    );
+    for line in ended.stdout.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    assert_eq!((ended.code, &*ended.stderr), (Some(1), ""));
+}
+
+#[test]
+fn a_program_that_fails_is_not_proven() {
+    let bench = Bench::new(&[], "echo 'too bad' >&2; exit 1");
+    let ended = Ended::from(bench.brigade_with(MANIFEST, &["prove", "--seed", "1"]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.starts_with("FAILS: same against same, known work, known switches"));
+    assert!(ended.stdout.contains("near/same-cpu: – FAILS: must be"), "{}", ended.stdout);
+}
+
+#[test]
+fn rounds_are_resampled_from_a_saved_run() {
+    let bench = Bench::new(&[], &script(""));
+    let run = bench.brigade_with(MANIFEST, &["run", "--rounds", "10", "--name", "x"]).output();
+    assert!(run.unwrap().status.success());
+    let folder = bench.result_folders().remove(0);
+    let prove = ["prove", "--seed", "1", "--run", folder.to_str().unwrap()];
+    let ended = Ended::from(bench.brigade_with(MANIFEST, &prove));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("resampled rounds, false verdicts of 200:"), "{ended:?}");
+    let missing = ["prove", "--run", "nowhere"];
+    let ended = Ended::from(bench.brigade_with(MANIFEST, &missing));
+    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{ended:?}");
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused() {
+    for (from, to, reason) in [
+        ("pairs = 8", "pairs = 7", ":7: prove: pairs: 7 are too few: use 8 or more"),
+        ("[1000, 4000]", "[5, 5]", ":8: prove: units: a slope needs two different amounts"),
+        ("seconds = 0.1", "seconds = 0", ":6: prove: seconds: 0 is no time to measure"),
+        ("\"far/spread\"", "\"far\"", ":11: prove: crossing: unknown case 'far'; known: near"),
+        ("{ case = \"near/same-cpu\" }", "{ case = \"near\" }", ":10: prove: work: unknown case"),
+        ("profile = \"default\"", "profile = \"slow\"", ":5: prove: profile: unknown profile"),
+    ] {
+        assert!(MANIFEST.contains(from), "{from}");
+        let ended = prove_with("", &MANIFEST.replacen(from, to, 1), &[]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{ended:?}");
+        assert!(ended.stderr.contains(reason), "{reason}: {ended:?}");
+    }
+    let ended = prove_with("", &MANIFEST.replacen("[prove]", "[prave]", 1), &[]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let ended = prove_with("", MANIFEST, &["--seconds", "0"]);
+    assert!(ended.stderr.contains("--seconds"), "{ended:?}");
+    let plain = "[profiles.default]\nrounds = 3\n";
+    let rest = &MANIFEST[MANIFEST.find("[programs").unwrap()..];
+    let ended = prove_with("", &format!("{plain}{rest}"), &[]);
+    assert!(ended.stderr.contains("no table [prove]"), "{ended:?}");
+    assert_eq!(ended.code, Some(2));
+}
