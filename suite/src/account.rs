@@ -11,8 +11,9 @@ use crate::course::{self, CaseEnd, RunEnd};
 use crate::invocation::{Invocation, Outcome};
 use crate::manifest::Manifest;
 use crate::plan::{Reason, Schedule};
+use crate::prove::{self, proof::Proof};
 use crate::report;
-use crate::results::{FurtherRounds, RunDescription};
+use crate::results::{self, FurtherRounds, RunDescription};
 
 /// A run, to be told of.
 pub struct Account<'a> {
@@ -20,6 +21,7 @@ pub struct Account<'a> {
     invocations: &'a [Invocation],
     manifest: &'a Manifest,
     folder: &'a Path,
+    proof: Option<&'a Proof>,
     schedule: Schedule,
     complete: bool,
 }
@@ -36,7 +38,13 @@ impl<'a> Account<'a> {
     ) -> Self {
         let mut schedule = course::schedule(run, invocations);
         let complete = schedule.next_turn().is_none();
-        Self { run, invocations, manifest, folder, schedule, complete }
+        Self { run, invocations, manifest, folder, proof: None, schedule, complete }
+    }
+
+    /// With the proof of the instrument that the run ended with, if it did.
+    #[must_use]
+    pub fn proven_by(self, proof: Option<&'a Proof>) -> Self {
+        Self { proof, ..self }
     }
 
     /// How the run ended; `None` if it is not complete.
@@ -54,7 +62,10 @@ impl<'a> Account<'a> {
         } else {
             format!("not complete; to go on: brigade run --resume {folder}\n")
         };
-        format!("{}\nrecords in {folder}\n{resume}", self.body())
+        let proof = self.proof.map_or_else(String::new, |proof| {
+            format!("\nThe instrument ({}):\n{}", results::PROOF, prove::page(proof))
+        });
+        format!("{}\nrecords in {folder}\n{resume}{proof}", self.body())
     }
 
     /// The account as a page in Markdown, which names no path.
@@ -68,7 +79,8 @@ impl<'a> Account<'a> {
         let body: String = terminal::text(&self.body()).lines().map(indented).collect();
         format!(
             "# {name}\n\nA run of {started_at}{command}\n{body}\n\
-             The records are beside this page; `brigade report` shows them.\n"
+             The records are beside this page; `brigade report` shows them.\n{}",
+            self.proof.map_or_else(String::new, proof_section)
         )
     }
 
@@ -126,8 +138,14 @@ impl<'a> Account<'a> {
     }
 }
 
+/// What the page says of the instrument.
+fn proof_section(proof: &Proof) -> String {
+    let body: String = terminal::text(&prove::page(proof)).lines().map(indented).collect();
+    format!("\n## The instrument\n\n{body}")
+}
+
 /// A line as code in Markdown.
-fn indented(line: &str) -> String {
+pub fn indented(line: &str) -> String {
     if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") }
 }
 

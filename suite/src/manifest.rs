@@ -71,6 +71,9 @@ pub struct Profile {
     /// to be used, over the whole run.
     #[serde(default = "Profile::default_reruns")]
     pub reruns: u32,
+    /// Whether a run of all its cases ends with a proof of the instrument.
+    #[serde(default)]
+    pub prove: bool,
     /// Flags for every program, such as `--max-time`.
     #[serde(default)]
     pub flags: Vec<String>,

@@ -33,6 +33,12 @@ pub const RUN_END: &str = "run-end.json";
 /// The page for readers, made from the others.
 pub const PAGE: &str = "report.md";
 
+/// The proof of the instrument that a run ended with.
+pub const PROOF: &str = "prove.json";
+
+/// The same as a page for readers.
+pub const PROOF_PAGE: &str = "prove.md";
+
 /// Version of [`RunDescription`]'s schema.
 pub const RUN_SCHEMA_VERSION: &str = "1.1";
 

@@ -44,9 +44,10 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     // Before anything is read: whoever writes the folder holds the lock.
     let _lock = Lock::take()?;
     let (mut folder, saved) = open(path)?;
-    let SavedRun { description, environment, invocations, .. } = saved;
+    let SavedRun { description, environment, invocations, proof, .. } = saved;
 
-    let account = Account::new(&manifest, &description, &invocations, path);
+    let account =
+        Account::new(&manifest, &description, &invocations, path).proven_by(proof.as_ref());
     if let Some(end) = account.end() {
         if !path.join(results::RUN_END).exists() {
             folder.write_once(results::RUN_END, &end)?;

@@ -21,6 +21,7 @@ use crate::manifest::{Case, Manifest, Profile};
 use crate::output;
 use crate::plan;
 use crate::progress::Progress;
+use crate::prove::{self, proof::Proof};
 use crate::results::{self, Folder, FurtherRounds, Procedure, RunDescription};
 use crate::signals::Signals;
 
@@ -160,17 +161,44 @@ impl Run<'_> {
         signals: &mut Signals,
     ) -> anyhow::Result<Exit> {
         self.measure(folder, &mut invocations, signals)?;
+        let proof = self.proof(&invocations, signals)?;
         signals.exit_on_next_stop();
-        let account = Account::new(self.manifest, &self.description, &invocations, folder.path());
+        let account = Account::new(self.manifest, &self.description, &invocations, folder.path())
+            .proven_by(proof.as_ref());
         let printed = output::print(&account.text()).with_context(|| {
             format!("showing the results that are in {}", folder.path().display())
         });
         if let Some(end) = account.end() {
             folder.write_once(results::RUN_END, &end)?;
         }
+        if let Some(proof) = &proof {
+            folder.write_once(results::PROOF, proof)?;
+            folder.replace(results::PROOF_PAGE, &prove::markdown(proof))?;
+        }
         folder.replace(results::PAGE, &account.page())?;
         printed?;
-        Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_after(&invocations) })
+        let proven = proof.is_none_or(|proof| proof.holds());
+        Ok(match exit_after(&invocations) {
+            _ if signals.stops() > 0 => Exit::Interrupted,
+            Exit::Done if !proven => Exit::Failed,
+            exit => exit,
+        })
+    }
+
+    /// The proof that a run of all cases of its profile ends with, where the
+    /// profile asks for one; `None` also when the runner is told to stop.
+    fn proof(
+        &self,
+        invocations: &[Invocation],
+        signals: &mut Signals,
+    ) -> anyhow::Result<Option<Proof>> {
+        let RunDescription { profile, cases, skipped, seed, .. } = &self.description;
+        let asked = self.manifest.profiles.get(profile).is_some_and(|profile| profile.prove);
+        let all = self.manifest.cases_of(profile).count();
+        if signals.stops() > 0 || !asked || cases.len() + skipped.len() < all {
+            return Ok(None);
+        }
+        prove::for_run(self.manifest, &self.binaries, *seed, invocations, signals)
     }
 
     /// Takes turns until the run is complete or the runner is told to stop,

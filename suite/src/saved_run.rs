@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use crate::consistency;
 use crate::environment::{self, Environment};
 use crate::invocation::{self, Invocation, Outcome};
+use crate::prove::proof::{self, Proof};
 use crate::results::{self, RunDescription};
 use crate::schema_version::{Version, compare};
 
@@ -47,6 +48,8 @@ pub struct SavedRun {
     pub environment: Environment,
     /// The invocations, in the order in which they ended: `records.jsonl`.
     pub invocations: Vec<Invocation>,
+    /// The proof that it ended with, if it did: `prove.json`.
+    pub(crate) proof: Option<Proof>,
     /// What of the folder was left out, and why: a sentence each, without its
     /// end. They quote the folder's content, unescaped.
     pub warnings: Vec<String>,
@@ -103,7 +106,22 @@ impl SavedRun {
         let mut lines = Lines::default();
         lines.read(records).context(results::RECORDS)?;
         warnings.extend(lines.warnings());
-        Ok(Self { description, environment, invocations: lines.invocations, warnings })
+        let proof = proof(folder, &mut warnings);
+        Ok(Self { description, environment, invocations: lines.invocations, proof, warnings })
+    }
+}
+
+/// The proof in a folder, if there is one. A run is worth showing without one
+/// that cannot be read.
+fn proof(folder: &Path, warnings: &mut Vec<String>) -> Option<Proof> {
+    // A link that leads nowhere is there, and complained of.
+    folder.join(results::PROOF).symlink_metadata().ok()?;
+    match document(folder, results::PROOF, proof::SCHEMA_VERSION, warnings) {
+        Ok(proof) => Some(proof),
+        Err(error) => {
+            warnings.push(format!("{error:#}: left out"));
+            None
+        }
     }
 }
 

@@ -19,7 +19,8 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
         for warning in &saved.warnings {
             output::complain(&format!("{}: {warning}", path.display()));
         }
-        let account = Account::new(&manifest, &saved.description, &saved.invocations, path);
+        let account = Account::new(&manifest, &saved.description, &saved.invocations, path)
+            .proven_by(saved.proof.as_ref());
         let gap = if index == 0 { "" } else { "\n" };
         output::print(&format!("{gap}{}", account.text()))?;
     }

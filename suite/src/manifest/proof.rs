@@ -54,9 +54,21 @@ pub struct Crossing {
 /// cases have to pass, so it is more than that of a single figure.
 pub const SLOPE_CONFIDENCE: f64 = 0.99;
 
+/// Checks that no profile ends with a proof that there is no plan for.
+fn validate_absence(manifest: &Manifest) -> Result<(), Complaint> {
+    match manifest.profiles.iter().find(|(_, profile)| profile.prove) {
+        None => Ok(()),
+        Some((name, _)) => Err(Complaint {
+            table: Table::Profile(name.clone()),
+            key: "prove",
+            reason: format!("profile '{name}': prove: there is no table [prove] to follow"),
+        }),
+    }
+}
+
 /// Checks that what is named is there, and that there is enough of it.
 pub(super) fn validate(manifest: &Manifest) -> Result<(), Complaint> {
-    let Some(plan) = &manifest.prove else { return Ok(()) };
+    let Some(plan) = &manifest.prove else { return validate_absence(manifest) };
     let complaint = |key, reason: String| Complaint {
         table: Table::Prove,
         key,

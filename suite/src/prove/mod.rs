@@ -21,7 +21,7 @@ use anyhow::Context;
 use humantime::format_rfc3339_millis;
 
 use crate::availability::Here;
-use crate::build;
+use crate::build::{self, Binaries};
 use crate::exit::{Exit, UsageError};
 use crate::flags::ProveFlags;
 use crate::invocation::Invocation;
@@ -31,6 +31,7 @@ use crate::output;
 use crate::plan;
 use crate::saved_run::SavedRun;
 use crate::signals::Signals;
+pub use page::{markdown, page};
 use proof::{Figure, Proof, Property, SCHEMA_VERSION, trouble};
 use runs::Runs;
 
@@ -66,10 +67,29 @@ pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
     let Some(proof) = examine(&mut runs, profile, saved)? else { return Ok(Exit::Interrupted) };
     let text = match flags.json {
         true => serde_json::to_string(&proof)? + "\n",
-        false => page::page(&proof),
+        false => page(&proof),
     };
     output::print(&text)?;
     Ok(if proof.holds() { Exit::Done } else { Exit::Failed })
+}
+
+/// The proof of the instrument that belongs to a run, whose rounds are
+/// resampled; it is made with the run's own programs and seed. `None` when told
+/// to stop, or where the manifest has no table `[prove]`.
+///
+/// # Errors
+/// When the CPUs that this process may use cannot be read or used.
+pub fn for_run(
+    manifest: &Manifest,
+    binaries: &Binaries,
+    seed: u64,
+    invocations: &[Invocation],
+    signals: &mut Signals,
+) -> anyhow::Result<Option<Proof>> {
+    let Some(plan) = &manifest.prove else { return Ok(None) };
+    let here = &Here::look(manifest)?;
+    let mut runs = Runs { manifest, plan, here, binaries, seconds: plan.seconds, seed, signals };
+    examine(&mut runs, &plan.profile, Some(invocations))
 }
 
 /// Examines every property. Rounds are resampled from those of `saved`, or

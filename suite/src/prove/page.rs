@@ -1,6 +1,9 @@
 //! A proof as a page for people.
 
+use harness::terminal;
+
 use super::proof::{Figure, Proof, Property, Standing};
+use crate::account::indented;
 use crate::report::paragraph::item;
 use crate::report::quantity::{ABSENT, JOINT, three_digits};
 
@@ -9,6 +12,13 @@ use crate::report::quantity::{ABSENT, JOINT, three_digits};
 pub fn page(proof: &Proof) -> String {
     let properties: String = proof.properties.iter().map(property).collect();
     format!("{}{properties}", verdict(proof))
+}
+
+/// The page in Markdown.
+#[must_use]
+pub fn markdown(proof: &Proof) -> String {
+    let body: String = terminal::text(&page(proof)).lines().map(indented).collect();
+    format!("# The instrument\n\nA proof of {}:\n\n{body}", proof.started_at)
 }
 
 /// What the proof comes to, in a line.
@@ -67,5 +77,55 @@ fn show(value: f64, unit: &str) -> String {
         "" if value.fract() == 0.0 => format!("{value:.0}"),
         "" => format!("{value:.3}"),
         _ => three_digits(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proof() -> Proof {
+        let slope = Figure::new("x: slope over known work", 1.0034, "").between(0.99, 1.0125);
+        let share = Figure::new("run side by side, false verdicts of 12", 25.0, "%");
+        Proof {
+            schema_version: "1.0".to_owned(),
+            brigade_version: "0.1.0".to_owned(),
+            started_at: "2026-01-01T00:00:00.000Z".to_owned(),
+            seed: 7,
+            properties: vec![
+                Property::of(
+                    "same against same",
+                    vec![share.between(5.49, 57.2).must("compatible with 5 %", false)],
+                ),
+                Property::of("known work", vec![slope.must("1, known to 5 %", true)]),
+                Property::of("known crossing", vec![Figure::missing("across CPUs", "one CPU")]),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_page_leads_with_what_fails() {
+        insta::assert_snapshot!(page(&proof()), @r"
+        FAILS: same against same, 1 cannot be told here (seed 7)
+
+        same against same: FAILS
+        - run side by side, false verdicts of 12: 25.0 % [5.49, 57.2] FAILS: must be
+          compatible with 5 %
+
+        known work: holds
+        - x: slope over known work: 1.003 [0.990, 1.012] (must be 1, known to 5 %)
+
+        known crossing: cannot be told here
+        - across CPUs: – (one CPU)
+        ");
+    }
+
+    #[test]
+    fn a_page_without_failures_counts_what_holds() {
+        let mut proof = proof();
+        proof.properties.remove(0);
+        let first = page(&proof).lines().next().map(str::to_owned);
+        let expected = "1 of 2 properties hold, 1 cannot be told here (seed 7)";
+        assert_eq!(first.as_deref(), Some(expected));
     }
 }

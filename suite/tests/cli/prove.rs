@@ -167,6 +167,39 @@ fn rounds_are_resampled_from_a_saved_run() {
 }
 
 #[test]
+fn a_run_of_a_profile_that_asks_for_it_ends_with_a_proof() {
+    let manifest = MANIFEST.replacen("rounds = 3", "rounds = 8\nprove = true", 1);
+    let bench = Bench::new(&[], &script("crossing = 0"));
+    let run = ["run", "--seed", "1", "--name", "x"];
+    let ended = Ended::from(bench.brigade_with(&manifest, &run));
+    assert_eq!(ended.code, Some(1), "what it measured is not proven: {ended:?}");
+    let folder = bench.result_folders().remove(0);
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let proof: Value = serde_json::from_str(&read("prove.json")).unwrap();
+    assert_eq!(proof["seed"], 1);
+    assert!(read("prove.md").contains("    FAILS: known crossing (seed 1)\n"));
+    assert!(read("report.md").contains("\n## The instrument\n\n    FAILS: known crossing"));
+
+    let folder = folder.to_str().unwrap();
+    let shown = Ended::from(bench.brigade_with(&manifest, &["report", folder]));
+    assert_eq!(shown.stdout, ended.stdout);
+    std::fs::write(format!("{folder}/prove.json"), "{}").unwrap();
+    let shown = Ended::from(bench.brigade_with(&manifest, &["report", folder]));
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(shown.stderr.contains("prove.json: missing field"), "{shown:?}");
+    assert!(!shown.stdout.contains("instrument"), "{shown:?}");
+}
+
+#[test]
+fn a_run_of_some_cases_proves_nothing() {
+    let manifest = MANIFEST.replacen("rounds = 3", "rounds = 1\nprove = true", 1);
+    let bench = Bench::new(&[], &script(""));
+    let run = bench.brigade_with(&manifest, &["run", "--case", "far/spread"]).output();
+    assert!(run.unwrap().status.success());
+    assert!(!bench.result_folders()[0].join("prove.json").exists());
+}
+
+#[test]
 fn what_cannot_be_followed_is_refused() {
     for (from, to, reason) in [
         ("pairs = 8", "pairs = 7", ":7: prove: pairs: 7 are too few: use 8 or more"),
@@ -187,6 +220,9 @@ fn what_cannot_be_followed_is_refused() {
     assert!(ended.stderr.contains("--seconds"), "{ended:?}");
     let plain = "[profiles.default]\nrounds = 3\n";
     let rest = &MANIFEST[MANIFEST.find("[programs").unwrap()..];
+    let proving = plain.replace("rounds = 3", "rounds = 3\nprove = true");
+    let ended = prove_with("", &format!("{proving}{rest}"), &[]);
+    assert!(ended.stderr.contains(":3: profile 'default': prove: there is no table"), "{ended:?}");
     let ended = prove_with("", &format!("{plain}{rest}"), &[]);
     assert!(ended.stderr.contains("no table [prove]"), "{ended:?}");
     assert_eq!(ended.code, Some(2));
