@@ -74,11 +74,14 @@ impl SavedRun {
         let description = document(folder, results::RUN)?;
         let environment = document(folder, results::ENVIRONMENT)?;
         let records = BufReader::new(open(folder, results::RECORDS, RECORDS_BOUND)?);
-        Self::parse(&description, &environment, records).with_context(|| reading(folder))
+        let mut run =
+            Self::parse(&description, &environment, records).with_context(|| reading(folder))?;
+        run.proof = proof(folder, &mut run.warnings);
+        Ok(run)
     }
 
     /// Parses what the three files of the folder hold: `run.json`,
-    /// `environment.json` and `records.jsonl`.
+    /// `environment.json` and `records.jsonl`. The proof is not among them.
     ///
     /// # Errors
     /// When the first two are not what they should be, something is of a newer
@@ -106,8 +109,7 @@ impl SavedRun {
         let mut lines = Lines::default();
         lines.read(records).context(results::RECORDS)?;
         warnings.extend(lines.warnings());
-        let proof = proof(folder, &mut warnings);
-        Ok(Self { description, environment, invocations: lines.invocations, proof, warnings })
+        Ok(Self { description, environment, invocations: lines.invocations, proof: None, warnings })
     }
 }
 
@@ -116,13 +118,9 @@ impl SavedRun {
 fn proof(folder: &Path, warnings: &mut Vec<String>) -> Option<Proof> {
     // A link that leads nowhere is there, and complained of.
     folder.join(results::PROOF).symlink_metadata().ok()?;
-    match document(folder, results::PROOF, proof::SCHEMA_VERSION, warnings) {
-        Ok(proof) => Some(proof),
-        Err(error) => {
-            warnings.push(format!("{error:#}: left out"));
-            None
-        }
-    }
+    let parsed = document(folder, results::PROOF)
+        .and_then(|bytes| parse_document(&bytes, results::PROOF, proof::SCHEMA_VERSION, warnings));
+    parsed.map_err(|error| warnings.push(format!("{error:#}: left out"))).ok()
 }
 
 fn reading(folder: &Path) -> String {
