@@ -21,8 +21,8 @@ enum Fault {
 async fn faulty(
     task: usize,
     fault: Fault,
-    mut upstream: Receiver<u32>,
-    downstream: Sender<u32>,
+    mut upstream: Receiver<usize>,
+    downstream: Sender<usize>,
 ) -> io::Result<()> {
     let mut passed = 0;
     while let Some(token) = upstream.recv().await {

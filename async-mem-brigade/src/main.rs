@@ -20,15 +20,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
-use harness::failure::UsageError;
 use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
 use harness::tracer::Tracer;
 use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Tokens from here on ask every task to note its CPU. A token is no wider than
-/// it must be: each channel has room for 32 of them, whatever its capacity.
-const TRACER: u32 = 1 << 31;
+/// Tokens from here on ask every task to note its CPU; no number of tasks
+/// reaches so far.
+const TRACER: usize = 1 << (usize::BITS - 1);
 
 /// Time a number on its way through N async tasks over channels in memory.
 ///
@@ -59,9 +58,6 @@ fn main() -> ExitCode {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.require(Amounts::async_task(), flags.runtime.amounts(flags.workers, bench))?;
-    if bench.tasks() >= TRACER as usize {
-        return Err(UsageError(format!("--tasks: the token counts to {TRACER}")).into());
-    }
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }
@@ -74,7 +70,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 async fn brigade<T>(
     bench: Bench,
     work: Work,
-    relay: impl Fn(usize, Receiver<u32>, Sender<u32>, Work, Arc<Tracer>) -> T,
+    relay: impl Fn(usize, Receiver<usize>, Sender<usize>, Work, Arc<Tracer>) -> T,
 ) -> anyhow::Result<()>
 where
     T: Future<Output = io::Result<()>> + Send + 'static,
@@ -99,10 +95,10 @@ where
 async fn drive(
     bench: &Bench,
     work: Work,
-    first: &Sender<u32>,
-    last: &mut Receiver<u32>,
+    first: &Sender<usize>,
+    last: &mut Receiver<usize>,
 ) -> anyhow::Result<()> {
-    let tasks = u32::try_from(bench.tasks())?;
+    let tasks = bench.tasks();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let sent = if lap.is_marked() { TRACER } else { 0 };
         work.perform();
@@ -121,8 +117,8 @@ async fn drive(
 /// closed.
 async fn relay(
     task: usize,
-    mut upstream: Receiver<u32>,
-    downstream: Sender<u32>,
+    mut upstream: Receiver<usize>,
+    downstream: Sender<usize>,
     work: Work,
     tracer: Arc<Tracer>,
 ) -> io::Result<()> {
