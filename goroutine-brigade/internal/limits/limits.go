@@ -41,7 +41,7 @@ func (r *Refusal) Error() string {
 		return text + "free some or take fewer tasks"
 	}
 	return text + "raise it with: " +
-		strings.Replace(limit.raise, "{}", fmt.Sprint(need+limit.inUse), 1)
+		strings.ReplaceAll(limit.raise, "{}", fmt.Sprint(need+limit.inUse))
 }
 
 // Require checks that tasks tasks of perTask bytes each fit into every limit

@@ -28,6 +28,18 @@ func TestARefusalNamesTheTightestLimitAndTheCommand(t *testing.T) {
 	}
 }
 
+func TestPagesOfFilesAreDroppable(t *testing.T) {
+	for stat, want := range map[string]uint64{
+		"inactive_file 5\nactive_file 7\nanon 100\n":                   12,
+		"active_file 1\ntotal_inactive_file 20\ntotal_active_file 3\n": 23,
+		"": 0,
+	} {
+		if got := droppable(stat); got != want {
+			t.Errorf("%q: %d, not %d", stat, got, want)
+		}
+	}
+}
+
 func TestThisMachineHasALimit(t *testing.T) {
 	var refusal *Refusal
 	if err := Require(1<<32-1, 1<<31); !errors.As(err, &refusal) {

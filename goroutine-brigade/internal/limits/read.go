@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -47,13 +48,18 @@ func addressSpace() []limit {
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &bound); err != nil || bound.Cur >= noLimit {
 		return nil
 	}
+	raise := "sudo prlimit --pid $$ --as={}:{}"
+	if bound.Max >= noLimit {
+		// The shell may do this itself.
+		raise = "ulimit -v unlimited"
+	}
 	pages, _ := number("/proc/self/statm")
 	return []limit{{
 		name:  "the address space limit (RLIMIT_AS)",
 		what:  "bytes of address space",
 		value: bound.Cur,
 		inUse: pages * uint64(os.Getpagesize()),
-		raise: "ulimit -v unlimited",
+		raise: raise,
 	}}
 }
 
@@ -72,7 +78,8 @@ func controlGroups() []limit {
 			if !known || value >= noLimit {
 				continue
 			}
-			inUse, _ := number(folder + "/" + files[1])
+			held, _ := number(folder + "/" + files[1])
+			inUse := held - min(held, droppable(text(folder+"/memory.stat")))
 			limits = append(limits, limit{
 				name:  "the control group's " + file,
 				what:  ofMemory,
@@ -83,6 +90,24 @@ func controlGroups() []limit {
 		}
 	}
 	return limits
+}
+
+// droppable is how much of a group's memory are pages of files, which the
+// kernel drops before it refuses any. Version 1 has totals of the groups inside
+// beside the group's own; version 2 has only such totals.
+func droppable(stat string) uint64 {
+	bytes := map[string]uint64{}
+	for line := range strings.Lines(stat) {
+		var name string
+		var value uint64
+		if _, err := fmt.Sscan(line, &name, &value); err == nil {
+			bytes[name] = value
+		}
+	}
+	if total, version1 := bytes["total_inactive_file"]; version1 {
+		return total + bytes["total_active_file"]
+	}
+	return bytes["inactive_file"] + bytes["active_file"]
 }
 
 func text(path string) string {
