@@ -219,7 +219,7 @@ impl Judgement {
     /// The reason, in one sentence without its end.
     pub fn compare(&self, case: &str, arms: Arms<&Sample>) -> Result<CaseComparison, String> {
         let [Some(principal), Some(other)] = arms.map(Sample::principal) else {
-            return Err(nothing_to_compare(arms));
+            return Err(Sample::missing(arms).unwrap_or_default());
         };
         if (&principal.name, &principal.operation) != (&other.name, &other.operation) {
             let [first, second] =
@@ -270,16 +270,6 @@ impl Judgement {
 impl From<RegimesOfArms> for RegimesRecord {
     fn from(RegimesOfArms { regimes, slow_share }: RegimesOfArms) -> Self {
         Self { fast_ns: regimes.fast.median, slow_ns: regimes.slow.median, slow_share }
-    }
-}
-
-/// Why there is nothing to compare: an arm that has not measured.
-fn nothing_to_compare(arms: Arms<&Sample>) -> String {
-    let without = ["A", "B"].into_iter().zip(arms).find(|(_, arm)| arm.principal().is_none());
-    let (name, arm) = without.expect("an arm without a measurement");
-    match arm.first_error {
-        Some(error) => format!("{name} has not measured it: {error}"),
-        None => format!("{name} has not measured it"),
     }
 }
 

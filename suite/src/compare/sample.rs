@@ -43,9 +43,9 @@ pub struct Sample<'a> {
 impl<'a> Sample<'a> {
     /// What those of `invocations` say that are of `case`.
     #[must_use]
-    pub fn of(case: &str, invocations: &'a [Invocation]) -> Self {
+    pub fn of(case: &str, invocations: impl IntoIterator<Item = &'a Invocation>) -> Self {
         let invocations: Vec<&Invocation> =
-            invocations.iter().filter(|invocation| invocation.case == case).collect();
+            invocations.into_iter().filter(|invocation| invocation.case == case).collect();
         let measured: Vec<&Invocation> = invocations
             .iter()
             .copied()
@@ -79,6 +79,24 @@ impl<'a> Sample<'a> {
     #[must_use]
     pub fn principal(&self) -> Option<&'a Measurement> {
         self.first()?.principal()
+    }
+
+    /// Why there is nothing to compare, if there is not: an arm that has not
+    /// measured.
+    #[must_use]
+    pub fn missing(arms: Arms<&Self>) -> Option<String> {
+        let missing = arms.iter().position(|arm| arm.principal().is_none())?;
+        let name = ["A", "B"][missing];
+        Some(match arms[missing].first_error {
+            Some(error) => format!("{name} has not measured it: {error}"),
+            None => format!("{name} has not measured it"),
+        })
+    }
+
+    /// Rounds that can be compared.
+    #[must_use]
+    pub fn rounds(&self) -> usize {
+        self.records.len()
     }
 
     /// The placement that the program recorded, if it did.

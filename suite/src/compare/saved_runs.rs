@@ -1,7 +1,9 @@
 //! Two saved runs, one against the other.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::invocation::Invocation;
 use crate::output;
 use crate::saved_run::SavedRun;
 
@@ -13,6 +15,10 @@ use super::looks::{CONFIDENCE, confidence_of_one};
 use super::sample::Sample;
 use super::verdict::{Arms, drift};
 
+/// The most rounds of a case that are compared: every process of one run is set
+/// against every one of the other. A run of a stranger could have any number.
+const MOST_ROUNDS: usize = 500;
+
 /// Compares the runs in two folders. What of them could not be read is told on
 /// standard error.
 ///
@@ -21,11 +27,13 @@ use super::verdict::{Arms, drift};
 pub fn compare(folders: Arms<&PathBuf>, margin: f64) -> anyhow::Result<Comparison> {
     let runs = [read(folders[0])?, read(folders[1])?];
     let [first, second] = &runs;
-    let names = case_names([first, second]);
     let mut pairs = Vec::new();
     let mut not_compared = Vec::new();
-    for name in names {
-        let [first, second] = runs.each_ref().map(|run| Sample::of(name, &run.invocations));
+    let by_case = runs.each_ref().map(by_case);
+    for name in case_names([first, second]) {
+        let [first, second] = by_case
+            .each_ref()
+            .map(|run| Sample::of(name, run.get(name).into_iter().flatten().copied()));
         match obstacle([&first, &second]) {
             None => pairs.push((name, [first, second])),
             Some(reason) => not_compared.push(NotCompared { case: name.to_owned(), reason }),
@@ -64,29 +72,32 @@ fn read(folder: &Path) -> anyhow::Result<SavedRun> {
 
 /// The cases of both runs, in the order of the first.
 fn case_names(runs: Arms<&SavedRun>) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for name in runs.into_iter().flat_map(|run| &run.description.cases) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
+    let mut seen = BTreeSet::new();
+    let names = runs.into_iter().flat_map(|run| &run.description.cases).map(String::as_str);
+    names.filter(|name| seen.insert(*name)).collect()
+}
+
+/// The invocations of a run by their cases.
+fn by_case(run: &SavedRun) -> BTreeMap<&str, Vec<&Invocation>> {
+    let mut cases: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
+    for invocation in &run.invocations {
+        cases.entry(&invocation.case).or_default().push(invocation);
     }
-    names
+    cases
 }
 
 /// Why a case cannot be compared, if it cannot.
 fn obstacle(arms: Arms<&Sample>) -> Option<String> {
-    if let Some((name, [first, second])) = Sample::differing_parameter(arms)
-        && arms.iter().all(|arm| arm.principal().is_some())
-    {
+    if let Some(missing) = Sample::missing(arms) {
+        return Some(missing);
+    }
+    if let Some((name, [first, second])) = Sample::differing_parameter(arms) {
         let flag = name.replace('_', "-");
         return Some(format!("--{flag} is {first} in A and {second} in B"));
     }
-    let missing = arms.iter().position(|arm| arm.principal().is_none())?;
-    let name = ["A", "B"][missing];
-    Some(match arms[missing].first_error {
-        Some(error) => format!("{name} has not measured it: {error}"),
-        None => format!("{name} has not measured it"),
-    })
+    let rounds = arms.iter().map(|arm| arm.rounds()).max()?;
+    (rounds > MOST_ROUNDS)
+        .then(|| format!("it has {rounds} rounds, and no more than {MOST_ROUNDS} are compared"))
 }
 
 /// How the cases are judged: together, with the drift that all of them show.

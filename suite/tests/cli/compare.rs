@@ -315,3 +315,20 @@ fn what_is_no_run_is_told() {
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
     assert!(ended.stderr.contains("reading the saved run in here"), "{ended:?}");
 }
+
+#[test]
+fn a_run_of_a_stranger_cannot_make_the_comparison_endless() {
+    let bench = noisy(&["a"]);
+    let [first, second] = two_runs(&bench, "1");
+    let path = format!("{second}/records.jsonl");
+    let line: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let round = |round: u32| {
+        let mut line = line.clone();
+        line["round"] = round.into();
+        line.to_string() + "\n"
+    };
+    fs::write(&path, (1..=501).map(round).collect::<String>()).unwrap();
+    let ended = bench.ends(&["compare", &first, &second]);
+    let expected = "- Not compared: a: it has 501 rounds, and no more than 500 are compared.";
+    assert!(ended.stdout.contains(expected), "{ended:?}");
+}
