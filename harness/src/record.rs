@@ -344,6 +344,14 @@ mod tests {
     }
 
     #[test]
+    fn a_figure_is_read_to_its_last_digit() {
+        // One that the fuzzer came upon.
+        let figure = 111.27183233940573_f64;
+        let text = serde_json::to_string(&figure).expect("a number serializes");
+        assert_eq!(serde_json::from_str::<f64>(&text).expect("own writing"), figure);
+    }
+
+    #[test]
     fn a_newer_major_version_is_refused_whatever_its_shape() {
         for newer in [r#"{"schema_version":"2.0"}"#, r#"{"schema_version":"next","tasks":"x"}"#] {
             let error = Record::parse(newer).expect_err("too new");
