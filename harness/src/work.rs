@@ -9,25 +9,27 @@
 use std::hint::black_box;
 
 use crate::clock;
-use crate::statistics::median;
 
 /// An odd number with bits everywhere, that of Knuth's MMIX generator.
 const FACTOR: u64 = 6_364_136_223_846_793_005;
 
-/// The two amounts whose times make one slope, in units: long enough that
-/// reading the clock vanishes, short enough that most are not interrupted.
+/// The two amounts whose times make the slope, in units: long enough that
+/// reading the clock vanishes, short enough that some are not interrupted.
 const SHORT: u64 = 2_000;
-const LONG: u64 = 10_000;
+const LONG: u64 = 12_000;
 
-/// Slopes in a calibration, which takes 2 ms.
-const SLOPES: usize = 101;
+/// How often each of them is done: 2 ms in all.
+const TIMES: usize = 101;
 
-/// Does `units` of work. Compiled once, so that nobody has a faster loop.
+/// Does `units` of work. Compiled once, so that nobody has a faster loop, and
+/// written so that little optimization makes the same of it as much does.
 #[inline(never)]
 pub fn spend(units: u64) {
     let mut state = units;
-    for _ in 0..units {
+    let mut left = units;
+    while left > 0 {
         state = state.wrapping_mul(FACTOR).rotate_left(7);
+        left -= 1;
     }
     black_box(state);
 }
@@ -54,17 +56,18 @@ impl Work {
     }
 }
 
-/// How long a unit takes on the CPU that this thread is on, in nanoseconds:
-/// the median of slopes between pairs of runs, one short and one long. What is
-/// common to both, such as reading the clock, drops out, and a pair that is
-/// interrupted does not count.
-///
-/// # Panics
-/// Never: there are slopes.
+/// How long a unit takes on the CPU that this thread is on, in nanoseconds: the
+/// slope between the quickest of many short runs and the quickest of as many
+/// long ones. What is common to both, such as reading the clock, drops out, and
+/// whatever else the machine does can only make a run slower.
 #[must_use]
 pub fn ns_per_unit() -> f64 {
-    let slopes: Vec<_> = (0..SLOPES).map(|_| slope(timed(SHORT), timed(LONG))).collect();
-    median(&slopes).expect("there are slopes")
+    let (mut short, mut long) = (u64::MAX, u64::MAX);
+    for _ in 0..TIMES {
+        short = short.min(timed(SHORT));
+        long = long.min(timed(LONG));
+    }
+    slope(short, long)
 }
 
 /// Nanoseconds that this many units take, with reading the clock once.

@@ -102,13 +102,14 @@ fn examine(
     let (seed, started_at) = (runs.seed, format_rfc3339_millis(SystemTime::now()).to_string());
     let clock = instrument::clock()?;
     let Some(same) = runs.side_by_side(profile) else { return Ok(None) };
-    let Some((points, mut work)) = runs.known_work() else { return Ok(None) };
+    let Some(worked) = runs.known_work() else { return Ok(None) };
     let Some(once) = runs.each_case_once() else { return Ok(None) };
 
     let mut likeness = first_troubles(&same.invocations);
     likeness.push(likeness::resampled(saved.unwrap_or(&same.invocations), seed));
     likeness.extend(likeness::side_by_side(&same.twins));
-    work.extend(points.iter().map(|(case, rounds)| known_work::slope_of(case, rounds)));
+    let slopes = worked.points.iter().map(|(case, rounds)| known_work::slope_of(case, rounds));
+    let work = slopes.chain(worked.troubles.into_values()).collect();
     let lap = instrument::lap(once.iter().map(|(_, invocation)| invocation))?;
     let crossings = known_counts::crossings(&runs.plan.crossing, &once);
     Ok(Some(Proof {

@@ -44,6 +44,15 @@ pub struct SideBySide {
     pub invocations: Vec<Invocation>,
 }
 
+/// Cases that had known work to do.
+#[derive(Default)]
+pub struct Worked {
+    /// The processes of each case, sorted by round.
+    pub points: BTreeMap<String, Vec<Vec<Point>>>,
+    /// What first went wrong with a case, if anything did.
+    pub troubles: BTreeMap<String, Figure>,
+}
+
 impl<'a> Runs<'a> {
     /// Every case that can run here, once, at the size of its check.
     pub fn each_case_once(&mut self) -> Option<Vec<(&'a Case, Invocation)>> {
@@ -84,9 +93,8 @@ impl<'a> Runs<'a> {
         Some(came)
     }
 
-    /// Every case of the plan with every amount of work, and what went wrong.
-    /// Points are sorted by case and round.
-    pub fn known_work(&mut self) -> Option<(BTreeMap<String, Vec<Vec<Point>>>, Vec<Figure>)> {
+    /// Every case of the plan with every amount of work.
+    pub fn known_work(&mut self) -> Option<Worked> {
         let (manifest, plan) = (self.manifest, self.plan);
         let flags_of = |case: &Case| {
             plan.work.iter().find(|worked| worked.case == case.name).map(|worked| &worked.flags)
@@ -96,7 +104,7 @@ impl<'a> Runs<'a> {
         let mut turns: Vec<(&Case, u64)> =
             cases.iter().flat_map(|case| plan.units.iter().map(|units| (*case, *units))).collect();
         let bar = bar(turns.len() * plan.rounds as usize, "known work");
-        let (mut points, mut troubles) = (BTreeMap::new(), BTreeMap::new());
+        let mut came = Worked::default();
         let mut rng = Rng::with_seed(self.seed);
         for round in 1..=plan.rounds {
             rng.shuffle(&mut turns);
@@ -105,16 +113,16 @@ impl<'a> Runs<'a> {
                 let work = ["--work".to_owned(), units.to_string()];
                 let flags = [own, &self.measuring(), &work].concat();
                 let invocation = self.invoke(case, round, &flags, &bar)?;
-                let rounds: &mut Vec<Vec<Point>> = points.entry(case.name.clone()).or_default();
+                let rounds = came.points.entry(case.name.clone()).or_default();
                 rounds.resize(plan.rounds as usize, Vec::new());
                 let point = invocation.record.as_ref().and_then(Point::of);
                 match trouble(&invocation) {
                     None => rounds[round as usize - 1].extend(point),
-                    Some(figure) => _ = troubles.entry(case.name.clone()).or_insert(figure),
+                    Some(figure) => _ = came.troubles.entry(case.name.clone()).or_insert(figure),
                 }
             }
         }
-        Some((points, troubles.into_values().collect()))
+        Some(came)
     }
 
     fn possible<'c>(&self, cases: impl Iterator<Item = &'c Case>) -> Vec<&'c Case> {
