@@ -37,12 +37,12 @@ fn keep_to_one_cpu() {
     sched_setaffinity(Pid::from_raw(0), &one).unwrap();
 }
 
-/// A shell that never rests, until it is dropped.
+/// A shell that never rests, until it is dropped or this process has died.
 struct Hog(Child);
 
 impl Hog {
     fn start() -> Self {
-        Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
+        Self(Command::new("sh").args(["-c", "while kill -0 $PPID; do :; done"]).spawn().unwrap())
     }
 }
 
@@ -53,11 +53,11 @@ impl Drop for Hog {
     }
 }
 
-/// Runs the busy thread once for 0.4 s on one CPU.
-fn run() -> (Bench, Ended) {
+/// Runs `busy` once for 0.4 s on one CPU.
+fn run(busy: &Path) -> (Bench, Ended) {
     let bench = Bench::new(&["busy"], "");
     std::fs::remove_file(bench.path("fake")).unwrap();
-    symlink(busy_thread(), bench.path("busy-thread")).unwrap();
+    symlink(busy, bench.path("busy-thread")).unwrap();
     let manifest = bench.manifest().replace("\"1\"", "\"0.4\"").replace("fake", "busy-thread");
     let ended = bench.brigade_with(&manifest, &["run", "--rounds", "1"]).into();
     (bench, ended)
@@ -77,9 +77,10 @@ fn others_own_and_wall(record: &Value) -> (f64, f64, f64) {
 
 #[test]
 fn a_case_beside_a_hog_on_its_cpu_is_marked() {
+    let busy = busy_thread();
     keep_to_one_cpu();
     let hog = Hog::start();
-    let (bench, ended) = run();
+    let (bench, ended) = run(busy);
     drop(hog);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("others had "), "{ended:?}");
@@ -94,8 +95,9 @@ fn a_case_beside_a_hog_on_its_cpu_is_marked() {
 // two would add up to more.
 #[test]
 fn a_busy_program_does_not_disturb_itself() {
+    let busy = busy_thread();
     keep_to_one_cpu();
-    let (bench, ended) = run();
+    let (bench, ended) = run(busy);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let (others, own, wall) = others_own_and_wall(&bench.records()[0]["record"]);
     assert!(own > 0.0 && others + own <= wall + TICKS_NS, "{others} and {own} of {wall}");
