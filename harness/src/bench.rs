@@ -24,7 +24,7 @@ use crate::record::{Ending, LedgerPoint, Memory, WorkRecord};
 use crate::samples::{Measured, Samples};
 use crate::tracer::Tracer;
 use crate::usage::Span;
-use crate::work::{self, Work};
+use crate::work::{Calibration, Work};
 
 /// What a program measures on. Clones share one state.
 #[derive(Clone, Debug)]
@@ -68,6 +68,7 @@ pub(crate) struct Findings {
     pub ledger: Option<Vec<LedgerPoint>>,
     pub expected_switches: Option<f64>,
     pub work: Option<WorkRecord>,
+    pub calibration: Calibration,
     /// What had been measured a moment ago, by laps that are published.
     pub published: Option<Published>,
     /// Whether the program has told what its variants, run as other processes,
@@ -203,21 +204,24 @@ impl Bench {
     }
 
     /// The work that `flag` puts into every hop. The record tells how long a
-    /// unit takes, which is measured before the laps.
+    /// unit takes, which is measured before the laps and after.
     #[must_use]
     pub fn work(&self, flag: WorkFlag) -> Work {
         self.findings().work = Some(WorkRecord { units: flag.work, ns_per_unit: None });
         Work::of(flag.work)
     }
 
-    /// Measures a unit of work, if there is any: in the driver's thread, and
-    /// so on a CPU of the placement in force.
+    /// Measures a unit of work, if there is any, once more: in the driver's
+    /// thread, and so on a CPU of the placement in force.
     fn calibrate_work(&self) {
-        let Some(WorkRecord { units: 1.., .. }) = self.findings().work else { return };
-        let ns_per_unit = work::ns_per_unit();
-        if let Some(work) = &mut self.findings().work {
-            work.ns_per_unit = Some(ns_per_unit);
-        }
+        let mut findings = self.findings();
+        let Findings { work: Some(work @ WorkRecord { units: 1.., .. }), calibration, .. } =
+            &mut *findings
+        else {
+            return;
+        };
+        calibration.look();
+        work.ns_per_unit = Some(calibration.ns_per_unit());
     }
 
     /// Counts the CPU time and the switches of the process `pid` as well, in
@@ -274,6 +278,7 @@ impl Bench {
         if self.is_interrupted() {
             return Ok(());
         }
+        self.calibrate_work();
         self.findings().memory = memory::now();
         match &self.shared.flags.command {
             Some(line) => command::run(line, self.shared.flags.json),

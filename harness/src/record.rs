@@ -77,7 +77,7 @@ pub struct WorkRecord {
     /// Units at every hop, as `--work` asked for.
     pub units: u64,
     /// How long a unit took in this process, on the driver's CPU, measured
-    /// before the laps, in nanoseconds; `null` where there was no work.
+    /// before the laps and after, in nanoseconds; `null` where there was no work.
     pub ns_per_unit: Option<f64>,
 }
 

@@ -18,8 +18,8 @@ const FACTOR: u64 = 6_364_136_223_846_793_005;
 const SHORT: u64 = 2_000;
 const LONG: u64 = 12_000;
 
-/// How often each of them is done: 2 ms in all.
-const TIMES: usize = 101;
+/// How often each of them is done, before the laps and after: 11 ms each.
+const TIMES: usize = 501;
 
 /// Does `units` of work. Compiled once, so that nobody has a faster loop, and
 /// written so that little optimization makes the same of it as much does.
@@ -56,18 +56,36 @@ impl Work {
     }
 }
 
-/// How long a unit takes on the CPU that this thread is on, in nanoseconds: the
-/// slope between the quickest of many short runs and the quickest of as many
-/// long ones. What is common to both, such as reading the clock, drops out, and
-/// whatever else the machine does can only make a run slower.
-#[must_use]
-pub fn ns_per_unit() -> f64 {
-    let (mut short, mut long) = (u64::MAX, u64::MAX);
-    for _ in 0..TIMES {
-        short = short.min(timed(SHORT));
-        long = long.min(timed(LONG));
+/// The quickest of many short runs and of as many long ones, in nanoseconds.
+/// Whatever else the machine does can only make a run slower, and does so for
+/// tens of milliseconds on end: so there are looks before the laps and after.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Calibration {
+    short_ns: u64,
+    long_ns: u64,
+}
+
+impl Default for Calibration {
+    fn default() -> Self {
+        Self { short_ns: u64::MAX, long_ns: u64::MAX }
     }
-    slope(short, long)
+}
+
+impl Calibration {
+    /// Runs both amounts in turn on the CPU that this thread is on.
+    pub(crate) fn look(&mut self) {
+        for _ in 0..TIMES {
+            self.short_ns = self.short_ns.min(timed(SHORT));
+            self.long_ns = self.long_ns.min(timed(LONG));
+        }
+    }
+
+    /// How long a unit takes: the slope between the two amounts, in which what
+    /// is common to both, such as reading the clock, drops out. To be asked
+    /// after a look.
+    pub(crate) fn ns_per_unit(self) -> f64 {
+        (self.long_ns as f64 - self.short_ns as f64) / (LONG - SHORT) as f64
+    }
 }
 
 /// Nanoseconds that this many units take, with reading the clock once.
@@ -77,21 +95,18 @@ fn timed(units: u64) -> u64 {
     clock::now() - begun
 }
 
-fn slope(short_ns: u64, long_ns: u64) -> f64 {
-    (long_ns as f64 - short_ns as f64) / (LONG - SHORT) as f64
-}
-
 #[cfg(test)]
 mod tests {
     use std::hint::black_box;
 
-    use super::{FACTOR, LONG, SHORT, TIMES, ns_per_unit, slope};
+    use super::{Calibration, FACTOR, LONG, SHORT, TIMES};
     use crate::clock;
 
     #[test]
     fn a_slope_is_free_of_what_both_runs_have_in_common() {
-        assert_eq!(slope(50 + 3 * SHORT, 50 + 3 * LONG), 3.0);
-        assert!(slope(10, 9) < 0.0, "no figure is made nicer");
+        let unit_ns = |short_ns, long_ns| Calibration { short_ns, long_ns }.ns_per_unit();
+        assert_eq!(unit_ns(50 + 3 * SHORT, 50 + 3 * LONG), 3.0);
+        assert!(unit_ns(10, 9) < 0.0, "no figure is made nicer");
     }
 
     /// Work that the compiler has removed, or found a formula for, would take
@@ -110,7 +125,9 @@ mod tests {
         };
         let quickest_ns = (0..TIMES).map(|_| steps()).min().expect("some");
         let step_ns = quickest_ns as f64 / LONG as f64;
-        let unit_ns = ns_per_unit();
+        let mut calibration = Calibration::default();
+        calibration.look();
+        let unit_ns = calibration.ns_per_unit();
         assert!(unit_ns > step_ns / 5.0, "{unit_ns} ns beside {step_ns} ns");
     }
 }

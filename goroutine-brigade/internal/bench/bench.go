@@ -33,6 +33,7 @@ type findings struct {
 	ledger         []record.LedgerPoint
 	expectedSwitch *float64
 	work           *record.Work
+	calibration    calibration
 }
 
 // Tasks is the number of goroutines asked for.
@@ -77,6 +78,7 @@ func (b *Bench) Observe() error {
 	if b.Interrupted() {
 		return nil
 	}
+	b.calibrateWork()
 	b.findings.memory = Memory()
 	if b.flags.command == nil {
 		return nil

@@ -50,7 +50,8 @@ func (f *Flags) options() []option {
 	if f.work != nil {
 		own = append(own, option{"work", "UNITS",
 			"Units of work that whoever sends the token does before, at every\n" +
-				"hop; how long a unit takes here is measured before the laps\n[default: 0]", f.setWork})
+				"hop; how long a unit takes here is measured before the laps\n" +
+				"and after [default: 0]", f.setWork})
 	}
 	return append(append(own, f.timingOptions()...), f.commonOptions()...)
 }

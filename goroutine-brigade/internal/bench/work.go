@@ -13,8 +13,8 @@ const (
 	// short and long are the two amounts whose times make the slope, in units.
 	short = 2_000
 	long  = 12_000
-	// times is how often each of them is done: 2 ms in all.
-	times = 101
+	// times is how often each is done, before the laps and after: 11 ms each.
+	times = 501
 )
 
 // Work is that of one hop. Whoever sends the token does it before.
@@ -30,16 +30,17 @@ func (w Work) Perform() {
 }
 
 // Work is what --work puts into every hop, of a program that offers it. The
-// record tells how long a unit takes, which is measured before the laps.
+// record tells how long a unit takes, which is measured before the laps and after.
 func (b *Bench) Work() Work {
 	b.findings.work = &record.Work{Units: *b.flags.work}
 	return Work{*b.flags.work}
 }
 
-// calibrateWork measures a unit of work, if there is any.
+// calibrateWork measures a unit of work, if there is any, once more.
 func (b *Bench) calibrateWork() {
 	if work := b.findings.work; work != nil && work.Units > 0 {
-		each := nsPerUnit()
+		b.findings.calibration.look()
+		each := b.findings.calibration.nsPerUnit()
 		work.NsPerUnit = &each
 	}
 }
@@ -57,19 +58,32 @@ func spend(units uint64) uint64 {
 	return state
 }
 
-// nsPerUnit is how long a unit takes on the CPU that this goroutine is on: the
-// slope between the quickest of many short runs and the quickest of as many long
-// ones. Whatever else the machine does can only make a run slower.
-func nsPerUnit() float64 {
+// calibration is the quickest of many short runs and of as many long ones, in
+// nanoseconds. Whatever else the machine does can only make a run slower, and
+// does so for tens of milliseconds on end: so there are looks before the laps
+// and after.
+type calibration struct {
+	looked          bool
+	shortNs, longNs int64
+}
+
+// look runs both amounts in turn on the CPU that this goroutine is on.
+func (c *calibration) look() {
 	timed := func(units uint64) int64 {
 		begun := Now()
 		spend(units)
 		return Now() - begun
 	}
-	quickest := [...]int64{math.MaxInt64, math.MaxInt64}
-	for range times {
-		quickest[0] = min(quickest[0], timed(short))
-		quickest[1] = min(quickest[1], timed(long))
+	if !c.looked {
+		*c = calibration{looked: true, shortNs: math.MaxInt64, longNs: math.MaxInt64}
 	}
-	return float64(quickest[1]-quickest[0]) / (long - short)
+	for range times {
+		c.shortNs = min(c.shortNs, timed(short))
+		c.longNs = min(c.longNs, timed(long))
+	}
+}
+
+// nsPerUnit is how long a unit takes: the slope between the two amounts.
+func (c *calibration) nsPerUnit() float64 {
+	return float64(c.longNs-c.shortNs) / (long - short)
 }

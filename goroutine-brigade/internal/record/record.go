@@ -50,7 +50,7 @@ type Record struct {
 }
 
 // Work is what was added to every hop: so many units, which took so long each
-// before the laps; null where there was no work.
+// before the laps and after; null where there was no work.
 type Work struct {
 	Units     uint64   `json:"units"`
 	NsPerUnit *float64 `json:"ns_per_unit"`

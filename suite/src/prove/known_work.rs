@@ -1,9 +1,10 @@
 //! Known work: what is put into every hop comes out of its time again.
 //!
 //! A case is run with several amounts of `--work`. How long a unit takes, each
-//! process measures for itself before its laps, so the work at a hop is known
-//! without the laps; the slope of the time of a hop over it must be 1. A hop
-//! that is counted twice makes it a half, one that nobody counts makes it two.
+//! process measures for itself before its laps and after, so the work at a hop
+//! is known without the laps; the slope of the time of a hop over it must be 1.
+//! A hop that is counted twice makes it a half, one that nobody counts makes it
+//! two.
 //!
 //! What is fitted is the quickest lap of each process. Work can only add to a
 //! lap, and so can whatever else the machine does; the quickest lap has all of
