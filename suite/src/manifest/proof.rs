@@ -20,13 +20,23 @@ pub struct ProofPlan {
     pub pairs: u32,
     /// Units of work at a hop, from a case's shortest to its longest.
     pub units: Vec<u64>,
-    /// How often a case is run with each of these.
+    /// How many slopes are fitted.
     pub rounds: u32,
+    /// How often a case is run with each of these in a round; the quickest
+    /// counts.
+    #[serde(default = "ProofPlan::default_repeats")]
+    pub repeats: u32,
     /// The cases to which work is added.
     pub work: Vec<WorkedCase>,
     /// Where hops must cross from one CPU to another, and where not.
     #[serde(default)]
     pub crossing: Vec<Crossing>,
+}
+
+impl ProofPlan {
+    fn default_repeats() -> u32 {
+        1
+    }
 }
 
 /// A case to which work is added.
@@ -86,6 +96,9 @@ pub(super) fn validate(manifest: &Manifest) -> Result<(), Complaint> {
         if count < fewest {
             return Err(complaint(key, format!("{count} are too few: use {fewest} or more")));
         }
+    }
+    if plan.repeats == 0 {
+        return Err(complaint("repeats", "0 leaves nothing to measure".to_owned()));
     }
     if plan.units.iter().collect::<BTreeSet<_>>().len() < 2 {
         return Err(complaint("units", "a slope needs two different amounts".to_owned()));

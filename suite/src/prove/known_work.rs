@@ -6,10 +6,13 @@
 //! A hop that is counted twice makes it a half, one that nobody counts makes it
 //! two.
 //!
-//! What is fitted is the quickest lap of each process. Work can only add to a
-//! lap, and so can whatever else the machine does; the quickest lap has all of
-//! the work and least of the rest. The slope of the means, which have the rest in
-//! full, is told beside.
+//! What is fitted, in each round, is the quickest lap and the quickest unit of
+//! several processes with the same work. Work can only add to a lap, and so can
+//! whatever else the machine does; the quickest lap has all of the work and least
+//! of the rest. The slope of the means, which have the rest in full, is told
+//! beside.
+
+use std::collections::BTreeMap;
 
 use harness::record::Record;
 use harness::statistics::{Interval, Shift, slope};
@@ -25,10 +28,12 @@ const TOLERANCE: f64 = 0.01;
 /// The widest half of an interval that tells anything.
 const WIDEST: f64 = 0.05;
 
-/// One process: the work at a hop, and two times of a hop, in nanoseconds.
+/// One process: the work at a hop, how long a unit of it took, and two times of
+/// a hop, all times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    known: f64,
+    units: u64,
+    unit: f64,
     quickest: f64,
     mean: f64,
 }
@@ -38,32 +43,44 @@ impl Point {
     #[must_use]
     pub fn of(record: &Record) -> Option<Self> {
         let work = record.work?;
-        let known = match work.units {
-            0 => 0.0,
-            units => units as f64 * work.ns_per_unit?,
-        };
+        let unit = if work.units == 0 { 0.0 } else { work.ns_per_unit? };
         let laps = record.principal()?;
         let quickest = laps.min_ns as f64 / laps.operations as f64;
-        Some(Self { known, quickest, mean: laps.ns_per_operation })
+        Some(Self { units: work.units, unit, quickest, mean: laps.ns_per_operation })
     }
+}
+
+/// The work and the time of a hop, of the quickest of a round's processes with
+/// each amount of work.
+fn quickest(round: &[Point]) -> Vec<(f64, f64)> {
+    let working = round.iter().filter(|point| point.units > 0);
+    let unit = working.map(|point| point.unit).fold(f64::INFINITY, f64::min);
+    let mut by_units = BTreeMap::new();
+    for point in round {
+        let least = by_units.entry(point.units).or_insert(f64::INFINITY);
+        *least = point.quickest.min(*least);
+    }
+    let known = |units| if units == 0 { 0.0 } else { units as f64 * unit };
+    by_units.into_iter().map(|(units, time)| (known(units), time)).collect()
+}
+
+/// The work and the mean time of a hop, of every process.
+fn means(round: &[Point]) -> Vec<(f64, f64)> {
+    round.iter().map(|point| (point.units as f64 * point.unit, point.mean)).collect()
 }
 
 /// The figure of one case, whose processes are sorted by round.
 #[must_use]
 pub fn slope_of(case: &str, rounds: &[Vec<Point>]) -> Figure {
-    let fitted = |time: fn(&Point) -> f64| {
-        let line = |round: &Vec<Point>| {
-            slope(&round.iter().map(|point| (point.known, time(point))).collect::<Vec<_>>())
-        };
-        let slopes: Vec<f64> = rounds.iter().filter_map(line).collect();
+    let fitted = |points: fn(&[Point]) -> Vec<(f64, f64)>| {
+        let slopes: Vec<f64> = rounds.iter().filter_map(|round| slope(&points(round))).collect();
         Shift::of_pairs(&slopes, SLOPE_CONFIDENCE)
     };
     let what = format!("{case}: slope over known work");
-    let quickest = fitted(|point| point.quickest);
-    let Some(Shift { estimate, interval: Some(Interval { low, high }) }) = quickest else {
+    let Some(Shift { estimate, interval: Some(Interval { low, high }) }) = fitted(quickest) else {
         return Figure::missing(what, "").must("too few rounds tell the work", false);
     };
-    let by_means = fitted(|point| point.mean).map_or(f64::NAN, |shift| shift.estimate);
+    let by_means = fitted(means).map_or(f64::NAN, |shift| shift.estimate);
     let holds = (high - low) / 2.0 <= WIDEST && low <= 1.0 + TOLERANCE && high >= 1.0 - TOLERANCE;
     Figure::new(what, estimate, "")
         .between(low, high)
@@ -81,8 +98,11 @@ mod tests {
         let round = |round: i32| {
             let longer = longer * (1.0 + scatter * f64::from(round - 4));
             let time = |known: f64| 100.0 + longer * known;
-            let point = |known| Point { known, quickest: time(known), mean: 2.0 * time(known) };
-            [500.0, 1000.0, 2000.0, 4000.0].map(point).to_vec()
+            let point = |units: u64| {
+                let time = time(2.0 * units as f64);
+                Point { units, unit: 2.0, quickest: time, mean: 2.0 * time }
+            };
+            [250, 500, 1000, 2000].map(point).to_vec()
         };
         slope_of("x", &(0..8).map(round).collect::<Vec<_>>())
     }
@@ -93,6 +113,25 @@ mod tests {
         assert_eq!(exact.standing, Standing::Holds, "{exact:?}");
         assert!(exact.must.ends_with("of means 1.999"), "{exact:?}");
         assert!(exact.value.is_some_and(|slope| (slope - 1.0).abs() < 1e-3));
+    }
+
+    #[test]
+    fn a_process_that_was_slowed_does_not_count_beside_one_that_was_not() {
+        let rounds: Vec<_> = (0..8_u32)
+            .map(|round| {
+                let point = |units: u64, slower: f64| Point {
+                    units,
+                    unit: 2.0 * slower,
+                    quickest: 100.0 + 2.0 * units as f64 * slower,
+                    mean: 1.0,
+                };
+                let slow = |units: u64| point(units, 1.1 + f64::from(round) / 10.0);
+                vec![point(250, 1.0), slow(250), slow(2000), point(2000, 1.0)]
+            })
+            .collect();
+        let figure = slope_of("x", &rounds);
+        assert_eq!(figure.standing, Standing::Holds, "{figure:?}");
+        assert_eq!(figure.value, Some(1.0));
     }
 
     #[test]

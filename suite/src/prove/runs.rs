@@ -103,6 +103,7 @@ impl<'a> Runs<'a> {
         let cases = self.possible(worked);
         let mut turns: Vec<(&Case, u64)> =
             cases.iter().flat_map(|case| plan.units.iter().map(|units| (*case, *units))).collect();
+        turns = turns.repeat(plan.repeats as usize);
         let bar = bar(turns.len() * plan.rounds as usize, "known work");
         let mut came = Worked::default();
         let mut rng = Rng::with_seed(self.seed);
