@@ -5,6 +5,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use harness::Amounts;
 use nix::sys::resource::Resource;
 use nix::unistd::geteuid;
 
@@ -14,6 +15,9 @@ use crate::{Program, skip};
 
 /// What a count of tasks is followed by in a refusal.
 const FITS: &str = " tasks fit into";
+
+/// The most threads that a test makes.
+const MOST_THREADS: u64 = 40_000;
 
 /// A run of so many tasks and few iterations.
 fn short(program: &Program, tasks: u64) -> Invocation {
@@ -191,7 +195,8 @@ fn somebody(program: &Program) -> Option<String> {
 
 /// A machine that is this one but for `vm.max_map_count`: another file lies
 /// over it, for the program alone.
-pub fn check_that_few_maps_refuse(program: &Program, maps_per_task: u64) {
+/// A task of the program takes `per_task`.
+pub fn check_that_few_maps_refuse(program: &Program, per_task: Amounts) {
     const MAPS: u64 = 300;
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
     writeln!(file, "{MAPS}").expect("write to it");
@@ -204,12 +209,26 @@ pub fn check_that_few_maps_refuse(program: &Program, maps_per_task: u64) {
         return skip("the limit vm.max_map_count", "a file cannot be mounted over it");
     }
     let limited = |tasks| short(program, tasks).from_shell(&script).run();
-    let need = format!("200 tasks need {} memory maps", 200 * maps_per_task);
+    let maps = 200 * per_task.maps + per_task.allocator().maps;
+    let need = format!("200 tasks need {maps} memory maps");
     let words = [&need, "vm.max_map_count is 300 ", "sudo sysctl vm.max_map_count="];
     let run = limited(200).failed(3, &words);
     assert_eq!(run.stdout, "");
-    assert!(fitting(&run) < MAPS / maps_per_task, "{run:#?}");
+    assert!(fitting(&run) < MAPS / per_task.maps, "{run:#?}");
     let _ = limited(20).succeeded();
+}
+
+/// As many threads as fit into the machine's memory maps are created: one map
+/// too few, and the standard library aborts the program. `flags` make a program
+/// whose threads meet no other limit before.
+pub fn check_that_as_many_threads_run_as_fit(program: &Program, flags: &[&str]) {
+    let run = program.with(flags).and(&["--tasks=4000000000"]).run();
+    let fit = fitting(&run);
+    if !run.stderr.contains("vm.max_map_count") || fit > MOST_THREADS {
+        return skip("as many threads as fit", "it is not vm.max_map_count that refuses, or late");
+    }
+    let tasks = format!("--tasks={fit}");
+    let _ = program.with(flags).and(&[&tasks]).run().succeeded();
 }
 
 /// Whether a command ends well when a shell becomes it by `script`.

@@ -46,5 +46,5 @@ fn a_stack_that_cannot_be_is_a_usage_error() {
 
 #[test]
 fn a_limit_of_few_maps_refuses() {
-    contract::limits::check_that_few_maps_refuse(&PROGRAM, 2);
+    contract::limits::check_that_few_maps_refuse(&PROGRAM, harness::Amounts::coroutine(64 << 10));
 }

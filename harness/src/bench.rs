@@ -179,7 +179,7 @@ impl Bench {
     /// # Errors
     /// [`limits::Refusal`], which names the limit that binds.
     pub fn require(&self, per_task: Amounts, besides: Amounts) -> Result<(), limits::Refusal> {
-        let besides = besides.and(Amounts::observation());
+        let besides = besides.and(per_task.allocator()).and(Amounts::observation());
         limits::require(&Need { tasks: self.tasks() as u64, per_task, besides })
     }
 

@@ -36,7 +36,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use harness::failure::UsageError;
 use harness::limits::{self, Need};
-use harness::{Amounts, Bench, Defaults, Tasks, again, program};
+use harness::{Bench, Defaults, Tasks, again, program};
 
 use population::{Kind, Task};
 use sweep::{Counts, sweep};
@@ -98,7 +98,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     }
     let counts = flags.counts(bench)?;
     let per_task = task.amounts(flags.kind);
-    limits::require(&Need { tasks: counts.to, per_task, besides: Amounts::default() })?;
+    limits::require(&Need { tasks: counts.to, per_task, besides: per_task.allocator() })?;
     if flags.rounds > 1 {
         return repeat(flags, counts, bench);
     }

@@ -60,7 +60,7 @@ fn stacks_take_the_address_space_that_was_asked_for() {
 
 #[test]
 fn a_limit_of_few_maps_refuses() {
-    contract::limits::check_that_few_maps_refuse(&PROGRAM, 4);
+    contract::limits::check_that_few_maps_refuse(&PROGRAM, harness::Amounts::thread(1 << 20));
 }
 
 /// The channels that a file or none takes part in, and how many.
@@ -108,6 +108,12 @@ fn a_brigade_over_any_channel_is_interrupted_and_spread_like_another() {
         running.signal(nix::sys::signal::Signal::SIGINT);
         assert_eq!(running.end().code, Some(130), "{channel}");
     }
+}
+
+#[test]
+fn as_many_threads_run_as_are_said_to_fit() {
+    let flags = ["--channel=futex", "--iters=1", "--warmups=0", "--quiet"];
+    contract::limits::check_that_as_many_threads_run_as_fit(&PROGRAM, &flags);
 }
 
 /// CPU time, of set-up and shut-down too, which the shell tells at its end.

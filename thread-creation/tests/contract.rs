@@ -37,5 +37,5 @@ fn every_measurement_has_its_lines_in_the_summary() {
 
 #[test]
 fn a_limit_of_few_maps_refuses() {
-    contract::limits::check_that_few_maps_refuse(&PROGRAM, 4);
+    contract::limits::check_that_few_maps_refuse(&PROGRAM, harness::Amounts::thread(1 << 20));
 }

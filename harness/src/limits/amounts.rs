@@ -4,12 +4,20 @@
 
 use std::fmt;
 
+use nix::unistd::{SysconfVar, sysconf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Memory maps of a Rust thread under glibc: stack, its guard, alternate
 /// signal stack, its guard.
 pub const MAPS_PER_THREAD: u64 = 4;
+/// Arenas that glibc's allocator makes for each CPU while threads are created
+/// (`M_ARENA_MAX` of mallopt(3), on 64 bits).
+const ARENAS_PER_CPU: u64 = 8;
+/// Memory maps of an arena: what is in use of it, and what is reserved.
+const MAPS_PER_ARENA: u64 = 2;
+/// Memory maps of the few blocks that the allocator maps by themselves.
+const MAPS_OF_LARGE_BLOCKS: u64 = 8;
 /// Memory that a thread that does nothing but block holds in user space, in
 /// bytes: pages of its stack and of its alternate signal stack.
 const USER_BYTES_PER_THREAD: u64 = 10 << 10;
@@ -268,6 +276,19 @@ impl Amounts {
     #[must_use]
     pub fn observation() -> Self {
         Self { files: FILES_TO_OBSERVE, ..Self::default() }
+    }
+
+    /// What the allocator maps for tasks like this one, however many they are:
+    /// for threads, its arenas.
+    #[must_use]
+    pub fn allocator(self) -> Self {
+        if self.threads == 0 || self.maps == 0 {
+            return Self::default();
+        }
+        let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
+        let cpus = cpus.and_then(|cpus| u64::try_from(cpus).ok()).unwrap_or(1);
+        let maps = cpus * ARENAS_PER_CPU * MAPS_PER_ARENA + MAPS_OF_LARGE_BLOCKS;
+        Self { maps, ..Self::default() }
     }
 
     /// The same with its files watched by an epoll instance.

@@ -117,7 +117,8 @@ impl Kind {
     }
 
     /// What a program with such tasks needs besides: the channel back to the
-    /// driver, an async runtime on one thread, and files to look at itself.
+    /// driver, an async runtime on one thread, arenas of the allocator, and files
+    /// to look at itself.
     #[must_use]
     pub fn besides(self) -> Amounts {
         let runtime = Amounts { files: FILES_PER_RUNTIME, ..Amounts::default() };
@@ -130,7 +131,7 @@ impl Kind {
             Self::TokioPipe => runtime.and(Amounts::pipe().watched()),
             _ => Amounts::default(),
         };
-        own.and(Amounts::observation())
+        own.and(self.per_task().allocator()).and(Amounts::observation())
     }
 }
 
