@@ -66,7 +66,7 @@ impl Samples {
     /// Takes in one sample, in nanoseconds.
     #[inline]
     pub fn add(&mut self, nanoseconds: u64) {
-        self.moments.add(nanoseconds as f64);
+        self.moments.add(nanoseconds);
         self.histogram.record(nanoseconds);
         self.min_ns = self.min_ns.min(nanoseconds);
         self.max_ns = self.max_ns.max(nanoseconds);
