@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,7 +24,8 @@ pub const LONGEST_RECORD: usize = 1024 * 1024;
 pub const LONGEST_NAME: usize = 200;
 
 /// What one invocation measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Record {
     /// Schema version of this record, `major.minor`.
     pub schema_version: String,
@@ -72,7 +72,8 @@ pub struct Record {
 }
 
 /// The work that was added to every hop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct WorkRecord {
     /// Units at every hop, as `--work` asked for.
     pub units: u64,
@@ -82,7 +83,8 @@ pub struct WorkRecord {
 }
 
 /// Why the measuring stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// All iterations asked for were measured.
@@ -97,7 +99,8 @@ pub enum Ending {
 
 /// One measured distribution: `count` samples, each of which covers
 /// `operations` operations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Measurement {
     /// What a sample is, such as `iteration` or `create`.
     pub name: String,
@@ -135,7 +138,8 @@ pub struct Measurement {
 
 /// CPU time of the process (`getrusage`), over the measured iterations, per
 /// operation of the principal measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuTime {
     /// In user space, in nanoseconds.
     pub user_ns_per_operation: f64,
@@ -145,7 +149,8 @@ pub struct CpuTime {
 
 /// Context switches as the kernel counts them, per operation of the principal
 /// measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Switches {
     /// A thread blocked (`nvcsw`).
     pub voluntary_per_operation: f64,
@@ -162,7 +167,8 @@ pub struct Switches {
 }
 
 /// What else the machine was doing during the measured iterations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Interference {
     /// Time that the hypervisor gave to others, all CPUs, in nanoseconds.
     pub steal_ns: Option<u64>,
@@ -189,7 +195,8 @@ pub struct Interference {
 }
 
 /// Memory of the process, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Memory {
     /// Resident now (`VmRSS`).
     pub rss_bytes: u64,
@@ -204,7 +211,8 @@ pub struct Memory {
 
 /// What was held at one moment. Figures of the process are of its children
 /// too, where those are the tasks; the others are of the whole machine.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct LedgerPoint {
     /// What had just been done, where the number of tasks does not tell.
     pub moment: Option<String>,
@@ -288,16 +296,6 @@ impl Record {
     pub fn principal(&self) -> Option<&Measurement> {
         self.measurements.first()
     }
-
-    /// The record's JSON Schema, as committed in `harness/record.schema.json`.
-    ///
-    /// # Panics
-    /// Never: a schema always serializes.
-    #[must_use]
-    pub fn schema() -> String {
-        let schema = schemars::schema_for!(Record);
-        serde_json::to_string_pretty(&schema).expect("a schema is plain JSON") + "\n"
-    }
 }
 
 #[cfg(test)]
@@ -311,14 +309,19 @@ mod tests {
         "ended_by":"iterations","error":null,"affinity":[0],"measurements":[],"cpu":null,
         "switches":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null},"memory":null}"#;
 
+    fn schema() -> String {
+        let schema = schemars::schema_for!(Record);
+        serde_json::to_string_pretty(&schema).expect("a schema is plain JSON") + "\n"
+    }
+
     #[test]
     fn the_committed_schema_is_that_of_the_types() {
         if std::env::var_os("UPDATE_SCHEMA").is_some() {
-            std::fs::write(SCHEMA_FILE, Record::schema()).expect("writing the schema");
+            std::fs::write(SCHEMA_FILE, schema()).expect("writing the schema");
         }
         let committed = std::fs::read_to_string(SCHEMA_FILE).expect("the committed schema");
         assert!(
-            committed == Record::schema(),
+            committed == schema(),
             "the record's types have changed: raise SCHEMA_VERSION if readers must know, then \
              run UPDATE_SCHEMA=1 cargo test -p harness"
         );

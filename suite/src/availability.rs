@@ -5,13 +5,13 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::{Case, Manifest, Program, Source};
 
 /// A case that cannot run here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Skipped {
     /// The case's name.
     pub case: String,

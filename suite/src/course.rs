@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::interference::{Verdict, assess};
@@ -15,7 +14,8 @@ use crate::results::{FurtherRounds, RunDescription};
 pub const RUN_END_SCHEMA_VERSION: &str = "1.0";
 
 /// How a complete run ended: the contents of `run-end.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunEnd {
     /// Version of this object's schema, `major.minor`.
     pub schema_version: String,
@@ -24,7 +24,8 @@ pub struct RunEnd {
 }
 
 /// How a case ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseEnd {
     /// The case's name.
     pub case: String,

@@ -2,7 +2,6 @@
 //! it. A bad result is a line like any other, never a gap.
 
 use harness::record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of [`Invocation`]'s schema, `major.minor`; it moves as the record's
@@ -10,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA_VERSION: &str = "1.1";
 
 /// One invocation of one case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Invocation {
     /// Schema version of this line, `major.minor`.
     pub schema_version: String,
@@ -51,7 +51,8 @@ fn first_attempt() -> u32 {
 }
 
 /// What came of an invocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The program ended with 0 and printed a complete record.

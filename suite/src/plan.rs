@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use harness::statistics::Estimate;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The fewest rounds that can resolve a case: of five, the whole range is an
@@ -83,7 +82,8 @@ pub enum Worth {
 }
 
 /// Why a case got no more rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// Its interval is narrow enough.

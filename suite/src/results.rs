@@ -8,7 +8,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tempfile::{NamedTempFile, PersistError};
 
@@ -43,7 +42,8 @@ pub const PROOF_PAGE: &str = "prove.md";
 pub const RUN_SCHEMA_VERSION: &str = "1.1";
 
 /// What was run: the contents of `run.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunDescription {
     /// Version of this description's schema, `major.minor`.
     pub schema_version: String,
@@ -67,7 +67,8 @@ pub struct RunDescription {
 }
 
 /// How a run goes, beyond its common rounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Procedure {
     /// What to type for another run like it.
     pub command: Vec<String>,
@@ -85,7 +86,8 @@ pub struct Procedure {
 }
 
 /// Until when further rounds follow the common ones.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FurtherRounds {
     /// The half-width of a case's interval that is narrow enough, in percent
     /// of its median.

@@ -5,7 +5,6 @@
 use std::fmt;
 
 use nix::unistd::{SysconfVar, sysconf};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Memory maps of a Rust thread under glibc: stack, its guard, alternate
@@ -75,9 +74,8 @@ const MAPS_PER_RING: u64 = 2;
 const FILES_TO_OBSERVE: u64 = 2;
 
 /// What a limit counts.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
     /// Open file descriptors.
@@ -143,7 +141,8 @@ impl fmt::Display for Resource {
 }
 
 /// Amounts of each resource.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Amounts {
     /// Open file descriptors.
     pub files: u64,

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Amounts;
@@ -16,9 +15,8 @@ pub const STACK_BYTES: u64 = 1 << 20;
 const FILES_PER_RUNTIME: u64 = 3;
 
 /// A kind of task, with the channels between the tasks.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Threads that share nothing

@@ -1,12 +1,12 @@
 //! One limit of the machine.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Resource;
 
 /// One limit of this machine, as it holds for this process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Limit {
     /// What it counts.
     pub resource: Resource,

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use harness::statistics::{ByRound, Interval, median};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::differences::Difference;
@@ -19,7 +18,8 @@ pub const SCHEMA_VERSION: &str = "1.0";
 
 /// Two arms, case by case. Of every pair of values the first is arm A's, which
 /// is compared against, and the second arm B's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Schema version of this object, `major.minor`.
     pub schema_version: String,
@@ -47,7 +47,8 @@ pub struct Comparison {
 }
 
 /// How the arms were measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
     /// In two runs, one after the other.
@@ -57,7 +58,8 @@ pub enum Design {
 }
 
 /// What tells an arm from the other.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Described {
     /// The name of the folder that holds its records.
     pub records: String,
@@ -72,7 +74,8 @@ pub struct Described {
 }
 
 /// One case in two arms: its principal measurement, per operation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseComparison {
     /// The case's name.
     pub case: String,
@@ -110,7 +113,8 @@ pub struct CaseComparison {
 }
 
 /// A ratio with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RatioRecord {
     /// The estimate.
     pub estimate: f64,
@@ -136,7 +140,8 @@ impl From<Ratio> for RatioRecord {
 }
 
 /// Two regimes of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegimesRecord {
     /// The median of the fast one, per operation, in nanoseconds.
     pub fast_ns: f64,
@@ -147,7 +152,8 @@ pub struct RegimesRecord {
 }
 
 /// A case that was not compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NotCompared {
     /// The case's name.
     pub case: String,

@@ -1,7 +1,6 @@
 //! In what two environments differ: every fact by its name, so that a new one
 //! is compared without a word here.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,7 +13,8 @@ const NOT_THE_ENVIRONMENT: [&str; 4] =
     ["schema_version", "software.brigade", "software.git_revision", "software.git_dirty"];
 
 /// A fact that is not the same in both environments.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Difference {
     /// Its name in `environment.json`, such as `kernel.release`.
     pub name: String,

@@ -6,7 +6,6 @@
 //! into its inverse and a verdict into its opposite.
 
 use harness::statistics::{ByRound, Interval, Shift, rank_sum_score, ratios};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The two arms of a comparison: the first is what is compared against.
@@ -79,7 +78,8 @@ pub fn drift<'a>(runs: impl IntoIterator<Item = &'a [f64]>) -> f64 {
 }
 
 /// What can be said of the second arm against the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It takes less time.

@@ -3,14 +3,14 @@
 
 use harness::control_groups::{self, Allowance, Group, Version};
 use harness::system_files::SystemFiles;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::Bound;
 
 /// The smallest limits of the process's control group and its ancestors.
 /// `null` where the controller's hierarchy cannot be seen.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CgroupLimits {
     /// Processes and threads, a count.
     pub pids: Option<Bound>,

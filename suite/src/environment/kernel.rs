@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use harness::system_files::{SystemFiles, recordable};
@@ -57,7 +56,8 @@ const RECORDED_PARAMETERS: [&str; 41] = [
 const LONGEST_VALUE: usize = 64;
 
 /// The kernel that ran the tasks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Kernel {
     /// Its release, as `uname -r` prints it.
     pub release: Option<String>,

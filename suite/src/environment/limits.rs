@@ -2,14 +2,14 @@
 //! they are written down, not judged.
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::CgroupLimits;
 use harness::system_files::SystemFiles;
 
 /// The limits on this process and on the machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Limits {
     /// Open files of a process (`RLIMIT_NOFILE`), a count.
     pub open_files: Option<SoftHard>,
@@ -28,7 +28,8 @@ pub struct Limits {
 }
 
 /// A resource limit in its two forms.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SoftHard {
     /// In force; the process may raise it itself.
     pub soft: Bound,
@@ -38,9 +39,8 @@ pub struct SoftHard {
 
 /// How much of something there may be: a number in the unit that the field
 /// gives, or the word `unlimited`.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Bound {
     /// At most this much.
@@ -50,9 +50,8 @@ pub enum Bound {
 }
 
 /// The word that stands where a number would.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Unlimited {
     /// No limit is set.

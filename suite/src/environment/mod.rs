@@ -17,7 +17,6 @@ mod virtualisation;
 use std::path::Path;
 
 use anyhow::Context;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use harness::system_files::{SystemFiles, kib_field};
@@ -31,7 +30,8 @@ pub use software::Software;
 pub const SCHEMA_VERSION: &str = "1.1";
 
 /// What `environment.json` holds: read once, before the first case of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Environment {
     /// Schema version of this object, `major.minor`.
     pub schema_version: String,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::virtualisation;
@@ -12,7 +11,8 @@ use harness::system_files::{SystemFiles, field, recordable};
 const CPUS: &str = "sys/devices/system/cpu";
 
 /// The CPUs of the machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Processor {
     /// What the first CPU calls itself.
     pub model: Option<String>,
@@ -37,7 +37,8 @@ pub struct Processor {
 }
 
 /// How the online CPUs are arranged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Topology {
     /// Sockets, a count.
     pub sockets: u64,
@@ -48,7 +49,8 @@ pub struct Topology {
 }
 
 /// A kind of cache that the machine has, once or several times.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cache {
     /// Level: 1 is nearest to the core.
     pub level: u64,

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use harness::system_files::recordable;
 
 /// Versions of what was built and of what built it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Software {
     /// The runner's version.
     pub brigade: String,

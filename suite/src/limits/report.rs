@@ -3,7 +3,6 @@
 
 use harness::Amounts;
 use harness::limits::{Forecast, Kind, Limit, Line};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of [`LimitsReport`]'s schema, `major.minor`, which rises as that of
@@ -11,7 +10,8 @@ use serde::{Deserialize, Serialize};
 const SCHEMA_VERSION: &str = "1.0";
 
 /// How many tasks of each kind fit on this machine, and why.
-#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LimitsReport {
     /// Schema version of this object, `major.minor`.
     schema_version: String,
@@ -24,7 +24,8 @@ pub struct LimitsReport {
 }
 
 /// One kind of task.
-#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct KindReport {
     /// The kind.
     kind: Kind,
@@ -40,7 +41,8 @@ struct KindReport {
 }
 
 /// What one limit says of a kind of task.
-#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct LimitReport {
     /// The limit.
     #[serde(flatten)]
@@ -57,7 +59,8 @@ struct LimitReport {
 }
 
 /// What came of making tasks up to the limit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verified {
     /// How many tasks were predicted to fit.
     pub predicted: u64,

@@ -1,6 +1,5 @@
 //! What a proof says: properties, and the figures behind each.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::invocation::{Invocation, Outcome};
@@ -9,7 +8,8 @@ use crate::invocation::{Invocation, Outcome};
 pub const SCHEMA_VERSION: &str = "1.0";
 
 /// What an instrument was found to be worth.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Proof {
     /// Schema version of this proof, `major.minor`.
     pub schema_version: String,
@@ -24,7 +24,8 @@ pub struct Proof {
 }
 
 /// What a measurement must be for its figures to mean something.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Property {
     /// Its name.
     pub name: String,
@@ -35,7 +36,8 @@ pub struct Property {
 }
 
 /// Whether something is as it must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// It is.
@@ -55,7 +57,8 @@ impl Standing {
 }
 
 /// A figure that is held against what it must be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figure {
     /// What it is of.
     pub what: String,
