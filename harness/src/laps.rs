@@ -205,6 +205,7 @@ impl<'a> Laps<'a> {
 
     /// Whether the stage in hand starts no further lap. At least one iteration
     /// is measured, however late it is.
+    #[inline]
     fn stage_is_over(&mut self, now: Option<u64>) -> bool {
         if self.shared.interrupted.load(Relaxed) {
             self.ended_by.get_or_insert(Ending::Signal);
