@@ -3,16 +3,15 @@
 //! order in which it would have been.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use serde_json::{Map, Value};
 
 use crate::account::Account;
 use crate::availability::Here;
 use crate::build;
 use crate::environment::Environment;
+use crate::environment::difference::{Difference, differences};
 use crate::exit::Exit;
 use crate::fingerprint::fingerprints;
 use crate::flags::ProgramFlags;
@@ -138,13 +137,14 @@ fn same_binaries(procedure: &Procedure, now: &BTreeMap<String, String>) -> anyho
 /// Checks that machine and kernel are those that the run began with, and tells
 /// of limits that are not.
 fn same_environment(was: &Environment, now: &Environment) -> anyhow::Result<()> {
-    let mut changes = Vec::new();
-    collect("", &serde_json::to_value(was)?, &serde_json::to_value(now)?, &mut changes);
-    for change in changes.iter().filter(|change| change.what.starts_with(TOLD)) {
-        output::complain(&format!("since the run began, {change}"));
+    let changes = differences(was, now)?;
+    for change in changes.iter().filter(|change| change.name.starts_with(TOLD)) {
+        if let Some(change) = told(change) {
+            output::complain(&format!("since the run began, {change}"));
+        }
     }
-    let fixed = |change: &&Change| FIXED.iter().any(|part| change.what.starts_with(part));
-    let fatal: Vec<String> = changes.iter().filter(fixed).map(Change::to_string).collect();
+    let fixed = |change: &&Difference| FIXED.iter().any(|part| change.name.starts_with(part));
+    let fatal: Vec<String> = changes.iter().filter(fixed).filter_map(told).collect();
     ensure!(
         fatal.is_empty(),
         "it was not measured under these conditions: {}; start a new run",
@@ -153,51 +153,15 @@ fn same_environment(was: &Environment, now: &Environment) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// A fact that is not what it was.
-#[derive(Debug, PartialEq)]
-struct Change {
-    /// Its path in the environment, such as `kernel.release`.
-    what: String,
-    was: Value,
-    now: Value,
-}
-
-impl Display for Change {
-    fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
-        let Self { what, was, now } = self;
-        write!(formatter, "{what} was {was} and is {now}")
-    }
-}
-
-/// Collects the facts below `path` that are known of both and differ.
-fn collect(path: &str, was: &Value, now: &Value, changes: &mut Vec<Change>) {
-    match (was, now) {
-        (Value::Object(was), Value::Object(now)) => {
-            for key in was.keys().chain(now.keys().filter(|key| !was.contains_key(*key))) {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                let absent = Value::from("absent");
-                let of = |object: &Map<String, Value>| object.get(key).cloned();
-                let (was, now) = (of(was), of(now));
-                collect(
-                    &path,
-                    was.as_ref().unwrap_or(&absent),
-                    now.as_ref().unwrap_or(&absent),
-                    changes,
-                );
-            }
-        }
-        (Value::Null, _) | (_, Value::Null) => {}
-        (was, now) if was == now => {}
-        (was, now) => {
-            let what = path.to_owned();
-            changes.push(Change { what, was: was.clone(), now: now.clone() });
-        }
-    }
+/// A change in words; `None` where one of the values is not known.
+fn told(change: &Difference) -> Option<String> {
+    let [Some(was), Some(now)] = &change.values else { return None };
+    Some(format!("{} was '{was}' and is '{now}'", change.name))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -214,11 +178,15 @@ mod tests {
     #[test]
     fn another_machine_or_kernel_is_refused_and_told() {
         for (pointer, value, told) in [
-            ("/processor/model", json!("Z80"), "processor.model was \"AMD EPYC\" and is \"Z80\""),
-            ("/processor/allowed_cpus", json!(1), "processor.allowed_cpus was 2 and is 1"),
-            ("/processor/topology/sockets", json!(2), "processor.topology.sockets was 1 and is 2"),
+            ("/processor/model", json!("Z80"), "processor.model was 'AMD EPYC' and is 'Z80'"),
+            ("/processor/allowed_cpus", json!(1), "processor.allowed_cpus was '2' and is '1'"),
+            (
+                "/processor/topology/sockets",
+                json!(2),
+                "processor.topology.sockets was '1' and is '2'",
+            ),
             ("/processor/mitigations/mds", json!("off"), "processor.mitigations.mds was"),
-            ("/kernel/release", json!("1.0"), "and is \"1.0\""),
+            ("/kernel/release", json!("1.0"), "and is '1.0'"),
             ("/kernel/boot_parameters/mitigations", json!("off"), "boot_parameters.mitigations"),
             ("/memory_total_bytes", json!(17), "memory_total_bytes was"),
             ("/software/libc", json!("musl"), "software.libc was"),

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use harness::statistics::{ByRound, Interval, median};
 use serde::{Deserialize, Serialize};
 
-use super::differences::Difference;
+use crate::environment::difference::Difference;
+
 use super::sample::{Percentile, RegimesOfArms, Sample};
 use super::verdict::{Arms, Ratio, Verdict};
 

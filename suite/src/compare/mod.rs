@@ -3,7 +3,6 @@
 
 mod arms;
 mod comparison;
-mod differences;
 mod looks;
 mod order;
 mod page;

@@ -4,13 +4,13 @@
 use harness::statistics::Estimate;
 use harness::terminal;
 
+use crate::environment::difference::Difference;
 use crate::report::paragraph::item;
 use crate::report::quantity::{duration, estimated_ratio, percent};
 
 use super::comparison::{
     CaseComparison, Comparison, Described, Design, NotCompared, RegimesRecord,
 };
-use super::differences::Difference;
 use super::table::{ratio, short_case, table};
 use super::verdict::Verdict;
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::environment::difference::differences;
 use crate::invocation::Invocation;
 use crate::output;
 use crate::saved_run::SavedRun;
@@ -10,7 +11,6 @@ use crate::saved_run::SavedRun;
 use super::comparison::{
     Comparison, Described, Design, Judgement, Method, NotCompared, SCHEMA_VERSION, values,
 };
-use super::differences::differences;
 use super::looks::{CONFIDENCE, confidence_of_one};
 use super::sample::Sample;
 use super::verdict::{Arms, drift};
@@ -18,6 +18,10 @@ use super::verdict::{Arms, drift};
 /// The most rounds of a case that are compared: every process of one run is set
 /// against every one of the other. A run of a stranger could have any number.
 const MOST_ROUNDS: usize = 500;
+
+/// Facts that say which programs were compared, not where.
+const NOT_THE_ENVIRONMENT: [&str; 4] =
+    ["schema_version", "software.brigade", "software.git_revision", "software.git_dirty"];
 
 /// Compares the runs in two folders. What of them could not be read is told on
 /// standard error.
@@ -47,6 +51,8 @@ pub fn compare(folders: Arms<&PathBuf>, margin: f64) -> anyhow::Result<Compariso
             Err(reason) => not_compared.push(NotCompared { case: (*name).to_owned(), reason }),
         }
     }
+    let mut environment_differences = differences(&first.environment, &second.environment)?;
+    environment_differences.retain(|of| !NOT_THE_ENVIRONMENT.contains(&of.name.as_str()));
     let Method::Runs { drift } = judgement.method else { unreachable!("these are runs") };
     Ok(Comparison {
         schema_version: SCHEMA_VERSION.to_owned(),
@@ -56,7 +62,7 @@ pub fn compare(folders: Arms<&PathBuf>, margin: f64) -> anyhow::Result<Compariso
         confidence_of_each: judgement.confidence,
         margin,
         drift: Some(drift),
-        environment_differences: differences([&first.environment, &second.environment])?,
+        environment_differences,
         cases,
         not_compared,
     })

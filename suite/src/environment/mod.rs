@@ -7,6 +7,7 @@
 //! these types and a test compares the two.
 
 mod cgroup;
+pub mod difference;
 mod kernel;
 mod label;
 mod limits;

@@ -264,6 +264,9 @@ fn environments_that_differ_are_named() {
         environment["kernel"]["release"] = "9.9.9".into();
         environment["processor"]["governor"] = "conservative".into();
         environment["software"]["rustc"] = Value::Null;
+        // Which builds are compared is no difference of where.
+        environment["software"]["git_revision"] = "0".repeat(40).into();
+        environment["software"]["git_dirty"] = true.into();
     });
     let ended = bench.ends(&["compare", &first, &second]);
     let said = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -275,6 +278,7 @@ fn environments_that_differ_are_named() {
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
+    assert!(!said.contains("git_"), "{said}");
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
     let kernel = |_: &Bench, folder: &Path| {
         edit(folder, "environment.json", |json| json["kernel"]["release"] = "2.4.0".into());
     };
-    check_refusal(kernel, same, "kernel.release was \"2.4.0\" and is ");
+    check_refusal(kernel, same, "kernel.release was '2.4.0' and is '");
     let old = |_: &Bench, folder: &Path| {
         edit(folder, "run.json", |json| {
             json.as_object_mut().unwrap().remove("procedure");

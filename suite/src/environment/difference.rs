@@ -2,15 +2,13 @@
 //! is compared without a word here.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::environment::Environment;
+use super::Environment;
 
-use super::verdict::Arms;
-
-/// Facts that say which programs were compared, not where.
-const NOT_THE_ENVIRONMENT: [&str; 4] =
-    ["schema_version", "software.brigade", "software.git_revision", "software.git_dirty"];
+/// The value of a fact that an environment has no place for, such as a boot
+/// parameter that was not given; one that could not be had is `null`.
+const ABSENT: &str = "absent";
 
 /// A fact that is not the same in both environments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,18 +17,19 @@ pub struct Difference {
     /// Its name in `environment.json`, such as `kernel.release`.
     pub name: String,
     /// Its value in each, as text; `null` where it could not be had.
-    pub values: Arms<Option<String>>,
+    pub values: [Option<String>; 2],
 }
 
 /// In what two environments differ, in the order of `environment.json`.
 ///
 /// # Errors
 /// Never: an environment always serializes.
-pub fn differences(environments: Arms<&Environment>) -> anyhow::Result<Vec<Difference>> {
-    let [first, second] = environments.map(serde_json::to_value);
+pub fn differences(
+    first: &Environment,
+    second: &Environment,
+) -> serde_json::Result<Vec<Difference>> {
     let mut found = Vec::new();
-    compare("", &first?, &second?, &mut found);
-    found.retain(|difference| !NOT_THE_ENVIRONMENT.contains(&difference.name.as_str()));
+    compare("", &serde_json::to_value(first)?, &serde_json::to_value(second)?, &mut found);
     Ok(found)
 }
 
@@ -41,10 +40,11 @@ fn compare(name: &str, first: &Value, second: &Value, found: &mut Vec<Difference
         }
         return;
     };
+    let absent = Value::from(ABSENT);
     let only_theirs = theirs.keys().filter(|key| !ours.contains_key(*key));
     for key in ours.keys().chain(only_theirs) {
         let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
-        let side = |of: &serde_json::Map<String, Value>| of.get(key).cloned().unwrap_or_default();
+        let side = |of: &Map<String, Value>| of.get(key).unwrap_or(&absent).clone();
         compare(&inner, &side(ours), &side(theirs), found);
     }
 }
@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn names(second: &Environment) -> Vec<String> {
-        let found = differences([&environment(), second]).unwrap();
+        let found = differences(&environment(), second).unwrap();
         found.into_iter().map(|difference| difference.name).collect()
     }
 
@@ -104,15 +104,20 @@ mod tests {
     fn both_values_are_told() {
         let mut second = environment();
         second.limits.memory_maps = None;
-        let found = differences([&environment(), &second]).unwrap();
+        let found = differences(&environment(), &second).unwrap();
         assert_eq!(found[0].values, [Some("65530".to_owned()), None]);
     }
 
     #[test]
-    fn the_commit_is_what_is_compared_and_no_difference_of_the_environment() {
+    fn what_one_has_no_place_for_is_absent_and_not_unknown() {
         let mut second = environment();
-        second.software.git_revision = Some("0".repeat(40));
-        second.software.git_dirty = Some(true);
-        assert_eq!(names(&second), [""; 0]);
+        let parameters = &mut second.kernel.boot_parameters;
+        parameters.insert("isolcpus".to_owned(), Some("1".to_owned()));
+        let found = differences(&environment(), &second).unwrap();
+        let values = [Some("absent".to_owned()), Some("1".to_owned())];
+        assert_eq!(
+            found,
+            [Difference { name: "kernel.boot_parameters.isolcpus".to_owned(), values }]
+        );
     }
 }
