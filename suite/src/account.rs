@@ -37,7 +37,8 @@ impl<'a> Account<'a> {
         folder: &'a Path,
     ) -> Self {
         let mut schedule = course::schedule(run, invocations);
-        let complete = schedule.next_turn().is_none();
+        // A comparison ends an arm when it can tell.
+        let complete = run.arm.is_some() || schedule.next_turn().is_none();
         Self { run, invocations, manifest, folder, proof: None, schedule, complete }
     }
 
@@ -47,20 +48,24 @@ impl<'a> Account<'a> {
         Self { proof, ..self }
     }
 
-    /// How the run ended; `None` if it is not complete.
+    /// How the run ended; `None` if it is not complete, or an arm of a
+    /// comparison.
     #[must_use]
     pub fn end(&self) -> Option<RunEnd> {
-        self.complete.then(|| RunEnd::of(&self.run.cases, &self.schedule))
+        let ended = self.complete && self.run.arm.is_none();
+        ended.then(|| RunEnd::of(&self.run.cases, &self.schedule))
     }
 
     /// The account as plain text.
     #[must_use]
     pub fn text(&self) -> String {
         let folder = self.folder.display();
-        let resume = if self.complete {
-            String::new()
-        } else {
-            format!("not complete; to go on: brigade run --resume {folder}\n")
+        let resume = match (self.complete, &self.run.procedure) {
+            (true, _) => String::new(),
+            (false, Some(_)) => {
+                format!("not complete; to go on: brigade run --resume {folder}\n")
+            }
+            (false, None) => "not complete\n".to_owned(),
         };
         let proof = self.proof.map_or_else(String::new, |proof| {
             format!("\nThe instrument ({}):\n{}", results::PROOF, prove::page(proof))
@@ -119,7 +124,7 @@ impl<'a> Account<'a> {
     /// How far the run came, and what to repeat it with; `ended` is how many
     /// invocations came to their end.
     fn extent(&self, ended: usize) -> String {
-        let RunDescription { profile, rounds, seed, cases, procedure, .. } = self.run;
+        let RunDescription { profile, rounds, seed, cases, procedure, arm, .. } = self.run;
         let adaptive = procedure.as_ref().is_some_and(|procedure| procedure.further.is_some());
         let planned = cases.len() * *rounds as usize;
         let left: usize = self.schedule.remaining().iter().map(|&left| left as usize).sum();
@@ -131,6 +136,12 @@ impl<'a> Account<'a> {
             0 => String::new(),
             count => format!(" ({count} interrupted)"),
         };
+        if let Some(arm) = arm {
+            return format!(
+                "{ended} invocations{interrupted}, arm {arm} of a comparison, profile {profile}, \
+                 seed {seed}"
+            );
+        }
         let more = if adaptive { "+" } else { "" };
         format!(
             "{count} invocations{interrupted}, profile {profile}, {rounds}{more} rounds, seed {seed}"

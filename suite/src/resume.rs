@@ -44,6 +44,9 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     let _lock = Lock::take()?;
     let (mut folder, saved) = open(path)?;
     let SavedRun { description, environment, invocations, proof, .. } = saved;
+    if let Some(arm) = &description.arm {
+        bail!("--resume {}: it is arm {arm} of a comparison; compare anew", path.display());
+    }
 
     let account =
         Account::new(&manifest, &description, &invocations, path).proven_by(proof.as_ref());

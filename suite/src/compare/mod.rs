@@ -123,7 +123,7 @@ fn plan<'a>(
     })
 }
 
-/// What stands in `run.json` of both arms.
+/// What stands in `run.json` of both arms, but for which it is.
 fn description(flags: &CompareFlags, plan: &Plan, skipped: &[Skipped]) -> RunDescription {
     RunDescription {
         schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
@@ -135,6 +135,7 @@ fn description(flags: &CompareFlags, plan: &Plan, skipped: &[Skipped]) -> RunDes
         cases: plan.cases.iter().map(|case| case.name.clone()).collect(),
         skipped: skipped.to_vec(),
         procedure: None,
+        arm: None,
     }
 }
 
@@ -147,12 +148,14 @@ fn folders(
 ) -> anyhow::Result<Arms<Folder>> {
     let date: String = description.started_at.chars().take_while(|&letter| letter != 'T').collect();
     let folder = |arm: &str| {
-        let folder = Folder::create(parent, &date, &format!("{label}-{arm}"))?;
-        folder.write_once(results::RUN, description)?;
+        let name = format!("{label}-{}", arm.to_lowercase());
+        let folder = Folder::create(parent, &date, &name)?;
+        let arm = Some(arm.to_owned());
+        folder.write_once(results::RUN, &RunDescription { arm, ..description.clone() })?;
         folder.write_once(results::ENVIRONMENT, environment)?;
         anyhow::Ok(folder)
     };
-    Ok([folder("a")?, folder("b")?])
+    Ok([folder("A")?, folder("B")?])
 }
 
 /// What the invocations of both arms amount to.

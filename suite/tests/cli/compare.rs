@@ -130,6 +130,23 @@ fn folders(bench: &Bench) -> [std::path::PathBuf; 2] {
 }
 
 #[test]
+fn an_arm_is_reported_as_what_it_is_and_not_gone_on_with() {
+    let bench = noisy(&["a"]);
+    compared(&bench, &["--with", "--slowdown 0", "--with", "--slowdown 400"]);
+    for (arm, letter) in folders(&bench).iter().zip(["A", "B"]) {
+        let path = arm.to_str().unwrap();
+        let invocations = records_in(arm).len();
+        let reported = bench.ends(&["report", path]);
+        let told = format!("{invocations} invocations, arm {letter} of a comparison, profile ");
+        assert!(reported.stdout.contains(&told), "{reported:?}");
+        assert!(!reported.stdout.contains("not complete"), "{reported:?}");
+        let resumed = bench.ends(&["run", "--resume", path]);
+        assert_eq!(resumed.code, Some(1), "{resumed:?}");
+        assert!(resumed.stderr.contains(&format!("it is arm {letter} of a comparison")));
+    }
+}
+
+#[test]
 fn every_record_of_both_arms_is_kept_in_balanced_order() {
     let bench = noisy(&["a", "b"]);
     let comparison = compared(&bench, &["--with", "--slowdown 0", "--with", "--slowdown 400"]);
