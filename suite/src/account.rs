@@ -1,14 +1,13 @@
 //! The account of a run: what `brigade run` prints at its end, `brigade report`
 //! whenever it is asked, and `report.md` keeps.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use harness::terminal;
 
 use crate::availability::Skipped;
 use crate::course::{self, CaseEnd, RunEnd};
-use crate::invocation::{Invocation, Outcome};
+use crate::invocation::Invocation;
 use crate::manifest::Manifest;
 use crate::plan::{Reason, Schedule};
 use crate::prove::{self, proof::Proof};
@@ -97,7 +96,7 @@ impl<'a> Account<'a> {
             self.invocations.iter().filter(|invocation| !invocation.interrupted).cloned().collect();
         report::summary(self.manifest, &cases, &ended)
             + &self.precision().unwrap_or_default()
-            + &problems(&self.run.skipped, &ended)
+            + &not_run(&self.run.skipped)
             + &self.extent(ended.len())
     }
 
@@ -160,29 +159,8 @@ pub fn indented(line: &str) -> String {
     if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") }
 }
 
-/// One line for each case that did not run, or not always well.
-fn problems(skipped: &[Skipped], invocations: &[Invocation]) -> String {
-    let mut by_case: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
-    for invocation in invocations {
-        by_case.entry(&invocation.case).or_default().push(invocation);
-    }
-    let skipped =
-        skipped.iter().map(|Skipped { case, reason }| format!("{case}: skipped: {reason}"));
-    let failed = by_case.iter().filter_map(|(case, invocations)| {
-        let trouble = trouble(invocations)?;
-        Some(format!("{case}: {trouble}"))
-    });
-    skipped.chain(failed).map(|line| terminal::line(&line).into_owned() + "\n").collect()
-}
-
-/// What went wrong with a case's invocations, and how often, if anything did.
-fn trouble(invocations: &[&Invocation]) -> Option<String> {
-    let bad: Vec<_> =
-        invocations.iter().filter(|invocation| invocation.outcome != Outcome::Measured).collect();
-    let reason = bad.first()?.error.as_deref().unwrap_or_default();
-    let all_refused = invocations.iter().all(|invocation| invocation.outcome == Outcome::Refused);
-    if all_refused {
-        return Some(format!("skipped: {reason}"));
-    }
-    Some(format!("{} of {} failed: {reason}", bad.len(), invocations.len()))
+/// One item for each case that cannot run here.
+fn not_run(skipped: &[Skipped]) -> String {
+    let said = |Skipped { case, reason }: &Skipped| format!("{case}: skipped: {reason}");
+    skipped.iter().map(|skipped| report::item(&terminal::line(&said(skipped)))).collect()
 }

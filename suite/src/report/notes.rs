@@ -52,7 +52,8 @@ fn missing(case: &CaseEstimate) -> Option<String> {
     let why = case.first_error.as_ref().map(|error| format!("; first: {error}"));
     (!said.is_empty()).then(|| {
         let why = why.unwrap_or_default();
-        format!("{}: {}, of {started} started{why}.", label(case), said.join(", "))
+        let end = if why.ends_with(['.', '?', '!']) { "" } else { "." };
+        format!("{}: {}, of {started} started{why}{end}", label(case), said.join(", "))
     })
 }
 

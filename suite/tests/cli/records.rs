@@ -14,7 +14,7 @@ fn check_failure(printed: impl AsRef<[u8]>, reason: &str) {
     assert_eq!(line["outcome"], "failed", "{reason}");
     let error = line["error"].as_str().unwrap();
     assert!(error.contains(reason), "{error:?} does not say {reason:?}");
-    assert!(ended.stdout.contains("a: 1 of 1 failed: "), "{ended:?}");
+    assert!(ended.stdout.contains("- a: 1 failed, of 1 started; first: "), "{ended:?}");
     assert!(!error.contains('\n'), "{error:?}");
 }
 

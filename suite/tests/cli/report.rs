@@ -15,7 +15,7 @@ fn a_report_repeats_what_the_run_printed() {
     let ran = Ended::from(bench.brigade_with(&manifest, &["run"]));
     let folder = bench.result_folders()[0].clone();
     assert!(ran.stdout.contains("b                  –        hop"), "{ran:?}");
-    assert!(ran.stdout.contains("a: 3 of 3 failed: "), "{ran:?}");
+    assert!(ran.stdout.contains("- a: 3 failed, of 3 started; first: "), "{ran:?}");
     let told = reported(&bench, &[folder.to_str().unwrap()]);
     assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
     assert_eq!(told.stdout, ran.stdout);

@@ -112,8 +112,12 @@ fn whatever_a_program_does_is_a_record() {
         let error = record["error"].as_str().unwrap();
         assert!(error.contains(reason), "{script}: {error:?} does not say {reason:?}");
         assert_eq!(ended.code, Some(code), "{script}: {ended:?}");
-        let word = if outcome == "refused" { "skipped" } else { "1 of 1 failed" };
-        assert!(ended.stdout.contains(&format!("a: {word}: {error}\n")), "{ended:?}");
+        let said = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            said.contains(&format!("- a: 1 {outcome}, of 1 started; first: {error}")),
+            "{ended:?}"
+        );
+        assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80), "{ended:?}");
     }
 }
 
@@ -123,7 +127,7 @@ fn a_case_that_needs_more_cpus_is_skipped() {
     bench.case_keys = "needs_cpus = 100000";
     let ended = bench.ends(&["run"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.starts_with("a: skipped: it needs 100000 CPUs"), "{ended:?}");
+    assert!(ended.stdout.starts_with("- a: skipped: it needs 100000 CPUs"), "{ended:?}");
     assert_eq!(bench.records().len(), 0);
 }
 
