@@ -303,7 +303,21 @@ impl Manifest {
             }
         }
         baseline::validate(&self.cases)?;
+        self.validate_findings()?;
         proof::validate(self)
+    }
+
+    /// A finding of a case that there is not would never be told.
+    fn validate_findings(&self) -> Result<(), Complaint> {
+        let names = || self.cases.iter().map(|case| &case.name);
+        for (index, finding) in self.findings.iter().enumerate() {
+            let mut named = finding.cases().into_iter();
+            if let Some((key, case)) = named.find(|(_, case)| names().all(|name| name != case)) {
+                let reason = format!("finding: {key}: {}", unknown("case", case, names()));
+                return Err(Complaint { table: Table::Finding(index), key, reason });
+            }
+        }
+        Ok(())
     }
 
     /// An error names the key and what is wrong with it.
@@ -523,6 +537,22 @@ profiles = ["default"]
             ),
         ] {
             assert_eq!(complaint_of(keys), expected);
+        }
+    }
+
+    #[test]
+    fn findings_are_of_cases_that_there_are() {
+        let lines = GOOD.lines().count();
+        let subject = |case| format!("{{ case = '{case}', text = 't', name = 'n' }}");
+        for (first, second, key, line) in [("a", "b", "second", 4), ("b", "a", "first", 3)] {
+            let finding = format!(
+                "[[finding]]\nkind = 'comparison'\nfirst = {}\nsecond = {}\n",
+                subject(first),
+                subject(second)
+            );
+            let error = Manifest::parse(&format!("{GOOD}{finding}")).unwrap_err();
+            let line = lines + line;
+            assert_eq!(error, format!(":{line}: finding: {key}: unknown case 'b'; known: a"));
         }
     }
 

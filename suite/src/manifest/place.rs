@@ -27,6 +27,8 @@ pub(super) enum Table {
     Profile(String),
     /// The case at this index.
     Case(usize),
+    /// The finding at this index.
+    Finding(usize),
     /// What a proof runs.
     Prove,
 }
@@ -38,6 +40,8 @@ struct Places {
     profiles: BTreeMap<String, Values>,
     #[serde(default)]
     case: Vec<Values>,
+    #[serde(default)]
+    finding: Vec<Values>,
     #[serde(default)]
     prove: Values,
 }
@@ -52,6 +56,7 @@ impl Complaint {
         let values = match &self.table {
             Table::Profile(name) => places.profiles.get(name),
             Table::Case(index) => places.case.get(*index),
+            Table::Finding(index) => places.finding.get(*index),
             Table::Prove => Some(&places.prove),
         };
         let value = values.and_then(|values| values.get(self.key));

@@ -82,6 +82,21 @@ pub struct Condition {
 }
 
 impl Finding {
+    /// The cases that it names, each with the key of the table that names it.
+    pub fn cases(&self) -> Vec<(&'static str, &str)> {
+        match self {
+            Self::Comparison(Comparison { first, second }) => {
+                vec![("first", &first.case), ("second", &second.case)]
+            }
+            Self::Remainder(Remainder { of, baseline, .. }) => {
+                vec![("of", &of.case), ("baseline", &baseline.case)]
+            }
+            Self::Attribution(Breakdown { cases, .. }) => {
+                cases.iter().map(|condition| ("cases", condition.case.as_str())).collect()
+            }
+        }
+    }
+
     /// The finding in words, or nothing if a case that it needs was not
     /// measured.
     #[must_use]
