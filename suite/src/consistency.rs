@@ -124,8 +124,9 @@ fn verify_quotients(measurement: &Measurement, tasks: u64) -> Result<(), String>
     let Measurement { mean_ns, operations, ns_per_operation, ns_per_task, .. } = measurement;
     verify_quotient("operations", *mean_ns, *operations, *ns_per_operation)?;
     match ns_per_task {
-        Some(ns_per_task) if tasks > 0 => verify_quotient("tasks", *mean_ns, tasks, *ns_per_task),
-        _ => Ok(()),
+        Some(_) if tasks == 0 => Err("has a mean per task, and there are no tasks".to_owned()),
+        Some(ns_per_task) => verify_quotient("tasks", *mean_ns, tasks, *ns_per_task),
+        None => Ok(()),
     }
 }
 
@@ -165,6 +166,7 @@ fn verify_figures<const N: usize>(what: &str, figures: [f64; N]) -> Result<(), S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest::Manifest;
     use crate::report::sample;
 
     fn sound() -> Record {
@@ -198,10 +200,15 @@ mod tests {
             (|r| r.measurements[0].min_ns = u64::MAX, "is not between"),
             (|r| r.measurements[0].stddev_ns = Some(-1.0), "its deviation"),
             (|r| r.measurements[0].stddev_ns = Some(1e9), "its deviation"),
+            (
+                |r| r.measurements[0].stddev_ns = Some(r.measurements[0].max_ns as f64),
+                "its deviation",
+            ),
             (|r| r.measurements[0].p50_ns = r.measurements[0].p99_ns + 1, "do not rise"),
             (|r| r.measurements[0].p999_ns = r.measurements[0].max_ns + 1, "do not rise"),
             (|r| r.measurements[0].ns_per_operation *= 1.001, "its mean over"),
             (|r| r.measurements[0].ns_per_task = Some(0.0), "tasks is"),
+            (|r| (r.tasks, r.measurements[0].ns_per_task) = (0, Some(1.0)), "there are no tasks"),
             (|r| r.cpu.as_mut().unwrap().user_ns_per_operation = -1.0, "CPU time of -1"),
             (|r| r.cpu.as_mut().unwrap().system_ns_per_operation = 1e19, "CPU time of"),
             (|r| r.switches.as_mut().unwrap().voluntary_per_operation = -0.5, "switches of -0.5"),
@@ -228,6 +235,13 @@ mod tests {
             ),
             (
                 |r| {
+                    let inner = (0..MOST).map(|key| (key.to_string(), Value::Null)).collect();
+                    drop(r.parameters.insert("a".to_owned(), Value::Object(inner)))
+                },
+                "values of parameters",
+            ),
+            (
+                |r| {
                     let one = r.measurements[0].clone();
                     r.measurements.resize(MOST + 1, one);
                 },
@@ -237,5 +251,36 @@ mod tests {
             let reason = wrong(change);
             assert!(reason.contains(expected), "{reason:?} does not say {expected:?}");
         }
+    }
+
+    #[test]
+    fn the_largest_sizes_are_sound() {
+        let mut record = sound();
+        record.program = "x".repeat(LONGEST_NAME);
+        record.affinity = vec![0; MOST];
+        record.measurements[0].histogram = "A".repeat(LONGEST_HISTOGRAM);
+        assert_eq!(verify(&record), Ok(()));
+    }
+
+    #[test]
+    fn a_record_is_of_its_case_or_told_what_of() {
+        let manifest = Manifest::parse(
+            "[profiles.default]\nrounds = 1\n[programs.ring]\npath = 'ring'\n\
+             check = { tasks = 1, iters = 1, warmups = 0, operations = 2 }\n\
+             [[case]]\nname = 'a/spread'\nprogram = 'ring'\nplacement = 'spread'\nprofiles = []\n",
+        );
+        let case = &manifest.expect("a manifest").cases[0];
+        let mut record = sound();
+        record.program = "ring".to_owned();
+        record.parameters.insert("placement".to_owned(), "spread".into());
+        assert_eq!(verify_case(&record, case), Ok(()));
+        record.parameters.insert("placement".to_owned(), "free".into());
+        let reason = "reports the placement 'free', not 'spread'".to_owned();
+        assert_eq!(verify_case(&record, case), Err(reason));
+        record.parameters.remove("placement");
+        assert_eq!(verify_case(&record, case), Ok(()), "a program may offer none");
+        record.program = "line".to_owned();
+        let reason = "is the record of 'line', not of 'ring'".to_owned();
+        assert_eq!(verify_case(&record, case), Err(reason));
     }
 }
