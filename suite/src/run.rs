@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::fingerprint::fingerprints;
 use crate::flags::RunFlags;
-use crate::invocation::{Invocation, Outcome};
+use crate::invocation::Invocation;
 use crate::invoke::{Job, command, invoke};
 use crate::lock::Lock;
 use crate::manifest::{Case, Manifest, Profile};
@@ -179,7 +179,7 @@ impl Run<'_> {
         folder.replace(results::PAGE, &account.page())?;
         printed?;
         let proven = proof.is_none_or(|proof| proof.holds());
-        Ok(match exit_after(&invocations) {
+        Ok(match Exit::after(&invocations) {
             _ if signals.stops() > 0 => Exit::Interrupted,
             Exit::Done if !proven => Exit::Failed,
             exit => exit,
@@ -230,20 +230,5 @@ impl Run<'_> {
             invocations.push(invocation);
         }
         Ok(())
-    }
-}
-
-/// The exit code of a run that was not interrupted.
-fn exit_after(invocations: &[Invocation]) -> Exit {
-    let any = |outcome| {
-        let mut ended = invocations.iter().filter(|invocation| !invocation.interrupted);
-        ended.any(|invocation| invocation.outcome == outcome)
-    };
-    if any(Outcome::Failed) || any(Outcome::TimedOut) {
-        Exit::Failed
-    } else if any(Outcome::Refused) {
-        Exit::Limit
-    } else {
-        Exit::Done
     }
 }

@@ -24,7 +24,7 @@ use crate::availability::{Here, Skipped};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::flags::{CompareFlags, FailOn};
-use crate::invocation::{Invocation, Outcome};
+use crate::invocation::Invocation;
 use crate::lock::Lock;
 use crate::manifest::{Case, Manifest};
 use crate::output;
@@ -85,7 +85,7 @@ fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
     if signals.stops() > 0 {
         return Ok(Exit::Interrupted);
     }
-    Ok(exit_after(&comparison, flags, exit_of(invocations.iter().flatten())))
+    Ok(exit_after(&comparison, flags, Exit::after(invocations.iter().flatten())))
 }
 
 /// The cases that are compared, and those that cannot run here.
@@ -206,16 +206,4 @@ fn show(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
 fn exit_after(comparison: &Comparison, flags: &CompareFlags, measured: Exit) -> Exit {
     let fails = flags.fail_on == Some(FailOn::Slower) && comparison.count(Verdict::Slower) > 0;
     if fails { Exit::Slower } else { measured }
-}
-
-/// The exit code of measuring that was not interrupted.
-fn exit_of<'a>(invocations: impl Iterator<Item = &'a Invocation> + Clone) -> Exit {
-    let any = |outcome| invocations.clone().any(|invocation| invocation.outcome == outcome);
-    if any(Outcome::Failed) || any(Outcome::TimedOut) {
-        Exit::Failed
-    } else if any(Outcome::Refused) {
-        Exit::Limit
-    } else {
-        Exit::Done
-    }
 }
