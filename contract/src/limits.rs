@@ -209,7 +209,7 @@ pub fn check_that_few_maps_refuse(program: &Program, per_task: Amounts) {
         return skip("the limit vm.max_map_count", "a file cannot be mounted over it");
     }
     let limited = |tasks| short(program, tasks).from_shell(&script).run();
-    let maps = 200 * per_task.maps + per_task.allocator().maps;
+    let maps = 200 * per_task.maps + per_task.allocator(200).maps;
     let need = format!("200 tasks need {maps} memory maps");
     let words = [&need, "vm.max_map_count is 300 ", "sudo sysctl vm.max_map_count="];
     let run = limited(200).failed(3, &words);
@@ -229,6 +229,20 @@ pub fn check_that_as_many_threads_run_as_fit(program: &Program, flags: &[&str]) 
     }
     let tasks = format!("--tasks={fit}");
     let _ = program.with(flags).and(&[&tasks]).run().succeeded();
+}
+
+/// As many threads as fit into a limit of address space are created, besides
+/// what the allocator reserves for the first of them.
+pub fn check_that_as_many_threads_run_as_fit_into_address_space(program: &Program, flags: &[&str]) {
+    let per_task = Amounts::thread(1 << 20);
+    let bytes = per_task.allocator(u64::MAX).address_space_bytes + (512 << 20);
+    let limited = |tasks: u64| {
+        let tasks = format!("--tasks={tasks}");
+        program.with(flags).and(&[&tasks]).limited(Resource::RLIMIT_AS, bytes, bytes).run()
+    };
+    let fit = fitting(&limited(1_000_000).failed(3, &["RLIMIT_AS"]));
+    assert!((400..512).contains(&fit), "{fit} stacks of 1 MiB in 512 MiB");
+    let _ = limited(fit).succeeded();
 }
 
 /// Whether a command ends well when a shell becomes it by `script`.

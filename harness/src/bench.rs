@@ -179,8 +179,9 @@ impl Bench {
     /// # Errors
     /// [`limits::Refusal`], which names the limit that binds.
     pub fn require(&self, per_task: Amounts, besides: Amounts) -> Result<(), limits::Refusal> {
-        let besides = besides.and(per_task.allocator()).and(Amounts::observation());
-        limits::require(&Need { tasks: self.tasks() as u64, per_task, besides })
+        let tasks = self.tasks() as u64;
+        let besides = besides.and(per_task.allocator(tasks)).and(Amounts::observation());
+        limits::require(&Need { tasks, per_task, besides })
     }
 
     /// Refuses `--placement spread` for a program, or a choice of flags, that

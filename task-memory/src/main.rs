@@ -98,7 +98,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     }
     let counts = flags.counts(bench)?;
     let per_task = task.amounts(flags.kind);
-    limits::require(&Need { tasks: counts.to, per_task, besides: per_task.allocator() })?;
+    limits::require(&Need { tasks: counts.to, per_task, besides: per_task.allocator(counts.to) })?;
     if flags.rounds > 1 {
         return repeat(flags, counts, bench);
     }

@@ -114,6 +114,7 @@ fn a_brigade_over_any_channel_is_interrupted_and_spread_like_another() {
 fn as_many_threads_run_as_are_said_to_fit() {
     let flags = ["--channel=futex", "--iters=1", "--warmups=0", "--quiet"];
     contract::limits::check_that_as_many_threads_run_as_fit(&PROGRAM, &flags);
+    contract::limits::check_that_as_many_threads_run_as_fit_into_address_space(&PROGRAM, &flags);
 }
 
 /// CPU time, of set-up and shut-down too, which the shell tells at its end.

@@ -15,6 +15,9 @@ pub const MAPS_PER_THREAD: u64 = 4;
 const ARENAS_PER_CPU: u64 = 8;
 /// Memory maps of an arena: what is in use of it, and what is reserved.
 const MAPS_PER_ARENA: u64 = 2;
+/// Address space that an arena reserves, in bytes (`HEAP_MAX_SIZE` of glibc, on
+/// 64 bits).
+const ADDRESS_SPACE_PER_ARENA: u64 = 64 << 20;
 /// Memory maps of the few blocks that the allocator maps by themselves.
 const MAPS_OF_LARGE_BLOCKS: u64 = 8;
 /// Memory that a thread that does nothing but block holds in user space, in
@@ -277,17 +280,23 @@ impl Amounts {
         Self { files: FILES_TO_OBSERVE, ..Self::default() }
     }
 
-    /// What the allocator maps for tasks like this one, however many they are:
-    /// for threads, its arenas.
+    /// What the allocator maps for so many tasks like this one: for threads, its
+    /// arenas. Each of the first threads gets one; the initial thread's, which
+    /// counts as the first of all, grows with the heap and reserves nothing.
     #[must_use]
-    pub fn allocator(self) -> Self {
+    pub fn allocator(self, tasks: u64) -> Self {
         if self.threads == 0 || self.maps == 0 {
             return Self::default();
         }
         let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
         let cpus = cpus.and_then(|cpus| u64::try_from(cpus).ok()).unwrap_or(1);
-        let maps = cpus * ARENAS_PER_CPU * MAPS_PER_ARENA + MAPS_OF_LARGE_BLOCKS;
-        Self { maps, ..Self::default() }
+        let arenas = cpus * ARENAS_PER_CPU;
+        let reserving = (arenas - 1).min(self.threads.saturating_mul(tasks));
+        Self {
+            maps: arenas * MAPS_PER_ARENA + MAPS_OF_LARGE_BLOCKS,
+            address_space_bytes: reserving * ADDRESS_SPACE_PER_ARENA,
+            ..Self::default()
+        }
     }
 
     /// The same with its files watched by an epoll instance.

@@ -129,7 +129,7 @@ impl Kind {
             Self::TokioPipe => runtime.and(Amounts::pipe().watched()),
             _ => Amounts::default(),
         };
-        own.and(self.per_task().allocator()).and(Amounts::observation())
+        own.and(self.per_task().allocator(u64::MAX)).and(Amounts::observation())
     }
 }
 
