@@ -11,9 +11,11 @@
 //! What is counted: the user memory, page tables, kernel stacks and
 //! unreclaimable slab of the ledger are disjoint, and their sum stands against
 //! the drop of what is available: `MemAvailable` and the free pages on lists of
-//! the CPUs, which it leaves out and a process draws from first. Of processes
-//! the user memory is proportional: pages shared with the parent are divided
-//! among those that share them. `--kind heap` has no tasks: it shows address
+//! the CPUs, which it leaves out. A process draws from these first, so the
+//! first half of the tasks comes before the first reading, and the drop of
+//! `MemAvailable` alone agrees too. Of processes the user memory is
+//! proportional: pages shared with the parent are divided among those that
+//! share them. `--kind heap` has no tasks: it shows address
 //! space against memory.
 //!
 //! Known biases: kernel stacks, slab and `MemAvailable` are the whole
@@ -61,7 +63,7 @@ struct Flags {
     #[arg(long, value_enum, default_value_t = Kind::Thread)]
     kind: Kind,
 
-    /// Tasks at the first reading; without it, a tenth of the most
+    /// Tasks at the first reading; without it, half of the most
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     from: Option<u32>,
 
@@ -96,9 +98,16 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     if flags.kind == Kind::Heap {
         return heap::observe(flags.bytes.unwrap_or(256 << 20), bench);
     }
-    let counts = flags.counts(bench)?;
     let per_task = task.amounts(flags.kind);
-    limits::require(&Need { tasks: counts.to, per_task, besides: per_task.allocator(counts.to) })?;
+    let need = |tasks| Need { tasks, per_task, besides: per_task.allocator(tasks) };
+    let (steps, warmups) = bench.iterations_and_warmups();
+    let steps = steps.saturating_add(warmups);
+    let most = match bench.tasks() as u64 {
+        0 => limits::fitting(&need(flags.kind.default_tasks())).max(2 * steps),
+        tasks => tasks,
+    };
+    let counts = Counts::new(flags.from.map_or(most / 2, u64::from), most, steps)?;
+    limits::require(&need(counts.to))?;
     if flags.rounds > 1 {
         return repeat(flags, counts, bench);
     }
@@ -114,6 +123,9 @@ fn repeat(flags: &Flags, counts: Counts, bench: &Bench) -> anyhow::Result<()> {
         format!("--touch={}", flags.touch),
         "--rounds=1".into(),
     ];
+    if bench.tasks() == 0 {
+        variant.push(format!("--to={}", counts.to));
+    }
     variant.extend(flags.stack_size.map(|bytes| format!("--stack-size={bytes}")));
     let told = again::rounds(bench, &[variant], flags.rounds)?.pop().context("one variant")?;
     if let Some(reason) = told.refused {
@@ -128,16 +140,6 @@ fn show(sweeps: &[Vec<harness::record::LedgerPoint>], bench: &Bench) -> anyhow::
 }
 
 impl Flags {
-    fn counts(&self, bench: &Bench) -> Result<Counts, UsageError> {
-        let to = match bench.tasks() as u64 {
-            0 => self.kind.default_tasks(),
-            tasks => tasks,
-        };
-        let from = self.from.map_or(to / 10, u64::from);
-        let (steps, warmups) = bench.iterations_and_warmups();
-        Counts::new(from, to, steps.saturating_add(warmups))
-    }
-
     /// What each task is to hold, refusing flags that its kind cannot follow.
     fn task(&self) -> Result<Task, UsageError> {
         let kind = self.kind.name();

@@ -118,6 +118,18 @@ pub fn require(need: &Need) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// How many of the tasks of `need` fit on this machine: all, or fewer.
+#[must_use]
+pub fn fitting(need: &Need) -> u64 {
+    fitting_into(need, &in_force(&SystemFiles::live()))
+}
+
+fn fitting_into(need: &Need, limits: &[Limit]) -> u64 {
+    let each =
+        limits.iter().filter_map(|limit| Some(need.fits(limit.resource, limit.available()?)));
+    each.fold(need.tasks, u64::min)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +152,14 @@ mod tests {
         let limits = [limit(Resource::Files, 25, 3)];
         assert_eq!(admit(&threads_over_pipes(10), &limits), Ok(()));
         assert!(admit(&threads_over_pipes(11), &limits).is_err());
+    }
+
+    #[test]
+    fn as_many_fit_as_are_admitted() {
+        let limits = [limit(Resource::Files, 25, 3), limit(Resource::Maps, 1000, 0)];
+        assert_eq!(fitting_into(&threads_over_pipes(7), &limits), 7);
+        assert_eq!(fitting_into(&threads_over_pipes(99), &limits), 10);
+        assert_eq!(fitting_into(&threads_over_pipes(99), &[limit(Resource::Files, 3, 3)]), 0);
     }
 
     #[test]

@@ -46,14 +46,14 @@ impl Kind {
         matches!(self, Self::Thread | Self::Coroutine)
     }
 
-    /// As many tasks as show in the machine's memory above its noise and yet
-    /// fit almost everywhere.
+    /// As many tasks as show in the machine's memory above its noise, half of
+    /// them beyond the free pages that the CPUs have on lists.
     pub fn default_tasks(self) -> u64 {
         match self {
-            Self::Thread => 2000,
+            Self::Thread => 12_000,
             Self::Coroutine => 10_000,
             Self::Process => 200,
-            Self::Tokio | Self::AsyncExecutor | Self::Heap => 100_000,
+            Self::Tokio | Self::AsyncExecutor | Self::Heap => 1_000_000,
         }
     }
 }
