@@ -19,7 +19,7 @@ const PUBLISHED_CYCLES: f64 = 500_000.0;
 
 /// Seconds after which a process of the table ends, unless `--max-time` says
 /// otherwise. Waking an idle CPU for every cycle would take half a minute.
-const MOST_SECONDS: f64 = 0.7;
+const MOST_SECONDS: f64 = 0.35;
 
 /// Runs every scenario with every amount of work and prints a table for each
 /// amount.

@@ -8,7 +8,7 @@
 //! work alone. Without a scenario the program runs all of them, each in fresh
 //! processes, and prints a table: what each adds to `no-switch`, by round, and
 //! the time of 500,000 cycles at that rate. A process of the table ends early
-//! after 0.7 s.
+//! after 0.35 s.
 //!
 //! What is counted: an await that yields must poll its task once a cycle, one
 //! that does not, never; a coroutine must come back once a cycle; the kernel
