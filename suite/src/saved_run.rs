@@ -547,7 +547,9 @@ mod tests {
         assert!(
             error_of(&file).contains("it is not a folder; name the folder that holds run.json")
         );
-        assert!(error_of(&folder.path().join("none")).contains("No such file or directory"));
+        let none = folder.path().join("none");
+        assert!(error_of(&none).contains("No such file or directory"));
+        assert!(error_of(&none).contains(none.to_str().unwrap()));
         for name in [results::RUN, results::ENVIRONMENT, results::RECORDS] {
             let folder = folder_with("");
             fs::remove_file(folder.path().join(name)).unwrap();
