@@ -582,6 +582,21 @@ mod tests {
     }
 
     #[test]
+    fn a_run_of_more_invocations_than_any_has_is_refused() {
+        let mut line: serde_json::Value = serde_json::from_str(&recorded_lines()[0]).unwrap();
+        line["record"] = serde_json::Value::Null;
+        line["outcome"] = "failed".into();
+        let line = format!("{line}\n");
+        let read = |lines| {
+            let mut read = Lines::default();
+            read.read(line.repeat(lines).as_bytes()).map(|()| read.invocations.len())
+        };
+        assert_eq!(read(MOST_INVOCATIONS).unwrap(), MOST_INVOCATIONS);
+        let error = read(MOST_INVOCATIONS + 1).unwrap_err().to_string();
+        assert!(error.contains("more than 100000 invocations"), "{error}");
+    }
+
+    #[test]
     fn a_run_that_intends_too_much_is_refused() {
         let folder = folder_with("");
         edit(&folder, results::RUN, "\"rounds\": ", "\"rounds\": 9999999");
