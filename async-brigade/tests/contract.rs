@@ -28,7 +28,9 @@ fn on_the_current_thread_the_kernel_has_nothing_to_switch() {
         ]);
         let switches = record.switches.expect("the kernel counts switches");
         assert_eq!(switches.expected_per_operation, Some(0.0));
-        assert_eq!(switches.cross_cpu_share, Some(0.0));
+        // The kernel may move the one thread, between two tokens or within one.
+        let share = switches.cross_cpu_share.expect("hops are traced");
+        assert!(share < 0.05, "{channel}: {share}");
         let switches = voluntary_switches(&record);
         assert!(switches < 0.1, "{channel}: {switches}");
     }
