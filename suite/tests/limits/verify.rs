@@ -51,7 +51,7 @@ fn the_file_limit_stops_channels_where_predicted() {
 #[test]
 fn the_address_space_limit_stops_stacks_where_predicted() {
     for (kind, word) in [("thread", "creating a thread"), ("coroutine", "mapping a stack")] {
-        let verified = verified(kind, Resource::RLIMIT_AS, 1 << 30);
+        let verified = verified(kind, Resource::RLIMIT_AS, 4 << 30);
         let stopped_by = verified["stopped_by"].as_str().expect("it was stopped");
         assert!(stopped_by.contains(word), "{verified}");
     }
