@@ -36,7 +36,7 @@ use harness::{Amounts, Bench, Defaults, Tasks, Work};
 use crate::flags::{Flags, Kind, Via};
 use crate::mechanism::turn::{Futex, Spin, Yield};
 use crate::mechanism::{channel, condvar, eventfd, park, stream, turn};
-use crate::side::Side;
+use crate::side::{Pair, Side};
 
 fn main() -> ExitCode {
     let defaults = Defaults { tasks: Tasks::Fixed(2), iters: 10_000, warmups: 100 };
@@ -93,13 +93,14 @@ fn claim(flags: &Flags) -> Option<f64> {
 }
 
 /// Runs a pair of sides as threads or as processes.
-fn run<D: Side, P: Side + Send>(
+fn run<S: Side + 'static>(
     kind: Kind,
     work: Work,
     bench: &Bench,
-    pair: io::Result<(D, P)>,
+    pair: io::Result<(S, S)>,
 ) -> anyhow::Result<()> {
-    let pair = pair.context("setting up the mechanism")?;
+    let (driver, partner) = pair.context("setting up the mechanism")?;
+    let pair: Pair = [Box::new(driver), Box::new(partner)];
     match kind {
         Kind::Thread => thread::measure(bench, work, pair),
         Kind::Process => process::measure(bench, work, pair),

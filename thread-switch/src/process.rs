@@ -17,7 +17,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
-use crate::side::{Alarm, Held, Side, answer, drive};
+use crate::side::{Alarm, Held, Pair, Side};
 
 /// How long the driver may take to notice that the child has died.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -28,11 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// That the child cannot be created or placed, or the failure of either.
-pub fn measure<D: Side, P: Side>(
-    bench: &Bench,
-    work: Work,
-    (driver, partner): (D, P),
-) -> anyhow::Result<()> {
+pub fn measure(bench: &Bench, work: Work, [driver, partner]: Pair) -> anyhow::Result<()> {
     let (report, reporter) = io::pipe().context("opening a pipe for the child's report")?;
     let alarm = driver.alarm().context("preparing for the child's death")?;
     let parent = getpid();
@@ -57,10 +53,10 @@ pub fn measure<D: Side, P: Side>(
 
 /// The driver's part. The child's report comes before any other failure: the
 /// driver's is but its consequence.
-fn lead<D: Side>(
+fn lead(
     bench: &Bench,
     work: Work,
-    mut driver: Held<D>,
+    mut driver: Held,
     report: PipeReader,
     alarm: Option<Alarm>,
 ) -> anyhow::Result<()> {
@@ -77,7 +73,7 @@ fn lead<D: Side>(
             }
         };
         let placed = bench.placement().take_seat(0).context("placing task 0");
-        let driven = placed.and_then(|()| drive(bench, work, &mut driver.0));
+        let driven = placed.and_then(|()| driver.0.drive(bench, work));
         let driven = driven.and_then(|()| bench.observe());
         drop(driver);
         over.store(true, Release);
@@ -126,18 +122,18 @@ fn told(mut report: PipeReader) -> io::Result<String> {
 /// The child's life, from its creation to its end. It dies with its parent,
 /// and it leaves without what a Rust program does on leaving: the buffers that
 /// it has inherited are the parent's to flush.
-fn live<P: Side>(
+fn live(
     parent: Pid,
     placement: &Placement,
     work: Work,
-    partner: P,
+    partner: Box<dyn Side>,
     mut report: PipeWriter,
 ) -> ! {
     let answered = catch_unwind(AssertUnwindSafe(|| {
         let mut partner = Held(partner);
         die_with(parent)?;
         placement.take_seat(1)?;
-        answer(work, &mut partner.0)
+        partner.0.answer(work)
     }));
     let failure = match answered {
         Ok(Ok(())) => None,

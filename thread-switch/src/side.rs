@@ -6,7 +6,11 @@ use anyhow::Context as _;
 use harness::{Bench, Measured, Work};
 
 /// One of two sides. At any moment one has the turn and the other waits.
-pub trait Side {
+///
+/// The loops are among its methods so that they are compiled for each
+/// mechanism: no call in a lap is dynamic, while all around them is compiled
+/// once, for [`Pair`].
+pub trait Side: Send {
     /// Gives the turn to the other side.
     ///
     /// # Errors
@@ -32,7 +36,39 @@ pub trait Side {
     fn alarm(&self) -> io::Result<Option<Alarm>> {
         Ok(None)
     }
+
+    /// What the driver does: hand over and wait for its turn, lap after lap.
+    ///
+    /// # Errors
+    /// That of the side.
+    fn drive(&mut self, bench: &Bench, work: Work) -> anyhow::Result<()> {
+        for lap in bench.laps(&[Measured::per_task("iteration", "switch", bench.tasks())]) {
+            work.perform();
+            self.hand_over().context("handing over to task 1")?;
+            self.wait().context("waiting for task 1 to hand over")?;
+            lap.finish();
+        }
+        Ok(())
+    }
+
+    /// What the partner does: answer every turn until the driver hangs up.
+    ///
+    /// # Errors
+    /// That of the side.
+    fn answer(&mut self, work: Work) -> io::Result<()> {
+        loop {
+            match self.wait() {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+                waited => waited?,
+            }
+            work.perform();
+            self.hand_over()?;
+        }
+    }
 }
+
+/// The driver's side and its partner's.
+pub type Pair = [Box<dyn Side>; 2];
 
 /// Wakes a side that waits for one that has died.
 pub type Alarm = Box<dyn FnOnce() + Send>;
@@ -43,39 +79,10 @@ pub fn hung_up() -> io::Error {
 }
 
 /// A side that hangs up when it is dropped, whatever the reason.
-pub struct Held<S: Side>(pub S);
+pub struct Held(pub Box<dyn Side>);
 
-impl<S: Side> Drop for Held<S> {
+impl Drop for Held {
     fn drop(&mut self) {
         self.0.hang_up();
-    }
-}
-
-/// What the driver does: hand over and wait for its turn, lap after lap.
-///
-/// # Errors
-/// That of the side.
-pub fn drive(bench: &Bench, work: Work, driver: &mut impl Side) -> anyhow::Result<()> {
-    for lap in bench.laps(&[Measured::per_task("iteration", "switch", bench.tasks())]) {
-        work.perform();
-        driver.hand_over().context("handing over to task 1")?;
-        driver.wait().context("waiting for task 1 to hand over")?;
-        lap.finish();
-    }
-    Ok(())
-}
-
-/// What the partner does: answer every turn until the driver hangs up.
-///
-/// # Errors
-/// That of the side.
-pub fn answer(work: Work, partner: &mut impl Side) -> io::Result<()> {
-    loop {
-        match partner.wait() {
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
-            waited => waited?,
-        }
-        work.perform();
-        partner.hand_over()?;
     }
 }

@@ -6,30 +6,26 @@ use anyhow::Context as _;
 use harness::threads::{TaskError, panic_text, root_cause};
 use harness::{Bench, Work, failure};
 
-use crate::side::{Held, Side, answer, drive};
+use crate::side::{Held, Pair};
 
 /// Measures two threads that hand over to each other: this one, which is
 /// task 0, and a new one.
 ///
 /// # Errors
 /// That a thread cannot be created or placed, or the failure of either.
-pub fn measure<D: Side, P: Side + Send>(
-    bench: &Bench,
-    work: Work,
-    (driver, partner): (D, P),
-) -> anyhow::Result<()> {
+pub fn measure(bench: &Bench, work: Work, [driver, partner]: Pair) -> anyhow::Result<()> {
     let placement = bench.placement();
     thread::scope(|scope| {
         let mut partner = Held(partner);
         let thread = thread::Builder::new()
             .spawn_scoped(scope, move || {
                 placement.take_seat(1)?;
-                answer(work, &mut partner.0)
+                partner.0.answer(work)
             })
             .map_err(|error| failure::creating(format_args!("task 1"), error))?;
         let mut driver = Held(driver);
         placement.take_seat(0).context("placing task 0")?;
-        let driven = drive(bench, work, &mut driver.0).and_then(|()| bench.observe());
+        let driven = driver.0.drive(bench, work).and_then(|()| bench.observe());
         drop(driver);
         let ended = match thread.join() {
             Ok(result) => result.map_err(TaskError::Failed),
