@@ -11,6 +11,9 @@ use toml::Spanned;
 /// Winkler's measure, from 0 to 1; clap uses a similar one.
 const ALIKE: f64 = 0.8;
 
+/// The most names that an error lists: a few lines of a terminal.
+const MOST_NAMED: usize = 16;
+
 /// What is wrong with a manifest that parses, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Complaint {
@@ -69,14 +72,19 @@ pub(super) fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// Names what is not known, what is, and what may have been meant.
+/// Names what is not known, what is, unless that would fill the screen, and what
+/// may have been meant.
 pub(super) fn unknown<'a>(
     what: &str,
     name: &str,
     known: impl Iterator<Item = &'a String>,
 ) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
-    format!("unknown {what} '{name}'; known: {}{}", known.join(", "), meant(name, &known))
+    let all = match known.len() {
+        ..=MOST_NAMED => format!("known: {}", known.join(", ")),
+        more => format!("brigade list shows the {more} that there are"),
+    };
+    format!("unknown {what} '{name}'; {all}{}", meant(name, &known))
 }
 
 /// Words that ask whether the most similar of the `known` names was meant, or
@@ -99,6 +107,16 @@ mod tests {
         assert_eq!(meant("runds", &["flags", "rounds"]), "; did you mean 'rounds'?");
         assert_eq!(meant("x", &["flags", "rounds"]), "");
         assert_eq!(meant("x", &[]), "");
+    }
+
+    #[test]
+    fn what_is_known_is_named_if_it_is_not_too_much() {
+        let names: Vec<_> = (0..=MOST_NAMED).map(|number| format!("case-{number}")).collect();
+        let few = unknown("case", "x", names[..2].iter());
+        assert_eq!(few, "unknown case 'x'; known: case-0, case-1");
+        let many = unknown("case", "case-", names.iter());
+        let shown = "unknown case 'case-'; brigade list shows the 17 that there are; did you mean";
+        assert!(many.starts_with(shown), "{many}");
     }
 
     #[test]
