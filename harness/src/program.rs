@@ -55,26 +55,28 @@ pub fn run<F: Args + Serialize>(
     defaults: Defaults,
     body: impl FnOnce(&F, &Bench) -> anyhow::Result<()>,
 ) -> ExitCode {
-    let command = F::augment_args(bare_command(program));
-    let matches = match flags::with_common(command, defaults).try_get_matches() {
+    let matches = match read(program, defaults, F::augment_args(bare_command(program))) {
         Ok(matches) => matches,
-        Err(error) => return refuse_flags(program, &error),
+        Err(code) => return code,
     };
     let outcome = F::from_arg_matches(&matches).map_err(anyhow::Error::from).and_then(|own| {
         let recorded = serde_json::to_value(&own).context("recording the program's flags")?;
-        let session = Arc::new(Session::prepare(program, &matches, defaults, recorded)?);
-        session.bench.shared.session.get_or_init(|| Arc::downgrade(&session));
-        session.conclude(caught(|| body(&own, &session.bench)))
+        let session = Session::begin(program, &matches, defaults, recorded)?;
+        session.conclude(caught(Box::new(|| body(&own, &session.bench))))
     });
-    outcome.unwrap_or_else(|error| {
-        complain(program, &error);
-        failure::exit_code(&error)
-    })
+    outcome.unwrap_or_else(|error| fail(program, &error))
+}
+
+/// Reads the command line, or returns the exit code where there is nothing to
+/// run.
+fn read(program: Program, defaults: Defaults, own: Command) -> Result<ArgMatches, ExitCode> {
+    let command = flags::with_common(own, defaults);
+    command.try_get_matches().map_err(|error| refuse_flags(program, &error))
 }
 
 /// What `body` returns. Its panic is a failed run like any other: what was
 /// measured until then is told.
-fn caught(body: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+fn caught(body: Box<dyn FnOnce() -> anyhow::Result<()> + '_>) -> anyhow::Result<()> {
     catch_unwind(AssertUnwindSafe(body))
         .unwrap_or_else(|panic| Err(anyhow!("the driver panicked: {}", panic_text(&*panic))))
 }
@@ -112,12 +114,12 @@ fn watch_signals() -> io::Result<Arc<AtomicBool>> {
 impl Session {
     /// Reads the common flags and does what they ask for before anything is
     /// measured.
-    fn prepare(
+    fn begin(
         program: Program,
         matches: &ArgMatches,
         defaults: Defaults,
         own_flags: Value,
-    ) -> anyhow::Result<Self> {
+    ) -> anyhow::Result<Arc<Self>> {
         let flags = Flags::read(matches, defaults)?;
         let histogram = match &flags.histogram {
             None => None,
@@ -136,7 +138,9 @@ impl Session {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
         let bench = Bench::new(tasks, flags, placement, interrupted);
-        Ok(Self { program, own_flags, bench, histogram })
+        let session = Arc::new(Self { program, own_flags, bench, histogram });
+        session.bench.shared.session.get_or_init(|| Arc::downgrade(&session));
+        Ok(session)
     }
 
     /// Reports what was measured, whatever came of it, and chooses the exit
@@ -292,10 +296,7 @@ fn refuse_flags(program: Program, error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return match write_out(&error.render().ansi().to_string()) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                complain(program, &error);
-                failure::exit_code(&error)
-            }
+            Err(error) => fail(program, &error),
         };
     }
     let text = error.render().to_string();
@@ -303,6 +304,12 @@ fn refuse_flags(program: Program, error: &clap::Error) -> ExitCode {
     let said = lines.join(" ");
     warn(program, &format!("{} (try --help)", said.trim_start_matches("error: ")));
     failure::USAGE.into()
+}
+
+/// Says why the program ends, and returns the exit code for that.
+fn fail(program: Program, error: &anyhow::Error) -> ExitCode {
+    complain(program, error);
+    failure::exit_code(error)
 }
 
 fn complain(program: Program, error: &anyhow::Error) {
@@ -320,8 +327,8 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_driver_is_a_failed_run() {
-        let error = caught(|| panic!("on {}", "purpose")).expect_err("a panic");
+        let error = caught(Box::new(|| panic!("on {}", "purpose"))).expect_err("a panic");
         assert_eq!(error.to_string(), "the driver panicked: on purpose");
-        assert!(caught(|| Ok(())).is_ok());
+        assert!(caught(Box::new(|| Ok(()))).is_ok());
     }
 }
