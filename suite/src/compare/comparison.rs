@@ -15,7 +15,7 @@ use super::verdict::{Arms, Ratio, Verdict};
 
 /// Version of [`Comparison`]'s schema, `major.minor`: the minor number rises
 /// when a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.0";
+pub const SCHEMA_VERSION: &str = "2.0";
 
 /// Two arms, case by case. Of every pair of values the first is arm A's, which
 /// is compared against, and the second arm B's.
@@ -30,8 +30,6 @@ pub struct Comparison {
     pub arms: Arms<Described>,
     /// What all intervals hold with together, 0 to 1.
     pub confidence: f64,
-    /// What each interval holds with, 0 to 1.
-    pub confidence_of_each: f64,
     /// The difference that does not matter, as a share: 0.03 for ratios of
     /// 1/1.03 to 1.03.
     pub margin: f64,
@@ -90,6 +88,8 @@ pub struct CaseComparison {
     pub rounds: Arms<usize>,
     /// The median time per operation over processes, in nanoseconds.
     pub ns_per_operation: Arms<f64>,
+    /// What each of its intervals holds with, 0 to 1.
+    pub confidence: f64,
     /// How many times as long B takes.
     pub ratio: RatioRecord,
     /// What that amounts to.
@@ -244,6 +244,7 @@ impl Judgement {
             rounds: [first_ns.len(), second_ns.len()],
             ns_per_operation: [&first_ns, &second_ns]
                 .map(|times| median(times).unwrap_or(f64::NAN)),
+            confidence: self.confidence,
             ratio: ratio.into(),
             verdict: Verdict::of(&ratio, self.margin),
             percentiles: self.percentiles(arms),
@@ -281,6 +282,14 @@ impl From<RegimesOfArms> for RegimesRecord {
 }
 
 impl Comparison {
+    /// The least and the most that an interval holds with, 0 to 1; `None`
+    /// without a case.
+    #[must_use]
+    pub fn confidence_of_each(&self) -> Option<(f64, f64)> {
+        let each = || self.cases.iter().map(|case| case.confidence);
+        Some((each().reduce(f64::min)?, each().reduce(f64::max)?))
+    }
+
     /// How many cases have this verdict.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {

@@ -24,7 +24,6 @@ use crate::availability::{Here, Skipped};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::flags::{CompareFlags, FailOn};
-use crate::invocation::Invocation;
 use crate::lock::Lock;
 use crate::manifest::{Case, Manifest};
 use crate::output;
@@ -33,10 +32,10 @@ use crate::results::{self, Folder, RunDescription};
 use crate::signals::Signals;
 
 use arms::Arm;
-use comparison::{Comparison, Design, Judgement, Method, NotCompared};
-use looks::{CONFIDENCE, Looks};
+use comparison::{Comparison, Design, NotCompared};
+use looks::{CONFIDENCE, MOST_ROUNDS};
 use sample::Sample;
-use side_by_side::{Measuring, Plan};
+use side_by_side::{Measured, Measuring, Plan};
 use verdict::{Arms, Verdict};
 
 #[cfg(test)]
@@ -77,15 +76,15 @@ fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
     let plan = plan(flags, &manifest, cases, arms, margin)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
     let mut folders = folders(&parent, &label, &description(flags, &plan, &skipped), &environment)?;
-    let invocations = Measuring::new(&plan, &binaries, &mut folders).measure(&mut signals)?;
+    let measured = Measuring::new(&plan, &binaries, &mut folders).measure(&mut signals)?;
     signals.exit_on_next_stop();
 
-    let comparison = judge(&plan, &folders, &environment, &skipped, invocations.each_ref());
+    let comparison = judge(&plan, &folders, &environment, &skipped, &measured);
     show(&comparison, flags)?;
     if signals.stops() > 0 {
         return Ok(Exit::Interrupted);
     }
-    Ok(exit_after(&comparison, flags, Exit::after(invocations.iter().flatten())))
+    Ok(exit_after(&comparison, flags, Exit::after(measured.invocations.iter().flatten())))
 }
 
 /// The cases that are compared, and those that cannot run here.
@@ -109,17 +108,15 @@ fn plan<'a>(
     arms: Arms<Arm>,
     margin: f64,
 ) -> anyhow::Result<Plan<'a>> {
-    let looks = Looks::at(cases.len());
     let budget = flags.budget.unwrap_or(SECONDS_FOR_A_CASE * cases.len() as f64);
     let of_profile = &manifest.profile(&flags.profile)?.flags;
     Ok(Plan {
         flags: manifest.compare_flags.as_ref().unwrap_or(of_profile),
-        judgement: Judgement { method: Method::Rounds, confidence: looks.confidence, margin },
         seed: flags.seed.unwrap_or_else(plan::random_seed),
         budget: Duration::try_from_secs_f64(budget).unwrap_or(Duration::MAX),
         cases,
         arms,
-        looks,
+        margin,
     })
 }
 
@@ -130,7 +127,7 @@ fn description(flags: &CompareFlags, plan: &Plan, skipped: &[Skipped]) -> RunDes
         brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
         profile: flags.profile.clone(),
-        rounds: u32::try_from(plan.looks.most_rounds()).unwrap_or(u32::MAX),
+        rounds: MOST_ROUNDS as u32,
         seed: plan.seed,
         cases: plan.cases.iter().map(|case| case.name.clone()).collect(),
         skipped: skipped.to_vec(),
@@ -164,16 +161,16 @@ fn judge(
     folders: &Arms<Folder>,
     environment: &Environment,
     skipped: &[Skipped],
-    invocations: Arms<&Vec<Invocation>>,
+    measured: &Measured,
 ) -> Comparison {
     let mut cases = Vec::new();
     let mut not_compared: Vec<NotCompared> = skipped
         .iter()
         .map(|Skipped { case, reason }| NotCompared { case: case.clone(), reason: reason.clone() })
         .collect();
-    for case in &plan.cases {
-        let arms = invocations.map(|arm| Sample::of(&case.name, arm));
-        match plan.judgement.compare(&case.name, arms.each_ref()) {
+    for (case, confidence) in plan.cases.iter().zip(&measured.confidences) {
+        let arms = measured.invocations.each_ref().map(|arm| Sample::of(&case.name, arm));
+        match plan.judgement(*confidence).compare(&case.name, arms.each_ref()) {
             Ok(compared) => cases.push(compared),
             Err(reason) => not_compared.push(NotCompared { case: case.name.clone(), reason }),
         }
@@ -187,8 +184,7 @@ fn judge(
         design: Design::SideBySide,
         arms: [described(0), described(1)],
         confidence: CONFIDENCE,
-        confidence_of_each: plan.judgement.confidence,
-        margin: plan.judgement.margin,
+        margin: plan.margin,
         drift: None,
         environment_differences: Vec::new(),
         cases,

@@ -45,12 +45,18 @@ fn arm(name: &str, described: &Described) -> String {
 }
 
 fn legend(comparison: &Comparison) -> String {
-    let Comparison { confidence, confidence_of_each, margin, .. } = comparison;
+    let Comparison { confidence, margin, .. } = comparison;
+    let each = match comparison.confidence_of_each() {
+        Some((least, most)) if least < most => {
+            format!(", {:.2} to {:.2} % each", least * 100.0, most * 100.0)
+        }
+        Some((all, _)) => format!(", {:.2} % each", all * 100.0),
+        None => String::new(),
+    };
     format!(
         "B/A: how many times as long B takes; p50 to p99: the same of percentiles.\n\
-         Intervals hold together with {:.0} %, each with {:.2} %; same: within {} %.\n",
+         Intervals hold with {:.0} % together{each}; same: within {} %.\n",
         confidence * 100.0,
-        confidence_of_each * 100.0,
         margin * 100.0,
     )
 }
@@ -237,7 +243,6 @@ mod tests {
             design,
             arms: [described("2026-01-01-x-a"), described("2026-01-01-x-b")],
             confidence: 0.95,
-            confidence_of_each: judgement.confidence,
             margin: judgement.margin,
             drift,
             environment_differences: Vec::new(),
@@ -269,7 +274,7 @@ mod tests {
         shorter            free     1.80µs 0.083 [0.083,0.084] 0.08 0.08 0.08 faster
         unclear            free     1.80µs 1.004 [0.867,1.201] 1.00 1.00 1.00 unresolved
         B/A: how many times as long B takes; p50 to p99: the same of percentiles.
-        Intervals hold together with 95 %, each with 99.00 %; same: within 3 %.
+        Intervals hold with 95 % together, 99.00 % each; same: within 3 %.
 
         - 1 unresolved: a larger --budget gives more rounds.
         Cases: 1 slower, 1 faster, 1 same, 1 unresolved
@@ -316,7 +321,7 @@ mod tests {
         case               placed     A/op B/A [interval]       p50  p90  p99 verdict
         ring               free     2.50µs 1.045 [1.034,13.51] 1.05 1.05 1.05 slower
         B/A: how many times as long B takes; p50 to p99: the same of percentiles.
-        Intervals hold together with 95 %, each with 99.00 %; same: within 3 %.
+        Intervals hold with 95 % together, 99.00 % each; same: within 3 %.
 
         - The environments differ: kernel.release is 6.1.0 in A and 6.18.0 in B.
         - The environment of A does not tell: software.go.

@@ -11,13 +11,9 @@ use crate::saved_run::SavedRun;
 use super::comparison::{
     Comparison, Described, Design, Judgement, Method, NotCompared, SCHEMA_VERSION, values,
 };
-use super::looks::{CONFIDENCE, confidence_of_one};
+use super::looks::{CONFIDENCE, MOST_ROUNDS, confidence_of_one};
 use super::sample::Sample;
 use super::verdict::{Arms, drift};
-
-/// The most rounds of a case that are compared: every process of one run is set
-/// against every one of the other. A run of a stranger could have any number.
-const MOST_ROUNDS: usize = 500;
 
 /// Facts that say which programs were compared, not where.
 const NOT_THE_ENVIRONMENT: [&str; 4] =
@@ -59,7 +55,6 @@ pub fn compare(folders: Arms<&PathBuf>, margin: f64) -> anyhow::Result<Compariso
         design: Design::SavedRuns,
         arms: [described(folders[0], first), described(folders[1], second)],
         confidence: CONFIDENCE,
-        confidence_of_each: judgement.confidence,
         margin,
         drift: Some(drift),
         environment_differences,

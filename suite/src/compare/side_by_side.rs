@@ -1,6 +1,7 @@
 //! Two arms side by side: in every round each runs every case once, as a fresh
 //! process, until every case is resolved or the time is spent.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -13,8 +14,8 @@ use crate::results::Folder;
 use crate::signals::Signals;
 
 use super::arms::Arm;
-use super::comparison::Judgement;
-use super::looks::Looks;
+use super::comparison::{Judgement, Method};
+use super::looks::{Looks, MOST_ROUNDS};
 use super::order::{Order, Turn};
 use super::sample::Sample;
 use super::verdict::{Arms, Verdict};
@@ -32,14 +33,29 @@ pub struct Plan<'a> {
     pub arms: Arms<Arm>,
     /// Flags of every invocation, besides those of its case and its arm.
     pub flags: &'a [String],
-    /// When a case is looked at.
-    pub looks: Looks,
-    /// How a case is judged.
-    pub judgement: Judgement,
+    /// The difference that does not matter, as a share.
+    pub margin: f64,
     /// Decides the order.
     pub seed: u64,
     /// The time after which nothing begins.
     pub budget: Duration,
+}
+
+impl Plan<'_> {
+    /// How a case is judged by a look of this confidence.
+    #[must_use]
+    pub fn judgement(&self, confidence: f64) -> Judgement {
+        Judgement { method: Method::Rounds, confidence, margin: self.margin }
+    }
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub struct Measured {
+    /// The invocations of both arms.
+    pub invocations: Arms<Vec<Invocation>>,
+    /// The confidence of the look that each case is judged by.
+    pub confidences: Vec<f64>,
 }
 
 /// A comparison while it is measured.
@@ -48,8 +64,10 @@ pub struct Measuring<'a> {
     binaries: &'a Arms<Binaries>,
     folders: &'a mut Arms<Folder>,
     invocations: Arms<Vec<Invocation>>,
-    /// Looks taken at each case.
-    looks: Vec<usize>,
+    /// The looks at each case.
+    looks: Vec<Looks>,
+    /// The confidence of the look that resolved a case, by its index.
+    resolved: BTreeMap<usize, f64>,
     began: Instant,
     progress: ProgressBar,
 }
@@ -69,8 +87,9 @@ impl<'a> Measuring<'a> {
         let progress = ProgressBar::new(plan.budget.as_secs())
             .with_style(style.expect("the template is well-formed"));
         let (began, invocations) = (Instant::now(), Arms::default());
-        let looks = vec![0; plan.cases.len()];
-        Self { plan, binaries, folders, invocations, looks, began, progress }
+        let looks = vec![Looks::at_one_of(plan.cases.len()); plan.cases.len()];
+        let resolved = BTreeMap::new();
+        Self { plan, binaries, folders, invocations, looks, resolved, began, progress }
     }
 
     /// Measures until every case is resolved, the budget is spent or the runner
@@ -79,7 +98,7 @@ impl<'a> Measuring<'a> {
     ///
     /// # Errors
     /// When a record cannot be written.
-    pub fn measure(mut self, signals: &mut Signals) -> anyhow::Result<Arms<Vec<Invocation>>> {
+    pub fn measure(mut self, signals: &mut Signals) -> anyhow::Result<Measured> {
         let cases = self.plan.cases.len();
         let mut order = Order::new(cases, self.plan.seed);
         let mut open: Vec<usize> = (0..cases).collect();
@@ -101,9 +120,12 @@ impl<'a> Measuring<'a> {
         Ok(self.end())
     }
 
-    fn end(self) -> Arms<Vec<Invocation>> {
+    fn end(self) -> Measured {
         self.progress.finish_and_clear();
-        self.invocations
+        let looks = self.looks.iter().enumerate();
+        let confidences =
+            looks.map(|(case, looks)| self.resolved.get(&case).map_or(looks.last(), |of| *of));
+        Measured { confidences: confidences.collect(), invocations: self.invocations }
     }
 
     /// Runs both arms of a case, one straight after the other.
@@ -132,24 +154,27 @@ impl<'a> Measuring<'a> {
         Ok(())
     }
 
-    /// Whether a case needs no further round: it is resolved, has had its last
-    /// look, or cannot be measured.
+    /// Whether a case needs no further round: it is resolved, has as many as are
+    /// compared, or cannot be measured.
     fn is_settled(&mut self, case: usize) -> bool {
-        let Plan { cases, looks, judgement, .. } = self.plan;
-        let name = &cases[case].name;
+        let name = &self.plan.cases[case].name;
         let arms = self.invocations.each_ref().map(|arm| Sample::of(name, arm));
         if arms.iter().any(|arm| arm.refused || arm.failed >= MOST_FAILURES) {
             return true;
         }
         let [first, second] = arms.each_ref().map(Sample::time_ns);
         let rounds = first.keys().filter(|round| second.contains_key(round)).count();
-        if !looks.is_due(self.looks[case], rounds) {
-            return false;
+        if rounds >= MOST_ROUNDS {
+            return true;
         }
-        self.looks[case] += 1;
-        let ratio = judgement.ratio(arms.each_ref());
-        let verdict =
-            ratio.map_or(Verdict::Unresolved, |ratio| Verdict::of(&ratio, judgement.margin));
-        verdict != Verdict::Unresolved || looks.are_over(self.looks[case])
+        let spent = self.began.elapsed().div_duration_f64(self.plan.budget);
+        let Some(confidence) = self.looks[case].take(spent, rounds) else { return false };
+        let ratio = self.plan.judgement(confidence).ratio(arms.each_ref());
+        let verdict = ratio.map(|ratio| Verdict::of(&ratio, self.plan.margin));
+        let resolved = verdict.is_some_and(|verdict| verdict != Verdict::Unresolved);
+        if resolved {
+            self.resolved.insert(case, confidence);
+        }
+        resolved
     }
 }
