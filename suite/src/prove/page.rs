@@ -23,24 +23,32 @@ pub fn markdown(proof: &Proof) -> String {
 
 /// What the proof comes to, in a line.
 fn verdict(proof: &Proof) -> String {
-    let failing: Vec<&str> = proof.failing().map(|property| property.name.as_str()).collect();
-    let all = proof.properties.len();
-    let unjudged =
-        proof.properties.iter().filter(|property| property.standing == Standing::Unjudged).count();
-    let aside = match unjudged {
+    let named = |standing, what| match proof.names_of(standing).as_slice() {
+        [] => None,
+        names => Some(format!("{what}: {}", names.join(", "))),
+    };
+    let troubles: Vec<String> =
+        [named(Standing::Fails, "FAILS"), named(Standing::NotShown, "NOT SHOWN")]
+            .into_iter()
+            .flatten()
+            .collect();
+    let (holding, all) = (proof.names_of(Standing::Holds).len(), proof.properties.len());
+    let said = match troubles.as_slice() {
+        [] => format!("{holding} of {all} properties hold"),
+        troubles => troubles.join("; "),
+    };
+    let aside = match proof.names_of(Standing::Unjudged).len() {
         0 => String::new(),
         count => format!(", {count} cannot be told here"),
     };
-    match failing.as_slice() {
-        [] => format!("{} of {all} properties hold{aside} (seed {})\n", all - unjudged, proof.seed),
-        failing => format!("FAILS: {}{aside} (seed {})\n", failing.join(", "), proof.seed),
-    }
+    format!("{said}{aside} (seed {})\n", proof.seed)
 }
 
 fn property(property: &Property) -> String {
     let standing = match property.standing {
         Standing::Holds => "holds",
         Standing::Fails => "FAILS",
+        Standing::NotShown => "NOT SHOWN, the machine is too busy to tell",
         Standing::Unjudged => "cannot be told here",
     };
     let figures: String = property.figures.iter().map(|figure| item(&line(figure))).collect();
@@ -64,6 +72,7 @@ fn line(figure: &Figure) -> String {
     let must = match standing {
         Standing::Holds => format!(" (must be {must})"),
         Standing::Fails => format!(" FAILS: must be {must}"),
+        Standing::NotShown => format!(" NOT SHOWN: must be {must}"),
         Standing::Unjudged if must.is_empty() => String::new(),
         Standing::Unjudged => format!(" ({must})"),
     };
@@ -127,5 +136,23 @@ mod tests {
         let first = page(&proof).lines().next().map(str::to_owned);
         let expected = "1 of 2 properties hold, 1 cannot be told here (seed 7)";
         assert_eq!(first.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn what_is_not_shown_does_not_hold_and_is_no_failure() {
+        let mut proof = proof();
+        let slope = Figure::new("x: slope over known work", 1.01, "").between(0.99, 1.4);
+        let blunt = slope.judged("1, known to 5 %", Standing::NotShown);
+        proof.properties[1] = Property::of("known work", vec![blunt]);
+        let first = |proof: &Proof| page(proof).lines().next().map(str::to_owned).unwrap();
+        let both =
+            "FAILS: same against same; NOT SHOWN: known work, 1 cannot be told here (seed 7)";
+        assert_eq!(first(&proof), both);
+        proof.properties.remove(0);
+        assert_eq!(first(&proof), "NOT SHOWN: known work, 1 cannot be told here (seed 7)");
+        assert!(!proof.holds());
+        let said = "known work: NOT SHOWN, the machine is too busy to tell\n\
+                    - x: slope over known work: 1.010 [0.990, 1.400] NOT SHOWN: must be 1, known to";
+        assert!(page(&proof).contains(said), "{}", page(&proof));
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::invocation::{Invocation, Outcome};
 
 /// Version of [`Proof`]'s schema, `major.minor`; it moves as the record's does.
-pub const SCHEMA_VERSION: &str = "1.0";
+pub const SCHEMA_VERSION: &str = "1.1";
 
 /// What an instrument was found to be worth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,8 @@ pub struct Proof {
 pub struct Property {
     /// Its name.
     pub name: String,
-    /// Whether it holds: it fails where one of the figures does.
+    /// Whether it holds: it fails where one of the figures does, and is not
+    /// shown where none does and one is not.
     pub standing: Standing,
     /// What it is judged by.
     pub figures: Vec<Figure>,
@@ -44,6 +45,9 @@ pub enum Standing {
     Holds,
     /// It is not.
     Fails,
+    /// It may be, but its figures are too blunt to show it: the machine was too
+    /// busy. Since 1.1.
+    NotShown,
     /// It cannot be told here, or is told without being judged.
     Unjudged,
 }
@@ -77,15 +81,17 @@ pub struct Figure {
 }
 
 impl Proof {
-    /// Whether no property fails.
+    /// Whether no property fails, and none is not shown.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.failing().next().is_none()
+        [Standing::Fails, Standing::NotShown].iter().all(|bad| self.names_of(*bad).is_empty())
     }
 
-    /// The properties that fail.
-    pub fn failing(&self) -> impl Iterator<Item = &Property> {
-        self.properties.iter().filter(|property| property.standing == Standing::Fails)
+    /// The names of the properties that stand so.
+    #[must_use]
+    pub fn names_of(&self, standing: Standing) -> Vec<&str> {
+        let such = self.properties.iter().filter(|property| property.standing == standing);
+        such.map(|property| property.name.as_str()).collect()
     }
 }
 
@@ -94,11 +100,9 @@ impl Property {
     #[must_use]
     pub fn of(name: &str, figures: Vec<Figure>) -> Self {
         let any = |standing| figures.iter().any(|figure| figure.standing == standing);
-        let standing = match (any(Standing::Fails), any(Standing::Holds)) {
-            (true, _) => Standing::Fails,
-            (false, true) => Standing::Holds,
-            (false, false) => Standing::Unjudged,
-        };
+        let decisive = [Standing::Fails, Standing::NotShown, Standing::Holds];
+        let standing = decisive.into_iter().find(|standing| any(*standing));
+        let standing = standing.unwrap_or(Standing::Unjudged);
         Self { name: name.to_owned(), standing, figures }
     }
 }
@@ -133,8 +137,14 @@ impl Figure {
 
     /// With what it must be, and whether it is.
     #[must_use]
-    pub fn must(mut self, be: impl Into<String>, holds: bool) -> Self {
-        (self.must, self.standing) = (be.into(), Standing::of(holds));
+    pub fn must(self, be: impl Into<String>, holds: bool) -> Self {
+        self.judged(be, Standing::of(holds))
+    }
+
+    /// With what it must be, and what its interval tells of that.
+    #[must_use]
+    pub fn judged(mut self, must: impl Into<String>, standing: Standing) -> Self {
+        (self.must, self.standing) = (must.into(), standing);
         self
     }
 }
@@ -162,12 +172,14 @@ mod tests {
     fn a_property_fails_with_any_figure_and_holds_with_one_that_does() {
         let holds = Figure::new("a", 1.0, "").must("be 1", true);
         let fails = Figure::new("b", 2.0, "").must("be 1", false);
+        let blunt = Figure::new("d", 1.0, "").judged("be 1", Standing::NotShown);
         let unjudged = Figure::missing("c", "one CPU");
         let standing = |figures: &[&Figure]| {
             Property::of("x", figures.iter().map(|figure| (*figure).clone()).collect()).standing
         };
         assert_eq!(standing(&[&holds, &unjudged]), Standing::Holds);
-        assert_eq!(standing(&[&holds, &fails]), Standing::Fails);
+        assert_eq!(standing(&[&holds, &blunt, &fails]), Standing::Fails);
+        assert_eq!(standing(&[&holds, &blunt]), Standing::NotShown);
         assert_eq!(standing(&[&unjudged]), Standing::Unjudged);
         assert_eq!(standing(&[]), Standing::Unjudged);
     }
