@@ -1,11 +1,11 @@
-//! The median of a sample with a 95 % interval that presumes nothing about
-//! the distribution's shape.
+//! The median of a sample with an interval that presumes nothing about the
+//! distribution's shape.
 //!
 //! How many of *n* values fall below the true median is a fair coin tossed *n*
 //! times. So the interval from the *d*-th smallest value to the *d*-th largest
 //! covers the median with probability γ(d) = 1 − 2 P(B < d), B ~ Bin(n, ½),
 //! whatever the distribution. These probabilities come in steps; between the
-//! two steps around 95 % the ends are interpolated as in Hettmansperger and
+//! two steps around the confidence asked for the ends are interpolated as in Hettmansperger and
 //! Sheather, *Confidence intervals based on interpolated order statistics*,
 //! Statistics & Probability Letters 4 (1986), 75–79. (For the median this is
 //! also the interval of Nyblom, *Note on interpolated order statistics*,
@@ -13,11 +13,12 @@
 
 use super::quantile::{quantile, sorted};
 use super::regimes::straggler;
+use super::shift::fewest_pairs;
 
-/// The confidence level of every interval.
+/// The confidence of an interval, unless another is asked for.
 const LEVEL: f64 = 0.95;
 
-/// The smallest sample that gets an interval. The range of five values covers
+/// The smallest sample that gets an interval of 95 %. The range of five values covers
 /// the median with probability 93.75 %, and is given as it is; the range of
 /// four covers it with 87.5 % only.
 pub const MIN_SAMPLE: usize = 5;
@@ -44,20 +45,32 @@ impl Interval {
 pub struct Estimate {
     /// The sample's median, in the sample's unit.
     pub median: f64,
-    /// The 95 % interval of the true median; `None` for a sample smaller than
-    /// [`MIN_SAMPLE`].
+    /// The interval of the true median; `None` for too small a sample.
     pub interval: Option<Interval>,
     /// The size of the sample.
     pub count: usize,
 }
 
 impl Estimate {
-    /// Estimates from a sample in any order; `None` for an empty one.
+    /// Estimates from a sample in any order, with an interval of 95 % from
+    /// [`MIN_SAMPLE`] values on; `None` for an empty one.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
+        Self::from_fewest(MIN_SAMPLE, values, LEVEL)
+    }
+
+    /// As [`Self::of`], with an interval of `confidence`, 0 to 1, from as many
+    /// values on as have a range of that confidence ([`fewest_pairs`]).
+    #[must_use]
+    pub fn at(confidence: f64, values: &[f64]) -> Option<Self> {
+        Self::from_fewest(fewest_pairs(confidence), values, confidence)
+    }
+
+    fn from_fewest(fewest: usize, values: &[f64], level: f64) -> Option<Self> {
         let sorted = sorted(values);
         let median = quantile(&sorted, 0.5)?;
-        Some(Self { median, interval: interval(&sorted), count: sorted.len() })
+        let interval = (sorted.len() >= fewest).then(|| interval(&sorted, level));
+        Some(Self { median, interval, count: sorted.len() })
     }
 
     /// As [`Self::of`], but where a lone value of a small sample may be all that
@@ -81,18 +94,15 @@ impl Estimate {
     }
 }
 
-/// The interval for a sample in ascending order.
-fn interval(sorted: &[f64]) -> Option<Interval> {
+/// The interval of confidence `level` for a sample in ascending order.
+fn interval(sorted: &[f64], level: f64) -> Interval {
     let count = sorted.len();
-    if count < MIN_SAMPLE {
-        return None;
-    }
-    let Cut { rank, weight } = cut(count);
+    let Cut { rank, weight } = cut(count, level);
     let inwards = |outer: f64, inner: f64| outer * (1.0 - weight) + inner * weight;
-    Some(Interval {
+    Interval {
         low: inwards(sorted[rank - 1], sorted[rank]),
         high: inwards(sorted[count - rank], sorted[count - rank - 1]),
-    })
+    }
 }
 
 /// Where an interval's ends lie among the order statistics.
@@ -104,18 +114,21 @@ struct Cut {
     weight: f64,
 }
 
-/// The cut that gives a sample of `count` values the confidence [`LEVEL`], or
-/// the whole range where even that falls short of it.
-fn cut(count: usize) -> Cut {
+/// The cut that gives a sample of `count` values the confidence `level`, or the
+/// whole range where even that falls short of it.
+fn cut(count: usize, level: f64) -> Cut {
     let mut below = 0.0;
     let mut outer = 1.0;
     for rank in 1.. {
         below += binomial(count, rank - 1);
         let inner = 1.0 - 2.0 * below;
-        if inner < LEVEL {
+        if inner < level {
             return match rank - 1 {
                 0 => Cut { rank: 1, weight: 0.0 },
-                rank => Cut { rank, weight: weight(count, rank, outer, inner) },
+                rank => {
+                    let share = (outer - level) / (outer - inner);
+                    Cut { rank, weight: weight(count, rank, share) }
+                }
             };
         }
         outer = inner;
@@ -123,11 +136,10 @@ fn cut(count: usize) -> Cut {
     unreachable!("γ falls below every level before the ranks meet")
 }
 
-/// λ = (n − d) I / (d + (n − 2d) I), where I is the share of the way from
-/// γ(d) = `outer` down to γ(d + 1) = `inner` at which [`LEVEL`] lies.
-fn weight(count: usize, rank: usize, outer: f64, inner: f64) -> f64 {
+/// λ = (n − d) I / (d + (n − 2d) I), where I is the `share` of the way from γ(d)
+/// down to γ(d + 1) at which the confidence asked for lies.
+fn weight(count: usize, rank: usize, share: f64) -> f64 {
     let (n, d) = (count as f64, rank as f64);
-    let share = (outer - LEVEL) / (outer - inner);
     (n - d) * share / (d + (n - 2.0 * d) * share)
 }
 
@@ -174,6 +186,28 @@ mod tests {
     #[test]
     fn six_values_have_ends_five_fourteenths_inwards() {
         check(&[0.0, 14.0, 20.0, 30.0, 86.0, 100.0], 5.0, 95.0);
+    }
+
+    // n = 8: γ(1) = 254/256, γ(2) = 238/256, so I = (254/256 − 0.99) · 16 = 0.035
+    // and λ = 7 · 0.035 / (1 + 6 · 0.035) = 24.5/121.
+    #[test]
+    fn eight_values_have_an_interval_of_99_percent_and_seven_none() {
+        let values = [0.0, 121.0, 130.0, 140.0, 150.0, 160.0, 179.0, 300.0];
+        let Interval { low, high } = Estimate::at(0.99, &values).unwrap().interval.unwrap();
+        assert!(close(low, 24.5) && close(high, 275.5), "{low} {high}");
+        assert_eq!(Estimate::at(0.99, &values[..7]).unwrap().interval, None);
+        assert_eq!(Estimate::at(0.95, &values), Estimate::of(&values));
+    }
+
+    // n = 16: γ(3) = 1 − 2 · 137 / 65536 = 99.6 %, γ(4) = 97.9 %: two wild values
+    // on either side are outside.
+    #[test]
+    fn sixteen_values_may_have_two_wild_ones_on_a_side() {
+        let mut values = [1.0; 16];
+        (values[0], values[9]) = (90.0, 80.0);
+        assert_eq!(Estimate::at(0.99, &values).unwrap().interval.unwrap().high, 1.0);
+        values[5] = 70.0;
+        assert!(Estimate::at(0.99, &values).unwrap().interval.unwrap().high > 1.0);
     }
 
     // n = 10, the example of the sign interval in Minitab's documentation:

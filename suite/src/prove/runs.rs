@@ -95,8 +95,8 @@ impl<'a> Runs<'a> {
 
     /// Every case of the plan with every amount of work, in the plan's rounds. A
     /// case whose slope is not known well enough by then gets further ones until
-    /// it is, up to as many again: of eight rounds a disturbed one is an end of
-    /// the interval, of sixteen it is not.
+    /// it is, or half as many invocations again are spent: of eight rounds a
+    /// disturbed one is an end of the interval, of sixteen it is not.
     pub fn known_work(&mut self) -> Option<Worked> {
         let (manifest, plan) = (self.manifest, self.plan);
         let flags_of = |case: &Case| {
@@ -107,13 +107,18 @@ impl<'a> Runs<'a> {
         let mut turns: Vec<(&Case, u64)> =
             cases.iter().flat_map(|case| plan.units.iter().map(|units| (*case, *units))).collect();
         turns = turns.repeat(plan.repeats as usize);
+        let mut further = turns.len() * plan.rounds as usize / 2;
         let bar = bar(turns.len() * plan.rounds as usize, "known work");
         let mut came = Worked::default();
         let mut rng = Rng::with_seed(self.seed);
-        for round in 1..=2 * plan.rounds {
+        for round in 1.. {
             if round > plan.rounds {
-                turns
-                    .retain(|(case, _)| came.points.get(&case.name).is_some_and(|of| is_blunt(of)));
+                let points = &came.points;
+                turns.retain(|(case, _)| points.get(&case.name).is_some_and(|of| is_blunt(of)));
+                if turns.is_empty() || turns.len() > further {
+                    break;
+                }
+                further -= turns.len();
                 bar.inc_length(turns.len() as u64);
             }
             rng.shuffle(&mut turns);
