@@ -18,7 +18,7 @@ use crate::compare::verdict::{Ratio, Verdict};
 use crate::invocation::{Invocation, Outcome};
 
 /// Comparisons of resampled rounds, at the least.
-pub const RESAMPLED: usize = 200;
+pub const RESAMPLED: usize = 2_000;
 
 /// Comparisons that are really run, at the least.
 pub const SIDE_BY_SIDE: usize = 10;

@@ -178,7 +178,7 @@ fn rounds_are_resampled_from_a_saved_run() {
     let prove = ["prove", "--seed", "1", "--run", folder.to_str().unwrap()];
     let ended = Ended::from(bench.brigade_with(MANIFEST, &prove));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("resampled rounds, false verdicts of 200:"), "{ended:?}");
+    assert!(ended.stdout.contains("resampled rounds, false verdicts of 2000:"), "{ended:?}");
     let missing = ["prove", "--run", "nowhere"];
     let ended = Ended::from(bench.brigade_with(MANIFEST, &missing));
     assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{ended:?}");
