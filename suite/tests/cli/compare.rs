@@ -62,10 +62,8 @@ fn a_slower_build_is_found_with_the_true_ratio_in_the_interval() {
     for (comparison, verdict, truth) in [(there, "slower", 1.05), (back, "faster", 1.0 / 1.05)] {
         for case in comparison["cases"].as_array().unwrap() {
             assert_eq!(case["verdict"], verdict, "{case}");
-            // By a hundredth the interval is not to be missed even by bad luck:
-            // that it holds as often as it says is for the simulation.
             let end = |end: &str| case["ratio"][end].as_f64().unwrap();
-            assert!((end("low") - 0.01..=end("high") + 0.01).contains(&truth), "{case}");
+            assert!((end("low")..=end("high")).contains(&truth), "{case}");
         }
     }
 }
@@ -315,8 +313,7 @@ fn cases_that_are_not_the_same_are_not_compared() {
     for expected in [
         "- Not compared: a: --stack-size is null in A and 9 in B.",
         "- Not compared: b: B has not measured it.",
-        "\nc                  free ",
-        ", 2 not compared\n",
+        "1 unresolved, 2 not compared",
     ] {
         assert!(ended.stdout.contains(expected), "{expected}: {ended:?}");
     }
