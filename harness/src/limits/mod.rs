@@ -121,13 +121,12 @@ pub fn require(need: &Need) -> Result<(), Refusal> {
 /// How many of the tasks of `need` fit on this machine: all, or fewer.
 #[must_use]
 pub fn fitting(need: &Need) -> u64 {
-    fitting_into(need, &in_force(&SystemFiles::live()))
+    fitting_into(need, in_force(&SystemFiles::live()))
 }
 
-fn fitting_into(need: &Need, limits: &[Limit]) -> u64 {
-    let each =
-        limits.iter().filter_map(|limit| Some(need.fits(limit.resource, limit.available()?)));
-    each.fold(need.tasks, u64::min)
+fn fitting_into(need: &Need, limits: Vec<Limit>) -> u64 {
+    let forecast = Forecast::new(need.per_task, need.besides, limits);
+    forecast.fits().map_or(need.tasks, |fit| fit.min(need.tasks))
 }
 
 #[cfg(test)]
@@ -156,10 +155,10 @@ mod tests {
 
     #[test]
     fn as_many_fit_as_are_admitted() {
-        let limits = [limit(Resource::Files, 25, 3), limit(Resource::Maps, 1000, 0)];
-        assert_eq!(fitting_into(&threads_over_pipes(7), &limits), 7);
-        assert_eq!(fitting_into(&threads_over_pipes(99), &limits), 10);
-        assert_eq!(fitting_into(&threads_over_pipes(99), &[limit(Resource::Files, 3, 3)]), 0);
+        let limits = vec![limit(Resource::Files, 25, 3), limit(Resource::Maps, 1000, 0)];
+        assert_eq!(fitting_into(&threads_over_pipes(7), limits.clone()), 7);
+        assert_eq!(fitting_into(&threads_over_pipes(99), limits), 10);
+        assert_eq!(fitting_into(&threads_over_pipes(99), vec![limit(Resource::Files, 3, 3)]), 0);
     }
 
     #[test]

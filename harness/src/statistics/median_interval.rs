@@ -5,11 +5,11 @@
 //! times. So the interval from the *d*-th smallest value to the *d*-th largest
 //! covers the median with probability γ(d) = 1 − 2 P(B < d), B ~ Bin(n, ½),
 //! whatever the distribution. These probabilities come in steps; between the
-//! two steps around the confidence asked for the ends are interpolated as in Hettmansperger and
-//! Sheather, *Confidence intervals based on interpolated order statistics*,
-//! Statistics & Probability Letters 4 (1986), 75–79. (For the median this is
-//! also the interval of Nyblom, *Note on interpolated order statistics*,
-//! Statistics & Probability Letters 14 (1992), 129–131.)
+//! two steps around the confidence asked for the ends are interpolated as in
+//! Hettmansperger and Sheather, *Confidence intervals based on interpolated
+//! order statistics*, Statistics & Probability Letters 4 (1986), 75–79. (For the
+//! median this is also the interval of Nyblom, *Note on interpolated order
+//! statistics*, Statistics & Probability Letters 14 (1992), 129–131.)
 
 use super::quantile::{quantile, sorted};
 use super::regimes::straggler;
@@ -18,9 +18,9 @@ use super::shift::fewest_pairs;
 /// The confidence of an interval, unless another is asked for.
 const LEVEL: f64 = 0.95;
 
-/// The smallest sample that gets an interval of 95 %. The range of five values covers
-/// the median with probability 93.75 %, and is given as it is; the range of
-/// four covers it with 87.5 % only.
+/// The smallest sample that gets an interval of 95 %. The range of five values
+/// covers the median with probability 93.75 %, and is given as it is; the range
+/// of four covers it with 87.5 % only.
 pub const MIN_SAMPLE: usize = 5;
 
 /// A closed interval, in the unit of what it estimates.

@@ -1,6 +1,6 @@
 //! The invocations of a proof.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -113,8 +113,9 @@ impl<'a> Runs<'a> {
         let mut rng = Rng::with_seed(self.seed);
         for round in 1.. {
             if round > plan.rounds {
-                let points = &came.points;
-                turns.retain(|(case, _)| points.get(&case.name).is_some_and(|of| is_blunt(of)));
+                let blunt = came.points.iter().filter(|(_, rounds)| is_blunt(rounds));
+                let blunt: BTreeSet<&str> = blunt.map(|(case, _)| case.as_str()).collect();
+                turns.retain(|(case, _)| blunt.contains(case.name.as_str()));
                 if turns.is_empty() || turns.len() > further {
                     break;
                 }
