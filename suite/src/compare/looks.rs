@@ -21,9 +21,6 @@ pub const CONFIDENCE: f64 = 0.95;
 /// them, and a run of a stranger could have any number.
 pub const MOST_ROUNDS: usize = 500;
 
-/// The share of the budget after which there is no look but the last.
-const LAST_BUT_ONE: f64 = 0.5;
-
 /// Rounds of a look above the fewest that give an interval: the range of those
 /// is of no use where one of them was disturbed.
 const SPARE_ROUNDS: usize = 2;
@@ -60,7 +57,7 @@ impl Looks {
     /// soon as there are rounds enough for it. `spent` is the share of the
     /// budget that is gone, 0 to 1.
     pub fn take(&mut self, spent: f64, rounds: usize) -> Option<f64> {
-        let due = spent.log2().floor().exp2().min(LAST_BUT_ONE);
+        let due = spent.log2().floor().exp2();
         if spent >= 1.0 || due <= self.used {
             return None;
         }
