@@ -138,6 +138,12 @@ fn a_machine_too_busy_to_tell_is_no_lie_and_no_proof() {
 }
 
 #[test]
+fn one_disturbed_round_is_made_up_for_by_further_ones() {
+    let once = "if (units == 4000 && number == 3) lap *= 1.5";
+    assert!(not_holding(once).is_empty());
+}
+
+#[test]
 fn hops_that_stay_where_they_must_cross_are_found() {
     assert_eq!(failing("crossing = 0"), ["known crossing"]);
     assert_eq!(failing("crossing = 1"), ["known crossing"]);
