@@ -2,9 +2,8 @@
 
 use harness::Bench;
 use harness::again::{self, Told};
-use harness::program::print;
-use harness::record::Measurement;
-use harness::statistics::{ByRound, Estimate, median, ratios};
+use harness::record::Record;
+use harness::statistics::Estimate;
 use harness::table::{ABSENT, table};
 
 use crate::combination::{Combination, name};
@@ -24,13 +23,11 @@ pub fn compare(
         .iter()
         .flat_map(|size| combinations.iter().map(|combination| variant(bench, *combination, *size)))
         .collect();
-    let told = again::rounds(bench, &variants, rounds)?;
-    if !bench.prints_summary() {
-        return Ok(());
-    }
-    let tables = sizes.iter().zip(told.chunks(combinations.len()));
-    let text: Vec<_> = tables.map(|(size, told)| section(*size, combinations, told)).collect();
-    print(&text.join("\n"))
+    again::compare(bench, &variants, rounds, &|told| {
+        let tables = sizes.iter().zip(told.chunks(combinations.len()));
+        let text: Vec<_> = tables.map(|(size, told)| section(*size, combinations, told)).collect();
+        text.join("\n")
+    })
 }
 
 /// The flags of one combination in a ring of this size.
@@ -69,29 +66,26 @@ fn own<'a>(combination: Combination, all: &[Combination], told: &'a [Told]) -> O
 }
 
 fn row(combination: Combination, told: &Told, own: Option<&Told>) -> [String; 5] {
-    let spawn = by_round(told, |measured| measured.ns_per_operation);
-    let over = own
-        .map(|own| overhead(&ratios(&spawn, &by_round(own, |measured| measured.ns_per_operation))));
+    let over = own.map(|own| overhead(&told.ratios(own, &ns_per_spawn)));
     [
         name(&combination.executor),
         name(&combination.interface),
-        middle(&by_round(told, |measured| measured.mean_ns / 1e6), 3),
-        middle(&spawn, 1),
+        text(told.median(&ms_per_iteration), 3),
+        text(told.median(&ns_per_spawn), 1),
         told.refused.clone().or(over).unwrap_or_else(|| ABSENT.to_owned()),
     ]
 }
 
-/// A figure of the principal measurement of each round.
-fn by_round(told: &Told, figure: impl Fn(&Measurement) -> f64) -> ByRound {
-    told.records
-        .iter()
-        .filter_map(|(round, record)| Some((*round, figure(record.principal()?))))
-        .collect()
+fn ns_per_spawn(record: &Record) -> Option<f64> {
+    Some(record.principal()?.ns_per_operation)
 }
 
-fn middle(figures: &ByRound, decimals: usize) -> String {
-    let figures: Vec<_> = figures.values().copied().collect();
-    median(&figures).map_or_else(|| ABSENT.to_owned(), |middle| format!("{middle:.decimals$}"))
+fn ms_per_iteration(record: &Record) -> Option<f64> {
+    Some(record.principal()?.mean_ns / 1e6)
+}
+
+fn text(figure: Option<f64>, decimals: usize) -> String {
+    figure.map_or_else(|| ABSENT.to_owned(), |figure| format!("{figure:.decimals$}"))
 }
 
 /// How many times as long an interface takes, with its interval.

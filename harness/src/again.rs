@@ -14,6 +14,7 @@ use crate::flags::Flags;
 use crate::program::print;
 use crate::progress::Progress;
 use crate::record::Record;
+use crate::statistics::{ByRound, differences, median, ratios};
 
 /// What became of one variant over all rounds.
 #[derive(Debug, Default)]
@@ -24,12 +25,63 @@ pub struct Told {
     pub refused: Option<String>,
 }
 
+impl Told {
+    /// A figure of every record that has it, in the order of rounds.
+    #[must_use]
+    pub fn figures(&self, figure: Figure<'_>) -> Vec<f64> {
+        self.records.iter().filter_map(|(_, record)| figure(record)).collect()
+    }
+
+    /// The median over the records of a figure of each.
+    #[must_use]
+    pub fn median(&self, figure: Figure<'_>) -> Option<f64> {
+        median(&self.figures(figure))
+    }
+
+    /// This variant's figure over the `other` one's, for every round that has
+    /// both.
+    #[must_use]
+    pub fn ratios(&self, other: &Self, figure: Figure<'_>) -> Vec<f64> {
+        ratios(&self.by_round(figure), &other.by_round(figure))
+    }
+
+    /// This variant's figure less the `other` one's, for every round that has
+    /// both.
+    #[must_use]
+    pub fn differences(&self, other: &Self, figure: Figure<'_>) -> Vec<f64> {
+        differences(&self.by_round(figure), &other.by_round(figure))
+    }
+
+    fn by_round(&self, figure: Figure<'_>) -> ByRound {
+        let figures = self.records.iter().map(|(round, record)| (*round, figure(record)));
+        figures.filter_map(|(round, figure)| Some((round, figure?))).collect()
+    }
+}
+
+/// A figure of a record, if it has that one.
+pub type Figure<'a> = &'a dyn Fn(&Record) -> Option<f64>;
+
 /// What one process said.
 #[derive(Debug)]
 enum Said {
     Record(Box<Record>),
     Refused(String),
     Interrupted,
+}
+
+/// Runs the variants as [`rounds`] does, and prints what `report` makes of all
+/// that they told, unless no text for people is asked for.
+///
+/// # Errors
+/// Those of [`rounds`], and that the text cannot be printed.
+pub fn compare(
+    bench: &Bench,
+    variants: &[Vec<String>],
+    rounds: u32,
+    report: &dyn Fn(&[Told]) -> String,
+) -> anyhow::Result<()> {
+    let told = self::rounds(bench, variants, rounds)?;
+    if bench.prints_summary() { print(&report(&told)) } else { Ok(()) }
 }
 
 /// Runs every variant once a round, each time as a fresh process of this

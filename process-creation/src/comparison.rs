@@ -1,10 +1,10 @@
 //! Every mechanism with every size, side by side.
 
+use harness::Bench;
 use harness::again::{self, Told};
 use harness::record::Measurement;
 use harness::statistics::{Estimate, median};
 use harness::table::{ABSENT, table};
-use harness::{Bench, program};
 
 use crate::Flags;
 use crate::launch::Via;
@@ -23,23 +23,21 @@ pub fn compare(flags: &Flags, bench: &Bench, mechanisms: &[Via]) -> anyhow::Resu
         .iter()
         .map(|(via, mib)| vec![format!("--via={}", via.name()), format!("--resident-mib={mib}")])
         .collect();
-    let told = again::rounds(bench, &variants, flags.rounds)?;
-    if !bench.prints_summary() {
-        return Ok(());
-    }
-    let rows: Vec<_> = cases.iter().zip(&told).map(|(case, told)| row(*case, told)).collect();
-    let mut text = format!(
-        "launched and joined {} at a time; medians over {} processes:\n",
-        bench.tasks(),
-        flags.rounds
-    );
-    text.push_str(&table(1, HEADER, &rows));
-    for ((via, mib), told) in cases.iter().zip(&told) {
-        if let Some(reason) = &told.refused {
-            text.push_str(&format!("{} with {mib} MiB is refused: {reason}\n", via.name()));
+    again::compare(bench, &variants, flags.rounds, &|told| {
+        let rows: Vec<_> = cases.iter().zip(told).map(|(case, told)| row(*case, told)).collect();
+        let mut text = format!(
+            "launched and joined {} at a time; medians over {} processes:\n",
+            bench.tasks(),
+            flags.rounds
+        );
+        text.push_str(&table(1, HEADER, &rows));
+        for ((via, mib), told) in cases.iter().zip(told) {
+            if let Some(reason) = &told.refused {
+                text.push_str(&format!("{} with {mib} MiB is refused: {reason}\n", via.name()));
+            }
         }
-    }
-    program::print(&text)
+        text
+    })
 }
 
 /// One line of the table, in microseconds. Of each figure the median over the

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 
 use clap::ValueEnum as _;
 use harness::Bench;
-use harness::again::{Told, rounds};
+use harness::again::{self, Told};
 use harness::placement::Policy;
-use harness::program::print;
 use harness::record::Record;
 use harness::statistics::Estimate;
 use harness::table::{ABSENT, table};
@@ -42,11 +41,8 @@ pub fn compare(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let combinations = combinations();
     let variants: Vec<_> =
         combinations.iter().map(|combination| combination.arguments(flags, bench)).collect();
-    let told = rounds(bench, &variants, flags.rounds.unwrap_or(ROUNDS))?;
-    if bench.prints_summary() {
-        print(&report(&combinations, &told))?;
-    }
-    Ok(())
+    let rounds = flags.rounds.unwrap_or(ROUNDS);
+    again::compare(bench, &variants, rounds, &|told| report(&combinations, told))
 }
 
 fn combinations() -> Vec<Combination> {
@@ -79,15 +75,11 @@ impl Combination {
         arguments
     }
 
-    fn row(&self, records: &[(u32, Record)]) -> [String; HEADER.len()] {
-        let estimate = |figure: fn(&Record) -> Option<f64>| {
-            let values: Vec<_> = records.iter().filter_map(|(_, record)| figure(record)).collect();
-            Estimate::of(&values)
+    fn row(&self, told: &Told) -> [String; HEADER.len()] {
+        let cell = |figure: fn(&Record) -> Option<f64>, digits: usize| {
+            told.median(&figure).map_or(ABSENT.into(), |median| format!("{median:.digits$}"))
         };
-        let cell = |figure, digits: usize| {
-            estimate(figure).map_or(ABSENT.into(), |it| format!("{:.digits$}", it.median))
-        };
-        let interval = estimate(ns_per_switch).and_then(|it| it.interval);
+        let interval = Estimate::of(&told.figures(&ns_per_switch)).and_then(|it| it.interval);
         [
             self.placement.clone(),
             self.via.name(),
@@ -130,7 +122,7 @@ fn report(combinations: &[Combination], told: &[Told]) -> String {
     let mut rows = Vec::with_capacity(combinations.len());
     let mut absent: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (combination, told) in combinations.iter().zip(told) {
-        rows.push(combination.row(&told.records));
+        rows.push(combination.row(told));
         if let Some(reason) = &told.refused {
             let Combination { via, placement } = combination;
             absent.entry(reason).or_default().push(format!("{} on {placement}", via.name()));

@@ -4,9 +4,8 @@ use clap::ValueEnum as _;
 use harness::Bench;
 use harness::again::{self, Told};
 use harness::placement::Policy;
-use harness::program::print;
 use harness::record::Record;
-use harness::statistics::{ByRound, Estimate, differences, median};
+use harness::statistics::Estimate;
 use harness::table::{ABSENT, table};
 
 use crate::scenario::Scenario;
@@ -29,13 +28,11 @@ pub fn compare(bench: &Bench, works: &[u64], rounds: u32) -> anyhow::Result<()> 
         .iter()
         .flat_map(|units| scenarios.iter().map(|scenario| variant(bench, *scenario, *units)))
         .collect();
-    let told = again::rounds(bench, &variants, rounds)?;
-    if !bench.prints_summary() {
-        return Ok(());
-    }
-    let tables = works.iter().zip(told.chunks(scenarios.len()));
-    let text: Vec<_> = tables.map(|(units, told)| section(*units, &scenarios, told)).collect();
-    print(&text.join("\n"))
+    again::compare(bench, &variants, rounds, &|told| {
+        let tables = works.iter().zip(told.chunks(scenarios.len()));
+        let text: Vec<_> = tables.map(|(units, told)| section(*units, &scenarios, told)).collect();
+        text.join("\n")
+    })
 }
 
 /// The flags of one scenario with `units` of work.
@@ -56,28 +53,24 @@ fn variant(bench: &Bench, scenario: Scenario, units: u64) -> Vec<String> {
 
 /// The table for one amount of work, under a line that says how much that is.
 fn section(units: u64, scenarios: &[Scenario], told: &[Told]) -> String {
-    let baseline = per_cycle(&told[0]);
     let rows: Vec<_> = scenarios
         .iter()
         .zip(told)
-        .map(|(scenario, told)| row(*scenario, told, &baseline))
+        .map(|(scenario, of_scenario)| row(*scenario, of_scenario, &told[0]))
         .collect();
     format!("{}{}", heading(units, &told[0]), table(1, HEADER, &rows))
 }
 
 fn heading(units: u64, told: &Told) -> String {
-    let unit_ns = middle(told, |record| {
-        record
-            .measurements
-            .iter()
-            .find(|found| found.name == "work")
-            .map(|work| work.ns_per_operation)
+    let unit_ns = told.median(&|record| {
+        let work = record.measurements.iter().find(|found| found.name == "work");
+        work.map(|work| work.ns_per_operation)
     });
     let unit = unit_ns.map_or(String::new(), |ns| format!(", a unit takes {ns:.3} ns"));
     format!("cycles with {units} units of work each{unit}:\n")
 }
 
-fn row(scenario: Scenario, told: &Told, baseline: &ByRound) -> [String; 5] {
+fn row(scenario: Scenario, told: &Told, baseline: &Told) -> [String; 5] {
     let text = |value: Option<f64>, decimals| match value {
         Some(value) => format!("{value:.decimals$}"),
         None => ABSENT.to_owned(),
@@ -88,32 +81,19 @@ fn row(scenario: Scenario, told: &Told, baseline: &ByRound) -> [String; 5] {
     };
     [
         scenario.name(),
-        text(middle(told, |record| Some(ns_per_cycle(record)? * PUBLISHED_CYCLES / 1e6)), 1),
-        text(middle(told, ns_per_cycle), 2),
-        text(middle(told, switched), 3),
+        text(told.median(&|record| Some(ns_per_cycle(record)? * PUBLISHED_CYCLES / 1e6)), 1),
+        text(told.median(&ns_per_cycle), 2),
+        text(told.median(&switched), 3),
         match (scenario, &told.refused) {
             (Scenario::NoSwitch, _) => ABSENT.to_owned(),
             (_, Some(reason)) => reason.clone(),
-            (_, None) => overhead(&differences(&per_cycle(told), baseline)),
+            (_, None) => overhead(&told.differences(baseline, &ns_per_cycle)),
         },
     ]
 }
 
 fn ns_per_cycle(record: &Record) -> Option<f64> {
     record.principal().map(|block| block.ns_per_operation)
-}
-
-fn per_cycle(told: &Told) -> ByRound {
-    told.records
-        .iter()
-        .filter_map(|(round, record)| Some((*round, ns_per_cycle(record)?)))
-        .collect()
-}
-
-/// The median over a variant's records of a figure of each.
-fn middle(told: &Told, figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
-    let figures: Vec<_> = told.records.iter().filter_map(|(_, record)| figure(record)).collect();
-    median(&figures)
 }
 
 /// What a scenario adds, in nanoseconds, with its interval.
