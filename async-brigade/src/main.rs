@@ -20,9 +20,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use harness::flags::one_of;
 use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
 use harness::tracer::{TRACER_TOKEN, Tracer};
-use harness::{Amounts, Bench, Channel, Defaults, Measured, Tasks, Work, WorkFlag, failure};
+use harness::{
+    Amounts, Bench, Channel, ChannelFlag, Defaults, Measured, Tasks, Work, WorkFlag, WorkersFlag,
+    failure,
+};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixStream, unix::pipe};
 
@@ -33,18 +37,20 @@ use tokio::net::{UnixStream, unix::pipe};
 /// downstream. That makes N + 1 hops.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// What carries the byte from one task to the next
-    #[arg(long, value_enum, default_value_t = Channel::Pipe)]
-    channel: Channel,
+    /// What carries the byte from one task to the next.
+    #[command(flatten)]
+    #[serde(flatten)]
+    carrier: ChannelFlag,
 
     /// What runs the tasks
     #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
+    #[arg(value_parser = one_of::<RuntimeKind>())]
     runtime: RuntimeKind,
 
-    /// Worker threads of a multi-thread runtime; without it, one for each CPU
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = harness::runtime::workers)]
-    workers: Option<usize>,
+    /// The threads of the runtime.
+    #[command(flatten)]
+    #[serde(flatten)]
+    threads: WorkersFlag,
 
     /// What whoever has the token does before passing it on.
     #[command(flatten)]
@@ -58,15 +64,15 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let runtime = flags.runtime.amounts(flags.workers, bench);
-    let channel = flags.channel.amounts().watched();
+    let runtime = flags.runtime.amounts(flags.threads.workers, bench);
+    let channel = flags.carrier.channel.amounts().watched();
     bench.require(Amounts::async_task().and(channel), runtime.and(channel))?;
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }
     let work = bench.work(flags.work);
-    let runtime = AsyncRuntime::start(flags.runtime, flags.workers, bench)?;
-    match flags.channel {
+    let runtime = AsyncRuntime::start(flags.runtime, flags.threads.workers, bench)?;
+    match flags.carrier.channel {
         Channel::Pipe => runtime.drive(brigade(bench.clone(), work, open_pipe)),
         Channel::SocketPair => runtime.drive(brigade(bench.clone(), work, UnixStream::pair)),
     }

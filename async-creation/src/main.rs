@@ -17,8 +17,9 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use harness::flags::one_of;
 use harness::runtime::{AsyncRuntime, RuntimeKind, join};
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, clock};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, WorkersFlag, clock};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
@@ -31,12 +32,13 @@ use tokio::task::JoinHandle;
 struct Flags {
     /// What runs the tasks
     #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
+    #[arg(value_parser = one_of::<RuntimeKind>())]
     runtime: RuntimeKind,
 
-    /// Worker threads of a multi-thread runtime; without it, one for each CPU
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = harness::runtime::workers)]
-    workers: Option<usize>,
+    /// The threads of the runtime.
+    #[command(flatten)]
+    #[serde(flatten)]
+    threads: WorkersFlag,
 }
 
 fn main() -> ExitCode {
@@ -45,8 +47,8 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.require(Amounts::async_task(), flags.runtime.amounts(flags.workers, bench))?;
-    let runtime = AsyncRuntime::start(flags.runtime, flags.workers, bench)?;
+    bench.require(Amounts::async_task(), flags.runtime.amounts(flags.threads.workers, bench))?;
+    let runtime = AsyncRuntime::start(flags.runtime, flags.threads.workers, bench)?;
     runtime.drive(creation(bench.clone()))
 }
 

@@ -20,9 +20,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
+use harness::flags::one_of;
 use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
 use harness::tracer::Tracer;
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag, WorkersFlag};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Tokens from here on ask every task to note its CPU; no number of tasks
@@ -38,12 +39,13 @@ const TRACER: usize = 1 << (usize::BITS - 1);
 struct Flags {
     /// What runs the tasks
     #[arg(long, value_enum, default_value_t = RuntimeKind::TokioCurrentThread)]
+    #[arg(value_parser = one_of::<RuntimeKind>())]
     runtime: RuntimeKind,
 
-    /// Worker threads of a multi-thread runtime; without it, one for each CPU
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = harness::runtime::workers)]
-    workers: Option<usize>,
+    /// The threads of the runtime.
+    #[command(flatten)]
+    #[serde(flatten)]
+    threads: WorkersFlag,
 
     /// What whoever has the token does before passing it on.
     #[command(flatten)]
@@ -57,12 +59,12 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.require(Amounts::async_task(), flags.runtime.amounts(flags.workers, bench))?;
+    bench.require(Amounts::async_task(), flags.runtime.amounts(flags.threads.workers, bench))?;
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }
     let work = bench.work(flags.work);
-    let runtime = AsyncRuntime::start(flags.runtime, flags.workers, bench)?;
+    let runtime = AsyncRuntime::start(flags.runtime, flags.threads.workers, bench)?;
     runtime.drive(brigade(bench.clone(), work, relay))
 }
 

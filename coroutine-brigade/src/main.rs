@@ -23,7 +23,9 @@ use anyhow::{bail, ensure};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use harness::tracer::TRACER_NUMBER;
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag, failure, threads};
+use harness::{
+    Amounts, Bench, Defaults, Measured, StackFlag, Tasks, Work, WorkFlag, failure, threads,
+};
 
 /// A coroutine of the line: it is resumed with a number, or with nothing to
 /// end, and suspends with the next number.
@@ -36,10 +38,10 @@ type Relay = Coroutine<Option<usize>, usize, ()>;
 /// That makes N + 1 hops, none of which the kernel takes part in.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// Address space reserved for the stack of each coroutine
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, allow_negative_numbers = true)]
-    #[arg(value_parser = harness::threads::stack_size)]
-    stack_size: usize,
+    /// The stack of each task.
+    #[command(flatten)]
+    #[serde(flatten)]
+    stack: StackFlag,
 
     /// What whoever has the token does before passing it on.
     #[command(flatten)]
@@ -54,12 +56,12 @@ fn main() -> ExitCode {
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("all coroutines run on one thread")?;
-    bench.require(Amounts::coroutine(flags.stack_size as u64), Amounts::observation())?;
+    bench.require(Amounts::coroutine(flags.stack.stack_size as u64), Amounts::observation())?;
     bench.expect_switches(0.0);
     let work = bench.work(flags.work);
     let mut line = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
-        let stack = DefaultStack::new(flags.stack_size);
+        let stack = DefaultStack::new(flags.stack.stack_size);
         let stack = stack
             .map_err(|error| failure::creating(format_args!("the stack of task {task}"), error))?;
         line.push(relay(task, stack, work, bench));

@@ -31,6 +31,7 @@ mod spawners;
 
 use std::process::ExitCode;
 
+use harness::flags::{one_of, u32_in};
 use harness::{Bench, Defaults, Tasks};
 
 use combination::{Executor, Interface};
@@ -47,22 +48,22 @@ const NODES: [u32; 3] = [10, 100, 200];
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// What runs the tasks; without it, all of them
-    #[arg(long, value_enum, value_name = "NAME")]
+    #[arg(long, value_parser = one_of::<Executor>(), value_name = "NAME")]
     executor: Option<Executor>,
 
     /// The interface that tasks are spawned by; without it, all of them
-    #[arg(long, value_enum, value_name = "INTERFACE")]
+    #[arg(long, value_parser = one_of::<Interface>(), value_name = "INTERFACE")]
     spawn: Option<Interface>,
 
     /// How many nodes; without it, 100, and a table for each of 10, 100 and
     /// 200
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(value_parser = u32_in(1..=10_000))]
     nodes: Option<u32>,
 
     /// How often every combination of a table is run
     #[arg(long, value_name = "N", default_value_t = 9, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = u32_in(1..=u32::MAX))]
     rounds: u32,
 }
 

@@ -3,15 +3,19 @@
 //! A program adds its own with a `clap::Args` struct, whose documentation
 //! becomes the text of `--help`; see [`mod@crate::program`].
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _, ValueParser};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _};
+use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
+use crate::channel::Channel;
 use crate::cpus::CpuList;
 use crate::placement::Policy;
+use crate::threads;
 
 /// The longest warm-up of a program that is not told how long it should be: of
 /// a million tasks, the default number of iterations would take minutes.
@@ -65,6 +69,35 @@ pub struct WorkFlag {
     #[arg(long, value_name = "UNITS", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
     pub work: u64,
+}
+
+/// The flag for the channel, of programs that take every [`Channel`].
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[group(skip)]
+pub struct ChannelFlag {
+    /// What carries the byte
+    #[arg(long, value_enum, default_value_t = Channel::Pipe)]
+    pub channel: Channel,
+}
+
+/// The flag for the stacks of tasks that have one each.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[group(skip)]
+pub struct StackFlag {
+    /// Address space reserved for the stack of each task
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, allow_negative_numbers = true)]
+    #[arg(value_parser = threads::stack_size)]
+    pub stack_size: usize,
+}
+
+/// The flag for the workers of a runtime, of programs that choose one.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[group(skip)]
+pub struct WorkersFlag {
+    /// Worker threads of a multi-thread runtime; without it, one for each CPU
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = threads::workers)]
+    pub workers: Option<usize>,
 }
 
 /// The flags common to all programs.
@@ -152,6 +185,40 @@ impl Flags {
         arguments.extend(self.cpus.as_ref().map(|cpus| format!("--cpus={cpus}")));
         arguments
     }
+}
+
+/// Reads one of the names of `T`, as clap does by itself for such a type.
+///
+/// This and the parsers below are compiled once, here. Of a parser that a
+/// program makes itself the program gets a copy, optimized like what it
+/// measures, with all that clap can say about a wrong value.
+///
+/// # Panics
+/// Never: only what is one of the names is looked up.
+#[must_use]
+pub fn one_of<T: ValueEnum + Send + Sync + 'static>() -> ValueParser {
+    let names = T::value_variants().iter().filter_map(T::to_possible_value);
+    let named = |name: String| T::from_str(&name, false).expect("one of the names");
+    PossibleValuesParser::new(names).map(named).into()
+}
+
+/// Reads a number of this range.
+#[must_use]
+pub fn u32_in(range: RangeInclusive<u32>) -> ValueParser {
+    let (from, to) = range.into_inner();
+    clap::value_parser!(u32).range(i64::from(from)..=i64::from(to)).into()
+}
+
+/// Reads a number of this range.
+#[must_use]
+pub fn u64_in(range: RangeInclusive<u64>) -> ValueParser {
+    clap::value_parser!(u64).range(range).into()
+}
+
+/// Reads a number of bytes, or of whatever else `read` makes of the text.
+#[must_use]
+pub fn usize_by(read: fn(&str) -> Result<usize, String>) -> ValueParser {
+    ValueParser::new(read)
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

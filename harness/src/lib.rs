@@ -43,7 +43,7 @@ pub mod work;
 
 pub use bench::Bench;
 pub use channel::Channel;
-pub use flags::{Defaults, Tasks, WorkFlag};
+pub use flags::{ChannelFlag, Defaults, StackFlag, Tasks, WorkFlag, WorkersFlag};
 pub use limits::Amounts;
 pub use program::run;
 pub use samples::Measured;

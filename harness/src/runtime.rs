@@ -161,18 +161,6 @@ fn threads() -> io::Result<usize> {
     Ok(fs::read_dir("/proc/self/task")?.count())
 }
 
-/// Reads the value of `--workers`.
-///
-/// # Errors
-/// What is wrong with the text, for the command line's error.
-pub fn workers(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(workers) if (1..=1024).contains(&workers) => Ok(workers),
-        Ok(_) => Err("not between 1 and 1024".into()),
-        Err(_) => Err("not a number of threads".into()),
-    }
-}
-
 /// Waits for all tasks of a brigade, in order.
 ///
 /// # Errors

@@ -21,6 +21,18 @@ pub fn stack_size(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Reads the value of `--workers`, in threads.
+///
+/// # Errors
+/// What is wrong with the text, for the command line's error.
+pub fn workers(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(workers) if (1..=1024).contains(&workers) => Ok(workers),
+        Ok(_) => Err("not between 1 and 1024".into()),
+        Err(_) => Err("not a number of threads".into()),
+    }
+}
+
 /// Waits for all threads of a brigade; thread i is task i.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::{Bench, Channel, Defaults, Measured, Tasks, WorkFlag, failure};
+use harness::{Bench, ChannelFlag, Defaults, Measured, Tasks, WorkFlag, failure};
 
 /// Time the I/O of a brigade of N tasks, done by one thread.
 ///
@@ -23,9 +23,10 @@ use harness::{Bench, Channel, Defaults, Measured, Tasks, WorkFlag, failure};
 /// turn and reads it back. That makes N + 1 hops without a switch.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// What carries the byte
-    #[arg(long, value_enum, default_value_t = Channel::Pipe)]
-    channel: Channel,
+    /// What carries the byte.
+    #[command(flatten)]
+    #[serde(flatten)]
+    carrier: ChannelFlag,
 
     /// What the thread does before each write.
     #[command(flatten)]
@@ -40,11 +41,12 @@ fn main() -> ExitCode {
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("one thread does everything")?;
-    bench.require(flags.channel.amounts(), flags.channel.amounts())?;
+    let channel = flags.carrier.channel;
+    bench.require(channel.amounts(), channel.amounts())?;
     bench.expect_switches(0.0);
     let mut channels = (0..=bench.tasks())
         .map(|number| {
-            let opened = flags.channel.open();
+            let opened = channel.open();
             opened.map_err(|error| failure::creating(format_args!("channel {number}"), error))
         })
         .collect::<Result<Vec<_>, _>>()?;

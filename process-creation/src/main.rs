@@ -28,6 +28,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use harness::flags::{one_of, u32_in};
 use harness::{Amounts, Bench, Defaults, Measured, Tasks};
 
 use launch::{Launcher, Via};
@@ -43,16 +44,17 @@ use launch::{Launcher, Via};
 struct Flags {
     /// What launches the tasks
     #[arg(long, value_enum, default_value_t = Via::All)]
+    #[arg(value_parser = one_of::<Via>())]
     via: Via,
 
     /// Memory that the parent touches first, in MiB; several for a table
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,2,4,8")]
-    #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 20), allow_negative_numbers = true)]
+    #[arg(value_parser = u32_in(0..=1 << 20), allow_negative_numbers = true)]
     resident_mib: Vec<u32>,
 
     /// Fresh processes for each line of a table
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = u32_in(1..=u32::MAX))]
     rounds: u32,
 }
 

@@ -37,6 +37,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use harness::failure::UsageError;
+use harness::flags::{one_of, u32_in, usize_by};
 use harness::limits::{self, Need};
 use harness::{Bench, Defaults, Tasks, again, program};
 
@@ -61,6 +62,7 @@ const PROCESS_STACK_BYTES: usize = 4 << 20;
 struct Flags {
     /// What the tasks are
     #[arg(long, value_enum, default_value_t = Kind::Thread)]
+    #[arg(value_parser = one_of::<Kind>())]
     kind: Kind,
 
     /// Tasks at the first reading; without it, half of the most
@@ -69,21 +71,21 @@ struct Flags {
 
     /// What each task writes to before it waits, like 400KiB: of its stack, or
     /// of a heap block where tasks have none
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size::bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = usize_by(size::bytes))]
     #[arg(allow_negative_numbers = true)]
     touch: usize,
 
     /// Address space of each thread's or coroutine's stack; without it, 1MiB
-    #[arg(long, value_name = "BYTES", value_parser = size::stack, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = usize_by(size::stack), allow_negative_numbers = true)]
     stack_size: Option<usize>,
 
     /// The block of --kind heap; without it, 256MiB
-    #[arg(long, value_name = "BYTES", value_parser = size::bytes, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = usize_by(size::bytes), allow_negative_numbers = true)]
     bytes: Option<usize>,
 
     /// Fresh processes that sweep; with 1, this one does
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = u32_in(1..=u32::MAX))]
     rounds: u32,
 }
 

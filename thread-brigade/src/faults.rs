@@ -3,14 +3,17 @@
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use harness::{Bench, WorkFlag, failure};
+use harness::{Bench, StackFlag, WorkFlag, failure};
 
 use crate::channel::{Channel, Sink, Source, futex};
 use crate::{Flags, brigade};
 
 /// The channel is not looked at: every brigade here opens its own.
-const FLAGS: Flags =
-    Flags { channel: Channel::Futex, stack_size: 1 << 20, work: WorkFlag { work: 0 } };
+const FLAGS: Flags = Flags {
+    channel: Channel::Futex,
+    stack: StackFlag { stack_size: 1 << 20 },
+    work: WorkFlag { work: 0 },
+};
 
 /// What a source does instead of receiving.
 #[derive(Clone, Copy, Debug)]

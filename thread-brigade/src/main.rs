@@ -23,10 +23,11 @@ use std::process::ExitCode;
 use std::thread;
 
 use anyhow::Context as _;
+use harness::flags::one_of;
 use harness::placement::Placement;
 use harness::threads::join_all;
 use harness::tracer::{TRACER_TOKEN, Tracer};
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag, failure};
+use harness::{Amounts, Bench, Defaults, Measured, StackFlag, Tasks, Work, WorkFlag, failure};
 
 use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc, stream};
 
@@ -39,12 +40,13 @@ use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc, stream};
 struct Flags {
     /// What carries the byte from one thread to the next
     #[arg(long, value_enum, default_value_t = Channel::Pipe)]
+    #[arg(value_parser = one_of::<Channel>())]
     channel: Channel,
 
-    /// Address space reserved for the stack of each thread
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, allow_negative_numbers = true)]
-    #[arg(value_parser = harness::threads::stack_size)]
-    stack_size: usize,
+    /// The stack of each task.
+    #[command(flatten)]
+    #[serde(flatten)]
+    stack: StackFlag,
 
     /// What whoever has the token does before passing it on.
     #[command(flatten)]
@@ -58,7 +60,8 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let (thread, channel) = (Amounts::thread(flags.stack_size as u64), flags.channel.amounts());
+    let (thread, channel) =
+        (Amounts::thread(flags.stack.stack_size as u64), flags.channel.amounts());
     bench.require(thread.and(channel), channel)?;
     bench.expect_switches(1.0);
     match flags.channel {
@@ -90,7 +93,7 @@ fn brigade<R: Source, S: Sink>(
             let (next_upstream, downstream) = open(task + 1)?;
             let ends = (upstream, downstream);
             let thread = thread::Builder::new()
-                .stack_size(flags.stack_size)
+                .stack_size(flags.stack.stack_size)
                 .spawn_scoped(scope, move || relay(task, ends, work, placement, tracer))
                 .map_err(|error| failure::creating(format_args!("task {task}"), error))?;
             threads.push(thread);

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
 use harness::threads::join;
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, clock, failure};
+use harness::{Amounts, Bench, Defaults, Measured, StackFlag, Tasks, clock, failure};
 
 /// Time creating, starting and joining N threads.
 ///
@@ -31,10 +31,10 @@ use harness::{Amounts, Bench, Defaults, Measured, Tasks, clock, failure};
 /// any stack can be reused.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// Address space reserved for the stack of each thread
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, allow_negative_numbers = true)]
-    #[arg(value_parser = harness::threads::stack_size)]
-    stack_size: usize,
+    /// The stack of each task.
+    #[command(flatten)]
+    #[serde(flatten)]
+    stack: StackFlag,
 }
 
 fn main() -> ExitCode {
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 
 fn creation(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("the threads do not talk to one another")?;
-    bench.require(Amounts::thread(flags.stack_size as u64), Amounts::default())?;
+    bench.require(Amounts::thread(flags.stack.stack_size as u64), Amounts::default())?;
     let tasks = bench.tasks();
     let per_thread = |name, operation| Measured::per_task(name, operation, tasks);
     let mut threads = Vec::with_capacity(tasks);
@@ -92,7 +92,7 @@ fn spawn<T: Send + 'static>(
     body: impl FnOnce() -> T + Send + 'static,
 ) -> anyhow::Result<JoinHandle<T>> {
     thread::Builder::new()
-        .stack_size(flags.stack_size)
+        .stack_size(flags.stack.stack_size)
         .spawn(body)
         .map_err(|error| failure::creating(format_args!("task {task}"), error))
 }
@@ -105,7 +105,7 @@ fn observe_alive(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         let closed = gate.write();
         for task in bench.creation() {
             thread::Builder::new()
-                .stack_size(flags.stack_size)
+                .stack_size(flags.stack.stack_size)
                 .spawn_scoped(scope, || {
                     started.fetch_add(1, Relaxed);
                     drop(gate.read());

@@ -1,6 +1,7 @@
 //! The program's flags, and which of them do not go together.
 
 use harness::failure::UsageError;
+use harness::flags::{one_of, u32_in, u64_in};
 use harness::placement::Policy;
 use harness::{Bench, WorkFlag};
 
@@ -15,15 +16,17 @@ const LONGEST_MESSAGE: u64 = 16 << 20;
 pub struct Flags {
     /// By what they hand over
     #[arg(long, value_enum, default_value_t = Via::Pipe)]
+    #[arg(value_parser = one_of::<Via>())]
     pub via: Via,
 
     /// What the two are
     #[arg(long, value_enum, default_value_t = Kind::Thread)]
+    #[arg(value_parser = one_of::<Kind>())]
     pub kind: Kind,
 
     /// Bytes that a hand-over carries by pipe or socketpair
     #[arg(long, value_name = "BYTES", default_value_t = 1, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=LONGEST_MESSAGE))]
+    #[arg(value_parser = u64_in(1..=LONGEST_MESSAGE))]
     pub message: u64,
 
     /// Let one thread write, then read, by pipe, socketpair or eventfd: the
@@ -35,7 +38,7 @@ pub struct Flags {
     /// How often --via all runs each combination, in a fresh process; 5
     /// without it
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = u32_in(1..=u32::MAX))]
     pub rounds: Option<u32>,
 
     /// What either side does before it hands over.

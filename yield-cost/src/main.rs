@@ -31,6 +31,7 @@ mod threads;
 
 use std::process::ExitCode;
 
+use harness::flags::{one_of, u32_in, u64_in};
 use harness::{Bench, Defaults, Measured, Tasks};
 
 use scenario::Scenario;
@@ -47,17 +48,18 @@ const CYCLES: u64 = 5_000;
 struct Flags {
     /// What a cycle does after its work
     #[arg(long, value_enum, default_value_t = Scenario::All, value_name = "NAME")]
+    #[arg(value_parser = one_of::<Scenario>())]
     scenario: Scenario,
 
     /// Units of work in a cycle, turns of a counted loop; without it, 0, and for
     /// all scenarios a table for 0 and one for 500
     #[arg(long, value_name = "UNITS", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    #[arg(value_parser = u64_in(0..=1_000_000_000))]
     work: Option<u64>,
 
     /// How often every scenario of a table is run
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = u32_in(1..=u32::MAX))]
     rounds: u32,
 }
 
