@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::command;
 use crate::creation::Creation;
-use crate::failure::{FAILED, INTERRUPTED};
+use crate::failure::{FAILED, INTERRUPTED, UsageError};
 use crate::flags::{Flags, TasksFlag, WorkFlag};
 use crate::laps::{Laps, MOST_PHASES, Purpose};
 use crate::limits::{self, Amounts, Need};
@@ -178,20 +178,20 @@ impl Bench {
     ///
     /// # Errors
     /// [`limits::Refusal`], which names the limit that binds.
-    pub fn require(&self, per_task: Amounts, besides: Amounts) -> Result<(), limits::Refusal> {
+    pub fn require(&self, per_task: Amounts, besides: Amounts) -> anyhow::Result<()> {
         let tasks = self.tasks() as u64;
         let besides = besides.and(per_task.allocator(tasks)).and(Amounts::observation());
-        limits::require(&Need { tasks, per_task, besides })
+        Ok(limits::require(&Need { tasks, per_task, besides })?)
     }
 
     /// Refuses `--placement spread` for a program, or a choice of flags, that
     /// runs on one thread.
     ///
     /// # Errors
-    /// [`crate::failure::UsageError`], with `reason`.
-    pub fn refuse_spread(&self, reason: &str) -> Result<(), crate::failure::UsageError> {
+    /// [`UsageError`], with `reason`.
+    pub fn refuse_spread(&self, reason: &str) -> Result<(), UsageError> {
         match self.placement().policy() {
-            Policy::Spread => Err(crate::failure::UsageError(format!(
+            Policy::Spread => Err(UsageError(format!(
                 "--placement spread: {reason}, so there are no neighbours to put on different CPUs"
             ))),
             Policy::Free | Policy::SameCpu => Ok(()),

@@ -53,18 +53,33 @@ macro_rules! program {
 pub fn run<F: Args + Serialize>(
     program: Program,
     defaults: Defaults,
-    body: impl FnOnce(&F, &Bench) -> anyhow::Result<()>,
+    body: impl Fn(&F, &Bench) -> anyhow::Result<()>,
 ) -> ExitCode {
-    let matches = match read(program, defaults, F::augment_args(bare_command(program))) {
-        Ok(matches) => matches,
+    let command = F::augment_args(bare_command(program));
+    let flags = read(program, defaults, command).and_then(|mut matches| {
+        let own = F::from_arg_matches_mut(&mut matches);
+        own.map(|own| (own, matches)).map_err(|error| refuse_flags(program, &error))
+    });
+    let (own, matches) = match flags {
+        Ok(flags) => flags,
         Err(code) => return code,
     };
-    let outcome = F::from_arg_matches(&matches).map_err(anyhow::Error::from).and_then(|own| {
-        let recorded = serde_json::to_value(&own).context("recording the program's flags")?;
-        let session = Session::begin(program, &matches, defaults, recorded)?;
-        session.conclude(caught(Box::new(|| body(&own, &session.bench))))
-    });
-    outcome.unwrap_or_else(|error| fail(program, &error))
+    measure(program, defaults, &matches, &own, &|bench| body(&own, bench))
+        .unwrap_or_else(|error| fail(program, &error))
+}
+
+/// Runs `body` and reports. Everything around `body` is compiled here, once for
+/// all programs: of the program's `own` flags it knows how to record them.
+fn measure(
+    program: Program,
+    defaults: Defaults,
+    matches: &ArgMatches,
+    own: &dyn erased_serde::Serialize,
+    body: &dyn Fn(&Bench) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let own = serde_json::to_value(own).context("recording the program's flags")?;
+    let session = Session::begin(program, matches, defaults, own)?;
+    session.conclude(caught(|| body(&session.bench)))
 }
 
 /// Reads the command line, or returns the exit code where there is nothing to
@@ -76,7 +91,7 @@ fn read(program: Program, defaults: Defaults, own: Command) -> Result<ArgMatches
 
 /// What `body` returns. Its panic is a failed run like any other: what was
 /// measured until then is told.
-fn caught(body: Box<dyn FnOnce() -> anyhow::Result<()> + '_>) -> anyhow::Result<()> {
+fn caught(body: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
     catch_unwind(AssertUnwindSafe(body))
         .unwrap_or_else(|panic| Err(anyhow!("the driver panicked: {}", panic_text(&*panic))))
 }
@@ -327,8 +342,8 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_driver_is_a_failed_run() {
-        let error = caught(Box::new(|| panic!("on {}", "purpose"))).expect_err("a panic");
+        let error = caught(|| panic!("on {}", "purpose")).expect_err("a panic");
         assert_eq!(error.to_string(), "the driver panicked: on purpose");
-        assert!(caught(Box::new(|| Ok(()))).is_ok());
+        assert!(caught(|| Ok(())).is_ok());
     }
 }

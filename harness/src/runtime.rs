@@ -3,6 +3,7 @@
 use std::fs;
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -91,13 +92,14 @@ impl AsyncRuntime {
     where
         F: Future<Output = anyhow::Result<()>> + Send + 'static,
     {
-        match self.kind {
-            RuntimeKind::TokioCurrentThread => self.runtime.block_on(driver),
+        let waited_for: Pin<Box<dyn Future<Output = _>>> = match self.kind {
+            RuntimeKind::TokioCurrentThread => Box::pin(driver),
             RuntimeKind::Tokio => {
                 let driver = self.runtime.spawn(driver);
-                self.runtime.block_on(driver).context("running the driver")?
+                Box::pin(async { driver.await.context("running the driver")? })
             }
-        }
+        };
+        self.runtime.block_on(waited_for)
     }
 }
 

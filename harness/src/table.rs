@@ -15,8 +15,14 @@ pub fn table<const COLUMNS: usize>(
     header: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],
 ) -> String {
+    fill(names, &header, rows.as_flattened())
+}
+
+/// The table of these cells, row after row. It is the same for any number of
+/// columns, and so compiled once.
+fn fill(names: usize, header: &[&str], cells: &[String]) -> String {
     let mut table = Table::new();
-    table.load_style(NOTHING).set_header(header).add_rows(rows);
+    table.load_style(NOTHING).set_header(header).add_rows(cells.chunks(header.len()));
     for (number, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 1));
         if number >= names {

@@ -2,9 +2,11 @@
 
 use std::any::Any;
 use std::io::{self, ErrorKind};
-use std::thread::{JoinHandle, ScopedJoinHandle};
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use anyhow::anyhow;
+
+use crate::failure;
 
 /// The smallest stack that glibc takes (`PTHREAD_STACK_MIN`), in bytes.
 const SMALLEST_STACK: usize = 16 << 10;
@@ -31,6 +33,25 @@ pub fn workers(text: &str) -> Result<usize, String> {
         Ok(_) => Err("not between 1 and 1024".into()),
         Err(_) => Err("not a number of threads".into()),
     }
+}
+
+/// What a thread of a brigade does. The call at its beginning is the one thing
+/// that is looked up at run time; the loop in it is the program's own.
+pub type Body<'scope> = Box<dyn FnOnce() -> io::Result<()> + Send + 'scope>;
+
+/// Creates the thread that is the task of this number, with so many bytes of
+/// stack.
+///
+/// # Errors
+/// The kernel's, with the number.
+pub fn spawn<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    task: usize,
+    stack_size: usize,
+    body: Body<'scope>,
+) -> anyhow::Result<ScopedJoinHandle<'scope, io::Result<()>>> {
+    let thread = Builder::new().stack_size(stack_size).spawn_scoped(scope, body);
+    thread.map_err(|error| failure::creating(format_args!("task {task}"), error))
 }
 
 /// Waits for all threads of a brigade; thread i is task i.

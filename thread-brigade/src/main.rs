@@ -25,7 +25,7 @@ use std::thread;
 use anyhow::Context as _;
 use harness::flags::one_of;
 use harness::placement::Placement;
-use harness::threads::join_all;
+use harness::threads::{join_all, spawn};
 use harness::tracer::{TRACER_TOKEN, Tracer};
 use harness::{Amounts, Bench, Defaults, Measured, StackFlag, Tasks, Work, WorkFlag, failure};
 
@@ -92,11 +92,8 @@ fn brigade<R: Source, S: Sink>(
         for task in bench.creation() {
             let (next_upstream, downstream) = open(task + 1)?;
             let ends = (upstream, downstream);
-            let thread = thread::Builder::new()
-                .stack_size(flags.stack.stack_size)
-                .spawn_scoped(scope, move || relay(task, ends, work, placement, tracer))
-                .map_err(|error| failure::creating(format_args!("task {task}"), error))?;
-            threads.push(thread);
+            let body = Box::new(move || relay(task, ends, work, placement, tracer));
+            threads.push(spawn(scope, task, flags.stack.stack_size, body)?);
             upstream = next_upstream;
         }
         let mut last = upstream;

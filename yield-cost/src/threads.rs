@@ -72,14 +72,14 @@ pub fn handing_an_event_around(bench: &Bench, units: u64) -> anyhow::Result<()> 
         let end = EndOfTurns { turns, event: Some(event) };
         let mut others = Vec::with_capacity(threads);
         for own in 1..threads {
-            let passing = move || {
+            let passing = Box::new(move || {
                 let _end = EndOfTurns { turns, event: Some(event) };
                 event.wait();
                 while !turns.over.load(Relaxed) {
                     turns.take(own as u64, units);
                     event.set_and_wait();
                 }
-            };
+            });
             others.push(spawn(scope, own, passing)?);
         }
         while event.waiting() < threads - 1 {
@@ -95,7 +95,7 @@ pub fn handing_an_event_around(bench: &Bench, units: u64) -> anyhow::Result<()> 
 fn spawn<'scope>(
     scope: &'scope Scope<'scope, '_>,
     task: usize,
-    body: impl FnOnce() + Send + 'scope,
+    body: Box<dyn FnOnce() + Send + 'scope>,
 ) -> anyhow::Result<ScopedJoinHandle<'scope, ()>> {
     let thread = thread::Builder::new().spawn_scoped(scope, body);
     thread.map_err(|error| failure::creating(format_args!("task {task}"), error))
@@ -135,12 +135,12 @@ pub fn yielding(bench: &Bench, units: u64) -> anyhow::Result<()> {
     bench.require(Amounts::thread(STACK), Amounts::default())?;
     let turns = &Turns::default();
     thread::scope(|scope| {
-        let passing = || {
+        let passing = Box::new(|| {
             while !turns.over.load(Relaxed) {
                 turns.take(1, units);
                 thread::yield_now();
             }
-        };
+        });
         let end = EndOfTurns { turns, event: None };
         let other = spawn(scope, 1, passing)?;
         let driven = drive(bench, turns, units, thread::yield_now);
