@@ -1,9 +1,10 @@
 //! How a run ends before its time: by `--max-time`, by a signal, by a second
 //! signal.
 
+use harness::process_stat::ProcessStat;
 use harness::record::Ending;
+use harness::system_files::{SystemFiles, field};
 use nix::sys::signal::Signal;
-use procfs::process::{ProcState, Process};
 
 use crate::Program;
 use crate::invocation::Running;
@@ -25,22 +26,26 @@ fn measuring(program: &Program, more: &[&str]) -> Running {
 
 /// The CPU time of a process, in clock ticks; 0 where it cannot be read.
 fn cpu_ticks(pid: i32) -> u64 {
-    let stat = Process::new(pid).and_then(|process| process.stat());
-    stat.map_or(0, |stat| stat.utime + stat.stime)
+    stat(pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks)
+}
+
+fn stat(pid: i32) -> Option<ProcessStat> {
+    ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"))
 }
 
 /// Whether a process has been given all signals sent to it and every thread of
 /// it has gone back to sleep.
 fn is_at_rest(pid: i32) -> bool {
-    let rest = || -> procfs::ProcResult<bool> {
-        let process = Process::new(pid)?;
-        let status = process.status()?;
-        let states = process.tasks()?.map(|task| task?.stat()?.state());
-        let states = states.collect::<procfs::ProcResult<Vec<_>>>()?;
-        let sleeps = states.iter().all(|state| *state == ProcState::Sleeping);
-        Ok(sleeps && status.sigpnd == 0 && status.shdpnd == 0)
-    };
-    rest().unwrap_or(false)
+    let files = SystemFiles::live();
+    let Some(status) = files.text(&format!("proc/{pid}/status")) else { return false };
+    let pending = |name| field(&status, name).and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    let tasks = format!("proc/{pid}/task");
+    let threads = files.names(&tasks);
+    let sleep = threads.iter().all(|thread| {
+        let stat = ProcessStat::read(&files, &format!("{tasks}/{thread}"));
+        stat.is_some_and(|stat| stat.state == 'S')
+    });
+    !threads.is_empty() && sleep && pending("SigPnd") == Some(0) && pending("ShdPnd") == Some(0)
 }
 
 /// A run that ended as planned, with fewer iterations than asked for.
@@ -87,10 +92,7 @@ pub fn an_interruption_is_marked_in_the_record(program: &Program) {
 /// no signal is caught.
 pub fn to_be_stopped_and_continued_disturbs_nothing(program: &Program) {
     let mut running = measuring(program, &["--json"]);
-    let stopped = |pid| {
-        let stat = Process::new(pid).and_then(|process| process.stat());
-        stat.and_then(|stat| stat.state()).is_ok_and(|state| state == ProcState::Stopped)
-    };
+    let stopped = |pid| stat(pid).is_some_and(|stat| stat.state == 'T');
     for _ in 0..20 {
         running.signal(Signal::SIGSTOP);
         running.wait_until("it was stopped", stopped);

@@ -1,26 +1,26 @@
 //! The companion: a second process, of one thread, in which a part of the
 //! tasks lives. What it used is read from `/proc`.
 
-use procfs::ProcResult;
-use procfs::process::Process;
-
+use crate::process_stat::ProcessStat;
+use crate::system_files::{SystemFiles, field};
 use crate::usage::Counters;
 
 /// Its counters now; `None` when it has gone. They are exact while it is
 /// blocked; while it runs, its CPU time is as of the last clock tick.
 pub(crate) fn counters(pid: u32) -> Option<Counters> {
-    read(&Process::new(pid.try_into().ok()?).ok()?).ok()
-}
-
-fn read(process: &Process) -> ProcResult<Counters> {
-    let (stat, status) = (process.stat()?, process.status()?);
-    let run_ns = process.schedstat()?.sum_exec_runtime;
-    let user_ns = user_share(run_ns, stat.utime, stat.stime);
-    Ok(Counters {
+    let files = SystemFiles::live();
+    let folder = format!("proc/{pid}");
+    let stat = ProcessStat::read(&files, &folder)?;
+    let status = files.text(&format!("{folder}/status"))?;
+    let switches = |name| field(&status, name)?.parse().ok();
+    // The first number is the time on a CPU, in nanoseconds.
+    let run_ns = files.number(&format!("{folder}/schedstat"))?;
+    let user_ns = user_share(run_ns, stat.user_ticks, stat.system_ticks);
+    Some(Counters {
         user_ns,
         system_ns: run_ns - user_ns,
-        voluntary: status.voluntary_ctxt_switches.unwrap_or(0),
-        involuntary: status.nonvoluntary_ctxt_switches.unwrap_or(0),
+        voluntary: switches("voluntary_ctxt_switches")?,
+        involuntary: switches("nonvoluntary_ctxt_switches")?,
     })
 }
 

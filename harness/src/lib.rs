@@ -24,6 +24,7 @@ pub mod limits;
 pub mod memory;
 pub mod moments;
 pub mod placement;
+pub mod process_stat;
 pub mod program;
 mod progress;
 pub mod record;

@@ -1,21 +1,18 @@
 //! Memory of this process, from `/proc/self/status`.
 
-use procfs::process::Process;
-
 use crate::control_groups;
 use crate::record::Memory;
-use crate::system_files::SystemFiles;
+use crate::system_files::{SystemFiles, kib_field};
 
 /// Reads what the process holds now; `None` where `/proc` does not tell.
 #[must_use]
 pub fn now() -> Option<Memory> {
-    let status = Process::myself().ok()?.status().ok()?;
-    let bytes = |kib: Option<u64>| kib.map(|kib| kib << 10);
+    let status = SystemFiles::live().text("proc/self/status")?;
     Some(Memory {
-        rss_bytes: bytes(status.vmrss)?,
-        peak_rss_bytes: bytes(status.vmhwm)?,
-        virtual_bytes: bytes(status.vmsize)?,
-        page_table_bytes: bytes(status.vmpte),
+        rss_bytes: kib_field(&status, "VmRSS")?,
+        peak_rss_bytes: kib_field(&status, "VmHWM")?,
+        virtual_bytes: kib_field(&status, "VmSize")?,
+        page_table_bytes: kib_field(&status, "VmPTE"),
     })
 }
 

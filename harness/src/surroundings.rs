@@ -6,6 +6,7 @@ use std::fs;
 use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::record::Interference;
+use crate::system_files::ticks_per_second;
 use crate::usage::nanoseconds;
 use crate::{clock, cpus};
 
@@ -117,7 +118,7 @@ fn steal_in(stat: &str) -> Option<u64> {
 /// than any machine can have counted.
 fn nanoseconds_in<const N: usize>(ticks: [u64; N]) -> Option<u64> {
     let ticks = ticks.into_iter().try_fold(0, u64::checked_add)?;
-    ticks.checked_mul(1_000_000_000 / procfs::ticks_per_second())
+    ticks.checked_mul(1_000_000_000 / ticks_per_second()?)
 }
 
 fn children_ns() -> u64 {

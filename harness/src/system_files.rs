@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use nix::unistd::{SysconfVar, sysconf};
+
 /// The longest text from the kernel that is recorded, in characters.
 const LONGEST_RECORDED: usize = 200;
 
@@ -76,6 +78,22 @@ impl SystemFiles {
         }
         names.into_iter().collect()
     }
+}
+
+/// Bytes in a page, which some files count memory in.
+#[must_use]
+pub fn page_size() -> Option<u64> {
+    system_constant(SysconfVar::PAGE_SIZE)
+}
+
+/// Clock ticks in a second, which some files count time in.
+#[must_use]
+pub fn ticks_per_second() -> Option<u64> {
+    system_constant(SysconfVar::CLK_TCK)
+}
+
+fn system_constant(which: SysconfVar) -> Option<u64> {
+    sysconf(which).ok()??.try_into().ok()
 }
 
 /// `text` without its line end, printable ASCII only and bounded, so that what

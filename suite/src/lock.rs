@@ -14,8 +14,9 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use harness::process_stat::ProcessStat;
+use harness::system_files::SystemFiles;
 use nix::libc::O_NOFOLLOW;
-use procfs::process::Process;
 
 /// The environment variable that names another file.
 pub const VARIABLE: &str = "BRIGADE_LOCK";
@@ -123,8 +124,8 @@ fn holder(file: &mut File) -> String {
 
 /// When a process started, in clock ticks since boot; `None` if there is none.
 fn start_of(pid: u32) -> Option<u64> {
-    let process = Process::new(pid.try_into().ok()?).ok()?;
-    Some(process.stat().ok()?.starttime)
+    let stat = ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"))?;
+    Some(stat.started_ticks)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use harness::memory;
 use harness::record::LedgerPoint;
-use nix::unistd::{SysconfVar, sysconf};
+use harness::system_files::page_size;
 
 /// Reading this file makes the kernel add up the counts of all CPUs. Only
 /// root may.
@@ -112,7 +112,7 @@ fn listed_in(zones: &str) -> Option<u64> {
     let counts = zones.lines().filter_map(|line| line.trim_start().strip_prefix("count:"));
     let counts: Option<Vec<u64>> = counts.map(|count| count.trim().parse().ok()).collect();
     let counts = counts.filter(|counts| !counts.is_empty())?;
-    Some(counts.iter().sum::<u64>() * sysconf(SysconfVar::PAGE_SIZE).ok()?? as u64)
+    Some(counts.iter().sum::<u64>() * page_size()?)
 }
 
 #[cfg(test)]

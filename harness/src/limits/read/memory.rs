@@ -5,7 +5,7 @@ use super::super::privileges::{ADMIN, Privileges};
 use super::super::{Limit, Resource};
 use super::{of_setting, resource_limit, setting};
 use crate::control_groups::{self, Allowance, Group};
-use crate::system_files::{SystemFiles, kib_field};
+use crate::system_files::{SystemFiles, kib_field, page_size};
 
 pub(super) fn limits(files: &SystemFiles, privileges: Privileges) -> Vec<Limit> {
     let mut limits = Vec::new();
@@ -45,7 +45,7 @@ fn of_group(files: &SystemFiles, group: &Group) -> Option<Limit> {
 
 fn address_space(files: &SystemFiles) -> Option<Limit> {
     let limit = resource_limit(files, "Max address space")?;
-    let in_use = files.number("proc/self/statm")? * procfs::page_size();
+    let in_use = files.number("proc/self/statm")? * page_size()?;
     let command = match limit.hard {
         // The shell may do this itself.
         None => "ulimit -v unlimited",
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn address_space_is_limited_by_the_soft_limit() {
-        let page = procfs::page_size();
+        let page = page_size().expect("the kernel has a page size");
         let unlimited = (None, 1000 * page, false);
         let stack = (Some(8 << 20), 0, true);
         assert_eq!(values(&machine(), Resource::AddressSpace), [unlimited, stack]);

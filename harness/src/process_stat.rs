@@ -1,0 +1,72 @@
+//! What the kernel tells of a process, or of a thread, in its `stat` file.
+
+use crate::system_files::SystemFiles;
+
+/// Fields of `/proc/PID/stat`, or of `/proc/PID/task/TID/stat`; see
+/// `proc_pid_stat(5)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// What it is doing, by the kernel's letter: `R` runs, `S` sleeps.
+    pub state: char,
+    /// CPU time in user space, in clock ticks.
+    pub user_ticks: u64,
+    /// CPU time in the kernel, in clock ticks.
+    pub system_ticks: u64,
+    /// When it started, in clock ticks since boot.
+    pub started_ticks: u64,
+}
+
+impl ProcessStat {
+    /// That of the process or thread whose folder this is, such as `proc/17`;
+    /// `None` if there is none, or its file is not one.
+    #[must_use]
+    pub fn read(files: &SystemFiles, folder: &str) -> Option<Self> {
+        Self::parse(&files.text(&format!("{folder}/stat"))?)
+    }
+
+    /// The name, in parentheses, may hold anything, parentheses too: what
+    /// follows the last one begins with the third field.
+    fn parse(text: &str) -> Option<Self> {
+        let (_, fields) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3)?.parse().ok();
+        Some(Self {
+            state: fields.first()?.chars().next()?,
+            user_ticks: number(14)?,
+            system_ticks: number(15)?,
+            started_ticks: number(22)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line of Linux 6.1, as far as the field after the start.
+    const LINE: &str = "71 (cat) R 70 71 70 34816 71 4194304 103 0 0 0 5 7 0 0 20 0 1 0 98765 0";
+
+    #[test]
+    fn fields_are_counted_from_the_end_of_the_name() {
+        let stat =
+            ProcessStat { state: 'R', user_ticks: 5, system_ticks: 7, started_ticks: 98_765 };
+        for name in ["(cat)", "(a b)", "()", "(1) R 2 (3)", "(\n)"] {
+            assert_eq!(ProcessStat::parse(&LINE.replace("(cat)", name)), Some(stat), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_line_is_none() {
+        for text in ["", "71", "71 (cat)", "71 (cat) R 70", &LINE.replace('5', "x")] {
+            assert_eq!(ProcessStat::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_there_can_be_read_and_one_that_never_was_can_not() {
+        let files = SystemFiles::live();
+        let own = ProcessStat::read(&files, "proc/thread-self").expect("it is there");
+        assert_eq!((own.state, own.started_ticks > 0), ('R', true));
+        assert_eq!(ProcessStat::read(&files, "proc/4294967295"), None);
+    }
+}
