@@ -64,7 +64,10 @@ pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
         signals: &mut signals,
     };
     let saved = saved.as_ref().map(|saved| saved.invocations.as_slice());
-    let Some(proof) = examine(&mut runs, profile, saved)? else { return Ok(Exit::Interrupted) };
+    let Some(proof) = examine(&mut runs, profile, saved)? else {
+        output::complain("interrupted: there is no proof, as not every property was examined");
+        return Ok(Exit::Interrupted);
+    };
     let text = match flags.json {
         true => serde_json::to_string(&proof)? + "\n",
         false => page(&proof),

@@ -12,9 +12,9 @@ pub fn start(bench: &Bench, arguments: &[&str]) -> Child {
     spawned(bench.brigade(arguments))
 }
 
-/// Starts a run with another manifest.
-pub fn start_with(bench: &Bench, manifest: &str) -> Child {
-    spawned(bench.brigade_with(manifest, &["run"]))
+/// Starts with another manifest.
+pub fn start_with(bench: &Bench, manifest: &str, arguments: &[&str]) -> Child {
+    spawned(bench.brigade_with(manifest, arguments))
 }
 
 fn spawned(mut brigade: Command) -> Child {

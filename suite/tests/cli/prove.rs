@@ -5,9 +5,11 @@
 //! a hop takes 1 µs, and its work besides. Its times scatter by a percent, as
 //! the number of the invocation has it, so every run of a test is the same.
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended};
+use crate::bench::{Bench, Ended, eventually};
+use crate::interruption::{end_of, send, start_with};
 
 /// The properties, as a proof names them.
 const PROPERTIES: [&str; 6] =
@@ -170,6 +172,24 @@ fn a_program_that_fails_is_not_proven() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stdout.starts_with("FAILS: same against same, known work, known switches"));
     assert!(ended.stdout.contains("near/same-cpu: – FAILS: must be"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_stop_says_that_there_is_no_proof() {
+    let script = "trap 'exit 130' INT; touch ready; while :; do sleep 0.01; done";
+    let bench = Bench::new(&[], script);
+    let brigade = start_with(&bench, MANIFEST, &["prove"]);
+    eventually("the program is running", || bench.path("ready").exists());
+    send(&brigade, Signal::SIGINT);
+    let ended = end_of(brigade);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(130), ""), "{ended:?}");
+    assert!(
+        ended.stderr.ends_with(
+            "brigade: interrupted: there is no proof, as not every \
+         property was examined\n"
+        ),
+        "{ended:?}"
+    );
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn a_run_interrupted_at_any_moment_is_completed() {
     for number in 0..MOMENTS {
         let signal = if number % 2 == 0 { Signal::SIGINT } else { Signal::SIGKILL };
         let bench = Bench::new(&CASES, &format!("sleep 0.005; echo '{RECORD}'"));
-        let brigade = start_with(&bench, &fixed_or_not(&bench, number));
+        let brigade = start_with(&bench, &fixed_or_not(&bench, number), &["run"]);
         // The moment: after so many records, and then some.
         let records = rng.usize(0..ROUNDS * CASES.len());
         let and_then = Duration::from_micros(rng.u64(0..20_000));
