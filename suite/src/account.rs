@@ -7,6 +7,7 @@ use harness::terminal;
 
 use crate::availability::Skipped;
 use crate::course::{self, CaseEnd, RunEnd};
+use crate::environment::Environment;
 use crate::invocation::Invocation;
 use crate::manifest::Manifest;
 use crate::plan::{Reason, Schedule};
@@ -17,6 +18,7 @@ use crate::results::{self, FurtherRounds, RunDescription};
 /// A run, to be told of.
 pub struct Account<'a> {
     run: &'a RunDescription,
+    environment: &'a Environment,
     invocations: &'a [Invocation],
     manifest: &'a Manifest,
     folder: &'a Path,
@@ -26,19 +28,21 @@ pub struct Account<'a> {
 }
 
 impl<'a> Account<'a> {
-    /// The account of `run` after these invocations, whose records are in
-    /// `folder`; `manifest` has the baselines and the findings.
+    /// The account of `run`, made in `environment`, after these invocations,
+    /// whose records are in `folder`; `manifest` has the baselines and the
+    /// findings.
     #[must_use]
     pub fn new(
         manifest: &'a Manifest,
         run: &'a RunDescription,
+        environment: &'a Environment,
         invocations: &'a [Invocation],
         folder: &'a Path,
     ) -> Self {
         let mut schedule = course::schedule(run, invocations);
         // A comparison ends an arm when it can tell.
         let complete = run.arm.is_some() || schedule.next_turn().is_none();
-        Self { run, invocations, manifest, folder, proof: None, schedule, complete }
+        Self { run, environment, invocations, manifest, folder, proof: None, schedule, complete }
     }
 
     /// With the proof of the instrument that the run ended with, if it did.
@@ -88,8 +92,8 @@ impl<'a> Account<'a> {
         )
     }
 
-    /// Table, notes and findings, what went wrong, and how far the run came;
-    /// without the last line's end.
+    /// Table, notes and findings, what went wrong, the machine, and how far the
+    /// run came; without the last line's end.
     fn body(&self) -> String {
         let cases: Vec<&str> = self.run.cases.iter().map(String::as_str).collect();
         let ended: Vec<Invocation> =
@@ -97,6 +101,8 @@ impl<'a> Account<'a> {
         report::summary(self.manifest, &cases, &ended)
             + &self.precision().unwrap_or_default()
             + &not_run(&self.run.skipped)
+            + "\n"
+            + &report::lines(&terminal::line(&self.environment.sentence()))
             + &self.extent(ended.len())
     }
 

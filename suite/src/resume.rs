@@ -48,8 +48,8 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
         bail!("--resume {}: it is arm {arm} of a comparison; compare anew", path.display());
     }
 
-    let account =
-        Account::new(&manifest, &description, &invocations, path).proven_by(proof.as_ref());
+    let account = Account::new(&manifest, &description, &environment, &invocations, path)
+        .proven_by(proof.as_ref());
     if let Some(end) = account.end() {
         if !path.join(results::RUN_END).exists() {
             folder.write_once(results::RUN_END, &end)?;
@@ -68,7 +68,8 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     let now = Environment::capture(&manifest.root, &manifest.measured_crates)?;
     same_environment(&environment, &now).with_context(trouble)?;
     same_binaries(procedure, &fingerprints(&cases, &binaries)?).with_context(trouble)?;
-    let run = Run { manifest: &manifest, cases, binaries, description: description.clone() };
+    let description = description.clone();
+    let run = Run { manifest: &manifest, cases, binaries, description, environment };
     run.finish(&mut folder, invocations, &mut signals)
 }
 

@@ -51,7 +51,8 @@ pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
     // A run whose run.json is there can be resumed: it comes last.
     folder.write_once(results::ENVIRONMENT, &environment)?;
     folder.write_once(results::RUN, &description)?;
-    let run = Run { manifest: &manifest, cases: intent.cases, binaries, description };
+    let cases = intent.cases;
+    let run = Run { manifest: &manifest, cases, binaries, description, environment };
     run.finish(&mut folder, Vec::new(), &mut signals)
 }
 
@@ -148,6 +149,8 @@ pub struct Run<'a> {
     pub binaries: Binaries,
     /// What is run.
     pub description: RunDescription,
+    /// What it runs on.
+    pub environment: Environment,
 }
 
 impl Run<'_> {
@@ -164,7 +167,8 @@ impl Run<'_> {
         self.measure(folder, &mut invocations, signals)?;
         let proof = self.proof(&invocations, signals)?;
         signals.exit_on_next_stop();
-        let account = Account::new(self.manifest, &self.description, &invocations, folder.path())
+        let Self { manifest, description, environment, .. } = self;
+        let account = Account::new(manifest, description, environment, &invocations, folder.path())
             .proven_by(proof.as_ref());
         let printed = output::print(&account.text()).with_context(|| {
             format!("showing the results that are in {}", folder.path().display())

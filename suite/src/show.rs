@@ -19,8 +19,9 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
         for warning in &saved.warnings {
             output::complain(&format!("{}: {warning}", path.display()));
         }
-        let account = Account::new(&manifest, &saved.description, &saved.invocations, path)
-            .proven_by(saved.proof.as_ref());
+        let SavedRun { description, environment, invocations, proof, .. } = &saved;
+        let account = Account::new(&manifest, description, environment, invocations, path)
+            .proven_by(proof.as_ref());
         let gap = if index == 0 { "" } else { "\n" };
         output::print(&format!("{gap}{}", account.text()))?;
     }

@@ -12,6 +12,7 @@ mod kernel;
 mod label;
 mod limits;
 mod processor;
+mod sentence;
 mod software;
 mod virtualisation;
 

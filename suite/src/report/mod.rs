@@ -16,7 +16,7 @@ mod subtraction;
 mod table;
 
 pub use findings::Finding;
-pub use paragraph::item;
+pub use paragraph::{item, lines};
 
 use crate::invocation::Invocation;
 use crate::manifest::Manifest;

@@ -10,17 +10,32 @@ pub const COLUMNS: usize = 80;
 /// a newline. Every character counts as one column.
 #[must_use]
 pub fn item(text: &str) -> String {
-    let mut lines = String::from("-");
-    let mut column = 1;
-    for word in text.split(' ') {
+    broken(text, "- ", "  ")
+}
+
+/// `text` broken like an item, but not one of a list.
+#[must_use]
+pub fn lines(text: &str) -> String {
+    broken(text, "", "")
+}
+
+/// `text` in lines, the first of which begins with `first` and the others with
+/// `others`, which is as wide.
+fn broken(text: &str, first: &str, others: &str) -> String {
+    let mut lines = String::from(first);
+    let mut column = first.len();
+    for (index, word) in text.split(' ').enumerate() {
         let width = word.chars().count();
-        if column + 1 + width > COLUMNS {
-            lines.push_str("\n ");
-            column = 1;
+        if index > 0 && column + 1 + width > COLUMNS {
+            lines.push('\n');
+            lines.push_str(others);
+            column = others.len();
+        } else if index > 0 {
+            lines.push(' ');
+            column += 1;
         }
-        lines.push(' ');
         lines.push_str(word);
-        column += 1 + width;
+        column += width;
     }
     lines.push('\n');
     lines.replace(JOINT, " ")

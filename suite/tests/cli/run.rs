@@ -18,6 +18,11 @@ fn every_round_runs_every_case_once_and_keeps_its_record() {
     assert_eq!(*line, "9 of 9 invocations, profile default, 3 rounds, seed 7");
     assert!(last_line.starts_with("records in "), "{last_line}");
     assert!(last_line.ends_with("-here"), "{last_line}");
+    let page = fs::read_to_string(bench.result_folders()[0].join("report.md")).unwrap();
+    for text in [&ended.stdout, &page] {
+        let told = text.lines().filter(|line| line.contains("Measured on: ")).count();
+        assert_eq!(told, 1, "{text}");
+    }
 
     let records = bench.records();
     assert_eq!(records.len(), 9);
