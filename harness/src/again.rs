@@ -173,7 +173,35 @@ mod tests {
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::{ExitStatus, Output};
 
-    use super::{Said, heard};
+    use super::{Said, Told, heard};
+    use crate::record::{Record, tests::EXAMPLE};
+
+    /// What a variant told that had these figures in these rounds.
+    fn told(figures: &[(u32, u64)]) -> Told {
+        let record = |tasks| Record { tasks, ..Record::parse(EXAMPLE).expect("a record") };
+        let records = figures.iter().map(|(round, figure)| (*round, record(*figure)));
+        Told { records: records.collect(), refused: None }
+    }
+
+    /// 0 stands for a figure that a record does not have.
+    fn figure(record: &Record) -> Option<f64> {
+        (record.tasks > 0).then_some(record.tasks as f64)
+    }
+
+    #[test]
+    fn variants_are_compared_round_by_round() {
+        let (one, other) = (told(&[(1, 8), (2, 30), (4, 5)]), told(&[(2, 10), (1, 4), (3, 7)]));
+        assert_eq!(one.ratios(&other, &figure), [2.0, 3.0]);
+        assert_eq!(one.differences(&other, &figure), [4.0, 20.0]);
+    }
+
+    #[test]
+    fn a_record_without_the_figure_counts_for_nothing() {
+        let (some, none) = (told(&[(1, 9), (2, 0), (3, 1), (4, 2)]), told(&[(1, 0)]));
+        assert_eq!(some.figures(&figure), [9.0, 1.0, 2.0]);
+        assert_eq!((some.median(&figure), none.median(&figure)), (Some(2.0), None));
+        assert!(some.ratios(&none, &figure).is_empty());
+    }
 
     fn ended(code: i32, stdout: &str, stderr: &str) -> Output {
         Output {

@@ -299,12 +299,13 @@ impl Record {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::{LONGEST_RECORD, ReadError, Record};
 
     const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/record.schema.json");
 
-    const EXAMPLE: &str = r#"{"schema_version":"1.0","program":"thread-brigade","version":"0.1.0",
+    /// A record of two tasks that measured nothing.
+    pub(crate) const EXAMPLE: &str = r#"{"schema_version":"1.0","program":"thread-brigade","version":"0.1.0",
         "parameters":{"tasks":2},"tasks":2,"tokens":1,"iterations":1,"warmups":0,"complete":true,
         "ended_by":"iterations","error":null,"affinity":[0],"measurements":[],"cpu":null,
         "switches":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null},"memory":null}"#;
