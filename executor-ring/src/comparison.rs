@@ -4,7 +4,7 @@ use harness::Bench;
 use harness::again::{self, Told};
 use harness::record::Record;
 use harness::statistics::Estimate;
-use harness::table::{ABSENT, table};
+use harness::table::{ABSENT, cell, table};
 
 use crate::combination::{Combination, name};
 
@@ -70,8 +70,8 @@ fn row(combination: Combination, told: &Told, own: Option<&Told>) -> [String; 5]
     [
         name(&combination.executor),
         name(&combination.interface),
-        text(told.median(&ms_per_iteration), 3),
-        text(told.median(&ns_per_spawn), 1),
+        cell(told.median(&ms_per_iteration), 3),
+        cell(told.median(&ns_per_spawn), 1),
         told.refused.clone().or(over).unwrap_or_else(|| ABSENT.to_owned()),
     ]
 }
@@ -82,10 +82,6 @@ fn ns_per_spawn(record: &Record) -> Option<f64> {
 
 fn ms_per_iteration(record: &Record) -> Option<f64> {
     Some(record.principal()?.mean_ns / 1e6)
-}
-
-fn text(figure: Option<f64>, decimals: usize) -> String {
-    figure.map_or_else(|| ABSENT.to_owned(), |figure| format!("{figure:.decimals$}"))
 }
 
 /// How many times as long an interface takes, with its interval.

@@ -296,6 +296,12 @@ impl Record {
     pub fn principal(&self) -> Option<&Measurement> {
         self.measurements.first()
     }
+
+    /// The measurement of this name, if there is one.
+    #[must_use]
+    pub fn measurement(&self, name: &str) -> Option<&Measurement> {
+        self.measurements.iter().find(|measurement| measurement.name == name)
+    }
 }
 
 #[cfg(test)]

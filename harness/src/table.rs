@@ -6,6 +6,12 @@ use comfy_table::{CellAlignment, Table};
 /// What stands in a cell for which there is no figure.
 pub const ABSENT: &str = "–";
 
+/// A figure as it stands in a cell, with so many decimals.
+#[must_use]
+pub fn cell(figure: Option<f64>, decimals: usize) -> String {
+    figure.map_or_else(|| ABSENT.to_owned(), |figure| format!("{figure:.decimals$}"))
+}
+
 /// A table of aligned columns, one space apart, ended by a newline: a header
 /// and rows of as many cells. The first `names` columns hold names and stand
 /// left; the others hold figures and stand right.

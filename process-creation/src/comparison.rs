@@ -4,7 +4,7 @@ use harness::Bench;
 use harness::again::{self, Told};
 use harness::record::Measurement;
 use harness::statistics::{Estimate, median};
-use harness::table::{ABSENT, table};
+use harness::table::{ABSENT, cell, table};
 
 use crate::Flags;
 use crate::launch::Via;
@@ -44,11 +44,10 @@ pub fn compare(flags: &Flags, bench: &Bench, mechanisms: &[Via]) -> anyhow::Resu
 /// processes stands there, of the smallest sample the smallest.
 fn row((via, mib): (Via, u32), told: &Told) -> [String; 8] {
     let of = |name: &str, figure: fn(&Measurement) -> f64| -> Vec<f64> {
-        let measurements = told.records.iter().flat_map(|(_, record)| &record.measurements);
-        measurements
-            .filter(|measurement| measurement.name == name)
-            .map(|measurement| figure(measurement) / measurement.operations as f64)
-            .collect()
+        told.figures(&|record| {
+            let measurement = record.measurement(name)?;
+            Some(figure(measurement) / measurement.operations as f64)
+        })
     };
     let launch = Estimate::of(&of("launch", |launch| launch.mean_ns));
     let interval = launch.and_then(|launch| launch.interval);
@@ -68,5 +67,5 @@ fn row((via, mib): (Via, u32), told: &Told) -> [String; 8] {
 }
 
 fn microseconds(nanoseconds: Option<f64>) -> String {
-    nanoseconds.map_or(ABSENT.into(), |nanoseconds| format!("{:.1}", nanoseconds / 1e3))
+    cell(nanoseconds.map(|nanoseconds| nanoseconds / 1e3), 1)
 }

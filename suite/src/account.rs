@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use harness::paragraph::{item, lines};
 use harness::terminal;
 
 use crate::availability::Skipped;
@@ -102,7 +103,7 @@ impl<'a> Account<'a> {
             + &self.precision().unwrap_or_default()
             + &not_run(&self.run.skipped)
             + "\n"
-            + &report::lines(&terminal::line(&self.environment.sentence()))
+            + &lines(&terminal::line(&self.environment.sentence()))
             + &self.extent(ended.len())
     }
 
@@ -123,7 +124,7 @@ impl<'a> Account<'a> {
             "The budget of {budget_seconds} s was spent before ±{target_percent} %: {}.",
             wide.join(", ")
         );
-        (!wide.is_empty()).then(|| "\n".to_owned() + &report::item(&sentence))
+        (!wide.is_empty()).then(|| "\n".to_owned() + &item(&sentence))
     }
 
     /// How far the run came, and what to repeat it with; `ended` is how many
@@ -168,5 +169,5 @@ pub fn indented(line: &str) -> String {
 /// One item for each case that cannot run here.
 fn not_run(skipped: &[Skipped]) -> String {
     let said = |Skipped { case, reason }: &Skipped| format!("{case}: skipped: {reason}");
-    skipped.iter().map(|skipped| report::item(&terminal::line(&said(skipped)))).collect()
+    skipped.iter().map(|skipped| item(&terminal::line(&said(skipped)))).collect()
 }

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use clap::ValueEnum as _;
 use harness::Bench;
 use harness::again::{self, Told};
+use harness::paragraph::lines;
 use harness::placement::Policy;
 use harness::record::Record;
 use harness::statistics::Estimate;
-use harness::table::{ABSENT, table};
+use harness::table::{ABSENT, cell, table};
 
 use crate::flags::{Flags, Kind, Via};
 
@@ -19,9 +20,6 @@ const ROUNDS: u32 = 5;
 /// How long each process measures at most unless `--max-time` says, in seconds:
 /// the whole table takes less than a minute.
 const MAX_TIME: f64 = 0.25;
-
-/// The width of a terminal.
-const WIDTH: usize = 80;
 
 /// The header of the table. Switches are per hand-over.
 const HEADER: [&str; 8] =
@@ -76,19 +74,16 @@ impl Combination {
     }
 
     fn row(&self, told: &Told) -> [String; HEADER.len()] {
-        let cell = |figure: fn(&Record) -> Option<f64>, digits: usize| {
-            told.median(&figure).map_or(ABSENT.into(), |median| format!("{median:.digits$}"))
-        };
         let interval = Estimate::of(&told.figures(&ns_per_switch)).and_then(|it| it.interval);
         [
             self.placement.clone(),
             self.via.name(),
-            cell(ns_per_switch, 0),
+            cell(told.median(&ns_per_switch), 0),
             interval.map_or(ABSENT.into(), |it| format!("{:.0} to {:.0}", it.low, it.high)),
-            cell(round_trips_per_second, 0),
-            cell(counted, 2),
-            cell(claimed, 0),
-            cell(cpu_ns, 0),
+            cell(told.median(&round_trips_per_second), 0),
+            cell(told.median(&counted), 2),
+            cell(told.median(&claimed), 0),
+            cell(told.median(&cpu_ns), 0),
         ]
     }
 }
@@ -137,22 +132,7 @@ fn report(combinations: &[Combination], told: &[Told]) -> String {
 
 /// The words of `text` in lines that fit a terminal.
 fn wrapped(text: &str) -> String {
-    let (mut lines, mut column) = (String::new(), 0);
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        let fits = column + 1 + length <= WIDTH;
-        let gap = if column == 0 {
-            ""
-        } else if fits {
-            " "
-        } else {
-            "\n"
-        };
-        lines.push_str(gap);
-        lines.push_str(word);
-        column = if gap == " " { column + 1 + length } else { length };
-    }
-    lines + "\n"
+    lines(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use harness::again::{self, Told};
 use harness::placement::Policy;
 use harness::record::Record;
 use harness::statistics::Estimate;
-use harness::table::{ABSENT, table};
+use harness::table::{ABSENT, cell, table};
 
 use crate::scenario::Scenario;
 
@@ -62,28 +62,21 @@ fn section(units: u64, scenarios: &[Scenario], told: &[Told]) -> String {
 }
 
 fn heading(units: u64, told: &Told) -> String {
-    let unit_ns = told.median(&|record| {
-        let work = record.measurements.iter().find(|found| found.name == "work");
-        work.map(|work| work.ns_per_operation)
-    });
+    let unit_ns = told.median(&|record| Some(record.measurement("work")?.ns_per_operation));
     let unit = unit_ns.map_or(String::new(), |ns| format!(", a unit takes {ns:.3} ns"));
     format!("cycles with {units} units of work each{unit}:\n")
 }
 
 fn row(scenario: Scenario, told: &Told, baseline: &Told) -> [String; 5] {
-    let text = |value: Option<f64>, decimals| match value {
-        Some(value) => format!("{value:.decimals$}"),
-        None => ABSENT.to_owned(),
-    };
     let switched = |record: &Record| {
         let switches = record.switches.as_ref()?;
         Some(switches.voluntary_per_operation + switches.involuntary_per_operation)
     };
     [
         scenario.name(),
-        text(told.median(&|record| Some(ns_per_cycle(record)? * PUBLISHED_CYCLES / 1e6)), 1),
-        text(told.median(&ns_per_cycle), 2),
-        text(told.median(&switched), 3),
+        cell(told.median(&|record| Some(ns_per_cycle(record)? * PUBLISHED_CYCLES / 1e6)), 1),
+        cell(told.median(&ns_per_cycle), 2),
+        cell(told.median(&switched), 3),
         match (scenario, &told.refused) {
             (Scenario::NoSwitch, _) => ABSENT.to_owned(),
             (_, Some(reason)) => reason.clone(),

@@ -5,8 +5,8 @@ use harness::statistics::Estimate;
 use harness::terminal;
 
 use crate::environment::difference::Difference;
-use crate::report::paragraph::item;
 use crate::report::quantity::{duration, estimated_ratio, percent};
+use harness::paragraph::item;
 
 use super::comparison::{
     CaseComparison, Comparison, Described, Design, NotCompared, RegimesRecord,
@@ -206,8 +206,8 @@ mod tests {
     use super::super::verdict::Arms;
     use super::*;
     use crate::invocation::Invocation;
-    use crate::report::paragraph::COLUMNS;
     use crate::report::sample::{self, Sample as Hop};
+    use harness::paragraph::COLUMNS;
 
     /// Scatter of one arm's rounds about its time.
     const SCATTER: [f64; 10] = [1.0, 0.99, 1.01, 1.004, 0.996, 1.002, 0.998, 1.006, 0.994, 1.0];

@@ -5,14 +5,13 @@ use std::fmt::Write as _;
 
 use harness::Amounts;
 use harness::limits::{Forecast, Kind, Limit, Line, Resource, may_raise_hard_limits};
+use harness::paragraph::lines;
 use harness::system_files::SystemFiles;
 use harness::table::{ABSENT, table};
 use nix::unistd::geteuid;
 
 use super::report::{Verified, commands};
 
-/// The width of a line, in columns.
-const WIDTH: usize = 80;
 /// The widest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
 
@@ -45,9 +44,9 @@ pub fn of_kind(
     verified: Option<&Verified>,
 ) -> String {
     let mut text = headline(kind, forecast);
-    text += &wrapped(&format!("One of them needs {}.", needs(kind.per_task())));
+    text += &lines(&format!("One of them needs {}.", needs(kind.per_task())));
     let besides = needs(kind.besides());
-    text += &wrapped(&format!("A program with them needs besides {besides}."));
+    text += &lines(&format!("A program with them needs besides {besides}."));
     text.push('\n');
     text += &limits_table(forecast);
     text += &exempt(forecast);
@@ -61,12 +60,12 @@ pub fn of_kind(
 fn headline(kind: Kind, forecast: &Forecast) -> String {
     let tasks = kind.tasks();
     let Some((binding, fits)) = forecast.binding().zip(forecast.fits()) else {
-        return wrapped(&format!("No limit binds {tasks}."));
+        return lines(&format!("No limit binds {tasks}."));
     };
-    let mut text = wrapped(&format!("{} {tasks} fit: {} binds.", count(fits), binding.limit.name));
+    let mut text = lines(&format!("{} {tasks} fit: {} binds.", count(fits), binding.limit.name));
     if let Some((next, allows)) = forecast.next().and_then(|next| Some((next, next.allows?))) {
         let next = &next.limit.name;
-        text += &wrapped(&format!("When that is raised, {next} binds, at {}.", count(allows)));
+        text += &lines(&format!("When that is raised, {next} binds, at {}.", count(allows)));
     }
     text.push('\n');
     text
@@ -137,7 +136,7 @@ fn exempt(forecast: &Forecast) -> String {
     let mut text = String::new();
     for line in forecast.lines() {
         if let Some(reason) = &line.limit.exempt {
-            text += &wrapped(&format!("{} does not bind: {reason}.", short_name(line)));
+            text += &lines(&format!("{} does not bind: {reason}.", short_name(line)));
         }
     }
     if text.is_empty() { text } else { format!("\n{text}") }
@@ -193,7 +192,7 @@ fn verification(verified: &Verified) -> String {
     let text = format!(
         "Predicted {predicted_text}, reached {reached_text} ({difference_percent:+.2} %); {why}."
     );
-    format!("\n{}", wrapped(&text))
+    format!("\n{}", lines(&text))
 }
 
 /// The name of a limit in a table: a setting as sysctl writes it, a group's
@@ -236,23 +235,4 @@ fn quantity(resource: Resource, amount: u64) -> String {
         Some((bits, unit)) => format!("{:.1} {unit}", amount as f64 / (1_u64 << bits) as f64),
         None => format!("{amount} B"),
     }
-}
-
-/// A paragraph, broken into lines.
-fn wrapped(paragraph: &str) -> String {
-    let mut text = String::new();
-    let mut column = 0;
-    for word in paragraph.split(' ') {
-        let width = word.chars().count();
-        if column > 0 && column + 1 + width > WIDTH {
-            text.push('\n');
-            column = 0;
-        } else if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text += word;
-        column += width;
-    }
-    text + "\n"
 }

@@ -4,8 +4,8 @@ use harness::terminal;
 
 use super::proof::{Figure, Proof, Property, Standing};
 use crate::account::indented;
-use crate::report::paragraph::item;
-use crate::report::quantity::{ABSENT, JOINT, three_digits};
+use crate::report::quantity::{ABSENT, three_digits};
+use harness::paragraph::{JOINT, item};
 
 /// The page: a sentence, then each property with its figures.
 #[must_use]

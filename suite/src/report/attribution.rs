@@ -97,8 +97,8 @@ mod tests {
     use super::*;
     use crate::invocation::Invocation;
     use crate::report::estimate::estimate;
-    use crate::report::paragraph::COLUMNS;
     use crate::report::sample::{self, Sample};
+    use harness::paragraph::COLUMNS;
 
     fn attribution(invocations: &[Invocation]) -> Option<Attribution> {
         let [case] = &estimate(invocations)[..] else { panic!() };

@@ -46,8 +46,8 @@ fn crossings(longer: &Attribution, shorter: &Attribution) -> Option<String> {
 mod tests {
     use super::*;
     use crate::report::estimate::estimate;
-    use crate::report::quantity::JOINT;
     use crate::report::sample::{self, Sample};
+    use harness::paragraph::JOINT;
 
     /// What explains a difference of 10 µs, when the longer case waits for so
     /// long in each round, in µs, and this share of its hops crosses CPUs.

@@ -252,8 +252,8 @@ mod tests {
     use super::*;
     use crate::invocation::Invocation;
     use crate::report::estimate::estimate;
-    use crate::report::paragraph::item;
     use crate::report::sample::{self, Sample};
+    use harness::paragraph::item;
 
     const COMPARISON: &str = r#"
         kind = "comparison"

@@ -6,7 +6,6 @@ pub(crate) mod estimate;
 mod explanation;
 mod findings;
 mod notes;
-pub(crate) mod paragraph;
 pub(crate) mod quantity;
 #[cfg(test)]
 mod readme;
@@ -16,7 +15,8 @@ mod subtraction;
 mod table;
 
 pub use findings::Finding;
-pub use paragraph::{item, lines};
+
+use harness::paragraph::item;
 
 use crate::invocation::Invocation;
 use crate::manifest::Manifest;

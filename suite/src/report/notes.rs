@@ -119,8 +119,8 @@ mod tests {
     use super::*;
     use crate::invocation::{Invocation, Outcome};
     use crate::report::estimate::estimate;
-    use crate::report::quantity::JOINT;
     use crate::report::sample::{self, Sample};
+    use harness::paragraph::JOINT;
 
     fn of(invocations: &[Invocation]) -> String {
         notes(&estimate(invocations)).join("\n").replace(JOINT, " ")

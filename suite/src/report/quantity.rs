@@ -1,13 +1,11 @@
 //! Figures as a reader sees them: three significant digits, in a unit that
 //! needs no more than three before the point.
 
+use harness::paragraph::JOINT;
 use harness::statistics::Estimate;
 
 /// What stands for a figure that cannot be had.
 pub const ABSENT: &str = "–";
-
-/// A space at which no line breaks; [`super::paragraph`] prints it as a space.
-pub const JOINT: char = '\u{a0}';
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]

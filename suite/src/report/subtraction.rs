@@ -101,8 +101,8 @@ mod tests {
     use crate::invocation::Invocation;
     use crate::manifest::Manifest;
     use crate::report::estimate::estimate;
-    use crate::report::paragraph::COLUMNS;
     use crate::report::sample;
+    use harness::paragraph::COLUMNS;
 
     /// The table of `invocations` for a manifest of these cases, each a name
     /// and the line that tells its baseline.

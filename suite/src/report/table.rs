@@ -157,8 +157,8 @@ mod tests {
     use super::*;
     use crate::invocation::Invocation;
     use crate::report::estimate::estimate;
-    use crate::report::paragraph::COLUMNS;
     use crate::report::sample::{self, Sample};
+    use harness::paragraph::COLUMNS;
 
     fn of(invocations: &[Invocation]) -> String {
         table(&estimate(invocations))

@@ -1,9 +1,10 @@
 //! Text broken into lines for a terminal of 80 columns.
 
-use crate::report::quantity::JOINT;
-
 /// Columns in a line.
 pub const COLUMNS: usize = 80;
+
+/// A space at which no line breaks; it is printed as a space.
+pub const JOINT: char = '\u{a0}';
 
 /// `text` as one item of a list: behind a dash, broken at spaces so that no
 /// line is wider than [`COLUMNS`] unless a single word is, each line ended by
