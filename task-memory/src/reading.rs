@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use harness::memory;
 use harness::record::LedgerPoint;
-use harness::system_files::page_size;
+use harness::system_files::{kib_field, page_size};
 
 /// Reading this file makes the kernel add up the counts of all CPUs. Only
 /// root may.
@@ -32,15 +32,15 @@ pub fn read(tasks: u64, family: &[String]) -> LedgerPoint {
     LedgerPoint {
         moment: None,
         tasks,
-        resident_bytes: process("smaps_rollup", "Rss:"),
-        proportional_bytes: process("smaps_rollup", "Pss:"),
-        virtual_bytes: process("status", "VmSize:"),
-        page_table_bytes: process("status", "VmPTE:"),
-        kernel_stack_bytes: bytes_in(&machine, "KernelStack:"),
-        slab_bytes: bytes_in(&machine, "Slab:"),
-        unreclaimable_slab_bytes: bytes_in(&machine, "SUnreclaim:"),
-        available_bytes: bytes_in(&machine, "MemAvailable:"),
-        free_bytes: bytes_in(&machine, "MemFree:"),
+        resident_bytes: process("smaps_rollup", "Rss"),
+        proportional_bytes: process("smaps_rollup", "Pss"),
+        virtual_bytes: process("status", "VmSize"),
+        page_table_bytes: process("status", "VmPTE"),
+        kernel_stack_bytes: kib_field(&machine, "KernelStack"),
+        slab_bytes: kib_field(&machine, "Slab"),
+        unreclaimable_slab_bytes: kib_field(&machine, "SUnreclaim"),
+        available_bytes: kib_field(&machine, "MemAvailable"),
+        free_bytes: kib_field(&machine, "MemFree"),
         listed_free_bytes: listed(),
         group_bytes: memory::of_group(),
     }
@@ -78,8 +78,8 @@ fn shrink_lists() {
 
 fn look() -> [u64; 3] {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    ["KernelStack:", "SUnreclaim:", "MemFree:"]
-        .map(|name| bytes_in(&machine, name).unwrap_or_default())
+    ["KernelStack", "SUnreclaim", "MemFree"]
+        .map(|name| kib_field(&machine, name).unwrap_or_default())
 }
 
 /// The sum of a figure over processes; `None` where one does not tell.
@@ -88,16 +88,9 @@ fn of_family(family: &[String], file: &str, name: &str) -> Option<u64> {
         .iter()
         .map(|process| {
             let text = fs::read_to_string(format!("/proc/{process}/{file}")).ok()?;
-            bytes_in(&text, name)
+            kib_field(&text, name)
         })
         .sum()
-}
-
-/// The figure of the line that begins with `name`, in bytes.
-fn bytes_in(text: &str, name: &str) -> Option<u64> {
-    let figure = text.lines().find_map(|line| line.strip_prefix(name))?;
-    let kib: u64 = figure.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(kib << 10)
 }
 
 /// The free pages on the lists of all CPUs, in bytes.
@@ -117,20 +110,7 @@ fn listed_in(zones: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes_in, listed_in, read};
-
-    #[test]
-    fn a_figure_is_found_by_its_whole_name() {
-        let text = "Slab:             241044 kB\nSUnreclaim:        33848 kB\nHugePages_Total: 0\n";
-        assert_eq!(bytes_in(text, "Slab:"), Some(241044 << 10));
-        assert_eq!(bytes_in(text, "SUnreclaim:"), Some(33848 << 10));
-    }
-
-    #[test]
-    fn what_is_not_there_or_has_no_unit_is_nothing_rather_than_zero() {
-        assert_eq!(bytes_in("", "Slab:"), None);
-        assert_eq!(bytes_in("HugePages_Total: 0\n", "HugePages_Total:"), None);
-    }
+    use super::{listed_in, read};
 
     #[test]
     fn the_lists_of_all_cpus_are_added_up() {
