@@ -96,7 +96,7 @@ pub struct StackFlag {
 pub struct WorkersFlag {
     /// Worker threads of a multi-thread runtime; without it, one for each CPU
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = threads::workers)]
+    #[arg(value_parser = workers)]
     pub workers: Option<usize>,
 }
 
@@ -189,9 +189,9 @@ impl Flags {
 
 /// Reads one of the names of `T`, as clap does by itself for such a type.
 ///
-/// This and the parsers below are compiled once, here. Of a parser that a
-/// program makes itself the program gets a copy, optimized like what it
-/// measures, with all that clap can say about a wrong value.
+/// What it and the parsers below do with a wrong value is compiled once. With a
+/// parser that a program makes itself, the program gets a copy of all that clap
+/// can say, optimized like what it measures.
 ///
 /// # Panics
 /// Never: only what is one of the names is looked up.
@@ -219,6 +219,14 @@ pub fn u64_in(range: RangeInclusive<u64>) -> ValueParser {
 #[must_use]
 pub fn usize_by(read: fn(&str) -> Result<usize, String>) -> ValueParser {
     ValueParser::new(read)
+}
+
+fn workers(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(workers) if (1..=1024).contains(&workers) => Ok(workers),
+        Ok(_) => Err("not between 1 and 1024".into()),
+        Err(_) => Err("not a number of threads".into()),
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

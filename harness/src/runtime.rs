@@ -92,6 +92,7 @@ impl AsyncRuntime {
     where
         F: Future<Output = anyhow::Result<()>> + Send + 'static,
     {
+        // Of one type, so that tokio's loop is compiled once.
         let waited_for: Pin<Box<dyn Future<Output = _>>> = match self.kind {
             RuntimeKind::TokioCurrentThread => Box::pin(driver),
             RuntimeKind::Tokio => {

@@ -23,34 +23,21 @@ pub fn stack_size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads the value of `--workers`, in threads.
-///
-/// # Errors
-/// What is wrong with the text, for the command line's error.
-pub fn workers(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(workers) if (1..=1024).contains(&workers) => Ok(workers),
-        Ok(_) => Err("not between 1 and 1024".into()),
-        Err(_) => Err("not a number of threads".into()),
-    }
-}
-
 /// What a thread of a brigade does. The call at its beginning is the one thing
 /// that is looked up at run time; the loop in it is the program's own.
 pub type Body<'scope> = Box<dyn FnOnce() -> io::Result<()> + Send + 'scope>;
 
-/// Creates the thread that is the task of this number, with so many bytes of
-/// stack.
+/// Creates the thread that is the task of this number, by `builder`.
 ///
 /// # Errors
 /// The kernel's, with the number.
 pub fn spawn<'scope>(
     scope: &'scope Scope<'scope, '_>,
     task: usize,
-    stack_size: usize,
+    builder: Builder,
     body: Body<'scope>,
 ) -> anyhow::Result<ScopedJoinHandle<'scope, io::Result<()>>> {
-    let thread = Builder::new().stack_size(stack_size).spawn_scoped(scope, body);
+    let thread = builder.spawn_scoped(scope, body);
     thread.map_err(|error| failure::creating(format_args!("task {task}"), error))
 }
 
@@ -61,11 +48,18 @@ pub fn spawn<'scope>(
 /// task fails, its neighbours see closed channels: such an error is a
 /// consequence, and is returned only if there is no other.
 pub fn join_all(threads: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result<()> {
-    let outcomes = threads.into_iter().map(|thread| match thread.join() {
+    root_cause(threads.into_iter().map(outcome))
+}
+
+/// Waits for a thread of a brigade, and returns how it ended.
+///
+/// # Errors
+/// That it failed or panicked.
+pub fn outcome(thread: ScopedJoinHandle<'_, io::Result<()>>) -> Result<(), TaskError> {
+    match thread.join() {
         Ok(result) => result.map_err(TaskError::Failed),
         Err(panic) => Err(TaskError::Panicked(panic_text(&*panic))),
-    });
-    root_cause(outcomes)
+    }
 }
 
 /// How a task failed.

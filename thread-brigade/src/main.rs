@@ -93,7 +93,8 @@ fn brigade<R: Source, S: Sink>(
             let (next_upstream, downstream) = open(task + 1)?;
             let ends = (upstream, downstream);
             let body = Box::new(move || relay(task, ends, work, placement, tracer));
-            threads.push(spawn(scope, task, flags.stack.stack_size, body)?);
+            let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
+            threads.push(spawn(scope, task, builder, body)?);
             upstream = next_upstream;
         }
         let mut last = upstream;

@@ -3,8 +3,8 @@
 use std::thread;
 
 use anyhow::Context as _;
-use harness::threads::{TaskError, panic_text, root_cause};
-use harness::{Bench, Work, failure};
+use harness::threads::{outcome, root_cause, spawn};
+use harness::{Bench, Work};
 
 use crate::side::{Held, Pair};
 
@@ -17,20 +17,15 @@ pub fn measure(bench: &Bench, work: Work, [driver, partner]: Pair) -> anyhow::Re
     let placement = bench.placement();
     thread::scope(|scope| {
         let mut partner = Held(partner);
-        let thread = thread::Builder::new()
-            .spawn_scoped(scope, move || {
-                placement.take_seat(1)?;
-                partner.0.answer(work)
-            })
-            .map_err(|error| failure::creating(format_args!("task 1"), error))?;
+        let body = Box::new(move || {
+            placement.take_seat(1)?;
+            partner.0.answer(work)
+        });
+        let thread = spawn(scope, 1, thread::Builder::new(), body)?;
         let mut driver = Held(driver);
         placement.take_seat(0).context("placing task 0")?;
         let driven = driver.0.drive(bench, work).and_then(|()| bench.observe());
         drop(driver);
-        let ended = match thread.join() {
-            Ok(result) => result.map_err(TaskError::Failed),
-            Err(panic) => Err(TaskError::Panicked(panic_text(&*panic))),
-        };
-        root_cause([Ok(()), ended]).and(driven)
+        root_cause([Ok(()), outcome(thread)]).and(driven)
     })
 }

@@ -1,16 +1,17 @@
 //! Threads that take turns: over one event, and by `sched_yield`.
 
-use std::any::Any;
+use std::io;
+use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::thread::{self, ScopedJoinHandle};
 
 use anyhow::{Context as _, ensure};
 use harness::failure::UsageError;
 use harness::placement::Policy;
-use harness::threads::{TaskError, panic_text};
+use harness::threads::{outcome, root_cause, spawn};
 use harness::usage::Start;
 use harness::work::spend;
-use harness::{Amounts, Bench, failure};
+use harness::{Amounts, Bench};
 
 use crate::event::AutoResetEvent;
 use crate::{CYCLES, block};
@@ -79,8 +80,9 @@ pub fn handing_an_event_around(bench: &Bench, units: u64) -> anyhow::Result<()> 
                     turns.take(own as u64, units);
                     event.set_and_wait();
                 }
+                Ok(())
             });
-            others.push(spawn(scope, own, passing)?);
+            others.push(spawn(scope, own, thread::Builder::new(), passing)?);
         }
         while event.waiting() < threads - 1 {
             thread::yield_now();
@@ -91,22 +93,9 @@ pub fn handing_an_event_around(bench: &Bench, units: u64) -> anyhow::Result<()> 
     })
 }
 
-/// Creates the thread that is the task of this number.
-fn spawn<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    task: usize,
-    body: Box<dyn FnOnce() + Send + 'scope>,
-) -> anyhow::Result<ScopedJoinHandle<'scope, ()>> {
-    let thread = thread::Builder::new().spawn_scoped(scope, body);
-    thread.map_err(|error| failure::creating(format_args!("task {task}"), error))
-}
-
 /// Waits for tasks 1, 2, …; task 0 is the driver.
-fn join(others: Vec<ScopedJoinHandle<'_, ()>>) -> anyhow::Result<()> {
-    others.into_iter().zip(1..).try_for_each(|(thread, task)| {
-        let panicked = |panic: Box<dyn Any + Send>| TaskError::Panicked(panic_text(&*panic));
-        thread.join().map_err(|panic| panicked(panic).of_task(task))
-    })
+fn join(others: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result<()> {
+    root_cause(iter::once(Ok(())).chain(others.into_iter().map(outcome)))
 }
 
 /// Ends the turns when it is dropped, for whatever reason: whoever waits for
@@ -140,9 +129,10 @@ pub fn yielding(bench: &Bench, units: u64) -> anyhow::Result<()> {
                 turns.take(1, units);
                 thread::yield_now();
             }
+            Ok(())
         });
         let end = EndOfTurns { turns, event: None };
-        let other = spawn(scope, 1, passing)?;
+        let other = spawn(scope, 1, thread::Builder::new(), passing)?;
         let driven = drive(bench, turns, units, thread::yield_now);
         drop(end);
         join(vec![other]).and(driven)
