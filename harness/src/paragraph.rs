@@ -56,6 +56,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_item_is_broken_alike_and_begins_at_the_edge() {
+        let text = lines(&"four ".repeat(40));
+        let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
+        assert_eq!(widths, [79, 79, 40], "{text}");
+        assert!(text.lines().all(|line| line.starts_with("four")), "{text}");
+    }
+
+    #[test]
     fn a_joint_is_a_space_at_which_no_line_breaks() {
         let words = format!("{} 1.79{JOINT}µs", "x".repeat(COLUMNS - 6));
         assert_eq!(item(&words).lines().last(), Some("  1.79 µs"));

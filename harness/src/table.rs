@@ -40,7 +40,14 @@ fn fill(names: usize, header: &[&str], cells: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::table;
+    use super::{ABSENT, cell, table};
+
+    #[test]
+    fn a_cell_has_a_rounded_figure_or_says_that_there_is_none() {
+        assert_eq!(cell(Some(1.25), 1), "1.2");
+        assert_eq!(cell(Some(7.0), 0), "7");
+        assert_eq!(cell(None, 3), ABSENT);
+    }
 
     #[test]
     fn names_stand_left_and_figures_right() {
