@@ -11,7 +11,7 @@ use harness::histogram::Histogram;
 use harness::terminal;
 use suite::manifest::Manifest;
 use suite::report;
-use suite::saved_run::SavedRun;
+use suite::store::saved_run::SavedRun;
 
 const RUN: &[u8] = include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-2/run.json");
 const ENVIRONMENT: &[u8] =

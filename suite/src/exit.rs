@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use crate::invocation::{Invocation, Outcome};
-
 /// The exit codes of `brigade`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -38,23 +36,6 @@ impl Exit {
             Self::Limit => 3,
             Self::Slower => 4,
             Self::Interrupted => 130,
-        }
-    }
-
-    /// The exit code of measuring that was not interrupted, after these
-    /// invocations. What was interrupted before and run again does not count.
-    #[must_use]
-    pub fn after<'a>(invocations: impl IntoIterator<Item = &'a Invocation> + Clone) -> Self {
-        let any = |outcome| {
-            let mut all = invocations.clone().into_iter();
-            all.any(|invocation| invocation.outcome == outcome && !invocation.interrupted)
-        };
-        if any(Outcome::Failed) || any(Outcome::TimedOut) {
-            Self::Failed
-        } else if any(Outcome::Refused) {
-            Self::Limit
-        } else {
-            Self::Done
         }
     }
 

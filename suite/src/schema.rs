@@ -7,13 +7,13 @@ use std::path::Path;
 
 use schemars::{JsonSchema, schema_for};
 
-use crate::compare::SchemaOfComparison;
-use crate::course::RunEnd;
-use crate::environment::Environment;
-use crate::invocation::Invocation;
-use crate::limits::LimitsReport;
-use crate::prove::proof::Proof;
-use crate::results::RunDescription;
+use crate::judge::compare::comparison::Comparison;
+use crate::judge::limits::LimitsReport;
+use crate::judge::prove::proof::Proof;
+use crate::plan::course::RunEnd;
+use crate::store::environment::Environment;
+use crate::store::invocation::Invocation;
+use crate::store::results::RunDescription;
 
 fn check<T: JsonSchema>(file: &str) {
     let schema = schema_for!(T);
@@ -53,7 +53,7 @@ fn the_schema_of_limits_is_committed() {
 
 #[test]
 fn the_schema_of_a_comparison_is_committed() {
-    check::<SchemaOfComparison>("comparison.schema.json");
+    check::<Comparison>("comparison.schema.json");
 }
 
 #[test]

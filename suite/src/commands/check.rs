@@ -1,0 +1,162 @@
+//! `brigade check`: every case for a few iterations, verified instead of
+//! measured.
+
+use anyhow::Context;
+use harness::record::Record;
+use harness::terminal;
+
+use crate::commands::flags::CheckFlags;
+use crate::commands::output;
+use crate::exit::Exit;
+use crate::judge::switches::verify_switches;
+use crate::manifest::{Case, CheckSize, Manifest};
+use crate::measure::availability::Here;
+use crate::measure::build::{self, Binaries};
+use crate::measure::invoke::{Job, invoke};
+use crate::measure::lock::Lock;
+use crate::measure::signals::Signals;
+use crate::store::invocation::{Invocation, Outcome};
+
+/// What came of the check of one case.
+#[derive(Debug, PartialEq, Eq)]
+enum Finding {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+/// Obeys `brigade check`.
+///
+/// # Errors
+/// When the flags or the manifest are wrong, the programs cannot be built, or
+/// standard output cannot be written. A failing program is no error but a
+/// finding.
+pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
+    let mut signals = Signals::register().context("setting up signal handlers")?;
+    let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let cases = if flags.cases.is_empty() {
+        manifest.cases.iter().collect()
+    } else {
+        manifest.cases_named(&flags.cases)?
+    };
+    let _lock = Lock::take()?;
+    let build = !flags.programs.no_build;
+    let here = Here::look(&manifest)?;
+    let Some(binaries) = build::binaries(&manifest, build, &here, &mut signals)? else {
+        return Ok(Exit::Interrupted);
+    };
+
+    let mut tally = Tally::default();
+    for case in cases {
+        let finding = match here.obstacle(case, &manifest.programs[&case.program]) {
+            Some(reason) => Finding::Skipped(reason),
+            None => examine(case, &manifest, &binaries, &mut signals),
+        };
+        if signals.stops() > 0 {
+            break;
+        }
+        tally.add(&finding);
+        output::print(&line(&case.name, &finding))?;
+    }
+    output::print(&tally.line())?;
+    Ok(if signals.stops() > 0 { Exit::Interrupted } else { tally.exit() })
+}
+
+/// Runs a case at the size of its program's check and examines what comes.
+fn examine(
+    case: &Case,
+    manifest: &Manifest,
+    binaries: &Binaries,
+    signals: &mut Signals,
+) -> Finding {
+    let size = manifest.check_size(case);
+    let flags = size_flags(size);
+    let job = Job {
+        case,
+        round: 1,
+        attempt: 1,
+        under: &[],
+        binary: &binaries[&case.program],
+        flags: &flags,
+    };
+    judge(case, size, &invoke(&job, signals))
+}
+
+/// The flags that make a program run at this size.
+pub fn size_flags(size: CheckSize) -> Vec<String> {
+    let always = [("--iters", size.iters), ("--warmups", size.warmups)];
+    let flags = size.tasks.map(|tasks| ("--tasks", tasks)).into_iter().chain(always);
+    flags.flat_map(|(flag, value)| [flag.to_owned(), value.to_string()]).collect()
+}
+
+fn line(case: &str, finding: &Finding) -> String {
+    let said = match finding {
+        Finding::Passed => format!("{case}: ok"),
+        Finding::Failed(reason) => format!("{case}: FAILED {reason}"),
+        Finding::Skipped(reason) => format!("{case}: skipped {reason}"),
+    };
+    terminal::line(&said).into_owned() + "\n"
+}
+
+/// How many cases came out how.
+#[derive(Debug, Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+impl Tally {
+    fn add(&mut self, finding: &Finding) {
+        match finding {
+            Finding::Passed => self.passed += 1,
+            Finding::Failed(_) => self.failed += 1,
+            Finding::Skipped(_) => self.skipped += 1,
+        }
+    }
+
+    fn line(&self) -> String {
+        format!("{} passed, {} failed, {} skipped\n", self.passed, self.failed, self.skipped)
+    }
+
+    fn exit(&self) -> Exit {
+        if self.failed == 0 { Exit::Done } else { Exit::Failed }
+    }
+}
+
+/// Judges an invocation at `size`.
+fn judge(case: &Case, size: CheckSize, invocation: &Invocation) -> Finding {
+    let reason = || invocation.error.clone().unwrap_or_default();
+    match (invocation.outcome, &invocation.record) {
+        (Outcome::Refused, _) => Finding::Skipped(reason()),
+        (Outcome::Measured, Some(record)) => match verify(case, size, record) {
+            Ok(()) => Finding::Passed,
+            Err(reason) => Finding::Failed(reason),
+        },
+        _ => Finding::Failed(reason()),
+    }
+}
+
+/// Verifies that a record, consistent in itself, tells of what was asked for.
+fn verify(case: &Case, size: CheckSize, record: &Record) -> Result<(), String> {
+    for (what, expected, found) in [
+        ("tasks", size.tasks.unwrap_or(record.tasks), record.tasks),
+        ("iterations", size.iters, record.iterations),
+        ("warm-ups", size.warmups, record.warmups),
+    ] {
+        same(what, expected, found)?;
+    }
+    let principal = record.principal().ok_or("has no measurement")?;
+    same("samples", size.iters, principal.count)?;
+    same("operations in a sample", size.operations, principal.operations)?;
+    let switches = record.switches.as_ref();
+    switches
+        .map_or(Ok(()), |switches| verify_switches(case.placement, case.may_block_more, switches))
+}
+
+fn same(what: &str, expected: u64, found: u64) -> Result<(), String> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(format!("reports {found} {what}, not {expected}"))
+}

@@ -1,0 +1,193 @@
+//! What the two arms of a comparison run: the same cases, but other binaries,
+//! under another command or with other flags.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+use crate::commands::flags::CompareFlags;
+use crate::exit::UsageError;
+use crate::manifest::{Case, Manifest};
+use crate::measure::availability::Here;
+use crate::measure::build::{self, Binaries};
+use crate::measure::invoke::without_place;
+use crate::measure::signals::Signals;
+use crate::store::environment::Software;
+
+use crate::judge::compare::comparison::Described;
+use crate::judge::compare::verdict::Arms;
+
+/// What one arm runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arm {
+    /// The folder of its binaries; `None` for those of the manifest.
+    pub folder: Option<PathBuf>,
+    /// The words of the command that runs its programs; none to run them
+    /// directly.
+    pub under: Vec<String>,
+    /// Flags for its programs besides those of the case and the profile.
+    pub with: Vec<String>,
+}
+
+impl Arm {
+    /// The two arms that the flags describe.
+    ///
+    /// # Errors
+    /// [`UsageError`] if no flag tells two arms, or one cannot be understood.
+    pub fn both(flags: &CompareFlags) -> anyhow::Result<Arms<Self>> {
+        let given = [flags.bin.len(), flags.under.len(), flags.with.len()];
+        if !given.contains(&2) {
+            let advice = "compare: name the folders of two saved runs, or give --bin, --under or \
+                          --with twice, once for each arm";
+            return Err(UsageError(advice.to_owned()).into());
+        }
+        let [first, second] = each("--bin", &flags.bin)?;
+        let [first_under, second_under] = each("--under", &flags.under)?;
+        let [first_with, second_with] = each("--with", &flags.with)?;
+        let arm = |folder, under: Option<String>, with: Option<String>| {
+            anyhow::Ok(Self {
+                folder,
+                under: wrapper(&under.unwrap_or_default())?,
+                with: words("--with", &with.unwrap_or_default())?,
+            })
+        };
+        Ok([arm(first, first_under, first_with)?, arm(second, second_under, second_with)?])
+    }
+
+    /// The arm, for those who read its records in the folder `records`.
+    /// `workspace` is where the manifest's programs were built.
+    #[must_use]
+    pub fn described(&self, records: String, workspace: &Software) -> Described {
+        let shared = |words: &[String]| words.iter().map(|word| without_place(word)).collect();
+        Described {
+            records,
+            revision: self.folder.is_none().then(|| workspace.revision()).flatten(),
+            under: shared(&self.under),
+            with: shared(&self.with),
+        }
+    }
+}
+
+/// What a flag says of each arm: of both the same if it was given once.
+fn each<T: Clone>(flag: &str, given: &[T]) -> Result<Arms<Option<T>>, UsageError> {
+    match given {
+        [] => Ok([None, None]),
+        [both] => Ok([Some(both.clone()), Some(both.clone())]),
+        [first, second] => Ok([Some(first.clone()), Some(second.clone())]),
+        _ => Err(UsageError(format!(
+            "{flag}: given {} times; give it once for both arms, or twice",
+            given.len()
+        ))),
+    }
+}
+
+/// The words of the command that runs the programs. Where it begins with an
+/// assignment such as `LANG=C`, that is `env`.
+fn wrapper(command: &str) -> Result<Vec<String>, UsageError> {
+    let mut words = words("--under", command)?;
+    if words.first().is_some_and(|word| is_assignment(word)) {
+        words.insert(0, "env".to_owned());
+    }
+    Ok(words)
+}
+
+/// Whether a shell would take a word as setting an environment variable.
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(is_word)
+}
+
+/// The words of `text` as a shell would part them.
+fn words(flag: &str, text: &str) -> Result<Vec<String>, UsageError> {
+    let unclosed = || UsageError(format!("{flag}: parting '{text}' into words: close its quote"));
+    shlex::split(text).ok_or_else(unclosed)
+}
+
+/// The binaries of both arms for `cases`, after building those of the manifest
+/// where an arm needs them and `build` says so. `None` means that the runner was
+/// told to stop meanwhile.
+///
+/// # Errors
+/// [`UsageError`] if a folder lacks a binary; otherwise when the build fails.
+pub fn binaries(
+    arms: Arms<&Arm>,
+    manifest: &Manifest,
+    cases: &[&Case],
+    build: bool,
+    signals: &mut Signals,
+) -> anyhow::Result<Option<Arms<Binaries>>> {
+    let built = if arms.iter().any(|arm| arm.folder.is_none()) {
+        let here = Here::look(manifest)?;
+        match build::binaries(manifest, build, &here, signals)? {
+            Some(built) => built,
+            None => return Ok(None),
+        }
+    } else {
+        Binaries::new()
+    };
+    let of = |arm: &Arm| match &arm.folder {
+        None => Ok(built.clone()),
+        Some(folder) => build::binaries_in(folder, manifest, cases)
+            .with_context(|| format!("--bin: looking for programs in {}", folder.display())),
+    };
+    let [first, second] = arms.map(of);
+    Ok(Some([first?, second?]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn flags(bin: &[&str], under: &[&str], with: &[&str]) -> CompareFlags {
+        CompareFlags {
+            bin: bin.iter().map(PathBuf::from).collect(),
+            under: strings(under),
+            with: strings(with),
+            ..CompareFlags::default()
+        }
+    }
+
+    #[test]
+    fn a_flag_given_once_holds_for_both_arms() {
+        let arms = Arm::both(&flags(&["old", "new"], &["taskset -c 1"], &[])).unwrap();
+        let arm = |folder: &str| Arm {
+            folder: Some(folder.into()),
+            under: strings(&["taskset", "-c", "1"]),
+            with: Vec::new(),
+        };
+        assert_eq!(arms, [arm("old"), arm("new")]);
+    }
+
+    #[test]
+    fn words_are_parted_as_a_shell_does() {
+        let arms = Arm::both(&flags(&[], &[], &["--work 5 --name 'a b'", ""])).unwrap();
+        assert_eq!(arms[0].with, strings(&["--work", "5", "--name", "a b"]));
+        assert_eq!(arms[1], Arm::default());
+    }
+
+    #[test]
+    fn an_assignment_is_made_by_env() {
+        let arms = Arm::both(&flags(&[], &["A_1=x B=y nice", "nice --a=b"], &[])).unwrap();
+        assert_eq!(arms[0].under, strings(&["env", "A_1=x", "B=y", "nice"]));
+        assert_eq!(arms[1].under, strings(&["nice", "--a=b"]));
+    }
+
+    #[test]
+    fn what_does_not_make_two_arms_is_refused() {
+        for (flags, reason) in [
+            (flags(&[], &[], &[]), "name the folders of two saved runs, or give --bin"),
+            (flags(&["a"], &["b"], &["c"]), "or give --bin, --under or --with twice"),
+            (flags(&[], &["x", "y"], &["a", "b", "c"]), "--with: given 3 times"),
+            (flags(&[], &["nice 'x", "y"], &[]), "--under: parting 'nice 'x' into words"),
+        ] {
+            let error = Arm::both(&flags).unwrap_err();
+            assert!(error.root_cause().is::<UsageError>());
+            assert!(error.to_string().contains(reason), "{error}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `brigade compare`: two arms, case by case: two saved runs, or two builds,
+//! commands or sets of flags that run side by side.
+
+mod arms;
+mod saved_runs;
+mod side_by_side;
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use humantime::format_rfc3339_millis;
+
+use crate::commands::flags::{CompareFlags, FailOn};
+use crate::commands::output;
+use crate::exit::Exit;
+use crate::manifest::{Case, Manifest};
+use crate::measure::availability::Here;
+use crate::measure::lock::Lock;
+use crate::measure::signals::Signals;
+use crate::plan;
+use crate::store::environment::Environment;
+use crate::store::results::Skipped;
+use crate::store::results::{self, Folder, RunDescription};
+
+use crate::judge::compare::comparison::{Comparison, Design, NotCompared};
+use crate::judge::compare::looks::{CONFIDENCE, MOST_ROUNDS};
+use crate::judge::compare::sample::Sample;
+use crate::judge::compare::verdict::{Arms, Verdict};
+use arms::Arm;
+use side_by_side::{Measured, Measuring, Plan};
+
+/// The budget of a comparison side by side, for each of its cases.
+const SECONDS_FOR_A_CASE: f64 = 25.0;
+
+/// Obeys `brigade compare`.
+///
+/// # Errors
+/// When the flags or the manifest are wrong, a run cannot be read, the programs
+/// cannot be built, or the results or standard output cannot be written.
+pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
+    let margin = flags.margin / 100.0;
+    if let [first, second] = flags.runs.as_slice() {
+        let comparison = saved_runs::compare([first, second], margin)?;
+        show(&comparison, flags)?;
+        return Ok(exit_after(&comparison, flags, Exit::Done));
+    }
+    side_by_side(flags, margin)
+}
+
+/// Measures the two arms that the flags describe.
+fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
+    let arms = Arm::both(flags)?;
+    let mut signals = Signals::register().context("setting up signal handlers")?;
+    let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let (cases, skipped) = cases(&manifest, flags)?;
+    let parent = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
+    results::check_writable(&parent)?;
+    let _lock = Lock::take()?;
+    let build = !flags.programs.no_build;
+    let binaries = arms::binaries(arms.each_ref(), &manifest, &cases, build, &mut signals)?;
+    let Some(binaries) = binaries else { return Ok(Exit::Interrupted) };
+
+    let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
+    let plan = plan(flags, &manifest, cases, arms, margin)?;
+    let label = flags.name.clone().unwrap_or_else(|| environment.label());
+    let mut folders = folders(&parent, &label, &description(flags, &plan, &skipped), &environment)?;
+    let measured = Measuring::new(&plan, &binaries, &mut folders).measure(&mut signals)?;
+    signals.exit_on_next_stop();
+
+    let comparison = judge(&plan, &folders, &environment, &skipped, &measured);
+    show(&comparison, flags)?;
+    if signals.stops() > 0 {
+        return Ok(Exit::Interrupted);
+    }
+    Ok(exit_after(
+        &comparison,
+        flags,
+        crate::commands::exit_after(measured.invocations.iter().flatten()),
+    ))
+}
+
+/// The cases that are compared, and those that cannot run here.
+fn cases<'a>(
+    manifest: &'a Manifest,
+    flags: &'a CompareFlags,
+) -> anyhow::Result<(Vec<&'a Case>, Vec<Skipped>)> {
+    manifest.profile(&flags.profile)?;
+    let chosen = if flags.cases.is_empty() {
+        manifest.cases_of(&flags.profile).collect()
+    } else {
+        manifest.cases_named(&flags.cases)?
+    };
+    Ok(Here::look(manifest)?.divide(manifest, chosen))
+}
+
+fn plan<'a>(
+    flags: &CompareFlags,
+    manifest: &'a Manifest,
+    cases: Vec<&'a Case>,
+    arms: Arms<Arm>,
+    margin: f64,
+) -> anyhow::Result<Plan<'a>> {
+    let budget = flags.budget.unwrap_or(SECONDS_FOR_A_CASE * cases.len() as f64);
+    let of_profile = &manifest.profile(&flags.profile)?.flags;
+    Ok(Plan {
+        flags: manifest.compare_flags.as_ref().unwrap_or(of_profile),
+        seed: flags.seed.unwrap_or_else(plan::random_seed),
+        budget: Duration::try_from_secs_f64(budget).unwrap_or(Duration::MAX),
+        cases,
+        arms,
+        margin,
+    })
+}
+
+/// What stands in `run.json` of both arms, but for which it is.
+fn description(flags: &CompareFlags, plan: &Plan, skipped: &[Skipped]) -> RunDescription {
+    RunDescription {
+        schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
+        brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
+        profile: flags.profile.clone(),
+        rounds: MOST_ROUNDS as u32,
+        seed: plan.seed,
+        cases: plan.cases.iter().map(|case| case.name.clone()).collect(),
+        skipped: skipped.to_vec(),
+        procedure: None,
+        arm: None,
+    }
+}
+
+/// A folder for each arm, like that of a run.
+fn folders(
+    parent: &Path,
+    label: &str,
+    description: &RunDescription,
+    environment: &Environment,
+) -> anyhow::Result<Arms<Folder>> {
+    let date: String = description.started_at.chars().take_while(|&letter| letter != 'T').collect();
+    let folder = |arm: &str| {
+        let name = format!("{label}-{}", arm.to_lowercase());
+        let folder = Folder::create(parent, &date, &name)?;
+        let arm = Some(arm.to_owned());
+        folder.write_once(results::RUN, &RunDescription { arm, ..description.clone() })?;
+        folder.write_once(results::ENVIRONMENT, environment)?;
+        anyhow::Ok(folder)
+    };
+    Ok([folder("A")?, folder("B")?])
+}
+
+/// What the invocations of both arms amount to.
+fn judge(
+    plan: &Plan,
+    folders: &Arms<Folder>,
+    environment: &Environment,
+    skipped: &[Skipped],
+    measured: &Measured,
+) -> Comparison {
+    let mut cases = Vec::new();
+    let mut not_compared: Vec<NotCompared> = skipped
+        .iter()
+        .map(|Skipped { case, reason }| NotCompared { case: case.clone(), reason: reason.clone() })
+        .collect();
+    for (case, confidence) in plan.cases.iter().zip(&measured.confidences) {
+        let arms = measured.invocations.each_ref().map(|arm| Sample::of(&case.name, arm));
+        match plan.judgement(*confidence).compare(&case.name, arms.each_ref()) {
+            Ok(compared) => cases.push(compared),
+            Err(reason) => not_compared.push(NotCompared { case: case.name.clone(), reason }),
+        }
+    }
+    let described = |arm: usize| {
+        let name = folders[arm].path().file_name().unwrap_or_default().to_string_lossy();
+        plan.arms[arm].described(name.into_owned(), &environment.software)
+    };
+    Comparison {
+        schema_version: crate::judge::compare::comparison::SCHEMA_VERSION.to_owned(),
+        design: Design::SideBySide,
+        arms: [described(0), described(1)],
+        confidence: CONFIDENCE,
+        margin: plan.margin,
+        drift: None,
+        environment_differences: Vec::new(),
+        cases,
+        not_compared,
+    }
+}
+
+fn show(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
+    let text = if flags.json {
+        serde_json::to_string(comparison)? + "\n"
+    } else {
+        crate::show::comparison::page(comparison)
+    };
+    output::print(&text)
+}
+
+/// The exit code of what was compared; `measured` is that of the measuring.
+fn exit_after(comparison: &Comparison, flags: &CompareFlags, measured: Exit) -> Exit {
+    let fails = flags.fail_on == Some(FailOn::Slower) && comparison.count(Verdict::Slower) > 0;
+    if fails { Exit::Slower } else { measured }
+}

@@ -1,0 +1,120 @@
+//! Two saved runs, one against the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::commands::output;
+use crate::judge::environment::difference::differences;
+use crate::store::invocation::Invocation;
+use crate::store::saved_run::SavedRun;
+
+use crate::judge::compare::comparison::{
+    Comparison, Described, Design, Judgement, Method, NotCompared, SCHEMA_VERSION, values,
+};
+use crate::judge::compare::looks::{CONFIDENCE, MOST_ROUNDS, confidence_of_one};
+use crate::judge::compare::sample::Sample;
+use crate::judge::compare::verdict::{Arms, drift};
+
+/// Facts that say which programs were compared, not where.
+const NOT_THE_ENVIRONMENT: [&str; 4] =
+    ["schema_version", "software.brigade", "software.git_revision", "software.git_dirty"];
+
+/// Compares the runs in two folders. What of them could not be read is told on
+/// standard error.
+///
+/// # Errors
+/// When a folder is not that of a run.
+pub fn compare(folders: Arms<&PathBuf>, margin: f64) -> anyhow::Result<Comparison> {
+    let runs = [read(folders[0])?, read(folders[1])?];
+    let [first, second] = &runs;
+    let mut pairs = Vec::new();
+    let mut not_compared = Vec::new();
+    let by_case = runs.each_ref().map(by_case);
+    for name in case_names([first, second]) {
+        let [first, second] = by_case
+            .each_ref()
+            .map(|run| Sample::of(name, run.get(name).into_iter().flatten().copied()));
+        match obstacle([&first, &second]) {
+            None => pairs.push((name, [first, second])),
+            Some(reason) => not_compared.push(NotCompared { case: name.to_owned(), reason }),
+        }
+    }
+    let judgement = judgement(&pairs, margin);
+    let mut cases = Vec::new();
+    for (name, [first, second]) in &pairs {
+        match judgement.compare(name, [first, second]) {
+            Ok(case) => cases.push(case),
+            Err(reason) => not_compared.push(NotCompared { case: (*name).to_owned(), reason }),
+        }
+    }
+    let mut environment_differences = differences(&first.environment, &second.environment)?;
+    environment_differences.retain(|of| !NOT_THE_ENVIRONMENT.contains(&of.name.as_str()));
+    let Method::Runs { drift } = judgement.method else { unreachable!("these are runs") };
+    Ok(Comparison {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        design: Design::SavedRuns,
+        arms: [described(folders[0], first), described(folders[1], second)],
+        confidence: CONFIDENCE,
+        margin,
+        drift: Some(drift),
+        environment_differences,
+        cases,
+        not_compared,
+    })
+}
+
+fn read(folder: &Path) -> anyhow::Result<SavedRun> {
+    let run = SavedRun::read(folder)?;
+    for warning in &run.warnings {
+        output::complain(&format!("{}: {warning}", folder.display()));
+    }
+    Ok(run)
+}
+
+/// The cases of both runs, in the order of the first.
+fn case_names(runs: Arms<&SavedRun>) -> Vec<&str> {
+    let mut seen = BTreeSet::new();
+    let names = runs.into_iter().flat_map(|run| &run.description.cases).map(String::as_str);
+    names.filter(|name| seen.insert(*name)).collect()
+}
+
+/// The invocations of a run by their cases.
+fn by_case(run: &SavedRun) -> BTreeMap<&str, Vec<&Invocation>> {
+    let mut cases: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
+    for invocation in &run.invocations {
+        cases.entry(&invocation.case).or_default().push(invocation);
+    }
+    cases
+}
+
+/// Why a case cannot be compared, if it cannot.
+fn obstacle(arms: Arms<&Sample>) -> Option<String> {
+    if let Some(missing) = Sample::missing(arms) {
+        return Some(missing);
+    }
+    if let Some((name, [first, second])) = Sample::differing_parameter(arms) {
+        let flag = name.replace('_', "-");
+        return Some(format!("--{flag} is {first} in A and {second} in B"));
+    }
+    let rounds = arms.iter().map(|arm| arm.rounds()).max()?;
+    (rounds > MOST_ROUNDS)
+        .then(|| format!("it has {rounds} rounds, and no more than {MOST_ROUNDS} are compared"))
+}
+
+/// How the cases are judged: together, with the drift that all of them show.
+fn judgement(pairs: &[(&str, Arms<Sample>)], margin: f64) -> Judgement {
+    let runs: Vec<Vec<f64>> =
+        pairs.iter().flat_map(|(_, arms)| arms).map(|arm| values(&arm.time_ns())).collect();
+    let drift = drift(runs.iter().map(Vec::as_slice));
+    let confidence = confidence_of_one(pairs.len());
+    Judgement { method: Method::Runs { drift }, confidence, margin }
+}
+
+fn described(folder: &Path, run: &SavedRun) -> Described {
+    let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    Described {
+        records: absolute.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        revision: run.environment.software.revision(),
+        ..Described::default()
+    }
+}

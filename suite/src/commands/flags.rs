@@ -1,0 +1,322 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use harness::limits::Kind;
+
+use crate::commands::output;
+use crate::exit::Exit;
+
+/// Runs the programs of suite.toml in shuffled rounds of fresh processes and
+/// keeps every record.
+///
+/// Without a subcommand, `brigade` is `brigade run`.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true, after_help = MEASURING)]
+#[command(max_term_width = 80)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The flags of `run`, which is what happens without a subcommand.
+    #[command(flatten)]
+    pub run: RunFlags,
+}
+
+macro_rules! exit_codes {
+    () => {
+        "Exit codes: 0 done, 1 something failed, 2 wrong flags or manifest, \
+         3 a program refused because of a limit, 130 interrupted."
+    };
+}
+
+/// What follows the help of whatever runs programs.
+const MEASURING: &str = concat!(
+    exit_codes!(),
+    "\n\nWhoever runs programs holds the lock of the machine, /run/lock/brigade.lock or else ",
+    "/tmp/brigade.lock; BRIGADE_LOCK=PATH names another file."
+);
+
+/// What `brigade` can be asked to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Build the programs, run every case once per round, keep every record
+    #[command(after_help = MEASURING)]
+    Run(RunFlags),
+    /// Show the table and the findings of runs from their folders
+    Report(ReportFlags),
+    /// Show the cases, their programs, flags and profiles
+    List(ListFlags),
+    /// Run every case for a few iterations and verify what it reports
+    #[command(after_help = MEASURING)]
+    Check(CheckFlags),
+    /// Tell how many tasks of each kind fit here, which limit binds, and what raises it
+    #[command(after_help = MEASURING)]
+    Limits(LimitsFlags),
+    /// Compare two saved runs, or two builds, commands or sets of flags side by side
+    #[command(after_help = COMPARING)]
+    Compare(CompareFlags),
+    /// Show that the instrument measures what it says: pass or fail, with figures
+    #[command(after_help = MEASURING)]
+    Prove(ProveFlags),
+}
+
+const COMPARING: &str = "\
+Two saved runs:  brigade compare results/A results/B
+Two builds:      brigade compare --bin old/target/release --bin target/release
+Two conditions:  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
+Two flags:       brigade compare --with '--tasks 50' --with '--tasks 500'
+
+--bin, --under and --with may be given twice, once for each arm, or once for both. Arms run
+side by side: both once in every round, in balanced order, until every case is resolved or the
+budget is spent.
+
+Exit codes: 0 nothing is slower, or nothing was to fail on that; 1 something failed; 2 wrong \
+flags or manifest; 3 a program refused because of a limit; 4 something is slower, with \
+--fail-on slower; 130 interrupted.";
+
+/// The flags of `brigade compare`.
+#[derive(Debug, Default, Args)]
+pub struct CompareFlags {
+    /// Folders of two saved runs: the second is compared against the first
+    #[arg(value_name = "RUN", num_args = 2, conflicts_with_all = ["bin", "under", "with", "cases"])]
+    pub runs: Vec<PathBuf>,
+    /// Folder of the programs' binaries [default: those of the manifest]
+    #[arg(long, value_name = "DIR")]
+    pub bin: Vec<PathBuf>,
+    /// Command that runs the programs, such as 'taskset -c 1' or 'LANG=C'
+    #[arg(long, value_name = "CMD")]
+    pub under: Vec<String>,
+    /// Flags for the programs besides those of the case
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    pub with: Vec<String>,
+    /// Whose cases to compare: a profile of the manifest
+    #[arg(long, default_value = "default")]
+    pub profile: String,
+    /// Compare only these cases, whatever the profile says
+    #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
+    pub cases: Vec<String>,
+    /// Time after which no round begins, in seconds [default: 25 for each case]
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pub budget: Option<f64>,
+    /// Difference that does not matter, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = not_negative, allow_negative_numbers = true)]
+    pub margin: f64,
+    /// Exit with 4 if something is slower
+    #[arg(long, value_enum, value_name = "VERDICT")]
+    pub fail_on: Option<FailOn>,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+    /// Seed of the order of cases and arms, to repeat that of an earlier comparison
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Folder that receives the arms' folders [default: results/ beside the manifest]
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// Name of the arms' folders after the date, instead of CPU model and count
+    #[arg(long, value_name = "LABEL", value_parser = label)]
+    pub name: Option<String>,
+    /// The manifest and how to come by its programs.
+    #[command(flatten)]
+    pub programs: ProgramFlags,
+}
+
+/// What a comparison is to fail on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A case in which the second arm is slower
+    Slower,
+}
+
+/// The flags of `brigade run`.
+#[derive(Debug, Args)]
+pub struct RunFlags {
+    /// How thoroughly to measure: a profile of the manifest
+    #[arg(long, default_value = "default")]
+    pub profile: String,
+    /// Run only these cases, whatever the profile says
+    #[arg(long = "case", value_name = "NAME", num_args = 1..)]
+    pub cases: Vec<String>,
+    /// Rounds, instead of the profile's number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: Option<u32>,
+    /// Seed of the order of the cases, to repeat that of an earlier run
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Folder that receives the folder of this run [default: results/ beside the manifest]
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// Name of this run's folder after the date, instead of CPU model and count
+    #[arg(long, value_name = "LABEL", value_parser = label)]
+    pub name: Option<String>,
+    /// Go on with the run in this folder, which was interrupted or killed
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["profile", "cases", "rounds", "seed", "results", "name"]
+    )]
+    pub resume: Option<PathBuf>,
+    /// The manifest and how to come by its programs.
+    #[command(flatten)]
+    pub programs: ProgramFlags,
+}
+
+/// The flags of `brigade report`.
+#[derive(Debug, Args)]
+pub struct ReportFlags {
+    /// Folders of runs, as `run` leaves them in results/
+    #[arg(value_name = "DIR", required = true)]
+    pub folders: Vec<PathBuf>,
+    /// The manifest, whose findings are told [default: suite.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+}
+
+/// The flags of `brigade list`.
+#[derive(Debug, Args)]
+pub struct ListFlags {
+    /// Show only the cases of this profile
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// The manifest [default: suite.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+}
+
+/// The flags of `brigade check`.
+#[derive(Debug, Args)]
+pub struct CheckFlags {
+    /// Check only these cases
+    #[arg(long = "case", value_name = "NAME", num_args = 1..)]
+    pub cases: Vec<String>,
+    /// The manifest and how to come by its programs.
+    #[command(flatten)]
+    pub programs: ProgramFlags,
+}
+
+/// The flags of `brigade prove`.
+#[derive(Debug, Args)]
+pub struct ProveFlags {
+    /// Run the cases of this profile against themselves [default: the manifest's]
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// How long each invocation measures [default: the manifest's]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: Option<f64>,
+    /// Resample the rounds of this saved run, instead of those that are run here
+    #[arg(long, value_name = "DIR")]
+    pub run: Option<PathBuf>,
+    /// Seed of the order of the cases and of the resampling
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print the proof as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The manifest and how to come by its programs.
+    #[command(flatten)]
+    pub programs: ProgramFlags,
+}
+
+/// The flags of `brigade limits`.
+#[derive(Debug, Args)]
+pub struct LimitsFlags {
+    /// Tell everything about one kind of task
+    #[arg(long, value_enum)]
+    pub kind: Option<Kind>,
+    /// Exit with 3 unless so many tasks fit, and tell the commands that make room
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub tasks: Option<u64>,
+    /// Make tasks of the kind up to the limit and tell how good the prediction was
+    #[arg(long, requires = "kind")]
+    pub verify: bool,
+    /// Print one JSON object instead
+    #[arg(long)]
+    pub json: bool,
+    /// Make so many tasks, tell how it went, and end them with standard input
+    #[arg(long, value_name = "N", requires = "kind", hide = true)]
+    pub populate: Option<u64>,
+}
+
+/// The flags of whatever runs programs.
+#[derive(Debug, Default, Args)]
+pub struct ProgramFlags {
+    /// The manifest [default: suite.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+    /// Run the programs as they were last built
+    #[arg(long)]
+    pub no_build: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok();
+    seconds
+        .filter(|seconds| *seconds > 0.0 && seconds.is_finite())
+        .ok_or_else(|| "not a number of seconds above 0".to_owned())
+}
+
+/// Accepts what is safe as part of a folder's name on any system.
+fn label(text: &str) -> Result<String, String> {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if text.is_empty() || !text.chars().all(safe) {
+        return Err("use letters, digits, '-', '_' and '.' only".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// A number of seconds above zero.
+fn positive(text: &str) -> Result<f64, String> {
+    number(text).filter(|number| *number > 0.0).ok_or_else(|| "use a number above 0".to_owned())
+}
+
+/// A number of zero or more.
+fn not_negative(text: &str) -> Result<f64, String> {
+    number(text).filter(|number| *number >= 0.0).ok_or_else(|| "use a number from 0".to_owned())
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// Tells the caller what clap found: help and version on standard output,
+/// anything else as one line on standard error.
+pub fn explain(error: &clap::Error) -> Exit {
+    let text = error.render().to_string();
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return match output::print(&text) {
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                output::complain(&format!("{error:#}"));
+                Exit::Failed
+            }
+        };
+    }
+    let first_line = text.lines().next().unwrap_or_default();
+    let reason = first_line.strip_prefix("error: ").unwrap_or(first_line);
+    output::complain(&format!("{reason} (try 'brigade --help')"));
+    Exit::Usage
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_label_cannot_leave_its_folder() {
+        assert_eq!(label("amd-epyc_2.cpu"), Ok("amd-epyc_2.cpu".to_owned()));
+        for bad in ["", "a/b", "a b", "é"] {
+            assert!(label(bad).is_err(), "{bad:?} was accepted");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What `brigade` can be asked to do. A command reads its flags, calls the other
+//! layers and prints; it is the only layer that knows all of them.
+
+mod account;
+mod check;
+mod compare;
+mod flags;
+mod limits;
+mod list;
+mod output;
+mod progress;
+mod prove;
+mod report;
+mod resume;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::exit::Exit;
+use crate::store::invocation::{Invocation, Outcome};
+use flags::{Cli, Command};
+
+/// All of the binary: obeys the command line of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let exit = match Cli::try_parse() {
+        Ok(cli) => obey(cli).unwrap_or_else(|error| {
+            output::complain(&format!("{error:#}"));
+            Exit::of(&error)
+        }),
+        Err(error) => flags::explain(&error),
+    };
+    exit.into()
+}
+
+fn obey(cli: Cli) -> anyhow::Result<Exit> {
+    match cli.command.unwrap_or(Command::Run(cli.run)) {
+        Command::Run(flags) => match &flags.resume {
+            Some(folder) => resume::resume(folder, &flags.programs),
+            None => run::run(&flags),
+        },
+        Command::Report(flags) => report::show(&flags),
+        Command::List(flags) => list::list(&flags),
+        Command::Check(flags) => check::check(&flags),
+        Command::Compare(flags) => compare::compare(&flags),
+        Command::Limits(flags) => limits::limits(&flags),
+        Command::Prove(flags) => prove::prove(&flags),
+    }
+}
+
+/// The exit code of measuring that was not interrupted, after these
+/// invocations. What was interrupted before and run again does not count.
+#[must_use]
+fn exit_after<'a>(invocations: impl IntoIterator<Item = &'a Invocation> + Clone) -> Exit {
+    let any = |outcome| {
+        let mut all = invocations.clone().into_iter();
+        all.any(|invocation| invocation.outcome == outcome && !invocation.interrupted)
+    };
+    if any(Outcome::Failed) || any(Outcome::TimedOut) {
+        Exit::Failed
+    } else if any(Outcome::Refused) {
+        Exit::Limit
+    } else {
+        Exit::Done
+    }
+}

@@ -1,0 +1,139 @@
+//! `brigade prove`: the instrument itself, measured.
+//!
+//! Every property is one that the figures of a report stand on, and is shown by
+//! an experiment whose outcome is known beforehand: [`likeness`] compares cases
+//! with themselves, [`known_work`] puts work of a known length into every hop,
+//! [`known_counts`] holds counts against what a case must have by its
+//! construction, [`instrument`] measures the clock and the lap.
+
+mod instrument;
+mod runs;
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use anyhow::Context;
+use humantime::format_rfc3339_millis;
+
+use crate::commands::flags::ProveFlags;
+use crate::commands::output;
+use crate::exit::{Exit, UsageError};
+use crate::judge::prove::proof::{Figure, Proof, Property, SCHEMA_VERSION, trouble};
+use crate::judge::prove::{known_counts, known_work, likeness};
+use crate::manifest::Manifest;
+use crate::measure::availability::Here;
+use crate::measure::build::{self, Binaries};
+use crate::measure::lock::Lock;
+use crate::measure::signals::Signals;
+use crate::plan;
+pub use crate::show::proof::{markdown, page};
+use crate::store::invocation::Invocation;
+use crate::store::saved_run::SavedRun;
+use runs::Runs;
+
+/// Obeys `brigade prove`.
+///
+/// # Errors
+/// When the flags or the manifest are wrong, the programs cannot be built, the
+/// saved run cannot be read, or standard output cannot be written. A property
+/// that fails is no error but what the proof says.
+pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
+    let mut signals = Signals::register().context("setting up signal handlers")?;
+    let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let plan = manifest.prove.as_ref().ok_or_else(|| {
+        UsageError("the manifest has no table [prove], which says what to run".to_owned())
+    })?;
+    let profile = flags.profile.as_ref().unwrap_or(&plan.profile);
+    manifest.profile(profile)?;
+    let saved = flags.run.as_deref().map(SavedRun::read).transpose()?;
+    let _lock = Lock::take()?;
+    let here = Here::look(&manifest)?;
+    let built = build::binaries(&manifest, !flags.programs.no_build, &here, &mut signals)?;
+    let Some(binaries) = built else { return Ok(Exit::Interrupted) };
+    let mut runs = Runs {
+        manifest: &manifest,
+        plan,
+        here: &here,
+        binaries: &binaries,
+        seconds: flags.seconds.unwrap_or(plan.seconds),
+        seed: flags.seed.unwrap_or_else(plan::random_seed),
+        signals: &mut signals,
+    };
+    let saved = saved.as_ref().map(|saved| saved.invocations.as_slice());
+    let Some(proof) = examine(&mut runs, profile, saved)? else {
+        output::complain("interrupted: there is no proof, as not every property was examined");
+        return Ok(Exit::Interrupted);
+    };
+    let text = match flags.json {
+        true => serde_json::to_string(&proof)? + "\n",
+        false => page(&proof),
+    };
+    output::print(&text)?;
+    Ok(if proof.holds() { Exit::Done } else { Exit::Failed })
+}
+
+/// The proof of the instrument that belongs to a run, whose rounds are
+/// resampled; it is made with the run's own programs and seed. `None` when told
+/// to stop, or where the manifest has no table `[prove]`.
+///
+/// # Errors
+/// When the CPUs that this process may use cannot be read or used.
+pub fn for_run(
+    manifest: &Manifest,
+    binaries: &Binaries,
+    seed: u64,
+    invocations: &[Invocation],
+    signals: &mut Signals,
+) -> anyhow::Result<Option<Proof>> {
+    let Some(plan) = &manifest.prove else { return Ok(None) };
+    let here = &Here::look(manifest)?;
+    let mut runs = Runs { manifest, plan, here, binaries, seconds: plan.seconds, seed, signals };
+    examine(&mut runs, &plan.profile, Some(invocations))
+}
+
+/// Examines every property. Rounds are resampled from those of `saved`, or
+/// without them from those that are run here. `None` when told to stop.
+fn examine(
+    runs: &mut Runs,
+    profile: &str,
+    saved: Option<&[Invocation]>,
+) -> anyhow::Result<Option<Proof>> {
+    let (seed, started_at) = (runs.seed, format_rfc3339_millis(SystemTime::now()).to_string());
+    let clock = instrument::clock()?;
+    let Some(same) = runs.side_by_side(profile) else { return Ok(None) };
+    let Some(worked) = runs.known_work() else { return Ok(None) };
+    let Some(once) = runs.each_case_once() else { return Ok(None) };
+
+    let mut likeness = first_troubles(&same.invocations);
+    likeness.push(likeness::resampled(saved.unwrap_or(&same.invocations), seed));
+    likeness.extend(likeness::side_by_side(&same.twins));
+    let slopes = worked.points.iter().map(|(case, rounds)| known_work::slope_of(case, rounds));
+    let work = slopes.chain(worked.troubles.into_values()).collect();
+    let lap = instrument::lap(once.iter().map(|(_, invocation)| invocation))?;
+    let crossings = known_counts::crossings(&runs.plan.crossing, &once);
+    Ok(Some(Proof {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at,
+        seed,
+        properties: vec![
+            Property::of("same against same", likeness),
+            Property::of("known work", work),
+            Property::of("known switches", known_counts::switches(&once)),
+            Property::of("known crossing", crossings),
+            Property::of("clock", clock),
+            Property::of("empty lap", lap),
+        ],
+    }))
+}
+
+/// What first went wrong with each case, if anything did.
+fn first_troubles(invocations: &[Invocation]) -> Vec<Figure> {
+    let mut by_case: BTreeMap<&str, Figure> = BTreeMap::new();
+    for invocation in invocations {
+        if let Some(figure) = trouble(invocation) {
+            by_case.entry(&invocation.case).or_insert(figure);
+        }
+    }
+    by_case.into_values().collect()
+}

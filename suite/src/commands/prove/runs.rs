@@ -1,0 +1,174 @@
+//! The invocations of a proof.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fastrand::Rng;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::commands::check;
+use crate::judge::prove::known_work::{Point, is_blunt};
+use crate::judge::prove::likeness::{SIDE_BY_SIDE, Twins, time_ns};
+use crate::judge::prove::proof::{Figure, trouble};
+use crate::manifest::{Case, Manifest, ProofPlan};
+use crate::measure::availability::Here;
+use crate::measure::build::Binaries;
+use crate::measure::invoke::{Job, invoke};
+use crate::measure::signals::Signals;
+use crate::store::invocation::Invocation;
+
+/// Runs programs for a proof. Its functions return `None` when the runner is
+/// told to stop.
+pub struct Runs<'a> {
+    /// The manifest.
+    pub manifest: &'a Manifest,
+    /// What is to be run.
+    pub plan: &'a ProofPlan,
+    /// What this machine has.
+    pub here: &'a Here,
+    /// The programs.
+    pub binaries: &'a Binaries,
+    /// How long an invocation measures, in seconds.
+    pub seconds: f64,
+    /// Of the order of the cases.
+    pub seed: u64,
+    /// Whether to stop.
+    pub signals: &'a mut Signals,
+}
+
+/// Arms that ran side by side.
+#[derive(Default)]
+pub struct SideBySide {
+    /// Each comparison.
+    pub twins: Vec<Twins>,
+    /// Every invocation, of both arms.
+    pub invocations: Vec<Invocation>,
+}
+
+/// Cases that had known work to do.
+#[derive(Default)]
+pub struct Worked {
+    /// The processes of each case, sorted by round.
+    pub points: BTreeMap<String, Vec<Vec<Point>>>,
+    /// What first went wrong with a case, if anything did.
+    pub troubles: BTreeMap<String, Figure>,
+}
+
+impl<'a> Runs<'a> {
+    /// Every case that can run here, once, at the size of its check.
+    pub fn each_case_once(&mut self) -> Option<Vec<(&'a Case, Invocation)>> {
+        let manifest = self.manifest;
+        let cases: Vec<&Case> = self.possible(manifest.cases.iter());
+        let bar = bar(cases.len(), "every case once");
+        let mut came = Vec::with_capacity(cases.len());
+        for case in cases {
+            let flags = check::size_flags(manifest.check_size(case));
+            came.push((case, self.invoke(case, 1, &flags, &bar)?));
+        }
+        Some(came)
+    }
+
+    /// The cases of `profile` against themselves. Rounds follow one another as
+    /// first, second, second, first, so that what drifts meets both arms alike.
+    pub fn side_by_side(&mut self, profile: &str) -> Option<SideBySide> {
+        let cases = self.possible(self.manifest.cases_of(profile));
+        let repeats = SIDE_BY_SIDE.div_ceil(cases.len().max(1));
+        let mut order: Vec<usize> = (0..cases.len() * repeats).collect();
+        let mut came = SideBySide { twins: vec![Twins::default(); order.len()], ..<_>::default() };
+        let bar = bar(order.len() * 2 * self.plan.pairs as usize, "same against same");
+        let (flags, mut rng) = (self.measuring(), Rng::with_seed(self.seed));
+        for round in 1..=self.plan.pairs {
+            rng.shuffle(&mut order);
+            for &comparison in &order {
+                for turn in 0..2 {
+                    let case = cases[comparison / repeats];
+                    let invocation = self.invoke(case, round, &flags, &bar)?;
+                    let is_first = (turn + round) % 2 == 1;
+                    let twins = &mut came.twins[comparison];
+                    let arm = if is_first { &mut twins.first } else { &mut twins.second };
+                    arm.extend(time_ns(&invocation).map(|time| (round, time)));
+                    came.invocations.push(invocation);
+                }
+            }
+        }
+        Some(came)
+    }
+
+    /// Every case of the plan with every amount of work, in the plan's rounds. A
+    /// case whose slope is not known well enough by then gets further ones until
+    /// it is, or half as many invocations again are spent: of eight rounds a
+    /// disturbed one is an end of the interval, of sixteen it is not.
+    pub fn known_work(&mut self) -> Option<Worked> {
+        let (manifest, plan) = (self.manifest, self.plan);
+        let flags_of = |case: &Case| {
+            plan.work.iter().find(|worked| worked.case == case.name).map(|worked| &worked.flags)
+        };
+        let worked = manifest.cases.iter().filter(|case| flags_of(case).is_some());
+        let cases = self.possible(worked);
+        let mut turns: Vec<(&Case, u64)> =
+            cases.iter().flat_map(|case| plan.units.iter().map(|units| (*case, *units))).collect();
+        turns = turns.repeat(plan.repeats as usize);
+        let mut further = turns.len() * plan.rounds as usize / 2;
+        let bar = bar(turns.len() * plan.rounds as usize, "known work");
+        let mut came = Worked::default();
+        let mut rng = Rng::with_seed(self.seed);
+        for round in 1.. {
+            if round > plan.rounds {
+                let blunt = came.points.iter().filter(|(_, rounds)| is_blunt(rounds));
+                let blunt: BTreeSet<&str> = blunt.map(|(case, _)| case.as_str()).collect();
+                turns.retain(|(case, _)| blunt.contains(case.name.as_str()));
+                if turns.is_empty() || turns.len() > further {
+                    break;
+                }
+                further -= turns.len();
+                bar.inc_length(turns.len() as u64);
+            }
+            rng.shuffle(&mut turns);
+            for (case, units) in &turns {
+                let own = flags_of(case).map_or(&[][..], Vec::as_slice);
+                let work = ["--work".to_owned(), units.to_string()];
+                let flags = [own, &self.measuring(), &work].concat();
+                let invocation = self.invoke(case, round, &flags, &bar)?;
+                let rounds = came.points.entry(case.name.clone()).or_default();
+                rounds.resize(round as usize, Vec::new());
+                let point = invocation.record.as_ref().and_then(Point::of);
+                match trouble(&invocation) {
+                    None => rounds[round as usize - 1].extend(point),
+                    Some(figure) => _ = came.troubles.entry(case.name.clone()).or_insert(figure),
+                }
+            }
+        }
+        Some(came)
+    }
+
+    fn possible<'c>(&self, cases: impl Iterator<Item = &'c Case>) -> Vec<&'c Case> {
+        self.here.divide(self.manifest, cases.collect()).0
+    }
+
+    /// The flags of an invocation that measures times.
+    fn measuring(&self) -> Vec<String> {
+        let seconds = self.seconds.to_string();
+        ["--max-time", &seconds, "--warmups", "10"].map(str::to_owned).to_vec()
+    }
+
+    fn invoke(
+        &mut self,
+        case: &Case,
+        round: u32,
+        flags: &[String],
+        bar: &ProgressBar,
+    ) -> Option<Invocation> {
+        bar.tick();
+        let binary = &self.binaries[&case.program];
+        let job = Job { case, round, attempt: 1, binary, flags, under: &[] };
+        let invocation = invoke(&job, self.signals);
+        bar.inc(1);
+        (self.signals.stops() == 0).then_some(invocation)
+    }
+}
+
+/// A bar on a terminal, drawn between invocations and never during one.
+fn bar(length: usize, what: &'static str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{pos}/{len} {bar:30} {msg}, {eta} left");
+    let style = style.expect("the template is well-formed");
+    ProgressBar::new(length as u64).with_style(style).with_message(what)
+}

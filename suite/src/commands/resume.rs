@@ -1,0 +1,223 @@
+//! `brigade run --resume DIR`: goes on with a run that was interrupted or
+//! killed. What its folder holds stays as it is; what is missing is run in the
+//! order in which it would have been.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+
+use crate::commands::account::Account;
+use crate::commands::flags::ProgramFlags;
+use crate::commands::output;
+use crate::commands::report::read;
+use crate::commands::run::Run;
+use crate::exit::Exit;
+use crate::judge::environment::difference::{Difference, differences};
+use crate::judge::prove::proof::Proof;
+use crate::manifest::{Case, Manifest};
+use crate::measure::availability::Here;
+use crate::measure::build;
+use crate::measure::fingerprint::fingerprints;
+use crate::measure::invoke::command;
+use crate::measure::lock::Lock;
+use crate::measure::signals::Signals;
+use crate::store::environment::Environment;
+use crate::store::results::{self, Folder, Procedure, RunDescription};
+use crate::store::saved_run::SavedRun;
+
+/// The parts of an environment that must be as they were: figures from two
+/// machines or kernels are not one sample. What the programs were built from is
+/// told by their fingerprints.
+const FIXED: [&str; 4] = ["processor.", "kernel.", "memory_total_bytes", "software.libc"];
+
+/// The parts whose change is told and does no harm.
+const TOLD: &str = "limits.";
+
+/// Obeys `brigade run --resume`.
+///
+/// # Errors
+/// When `path` is not the folder of a run that can go on here, the programs
+/// cannot be built, or the results or standard output cannot be written.
+pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
+    let mut signals = Signals::register().context("setting up signal handlers")?;
+    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    // Before anything is read: whoever writes the folder holds the lock.
+    let _lock = Lock::take()?;
+    let (mut folder, saved, proof) = open(path)?;
+    let SavedRun { description, environment, invocations, .. } = saved;
+    if let Some(arm) = &description.arm {
+        bail!("--resume {}: it is arm {arm} of a comparison; compare anew", path.display());
+    }
+
+    let account = Account::new(&manifest, &description, &environment, &invocations, path)
+        .proven_by(proof.as_ref());
+    if let Some(end) = account.end() {
+        if !path.join(results::RUN_END).exists() {
+            folder.write_once(results::RUN_END, &end)?;
+        }
+        folder.replace(results::PAGE, &account.page())?;
+        let path = path.display();
+        output::print(&format!("nothing to do: the run is complete (brigade report {path})\n"))?;
+        return Ok(Exit::Done);
+    }
+    let trouble = || format!("--resume {}", path.display());
+    let here = Here::look(&manifest)?;
+    let (cases, procedure) = same_cases(&manifest, &here, &description).with_context(trouble)?;
+    let Some(binaries) = build::binaries(&manifest, !flags.no_build, &here, &mut signals)? else {
+        return Ok(Exit::Interrupted);
+    };
+    let now = Environment::capture(&manifest.root, &manifest.measured_crates)?;
+    same_environment(&environment, &now).with_context(trouble)?;
+    same_binaries(procedure, &fingerprints(&cases, &binaries)?).with_context(trouble)?;
+    let description = description.clone();
+    let run = Run { manifest: &manifest, cases, binaries, description, environment };
+    run.finish(&mut folder, invocations, &mut signals)
+}
+
+/// Opens the folder of a run and reads it, and tells what of it is lost.
+fn open(path: &Path) -> anyhow::Result<(Folder, SavedRun, Option<Proof>)> {
+    ensure!(
+        path.join(results::RUN).exists(),
+        "--resume {}: there is no {}: it is not the folder of a run, or of one that ended before \
+         it measured anything; start a new run",
+        path.display(),
+        results::RUN
+    );
+    let (folder, cut) = Folder::open(path)?;
+    if cut > 0 {
+        output::complain(&format!(
+            "{}: cut off {cut} bytes of a line that was never finished; it is run again",
+            path.join(results::RECORDS).display()
+        ));
+    }
+    let (saved, proof) = read(path)?;
+    Ok((folder, saved, proof))
+}
+
+/// The cases of a run, if the manifest has them as they were.
+fn same_cases<'a, 'b>(
+    manifest: &'a Manifest,
+    here: &Here,
+    run: &'b RunDescription,
+) -> anyhow::Result<(Vec<&'a Case>, &'b Procedure)> {
+    let procedure = run
+        .procedure
+        .as_ref()
+        .context("it is from a Brigade that did not record what resuming needs; start a new run")?;
+    let case = |name: &String| {
+        let case = manifest.cases.iter().find(|case| case.name == *name);
+        let case = case.with_context(|| format!("suite.toml has no case '{name}' any more"))?;
+        let now = command(case, &procedure.flags);
+        let was = procedure.commands.get(name);
+        ensure!(
+            was == Some(&now),
+            "case '{name}' was '{}' and is '{}': put it back, or start a new run",
+            was.map_or_else(String::new, |words| words.join(" ")),
+            now.join(" ")
+        );
+        Ok(case)
+    };
+    let cases = run.cases.iter().map(case).collect::<anyhow::Result<Vec<_>>>()?;
+    let (cases, skipped) = here.divide(manifest, cases);
+    if let Some(skipped) = skipped.first() {
+        bail!("case '{}' cannot run here any more: {}", skipped.case, skipped.reason);
+    }
+    Ok((cases, procedure))
+}
+
+/// Checks that the programs are those that the run began with.
+fn same_binaries(procedure: &Procedure, now: &BTreeMap<String, String>) -> anyhow::Result<()> {
+    let changed = now.iter().find(|(program, now)| procedure.binaries.get(*program) != Some(now));
+    let Some((program, now)) = changed else { return Ok(()) };
+    let was = procedure.binaries.get(program).map_or("unknown", String::as_str);
+    bail!(
+        "the program '{program}' is not the one that the run began with ({now}, not {was}): build \
+         that again, or start a new run"
+    )
+}
+
+/// Checks that machine and kernel are those that the run began with, and tells
+/// of limits that are not.
+fn same_environment(was: &Environment, now: &Environment) -> anyhow::Result<()> {
+    let changes = differences(was, now)?;
+    for change in changes.iter().filter(|change| change.name.starts_with(TOLD)) {
+        if let Some(change) = told(change) {
+            output::complain(&format!("since the run began, {change}"));
+        }
+    }
+    let fixed = |change: &&Difference| FIXED.iter().any(|part| change.name.starts_with(part));
+    let fatal: Vec<String> = changes.iter().filter(fixed).filter_map(told).collect();
+    ensure!(
+        fatal.is_empty(),
+        "it was not measured under these conditions: {}; start a new run",
+        fatal.join("; ")
+    );
+    Ok(())
+}
+
+/// A change in words; `None` where one of the values is not known.
+fn told(change: &Difference) -> Option<String> {
+    let [Some(was), Some(now)] = &change.values else { return None };
+    Some(format!("{} was '{was}' and is '{now}'", change.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// An environment, as recorded in this repository, and the same with
+    /// `value` at `pointer`.
+    fn changed(pointer: &str, value: Value) -> anyhow::Result<()> {
+        let text = include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../results/2026-11-21-amd-epyc-2cpu/environment.json"
+        ));
+        let mut json: Value = serde_json::from_str(text).unwrap();
+        let was: Environment = serde_json::from_value(json.clone()).unwrap();
+        *json.pointer_mut(pointer).expect("a fact of an environment") = value;
+        same_environment(&was, &serde_json::from_value(json).unwrap())
+    }
+
+    #[test]
+    fn another_machine_or_kernel_is_refused_and_told() {
+        for (pointer, value, told) in [
+            ("/processor/model", json!("Z80"), "processor.model was 'AMD EPYC' and is 'Z80'"),
+            ("/processor/allowed_cpus", json!(1), "processor.allowed_cpus was '2' and is '1'"),
+            (
+                "/processor/topology/sockets",
+                json!(2),
+                "processor.topology.sockets was '1' and is '2'",
+            ),
+            ("/processor/mitigations/mds", json!("off"), "processor.mitigations.mds was"),
+            ("/kernel/release", json!("1.0"), "and is '1.0'"),
+            ("/kernel/boot_parameters/mitigations", json!("off"), "boot_parameters.mitigations"),
+            ("/memory_total_bytes", json!(17), "memory_total_bytes was"),
+            ("/software/libc", json!("musl"), "software.libc was"),
+        ] {
+            let error = changed(pointer, value).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_touch_the_figures_or_is_not_known_is_no_obstacle() {
+        for (pointer, value) in [
+            ("/schema_version", json!("1.0")),
+            ("/software/git_revision", json!("0123")),
+            ("/software/rustc", json!("rustc 9.9")),
+            ("/limits/open_files/soft", json!(7)),
+            ("/kernel/release", Value::Null),
+        ] {
+            changed(pointer, value).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_boot_parameter_that_was_not_there_is_not_taken_for_unknown() {
+        let error = changed("/kernel/boot_parameters", json!({"isolcpus": "1"})).unwrap_err();
+        assert!(error.to_string().contains("isolcpus"), "{error}");
+    }
+}

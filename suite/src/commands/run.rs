@@ -1,0 +1,240 @@
+//! `brigade run`: every case once per round, each time as a fresh process, and
+//! every record kept.
+
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use humantime::format_rfc3339_millis;
+
+use crate::commands::account::Account;
+use crate::commands::flags::RunFlags;
+use crate::commands::output;
+use crate::commands::progress::Progress;
+use crate::commands::prove;
+use crate::exit::Exit;
+use crate::judge::prove::proof::Proof;
+use crate::manifest::{Case, Manifest, Profile};
+use crate::measure::availability::Here;
+use crate::measure::build::{self, Binaries};
+use crate::measure::fingerprint::fingerprints;
+use crate::measure::invoke::{Job, command, invoke};
+use crate::measure::lock::Lock;
+use crate::measure::signals::Signals;
+use crate::plan;
+use crate::plan::course;
+use crate::store::environment::Environment;
+use crate::store::invocation::Invocation;
+use crate::store::results::Skipped;
+use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescription};
+
+/// Obeys `brigade run`.
+///
+/// # Errors
+/// When the flags or the manifest are wrong, the programs cannot be built, or
+/// the results or standard output cannot be written. A failing program is no
+/// error but a result.
+pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
+    let mut signals = Signals::register().context("setting up signal handlers")?;
+    let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let here = Here::look(&manifest)?;
+    let intent = Intent::new(&manifest, &here, flags)?;
+    let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
+    results::check_writable(&results)?;
+    let _lock = Lock::take()?;
+    let build = !flags.programs.no_build;
+    let Some(binaries) = build::binaries(&manifest, build, &here, &mut signals)? else {
+        return Ok(Exit::Interrupted);
+    };
+
+    let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
+    let description = intent.description(&binaries)?;
+    let label = flags.name.clone().unwrap_or_else(|| environment.label());
+    let mut folder = Folder::create(&results, &intent.date(), &label)?;
+    // A run whose run.json is there can be resumed: it comes last.
+    folder.write_once(results::ENVIRONMENT, &environment)?;
+    folder.write_once(results::RUN, &description)?;
+    let cases = intent.cases;
+    let run = Run { manifest: &manifest, cases, binaries, description, environment };
+    run.finish(&mut folder, Vec::new(), &mut signals)
+}
+
+/// What a run sets out to do.
+struct Intent<'a> {
+    /// UTC, RFC 3339.
+    started_at: String,
+    flags: &'a RunFlags,
+    profile: &'a Profile,
+    cases: Vec<&'a Case>,
+    skipped: Vec<Skipped>,
+    seed: u64,
+}
+
+impl<'a> Intent<'a> {
+    fn new(manifest: &'a Manifest, here: &Here, flags: &'a RunFlags) -> anyhow::Result<Self> {
+        let profile = manifest.profile(&flags.profile)?;
+        let chosen = if flags.cases.is_empty() {
+            manifest.cases_of(&flags.profile).collect()
+        } else {
+            manifest.cases_named(&flags.cases)?
+        };
+        let (cases, skipped) = here.divide(manifest, chosen);
+        Ok(Self {
+            started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
+            flags,
+            profile,
+            cases,
+            skipped,
+            seed: flags.seed.unwrap_or_else(plan::random_seed),
+        })
+    }
+
+    /// The UTC date, as it begins the folder's name.
+    fn date(&self) -> String {
+        self.started_at.chars().take_while(|&letter| letter != 'T').collect()
+    }
+
+    fn description(&self, binaries: &Binaries) -> anyhow::Result<RunDescription> {
+        Ok(RunDescription {
+            schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
+            brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: self.started_at.clone(),
+            profile: self.flags.profile.clone(),
+            rounds: self.flags.rounds.unwrap_or(self.profile.rounds),
+            seed: self.seed,
+            cases: self.cases.iter().map(|case| case.name.clone()).collect(),
+            skipped: self.skipped.clone(),
+            procedure: Some(self.procedure(binaries)?),
+            arm: None,
+        })
+    }
+
+    fn procedure(&self, binaries: &Binaries) -> anyhow::Result<Procedure> {
+        let Profile { flags, target_percent, budget_seconds, reruns, .. } = self.profile;
+        let further =
+            |budget_seconds| FurtherRounds { target_percent: *target_percent, budget_seconds };
+        let named = |case: &&Case| (case.name.clone(), command(case, flags));
+        Ok(Procedure {
+            command: self.command(),
+            flags: flags.clone(),
+            // A number of rounds that was asked for is the number of rounds.
+            further: budget_seconds.filter(|_| self.flags.rounds.is_none()).map(further),
+            reruns: *reruns,
+            commands: self.cases.iter().map(named).collect(),
+            binaries: fingerprints(&self.cases, binaries)?,
+        })
+    }
+
+    /// What to type for another run like this.
+    fn command(&self) -> Vec<String> {
+        let RunFlags { profile, cases, rounds, .. } = self.flags;
+        let mut words = vec!["brigade".to_owned(), "run".to_owned()];
+        words.extend(["--profile".to_owned(), profile.clone()]);
+        if !cases.is_empty() {
+            words.push("--case".to_owned());
+            words.extend_from_slice(cases);
+        }
+        if let Some(rounds) = rounds {
+            words.extend(["--rounds".to_owned(), rounds.to_string()]);
+        }
+        words.extend(["--seed".to_owned(), self.seed.to_string()]);
+        words
+    }
+}
+
+/// A run that is described, with all that it takes.
+pub struct Run<'a> {
+    /// The manifest.
+    pub manifest: &'a Manifest,
+    /// The cases, as the description names them.
+    pub cases: Vec<&'a Case>,
+    /// The binary of each case's program.
+    pub binaries: Binaries,
+    /// What is run.
+    pub description: RunDescription,
+    /// What it runs on.
+    pub environment: Environment,
+}
+
+impl Run<'_> {
+    /// Takes the turns that `invocations` leave, then tells of all.
+    ///
+    /// # Errors
+    /// When the results or standard output cannot be written.
+    pub fn finish(
+        &self,
+        folder: &mut Folder,
+        mut invocations: Vec<Invocation>,
+        signals: &mut Signals,
+    ) -> anyhow::Result<Exit> {
+        self.measure(folder, &mut invocations, signals)?;
+        let proof = self.proof(&invocations, signals)?;
+        signals.exit_on_next_stop();
+        let Self { manifest, description, environment, .. } = self;
+        let account = Account::new(manifest, description, environment, &invocations, folder.path())
+            .proven_by(proof.as_ref());
+        let printed = output::print(&account.text()).with_context(|| {
+            format!("showing the results that are in {}", folder.path().display())
+        });
+        if let Some(end) = account.end() {
+            folder.write_once(results::RUN_END, &end)?;
+        }
+        if let Some(proof) = &proof {
+            folder.write_once(results::PROOF, proof)?;
+            folder.replace(results::PROOF_PAGE, &prove::markdown(proof))?;
+        }
+        folder.replace(results::PAGE, &account.page())?;
+        printed?;
+        let proven = proof.is_none_or(|proof| proof.holds());
+        Ok(match crate::commands::exit_after(&invocations) {
+            _ if signals.stops() > 0 => Exit::Interrupted,
+            Exit::Done if !proven => Exit::Failed,
+            exit => exit,
+        })
+    }
+
+    /// The proof that a run of all cases of its profile ends with, where the
+    /// profile asks for one; `None` also when the runner is told to stop.
+    fn proof(
+        &self,
+        invocations: &[Invocation],
+        signals: &mut Signals,
+    ) -> anyhow::Result<Option<Proof>> {
+        let RunDescription { profile, cases, skipped, seed, .. } = &self.description;
+        let asked = self.manifest.profiles.get(profile).is_some_and(|profile| profile.prove);
+        let all = self.manifest.cases_of(profile).count();
+        if signals.stops() > 0 || !asked || cases.len() + skipped.len() < all {
+            return Ok(None);
+        }
+        prove::for_run(self.manifest, &self.binaries, *seed, invocations, signals)
+    }
+
+    /// Takes turns until the run is complete or the runner is told to stop,
+    /// and appends each invocation to `folder` as it ends.
+    fn measure(
+        &self,
+        folder: &mut Folder,
+        invocations: &mut Vec<Invocation>,
+        signals: &mut Signals,
+    ) -> anyhow::Result<()> {
+        let flags = self.description.procedure.as_ref().map_or(&[][..], |how| &how.flags);
+        let mut schedule = course::schedule(&self.description, invocations);
+        let mut progress = Progress::new(&self.description.cases, self.description.rounds);
+        while signals.stops() == 0
+            && let Some(turn) = schedule.next_turn()
+        {
+            progress.starting(turn, &schedule);
+            let case = self.cases[turn.case];
+            let binary = &self.binaries[&case.program];
+            let job =
+                Job { case, round: turn.round, attempt: turn.attempt, under: &[], binary, flags };
+            let invocation = invoke(&job, signals);
+            folder.append(&invocation).with_context(|| {
+                format!("free some space, then: brigade run --resume {}", folder.path().display())
+            })?;
+            schedule.note(turn.case, turn.round, course::came(&invocation));
+            progress.ended(turn, Duration::from_nanos(invocation.duration_ns));
+            invocations.push(invocation);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,298 @@
+//! The result of a comparison, as `--json` prints it and the table shows it.
+//!
+//! The committed schema, `suite/comparison.schema.json`, is generated from these
+//! types and a test compares the two. A figure that cannot be had is `null`.
+
+use std::collections::BTreeMap;
+
+use harness::statistics::{ByRound, Interval, median};
+use serde::{Deserialize, Serialize};
+
+use crate::judge::environment::difference::Difference;
+
+use super::sample::{Percentile, RegimesOfArms, Sample};
+use super::verdict::{Arms, Ratio, Verdict};
+
+/// Version of [`Comparison`]'s schema, `major.minor`: the minor number rises
+/// when a field is added, the major one when an old reader would misunderstand.
+pub const SCHEMA_VERSION: &str = "2.0";
+
+/// Two arms, case by case. Of every pair of values the first is arm A's, which
+/// is compared against, and the second arm B's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Comparison {
+    /// Schema version of this object, `major.minor`.
+    pub schema_version: String,
+    /// How the arms were measured.
+    pub design: Design,
+    /// The two arms.
+    pub arms: Arms<Described>,
+    /// What all intervals hold with together, 0 to 1.
+    pub confidence: f64,
+    /// The difference that does not matter, as a share: 0.03 for ratios of
+    /// 1/1.03 to 1.03.
+    pub margin: f64,
+    /// How many times as wide the intervals are as chance alone would make
+    /// them, for the drift that the halves of the runs show; `null` where arms
+    /// ran side by side.
+    pub drift: Option<f64>,
+    /// In what the environments of two runs differ.
+    pub environment_differences: Vec<Difference>,
+    /// The cases that were compared.
+    pub cases: Vec<CaseComparison>,
+    /// The cases that were not.
+    pub not_compared: Vec<NotCompared>,
+}
+
+/// How the arms were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// In two runs, one after the other.
+    SavedRuns,
+    /// In the same rounds, in balanced order.
+    SideBySide,
+}
+
+/// What tells an arm from the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Described {
+    /// The name of the folder that holds its records.
+    pub records: String,
+    /// The commit of the workspace that its programs were built in, with `+`
+    /// where files differed from it; `null` where that cannot be told.
+    pub revision: Option<String>,
+    /// The command that its programs ran under, word by word; of a path only
+    /// the last part.
+    pub under: Vec<String>,
+    /// Flags that its programs got besides those of the case.
+    pub with: Vec<String>,
+}
+
+/// One case in two arms: its principal measurement, per operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CaseComparison {
+    /// The case's name.
+    pub case: String,
+    /// The placement that the programs recorded.
+    pub placement: Option<String>,
+    /// The measurement's name, such as `iteration`.
+    pub measurement: String,
+    /// What one operation is, such as `hop`.
+    pub operation: String,
+    /// Rounds that are compared.
+    pub rounds: Arms<usize>,
+    /// The median time per operation over processes, in nanoseconds.
+    pub ns_per_operation: Arms<f64>,
+    /// What each of its intervals holds with, 0 to 1.
+    pub confidence: f64,
+    /// How many times as long B takes.
+    pub ratio: RatioRecord,
+    /// What that amounts to.
+    pub verdict: Verdict,
+    /// The same ratio of percentiles within a process, by name: `p50`, `p90`
+    /// and `p99`. A sample of many operations averages over them.
+    pub percentiles: BTreeMap<String, RatioRecord>,
+    /// How many times as long whichever arm ran second in its round took;
+    /// `null` where arms did not run side by side.
+    pub second_place: Option<RatioRecord>,
+    /// Two regimes, where an arm has them.
+    pub regimes: Option<RegimesRecord>,
+    /// The share of hops between CPUs: median over processes, 0 to 1.
+    pub crossing_share: Arms<Option<f64>>,
+    /// Invocations that were disturbed.
+    pub disturbed: Arms<usize>,
+    /// Invocations that were unusable; they are compared only if there are no
+    /// others.
+    pub unusable: Arms<usize>,
+    /// Invocations that did not measure.
+    pub failed: Arms<usize>,
+}
+
+/// A ratio with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RatioRecord {
+    /// The estimate.
+    pub estimate: f64,
+    /// The interval's lower end; `null` where there are too few rounds.
+    pub low: Option<f64>,
+    /// The interval's upper end; `null` where there are too few rounds.
+    pub high: Option<f64>,
+}
+
+impl RatioRecord {
+    /// Whether the interval leaves out 1.
+    #[must_use]
+    pub fn excludes_one(&self) -> bool {
+        self.low.is_some_and(|low| low > 1.0) || self.high.is_some_and(|high| high < 1.0)
+    }
+}
+
+impl From<Ratio> for RatioRecord {
+    fn from(Ratio { estimate, interval }: Ratio) -> Self {
+        let end = |of: fn(Interval) -> f64| interval.map(of);
+        Self { estimate, low: end(|ends| ends.low), high: end(|ends| ends.high) }
+    }
+}
+
+/// Two regimes of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RegimesRecord {
+    /// The median of the fast one, per operation, in nanoseconds.
+    pub fast_ns: f64,
+    /// The median of the slow one, per operation, in nanoseconds.
+    pub slow_ns: f64,
+    /// The share of invocations in the slow one, 0 to 1.
+    pub slow_share: Arms<f64>,
+}
+
+/// A case that was not compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NotCompared {
+    /// The case's name.
+    pub case: String,
+    /// Why, in one sentence without its end.
+    pub reason: String,
+}
+
+/// How a ratio is made of two arms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Method {
+    /// By round, for arms that ran side by side.
+    Rounds,
+    /// Over all pairs of processes, with this much drift.
+    Runs {
+        /// See [`super::verdict::drift`].
+        drift: f64,
+    },
+}
+
+impl Method {
+    /// The ratio of one figure in both arms.
+    #[must_use]
+    pub fn ratio(self, arms: Arms<&ByRound>, confidence: f64) -> Option<Ratio> {
+        match self {
+            Self::Rounds => Ratio::of_rounds(arms, confidence),
+            Self::Runs { drift } => {
+                let [first, second] = arms.map(values);
+                Ratio::of_runs([&first, &second], confidence, drift)
+            }
+        }
+    }
+}
+
+/// The figures, in the order of rounds.
+#[must_use]
+pub fn values(by_round: &ByRound) -> Vec<f64> {
+    by_round.values().copied().collect()
+}
+
+/// The percentiles that are compared.
+const PERCENTILES: [(&str, Percentile); 3] = [
+    ("p50", |principal| principal.p50_ns),
+    ("p90", |principal| principal.p90_ns),
+    ("p99", |principal| principal.p99_ns),
+];
+
+/// How a case is judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judgement {
+    /// How ratios are made.
+    pub method: Method,
+    /// What each interval holds with, 0 to 1.
+    pub confidence: f64,
+    /// The difference that does not matter, as a share.
+    pub margin: f64,
+}
+
+impl Judgement {
+    /// The ratio of a case's times, if both arms measured any.
+    #[must_use]
+    pub fn ratio(&self, arms: Arms<&Sample>) -> Option<Ratio> {
+        let [first, second] = arms.map(Sample::time_ns);
+        self.method.ratio([&first, &second], self.confidence)
+    }
+
+    /// Compares a case, or says why it cannot be.
+    ///
+    /// # Errors
+    /// The reason, in one sentence without its end.
+    pub fn compare(&self, case: &str, arms: Arms<&Sample>) -> Result<CaseComparison, String> {
+        let [Some(principal), Some(other)] = arms.map(Sample::principal) else {
+            return Err(Sample::missing(arms).unwrap_or_default());
+        };
+        if (&principal.name, &principal.operation) != (&other.name, &other.operation) {
+            let [first, second] =
+                [principal, other].map(|of| format!("{} of {}", of.name, of.operation));
+            return Err(format!("A measures {first}, B {second}"));
+        }
+        let ratio = self.ratio(arms).ok_or("no round in which both arms measured a time")?;
+        let times = arms.map(Sample::time_ns);
+        let [first_ns, second_ns] = [&times[0], &times[1]].map(values);
+        Ok(CaseComparison {
+            case: case.to_owned(),
+            placement: arms[0].placement().map(str::to_owned),
+            measurement: principal.name.clone(),
+            operation: principal.operation.clone(),
+            rounds: [first_ns.len(), second_ns.len()],
+            ns_per_operation: [&first_ns, &second_ns]
+                .map(|times| median(times).unwrap_or(f64::NAN)),
+            confidence: self.confidence,
+            ratio: ratio.into(),
+            verdict: Verdict::of(&ratio, self.margin),
+            percentiles: self.percentiles(arms),
+            second_place: self.second_place(arms),
+            regimes: RegimesOfArms::of([&first_ns, &second_ns]).map(RegimesRecord::from),
+            crossing_share: arms.map(Sample::crossing_share),
+            disturbed: arms.map(|arm| arm.disturbed),
+            unusable: arms.map(|arm| arm.unusable),
+            failed: arms.map(|arm| arm.failed),
+        })
+    }
+
+    fn percentiles(&self, arms: Arms<&Sample>) -> BTreeMap<String, RatioRecord> {
+        let ratio = |percentile| {
+            let [first, second] = arms.map(|arm| arm.percentile_ns(percentile));
+            self.method.ratio([&first, &second], self.confidence).map(RatioRecord::from)
+        };
+        PERCENTILES
+            .iter()
+            .filter_map(|(name, percentile)| Some(((*name).to_owned(), ratio(*percentile)?)))
+            .collect()
+    }
+
+    fn second_place(&self, arms: Arms<&Sample>) -> Option<RatioRecord> {
+        let Method::Rounds = self.method else { return None };
+        let [early, late] = Sample::by_place(arms);
+        Ratio::of_rounds([&early, &late], self.confidence).map(RatioRecord::from)
+    }
+}
+
+impl From<RegimesOfArms> for RegimesRecord {
+    fn from(RegimesOfArms { regimes, slow_share }: RegimesOfArms) -> Self {
+        Self { fast_ns: regimes.fast.median, slow_ns: regimes.slow.median, slow_share }
+    }
+}
+
+impl Comparison {
+    /// The least and the most that an interval holds with, 0 to 1; `None`
+    /// without a case.
+    #[must_use]
+    pub fn confidence_of_each(&self) -> Option<(f64, f64)> {
+        let each = || self.cases.iter().map(|case| case.confidence);
+        Some((each().reduce(f64::min)?, each().reduce(f64::max)?))
+    }
+
+    /// How many cases have this verdict.
+    #[must_use]
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.cases.iter().filter(|case| case.verdict == verdict).count()
+    }
+}

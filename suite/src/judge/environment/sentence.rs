@@ -1,0 +1,97 @@
+//! The environment in one sentence, for whoever reads a table of figures.
+
+use crate::store::environment::Environment;
+
+impl Environment {
+    /// What the figures hold for, in the order in which it matters; what is
+    /// not known is left out.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let (processor, kernel) = (&self.processor, &self.kernel);
+        let known = |what: &str, value: Option<&str>| {
+            let value = value.filter(|value| !value.is_empty() && *value != "unknown");
+            value.map(|value| format!("{what}{value}"))
+        };
+        let model = processor.model.as_deref().unwrap_or(&processor.architecture);
+        let host = match processor.virtualisation.as_str() {
+            "none" => Some("bare metal".to_owned()),
+            hypervisor => known("", Some(hypervisor)).map(|hypervisor| hypervisor + " guest"),
+        };
+        // `rustc 1.95.0 (59807616e 2026-04-14)` without its parentheses.
+        let rustc = self.software.rustc.as_deref();
+        let rustc = rustc.map(|version| version.split(" (").next().unwrap_or(version));
+        let facts = [
+            Some(model.to_owned()),
+            cpus(processor.allowed_cpus, processor.online_cpus),
+            host,
+            known("governor ", Some(&processor.governor)),
+            known("clock ", processor.clock_source.as_deref()),
+            known("Linux ", kernel.release.as_deref()),
+            known("preemption ", kernel.preemption.as_deref()),
+            known("", rustc),
+            known("revision ", self.software.revision().as_deref()),
+        ];
+        format!("Measured on: {}.", facts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// How many CPUs there were, and for this process, if those are fewer.
+fn cpus(allowed: Option<u64>, online: Option<u64>) -> Option<String> {
+    let counted = |count| format!("{count} CPU{}", if count == 1 { "" } else { "s" });
+    match (allowed, online?) {
+        (Some(allowed), online) if allowed < online => {
+            Some(format!("{allowed} of {}", counted(online)))
+        }
+        (_, online) => Some(counted(online)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An environment that is recorded in this repository.
+    fn recorded() -> Environment {
+        let text = include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../results/2026-11-21-amd-epyc-2cpu-3/environment.json"
+        ));
+        serde_json::from_str(text).expect("an environment")
+    }
+
+    #[test]
+    fn a_machine_is_told_from_others() {
+        assert_eq!(
+            recorded().sentence(),
+            "Measured on: AMD EPYC, 2 CPUs, kvm guest, clock tsc, Linux 6.18.44-fc-v595, \
+             preemption dynamic, rustc 1.95.0, revision 834c51a02d54."
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let mut machine = recorded();
+        machine.processor.model = None;
+        machine.processor.online_cpus = None;
+        machine.processor.virtualisation = "unknown".into();
+        machine.processor.governor = "unknown".into();
+        machine.processor.clock_source = None;
+        machine.kernel.release = None;
+        machine.kernel.preemption = None;
+        machine.software.rustc = None;
+        machine.software.git_revision = None;
+        assert_eq!(machine.sentence(), "Measured on: x86_64.");
+        machine.processor.virtualisation = "none".into();
+        machine.processor.governor = "powersave".into();
+        let told = "Measured on: x86_64, bare metal, governor powersave.";
+        assert_eq!(machine.sentence(), told);
+    }
+
+    #[test]
+    fn cpus_that_may_not_be_used_are_told() {
+        assert_eq!(cpus(Some(1), Some(4)).as_deref(), Some("1 of 4 CPUs"));
+        assert_eq!(cpus(Some(1), Some(1)).as_deref(), Some("1 CPU"));
+        assert_eq!(cpus(None, Some(64)).as_deref(), Some("64 CPUs"));
+        assert_eq!(cpus(Some(2), None), None);
+    }
+}

@@ -1,0 +1,10 @@
+//! Statistics and what follows from them: estimates, interference, attribution,
+//! comparisons, proofs. Pure functions that know no operating system.
+
+pub mod compare;
+pub mod environment;
+pub mod interference;
+pub mod limits;
+pub mod prove;
+pub mod report;
+pub mod switches;

@@ -1,0 +1,584 @@
+//! `suite.toml`: which programs there are, which cases are made of them, and
+//! how thoroughly a profile measures. The runner knows no program but these.
+
+mod baseline;
+pub mod finding;
+mod place;
+mod proof;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use crate::exit::UsageError;
+use finding::Finding;
+use place::{Complaint, Table, line_of, meant, unknown};
+pub use proof::{Crossing, ProofPlan, SLOPE_CONFIDENCE};
+
+/// The manifest's file name.
+const FILE_NAME: &str = "suite.toml";
+
+/// The longest name of a case, in characters, without its placement: the first
+/// column of an 80-column table.
+const LONGEST_CASE_NAME: usize = 18;
+
+/// The manifest.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The folder that the manifest lies in.
+    #[serde(skip)]
+    pub root: PathBuf,
+    /// Crates whose versions belong to the results: those that the programs
+    /// measure.
+    #[serde(default)]
+    pub measured_crates: Vec<String>,
+    /// Flags for every program of a comparison side by side, in place of the
+    /// profile's.
+    pub compare_flags: Option<Vec<String>>,
+    /// The profiles by name.
+    pub profiles: BTreeMap<String, Profile>,
+    /// The programs by name.
+    pub programs: BTreeMap<String, Program>,
+    /// The cases, in the order in which they are shown.
+    #[serde(rename = "case")]
+    pub cases: Vec<Case>,
+    /// What a run's report says in sentences.
+    #[serde(default, rename = "finding")]
+    pub findings: Vec<Finding>,
+    /// What `brigade prove` runs; it cannot without.
+    pub prove: Option<ProofPlan>,
+}
+
+/// How thoroughly to measure.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// How often each case is run, each time as a fresh process; where there
+    /// is a budget, at least.
+    pub rounds: u32,
+    /// How long all invocations may take together, in seconds, while further
+    /// rounds are run of the cases whose interval is wider than the target;
+    /// `None` for no further rounds.
+    pub budget_seconds: Option<f64>,
+    /// The half-width of a case's interval that is narrow enough, in percent
+    /// of its median.
+    #[serde(default = "Profile::default_target_percent")]
+    pub target_percent: f64,
+    /// How often a case may run again because an invocation was too disturbed
+    /// to be used, over the whole run.
+    #[serde(default = "Profile::default_reruns")]
+    pub reruns: u32,
+    /// Whether a run of all its cases ends with a proof of the instrument.
+    #[serde(default)]
+    pub prove: bool,
+    /// Flags for every program, such as `--max-time`.
+    #[serde(default)]
+    pub flags: Vec<String>,
+}
+
+impl Profile {
+    fn default_target_percent() -> f64 {
+        3.0
+    }
+
+    fn default_reruns() -> u32 {
+        2
+    }
+
+    /// An error names the key and what is wrong with it.
+    fn validate(&self) -> Result<(), (&'static str, String)> {
+        if self.rounds == 0 {
+            return Err(("rounds", "rounds is 0; use at least 1".to_owned()));
+        }
+        for (key, figure) in
+            [("target_percent", Some(self.target_percent)), ("budget_seconds", self.budget_seconds)]
+        {
+            if let Some(figure) = figure.filter(|figure| !(*figure > 0.0 && *figure < 1e6)) {
+                return Err((key, format!("{key} is {figure}; use more than 0 and less than 1e6")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A program that measures one thing.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, try_from = "ProgramTable")]
+pub struct Program {
+    /// Where the binary comes from.
+    pub source: Source,
+    /// How `brigade check` runs it.
+    pub check: CheckSize,
+}
+
+/// Where a program's binary comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A package of the workspace, built by cargo, with a binary of the same
+    /// name.
+    Package(String),
+    /// A file that something else builds; relative to the manifest's folder.
+    Path(PathBuf),
+    /// The folder of a Go module, built by go; relative to the manifest's
+    /// folder.
+    Go(PathBuf),
+}
+
+/// What `brigade check` asks of a program, and what it must then report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckSize {
+    /// Value of `--tasks`; `None` for a program that does not offer it.
+    pub tasks: Option<u64>,
+    /// Value of `--iters`.
+    pub iters: u64,
+    /// Value of `--warmups`.
+    pub warmups: u64,
+    /// Operations in one sample of the principal measurement at this size.
+    pub operations: u64,
+}
+
+/// A program with its parameters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// A unique name. It may end in `/` and the placement; what is before that
+    /// has at most 18 characters.
+    pub name: String,
+    /// The program to run.
+    pub program: String,
+    /// Value of `--placement`.
+    #[serde(default)]
+    pub placement: Placement,
+    /// What distinguishes the case from others of its program; a sub-command
+    /// stands first.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// How `brigade check` runs it, where not as its program says.
+    pub check: Option<CheckSize>,
+    /// The profiles that include the case.
+    pub profiles: BTreeSet<String>,
+    /// How long one invocation may take before it is killed, in seconds.
+    #[serde(default = "Case::default_timeout_seconds")]
+    pub timeout_seconds: u64,
+    /// The least number of CPUs on which the case makes sense.
+    #[serde(default = "Case::default_needs_cpus")]
+    pub needs_cpus: usize,
+    /// Whether its tasks may block more often than the program claims, as they
+    /// do where one that is woken finds a lock still held.
+    #[serde(default)]
+    pub may_block_more: bool,
+    /// The case whose time reports take off this one's, round by round.
+    pub baseline: Option<String>,
+    /// The measurement of the same record whose time reports take off that of
+    /// the principal one; instead of `baseline`.
+    pub baseline_measurement: Option<String>,
+}
+
+impl Case {
+    /// The name without the placement, for where that stands beside it.
+    #[must_use]
+    pub fn short_name(&self) -> &str {
+        let name = self.name.strip_suffix(self.placement.as_str());
+        name.and_then(|name| name.strip_suffix('/')).unwrap_or(&self.name)
+    }
+
+    fn default_timeout_seconds() -> u64 {
+        60
+    }
+
+    fn default_needs_cpus() -> usize {
+        1
+    }
+}
+
+/// Which CPUs the tasks of a case run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// The kernel decides.
+    #[default]
+    Free,
+    /// All on one.
+    SameCpu,
+    /// Neighbours on different ones.
+    Spread,
+}
+
+impl Placement {
+    /// The value of `--placement`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::SameCpu => "same-cpu",
+            Self::Spread => "spread",
+        }
+    }
+}
+
+/// A program as it stands in the manifest.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProgramTable {
+    package: Option<String>,
+    path: Option<PathBuf>,
+    go: Option<PathBuf>,
+    check: CheckSize,
+}
+
+impl TryFrom<ProgramTable> for Program {
+    type Error = &'static str;
+
+    fn try_from(table: ProgramTable) -> Result<Self, Self::Error> {
+        let source = match (table.package, table.path, table.go) {
+            (Some(package), None, None) => Source::Package(package),
+            (None, Some(path), None) => Source::Path(path),
+            (None, None, Some(folder)) => Source::Go(folder),
+            _ => return Err("a program needs either `package`, `path` or `go`"),
+        };
+        Ok(Self { source, check: table.check })
+    }
+}
+
+impl Manifest {
+    /// Reads the manifest at `path`, or without one the nearest `suite.toml`
+    /// in the current folder or above it, or else above this executable.
+    ///
+    /// # Errors
+    /// [`UsageError`] if there is none, it cannot be read, or it is wrong,
+    /// naming line and key.
+    pub fn load(path: Option<&Path>) -> anyhow::Result<Self> {
+        let path = match path {
+            Some(path) => path.to_owned(),
+            None => find()?,
+        };
+        let text = fs::read_to_string(&path).map_err(|error| {
+            UsageError(format!("--manifest: reading {}: {error}", path.display()))
+        })?;
+        let parsed = Self::parse(&text);
+        let mut manifest =
+            parsed.map_err(|reason| UsageError(format!("{}{reason}", path.display())))?;
+        manifest.root = path.parent().map(Path::to_owned).unwrap_or_default();
+        Ok(manifest)
+    }
+
+    /// Parses and validates.
+    ///
+    /// # Errors
+    /// What to write after the file's name: line, key and reason.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let manifest: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line_of(text, span.start));
+            format!(":{line}: {}", reason(error.message()))
+        })?;
+        manifest.validate().map_err(|complaint| {
+            let line = complaint.line(text);
+            format!(":{line}: {}", complaint.reason)
+        })?;
+        Ok(manifest)
+    }
+
+    fn validate(&self) -> Result<(), Complaint> {
+        for (name, profile) in &self.profiles {
+            profile.validate().map_err(|(key, reason)| Complaint {
+                table: Table::Profile(name.clone()),
+                key,
+                reason: format!("profile '{name}': {reason}"),
+            })?;
+        }
+        let mut names = BTreeSet::new();
+        for (index, case) in self.cases.iter().enumerate() {
+            let complaint = |(key, reason)| Complaint {
+                table: Table::Case(index),
+                key,
+                reason: format!("case '{}': {reason}", case.name),
+            };
+            self.validate_case(case).map_err(complaint)?;
+            if !names.insert(&case.name) {
+                return Err(complaint(("name", "there is another of this name".to_owned())));
+            }
+        }
+        baseline::validate(&self.cases)?;
+        self.validate_findings()?;
+        proof::validate(self)
+    }
+
+    /// A finding of a case that there is not would never be told.
+    fn validate_findings(&self) -> Result<(), Complaint> {
+        let names = || self.cases.iter().map(|case| &case.name);
+        for (index, finding) in self.findings.iter().enumerate() {
+            let mut named = finding.cases().into_iter();
+            if let Some((key, case)) = named.find(|(_, case)| names().all(|name| name != case)) {
+                let reason = format!("finding: {key}: {}", unknown("case", case, names()));
+                return Err(Complaint { table: Table::Finding(index), key, reason });
+            }
+        }
+        Ok(())
+    }
+
+    /// An error names the key and what is wrong with it.
+    fn validate_case(&self, case: &Case) -> Result<(), (&'static str, String)> {
+        let length = case.short_name().chars().count();
+        if !(1..=LONGEST_CASE_NAME).contains(&length) {
+            let reason = format!("its name has {length} characters; use 1 to {LONGEST_CASE_NAME}");
+            return Err(("name", reason));
+        }
+        if !self.programs.contains_key(&case.program) {
+            return Err(("program", unknown("program", &case.program, self.programs.keys())));
+        }
+        match case.profiles.iter().find(|name| !self.profiles.contains_key(*name)) {
+            Some(name) => Err(("profiles", unknown("profile", name, self.profiles.keys()))),
+            None => Ok(()),
+        }
+    }
+
+    /// The profile of this name.
+    ///
+    /// # Errors
+    /// [`UsageError`], listing the profiles there are.
+    pub fn profile(&self, name: &str) -> Result<&Profile, UsageError> {
+        self.profiles.get(name).ok_or_else(|| {
+            UsageError(format!("--profile: {}", unknown("profile", name, self.profiles.keys())))
+        })
+    }
+
+    /// How `brigade check` runs a case.
+    #[must_use]
+    pub fn check_size(&self, case: &Case) -> CheckSize {
+        case.check.unwrap_or(self.programs[&case.program].check)
+    }
+
+    /// The cases that `profile` includes.
+    pub fn cases_of<'a>(&'a self, profile: &'a str) -> impl Iterator<Item = &'a Case> {
+        self.cases.iter().filter(move |case| case.profiles.contains(profile))
+    }
+
+    /// The cases of these names, in the manifest's order.
+    ///
+    /// # Errors
+    /// [`UsageError`] for a name that is not there, listing those that are.
+    pub fn cases_named(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
+        for name in names {
+            if !self.cases.iter().any(|case| case.name == *name) {
+                let known = self.cases.iter().map(|case| &case.name);
+                return Err(UsageError(format!("--case: {}", unknown("case", name, known))));
+            }
+        }
+        Ok(self.cases.iter().filter(|case| names.contains(&case.name)).collect())
+    }
+}
+
+/// The nearest manifest above the current folder, or else above this
+/// executable.
+fn find() -> anyhow::Result<PathBuf> {
+    let here = std::env::current_dir().context("looking for suite.toml in the current folder")?;
+    let executable = std::env::current_exe().context("looking for suite.toml above brigade")?;
+    let folders = here.ancestors().chain(executable.ancestors());
+    let found = folders.map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        UsageError(format!(
+            "no {FILE_NAME} in {} or above it: run brigade inside its repository, or use --manifest",
+            here.display()
+        ))
+        .into()
+    })
+}
+
+/// What is wrong with the manifest, in words of its own: on one line, and with
+/// the known key that may have been meant. The message quotes by backticks the
+/// unknown key and then those that it expected.
+fn reason(message: &str) -> String {
+    let message = message.trim();
+    let Some(rest) = message.strip_prefix("unknown field") else { return message.to_owned() };
+    let quoted: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    let meant = quoted.split_first().map(|(key, expected)| meant(key, expected));
+    format!("unknown key{rest}{}", meant.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
+    use super::*;
+
+    const GOOD: &str = r#"
+[profiles.default]
+rounds = 5
+[programs.fake]
+path = "fake"
+check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }
+[[case]]
+name = "a"
+program = "fake"
+profiles = ["default"]
+"#;
+
+    /// Parses the good manifest with `from` replaced by `to`.
+    fn parse_with(from: &str, to: &str) -> Result<Manifest, String> {
+        assert!(GOOD.contains(from), "{from:?} is not in the manifest");
+        Manifest::parse(&GOOD.replacen(from, to, 1))
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_manifest_or_wrong_in_one_line(text in ".*|[\\[\\]a-z.\"'=\n{} 0-9]{0,80}") {
+            prop_assert!(Manifest::parse(&text).is_err_and(|error| error.starts_with(':')));
+        }
+
+        #[test]
+        fn a_damaged_manifest_is_told_with_its_line(
+            place in any::<Index>(),
+            length in 0_usize..12,
+            piece in "|\\[|\\]|=|-1|''|\"|\n|#|\\{|b",
+        ) {
+            let mut text = GOOD.to_owned();
+            let at = place.index(text.len());
+            let end = text.len().min(at + length);
+            text.replace_range(at..end, &piece);
+            if let Err(error) = Manifest::parse(&text) {
+                let line = error.split(':').nth(1).and_then(|line| line.parse::<usize>().ok());
+                prop_assert!(line.is_some_and(|line| line <= text.lines().count() + 1), "{}", error);
+            }
+        }
+    }
+
+    #[test]
+    fn what_may_be_left_out_has_a_default() {
+        let manifest = Manifest::parse(GOOD).unwrap();
+        let [case] = manifest.cases.as_slice() else { panic!("not one case: {manifest:?}") };
+        assert_eq!(case.placement, Placement::Free);
+        assert_eq!((case.timeout_seconds, case.needs_cpus), (60, 1));
+        assert_eq!(manifest.programs["fake"].source, Source::Path("fake".into()));
+    }
+
+    #[test]
+    fn a_case_may_be_checked_at_a_size_of_its_own() {
+        let tasks = |manifest: &Manifest| manifest.check_size(&manifest.cases[0]).tasks;
+        assert_eq!(tasks(&Manifest::parse(GOOD).unwrap()), Some(1));
+        let own = "check = { tasks = 7, iters = 1, warmups = 0, operations = 7 }\nprofiles";
+        let manifest = parse_with("profiles = ", &format!("{own} = ")).unwrap();
+        assert_eq!(tasks(&manifest), Some(7));
+    }
+
+    #[test]
+    fn errors_name_the_place_and_the_trouble() {
+        let again = "[[case]]\nname = \"a\"\nprogram = \"fake\"\nprofiles = []\n[[case]]";
+        for (from, to, expected) in [
+            ("rounds = 5", "runds = 5", ":3: unknown key `runds`, expected one of `rounds`, "),
+            ("rounds = 5", "rounds = 'five'", ":3: invalid type"),
+            ("rounds = 5", "rounds = 0", ":3: profile 'default': rounds is 0"),
+            ("rounds = 5", "rounds = ", ":3: "),
+            (
+                "rounds = 5",
+                "rounds = 5\ntarget_percent = 0",
+                ":4: profile 'default': target_percent is 0; use more than 0",
+            ),
+            ("rounds = 5", "rounds = 5\nbudget_seconds = nan", "'default': budget_seconds is NaN"),
+            ("operations = 2", "operation = 2", ":6: unknown key `operation`"),
+            ("path = \"fake\"\n", "", ":4: a program needs either `package`, `path`"),
+            ("path = ", "package = 'b'\npath = ", "a program needs either"),
+            ("path = ", "go = 'b'\npath = ", "a program needs either"),
+            ("program = ", "placement = 'near'\nprogram = ", ":9: unknown variant `near`"),
+            (
+                "\"fake\"\nprofiles",
+                "\"fakes\"\nprofiles",
+                ":9: case 'a': unknown program 'fakes'; known: fake; did you mean 'fake'?",
+            ),
+            (
+                "[\"default\"]",
+                "[\"quick\"]",
+                ":10: case 'a': unknown profile 'quick'; known: default",
+            ),
+            ("\"a\"", "\"nineteen-characters\"", "its name has 19 characters"),
+            ("\"a\"", "\"\"", "its name has 0 characters"),
+            ("[[case]]", again, "case 'a': there is another of this name"),
+        ] {
+            let error = parse_with(from, to).unwrap_err();
+            assert!(error.contains(expected), "{error:?} does not say {expected:?}");
+            assert!(!error.contains('\n'), "{error:?} is more than one line");
+        }
+    }
+
+    /// What is wrong with the good manifest when its cases are `a`, `b` and
+    /// `c`, with these further keys.
+    fn complaint_of(keys: [&str; 3]) -> String {
+        let (head, case) = GOOD.split_once("[[case]]").unwrap();
+        let cases = ["a", "b", "c"].into_iter().zip(keys).map(|(name, keys)| {
+            format!("[[case]]{}{keys}\n", case.replace("\"a\"", &format!("{name:?}")))
+        });
+        let manifest = Manifest::parse(&(head.to_owned() + &cases.collect::<String>()));
+        manifest.map_or_else(|error| error, |_| "nothing".to_owned())
+    }
+
+    #[test]
+    fn baselines_are_cases_that_do_not_lead_back() {
+        for (keys, expected) in [
+            (["baseline = 'b'", "baseline = 'c'", ""], "nothing"),
+            (["baseline = 'c'", "baseline = 'c'", ""], "nothing"),
+            (["baseline_measurement = 'self'", "", ""], "nothing"),
+            (["baseline = 'a'", "", ""], ":11: case 'a': baseline: leads back to itself: a -> a"),
+            (
+                ["baseline = 'b'", "baseline = 'c'", "baseline = 'b'"],
+                ":11: case 'a': baseline: leads back to itself: b -> c -> b",
+            ),
+            (
+                ["", "", "baseline = 'd'"],
+                ":21: case 'c': baseline: unknown case 'd'; known: a, b, c",
+            ),
+            (
+                ["", "baseline = 'a'\nbaseline_measurement = 'self'", ""],
+                ":16: case 'b': baseline: is a case, and baseline_measurement is in the same \
+                 record: use one",
+            ),
+        ] {
+            assert_eq!(complaint_of(keys), expected);
+        }
+    }
+
+    #[test]
+    fn findings_are_of_cases_that_there_are() {
+        let lines = GOOD.lines().count();
+        let subject = |case| format!("{{ case = '{case}', text = 't', name = 'n' }}");
+        for (first, second, key, line) in [("a", "b", "second", 4), ("b", "a", "first", 3)] {
+            let finding = format!(
+                "[[finding]]\nkind = 'comparison'\nfirst = {}\nsecond = {}\n",
+                subject(first),
+                subject(second)
+            );
+            let error = Manifest::parse(&format!("{GOOD}{finding}")).unwrap_err();
+            let line = lines + line;
+            assert_eq!(error, format!(":{line}: finding: {key}: unknown case 'b'; known: a"));
+        }
+    }
+
+    #[test]
+    fn the_manifest_of_this_repository_is_valid() {
+        let manifest =
+            Manifest::parse(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../suite.toml")))
+                .unwrap();
+        assert!(manifest.cases_of("default").count() >= 10);
+    }
+
+    #[test]
+    fn a_placement_in_the_name_does_not_count() {
+        let named = parse_with("\"a\"", "\"nineteen-characters/free\"");
+        assert!(named.unwrap_err().contains("has 19 characters"));
+        let manifest = parse_with("\"a\"", "\"just-18-characters/free\"").unwrap();
+        assert_eq!(manifest.cases[0].short_name(), "just-18-characters");
+    }
+
+    #[test]
+    fn cases_come_in_the_order_of_the_manifest() {
+        let second = "[[case]]\nname = \"b\"\nprogram = \"fake\"\nprofiles = []\n";
+        let manifest = Manifest::parse(&format!("{GOOD}{second}")).unwrap();
+        let named = manifest.cases_named(&["b".to_owned(), "a".to_owned()]).unwrap();
+        assert_eq!(named.iter().map(|case| &case.name).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(manifest.cases_of("default").count(), 1);
+    }
+}

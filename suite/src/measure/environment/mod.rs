@@ -1,0 +1,104 @@
+//! Reads the machine and the software that a run's figures hold for.
+//!
+//! Of the kernel's command line only the parameters of [`kernel`]'s list are
+//! kept. What cannot be had on this machine is `null`.
+
+mod cgroup;
+mod kernel;
+mod limits;
+mod processor;
+mod software;
+mod virtualisation;
+
+use std::path::Path;
+
+use anyhow::Context;
+use harness::system_files::{SystemFiles, kib_field};
+
+use crate::store::environment::{Environment, Kernel, Limits, Processor, SCHEMA_VERSION, Software};
+
+impl Environment {
+    /// Reads the environment of this process, with the workspace at `root` and
+    /// the versions of `measured_crates` from its `Cargo.lock`.
+    ///
+    /// # Errors
+    /// When `Cargo.lock` cannot be read as one. A fact about the machine that
+    /// cannot be had is no error but `null`.
+    pub fn capture(root: &Path, measured_crates: &[String]) -> anyhow::Result<Self> {
+        let files = SystemFiles::live();
+        Ok(Self {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            processor: Processor::read(&files),
+            kernel: Kernel::read(&files),
+            memory_total_bytes: files
+                .text("proc/meminfo")
+                .and_then(|meminfo| kib_field(&meminfo, "MemTotal")),
+            limits: Limits::read(&files),
+            software: Software::read(root, measured_crates)
+                .context("recording the versions of the measured crates")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace() -> &'static Path {
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the suite lies in the workspace")
+    }
+
+    fn captured() -> Environment {
+        Environment::capture(workspace(), &["serde".to_owned()]).expect("capture here")
+    }
+
+    /// Whether `name` stands in `text` as a word of its own: a host called
+    /// `vm` is not betrayed by `vmscape`.
+    fn names(text: &str, name: &str) -> bool {
+        let part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        text.split(|c| !part_of_word(c)).any(|word| word == name)
+    }
+
+    #[test]
+    fn a_capture_names_neither_host_nor_user_nor_place() {
+        let json = serde_json::to_string(&captured()).expect("serializes");
+        let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("on Linux");
+        assert!(!names(&json, hostname.trim()), "the host's name is in {json}");
+        if let Ok(user) = std::env::var("USER") {
+            assert!(!names(&json, &user), "the user's name is in {json}");
+        }
+        if let Ok(home) = std::env::var("HOME")
+            && home.len() > 1
+        {
+            assert!(!json.contains(&home), "the home directory is in {json}");
+        }
+        let root = workspace().to_str().expect("a path in UTF-8");
+        assert!(!json.contains(root), "the workspace's path is in {json}");
+        let command_line = std::fs::read_to_string("/proc/cmdline").expect("on Linux");
+        assert!(!json.contains(command_line.trim()), "the command line is in {json}");
+    }
+
+    #[test]
+    fn the_check_for_names_can_fail() {
+        assert!(names(r#"{"release":"6.1.0","host":"alpha-7"}"#, "alpha-7"));
+        assert!(!names(r#"{"vmscape":"KVM"}"#, "vm"));
+    }
+
+    #[test]
+    fn a_capture_survives_the_way_to_json_and_back() {
+        let captured = captured();
+        let json = serde_json::to_string(&captured).expect("serializes");
+        assert_eq!(serde_json::from_str::<Environment>(&json).expect("parses"), captured);
+    }
+
+    #[test]
+    fn a_capture_knows_what_every_linux_machine_tells() {
+        let captured = captured();
+        assert!(captured.processor.online_cpus >= Some(1));
+        assert!(captured.processor.allowed_cpus <= captured.processor.online_cpus);
+        assert!(captured.memory_total_bytes.is_some());
+        assert!(captured.kernel.release.is_some());
+        assert!(captured.software.rustc.is_some_and(|rustc| rustc.starts_with("rustc ")));
+        assert!(captured.software.measured_crates["serde"].is_some());
+    }
+}

@@ -1,0 +1,290 @@
+//! The CPUs: model, topology, caches, mitigations, frequency and clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::virtualisation;
+use crate::store::environment::{Cache, Processor, Topology};
+use harness::system_files::{SystemFiles, field, recordable};
+
+/// Where the kernel shows the CPUs.
+const CPUS: &str = "sys/devices/system/cpu";
+
+/// What one CPU says of its place in the machine. The lists of CPUs serve as
+/// names: CPUs of one core name the same list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    socket: String,
+    core: String,
+}
+
+/// What one CPU says of one of its caches.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct CacheView {
+    level: u64,
+    holds: String,
+    size_bytes: u64,
+    sharers: String,
+}
+
+impl Processor {
+    /// Reads what the kernel shows of the CPUs.
+    pub(super) fn read(files: &SystemFiles) -> Self {
+        let online = files.text(&format!("{CPUS}/online")).and_then(|list| cpu_list(&list));
+        let allowed = files
+            .text("proc/self/status")
+            .and_then(|status| cpu_list(field(&status, "Cpus_allowed_list")?));
+        let cpus = online.clone().unwrap_or_default();
+        Self {
+            model: files.text("proc/cpuinfo").and_then(|cpuinfo| model(&cpuinfo)),
+            architecture: std::env::consts::ARCH.to_owned(),
+            online_cpus: online.map(|cpus| cpus.len() as u64),
+            allowed_cpus: allowed.map(|cpus| cpus.len() as u64),
+            topology: topology(&read_places(files, &cpus)),
+            caches: caches(read_caches(files, &cpus)),
+            mitigations: read_mitigations(files),
+            governor: governor(read_governors(files, &cpus)),
+            clock_source: files
+                .line("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            virtualisation: virtualisation::detect(files),
+        }
+    }
+}
+
+fn read_places(files: &SystemFiles, cpus: &BTreeSet<u64>) -> Vec<Place> {
+    let place = |cpu| {
+        let list = |name| files.line(&format!("{CPUS}/cpu{cpu}/topology/{name}_cpus_list"));
+        Some(Place { socket: list("package")?, core: list("core")? })
+    };
+    cpus.iter().filter_map(place).collect()
+}
+
+fn read_caches(files: &SystemFiles, cpus: &BTreeSet<u64>) -> Vec<CacheView> {
+    let view = |directory: String| {
+        Some(CacheView {
+            level: files.number(&format!("{directory}/level"))?,
+            holds: files.line(&format!("{directory}/type"))?.to_ascii_lowercase(),
+            size_bytes: size_bytes(&files.line(&format!("{directory}/size"))?)?,
+            sharers: files.line(&format!("{directory}/shared_cpu_list"))?,
+        })
+    };
+    cpus.iter()
+        .map(|cpu| format!("{CPUS}/cpu{cpu}/cache"))
+        .flat_map(|directory| {
+            let names = files.names(&directory);
+            names.into_iter().map(move |name| format!("{directory}/{name}"))
+        })
+        .filter_map(view)
+        .collect()
+}
+
+fn read_mitigations(files: &SystemFiles) -> BTreeMap<String, String> {
+    let directory = format!("{CPUS}/vulnerabilities");
+    let state =
+        |name: String| files.line(&format!("{directory}/{name}")).map(|state| (name, state));
+    files.names(&directory).into_iter().filter_map(state).collect()
+}
+
+fn read_governors(files: &SystemFiles, cpus: &BTreeSet<u64>) -> BTreeSet<String> {
+    let governor = |cpu| files.line(&format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor"));
+    cpus.iter().filter_map(governor).collect()
+}
+
+/// The first CPU's name in `/proc/cpuinfo`, where the architecture has one.
+fn model(cpuinfo: &str) -> Option<String> {
+    ["model name", "Model", "cpu"]
+        .iter()
+        .find_map(|name| field(cpuinfo, name))
+        .map(recordable)
+        .filter(|model| !model.is_empty())
+}
+
+/// More than any Linux is built for (`CONFIG_NR_CPUS`).
+const MOST_CPUS: u64 = 1 << 16;
+
+/// The CPUs of a list such as `0-3,8`; `None` if it is not one.
+fn cpu_list(list: &str) -> Option<BTreeSet<u64>> {
+    let mut cpus = BTreeSet::new();
+    for range in list.trim().split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let last = last.parse().ok().filter(|last| *last < MOST_CPUS)?;
+        cpus.extend(first.parse::<u64>().ok()?..=last);
+    }
+    Some(cpus)
+}
+
+/// `32K` in bytes.
+fn size_bytes(size: &str) -> Option<u64> {
+    let split = size.find(|c: char| !c.is_ascii_digit()).unwrap_or(size.len());
+    let (number, unit) = size.split_at(split);
+    let factor = match unit {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+fn topology(places: &[Place]) -> Option<Topology> {
+    let mut cores_of_socket = BTreeMap::<_, BTreeSet<_>>::new();
+    let mut threads_of_core = BTreeMap::<_, u64>::new();
+    for place in places {
+        cores_of_socket.entry(&place.socket).or_default().insert(&place.core);
+        *threads_of_core.entry(&place.core).or_default() += 1;
+    }
+    Some(Topology {
+        sockets: cores_of_socket.len() as u64,
+        cores_per_socket: cores_of_socket.values().map(|cores| cores.len() as u64).max()?,
+        threads_per_core: threads_of_core.into_values().max()?,
+    })
+}
+
+/// The kinds of cache in what all CPUs see: a view that is seen by several
+/// CPUs is one instance, and instances that differ in nothing are one kind.
+fn caches(views: Vec<CacheView>) -> Vec<Cache> {
+    let mut seen_by = BTreeMap::<CacheView, u64>::new();
+    for view in views {
+        *seen_by.entry(view).or_default() += 1;
+    }
+    let mut instances = BTreeMap::<_, u64>::new();
+    for (CacheView { level, holds, size_bytes, .. }, cpus) in seen_by {
+        *instances.entry((level, holds, size_bytes, cpus)).or_default() += 1;
+    }
+    instances
+        .into_iter()
+        .map(|((level, holds, size_bytes, shared_by_cpus), instances)| Cache {
+            level,
+            holds,
+            size_bytes,
+            shared_by_cpus,
+            instances,
+        })
+        .collect()
+}
+
+fn governor(governors: BTreeSet<String>) -> String {
+    if governors.is_empty() {
+        return "unknown".to_owned();
+    }
+    governors.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_file_says_ends_the_runner(text in ".*|[0-9,-]{0,60}|[0-9]{0,30}[KMG]") {
+            let _ = (model(&text), size_bytes(&text));
+            let cpus = cpu_list(&text);
+            prop_assert!(cpus.is_none_or(|cpus| cpus.last() < Some(&MOST_CPUS)));
+        }
+    }
+
+    #[test]
+    fn a_list_of_more_cpus_than_any_linux_has_is_none() {
+        assert_eq!(cpu_list("0-65535").map(|cpus| cpus.len()), Some(65_536));
+        assert_eq!(cpu_list("0-65536"), None);
+        assert_eq!(cpu_list("0-18446744073709551615"), None);
+    }
+
+    fn place(socket: &str, core: &str) -> Place {
+        Place { socket: socket.to_owned(), core: core.to_owned() }
+    }
+
+    #[test]
+    fn the_model_is_found_where_there_is_one() {
+        assert_eq!(model("processor\t: 0\nmodel name\t: AMD EPYC\n"), Some("AMD EPYC".to_owned()));
+        assert_eq!(model("processor\t: 0\ncpu\t\t: POWER9\n"), Some("POWER9".to_owned()));
+        assert_eq!(model("processor\t: 0\nCPU implementer\t: 0x41\n"), None);
+        assert_eq!(model("model name\t:\n"), None);
+    }
+
+    #[test]
+    fn lists_of_cpus_are_counted() {
+        let count = |list| cpu_list(list).map(|cpus| cpus.len());
+        assert_eq!(count("0\n"), Some(1));
+        assert_eq!(count("0-3,8,10-11"), Some(7));
+        assert_eq!(count(""), None);
+        assert_eq!(count("0-x"), None);
+    }
+
+    #[test]
+    fn cache_sizes_have_units() {
+        assert_eq!(size_bytes("32K"), Some(32 << 10));
+        assert_eq!(size_bytes("8M"), Some(8 << 20));
+        assert_eq!(size_bytes("512"), Some(512));
+        assert_eq!(size_bytes("1T"), None);
+        assert_eq!(size_bytes("K"), None);
+    }
+
+    #[test]
+    fn cpus_that_name_the_same_list_share_a_core() {
+        let two_way =
+            [place("0-3", "0,2"), place("0-3", "1,3"), place("0-3", "0,2"), place("0-3", "1,3")];
+        let expected = Topology { sockets: 1, cores_per_socket: 2, threads_per_core: 2 };
+        assert_eq!(topology(&two_way), Some(expected));
+        let uneven = [place("0-2", "0-1"), place("0-2", "0-1"), place("0-2", "2"), place("3", "3")];
+        let expected = Topology { sockets: 2, cores_per_socket: 2, threads_per_core: 2 };
+        assert_eq!(topology(&uneven), Some(expected));
+        assert_eq!(topology(&[]), None);
+    }
+
+    #[test]
+    fn caches_are_told_apart_by_who_shares_them() {
+        let view = |level, sharers: &str| CacheView {
+            level,
+            holds: "unified".to_owned(),
+            size_bytes: 1 << 20,
+            sharers: sharers.to_owned(),
+        };
+        let kinds = caches(vec![view(2, "0"), view(3, "0-1"), view(2, "1"), view(3, "0-1")]);
+        let summary: Vec<_> =
+            kinds.iter().map(|kind| (kind.level, kind.shared_by_cpus, kind.instances)).collect();
+        assert_eq!(summary, [(2, 1, 2), (3, 2, 1)]);
+    }
+
+    #[test]
+    fn governors_are_named_once_each_or_unknown() {
+        assert_eq!(governor(BTreeSet::new()), "unknown");
+        let two = BTreeSet::from(["schedutil".to_owned(), "performance".to_owned()]);
+        assert_eq!(governor(two), "performance, schedutil");
+    }
+
+    #[test]
+    fn a_machine_that_shows_nothing_has_no_figures() {
+        let processor = Processor::read(&SystemFiles::made_up(&[]));
+        assert_eq!(processor.online_cpus, None);
+        assert_eq!(processor.topology, None);
+        assert!(processor.caches.is_empty() && processor.mitigations.is_empty());
+        assert_eq!(processor.governor, "unknown");
+    }
+
+    #[test]
+    fn the_kernels_files_are_read() {
+        let cpu = "sys/devices/system/cpu";
+        let made = SystemFiles::made_up(&[
+            (&format!("{cpu}/online"), "0\n"),
+            (&format!("{cpu}/cpu0/topology/package_cpus_list"), "0\n"),
+            (&format!("{cpu}/cpu0/topology/core_cpus_list"), "0\n"),
+            (&format!("{cpu}/cpu0/cache/index0/level"), "1\n"),
+            (&format!("{cpu}/cpu0/cache/index0/type"), "Data\n"),
+            (&format!("{cpu}/cpu0/cache/index0/size"), "32K\n"),
+            (&format!("{cpu}/cpu0/cache/index0/shared_cpu_list"), "0\n"),
+            (&format!("{cpu}/cpu0/cache/uevent"), ""),
+            (&format!("{cpu}/vulnerabilities/meltdown"), "Mitigation: PTI\n"),
+            (&format!("{cpu}/cpu0/cpufreq/scaling_governor"), "performance\n"),
+            ("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0\n"),
+        ]);
+        let processor = Processor::read(&made);
+        assert_eq!((processor.online_cpus, processor.allowed_cpus), (Some(1), Some(1)));
+        assert_eq!(processor.caches.len(), 1);
+        assert_eq!(processor.caches[0].size_bytes, 32 << 10);
+        assert_eq!(processor.mitigations["meltdown"], "Mitigation: PTI");
+        assert_eq!(processor.governor, "performance");
+    }
+}

@@ -1,0 +1,13 @@
+//! Everything that touches the machine: building, starting and watching
+//! processes, the lock, signals, and what the machine is.
+
+pub mod availability;
+pub mod build;
+mod capture;
+pub mod environment;
+pub mod fingerprint;
+pub mod invoke;
+pub mod lock;
+mod outcome;
+mod process;
+pub mod signals;

@@ -1,0 +1,220 @@
+//! One process from start to end: its own process group, a time-out, bounded
+//! output, and an orderly end when the runner itself is told to stop.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::unistd::Pid;
+
+use crate::measure::capture::{Capture, Keep};
+use crate::measure::signals::Signals;
+
+/// The most that a process may print on standard output, in bytes. A record
+/// is a few KiB; this bounds what a broken program costs in memory.
+pub const STDOUT_BOUND: usize = 16 * 1024 * 1024;
+
+/// How much of the end of standard error is kept, in bytes.
+const STDERR_BOUND: usize = 4 * 1024;
+
+/// How long a process may take to end after SIGINT before it is killed.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// A process that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Who ended it.
+    pub cause: Cause,
+    /// How long it lived.
+    pub duration: Duration,
+    /// Its standard output, at most [`STDOUT_BOUND`] bytes.
+    pub stdout: Vec<u8>,
+    /// The end of its standard error.
+    pub stderr: Vec<u8>,
+}
+
+/// Who ended a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Itself, or somebody else.
+    Itself,
+    /// The runner, which had been told to stop.
+    Stopped,
+    /// The runner, after the time-out.
+    TimedOut,
+    /// The runner, because the process printed more than [`STDOUT_BOUND`].
+    Flooded,
+}
+
+/// Runs `command` to its end, without input, and ends whatever it leaves
+/// behind in its process group. Standard error is captured unless `command`
+/// says where it goes; without a time-out the process may take as long as it
+/// likes. If SIGINT or SIGTERM comes, the process gets SIGINT; if it has not
+/// ended 3 s later, or at the second signal, SIGKILL. It does not outlive the
+/// calling thread: were the runner killed, it would disturb the next one.
+///
+/// # Errors
+/// When the process cannot be started or waited for.
+pub fn run(
+    command: &mut Command,
+    time_out: Option<Duration>,
+    signals: &mut Signals,
+) -> io::Result<Ended> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+    // SAFETY: between fork and exec, this makes one system call and no more.
+    unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
+    let started = Instant::now();
+    let child = command.spawn()?;
+    Running::new(child, started, time_out)?.wait(signals)
+}
+
+/// A process that has been started.
+struct Running {
+    child: Child,
+    group: Pid,
+    started: Instant,
+    /// When to kill it.
+    deadline: Option<Instant>,
+    cause: Cause,
+    stdout: Capture,
+    stderr: Capture,
+}
+
+impl Running {
+    fn new(mut child: Child, started: Instant, time_out: Option<Duration>) -> io::Result<Self> {
+        let group = Pid::from_raw(child.id().cast_signed());
+        let stdout = Capture::new(child.stdout.take(), Keep::First, STDOUT_BOUND)?;
+        let stderr = Capture::new(child.stderr.take(), Keep::Last, STDERR_BOUND)?;
+        let deadline = time_out.map(|time_out| started + time_out);
+        Ok(Self { child, group, started, deadline, cause: Cause::Itself, stdout, stderr })
+    }
+
+    fn wait(mut self, signals: &mut Signals) -> io::Result<Ended> {
+        loop {
+            signals.forget_children();
+            if self.has_ended()? {
+                return self.finish();
+            }
+            self.sleep(signals)?;
+            self.stdout.read_some()?;
+            self.stderr.read_some()?;
+            self.end_if_due(signals.stops());
+        }
+    }
+
+    /// Whether the process has ended. It is not reaped yet: that keeps its
+    /// number, and so its group's, from being given to somebody else.
+    fn has_ended(&self) -> io::Result<bool> {
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        Ok(waitid(Id::Pid(self.group), flags)? != WaitStatus::StillAlive)
+    }
+
+    /// Sleeps until the process prints or ends, a signal comes, or the
+    /// deadline.
+    fn sleep(&self, signals: &Signals) -> io::Result<()> {
+        let streams = [self.stdout.fd(), self.stderr.fd()].into_iter().flatten();
+        let mut fds: Vec<PollFd> =
+            streams.chain(signals.fds()).map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        match poll(&mut fds, self.poll_timeout()) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The time to the deadline, rounded up to the milliseconds of `poll`.
+    fn poll_timeout(&self) -> PollTimeout {
+        let Some(deadline) = self.deadline else { return PollTimeout::NONE };
+        let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+        PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+    }
+
+    /// Ends the process if there is a reason to; `stops` is how often the
+    /// runner has been told to stop.
+    fn end_if_due(&mut self, stops: usize) {
+        if self.cause == Cause::Itself && stops > 0 {
+            self.cause = Cause::Stopped;
+            self.deadline = Some(Instant::now() + GRACE);
+            self.signal(Signal::SIGINT);
+        }
+        let overdue = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if self.stdout.overflowed() {
+            self.kill(Cause::Flooded);
+        } else if overdue || stops > 1 {
+            self.kill(Cause::TimedOut);
+        }
+    }
+
+    /// Kills the group. A cause that was there before stands.
+    fn kill(&mut self, cause: Cause) {
+        if self.cause == Cause::Itself {
+            self.cause = cause;
+        }
+        self.deadline = None;
+        self.signal(Signal::SIGKILL);
+    }
+
+    /// Signals the group; there is nobody left to signal if that fails.
+    fn signal(&self, signal: Signal) {
+        let _ = killpg(self.group, signal);
+    }
+
+    fn finish(mut self) -> io::Result<Ended> {
+        let duration = self.started.elapsed();
+        self.signal(Signal::SIGKILL);
+        Ok(Ended {
+            status: self.child.wait()?,
+            cause: self.cause,
+            duration,
+            stdout: self.stdout.finish()?,
+            stderr: self.stderr.finish()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that would run until it is killed.
+    fn endless(time_out: Duration) -> Running {
+        let mut command = Command::new("sleep");
+        let child = command.arg("infinity").process_group(0).spawn().unwrap();
+        Running::new(child, Instant::now(), Some(time_out)).unwrap()
+    }
+
+    #[test]
+    fn a_process_within_its_time_is_left_alone() {
+        let mut running = endless(Duration::from_secs(3600));
+        running.end_if_due(0);
+        assert_eq!(running.finish().unwrap().cause, Cause::Itself);
+    }
+
+    #[test]
+    fn a_process_past_its_time_is_killed() {
+        let mut running = endless(Duration::ZERO);
+        running.end_if_due(0);
+        let ended = running.finish().unwrap();
+        assert_eq!((ended.cause, ended.status.code()), (Cause::TimedOut, None));
+    }
+
+    #[test]
+    fn the_first_stop_gives_time_and_the_second_does_not() {
+        let mut running = endless(Duration::from_secs(3600));
+        running.end_if_due(1);
+        assert_eq!(running.cause, Cause::Stopped);
+        let deadline = running.deadline;
+        running.end_if_due(1);
+        assert_eq!(running.deadline, deadline, "the time is given once");
+        running.end_if_due(2);
+        assert_eq!(running.deadline, None, "no time is left");
+        assert_eq!(running.finish().unwrap().cause, Cause::Stopped);
+    }
+}

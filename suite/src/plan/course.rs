@@ -1,0 +1,103 @@
+//! How far a run has come: its records, noted in a schedule, and how each case
+//! ended.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::judge::interference::{Verdict, assess};
+use crate::plan::{Came, Extent, Further, Reason, Schedule, Worth};
+use crate::store::invocation::{Invocation, Outcome};
+use crate::store::results::{FurtherRounds, RunDescription};
+
+/// Version of [`RunEnd`]'s schema.
+pub const RUN_END_SCHEMA_VERSION: &str = "1.0";
+
+/// How a complete run ended: the contents of `run-end.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunEnd {
+    /// Version of this object's schema, `major.minor`.
+    pub schema_version: String,
+    /// The cases, in the order of `run.json`.
+    pub cases: Vec<CaseEnd>,
+}
+
+/// How a case ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CaseEnd {
+    /// The case's name.
+    pub case: String,
+    /// The rounds that measured.
+    pub rounds: usize,
+    /// The half-width of the 95 % interval of its principal measurement, in
+    /// percent of the median; `null` for fewer than six rounds.
+    pub half_width_percent: Option<f64>,
+    /// Why it got no more rounds.
+    pub reason: Reason,
+}
+
+impl RunEnd {
+    /// How a run of these cases ended.
+    #[must_use]
+    pub fn of(cases: &[String], schedule: &Schedule) -> Self {
+        let ends = cases.iter().zip(schedule.precision()).zip(schedule.reasons());
+        let cases = ends.map(|((case, (rounds, half_width)), reason)| CaseEnd {
+            case: case.clone(),
+            rounds,
+            half_width_percent: half_width.map(|half_width| half_width * 100.0),
+            reason,
+        });
+        Self { schema_version: RUN_END_SCHEMA_VERSION.to_owned(), cases: cases.collect() }
+    }
+}
+
+/// The schedule of a run, after these of its invocations. An invocation of a
+/// case that the run does not have is passed over.
+#[must_use]
+pub fn schedule(run: &RunDescription, invocations: &[Invocation]) -> Schedule {
+    let mut schedule = Schedule::new(run.cases.len(), extent(run), run.seed);
+    for invocation in invocations {
+        if let Some(case) = run.cases.iter().position(|case| *case == invocation.case) {
+            schedule.note(case, invocation.round, came(invocation));
+        }
+    }
+    schedule
+}
+
+fn extent(run: &RunDescription) -> Extent {
+    let procedure = run.procedure.as_ref();
+    let further = |FurtherRounds { target_percent, budget_seconds }| Further {
+        target: target_percent / 100.0,
+        budget: Duration::try_from_secs_f64(budget_seconds).unwrap_or_default(),
+    };
+    Extent {
+        rounds: run.rounds,
+        further: procedure.and_then(|procedure| procedure.further).map(further),
+        reruns: procedure.map_or(0, |procedure| procedure.reruns),
+    }
+}
+
+/// What came of an invocation, as far as it decides what comes next.
+#[must_use]
+pub fn came(invocation: &Invocation) -> Came {
+    let measured = invocation.outcome == Outcome::Measured;
+    let record = invocation.record.as_ref().filter(|_| measured);
+    let principal = record.and_then(|record| record.principal());
+    Came {
+        duration: Duration::from_nanos(invocation.duration_ns),
+        time_ns: principal.map(|principal| principal.ns_per_operation),
+        worth: worth(invocation, measured),
+    }
+}
+
+fn worth(invocation: &Invocation, measured: bool) -> Worth {
+    if invocation.interrupted {
+        Worth::Interrupted
+    } else if measured && assess(invocation).verdict == Verdict::Unusable {
+        Worth::Unusable
+    } else {
+        Worth::Stands
+    }
+}

@@ -1,0 +1,7 @@
+//! What `judge` returns, as text.
+
+pub mod comparison;
+mod comparison_table;
+pub mod limits;
+pub mod markdown;
+pub mod proof;

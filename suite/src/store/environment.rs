@@ -1,0 +1,189 @@
+//! The machine and the software that a run's figures hold for: the types of
+//! `environment.json`. `measure::environment` fills them in.
+//!
+//! People share results folders, so nothing here names a host, a user, an
+//! address or a path. What cannot be had on a machine is `null`. The committed
+//! schema, `suite/environment.schema.json`, is generated from these types and a
+//! test compares the two.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of [`Environment`]'s schema, `major.minor`: the minor number rises
+/// when a field is added, the major one when an old reader would misunderstand.
+pub const SCHEMA_VERSION: &str = "1.1";
+
+/// What `environment.json` holds: read once, before the first case of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Environment {
+    /// Schema version of this object, `major.minor`.
+    pub schema_version: String,
+    /// The CPUs: model, topology, mitigations, clock.
+    pub processor: Processor,
+    /// The kernel and how it was told to behave.
+    pub kernel: Kernel,
+    /// Memory of the machine (`MemTotal`), in bytes.
+    pub memory_total_bytes: Option<u64>,
+    /// What bounds the number of tasks.
+    pub limits: Limits,
+    /// What the programs were built from and with.
+    pub software: Software,
+}
+
+/// The CPUs of the machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Processor {
+    /// What the first CPU calls itself.
+    pub model: Option<String>,
+    /// The architecture that the runner was built for.
+    pub architecture: String,
+    /// CPUs that the kernel may use, a count.
+    pub online_cpus: Option<u64>,
+    /// CPUs that this process may run on, a count.
+    pub allowed_cpus: Option<u64>,
+    /// How the online CPUs are arranged.
+    pub topology: Option<Topology>,
+    /// The caches of the online CPUs, nearest first.
+    pub caches: Vec<Cache>,
+    /// The state of each vulnerability, by the kernel's name for it.
+    pub mitigations: BTreeMap<String, String>,
+    /// The frequency governors in force, or `unknown`.
+    pub governor: String,
+    /// What the kernel reads the time from.
+    pub clock_source: Option<String>,
+    /// The hypervisor, `none` or `unknown`.
+    pub virtualisation: String,
+}
+
+/// How the online CPUs are arranged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Topology {
+    /// Sockets, a count.
+    pub sockets: u64,
+    /// Cores of the socket that has most, a count.
+    pub cores_per_socket: u64,
+    /// CPUs of the core that has most, a count.
+    pub threads_per_core: u64,
+}
+
+/// A kind of cache that the machine has, once or several times.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Cache {
+    /// Level: 1 is nearest to the core.
+    pub level: u64,
+    /// What it holds: `data`, `instruction` or `unified`.
+    pub holds: String,
+    /// Size of one instance, in bytes.
+    pub size_bytes: u64,
+    /// Online CPUs that share one instance, a count.
+    pub shared_by_cpus: u64,
+    /// Instances, a count.
+    pub instances: u64,
+}
+
+/// The kernel that ran the tasks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Kernel {
+    /// Its release, as `uname -r` prints it.
+    pub release: Option<String>,
+    /// Those of its boot parameters that change performance, with their
+    /// values; `null` is a parameter without one.
+    pub boot_parameters: BTreeMap<String, Option<String>>,
+    /// How it preempts: `none`, `voluntary`, `full`, `lazy` or `rt`. Where the
+    /// mode in force may not be read, what the build allows: `dynamic`, or
+    /// `none or voluntary`.
+    pub preemption: Option<String>,
+    /// Transparent huge pages: `always`, `madvise` or `never`.
+    pub transparent_hugepages: Option<String>,
+}
+
+/// The limits on this process and on the machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Limits {
+    /// Open files of a process (`RLIMIT_NOFILE`), a count.
+    pub open_files: Option<SoftHard>,
+    /// Processes and threads of the user (`RLIMIT_NPROC`), a count.
+    pub user_processes: Option<SoftHard>,
+    /// Locked memory of a process (`RLIMIT_MEMLOCK`), in bytes.
+    pub locked_memory_bytes: Option<SoftHard>,
+    /// Threads of the machine (`kernel.threads-max`), a count.
+    pub machine_threads: Option<u64>,
+    /// Process numbers of the machine (`kernel.pid_max`), a count.
+    pub machine_pids: Option<u64>,
+    /// Memory maps of a process (`vm.max_map_count`), a count.
+    pub memory_maps: Option<u64>,
+    /// Limits of the control groups that this process is in.
+    pub cgroup: CgroupLimits,
+}
+
+/// A resource limit in its two forms.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SoftHard {
+    /// In force; the process may raise it itself.
+    pub soft: Bound,
+    /// As far as the soft limit may be raised without privilege.
+    pub hard: Bound,
+}
+
+/// How much of something there may be: a number in the unit that the field
+/// gives, or the word `unlimited`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Bound {
+    /// At most this much.
+    AtMost(u64),
+    /// No limit is set.
+    No(Unlimited),
+}
+
+/// The word that stands where a number would.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Unlimited {
+    /// No limit is set.
+    Unlimited,
+}
+
+/// The smallest limits of the process's control group and its ancestors.
+/// `null` where the controller's hierarchy cannot be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CgroupLimits {
+    /// Processes and threads, a count.
+    pub pids: Option<Bound>,
+    /// Memory, in bytes.
+    pub memory_bytes: Option<Bound>,
+    /// CPU time per time, in thousandths of a CPU: 1500 is one and a half.
+    pub cpu_quota_millicpus: Option<Bound>,
+}
+
+/// Versions of what was built and of what built it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Software {
+    /// The runner's version.
+    pub brigade: String,
+    /// The C library, such as `glibc 2.41`.
+    pub libc: Option<String>,
+    /// The compiler, as `rustc --version` prints it in the workspace.
+    pub rustc: Option<String>,
+    /// The Go compiler, as `go version` prints it; `null` without one.
+    pub go: Option<String>,
+    /// Versions of the crates that are measured, by name; `null` for one that
+    /// `Cargo.lock` does not hold.
+    pub measured_crates: BTreeMap<String, Option<String>>,
+    /// The commit that the workspace stands on; `null` outside a repository.
+    pub git_revision: Option<String>,
+    /// Whether files that git tracks differ from that commit.
+    pub git_dirty: Option<bool>,
+}

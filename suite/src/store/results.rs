@@ -1,0 +1,353 @@
+//! The folder of a run's results. It is only ever added to, and whatever moment
+//! the runner dies at, what is in it is whole.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use tempfile::{NamedTempFile, PersistError};
+
+use crate::store::invocation::Invocation;
+
+/// The folder, beside the manifest, that receives the folders of runs.
+pub const FOLDER: &str = "results";
+
+/// The file that tells what was run.
+pub const RUN: &str = "run.json";
+
+/// The file that describes the machine.
+pub const ENVIRONMENT: &str = "environment.json";
+
+/// The file that receives one line per invocation.
+pub const RECORDS: &str = "records.jsonl";
+
+/// The file that tells how a run ended; there once it is complete.
+pub const RUN_END: &str = "run-end.json";
+
+/// The page for readers, made from the others.
+pub const PAGE: &str = "report.md";
+
+/// The proof of the instrument that a run ended with.
+pub const PROOF: &str = "prove.json";
+
+/// The same as a page for readers.
+pub const PROOF_PAGE: &str = "prove.md";
+
+/// Version of [`RunDescription`]'s schema.
+pub const RUN_SCHEMA_VERSION: &str = "1.2";
+
+/// What was run: the contents of `run.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunDescription {
+    /// Version of this description's schema, `major.minor`.
+    pub schema_version: String,
+    /// Version of the runner.
+    pub brigade_version: String,
+    /// When the run was started: UTC, RFC 3339.
+    pub started_at: String,
+    /// The profile's name.
+    pub profile: String,
+    /// Rounds of every case.
+    pub rounds: u32,
+    /// Seed of the order of the cases.
+    pub seed: u64,
+    /// The cases that run.
+    pub cases: Vec<String>,
+    /// The cases that cannot run here.
+    pub skipped: Vec<Skipped>,
+    /// How it is run, and what resuming it needs. Since 1.1.
+    #[serde(default)]
+    pub procedure: Option<Procedure>,
+    /// Which arm of a comparison side by side this is, `A` or `B`, whose rounds
+    /// may be fewer; `null` for a run of its own. Since 1.2.
+    #[serde(default)]
+    pub arm: Option<String>,
+}
+
+/// A case that cannot run here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Skipped {
+    /// The case's name.
+    pub case: String,
+    /// Why, in one line.
+    pub reason: String,
+}
+
+/// How a run goes, beyond its common rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Procedure {
+    /// What to type for another run like it.
+    pub command: Vec<String>,
+    /// The flags that the profile gives to every program.
+    pub flags: Vec<String>,
+    /// Until when further rounds follow the common ones; `null` if none do.
+    pub further: Option<FurtherRounds>,
+    /// How often a case may run again because an invocation was unusable.
+    pub reruns: u32,
+    /// The command of each case, as its records have it.
+    pub commands: BTreeMap<String, Vec<String>>,
+    /// A fingerprint of each program's binary: its length in bytes and its
+    /// CRC-32.
+    pub binaries: BTreeMap<String, String>,
+}
+
+/// Until when further rounds follow the common ones.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FurtherRounds {
+    /// The half-width of a case's interval that is narrow enough, in percent
+    /// of its median.
+    pub target_percent: f64,
+    /// How long all invocations together may take, in seconds; none is started
+    /// after this.
+    pub budget_seconds: f64,
+}
+
+/// The folder of one run.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    records: File,
+    /// Length of the complete lines in `records`, in bytes.
+    length: u64,
+}
+
+/// Checks that folders and files can be made in `parent`, which is made if it
+/// is not there: better now than after the measuring.
+///
+/// # Errors
+/// When they cannot.
+pub fn check_writable(parent: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(parent)
+        .and_then(|()| tempfile::tempfile_in(parent))
+        .map(drop)
+        .with_context(|| not_writable(parent))
+}
+
+fn not_writable(parent: &Path) -> String {
+    format!("--results: writing to {}: name another folder", parent.display())
+}
+
+impl Folder {
+    /// Makes a folder for a run in `parent`: `DATE-LABEL`, or if that exists
+    /// `DATE-LABEL-2` and so on. An earlier run is never touched.
+    ///
+    /// # Errors
+    /// When the folder or the file for the records cannot be made.
+    pub fn create(parent: &Path, date: &str, label: &str) -> anyhow::Result<Self> {
+        let path = make_unused(parent, &format!("{date}-{label}"))
+            .with_context(|| not_writable(parent))?;
+        let file = path.join(RECORDS);
+        let records = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(&file)
+            .with_context(|| format!("creating {}", file.display()))?;
+        Ok(Self { path, records, length: 0 })
+    }
+
+    /// Opens the folder of a run that did not come to its end, to add to it. A
+    /// last line that was not finished is cut off: returns of how many bytes.
+    ///
+    /// # Errors
+    /// When the records cannot be read and added to.
+    pub fn open(path: &Path) -> anyhow::Result<(Self, usize)> {
+        let file = path.join(RECORDS);
+        let opened = OpenOptions::new().read(true).append(true).create(true).open(&file);
+        let going_on = || format!("going on with {}", file.display());
+        let mut folder =
+            Self { path: path.to_owned(), records: opened.with_context(going_on)?, length: 0 };
+        let cut = folder.mend().with_context(going_on)?;
+        Ok((folder, cut))
+    }
+
+    /// Ends the records with a whole line, and returns how many bytes that
+    /// costs. A line that only lacks its end is kept.
+    fn mend(&mut self) -> io::Result<usize> {
+        let mut bytes = Vec::new();
+        self.records.read_to_end(&mut bytes)?;
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let torn = &bytes[whole..];
+        if serde_json::from_slice::<Invocation>(torn).is_ok() {
+            self.records.write_all(b"\n")?;
+            self.length = bytes.len() as u64 + 1;
+            return Ok(0);
+        }
+        self.records.set_len(whole as u64)?;
+        self.records.sync_data()?;
+        self.length = whole as u64;
+        Ok(torn.len())
+    }
+
+    /// Where the folder is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a value as a JSON file that is there in whole or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written, or a file of this name exists.
+    pub fn write_once(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(value)? + "\n";
+        self.persist(name, &text, |file, path| file.persist_noclobber(path))
+    }
+
+    /// Writes a text that is made from the other files, in place of an earlier
+    /// one.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn replace(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        self.persist(name, text, |file, path| file.persist(path))
+    }
+
+    fn persist(
+        &self,
+        name: &str,
+        text: &str,
+        keep: impl Fn(NamedTempFile, &Path) -> Result<File, PersistError>,
+    ) -> anyhow::Result<()> {
+        let path = self.path.join(name);
+        let write = || {
+            // Made to be shared: readable as far as the umask allows.
+            let permissions = Permissions::from_mode(0o666);
+            let mut file =
+                tempfile::Builder::new().permissions(permissions).tempfile_in(&self.path)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            keep(file, &path)?;
+            File::open(&self.path)?.sync_all()
+        };
+        write().with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// Appends an invocation as one line, by one write, and sees it to the
+    /// disk. If that fails, what was written of the line is taken back.
+    ///
+    /// # Errors
+    /// When the line cannot be written.
+    pub fn append(&mut self, invocation: &Invocation) -> anyhow::Result<()> {
+        let mut line = serde_json::to_vec(invocation)?;
+        line.push(b'\n');
+        let written = self.records.write_all(&line).and_then(|()| self.records.sync_data());
+        if let Err(error) = written {
+            // The first error is the one to report.
+            let _ = self.records.set_len(self.length);
+            let file = self.path.join(RECORDS);
+            return Err(error).with_context(|| format!("appending to {}", file.display()));
+        }
+        self.length += line.len() as u64;
+        Ok(())
+    }
+}
+
+/// Makes the folder `name`, `name-2`, `name-3` … that does not exist yet.
+fn make_unused(parent: &Path, name: &str) -> io::Result<PathBuf> {
+    let mut path = parent.join(name);
+    let mut number = 1;
+    loop {
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                number += 1;
+                path = parent.join(format!("{name}-{number}"));
+            }
+            made => return made.map(|()| path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::invocation::{Outcome, SCHEMA_VERSION};
+
+    fn invocation(round: u32) -> Invocation {
+        Invocation {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            case: "a".to_owned(),
+            round,
+            attempt: 1,
+            started_at: "2026-01-01T00:00:00Z".to_owned(),
+            duration_ns: 1,
+            command: vec!["a".to_owned()],
+            outcome: Outcome::Failed,
+            interrupted: false,
+            exit_code: Some(1),
+            signal: None,
+            error: Some("two\nlines".to_owned()),
+            record: None,
+        }
+    }
+
+    #[test]
+    fn a_used_name_gets_a_number() {
+        let parent = tempfile::tempdir().unwrap();
+        let names = [(); 3].map(|()| {
+            let folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+            folder.path().file_name().unwrap().to_owned()
+        });
+        assert_eq!(names, ["2026-01-01-x", "2026-01-01-x-2", "2026-01-01-x-3"]);
+    }
+
+    #[test]
+    fn every_invocation_is_one_line() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+        for round in 1..=2 {
+            folder.append(&invocation(round)).unwrap();
+        }
+        let text = fs::read_to_string(folder.path().join(RECORDS)).unwrap();
+        let lines: Vec<Invocation> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines, [invocation(1), invocation(2)]);
+    }
+
+    #[test]
+    fn a_line_that_was_not_finished_is_cut_off_and_the_next_follows_the_whole_ones() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+        folder.append(&invocation(1)).unwrap();
+        let records = folder.path().join(RECORDS);
+        let whole = fs::read(&records).unwrap();
+        let line = serde_json::to_vec(&invocation(2)).unwrap();
+        // Torn anywhere, or the end of the line alone lost.
+        for length in 0..=line.len() {
+            fs::write(&records, [&whole, &line[..length]].concat()).unwrap();
+            let (mut folder, cut) = Folder::open(folder.path()).unwrap();
+            let kept = length == line.len();
+            assert_eq!(cut, if kept { 0 } else { length });
+            folder.append(&invocation(3)).unwrap();
+            let text = fs::read_to_string(&records).unwrap();
+            let rounds: Vec<u32> = text
+                .lines()
+                .map(|line| serde_json::from_str::<Invocation>(line).unwrap().round)
+                .collect();
+            assert_eq!(rounds, if kept { vec![1, 2, 3] } else { vec![1, 3] }, "at {length}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_written_once() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+        folder.write_once("a.json", &1).unwrap();
+        assert!(folder.write_once("a.json", &2).is_err());
+        assert_eq!(fs::read_to_string(folder.path().join("a.json")).unwrap(), "1\n");
+    }
+
+    #[test]
+    fn a_results_folder_below_a_file_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        fs::write(parent.path().join("file"), "").unwrap();
+        let error = check_writable(&parent.path().join("file/results")).unwrap_err();
+        assert!(error.to_string().starts_with("--results: writing to "), "{error}");
+    }
+}

@@ -1,0 +1,160 @@
+//! Fixed invocations for tests of what is made from them.
+
+use std::collections::BTreeMap;
+
+use harness::record::{CpuTime, Ending, Interference, Measurement, Record, Switches};
+
+use crate::store::invocation::{Invocation, Outcome, SCHEMA_VERSION};
+
+/// Operations in one sample.
+const OPERATIONS: u64 = 10;
+/// How long the measured part of one invocation took, on two CPUs: long
+/// enough that a clock tick is nothing.
+const SPAN_NS: u64 = 100_000_000_000;
+
+/// What one invocation measured, per operation.
+#[derive(Clone, Copy)]
+pub struct Sample {
+    pub wall_ns: f64,
+    pub user_ns: f64,
+    pub system_ns: f64,
+    pub switches: f64,
+    pub cross_cpu_share: f64,
+    /// Share of the CPUs' time that others had.
+    pub others_share: f64,
+    pub placement: &'static str,
+}
+
+impl Sample {
+    /// An iteration of hops that take `wall_ns` each, half of it in the
+    /// kernel, on one CPU of the kernel's choice.
+    pub fn hop(wall_ns: f64) -> Self {
+        Self {
+            wall_ns,
+            user_ns: wall_ns * 0.2,
+            system_ns: wall_ns * 0.5,
+            switches: 1.0,
+            cross_cpu_share: 0.0,
+            others_share: 0.0,
+            placement: "free",
+        }
+    }
+
+    /// The sample as an invocation of `case` in `round`.
+    pub fn in_round(self, case: &str, round: u32) -> Invocation {
+        Invocation {
+            record: Some(self.record(case)),
+            ..without_record(case, round, Outcome::Measured)
+        }
+    }
+
+    fn record(self, program: &str) -> Record {
+        Record {
+            schema_version: harness::record::SCHEMA_VERSION.to_owned(),
+            program: program.to_owned(),
+            version: "0.1.0".to_owned(),
+            parameters: BTreeMap::from([("placement".to_owned(), self.placement.into())]),
+            tasks: OPERATIONS - 1,
+            tokens: 1,
+            iterations: 100,
+            warmups: 10,
+            complete: true,
+            ended_by: Ending::Iterations,
+            error: None,
+            affinity: vec![0, 1],
+            measurements: vec![measurement("iteration", "hop", self.wall_ns)],
+            cpu: Some(CpuTime {
+                user_ns_per_operation: self.user_ns,
+                system_ns_per_operation: self.system_ns,
+            }),
+            switches: Some(Switches {
+                voluntary_per_operation: self.switches * 0.75,
+                involuntary_per_operation: self.switches * 0.25,
+                expected_per_operation: Some(1.0),
+                migrations: None,
+                cross_cpu_share: Some(self.cross_cpu_share),
+            }),
+            interference: Interference {
+                wall_ns: Some(SPAN_NS),
+                others_cpu_ns: Some((2.0 * SPAN_NS as f64 * self.others_share) as u64),
+                ..Interference::default()
+            },
+            memory: None,
+            ledger: None,
+            work: None,
+        }
+    }
+}
+
+/// One measured invocation of `case` per round, with hops of these times.
+pub fn case<const ROUNDS: usize>(case: &str, hop_ns: [f64; ROUNDS]) -> Vec<Invocation> {
+    samples(case, hop_ns.map(Sample::hop))
+}
+
+/// One measured invocation of `case` per round.
+pub fn samples<const ROUNDS: usize>(case: &str, samples: [Sample; ROUNDS]) -> Vec<Invocation> {
+    (1..).zip(samples).map(|(round, sample)| sample.in_round(case, round)).collect()
+}
+
+/// An invocation that printed no record.
+pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
+    Invocation {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        case: case.to_owned(),
+        round,
+        attempt: 1,
+        started_at: "2026-01-01T00:00:00Z".to_owned(),
+        duration_ns: 1_000_000,
+        command: vec![case.to_owned()],
+        outcome,
+        interrupted: false,
+        exit_code: Some(0),
+        signal: None,
+        error: None,
+        record: None,
+    }
+}
+
+/// The invocation with another name for its principal measurement.
+pub fn renamed(mut invocation: Invocation, name: &str, operation: &str) -> Invocation {
+    let record = invocation.record.as_mut().expect("an invocation with a record");
+    let principal = record.measurements.first_mut().expect("a record with a measurement");
+    (principal.name, principal.operation) = (name.to_owned(), operation.to_owned());
+    invocation
+}
+
+/// The invocation with one more measurement in its record.
+pub fn and_measurement(
+    mut invocation: Invocation,
+    name: &str,
+    operation: &str,
+    wall_ns: f64,
+) -> Invocation {
+    let record = invocation.record.as_mut().expect("an invocation with a record");
+    record.measurements.push(measurement(name, operation, wall_ns));
+    invocation
+}
+
+/// A measurement whose median is 0.9 and whose 99th percentile is 2 times its
+/// mean.
+fn measurement(name: &str, operation: &str, wall_ns: f64) -> Measurement {
+    let mean_ns = wall_ns * OPERATIONS as f64;
+    let times_mean = |factor: f64| (mean_ns * factor) as u64;
+    Measurement {
+        name: name.to_owned(),
+        operation: operation.to_owned(),
+        operations: OPERATIONS,
+        count: 100,
+        mean_ns,
+        stddev_ns: Some(0.0),
+        min_ns: times_mean(0.8),
+        p50_ns: times_mean(0.9),
+        p90_ns: times_mean(1.5),
+        p99_ns: times_mean(2.0),
+        p999_ns: times_mean(3.0),
+        max_ns: times_mean(4.0),
+        ns_per_operation: wall_ns,
+        ns_per_task: None,
+        histogram: String::new(),
+    }
+}

@@ -1,0 +1,605 @@
+//! A run read back from its folder.
+//!
+//! The folder may come from a stranger or from a run that was killed, so it is
+//! data to be doubted: every size is bounded, a line that is not an invocation
+//! costs that line and a warning, and nothing in it can make the reader fail
+//! otherwise than by an error.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use harness::record;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::store::consistency;
+use crate::store::environment::{self, Environment};
+use crate::store::invocation::{self, Invocation, Outcome};
+use crate::store::results::{self, RunDescription};
+use crate::store::schema_version::{Version, compare};
+
+/// The longest `run.json` or `environment.json` that is read, in bytes; a few
+/// KiB are usual.
+const DOCUMENT_BOUND: u64 = 1024 * 1024;
+
+/// The longest `records.jsonl` that is read, in bytes. Half an hour of
+/// measuring fills some ten MiB.
+const RECORDS_BOUND: u64 = 128 * 1024 * 1024;
+
+/// The longest line of `records.jsonl` that is read, in bytes; 20 KiB are usual.
+const LINE_BOUND: usize = 2 * 1024 * 1024;
+
+/// The most invocations that a run may have or intend.
+const MOST_INVOCATIONS: usize = 100_000;
+
+/// The most lines of `records.jsonl` that are complained of one by one.
+const MOST_COMPLAINTS: usize = 20;
+
+/// A run, as its folder holds it.
+#[derive(Debug)]
+pub struct SavedRun {
+    /// What was run: `run.json`.
+    pub description: RunDescription,
+    /// The machine: `environment.json`.
+    pub environment: Environment,
+    /// The invocations, in the order in which they ended: `records.jsonl`.
+    pub invocations: Vec<Invocation>,
+    /// What of the folder was left out, and why: a sentence each, without its
+    /// end. They quote the folder's content, unescaped.
+    pub warnings: Vec<String>,
+}
+
+impl SavedRun {
+    /// Reads the folder of a run, also of one that was interrupted or killed.
+    ///
+    /// # Errors
+    /// When `folder` is not the folder of a run, a file in it cannot be read or
+    /// is larger than any run's, `run.json` or `environment.json` is not what
+    /// it should be, or something is of a newer major schema version.
+    pub fn read(folder: &Path) -> anyhow::Result<Self> {
+        let kind = folder.metadata().with_context(|| reading(folder))?;
+        ensure!(
+            kind.is_dir(),
+            "{}: it is not a folder; name the folder that holds {} and {}",
+            reading(folder),
+            results::RUN,
+            results::RECORDS,
+        );
+        let description = document(folder, results::RUN)?;
+        let environment = document(folder, results::ENVIRONMENT)?;
+        let records = BufReader::new(open(folder, results::RECORDS, RECORDS_BOUND)?);
+        Self::parse(&description, &environment, records).with_context(|| reading(folder))
+    }
+
+    /// Parses what the three files of the folder hold: `run.json`,
+    /// `environment.json` and `records.jsonl`.
+    ///
+    /// # Errors
+    /// When the first two are not what they should be, something is of a newer
+    /// major schema version, or `records` cannot be read.
+    pub fn parse(
+        description: &[u8],
+        environment: &[u8],
+        records: impl BufRead,
+    ) -> anyhow::Result<Self> {
+        let mut warnings = Vec::new();
+        let description: RunDescription =
+            parse_document(description, results::RUN, results::RUN_SCHEMA_VERSION, &mut warnings)?;
+        let planned = description.cases.len().saturating_mul(description.rounds as usize);
+        ensure!(
+            planned <= MOST_INVOCATIONS,
+            "{}: it intends {planned} invocations, more than {MOST_INVOCATIONS}",
+            results::RUN,
+        );
+        let environment = parse_document(
+            environment,
+            results::ENVIRONMENT,
+            environment::SCHEMA_VERSION,
+            &mut warnings,
+        )?;
+        let mut lines = Lines::default();
+        lines.read(records).context(results::RECORDS)?;
+        warnings.extend(lines.warnings());
+        Ok(Self { description, environment, invocations: lines.invocations, warnings })
+    }
+}
+
+/// A JSON file of the folder that need not be there, whose schema this reader
+/// knows in version `known`. A run is worth showing without one that cannot be
+/// read: that costs a warning.
+pub fn optional<T: DeserializeOwned>(
+    folder: &Path,
+    name: &'static str,
+    known: &str,
+    warnings: &mut Vec<String>,
+) -> Option<T> {
+    // A link that leads nowhere is there, and complained of.
+    folder.join(name).symlink_metadata().ok()?;
+    let parsed =
+        document(folder, name).and_then(|bytes| parse_document(&bytes, name, known, warnings));
+    parsed.map_err(|error| warnings.push(format!("{error:#}: left out"))).ok()
+}
+
+fn reading(folder: &Path) -> String {
+    format!("reading the saved run in {}", folder.display())
+}
+
+/// Opens a file of the folder, and reads no more than `bound` bytes of it.
+fn open(folder: &Path, name: &str, bound: u64) -> anyhow::Result<impl Read + use<>> {
+    let path = folder.join(name);
+    let saying = || format!("reading {}: is this the folder of a run?", path.display());
+    let file = open_without_waiting(&path).with_context(saying)?;
+    let metadata = file.metadata().with_context(saying)?;
+    ensure!(metadata.is_file(), "reading {}: it is not a regular file", path.display());
+    ensure!(
+        metadata.len() <= bound,
+        "reading {}: it has {} bytes, and no run writes more than {bound}",
+        path.display(),
+        metadata.len(),
+    );
+    Ok(file.take(bound))
+}
+
+/// Opens a file for reading; a named pipe, too, at once.
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+/// What every document of a run begins with.
+#[derive(Deserialize)]
+struct Versioned {
+    schema_version: String,
+}
+
+/// The bytes of a JSON file of the folder.
+fn document(folder: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(folder, name, DOCUMENT_BOUND)?
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("reading {}", folder.join(name).display()))?;
+    Ok(bytes)
+}
+
+/// Parses a JSON file whose schema this reader knows in version `known`.
+fn parse_document<T: DeserializeOwned>(
+    bytes: &[u8],
+    name: &'static str,
+    known: &str,
+    warnings: &mut Vec<String>,
+) -> anyhow::Result<T> {
+    let Versioned { schema_version } = serde_json::from_slice(bytes).context(name)?;
+    match compare(&schema_version, known) {
+        Ok(Version::Known) => {}
+        Ok(Version::NewerMinor) => warnings.push(newer_minor(name, &schema_version, known)),
+        Err(reason) => bail!("{name}: {reason}"),
+    }
+    serde_json::from_slice(bytes).context(name)
+}
+
+fn newer_minor(what: &str, found: &str, known: &str) -> String {
+    format!(
+        "{what} is of schema version {found}, this Brigade knows {known}: what it does not know \
+         is left out; update Brigade to see all of it"
+    )
+}
+
+/// Why a line is not an invocation.
+#[derive(Debug)]
+enum LineError {
+    /// It is damaged or something else: the others may be sound.
+    Unsound(String),
+    /// This reader is too old for it, and so for the run.
+    TooNew(String),
+}
+
+/// The lines of `records.jsonl` as they are read.
+#[derive(Debug, Default)]
+struct Lines {
+    invocations: Vec<Invocation>,
+    complaints: Vec<String>,
+    /// Complaints beyond [`MOST_COMPLAINTS`].
+    unsaid: usize,
+    newer_minor: Option<String>,
+}
+
+impl Lines {
+    /// Reads every line that is an invocation.
+    fn read(&mut self, mut source: impl BufRead) -> anyhow::Result<()> {
+        let mut line = Vec::new();
+        for number in 1_u64.. {
+            match next_line(&mut source, &mut line)? {
+                End::OfFile if line.is_empty() => break,
+                End::TooLong => self.complain(format!(
+                    "{} line {number}: has more than {LINE_BOUND} bytes: left out",
+                    results::RECORDS
+                )),
+                end => self.take(number, &line, end)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, number: u64, line: &[u8], end: End) -> anyhow::Result<()> {
+        let records = results::RECORDS;
+        match self.parse(line) {
+            Ok(invocation) => self.invocations.push(invocation),
+            Err(LineError::TooNew(reason)) => bail!("line {number}: {reason}"),
+            Err(LineError::Unsound(_)) if matches!(end, End::OfFile) => self.complain(format!(
+                "{records} line {number}: ends in the middle, as where a run was killed: left out"
+            )),
+            Err(LineError::Unsound(reason)) => {
+                self.complain(format!("{records} line {number}: {reason}: left out"));
+            }
+        }
+        ensure!(
+            self.invocations.len() <= MOST_INVOCATIONS,
+            "it has more than {MOST_INVOCATIONS} invocations"
+        );
+        Ok(())
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Result<Invocation, LineError> {
+        #[derive(Deserialize)]
+        struct VersionedLine {
+            schema_version: String,
+            record: Option<Versioned>,
+        }
+        let unsound = |error: serde_json::Error| LineError::Unsound(error.to_string());
+        let versions: VersionedLine = serde_json::from_slice(line).map_err(unsound)?;
+        self.compare("it", &versions.schema_version, invocation::SCHEMA_VERSION)?;
+        if let Some(Versioned { schema_version }) = versions.record {
+            self.compare("a record in it", &schema_version, record::SCHEMA_VERSION)?;
+        }
+        let invocation: Invocation = serde_json::from_slice(line).map_err(unsound)?;
+        verify(&invocation).map_err(LineError::Unsound)?;
+        Ok(invocation)
+    }
+
+    fn compare(&mut self, what: &str, found: &str, known: &str) -> Result<(), LineError> {
+        if compare(found, known).map_err(LineError::TooNew)? == Version::NewerMinor {
+            let what = format!("{}: {what}", results::RECORDS);
+            self.newer_minor.get_or_insert_with(|| newer_minor(&what, found, known));
+        }
+        Ok(())
+    }
+
+    fn complain(&mut self, complaint: String) {
+        if self.complaints.len() < MOST_COMPLAINTS {
+            self.complaints.push(complaint);
+        } else {
+            self.unsaid += 1;
+        }
+    }
+
+    fn warnings(&mut self) -> Vec<String> {
+        let unsaid = (self.unsaid > 0)
+            .then(|| format!("{}: {} further lines are left out", results::RECORDS, self.unsaid));
+        let complaints = std::mem::take(&mut self.complaints);
+        self.newer_minor.take().into_iter().chain(complaints).chain(unsaid).collect()
+    }
+}
+
+/// Verifies an invocation that claims to have measured: no estimate is to be
+/// made of what cannot be true.
+fn verify(invocation: &Invocation) -> Result<(), String> {
+    match (invocation.outcome, &invocation.record) {
+        (Outcome::Measured, Some(record)) => consistency::verify(record),
+        (Outcome::Measured, None) => Err("it measured, and has no record".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// How a line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// By a line feed.
+    Whole,
+    /// With the file.
+    OfFile,
+    /// It is longer than [`LINE_BOUND`]; the rest of it is passed over.
+    TooLong,
+}
+
+/// Reads the next line, without its line feed, into `line`.
+fn next_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<End> {
+    line.clear();
+    source.by_ref().take(LINE_BOUND as u64 + 1).read_until(b'\n', line)?;
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        return Ok(End::Whole);
+    }
+    if line.len() <= LINE_BOUND {
+        return Ok(End::OfFile);
+    }
+    source.skip_until(b'\n')?;
+    Ok(End::TooLong)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use harness::histogram::Histogram;
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A folder of results of this repository.
+    fn recorded(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../results").join(name)
+    }
+
+    /// The lines of a recorded run.
+    fn recorded_lines() -> Vec<String> {
+        let path = recorded("2026-11-21-amd-epyc-2cpu").join(results::RECORDS);
+        fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    /// A copy of a recorded run, with these bytes for its records.
+    fn folder_with(records: impl AsRef<[u8]>) -> TempDir {
+        let copy = tempfile::tempdir().unwrap();
+        for name in [results::RUN, results::ENVIRONMENT] {
+            let original = recorded("2026-11-21-amd-epyc-2cpu").join(name);
+            fs::copy(original, copy.path().join(name)).unwrap();
+        }
+        fs::write(copy.path().join(results::RECORDS), records).unwrap();
+        copy
+    }
+
+    /// Replaces `from` by `to` in a file of a folder.
+    fn edit(folder: &TempDir, name: &str, from: &str, to: &str) {
+        let path = folder.path().join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{from} is not in {name}");
+        fs::write(path, text.replacen(from, to, 1)).unwrap();
+    }
+
+    fn error_of(folder: &Path) -> String {
+        format!("{:#}", SavedRun::read(folder).expect_err("an error"))
+    }
+
+    #[test]
+    fn every_recorded_run_of_this_repository_is_read_whole() {
+        for entry in fs::read_dir(recorded("")).unwrap() {
+            let folder = entry.unwrap().path();
+            let run = SavedRun::read(&folder).unwrap();
+            let text = fs::read_to_string(folder.join(results::RECORDS)).unwrap();
+            assert_eq!(run.warnings, [""; 0], "{}", folder.display());
+            assert_eq!(run.invocations.len(), text.lines().count());
+            assert!(!run.description.cases.is_empty());
+            for record in run.invocations.iter().filter_map(|invocation| invocation.record.as_ref())
+            {
+                for measurement in &record.measurements {
+                    let histogram = Histogram::decode(&measurement.histogram).unwrap();
+                    assert_eq!(histogram.count(), measurement.count);
+                }
+            }
+        }
+    }
+
+    /// The three files of a recorded run, with one of its lines.
+    fn recorded_files() -> [Vec<u8>; 3] {
+        let folder = recorded("2026-11-21-amd-epyc-2cpu");
+        let read = |name| fs::read(folder.join(name)).unwrap();
+        let line = recorded_lines().swap_remove(0).into_bytes();
+        [read(results::RUN), read(results::ENVIRONMENT), line]
+    }
+
+    /// What may stand at one place of a document instead of what stands there.
+    fn pieces() -> impl Strategy<Value = Vec<u8>> {
+        let tokens =
+            "null|true|-1|0|1e999|18446744073709551616|\"\"|\\[|\\]|\\{|\\}|,|:|\"|\\\\|\n";
+        prop_oneof![
+            tokens.prop_map(String::into_bytes),
+            prop::collection::vec(any::<u8>(), 0..8),
+            Just(Vec::new()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let [run, environment, line] = recorded_files();
+            prop_assert!(SavedRun::parse(&bytes, &environment, &line[..]).is_err());
+            prop_assert!(SavedRun::parse(&run, &bytes, &line[..]).is_err());
+            let read = SavedRun::parse(&run, &environment, &bytes[..]);
+            prop_assert!(read.is_ok_and(|read| read.invocations.is_empty()));
+        }
+
+        #[test]
+        fn a_damaged_run_is_read_or_refused(
+            file in 0_usize..3,
+            edits in prop::collection::vec((any::<Index>(), 0_usize..20, pieces()), 1..4),
+        ) {
+            let mut files = recorded_files();
+            for (place, length, piece) in edits {
+                let bytes = &mut files[file];
+                let at = place.index(bytes.len());
+                let end = bytes.len().min(at + length);
+                bytes.splice(at..end, piece);
+            }
+            let [run, environment, line] = files;
+            match SavedRun::parse(&run, &environment, &line[..]) {
+                Ok(read) => prop_assert!(read.invocations.len() <= 1 && read.warnings.len() <= 4),
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_torn_last_line_costs_that_line_and_a_warning() {
+        let [first, second, ..] = &recorded_lines()[..] else { panic!("too few") };
+        for length in [1, 40, second.len() - 1] {
+            let folder = folder_with(format!("{first}\n{}", &second[..length]));
+            let run = SavedRun::read(folder.path()).unwrap();
+            assert_eq!(run.invocations.len(), 1);
+            let expected = "records.jsonl line 2: ends in the middle, as where a run was killed: \
+                            left out";
+            assert_eq!(run.warnings, [expected]);
+        }
+    }
+
+    #[test]
+    fn a_last_line_without_its_line_feed_is_read() {
+        let run = SavedRun::read(folder_with(&recorded_lines()[0]).path()).unwrap();
+        assert_eq!((run.invocations.len(), run.warnings.len()), (1, 0));
+    }
+
+    #[test]
+    fn a_line_that_is_no_invocation_is_named_and_the_others_are_read() {
+        let [first, second, ..] = &recorded_lines()[..] else { panic!("too few") };
+        let deep = "[".repeat(100_000);
+        for (bad, reason) in [
+            ("", "EOF while parsing"),
+            ("garbage", "expected value at line 1 column 1"),
+            ("{}", "missing field `schema_version`"),
+            (r#"{"schema_version":"1.0"}"#, "missing field `case`"),
+            ("{\"schema_version\":\"1.0\"}\0", "trailing characters"),
+            (&deep, "invalid type"),
+            (&first.replacen("\"round\":1", "\"round\":-1", 1), "invalid value: integer `-1`"),
+            (&first.replacen("\"round\":1", "\"round\":1e999", 1), "number out of range"),
+            (&first.replacen("\"mean_ns\":", "\"mean_ns\":-", 1), "its mean, -"),
+            (&first.replacen("\"record\":{", "\"record\":null,\"r\":{", 1), "has no record"),
+        ] {
+            let run = SavedRun::read(folder_with(format!("{first}\n{bad}\n{second}\n")).path());
+            let run = run.unwrap();
+            assert_eq!(run.invocations.len(), 2, "{reason}");
+            let [warning] = &run.warnings[..] else { panic!("{:?}", run.warnings) };
+            assert!(warning.starts_with("records.jsonl line 2: "), "{warning}");
+            assert!(warning.contains(reason) && warning.ends_with(": left out"), "{warning}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_cost_their_line() {
+        let folder =
+            folder_with([b"\xff\xfe\n".as_slice(), recorded_lines()[0].as_bytes()].concat());
+        let run = SavedRun::read(folder.path()).unwrap();
+        assert_eq!((run.invocations.len(), run.warnings.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over() {
+        let line = &recorded_lines()[0];
+        let long = "x".repeat(LINE_BOUND + 1);
+        let run = SavedRun::read(folder_with(format!("{long}\n{line}\n")).path()).unwrap();
+        assert_eq!(run.invocations.len(), 1);
+        let expected = format!("records.jsonl line 1: has more than {LINE_BOUND} bytes: left out");
+        assert_eq!(run.warnings, [expected]);
+    }
+
+    #[test]
+    fn a_flood_of_bad_lines_is_summed_up() {
+        let run = SavedRun::read(folder_with("\n".repeat(50_000)).path()).unwrap();
+        assert_eq!(run.warnings.len(), MOST_COMPLAINTS + 1);
+        let last = run.warnings.last().unwrap();
+        assert_eq!(last, "records.jsonl: 49980 further lines are left out");
+    }
+
+    #[test]
+    fn a_newer_minor_version_is_read_and_told_once() {
+        let newer = |line: &String| line.replacen("\"1.0\"", "\"1.99\",\"moon\":{\"phase\":1}", 1);
+        let lines: Vec<String> = recorded_lines()[..3].iter().map(newer).collect();
+        let folder = folder_with(lines.join("\n"));
+        edit(&folder, results::RUN, "\"1.0\"", "\"1.99\",\"moon\":1");
+        let run = SavedRun::read(folder.path()).unwrap();
+        assert_eq!(run.invocations.len(), 3);
+        let [of_run, of_records] = &run.warnings[..] else { panic!("{:?}", run.warnings) };
+        assert!(of_run.starts_with("run.json is of schema version 1.99, "), "{of_run}");
+        assert!(of_records.starts_with("records.jsonl: it is of schema version 1.99"));
+    }
+
+    #[test]
+    fn a_newer_major_version_is_refused_wherever_it_stands() {
+        let line = &recorded_lines()[0];
+        let own = line.replacen("{\"schema_version\":\"1.0\"", "{\"schema_version\":\"2.0\"", 1);
+        let of_record = line.replacen(
+            "\"record\":{\"schema_version\":\"1",
+            "\"record\":{\"schema_version\":\"9",
+            1,
+        );
+        for newer in [own, of_record] {
+            assert_ne!(&newer, line);
+            let error = error_of(folder_with(format!("{line}\n{newer}\n")).path());
+            assert!(error.contains("records.jsonl: line 2: its schema version is "), "{error}");
+            assert!(error.contains("update Brigade to read it"), "{error}");
+        }
+        for name in [results::RUN, results::ENVIRONMENT] {
+            let folder = folder_with(line);
+            edit(&folder, name, "\"schema_version\": \"1.", "\"schema_version\": \"2.");
+            let error = error_of(folder.path());
+            assert!(error.contains(name) && error.contains("update Brigade"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_folder_of_a_run_is_refused_in_clear_words() {
+        let folder = folder_with("");
+        let file = folder.path().join(results::RUN);
+        assert!(
+            error_of(&file).contains("it is not a folder; name the folder that holds run.json")
+        );
+        let none = folder.path().join("none");
+        assert!(error_of(&none).contains("No such file or directory"));
+        assert!(error_of(&none).contains(none.to_str().unwrap()));
+        for name in [results::RUN, results::ENVIRONMENT, results::RECORDS] {
+            let folder = folder_with("");
+            fs::remove_file(folder.path().join(name)).unwrap();
+            let error = error_of(folder.path());
+            assert!(error.contains(name) && error.contains("is this the folder of a run?"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let folder = folder_with("");
+        let records = folder.path().join(results::RECORDS);
+        fs::remove_file(&records).unwrap();
+        mkfifo(&records, Mode::S_IRWXU).unwrap();
+        assert!(error_of(folder.path()).contains("it is not a regular file"));
+        fs::remove_file(&records).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &records).unwrap();
+        assert!(error_of(folder.path()).contains("it is not a regular file"));
+    }
+
+    #[test]
+    fn files_beyond_any_runs_size_are_refused_unread() {
+        for (name, bound) in [(results::RUN, DOCUMENT_BOUND), (results::RECORDS, RECORDS_BOUND)] {
+            let folder = folder_with("");
+            let file = OpenOptions::new().write(true).open(folder.path().join(name)).unwrap();
+            file.set_len(bound + 1).unwrap();
+            let error = error_of(folder.path());
+            assert!(error.contains(&format!("no run writes more than {bound}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_run_of_more_invocations_than_any_has_is_refused() {
+        let mut line: serde_json::Value = serde_json::from_str(&recorded_lines()[0]).unwrap();
+        line["record"] = serde_json::Value::Null;
+        line["outcome"] = "failed".into();
+        let line = format!("{line}\n");
+        let read = |lines| {
+            let mut read = Lines::default();
+            read.read(line.repeat(lines).as_bytes()).map(|()| read.invocations.len())
+        };
+        assert_eq!(read(MOST_INVOCATIONS).unwrap(), MOST_INVOCATIONS);
+        let error = read(MOST_INVOCATIONS + 1).unwrap_err().to_string();
+        assert!(error.contains("more than 100000 invocations"), "{error}");
+    }
+
+    #[test]
+    fn a_run_that_intends_too_much_is_refused() {
+        let folder = folder_with("");
+        edit(&folder, results::RUN, "\"rounds\": ", "\"rounds\": 9999999");
+        assert!(error_of(folder.path()).contains("more than 100000"));
+    }
+}
