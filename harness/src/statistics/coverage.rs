@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use fastrand::Rng;
 
-use super::{Estimate, Regimes, straggler};
+use super::{Estimate, Modes, outlier};
 
 /// Sizes of sample, in invocations.
 const SIZES: [usize; 6] = [5, 7, 10, 15, 20, 30];
@@ -20,25 +20,25 @@ const SAMPLES: usize = 16_000;
 /// Samples drawn for five values, whose true coverage of 93.75 % is near the
 /// band's edge: its standard error is then 0.14 %.
 const SAMPLES_OF_FIVE: usize = 30_000;
-/// Where the coverage of one regime has to lie.
+/// Where the coverage of one mode has to lie.
 const BAND: RangeInclusive<f64> = 0.93..=0.97;
 
-/// Where the coverage of two regimes has to lie, from 20 values on.
-const BAND_OF_TWO_REGIMES: RangeInclusive<f64> = 0.92..=0.98;
-/// From how many values on the interval has to cover two regimes by itself.
-const ENOUGH_FOR_TWO_REGIMES: usize = 20;
-/// A value between the two regimes.
+/// Where the coverage of two modes has to lie, from 20 values on.
+const BAND_OF_TWO_MODES: RangeInclusive<f64> = 0.92..=0.98;
+/// From how many values on the interval has to cover two modes by itself.
+const ENOUGH_FOR_TWO_MODES: usize = 20;
+/// A value between the two modes.
 const BETWEEN: f64 = 4.0;
-/// How often one regime may be taken for two.
+/// How often one mode may be taken for two.
 const MAX_FALSELY_FLAGGED: f64 = 0.04;
-/// How often a sample of one regime may be told to be too small without need:
+/// How often a sample of one mode may be told to be too small without need:
 /// an honest "I do not know" is the lesser error.
 const MAX_TOLD_TOO_FEW: f64 = 0.15;
 /// Runs simulated under drift for each size: the standard error of a coverage
 /// near 95 % is then 0.31 %.
 const RUNS: usize = 5_000;
 
-/// The shapes of one regime; the centre of each is 1.
+/// The shapes of one mode; the centre of each is 1.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     Normal,
@@ -64,16 +64,16 @@ fn standard_normal(rng: &mut Rng) -> f64 {
     radius * (std::f64::consts::TAU * rng.f64()).cos()
 }
 
-/// One value of two regimes ten to one apart, 30 % of them slow, each log-normal
+/// One value of two modes ten to one apart, 30 % of them slow, each log-normal
 /// with a spread of 5 %.
-fn two_regimes(rng: &mut Rng) -> f64 {
+fn two_modes(rng: &mut Rng) -> f64 {
     let scale = if rng.f64() < 0.3 { 10.0 } else { 1.0 };
     scale * Shape::LogNormal.draw(0.05, rng)
 }
 
-/// The median of [`two_regimes`]: half of all values are five sevenths of the
+/// The median of [`two_modes`]: half of all values are five sevenths of the
 /// fast ones, and 0.565949 is that quantile of the standard normal.
-fn median_of_two_regimes() -> f64 {
+fn median_of_two_modes() -> f64 {
     ((1.0 + 0.05_f64 * 0.05).ln().sqrt() * 0.565_949).exp()
 }
 
@@ -96,8 +96,8 @@ struct Simulated {
     estimate: Estimate,
     /// The one that reports show.
     cautious: Estimate,
-    /// Whether it is taken for two regimes.
-    two_regimes: bool,
+    /// Whether it is taken for two modes.
+    two_modes: bool,
     /// Whether it is told to be too few values for a lone one.
     too_few: bool,
     /// The largest value.
@@ -110,8 +110,8 @@ impl Simulated {
         Self {
             estimate: Estimate::of(sample).expect(estimated),
             cautious: Estimate::cautious(sample).expect(estimated),
-            two_regimes: Regimes::of(sample).is_some(),
-            too_few: straggler(sample).is_some(),
+            two_modes: Modes::of(sample).is_some(),
+            too_few: outlier(sample).is_some(),
             max: sample.iter().copied().fold(0.0, f64::max),
         }
     }
@@ -128,7 +128,7 @@ fn simulate(seed: u64, size: usize, draw: impl Fn(&mut Rng) -> f64) -> Vec<Simul
     (0..samples).map(|_| one()).collect()
 }
 
-/// One row of the table for one regime.
+/// One row of the table for one mode.
 struct Cell {
     label: String,
     size: usize,
@@ -140,8 +140,8 @@ struct Cell {
     narrowed: f64,
     /// The coverage of the interval that reports show.
     cautious: f64,
-    /// The share of samples taken for two regimes, wrongly.
-    two_regimes: f64,
+    /// The share of samples taken for two modes, wrongly.
+    two_modes: f64,
     /// The share told to be too few values, without need.
     too_few: f64,
 }
@@ -156,7 +156,7 @@ fn cell(seed: u64, shape: Shape, spread: f64, size: usize) -> Cell {
         widened: coverage(1.25),
         narrowed: coverage(0.75),
         cautious: share(&simulated, |sample| covers(&sample.cautious, 1.0, 1.0)),
-        two_regimes: share(&simulated, |sample| sample.two_regimes),
+        two_modes: share(&simulated, |sample| sample.two_modes),
         too_few: share(&simulated, |sample| sample.too_few),
     }
 }
@@ -174,13 +174,13 @@ fn cells() -> Vec<Cell> {
 }
 
 #[test]
-fn the_interval_covers_the_median_of_one_regime_and_no_other_width_would() {
-    println!("{:<24} kept   widened narrowed cautious two rgm. too few", "one regime");
+fn the_interval_covers_the_median_of_one_mode_and_no_other_width_would() {
+    println!("{:<24} kept   widened narrowed cautious two mod. too few", "one mode");
     for cell in cells() {
-        let Cell { label, size, kept, widened, narrowed, cautious, two_regimes, too_few } = cell;
+        let Cell { label, size, kept, widened, narrowed, cautious, two_modes, too_few } = cell;
         println!(
             "{label:<24} {kept:.4} {widened:.4}  {narrowed:.4}   {cautious:.4}   \
-             {two_regimes:.4}   {too_few:.4}"
+             {two_modes:.4}   {too_few:.4}"
         );
         assert!(BAND.contains(&kept), "{label}: {kept}");
         assert!(BAND.contains(&cautious), "{label}, cautious: {cautious}");
@@ -188,22 +188,22 @@ fn the_interval_covers_the_median_of_one_regime_and_no_other_width_would() {
         // The range of five values falls short of 95 %, and for seven the
         // widened interval covers 97.2 %: too close to the edge to tell.
         assert!(size < 10 || widened > *BAND.end(), "{label}, widened: {widened}");
-        assert!(two_regimes <= MAX_FALSELY_FLAGGED, "{label}: {two_regimes} taken for two");
+        assert!(two_modes <= MAX_FALSELY_FLAGGED, "{label}: {two_modes} taken for two");
         assert!(too_few <= MAX_TOLD_TOO_FEW, "{label}: {too_few} told to be too few");
     }
 }
 
-/// How often samples of two regimes are told as what.
+/// How often samples of two modes are told as what.
 struct Told {
-    /// Two regimes.
-    two_regimes: f64,
+    /// Two modes.
+    two_modes: f64,
     /// Too few values to tell what a lone one is.
     too_few: f64,
-    /// Neither, but an interval that reaches from one regime to the other.
+    /// Neither, but an interval that reaches from one mode to the other.
     wide: f64,
-    /// One regime: not a value of the other was drawn.
+    /// One mode: not a value of the other was drawn.
     one: f64,
-    /// None of these: a narrow interval over a sample of both regimes.
+    /// None of these: a narrow interval over a sample of both modes.
     wrong: f64,
 }
 
@@ -215,35 +215,35 @@ impl Told {
         };
         let is_one = |sample: &Simulated| sample.max < BETWEEN || sample.estimate.median > BETWEEN;
         let category = |sample: &Simulated| match () {
-            () if sample.two_regimes => 0,
+            () if sample.two_modes => 0,
             () if sample.too_few => 1,
             () if is_wide(sample) => 2,
             () if is_one(sample) => 3,
             () => 4,
         };
         let share_of = |number| share(simulated, |sample| category(sample) == number);
-        let [two_regimes, too_few, wide, one, wrong] = std::array::from_fn(share_of);
-        Self { two_regimes, too_few, wide, one, wrong }
+        let [two_modes, too_few, wide, one, wrong] = std::array::from_fn(share_of);
+        Self { two_modes, too_few, wide, one, wrong }
     }
 }
 
 #[test]
-fn two_regimes_are_told_or_covered() {
-    println!("{:<11} interval two rgm. too few wide   one    wrong", "two regimes");
+fn two_modes_are_told_or_covered() {
+    println!("{:<11} interval two mod. too few wide   one    wrong", "two modes");
     for size in SIZES {
-        let simulated = simulate(size as u64, size, two_regimes);
-        let truth = median_of_two_regimes();
+        let simulated = simulate(size as u64, size, two_modes);
+        let truth = median_of_two_modes();
         let kept = share(&simulated, |sample| covers(&sample.cautious, truth, 1.0));
         let told = Told::of(&simulated);
-        let Told { two_regimes, too_few, wide, one, wrong } = told;
+        let Told { two_modes, too_few, wide, one, wrong } = told;
         println!(
-            "n = {size:<7} {kept:.4}   {two_regimes:.4}   {too_few:.4}  {wide:.4} {one:.4} {wrong:.4}"
+            "n = {size:<7} {kept:.4}   {two_modes:.4}   {too_few:.4}  {wide:.4} {one:.4} {wrong:.4}"
         );
         // From here on the interval is to be trusted by itself.
-        if size >= ENOUGH_FOR_TWO_REGIMES {
-            assert!(BAND_OF_TWO_REGIMES.contains(&kept), "n = {size}: {kept}");
+        if size >= ENOUGH_FOR_TWO_MODES {
+            assert!(BAND_OF_TWO_MODES.contains(&kept), "n = {size}: {kept}");
         } else {
-            assert_eq!(wrong, 0.0, "n = {size}: a narrow interval over two regimes");
+            assert_eq!(wrong, 0.0, "n = {size}: a narrow interval over two modes");
         }
         // What was not drawn cannot be told: that is all that passes for one.
         let unseen = 0.7_f64.powi(size as i32) + 0.3_f64.powi(size as i32);

@@ -11,8 +11,8 @@
 //! median this is also the interval of Nyblom, *Note on interpolated order
 //! statistics*, Statistics & Probability Letters 14 (1992), 129–131.)
 
+use super::modes::outlier;
 use super::quantile::{quantile, sorted};
-use super::regimes::straggler;
 use super::shift::fewest_pairs;
 
 /// The confidence of an interval, unless another is asked for.
@@ -74,14 +74,14 @@ impl Estimate {
     }
 
     /// As [`Self::of`], but where a lone value of a small sample may be all that
-    /// is seen of a second regime, the interval is the whole range: a narrow
-    /// one would claim that there is no such regime.
+    /// is seen of a second mode, the interval is the whole range: a narrow
+    /// one would claim that there is no such mode.
     #[must_use]
     pub fn cautious(values: &[f64]) -> Option<Self> {
         let estimate = Self::of(values)?;
         let sorted = sorted(values);
         let (low, high) = (*sorted.first()?, *sorted.last()?);
-        let is_unclear = estimate.interval.is_some() && straggler(values).is_some();
+        let is_unclear = estimate.interval.is_some() && outlier(values).is_some();
         let whole = is_unclear.then_some(Interval { low, high });
         Some(Self { interval: whole.or(estimate.interval), ..estimate })
     }

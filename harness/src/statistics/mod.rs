@@ -7,9 +7,9 @@
 
 mod by_round;
 mod median_interval;
+mod modes;
 mod proportion;
 mod quantile;
-mod regimes;
 mod shift;
 mod slope;
 
@@ -20,8 +20,8 @@ mod reference;
 
 pub use by_round::{ByRound, differences, ratios};
 pub use median_interval::{Estimate, Interval, MIN_SAMPLE};
+pub use modes::{Modes, outlier};
 pub use proportion::proportion;
 pub use quantile::median;
-pub use regimes::{Regimes, straggler};
 pub use shift::{Shift, fewest_pairs, rank_sum_score};
 pub use slope::slope;

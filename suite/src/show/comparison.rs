@@ -137,7 +137,7 @@ fn all_together(comparison: &Comparison) -> Option<String> {
 
 /// What has to be known about one case.
 fn about(case: &CaseComparison) -> Vec<String> {
-    let sentences = [regimes(case), crossings(case), place(case), disturbed(case), failed(case)];
+    let sentences = [modes(case), crossings(case), place(case), disturbed(case), failed(case)];
     sentences.into_iter().flatten().map(|said| format!("{}: {said}.", label(case))).collect()
 }
 
@@ -148,10 +148,10 @@ fn label(case: &CaseComparison) -> String {
     }
 }
 
-fn regimes(case: &CaseComparison) -> Option<String> {
+fn modes(case: &CaseComparison) -> Option<String> {
     let RegimesRecord { fast_ns, slow_ns, slow_share: [first, second] } = case.regimes?;
     Some(format!(
-        "two regimes, {} and {}; the slow one in {} of A's processes and {} of B's",
+        "two modes, {} and {}; the slow one in {} of A's processes and {} of B's",
         duration(fast_ns),
         duration(slow_ns),
         percent(first),
@@ -329,7 +329,7 @@ mod tests {
         - Not compared: uring: B has not measured it.
         - The halves of the runs lie further apart than chance explains: the intervals
           are 1.20 times as wide for it.
-        - ring free: two regimes, 2.60 µs and 22.0 µs; the slow one in 0 % of A's
+        - ring free: two modes, 2.60 µs and 22.0 µs; the slow one in 0 % of A's
           processes and 38 % of B's.
         - ring free: 0 % of A's hops cross CPUs, 2 % of B's.
         - ring free: invocations: 0 of A and 2 of B disturbed.

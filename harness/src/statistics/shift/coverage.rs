@@ -33,7 +33,7 @@ type Draw = fn(&mut Rng) -> f64;
 const SHAPES: [(&str, Draw); 3] = [
     ("log-normal 5 %", |rng| 0.05 * standard_normal(rng)),
     ("skewed", |rng| -0.1 * (1.0 - rng.f64()).ln()),
-    ("two regimes 10:1", |rng| {
+    ("two modes 10:1", |rng| {
         let slow = if rng.f64() < 0.3 { 10.0_f64.ln() } else { 0.0 };
         slow + 0.05 * standard_normal(rng)
     }),
@@ -48,7 +48,7 @@ fn coverage(seed: u64, mut shift: impl FnMut(&mut Rng) -> Shift) -> (f64, f64) {
         let interval = interval.expect("enough values");
         let covers = |stretch: f64| {
             let end = |end: f64| estimate + stretch * (end - estimate);
-            // Whole shifts of two regimes come out a rounding error aside.
+            // Whole shifts of two modes come out a rounding error aside.
             (end(interval.low) - 1e-12..=end(interval.high) + 1e-12).contains(&TRUE_SHIFT)
         };
         kept += usize::from(covers(1.0));

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::difference::Difference;
 
-use super::sample::{Percentile, RegimesOfArms, Sample};
+use super::sample::{ModesOfArms, Percentile, Sample};
 use super::verdict::{Arms, Ratio, Verdict};
 
 /// Version of [`Comparison`]'s schema, `major.minor`: the minor number rises
@@ -100,7 +100,7 @@ pub struct CaseComparison {
     /// How many times as long whichever arm ran second in its round took;
     /// `null` where arms did not run side by side.
     pub second_place: Option<RatioRecord>,
-    /// Two regimes, where an arm has them.
+    /// Two modes, where an arm has them.
     pub regimes: Option<RegimesRecord>,
     /// The share of hops between CPUs: median over processes, 0 to 1.
     pub crossing_share: Arms<Option<f64>>,
@@ -140,7 +140,7 @@ impl From<Ratio> for RatioRecord {
     }
 }
 
-/// Two regimes of a case.
+/// Two modes of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegimesRecord {
@@ -249,7 +249,7 @@ impl Judgement {
             verdict: Verdict::of(&ratio, self.margin),
             percentiles: self.percentiles(arms),
             second_place: self.second_place(arms),
-            regimes: RegimesOfArms::of([&first_ns, &second_ns]).map(RegimesRecord::from),
+            regimes: ModesOfArms::of([&first_ns, &second_ns]).map(RegimesRecord::from),
             crossing_share: arms.map(Sample::crossing_share),
             disturbed: arms.map(|arm| arm.disturbed),
             unusable: arms.map(|arm| arm.unusable),
@@ -275,9 +275,9 @@ impl Judgement {
     }
 }
 
-impl From<RegimesOfArms> for RegimesRecord {
-    fn from(RegimesOfArms { regimes, slow_share }: RegimesOfArms) -> Self {
-        Self { fast_ns: regimes.fast.median, slow_ns: regimes.slow.median, slow_share }
+impl From<ModesOfArms> for RegimesRecord {
+    fn from(ModesOfArms { modes, slow_share }: ModesOfArms) -> Self {
+        Self { fast_ns: modes.fast.median, slow_ns: modes.slow.median, slow_share }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use harness::record::{Measurement, Record};
-use harness::statistics::{ByRound, Regimes, median};
+use harness::statistics::{ByRound, Modes, median};
 use serde_json::Value;
 
 use crate::judge::interference::{self, assess};
@@ -200,26 +200,26 @@ fn given(value: Option<&Value>) -> Value {
     }
 }
 
-/// Two regimes of a case and how often each arm was in the slow one.
+/// Two modes of a case and how often each arm was in the slow one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RegimesOfArms {
-    /// The two regimes of the arm that shows them, the first where both do.
-    pub regimes: Regimes,
+pub struct ModesOfArms {
+    /// The two modes of the arm that shows them, the first where both do.
+    pub modes: Modes,
     /// The share of each arm's invocations in the slow one, 0 to 1.
     pub slow_share: Arms<f64>,
 }
 
-impl RegimesOfArms {
-    /// The regimes of either arm, if one has two: of both together they might
+impl ModesOfArms {
+    /// The modes of either arm, if one has two: of both together they might
     /// be nothing but the difference between the arms.
     #[must_use]
     pub fn of(times: Arms<&[f64]>) -> Option<Self> {
-        let regimes = times.into_iter().find_map(Regimes::of)?;
-        let between = (regimes.fast.median * regimes.slow.median).sqrt();
+        let modes = times.into_iter().find_map(Modes::of)?;
+        let between = (modes.fast.median * modes.slow.median).sqrt();
         let slow_share = times.map(|times| {
             times.iter().filter(|time| **time > between).count() as f64 / times.len() as f64
         });
-        Some(Self { regimes, slow_share })
+        Some(Self { modes, slow_share })
     }
 }
 
@@ -308,12 +308,12 @@ mod tests {
     }
 
     #[test]
-    fn regimes_are_sought_in_each_arm_and_counted_in_both() {
+    fn modes_are_sought_in_each_arm_and_counted_in_both() {
         let mixed = [2.0, 2.1, 20.0, 21.0, 2.2];
         let fast = [2.0, 2.1, 2.0, 2.1];
-        let found = RegimesOfArms::of([&fast, &mixed]).unwrap();
+        let found = ModesOfArms::of([&fast, &mixed]).unwrap();
         assert_eq!(found.slow_share, [0.0, 0.4]);
         let slow = fast.map(|time| time * 10.0);
-        assert_eq!(RegimesOfArms::of([&fast, &slow]), None, "that is the difference of the arms");
+        assert_eq!(ModesOfArms::of([&fast, &slow]), None, "that is the difference of the arms");
     }
 }

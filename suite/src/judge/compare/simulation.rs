@@ -29,7 +29,7 @@ type Draw = fn(&mut Rng) -> f64;
 const SHAPES: [(&str, Draw); 3] = [
     ("log-normal 5 %", |rng| (0.05 * standard_normal(rng)).exp()),
     ("log-normal 15 %", |rng| (0.15 * standard_normal(rng)).exp()),
-    ("two regimes 10:1", |rng| {
+    ("two modes 10:1", |rng| {
         (if rng.f64() < 0.3 { 10.0 } else { 1.0 }) * (0.05 * standard_normal(rng)).exp()
     }),
 ];

@@ -10,7 +10,7 @@ use harness::terminal;
 use crate::judge::interference::{Verdict, assess};
 use crate::judge::report::attribution::Attribution;
 use crate::store::invocation::{Invocation, Outcome};
-use harness::statistics::{ByRound, Estimate, Regimes, median, straggler};
+use harness::statistics::{ByRound, Estimate, Modes, median, outlier};
 
 /// What the invocations of one case say.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,11 +97,11 @@ pub struct OperationEstimate {
     pub by_round: ByRound,
     /// The median of `by_round` and its interval, in nanoseconds.
     pub time_ns: Estimate,
-    /// The two regimes that `by_round` falls into, if it does.
-    pub regimes: Option<TwoRegimes>,
+    /// The two modes that `by_round` falls into, if it does.
+    pub modes: Option<TwoModes>,
     /// The one figure of too few that lies far from all others, if one does,
     /// in nanoseconds.
-    pub straggler_ns: Option<f64>,
+    pub outlier_ns: Option<f64>,
     /// Median over invocations of the median sample, divided by its
     /// operations, in nanoseconds.
     pub p50_ns: f64,
@@ -117,13 +117,13 @@ pub struct OperationEstimate {
     pub switches: Option<f64>,
 }
 
-/// Two regimes, and what goes with each.
+/// Two modes, and what goes with each.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TwoRegimes {
-    /// The regimes, in nanoseconds.
-    pub regimes: Regimes,
+pub struct TwoModes {
+    /// The modes, in nanoseconds.
+    pub modes: Modes,
     /// Share of traced hops whose ends ran on different CPUs, 0 to 1, in the
-    /// fast regime and in the slow one: medians over invocations.
+    /// fast mode and in the slow one: medians over invocations.
     pub crossing_shares: Option<[f64; 2]>,
 }
 
@@ -239,8 +239,8 @@ fn operation(like: &Measurement, runs: &[Run]) -> Option<OperationEstimate> {
         measurement: shown(&like.name),
         operation: shown(&like.operation),
         time_ns: Estimate::cautious(&times)?,
-        regimes: Regimes::of(&times).map(|regimes| two_regimes(regimes, &by_round, runs)),
-        straggler_ns: straggler(&times),
+        modes: Modes::of(&times).map(|modes| two_modes(modes, &by_round, runs)),
+        outlier_ns: outlier(&times),
         by_round,
         p50_ns: percentile(|sample| sample.p50_ns)?,
         p99_ns: percentile(|sample| sample.p99_ns)?,
@@ -249,17 +249,17 @@ fn operation(like: &Measurement, runs: &[Run]) -> Option<OperationEstimate> {
     })
 }
 
-fn two_regimes(regimes: Regimes, by_round: &ByRound, runs: &[Run]) -> TwoRegimes {
+fn two_modes(modes: Modes, by_round: &ByRound, runs: &[Run]) -> TwoModes {
     let crossing_share = |is_slow: bool| {
-        let of_regime = |run: &&Run| {
+        let of_mode = |run: &&Run| {
             let time = by_round.get(&run.round);
-            time.is_some_and(|time| (*time > regimes.boundary) == is_slow)
+            time.is_some_and(|time| (*time > modes.boundary) == is_slow)
         };
-        let members: Vec<Run> = runs.iter().filter(of_regime).copied().collect();
+        let members: Vec<Run> = runs.iter().filter(of_mode).copied().collect();
         median_of(&members, |record| record.switches?.cross_cpu_share)
     };
     let crossing_shares = crossing_share(false).zip(crossing_share(true));
-    TwoRegimes { regimes, crossing_shares: crossing_shares.map(Into::into) }
+    TwoModes { modes, crossing_shares: crossing_shares.map(Into::into) }
 }
 
 /// The measurement of the same name in every run that has it, with its round.
@@ -375,21 +375,21 @@ mod tests {
     }
 
     #[test]
-    fn two_regimes_are_noticed() {
+    fn two_modes_are_noticed() {
         let samples = [(26.0, 0.02), (25.0, 0.01), (220.0, 0.97), (27.0, 0.04), (200.0, 0.95)]
             .map(|(ns, share)| Sample { cross_cpu_share: share, ..Sample::hop(ns) });
         let mut invocations = sample::samples("ring", samples);
-        let regimes = |invocations: &[Invocation]| {
+        let modes = |invocations: &[Invocation]| {
             let [case] = &estimate(invocations)[..] else { panic!() };
-            case.operation(None).unwrap().regimes.unwrap()
+            case.operation(None).unwrap().modes.unwrap()
         };
-        let TwoRegimes { regimes: found, crossing_shares } = regimes(&invocations);
+        let TwoModes { modes: found, crossing_shares } = modes(&invocations);
         assert_eq!((found.fast.median, found.slow.median, found.slow.share), (26.0, 210.0, 0.4));
         assert_eq!(crossing_shares, Some([0.02, 0.96]));
         for invocation in &mut invocations {
             invocation.record.as_mut().unwrap().switches = None;
         }
-        assert_eq!(regimes(&invocations).crossing_shares, None);
+        assert_eq!(modes(&invocations).crossing_shares, None);
     }
 
     #[test]
@@ -397,7 +397,7 @@ mod tests {
         let ns = [10.0, 10.1, 10.2, 10.3, 10.4, 10.5, 10.6, 10.7, 10.8, 90.0];
         let [case] = &estimate(&sample::case("ring", ns))[..] else { panic!() };
         let hop = case.operation(None).unwrap();
-        assert_eq!(hop.straggler_ns, Some(90.0));
+        assert_eq!(hop.outlier_ns, Some(90.0));
         assert_eq!(hop.time_ns.interval.unwrap().high, 90.0);
     }
 }

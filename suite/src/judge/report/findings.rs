@@ -135,8 +135,8 @@ impl Measured<'_> {
     /// The time, with a word of warning where one figure describes nothing.
     fn time(&self) -> String {
         let time = estimated_duration(&self.operation.time_ns);
-        match self.operation.regimes {
-            Some(_) => format!("{time} (two regimes)"),
+        match self.operation.modes {
+            Some(_) => format!("{time} (two modes)"),
             None => time,
         }
     }
@@ -255,11 +255,11 @@ mod tests {
     }
 
     #[test]
-    fn two_regimes_are_marked() {
+    fn two_modes_are_marked() {
         let text = say(COMPARISON, &run([1.0, 10.0, 1.0, 10.0, 1.0])).unwrap();
         insta::assert_snapshot!(text, @r"
         - A hop between threads takes 2.00 µs [1.97, 2.03], between tasks
-          2.00 µs [1.97, 20.3] (two regimes): the difference is not resolvable in 5
+          2.00 µs [1.97, 20.3] (two modes): the difference is not resolvable in 5
           rounds.
         ");
     }

@@ -144,8 +144,8 @@ mod tests {
 
         - n = 5: the interval is the whole range, which is one of 93.75 %.
         - uring-brigade: 1 refused, of 1 started.
-        - thread-brigade free, hop: two regimes: 2.60 µs in 60 % of processes, 22.1 µs
-          in 40 %; crossing share 0.02 and 0.97.
+        - thread-brigade free, hop: two modes: 2.60 µs in 60 % of processes, 22.1 µs in
+          40 %; crossing share 0.02 and 0.97.
 
         - A hop between threads on one CPU takes 1.79 µs [1.75, 1.83], one between async
           tasks on one thread that wait for their pipes 905 ns [887, 923]: the threads'
@@ -158,8 +158,8 @@ mod tests {
           one thread writing and reading, 640 ns [627, 653]: 1.15 µs [1.13, 1.17] remain
           for the switch of threads.
         - A hop between threads that the kernel places takes 2.63 µs [2.55, 22.3] (two
-          regimes), one between threads on one CPU 1.79 µs [1.75, 1.83]: the freely
-          placed hop takes 1.45 [1.45, 12.6] times as long. 708 ns [684, 6628] of the
+          modes), one between threads on one CPU 1.79 µs [1.75, 1.83]: the freely placed
+          hop takes 1.45 [1.45, 12.6] times as long. 708 ns [684, 6628] of the
           difference is waiting.
         - A hop between threads whose neighbours are on other CPUs takes
           22.0 µs [21.6, 22.4], one between threads on one CPU 1.79 µs [1.75, 1.83]: the

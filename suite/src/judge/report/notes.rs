@@ -2,11 +2,11 @@
 //! missing, what has no interval, what one figure cannot describe.
 
 use crate::judge::report::estimate::{
-    CaseEstimate, Disturbances, OperationEstimate, OutcomeCounts, TwoRegimes,
+    CaseEstimate, Disturbances, OperationEstimate, OutcomeCounts, TwoModes,
 };
 use crate::judge::report::quantity::{ABSENT, duration, percent};
 use crate::judge::report::table::{disturbance_mark, short_case, short_operation};
-use harness::statistics::{MIN_SAMPLE, Regimes};
+use harness::statistics::{MIN_SAMPLE, Modes};
 
 /// One sentence for everything that needs one, in the order of `cases`.
 #[must_use]
@@ -16,9 +16,8 @@ pub fn notes(cases: &[CaseEstimate]) -> Vec<String> {
     notes.extend(cases.iter().filter_map(missing));
     notes.extend(cases.iter().filter_map(disturbed));
     for case in cases {
-        notes.extend(case.operations.iter().filter_map(|operation| two_regimes(case, operation)));
-        notes
-            .extend(case.operations.iter().filter_map(|operation| lone_straggler(case, operation)));
+        notes.extend(case.operations.iter().filter_map(|operation| two_modes(case, operation)));
+        notes.extend(case.operations.iter().filter_map(|operation| lone_outlier(case, operation)));
     }
     notes
 }
@@ -78,26 +77,26 @@ fn disturbed(case: &CaseEstimate) -> Option<String> {
     })
 }
 
-fn two_regimes(case: &CaseEstimate, operation: &OperationEstimate) -> Option<String> {
-    let TwoRegimes { regimes: Regimes { fast, slow, .. }, crossing_shares } = operation.regimes?;
+fn two_modes(case: &CaseEstimate, operation: &OperationEstimate) -> Option<String> {
+    let TwoModes { modes: Modes { fast, slow, .. }, crossing_shares } = operation.modes?;
     let (fast_ns, slow_ns) = (duration(fast.median), duration(slow.median));
     let (fast_share, slow_share) = (percent(fast.share), percent(slow.share));
     let crossing = crossing_shares
         .map(|[fast, slow]| format!("; crossing share {fast:.2} and {slow:.2}"))
         .unwrap_or_default();
     Some(format!(
-        "{}: two regimes: {fast_ns} in {fast_share} of processes, {slow_ns} in \
+        "{}: two modes: {fast_ns} in {fast_share} of processes, {slow_ns} in \
          {slow_share}{crossing}.",
         row(case, operation),
     ))
 }
 
-fn lone_straggler(case: &CaseEstimate, operation: &OperationEstimate) -> Option<String> {
-    let time = duration(operation.straggler_ns?);
+fn lone_outlier(case: &CaseEstimate, operation: &OperationEstimate) -> Option<String> {
+    let time = duration(operation.outlier_ns?);
     let count = operation.time_ns.count;
     Some(format!(
         "{}: one of {count} processes took {time}, far from the others: too few rounds to tell \
-         whether that is a second regime; the interval is the whole range.",
+         whether that is a second mode; the interval is the whole range.",
         row(case, operation),
     ))
 }
@@ -168,18 +167,18 @@ mod tests {
     #[test]
     fn one_far_from_a_few_others_is_told() {
         let text = of(&sample::case("ring/free", [10.0, 10.0, 11.0, 90.0, 10.0, 11.0]));
-        insta::assert_snapshot!(text, @"ring free, hop: one of 6 processes took 90.0 ns, far from the others: too few rounds to tell whether that is a second regime; the interval is the whole range.");
+        insta::assert_snapshot!(text, @"ring free, hop: one of 6 processes took 90.0 ns, far from the others: too few rounds to tell whether that is a second mode; the interval is the whole range.");
     }
 
     #[test]
-    fn two_regimes_are_told_with_their_shares() {
+    fn two_modes_are_told_with_their_shares() {
         let by = |cross_cpu_share, ns| Sample { cross_cpu_share, ..Sample::hop(ns) };
         let (fast, slow) = (|ns| by(0.02, ns), |ns| by(0.97, ns));
         let samples = [fast(2600.0), fast(2500.0), slow(22_000.0), fast(2700.0), slow(20_000.0)];
         let text = of(&sample::samples("ring/free", samples));
         insta::assert_snapshot!(text, @r"
         n = 5: the interval is the whole range, which is one of 93.75 %.
-        ring free, hop: two regimes: 2.60 µs in 60 % of processes, 21.0 µs in 40 %; crossing share 0.02 and 0.97.
+        ring free, hop: two modes: 2.60 µs in 60 % of processes, 21.0 µs in 40 %; crossing share 0.02 and 0.97.
         ");
     }
 }

@@ -1,22 +1,22 @@
-//! Recognising a sample that comes from two regimes, such as processes whose
+//! Recognising a sample that comes from two modes, such as processes whose
 //! tasks the kernel happened to keep together and processes whose tasks it
 //! spread: one figure for both would describe neither.
 //!
 //! The rule: sort the logarithms and look at the gaps between neighbours that
 //! leave at least [`MIN_MEMBERS`] values, and at least [`MIN_SHARE`] of the
-//! sample, on either side. The widest of them parts two regimes if its two
+//! sample, on either side. The widest of them parts two modes if its two
 //! values are apart by a factor of [`MIN_RATIO`] or more, and if it is at
 //! least [`MIN_DOMINANCE`] times as wide as the wider interquartile range of
-//! the two sides. A lone outlier is no regime, nor is a wide scatter; but among
+//! the two sides. A lone outlier is no mode, nor is a wide scatter; but among
 //! fewer than [`ENOUGH`] values a lone one that lies as far from the others may
-//! be all that is seen of a second regime, and is told as such. How often the
+//! be all that is seen of a second mode, and is told as such. How often the
 //! rules err, both ways, is shown by the simulation in `coverage.rs`.
 
 use super::quantile::{quantile, sorted};
 
-/// The fewest values that make a regime: one is an outlier.
+/// The fewest values that make a mode: one is an outlier.
 const MIN_MEMBERS: usize = 2;
-/// The least share of the sample that makes a regime.
+/// The least share of the sample that makes a mode.
 const MIN_SHARE: f64 = 0.1;
 /// The least factor between the slowest of the fast and the fastest of the
 /// slow.
@@ -24,33 +24,33 @@ const MIN_RATIO: f64 = 2.0;
 /// How many times the gap is as wide as either side's interquartile range.
 const MIN_DOMINANCE: f64 = 4.0;
 
-/// How many values tell an outlier from a regime: a lone one of twenty is less
+/// How many values tell an outlier from a mode: a lone one of twenty is less
 /// than [`MIN_SHARE`].
 const ENOUGH: usize = 20;
 
-/// One of two regimes.
+/// One of two modes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Regime {
+pub struct Mode {
     /// The median of its values, in the sample's unit.
     pub median: f64,
     /// Its share of the sample, 0 to 1.
     pub share: f64,
 }
 
-/// Two regimes.
+/// Two modes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Regimes {
+pub struct Modes {
     /// The one with the smaller values.
-    pub fast: Regime,
+    pub fast: Mode,
     /// The one with the larger values.
-    pub slow: Regime,
+    pub slow: Mode,
     /// Halfway between them: the geometric mean of the largest fast value and
     /// the smallest slow one.
     pub boundary: f64,
 }
 
-impl Regimes {
-    /// The two regimes of a sample, if it has two. A sample with a value that
+impl Modes {
+    /// The two modes of a sample, if it has two. A sample with a value that
     /// is not positive has none: the rule compares logarithms.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
@@ -62,19 +62,19 @@ impl Regimes {
             return None;
         }
         let (fast, slow) = sorted.split_at(split);
-        let regime = |members: &[f64]| {
+        let mode = |members: &[f64]| {
             let share = members.len() as f64 / sorted.len() as f64;
-            Some(Regime { median: quantile(members, 0.5)?, share })
+            Some(Mode { median: quantile(members, 0.5)?, share })
         };
         let boundary = ((logs[split - 1] + logs[split]) / 2.0).exp();
-        Some(Self { fast: regime(fast)?, slow: regime(slow)?, boundary })
+        Some(Self { fast: mode(fast)?, slow: mode(slow)?, boundary })
     }
 }
 
 /// The one value of a small sample that lies as far from all others as a second
-/// regime would, if there is one: too few values to tell whether it is one.
+/// mode would, if there is one: too few values to tell whether it is one.
 #[must_use]
-pub fn straggler(values: &[f64]) -> Option<f64> {
+pub fn outlier(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let logs = logarithms(&sorted)?;
     let split = widest_gap(&logs, 1)?;
@@ -120,57 +120,57 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_tight_groups_ten_to_one_apart_are_two_regimes() {
-        let regimes = Regimes::of(&[22.0, 2.6, 2.5, 20.0, 2.7]).unwrap();
-        assert_eq!(regimes.fast, Regime { median: 2.6, share: 0.6 });
-        assert_eq!(regimes.slow, Regime { median: 21.0, share: 0.4 });
+    fn two_tight_groups_ten_to_one_apart_are_two_modes() {
+        let modes = Modes::of(&[22.0, 2.6, 2.5, 20.0, 2.7]).unwrap();
+        assert_eq!(modes.fast, Mode { median: 2.6, share: 0.6 });
+        assert_eq!(modes.slow, Mode { median: 21.0, share: 0.4 });
         // √(2.7 × 20)
-        assert!((regimes.boundary - 54.0_f64.sqrt()).abs() < 1e-12, "{}", regimes.boundary);
+        assert!((modes.boundary - 54.0_f64.sqrt()).abs() < 1e-12, "{}", modes.boundary);
     }
 
     #[test]
-    fn a_lone_value_far_from_the_others_is_a_straggler_at_either_end() {
-        assert_eq!(straggler(&[2.5, 22.0, 2.6, 2.7, 2.6]), Some(22.0));
-        assert_eq!(straggler(&[25.0, 22.0, 2.6, 27.0, 26.0]), Some(2.6));
-        assert_eq!(straggler(&[1.0, 2.0, 1.0, 1.0, 1.0]), Some(2.0));
-        assert_eq!(straggler(&[1.0, 1.99, 1.0, 1.0, 1.0]), None);
-        assert_eq!(straggler(&[2.5, 22.0, 2.6, 22.0, 2.6]), None);
-        assert_eq!(straggler(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0]), None);
-        assert_eq!(straggler(&[0.0, 1.0, 1.0, 1.0, 1.0]), None);
-        assert_eq!(straggler(&[]), None);
-        assert_eq!(straggler(&[1.0]), None);
+    fn a_lone_value_far_from_the_others_is_a_outlier_at_either_end() {
+        assert_eq!(outlier(&[2.5, 22.0, 2.6, 2.7, 2.6]), Some(22.0));
+        assert_eq!(outlier(&[25.0, 22.0, 2.6, 27.0, 26.0]), Some(2.6));
+        assert_eq!(outlier(&[1.0, 2.0, 1.0, 1.0, 1.0]), Some(2.0));
+        assert_eq!(outlier(&[1.0, 1.99, 1.0, 1.0, 1.0]), None);
+        assert_eq!(outlier(&[2.5, 22.0, 2.6, 22.0, 2.6]), None);
+        assert_eq!(outlier(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0]), None);
+        assert_eq!(outlier(&[0.0, 1.0, 1.0, 1.0, 1.0]), None);
+        assert_eq!(outlier(&[]), None);
+        assert_eq!(outlier(&[1.0]), None);
     }
 
     #[test]
     fn in_a_sample_of_twenty_a_lone_value_is_an_outlier() {
         let lone = |others| [vec![1.0; others], vec![9.0]].concat();
-        assert_eq!(straggler(&lone(18)), Some(9.0));
-        assert_eq!(straggler(&lone(19)), None);
+        assert_eq!(outlier(&lone(18)), Some(9.0));
+        assert_eq!(outlier(&lone(19)), None);
     }
 
     #[test]
-    fn a_lone_outlier_is_no_regime() {
-        assert_eq!(Regimes::of(&[2.5, 2.6, 2.7, 2.6, 22.0]), None);
+    fn a_lone_outlier_is_no_mode() {
+        assert_eq!(Modes::of(&[2.5, 2.6, 2.7, 2.6, 22.0]), None);
     }
 
     #[test]
-    fn under_a_tenth_of_a_large_sample_is_no_regime() {
+    fn under_a_tenth_of_a_large_sample_is_no_mode() {
         let mut values = vec![1.0; 27];
         values.extend([10.0; 3]);
-        assert_eq!(Regimes::of(&values).map(|regimes| regimes.slow.share), Some(0.1));
+        assert_eq!(Modes::of(&values).map(|modes| modes.slow.share), Some(0.1));
         values.push(1.0);
-        assert_eq!(Regimes::of(&values), None);
+        assert_eq!(Modes::of(&values), None);
     }
 
     #[test]
     fn groups_less_than_a_factor_of_two_apart_are_one() {
-        assert!(Regimes::of(&[1.0, 1.0, 1.0, 2.0, 2.0]).is_some());
-        assert_eq!(Regimes::of(&[1.0, 1.0, 1.0, 1.99, 1.99]), None);
+        assert!(Modes::of(&[1.0, 1.0, 1.0, 2.0, 2.0]).is_some());
+        assert_eq!(Modes::of(&[1.0, 1.0, 1.0, 1.99, 1.99]), None);
     }
 
     #[test]
-    fn a_wide_scatter_is_one_regime() {
-        assert_eq!(Regimes::of(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0]), None);
+    fn a_wide_scatter_is_one_mode() {
+        assert_eq!(Modes::of(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0]), None);
     }
 
     // In logarithms of base 2 the upper side is 2 wide from end to end, so
@@ -178,19 +178,19 @@ mod tests {
     #[test]
     fn a_gap_four_times_as_wide_as_the_scatter_just_dominates() {
         let values = |first: f64| [1.0, 1.0, first, first * 2.0, first * 4.0];
-        assert!(Regimes::of(&values(16.001)).is_some());
-        assert_eq!(Regimes::of(&values(15.999)), None);
+        assert!(Modes::of(&values(16.001)).is_some());
+        assert_eq!(Modes::of(&values(15.999)), None);
     }
 
     #[test]
-    fn zero_spread_is_one_regime() {
-        assert_eq!(Regimes::of(&[3.0; 8]), None);
+    fn zero_spread_is_one_mode() {
+        assert_eq!(Modes::of(&[3.0; 8]), None);
     }
 
     #[test]
-    fn too_few_values_and_values_without_logarithms_have_no_regimes() {
-        assert_eq!(Regimes::of(&[]), None);
-        assert_eq!(Regimes::of(&[1.0, 10.0, 10.0]), None);
-        assert_eq!(Regimes::of(&[0.0, 0.0, 10.0, 10.0]), None);
+    fn too_few_values_and_values_without_logarithms_have_no_modes() {
+        assert_eq!(Modes::of(&[]), None);
+        assert_eq!(Modes::of(&[1.0, 10.0, 10.0]), None);
+        assert_eq!(Modes::of(&[0.0, 0.0, 10.0, 10.0]), None);
     }
 }
