@@ -13,18 +13,13 @@
 //! each iteration the hops, the messages that came home and the tasks that
 //! ended are compared with what they must be; a wrong count fails the run.
 //!
-//! Without `--executor` and `--spawn` every combination that exists is run,
-//! each in fresh processes, and told as a table for each number of nodes. What
-//! an interface costs over the executor's own one is a ratio, by round.
-//!
 //! Known biases: handles are detached at once, so that all interfaces do the
 //! same; no executor has its I/O driver switched on but async-std, which has
 //! no switch. `LocalPool` and `ThreadPool` speak the traits of `futures`
 //! natively, so for them those traits are the own interface.
 
 mod combination;
-mod comparison;
-mod executors;
+mod executor;
 mod measure;
 mod ring;
 mod spawners;
@@ -36,35 +31,26 @@ use harness::{Bench, Defaults, Tasks};
 
 use combination::{Executor, Interface};
 
-/// The numbers of nodes that there is a table for.
-const NODES: [u32; 3] = [10, 100, 200];
-
 /// Time N² messages and N² + N spawns in a ring of N async tasks.
 ///
 /// One iteration: each of N nodes starts one message; each node adds one and
 /// passes it on, spawning the send, until it has come round. One operation is
-/// one spawn. Without --executor and --spawn all of them are told as a table,
-/// each run in fresh processes.
+/// one spawn.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// What runs the tasks; without it, all of them
-    #[arg(long, value_parser = one_of::<Executor>(), value_name = "NAME")]
-    executor: Option<Executor>,
+    /// What runs the tasks
+    #[arg(long, value_enum, default_value_t = Executor::TokioTp, value_name = "NAME")]
+    #[arg(value_parser = one_of::<Executor>())]
+    executor: Executor,
 
-    /// The interface that tasks are spawned by; without it, all of them
+    /// Interface that spawns the tasks; without it, the executor's own
     #[arg(long, value_parser = one_of::<Interface>(), value_name = "INTERFACE")]
     spawn: Option<Interface>,
 
-    /// How many nodes; without it, 100, and a table for each of 10, 100 and
-    /// 200
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = u32_in(1..=10_000))]
-    nodes: Option<u32>,
-
-    /// How often every combination of a table is run
-    #[arg(long, value_name = "N", default_value_t = 9, allow_negative_numbers = true)]
-    #[arg(value_parser = u32_in(1..=u32::MAX))]
-    rounds: u32,
+    /// How many nodes the ring has
+    #[arg(long, visible_alias = "nodes", value_name = "N", default_value_t = 100)]
+    #[arg(value_parser = u32_in(1..=10_000), allow_negative_numbers = true)]
+    tasks: u32,
 }
 
 fn main() -> ExitCode {
@@ -74,11 +60,7 @@ fn main() -> ExitCode {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("an executor places its tasks itself")?;
-    let chosen = combination::chosen(flags.executor, flags.spawn)?;
-    if let (Some(_), Some(_), [only]) = (flags.executor, flags.spawn, &chosen[..]) {
-        flags.nodes.inspect(|nodes| bench.set_tasks(*nodes));
-        return executors::measure(*only, bench);
-    }
-    let nodes = flags.nodes.map_or(NODES.to_vec(), |nodes| vec![nodes]);
-    comparison::compare(bench, &chosen, &nodes, flags.rounds)
+    let interface = combination::interface(flags.executor, flags.spawn)?;
+    bench.set_tasks(flags.tasks);
+    executor::measure(flags.executor, interface, bench)
 }

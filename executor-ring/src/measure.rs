@@ -1,33 +1,26 @@
 //! The measured loop.
 
-use std::future::Future;
-
 use anyhow::Context as _;
 use futures::channel::oneshot::{Canceled, Receiver};
 use harness::{Bench, Measured};
 
-use crate::ring::{Counts, Delivery, Node, ring};
-use crate::spawners::Start;
+use crate::ring::{Counts, ring};
+use crate::spawners::Spawner;
 
-/// Passes N² messages round, lap after lap, by tasks that `spawner` spawns:
-/// `node` for each node. `wait` has the executor wait for the counts. The
-/// ring of a lap is made before the lap begins.
-pub fn drive<S, F>(
+/// Passes N² messages round, lap after lap, by tasks that `spawner` spawns.
+/// `wait` has the executor wait for the counts. The ring of a lap is made
+/// before the lap begins.
+pub fn drive<S: Spawner>(
     bench: &Bench,
     spawner: &S,
-    node: fn(Node, S) -> F,
     mut wait: impl FnMut(Receiver<Counts>) -> Result<Counts, Canceled>,
-) -> anyhow::Result<()>
-where
-    S: Start<Delivery> + Start<F>,
-    F: Future<Output = ()>,
-{
+) -> anyhow::Result<()> {
     let size = bench.tasks() as u64;
     let mut next = ring(size);
     for lap in bench.laps(&[spawns(size)]) {
         let (nodes, counts) = next;
         for ready in nodes {
-            spawner.start(node(ready, spawner.clone()));
+            spawner.start_node(ready);
         }
         let counts = wait(counts);
         lap.finish();

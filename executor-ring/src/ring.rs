@@ -11,7 +11,7 @@ use futures::StreamExt as _;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::channel::oneshot;
 
-use crate::spawners::Start;
+use crate::spawners::Spawner;
 
 /// What happened in one iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl Node {
 
 /// What a node does: it starts a message and passes on those of the others.
 /// Each of them comes by once, and so does its own.
-pub async fn run<S: Start<Delivery>>(mut node: Node, spawner: S) {
+pub async fn run(mut node: Node, spawner: impl Spawner) {
     spawner.start(node.send(Message { from: node.number, passed: 0 }));
     for _ in 0..node.nodes {
         let Some(message) = node.inbox.next().await else {
@@ -196,12 +196,22 @@ mod tests {
         lost: u64,
     }
 
-    impl<T: Future<Output = ()> + 'static> Start<T> for Losing {
-        fn start(&self, task: T) {
+    impl Losing {
+        fn spawn(&self, task: impl Future<Output = ()> + 'static) {
             self.started.set(self.started.get() + 1);
             if self.started.get() != self.lost {
                 self.spawner.spawn_local(task).expect("the pool runs");
             }
+        }
+    }
+
+    impl Spawner for Losing {
+        fn start_node(&self, node: Node) {
+            self.spawn(run(node, self.clone()));
+        }
+
+        fn start(&self, delivery: Delivery) {
+            self.spawn(delivery);
         }
     }
 
@@ -210,7 +220,7 @@ mod tests {
         let spawner = Losing { spawner: pool.spawner(), started: Rc::default(), lost };
         let (ready, counts) = ring(nodes);
         for node in ready {
-            spawner.start(run(node, spawner.clone()));
+            spawner.start_node(node);
         }
         pool.run_until(counts).expect("every ring ends")
     }

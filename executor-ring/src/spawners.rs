@@ -1,10 +1,9 @@
-//! One interface to all interfaces: the ring spawns by [`Start`].
+//! One interface to all interfaces: the ring spawns by [`Spawner`].
 //!
-//! The trait has the task as its parameter, not its method, so that a spawner
-//! says for itself which tasks it takes: those of several threads only tasks
-//! that can be sent between them. Nothing is boxed on the way.
+//! It has a method for each of the two types of tasks that a ring has, so that
+//! nothing is boxed on the way, and those that run tasks on several threads can
+//! ask for tasks that can be sent between them.
 
-use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,101 +12,92 @@ use async_executors::{
 };
 use futures::task::{LocalSpawn, LocalSpawnExt as _, Spawn, SpawnExt as _};
 
-/// Spawns tasks of type `T` and leaves them to themselves.
-pub trait Start<T>: Clone + 'static {
-    /// Spawns `task`.
+use crate::ring::{Delivery, Node, run};
+
+/// Spawns tasks and detaches them.
+pub trait Spawner: Clone + 'static {
+    /// Spawns what a node does.
     ///
     /// # Panics
     /// When the executor is shutting down, which no ring outlives.
-    fn start(&self, task: T);
+    fn start_node(&self, node: Node);
+
+    /// Spawns a send.
+    ///
+    /// # Panics
+    /// When the executor is shutting down, which no ring outlives.
+    fn start(&self, delivery: Delivery);
 }
 
 /// Why an executor takes every task.
 const RUNS: &str = "the executor takes tasks while it runs";
 
+/// Both methods of a spawner that spawns both types of tasks in the same way.
+macro_rules! both {
+    (|$own:ident, $task:ident| $spawn:expr) => {
+        fn start_node(&self, node: Node) {
+            let ($own, $task) = (self, run(node, self.clone()));
+            $spawn;
+        }
+
+        fn start(&self, delivery: Delivery) {
+            let ($own, $task) = (self, delivery);
+            $spawn;
+        }
+    };
+}
+
 /// Spawns by the trait `Spawn` of `futures`.
 #[derive(Clone)]
 pub struct BySpawn<E>(pub E);
 
-impl<E, T> Start<T> for BySpawn<E>
-where
-    E: Spawn + Clone + 'static,
-    T: Future<Output = ()> + Send + 'static,
-{
-    fn start(&self, task: T) {
-        self.0.spawn(task).expect(RUNS);
-    }
+impl<E: Spawn + Clone + Send + 'static> Spawner for BySpawn<E> {
+    both!(|own, task| own.0.spawn(task).expect(RUNS));
 }
 
 /// Spawns by the trait `SpawnHandle` of `async_executors`.
 #[derive(Clone)]
 pub struct BySpawnHandle<E>(pub E);
 
-impl<E, T> Start<T> for BySpawnHandle<E>
-where
-    E: SpawnHandle<()> + Clone + 'static,
-    T: Future<Output = ()> + Send + 'static,
-{
-    fn start(&self, task: T) {
-        self.0.spawn_handle(task).expect(RUNS).detach();
-    }
+impl<E: SpawnHandle<()> + Clone + Send + 'static> Spawner for BySpawnHandle<E> {
+    both!(|own, task| own.0.spawn_handle(task).expect(RUNS).detach());
 }
 
 /// Spawns by the trait `LocalSpawn` of `futures`.
 #[derive(Clone)]
 pub struct ByLocalSpawn<E>(pub E);
 
-impl<E, T> Start<T> for ByLocalSpawn<E>
-where
-    E: LocalSpawn + Clone + 'static,
-    T: Future<Output = ()> + 'static,
-{
-    fn start(&self, task: T) {
-        self.0.spawn_local(task).expect(RUNS);
-    }
+impl<E: LocalSpawn + Clone + 'static> Spawner for ByLocalSpawn<E> {
+    both!(|own, task| own.0.spawn_local(task).expect(RUNS));
 }
 
 /// Spawns by the trait `LocalSpawnHandle` of `async_executors`.
 #[derive(Clone)]
 pub struct ByLocalSpawnHandle<E>(pub E);
 
-impl<E, T> Start<T> for ByLocalSpawnHandle<E>
-where
-    E: LocalSpawnHandle<()> + Clone + 'static,
-    T: Future<Output = ()> + 'static,
-{
-    fn start(&self, task: T) {
-        self.0.spawn_handle_local(task).expect(RUNS).detach();
-    }
+impl<E: LocalSpawnHandle<()> + Clone + 'static> Spawner for ByLocalSpawnHandle<E> {
+    both!(|own, task| own.0.spawn_handle_local(task).expect(RUNS).detach());
 }
 
 /// Tokio's own interface to a runtime of several threads.
-impl<T: Future<Output = ()> + Send + 'static> Start<T> for tokio::runtime::Handle {
-    fn start(&self, task: T) {
-        drop(self.spawn(task));
-    }
+impl Spawner for tokio::runtime::Handle {
+    both!(|own, task| drop(own.spawn(task)));
 }
 
 /// Tokio's own interface to tasks of one thread.
-impl<T: Future<Output = ()> + 'static> Start<T> for Rc<tokio::task::LocalSet> {
-    fn start(&self, task: T) {
-        drop(self.spawn_local(task));
-    }
+impl Spawner for Rc<tokio::task::LocalSet> {
+    both!(|own, task| drop(own.spawn_local(task)));
 }
 
 /// The global executor of async-std, by its own interface.
 #[derive(Clone)]
 pub struct AsyncStdNative;
 
-impl<T: Future<Output = ()> + Send + 'static> Start<T> for AsyncStdNative {
-    fn start(&self, task: T) {
-        drop(async_std::task::spawn(task));
-    }
+impl Spawner for AsyncStdNative {
+    both!(|_own, task| drop(async_std::task::spawn(task)));
 }
 
 /// The own interface of async-executor.
-impl<T: Future<Output = ()> + Send + 'static> Start<T> for Arc<async_executor::Executor<'static>> {
-    fn start(&self, task: T) {
-        self.spawn(task).detach();
-    }
+impl Spawner for Arc<async_executor::Executor<'static>> {
+    both!(|own, task| own.spawn(task).detach());
 }

@@ -53,7 +53,7 @@ fn check_measurements(record: &Record) {
 fn every_combination_spawns_the_nodes_and_every_send() {
     for (executor, interfaces) in COMBINATIONS {
         for spawn in interfaces {
-            let record = record(&["--executor", executor, "--spawn", spawn, "--nodes=7"]);
+            let record = record(&["--executor", executor, "--spawn", spawn, "--tasks=7"]);
             check_measurements(&record);
             assert_eq!((record.tasks, record.complete), (7, true));
             assert_eq!(record.parameters["executor"], executor);
@@ -79,44 +79,25 @@ fn a_ring_of_one_node_is_a_ring() {
 }
 
 #[test]
-fn a_table_has_a_row_for_every_combination() {
-    let text = stdout(&["--nodes=5", "--iters=1", "--warmups=0", "--rounds=1"]);
-    assert!(text.starts_with("5 nodes: 25 hops and 30 spawns, all counted\n"), "{text}");
-    let rows: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-    for (executor, interfaces) in COMBINATIONS {
-        for spawn in interfaces {
-            let rows = rows.iter().filter(|row| row.starts_with(&[executor, spawn]));
-            assert_eq!(rows.count(), 1, "{executor} {spawn}: {text}");
-        }
-    }
-}
-
-#[test]
-fn without_a_number_of_nodes_there_are_three_under_json_a_record_a_line() {
-    let flags = ["--executor=local-pool", "--iters=1", "--warmups=0", "--rounds=1", "--json"];
-    let text = stdout(&flags);
-    let mut nodes: Vec<_> =
-        text.lines().map(|line| Record::parse(line).expect("a record").tasks).collect();
-    nodes.sort_unstable();
-    assert_eq!(nodes, [10, 10, 100, 100, 200, 200]);
+fn without_flags_it_is_tokio_by_its_own_interface_in_a_ring_of_100_nodes() {
+    let record = record(&[]);
+    check_measurements(&record);
+    assert_eq!((record.tasks, &record.parameters["executor"]), (100, &"tokio-tp".into()));
 }
 
 #[test]
 fn quiet_prints_nothing() {
-    assert_eq!(stdout(&["--nodes=2", "--iters=1", "--rounds=1", "--quiet"]), "");
+    assert_eq!(stdout(&["--nodes=2", "--iters=1", "--quiet"]), "");
 }
 
 #[test]
 fn what_cannot_be_is_refused_in_words() {
     PROGRAM.refuses(&["--executor=rayon"], &["--executor", "rayon"]);
     PROGRAM.refuses(&["--spawn=fork"], &["--spawn", "fork"]);
-    PROGRAM.refuses(&["--nodes=0"], &["--nodes"]);
-    PROGRAM.refuses(&["--nodes=-1"], &["--nodes"]);
-    PROGRAM.refuses(&["--nodes=10001"], &["--nodes"]);
-    PROGRAM.refuses(&["--tasks=10"], &["--tasks"]);
-    PROGRAM.refuses(&["--rounds=0"], &["--rounds"]);
+    PROGRAM.refuses(&["--nodes=0"], &["--tasks"]);
+    PROGRAM.refuses(&["--nodes=-1"], &["--tasks"]);
+    PROGRAM.refuses(&["--nodes=10001"], &["--tasks"]);
     PROGRAM.refuses(&["--placement=spread"], &["--placement spread"]);
-    PROGRAM.refuses(&["--command=true"], &["--command", "several variants"]);
 }
 
 #[test]

@@ -71,9 +71,6 @@ pub(crate) struct Findings {
     pub calibration: Calibration,
     /// What had been measured a moment ago, by laps that are published.
     pub published: Option<Published>,
-    /// Whether the program has told what its variants, run as other processes,
-    /// measured.
-    pub told_variants: bool,
 }
 
 /// What laps have measured that have not ended yet.

@@ -174,17 +174,6 @@ impl Flags {
         flags.warmup_time = by_default.then_some(LONGEST_WARMUP);
         Ok(flags)
     }
-
-    /// The command line that gives these flags to a variant of this program in
-    /// a process of its own; what concerns the output is left out.
-    pub(crate) fn for_variants(&self) -> Vec<String> {
-        let mut arguments =
-            vec![format!("--iters={}", self.iters), format!("--warmups={}", self.warmups)];
-        arguments.extend(self.tasks.map(|flag| format!("--tasks={}", flag.tasks)));
-        arguments.extend(self.max_time.map(|time| format!("--max-time={}", time.as_secs_f64())));
-        arguments.extend(self.cpus.as_ref().map(|cpus| format!("--cpus={cpus}")));
-        arguments
-    }
 }
 
 /// Reads one of the names of `T`, as clap does by itself for such a type.
@@ -304,7 +293,6 @@ mod tests {
         let flags = read(Tasks::Fixed(2), &[]).expect("valid flags");
         let parameters = serde_json::to_value(&flags).expect("flags serialize");
         assert_eq!((&parameters["tasks"], &parameters["iters"]), (&().into(), &10.into()));
-        assert_eq!(flags.for_variants(), ["--iters=10", "--warmups=1"]);
     }
 
     #[test]

@@ -5,10 +5,8 @@
 //! exit code, and [`laps`], the measured loop. [`record`] is the contract
 //! between the programs and the runner.
 
-pub mod again;
 pub mod bench;
 pub mod channel;
-mod child;
 pub mod clock;
 mod command;
 mod companion;
@@ -36,7 +34,6 @@ pub mod statistics;
 pub mod summary;
 mod surroundings;
 pub mod system_files;
-pub mod table;
 pub mod terminal;
 pub mod threads;
 pub mod tracer;

@@ -167,14 +167,9 @@ impl Session {
         {
             complain(self.program, error);
         }
-        let (measured, told_variants) = {
-            let findings = self.bench.findings();
-            (!findings.samples.is_empty(), findings.told_variants)
-        };
+        let measured = !self.bench.findings().samples.is_empty();
         if measured {
             self.report(result.as_ref().err())?;
-        } else if interrupted && told_variants {
-            warn(self.program, "interrupted before all variants had been run");
         } else if interrupted {
             warn(self.program, "interrupted before the first measured iteration");
         }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.3";
+pub const SCHEMA_VERSION: &str = "1.2";
 
 /// The major schema version that this reader understands.
 const READABLE_MAJOR: u64 = 1;
@@ -242,13 +242,6 @@ pub struct LedgerPoint {
     pub listed_free_bytes: Option<u64>,
     /// What the memory control group of the process is charged with.
     pub group_bytes: Option<u64>,
-    /// What the language's runtime has from the system, by its own account.
-    /// Since 1.3, as what follows.
-    #[serde(default)]
-    pub runtime_bytes: Option<u64>,
-    /// What the language's runtime uses for stacks, by its own account.
-    #[serde(default)]
-    pub runtime_stack_bytes: Option<u64>,
 }
 
 /// Why a text is not a record.

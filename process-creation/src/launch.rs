@@ -36,27 +36,9 @@ pub enum Via {
     CloneVm,
     /// A thread
     Thread,
-    /// All of them, as a table
-    All,
 }
 
 impl Via {
-    /// The mechanisms, in the order of the table.
-    pub const MECHANISMS: [Self; 5] =
-        [Self::Fork, Self::Vfork, Self::PosixSpawn, Self::CloneVm, Self::Thread];
-
-    /// The value of `--via`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fork => "fork",
-            Self::Vfork => "vfork",
-            Self::PosixSpawn => "posix-spawn",
-            Self::CloneVm => "clone-vm",
-            Self::Thread => "thread",
-            Self::All => "all",
-        }
-    }
-
     /// What one operation launches.
     pub fn operation(self) -> &'static str {
         if self == Self::Thread { "thread" } else { "process" }
@@ -110,7 +92,6 @@ impl Launcher {
                 .map_err(io::Error::from)
             }
             Via::Thread => return self.thread(task),
-            Via::All => bail!("--via all is no mechanism"),
         };
         child
             .map(Launched::Process)

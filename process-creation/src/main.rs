@@ -5,8 +5,7 @@
 //! them. `launch` is the time until the last call has returned to the parent;
 //! `join` the time from there until all are reaped. Before that the parent
 //! touches `--resident-mib` of memory, which `fork` has to copy the page
-//! tables of. Without `--via`, or with several sizes, each mechanism runs with
-//! each size in fresh processes, and a table sets them side by side.
+//! tables of.
 //!
 //! What is counted: one operation is one process or thread. CPU time and
 //! switches are the parent's (`RUSAGE_SELF`): they hold the copying that
@@ -21,7 +20,6 @@
 //! Where huge pages are always on, the resident memory has fewer page tables
 //! to copy. Threads reuse the stacks of joined ones.
 
-mod comparison;
 mod launch;
 
 use std::io::{self, Write as _};
@@ -37,25 +35,18 @@ use launch::{Launcher, Via};
 ///
 /// One iteration: launch N processes or threads that end at once, then join
 /// them. One operation is one of them. `launch` is the time until the call has
-/// returned to the parent, `join` that until the last one is reaped. With
-/// several mechanisms or sizes, each of them runs in fresh processes and a
-/// table compares them.
+/// returned to the parent, `join` that until the last one is reaped.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// What launches the tasks
-    #[arg(long, value_enum, default_value_t = Via::All)]
+    #[arg(long, value_enum, default_value_t = Via::Fork)]
     #[arg(value_parser = one_of::<Via>())]
     via: Via,
 
-    /// Memory that the parent touches first, in MiB; several for a table
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,2,4,8")]
-    #[arg(value_parser = u32_in(0..=1 << 20), allow_negative_numbers = true)]
-    resident_mib: Vec<u32>,
-
-    /// Fresh processes for each line of a table
-    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
-    #[arg(value_parser = u32_in(1..=u32::MAX))]
-    rounds: u32,
+    /// Memory that the parent touches first, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = u32_in(0..=1 << 20))]
+    resident_mib: u32,
 }
 
 fn main() -> ExitCode {
@@ -63,22 +54,9 @@ fn main() -> ExitCode {
     harness::run(harness::program!(), defaults, run)
 }
 
-fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+fn run(&Flags { via, resident_mib }: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("the tasks do not talk to one another")?;
-    let one = [flags.via];
-    let mechanisms = if flags.via == Via::All { &Via::MECHANISMS[..] } else { &one };
-    let largest_mib = flags.resident_mib.iter().copied().max().unwrap_or_default();
-    let besides = Amounts::heap(u64::from(largest_mib) << 20);
-    for via in mechanisms {
-        bench.require(per_task(*via), besides)?;
-    }
-    match (mechanisms, flags.resident_mib.as_slice()) {
-        (&[via], &[mib]) => creation(via, mib, bench),
-        (mechanisms, _) => comparison::compare(flags, bench, mechanisms),
-    }
-}
-
-fn creation(via: Via, resident_mib: u32, bench: &Bench) -> anyhow::Result<()> {
+    bench.require(per_task(via), Amounts::heap(u64::from(resident_mib) << 20))?;
     let resident = vec![1_u8; (resident_mib as usize) << 20];
     let tasks = bench.tasks();
     let mut launcher = Launcher::new(via, tasks)?;

@@ -4,8 +4,7 @@
 use std::hint::black_box;
 
 use harness::record::LedgerPoint;
-use harness::table::{ABSENT, table};
-use harness::{Amounts, Bench, Measured, limits, program};
+use harness::{Amounts, Bench, Measured, limits};
 
 use crate::reading;
 
@@ -37,7 +36,7 @@ pub fn observe(bytes: usize, bench: &Bench) -> anyhow::Result<()> {
     enter("touched", bench);
     bench.observe()?;
     drop(block);
-    if bench.prints_summary() { program::print(&moments(&bench.ledger())) } else { Ok(()) }
+    Ok(())
 }
 
 /// A block that was not written to: its capacity, not its length, is `bytes`.
@@ -54,21 +53,4 @@ fn write_to_every_page(block: &mut Vec<u8>) {
 
 fn enter(moment: &str, bench: &Bench) {
     bench.enter(LedgerPoint { moment: Some(moment.into()), ..reading::read(0, &["self".into()]) });
-}
-
-/// The table of moments, in KiB.
-fn moments(points: &[LedgerPoint]) -> String {
-    let kib = |bytes: Option<u64>| bytes.map_or(ABSENT.into(), |bytes| format!("{}", bytes >> 10));
-    let rows: Vec<_> = points
-        .iter()
-        .map(|point| {
-            [
-                point.moment.clone().unwrap_or_default(),
-                kib(point.virtual_bytes),
-                kib(point.resident_bytes),
-                kib(point.page_table_bytes),
-            ]
-        })
-        .collect();
-    table(1, ["moment", "virtual KiB", "resident KiB", "page tables KiB"], &rows)
 }

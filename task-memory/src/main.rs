@@ -3,15 +3,14 @@
 //!
 //! One iteration adds a step's tasks, each of which touches `--touch` bytes
 //! and then waits; `create` is the time of that. Between iterations, warm-ups
-//! too, process and machine are asked what they hold. The slope of each figure
-//! over the number of tasks is what one task holds; what the process holds
-//! anyway is in the intercept and cancels. `--rounds` fresh processes sweep one
-//! after the other; the ledger has the median slope and its 95 % interval.
+//! too, process and machine are asked what they hold; the record has every
+//! reading. The slope of a figure over the number of tasks is what one task
+//! holds; what the process holds anyway is in the intercept and cancels.
 //!
-//! What is counted: the user memory, page tables, kernel stacks and
-//! unreclaimable slab of the ledger are disjoint, and their sum stands against
-//! the drop of what is available: `MemAvailable` and the free pages on lists of
-//! the CPUs, which it leaves out. A process draws from these first, so the
+//! What is counted: user memory (`Pss`), page tables, kernel stacks and
+//! unreclaimable slab are disjoint, and their sum can be held against the drop
+//! of what is available: `MemAvailable` and the free pages on lists of the CPUs,
+//! which it leaves out. A process draws from these first, so the
 //! first half of the tasks comes before the first reading, and the drop of
 //! `MemAvailable` alone agrees too. Of processes the user memory is
 //! proportional: pages shared with the parent are divided among those that
@@ -26,20 +25,19 @@
 //! A recursion touches stacks, whose last frame may reach 2 KiB too deep.
 
 mod heap;
-mod ledger;
 mod population;
 mod reading;
+mod readings;
 mod size;
 mod stack;
 mod sweep;
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use harness::failure::UsageError;
-use harness::flags::{one_of, u32_in, usize_by};
+use harness::flags::{one_of, usize_by};
 use harness::limits::{self, Need};
-use harness::{Bench, Defaults, Tasks, again, program};
+use harness::{Bench, Defaults, Tasks, program};
 
 use population::{Kind, Task};
 use sweep::{Counts, sweep};
@@ -51,13 +49,10 @@ const STACK_BYTES: usize = 1 << 20;
 /// 8 MiB that Linux gives to the main thread.
 const PROCESS_STACK_BYTES: usize = 4 << 20;
 
-/// Tell what a waiting task holds in memory, part by part.
+/// Read what waiting tasks hold in memory, part by part.
 ///
-/// Tasks are added step by step, and at each count process and machine are
-/// read. The ledger tells the bytes per task of each part, as the slope over
-/// the counts, with its 95 % interval over fresh processes, and what remains
-/// unexplained of the memory that is gone. One iteration adds the tasks of one
-/// step.
+/// Tasks are added step by step, and at each count the memory of the process
+/// and of the machine is read. One iteration adds the tasks of one step.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// What the tasks are
@@ -82,11 +77,6 @@ struct Flags {
     /// The block of --kind heap; without it, 256MiB
     #[arg(long, value_name = "BYTES", value_parser = usize_by(size::bytes), allow_negative_numbers = true)]
     bytes: Option<usize>,
-
-    /// Fresh processes that sweep; with 1, this one does
-    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
-    #[arg(value_parser = u32_in(1..=u32::MAX))]
-    rounds: u32,
 }
 
 fn main() -> ExitCode {
@@ -98,7 +88,8 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("the tasks do not talk to one another")?;
     let task = flags.task()?;
     if flags.kind == Kind::Heap {
-        return heap::observe(flags.bytes.unwrap_or(256 << 20), bench);
+        heap::observe(flags.bytes.unwrap_or(256 << 20), bench)?;
+        return show(bench);
     }
     let per_task = task.amounts(flags.kind);
     let need = |tasks| Need { tasks, per_task, besides: per_task.allocator(tasks) };
@@ -110,35 +101,13 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     };
     let counts = Counts::new(flags.from.map_or(most / 2, u64::from), most, steps)?;
     limits::require(&need(counts.to))?;
-    if flags.rounds > 1 {
-        return repeat(flags, counts, bench);
-    }
     sweep(flags.kind, task, counts, bench)?;
-    show(&[bench.ledger()], bench)
+    show(bench)
 }
 
-/// Sweeps in fresh processes.
-fn repeat(flags: &Flags, counts: Counts, bench: &Bench) -> anyhow::Result<()> {
-    let mut variant = vec![
-        format!("--kind={}", flags.kind.name()),
-        format!("--from={}", counts.from),
-        format!("--touch={}", flags.touch),
-        "--rounds=1".into(),
-    ];
-    if bench.tasks() == 0 {
-        variant.push(format!("--to={}", counts.to));
-    }
-    variant.extend(flags.stack_size.map(|bytes| format!("--stack-size={bytes}")));
-    let told = again::rounds(bench, &[variant], flags.rounds)?.pop().context("one variant")?;
-    if let Some(reason) = told.refused {
-        anyhow::bail!("a sweep was refused: {reason}");
-    }
-    let sweeps: Vec<_> = told.records.into_iter().filter_map(|(_, record)| record.ledger).collect();
-    show(&sweeps, bench)
-}
-
-fn show(sweeps: &[Vec<harness::record::LedgerPoint>], bench: &Bench) -> anyhow::Result<()> {
-    if bench.prints_summary() { program::print(&ledger::ledger(sweeps)) } else { Ok(()) }
+/// Prints the first reading and the last, if a text is asked for.
+fn show(bench: &Bench) -> anyhow::Result<()> {
+    if bench.prints_summary() { program::print(&readings::text(&bench.ledger())) } else { Ok(()) }
 }
 
 impl Flags {

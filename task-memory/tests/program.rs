@@ -1,4 +1,4 @@
-//! The program as a program: flags in, record or ledger out.
+//! The program as a program: flags in, record out.
 
 use contract::{Measurement, Program, Spread};
 use harness::record::{LedgerPoint, Record};
@@ -14,8 +14,6 @@ const PROGRAM: Program = Program {
     threads_per_task: 1,
 };
 
-// The clauses that hold for a program that prints a table without flags of its
-// own, where others presume a record.
 contract::keeps! { PROGRAM;
     output::help_names_every_common_flag_in_80_columns,
     usage::numbers_that_make_no_sense_are_usage_errors,
@@ -26,7 +24,7 @@ contract::keeps! { PROGRAM;
 
 /// The record of one sweep.
 fn record(flags: &[&str]) -> Record {
-    PROGRAM.record(&[flags, &["--rounds", "1"]].concat())
+    PROGRAM.record(flags)
 }
 
 fn ledger(flags: &[&str]) -> Vec<LedgerPoint> {
@@ -56,7 +54,7 @@ fn every_kind_is_swept_from_first_count_to_last() {
         assert_eq!((record.tasks, record.iterations), (50, 4), "{kind}");
         let create = record.principal().expect("a measurement");
         assert_eq!((create.name.as_str(), create.operations, create.count), ("create", 10, 4));
-        assert_eq!(record.schema_version, "1.3");
+        assert_eq!(record.schema_version, "1.2");
     }
 }
 
@@ -129,25 +127,14 @@ fn a_heap_block_is_address_space_until_it_is_touched() {
 }
 
 #[test]
-fn the_ledger_has_a_line_for_each_part_and_an_interval() {
+fn the_summary_has_the_first_reading_and_the_last() {
     let flags = ["--kind", "tokio", "--from", "100", "--to", "1000", "--steps", "3"];
     let text = PROGRAM.run(&flags).succeeded().stdout;
-    for part in ["user memory", "page tables", "kernel stacks", "slab", "= sum", "unexplained"] {
-        assert!(text.lines().any(|line| line.starts_with(part)), "{text}");
+    let heading = text.lines().next().expect("a line");
+    for words in ["100 tasks", "1000 tasks", "bytes per task"] {
+        assert!(heading.contains(words), "{text}");
     }
-    let user = text.lines().find(|line| line.starts_with("user memory")).expect("a line");
-    assert!(user.contains('…'), "no interval over the default five processes: {text}");
-}
-
-#[test]
-fn several_sweeps_under_json_are_a_record_each() {
-    let flags = ["--from", "5", "--to", "20", "--steps", "3", "--rounds", "2", "--json"];
-    let text = PROGRAM.run(&flags).succeeded().stdout;
-    let ledgers = text.lines().map(|line| Record::parse(line).expect("a record").ledger);
-    assert_eq!(
-        ledgers.map(|ledger| ledger.map(|points| points.len())).collect::<Vec<_>>(),
-        [Some(4), Some(4)]
-    );
+    assert!(text.lines().any(|line| line.starts_with("page tables")), "{text}");
 }
 
 #[test]
@@ -164,7 +151,6 @@ fn what_cannot_be_is_refused_in_one_line() {
         (&["--from", "-5"], "--from"),
         (&["--to", "0"], "invalid value '0' for '--tasks <N>'"),
         (&["--steps", "0"], "--iters"),
-        (&["--rounds", "0"], "--rounds"),
         (&["--placement", "spread"], "--placement spread"),
     ] {
         PROGRAM.refuses(flags, &[expected]);
@@ -183,7 +169,7 @@ fn limits_refuse_before_anything_is_created() {
 #[test]
 fn a_task_that_cannot_be_created_is_named_and_those_before_it_end() {
     for kind in ["thread", "process"] {
-        let flags = ["--kind", kind, "--from=10", "--to=50", "--steps=4", "--rounds=1"];
+        let flags = ["--kind", kind, "--from=10", "--to=50", "--steps=4"];
         if let Some(run) = contract::limits::unseen(&PROGRAM, 30, &flags) {
             let words = ["creating task 29: Resource temporarily unavailable"];
             // The first step was measured, and is told.
@@ -196,7 +182,7 @@ fn a_task_that_cannot_be_created_is_named_and_those_before_it_end() {
 #[test]
 fn a_process_that_is_killed_is_a_failed_task_and_named() {
     let kill = "kill -9 $(cut -d' ' -f3 /proc/{pid}/task/{pid}/children)";
-    let flags = ["--kind=process", "--from=3", "--to=5", "--steps=1", "--rounds=1"];
+    let flags = ["--kind=process", "--from=3", "--to=5", "--steps=1"];
     PROGRAM.with(&flags).and(&["--command", kill]).run().failed(1, &["task 2 failed", "SIGKILL"]);
 }
 
@@ -204,7 +190,7 @@ fn a_process_that_is_killed_is_a_failed_task_and_named() {
 /// it waits, and nobody waits for that.
 #[test]
 fn a_process_that_dies_before_it_waits_is_a_failed_run() {
-    let flags = ["--kind=process", "--touch=3MiB", "--from=3", "--to=5", "--steps=1", "--rounds=1"];
+    let flags = ["--kind=process", "--touch=3MiB", "--from=3", "--to=5", "--steps=1"];
     let stack = nix::sys::resource::Resource::RLIMIT_STACK;
     let run = PROGRAM.with(&flags).limited(stack, 1 << 20, 1 << 20).run();
     assert_eq!(run.code, Some(1), "{run:#?}");

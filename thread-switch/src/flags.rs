@@ -1,8 +1,7 @@
 //! The program's flags, and which of them do not go together.
 
 use harness::failure::UsageError;
-use harness::flags::{one_of, u32_in, u64_in};
-use harness::placement::Policy;
+use harness::flags::{one_of, u64_in};
 use harness::{Bench, WorkFlag};
 
 /// The longest message, in bytes.
@@ -10,16 +9,18 @@ const LONGEST_MESSAGE: u64 = 16 << 20;
 
 /// Time two threads or processes that hand over to each other in turn.
 ///
-/// One iteration: the driver hands over to its partner and waits, the partner
-/// hands over to the driver and waits. That makes two switches.
+/// One iteration is a round trip: the driver hands over to its partner and
+/// waits, the partner hands over to the driver and waits. That makes two
+/// switches. Where a hand-over takes less than a microsecond, an iteration is a
+/// batch of round trips.
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
-    /// By what they hand over
+    /// Hand-over mechanism
     #[arg(long, value_enum, default_value_t = Via::Pipe)]
     #[arg(value_parser = one_of::<Via>())]
     pub via: Via,
 
-    /// What the two are
+    /// Whether the two are threads or processes
     #[arg(long, value_enum, default_value_t = Kind::Thread)]
     #[arg(value_parser = one_of::<Kind>())]
     pub kind: Kind,
@@ -35,13 +36,7 @@ pub struct Flags {
     #[serde(rename = "self")]
     pub alone: bool,
 
-    /// How often --via all runs each combination, in a fresh process; 5
-    /// without it
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = u32_in(1..=u32::MAX))]
-    pub rounds: Option<u32>,
-
-    /// What either side does before it hands over.
+    /// Work that each side does before it hands over.
     #[command(flatten)]
     #[serde(flatten)]
     pub work: WorkFlag,
@@ -83,25 +78,9 @@ pub enum Via {
     Spin,
     /// A word in memory, and sched_yield until it changes; needs one CPU
     Yield,
-    /// All of these on every placement, as one table
-    All,
 }
 
 impl Via {
-    /// All mechanisms.
-    pub const EACH: [Self; 10] = [
-        Self::Pipe,
-        Self::SocketPair,
-        Self::EventFd,
-        Self::Condvar,
-        Self::Futex,
-        Self::Park,
-        Self::Channel,
-        Self::Rendezvous,
-        Self::Spin,
-        Self::Yield,
-    ];
-
     /// Its name on the command line.
     pub fn name(self) -> String {
         let value = clap::ValueEnum::to_possible_value(&self).expect("no variant is skipped");
@@ -128,14 +107,8 @@ impl Flags {
     /// # Errors
     /// [`UsageError`], which says what to choose instead.
     pub fn check(&self, bench: &Bench) -> Result<(), UsageError> {
-        if self.via == Via::All {
-            return self.check_all(bench);
-        }
         let via = self.via.name();
         let refuse = |reason: String| Err(UsageError(reason));
-        if self.rounds.is_some() {
-            return refuse("--rounds: only --via all runs several processes".into());
-        }
         if self.message != 1 && !self.via.carries_messages() {
             let bytes = self.message;
             return refuse(format!(
@@ -173,23 +146,11 @@ impl Flags {
                     .into(),
             )),
             Via::Yield if !one_cpu => Err(UsageError(
-                "--via yield needs one CPU: on two, nobody is there to yield to; choose \
+                "--via yield needs one CPU: on two, there is no other task to yield to; choose \
                  --placement same-cpu"
                     .into(),
             )),
             _ => Ok(()),
         }
-    }
-
-    fn check_all(&self, bench: &Bench) -> Result<(), UsageError> {
-        if bench.placement().policy() != Policy::Free {
-            return Err(UsageError("--placement: --via all takes every placement in turn".into()));
-        }
-        if self.alone {
-            return Err(UsageError(
-                "--self: choose one of --via pipe, socketpair and eventfd".into(),
-            ));
-        }
-        Ok(())
     }
 }

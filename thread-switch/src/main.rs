@@ -19,7 +19,6 @@
 //! switches than one. Memory is that of the driver's process.
 
 mod alone;
-mod comparison;
 mod flags;
 mod mechanism;
 mod process;
@@ -79,7 +78,6 @@ fn switch(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         Via::Park => run(kind, work, bench, Ok(park::parks())),
         Via::Channel => run(kind, work, bench, Ok(channel::mpsc())),
         Via::Rendezvous => run(kind, work, bench, Ok(channel::rendezvous())),
-        Via::All => comparison::compare(flags, bench),
     }
 }
 

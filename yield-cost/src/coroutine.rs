@@ -8,7 +8,7 @@ use harness::work::spend;
 use crate::{CYCLES, block};
 
 /// Measures cycles of a coroutine, which counts them.
-pub fn cycles(bench: &Bench, units: u64) -> anyhow::Result<()> {
+pub fn measure(bench: &Bench, units: u64) -> anyhow::Result<()> {
     bench.expect_switches(0.0);
     let mut task = Coroutine::new(move |caller: &Yielder<(), u64>, ()| {
         for cycle in 1.. {

@@ -1,14 +1,12 @@
 //! What a switch adds to a unit of work.
 //!
-//! One cycle: a task does its work, then leaves the processor in the way that
+//! One cycle: a task does its work, then gives up the processor in the way that
 //! `--scenario` names, until it is its turn again. One iteration is a block of
-//! 5000 cycles, so that reading the clock vanishes beside it; 100 iterations,
+//! 5000 cycles, so that the time to read the clock vanishes; 100 iterations,
 //! the default, are 500,000 cycles. The work is a counted loop of `--work`
 //! units, the same machine code in every scenario, and `no-switch` is that
-//! work alone. Without a scenario the program runs all of them, each in fresh
-//! processes, and prints a table: what each adds to `no-switch`, by round, and
-//! the time of 500,000 cycles at that rate. A process of the table ends early
-//! after 0.35 s.
+//! work alone: what a scenario adds is its time minus that of `no-switch` with
+//! as much work.
 //!
 //! What is counted: an await that yields must poll its task once a cycle, one
 //! that does not, never; a coroutine must come back once a cycle; the kernel
@@ -22,19 +20,20 @@
 //! `thread-event` wherever the kernel puts it.
 
 mod awaits;
-mod calibration;
-mod comparison;
 mod coroutine;
 mod event;
-mod scenario;
-mod threads;
+mod local_pool;
+mod no_switch;
+mod sched_yield;
+mod thread_event;
+mod tokio;
+mod turns;
 
 use std::process::ExitCode;
 
-use harness::flags::{one_of, u32_in, u64_in};
-use harness::{Bench, Defaults, Measured, Tasks};
-
-use scenario::Scenario;
+use harness::flags::{one_of, u64_in};
+use harness::runtime::RuntimeKind;
+use harness::{Bench, Defaults, Measured, Tasks, WorkFlag};
 
 /// Cycles in one iteration.
 const CYCLES: u64 = 5_000;
@@ -42,25 +41,40 @@ const CYCLES: u64 = 5_000;
 /// Time what switching adds to a unit of work.
 ///
 /// One cycle: work, then a switch of the kind that --scenario names, until it
-/// is the task's turn again. One iteration is a block of 5000 cycles. All
-/// scenarios together are told as a table, each run in fresh processes.
+/// is the task's turn again. One iteration is a block of 5000 cycles.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// What a cycle does after its work
-    #[arg(long, value_enum, default_value_t = Scenario::All, value_name = "NAME")]
+    #[arg(long, value_enum, default_value_t = Scenario::YieldTokioCt, value_name = "NAME")]
     #[arg(value_parser = one_of::<Scenario>())]
     scenario: Scenario,
 
-    /// Units of work in a cycle, turns of a counted loop; without it, 0, and for
-    /// all scenarios a table for 0 and one for 500
-    #[arg(long, value_name = "UNITS", allow_negative_numbers = true)]
+    /// Units of work in a cycle, turns of a counted loop
+    #[arg(long, value_name = "UNITS", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = u64_in(0..=1_000_000_000))]
-    work: Option<u64>,
+    work: u64,
+}
 
-    /// How often every scenario of a table is run
-    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
-    #[arg(value_parser = u32_in(1..=u32::MAX))]
-    rounds: u32,
+/// What `--scenario` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Scenario {
+    /// The work alone
+    NoSwitch,
+    /// Await something that is ready
+    AwaitReady,
+    /// Await with a yield to the LocalPool of `futures`
+    YieldLocalPool,
+    /// Await with a yield to tokio on one thread
+    YieldTokioCt,
+    /// Await with a yield to tokio on several threads
+    YieldTokioMt,
+    /// Suspend a stackful coroutine and resume it
+    Coroutine,
+    /// `sched_yield` between two threads; needs --placement same-cpu
+    SchedYield,
+    /// As many threads as CPUs hand one auto-reset event around
+    ThreadEvent,
 }
 
 fn main() -> ExitCode {
@@ -68,15 +82,21 @@ fn main() -> ExitCode {
     harness::run(harness::program!(), defaults, run)
 }
 
-fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+fn run(&Flags { scenario, work }: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("one task at a time has the turn")?;
-    if flags.scenario == Scenario::All {
-        let works = flags.work.map_or(vec![0, 500], |units| vec![units]);
-        return comparison::compare(bench, &works, flags.rounds);
+    // For the record. The scenarios call the loop themselves, without a test
+    // for whether there is work.
+    let _ = bench.work(WorkFlag { work });
+    match scenario {
+        Scenario::NoSwitch => no_switch::measure(bench, work),
+        Scenario::AwaitReady => local_pool::measure_ready(bench, work),
+        Scenario::YieldLocalPool => local_pool::measure_yields(bench, work),
+        Scenario::YieldTokioCt => tokio::measure(RuntimeKind::TokioCurrentThread, bench, work),
+        Scenario::YieldTokioMt => tokio::measure(RuntimeKind::Tokio, bench, work),
+        Scenario::Coroutine => coroutine::measure(bench, work),
+        Scenario::SchedYield => sched_yield::measure(bench, work),
+        Scenario::ThreadEvent => thread_event::measure(bench, work),
     }
-    let units = flags.work.unwrap_or(0);
-    flags.scenario.measure(bench, units)?;
-    calibration::calibrate(bench)
 }
 
 /// What one iteration is.

@@ -7,10 +7,10 @@ use harness::Amounts;
 use harness::limits::{Forecast, Kind, Limit, Line, Resource, may_raise_hard_limits};
 use harness::paragraph::lines;
 use harness::system_files::SystemFiles;
-use harness::table::{ABSENT, table};
 use nix::unistd::geteuid;
 
 use crate::judge::limits::{Verified, commands};
+use crate::show::table::{ABSENT, table};
 
 /// The widest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;

@@ -5,3 +5,4 @@ mod comparison_table;
 pub mod limits;
 pub mod markdown;
 pub mod proof;
+pub mod table;

@@ -116,25 +116,6 @@ fn an_output_that_cannot_be_written_is_a_failure_and_one_that_is_closed_is_not()
     }
 }
 
-/// Of a table too: the process that measures is told, and what there is of the
-/// table is printed.
-#[test]
-fn an_interruption_of_a_table_ends_the_process_that_measures() {
-    let flags = "--via all --rounds 1 --iters 1000000000000 --max-time 3600";
-    let mut command = program(flags);
-    let mut table =
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let child = child_of(&table);
-    wait_until_busy(child.as_raw().unsigned_abs());
-    kill(Pid::from_raw(table.id().cast_signed()), Signal::SIGINT).expect("the program is ours");
-    eventually("for the end", || table.try_wait().expect("our child"));
-    let output = table.wait_with_output().expect("it has ended");
-    assert_eq!(output.status.code(), Some(130), "{output:?}");
-    assert_eq!(text(&output.stdout).matches("\nsame-cpu ").count(), 10, "{output:?}");
-    assert!(complaints(&output)[0].contains("interrupted before all variants"), "{output:?}");
-    assert!(kill(child, None).is_err(), "the child has been reaped");
-}
-
 /// What the parent has written before it forks is written once.
 #[test]
 fn a_forked_program_prints_once() {

@@ -4,4 +4,3 @@ mod endings;
 mod hand_overs;
 mod refusals;
 mod run;
-mod table;

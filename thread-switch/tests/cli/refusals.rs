@@ -43,17 +43,9 @@ fn messages_need_something_that_carries_them() {
 fn the_control_is_one_thread_with_something_to_write() {
     refuses("--self --via futex", "--self: --via futex writes and reads nothing");
     refuses("--self --kind process", "--self: one thread");
-    refuses("--self --via all", "--self: choose one");
     if crate::run::has_two_cpus() {
         refuses("--self --placement spread", "--placement spread");
     }
-}
-
-#[test]
-fn flags_of_the_table_and_of_one_mechanism_are_kept_apart() {
-    refuses("--rounds 3", "--rounds: only --via all");
-    refuses("--via all --rounds 0", "--rounds");
-    refuses("--via all --placement same-cpu", "--placement: --via all");
 }
 
 #[test]

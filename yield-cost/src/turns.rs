@@ -1,23 +1,21 @@
-//! Threads that take turns: over one event, and by `sched_yield`.
+//! Turns that threads take: counted, timed and verified.
 
 use std::io;
 use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::thread::{self, ScopedJoinHandle};
+use std::thread::ScopedJoinHandle;
 
 use anyhow::{Context as _, ensure};
-use harness::failure::UsageError;
-use harness::placement::Policy;
-use harness::threads::{outcome, root_cause, spawn};
+use harness::Bench;
+use harness::threads::{outcome, root_cause};
 use harness::usage::Start;
 use harness::work::spend;
-use harness::{Amounts, Bench};
 
 use crate::event::AutoResetEvent;
 use crate::{CYCLES, block};
 
 /// Stack that the standard library gives a thread, in bytes.
-const STACK: u64 = 2 << 20;
+pub const STACK: u64 = 2 << 20;
 
 /// The share of cycles that must have given another thread its turn: a
 /// scheduler may let one run on.
@@ -25,16 +23,16 @@ const LEAST_TURNS: f64 = 0.9;
 
 /// The share of cycles for which the kernel must have counted a switch. With
 /// two idle CPUs, a thread that is woken before it is asleep needs none; how
-/// many there were is told beside the time.
+/// many there were stands in the record.
 const LEAST_SWITCHES: f64 = 0.5;
 
 /// The cycles of a lap, which several threads work off together.
 #[derive(Debug, Default)]
-struct Turns {
+pub struct Turns {
     /// Cycles of this lap that nobody has begun.
     left: AtomicI64,
     /// Whether no lap will follow.
-    over: AtomicBool,
+    pub over: AtomicBool,
     /// The thread that had the last turn.
     last: AtomicU64,
     /// Turns that went to another thread than the one before.
@@ -51,7 +49,7 @@ impl Turns {
     }
 
     /// Does the work of one cycle, if one is left, as thread `own`.
-    fn take(&self, own: u64, units: u64) {
+    pub fn take(&self, own: u64, units: u64) {
         if self.left.fetch_sub(1, Relaxed) > 0 {
             if self.last.swap(own, Relaxed) != own {
                 self.switched.fetch_add(1, Relaxed);
@@ -61,48 +59,16 @@ impl Turns {
     }
 }
 
-/// Measures cycles of as many threads as there are CPUs, two at least, of
-/// which one at a time has the event.
-pub fn handing_an_event_around(bench: &Bench, units: u64) -> anyhow::Result<()> {
-    bench.expect_switches(1.0);
-    let threads = bench.placement().cpus().len().max(2);
-    bench.set_tasks(threads as u32);
-    bench.require(Amounts::thread(STACK), Amounts::default())?;
-    let (turns, event) = (&Turns::default(), &AutoResetEvent::default());
-    thread::scope(|scope| {
-        let end = EndOfTurns { turns, event: Some(event) };
-        let mut others = Vec::with_capacity(threads);
-        for own in 1..threads {
-            let passing = Box::new(move || {
-                let _end = EndOfTurns { turns, event: Some(event) };
-                event.wait();
-                while !turns.over.load(Relaxed) {
-                    turns.take(own as u64, units);
-                    event.set_and_wait();
-                }
-                Ok(())
-            });
-            others.push(spawn(scope, own, thread::Builder::new(), passing)?);
-        }
-        while event.waiting() < threads - 1 {
-            thread::yield_now();
-        }
-        let driven = drive(bench, turns, units, || event.set_and_wait());
-        drop(end);
-        join(others).and(driven)
-    })
-}
-
 /// Waits for tasks 1, 2, …; task 0 is the driver.
-fn join(others: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result<()> {
+pub fn join(others: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result<()> {
     root_cause(iter::once(Ok(())).chain(others.into_iter().map(outcome)))
 }
 
-/// Ends the turns when it is dropped, for whatever reason: whoever waits for
-/// the event is let through, one after the other, and leaves.
-struct EndOfTurns<'a> {
-    turns: &'a Turns,
-    event: Option<&'a AutoResetEvent>,
+/// Ends the turns when it is dropped, for whatever reason: threads that wait for
+/// the event are let through, one after the other, and leave.
+pub struct EndOfTurns<'a> {
+    pub turns: &'a Turns,
+    pub event: Option<&'a AutoResetEvent>,
 }
 
 impl Drop for EndOfTurns<'_> {
@@ -112,36 +78,9 @@ impl Drop for EndOfTurns<'_> {
     }
 }
 
-/// Measures cycles of two threads on one CPU that call `sched_yield`.
-pub fn yielding(bench: &Bench, units: u64) -> anyhow::Result<()> {
-    if bench.placement().policy() != Policy::SameCpu {
-        let reason = "--scenario sched-yield: threads yield only to others on their CPU; \
-                      add --placement same-cpu";
-        return Err(UsageError(reason.into()).into());
-    }
-    bench.expect_switches(1.0);
-    bench.set_tasks(2);
-    bench.require(Amounts::thread(STACK), Amounts::default())?;
-    let turns = &Turns::default();
-    thread::scope(|scope| {
-        let passing = Box::new(|| {
-            while !turns.over.load(Relaxed) {
-                turns.take(1, units);
-                thread::yield_now();
-            }
-            Ok(())
-        });
-        let end = EndOfTurns { turns, event: None };
-        let other = spawn(scope, 1, thread::Builder::new(), passing)?;
-        let driven = drive(bench, turns, units, thread::yield_now);
-        drop(end);
-        join(vec![other]).and(driven)
-    })
-}
-
 /// The laps, in the first of the threads. Each ends when the cycles are worked
 /// off and it is this thread's turn again.
-fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow::Result<()> {
+pub fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow::Result<()> {
     let usage = Start::now(None, bench.placement().cpus());
     let mut cycles = 0;
     for lap in bench.laps(&[block()]) {

@@ -6,12 +6,6 @@ use comfy_table::{CellAlignment, Table};
 /// What stands in a cell for which there is no figure.
 pub const ABSENT: &str = "–";
 
-/// A figure as it stands in a cell, with so many decimals.
-#[must_use]
-pub fn cell(figure: Option<f64>, decimals: usize) -> String {
-    figure.map_or_else(|| ABSENT.to_owned(), |figure| format!("{figure:.decimals$}"))
-}
-
 /// A table of aligned columns, one space apart, ended by a newline: a header
 /// and rows of as many cells. The first `names` columns hold names and stand
 /// left; the others hold figures and stand right.
@@ -40,14 +34,7 @@ fn fill(names: usize, header: &[&str], cells: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ABSENT, cell, table};
-
-    #[test]
-    fn a_cell_has_a_rounded_figure_or_says_that_there_is_none() {
-        assert_eq!(cell(Some(1.25), 1), "1.2");
-        assert_eq!(cell(Some(7.0), 0), "7");
-        assert_eq!(cell(None, 3), ABSENT);
-    }
+    use super::table;
 
     #[test]
     fn names_stand_left_and_figures_right() {

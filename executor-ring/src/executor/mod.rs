@@ -1,0 +1,41 @@
+//! The executors, each set up around the measured loop. Those of one thread
+//! claim that the kernel has nothing to switch.
+
+mod async_executor;
+mod async_std;
+mod local_pool;
+mod thread_pool;
+mod tokio_ct;
+mod tokio_tp;
+
+use harness::{Amounts, Bench};
+
+use crate::combination::{Executor, Interface};
+
+/// Stack that the standard library gives a thread, in bytes.
+const STACK: u64 = 2 << 20;
+
+/// Measures an executor through one of the interfaces that it has.
+///
+/// # Errors
+/// When a limit refuses the executor's threads, or a count is wrong.
+pub fn measure(executor: Executor, interface: Interface, bench: &Bench) -> anyhow::Result<()> {
+    bench.require(Amounts::async_task(), workers(executor, bench))?;
+    match executor {
+        Executor::LocalPool => local_pool::measure(interface, bench),
+        Executor::ThreadPool => thread_pool::measure(interface, bench),
+        Executor::TokioCt => tokio_ct::measure(interface, bench),
+        Executor::TokioTp => tokio_tp::measure(interface, bench),
+        Executor::AsyncStd => async_std::measure(interface, bench),
+        Executor::Smol => async_executor::measure(bench),
+    }
+}
+
+/// What the threads of an executor take.
+fn workers(executor: Executor, bench: &Bench) -> Amounts {
+    let threads = match executor {
+        Executor::LocalPool | Executor::TokioCt => 0,
+        _ => bench.placement().cpus().len(),
+    };
+    (0..threads).fold(Amounts::default(), |sum, _| sum.and(Amounts::thread(STACK)))
+}

@@ -1,0 +1,38 @@
+//! Two threads on one CPU that call `sched_yield` in turn.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+
+use harness::failure::UsageError;
+use harness::placement::Policy;
+use harness::threads::spawn;
+use harness::{Amounts, Bench};
+
+use crate::turns::{EndOfTurns, STACK, Turns, drive, join};
+
+/// Measures cycles of two threads that yield to each other.
+pub fn measure(bench: &Bench, units: u64) -> anyhow::Result<()> {
+    if bench.placement().policy() != Policy::SameCpu {
+        let reason = "--scenario sched-yield: threads yield only to others on their CPU; \
+                      add --placement same-cpu";
+        return Err(UsageError(reason.into()).into());
+    }
+    bench.expect_switches(1.0);
+    bench.set_tasks(2);
+    bench.require(Amounts::thread(STACK), Amounts::default())?;
+    let turns = &Turns::default();
+    thread::scope(|scope| {
+        let passing = Box::new(|| {
+            while !turns.over.load(Relaxed) {
+                turns.take(1, units);
+                thread::yield_now();
+            }
+            Ok(())
+        });
+        let end = EndOfTurns { turns, event: None };
+        let other = spawn(scope, 1, thread::Builder::new(), passing)?;
+        let driven = drive(bench, turns, units, thread::yield_now);
+        drop(end);
+        join(vec![other]).and(driven)
+    })
+}
