@@ -35,7 +35,7 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
     let cases = if flags.cases.is_empty() {
-        manifest.cases.iter().collect()
+        manifest.profiled_cases().collect()
     } else {
         manifest.cases_named(&flags.cases)?
     };
@@ -148,7 +148,8 @@ fn verify(case: &Case, size: CheckSize, record: &Record) -> Result<(), String> {
     }
     let principal = record.principal().ok_or("has no measurement")?;
     same("samples", size.iters, principal.count)?;
-    same("operations in a sample", size.operations, principal.operations)?;
+    let operations = size.operations.unwrap_or(principal.operations);
+    same("operations in a sample", operations, principal.operations)?;
     let switches = record.switches.as_ref();
     switches
         .map_or(Ok(()), |switches| verify_switches(case.placement, case.may_block_more, switches))

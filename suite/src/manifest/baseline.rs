@@ -1,4 +1,4 @@
-//! What is taken off a case's time in reports.
+//! What reports subtract from a case's time.
 
 use super::Case;
 use super::place::{Complaint, Table, unknown};
@@ -6,9 +6,9 @@ use super::place::{Complaint, Table, unknown};
 /// Checks that every baseline is a case, that no case has two, and that no
 /// case leads back to itself by its baseline's baseline.
 pub(super) fn validate(cases: &[Case]) -> Result<(), Complaint> {
-    cases.iter().enumerate().try_for_each(|(index, case)| {
+    cases.iter().try_for_each(|case| {
         let complaint = |reason| Complaint {
-            table: Table::Case(index),
+            table: Table::Case(case.entry.0, case.entry.1),
             key: "baseline",
             reason: format!("case '{}': baseline: {reason}", case.name),
         };

@@ -2,11 +2,13 @@
 //! how thoroughly a profile measures. The runner knows no program but these.
 
 mod baseline;
+mod case;
 pub mod finding;
+mod group;
 mod place;
 mod proof;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,16 +16,15 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use crate::exit::UsageError;
+pub use case::{Case, CaseKey, Placement};
 use finding::Finding;
+pub use group::Group;
+use group::GroupTable;
 use place::{Complaint, Table, line_of, meant, unknown};
 pub use proof::{Crossing, ProofPlan, SLOPE_CONFIDENCE};
 
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
-
-/// The longest name of a case, in characters, without its placement: the first
-/// column of an 80-column table.
-const LONGEST_CASE_NAME: usize = 18;
 
 /// The manifest.
 #[derive(Debug, Default, Deserialize)]
@@ -43,8 +44,15 @@ pub struct Manifest {
     pub profiles: BTreeMap<String, Profile>,
     /// The programs by name.
     pub programs: BTreeMap<String, Program>,
-    /// The cases, in the order in which they are shown.
-    #[serde(rename = "case")]
+    /// The groups as the file has them, until they are expanded.
+    #[serde(default, rename = "group")]
+    tables: Vec<GroupTable>,
+    /// The questions, in the order in which they are answered.
+    #[serde(skip)]
+    pub groups: Vec<Group>,
+    /// The cases of all groups, each once, in the order in which they are
+    /// shown.
+    #[serde(skip)]
     pub cases: Vec<Case>,
     /// What a run's report says in sentences.
     #[serde(default, rename = "finding")]
@@ -138,87 +146,9 @@ pub struct CheckSize {
     pub iters: u64,
     /// Value of `--warmups`.
     pub warmups: u64,
-    /// Operations in one sample of the principal measurement at this size.
-    pub operations: u64,
-}
-
-/// A program with its parameters.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Case {
-    /// A unique name. It may end in `/` and the placement; what is before that
-    /// has at most 18 characters.
-    pub name: String,
-    /// The program to run.
-    pub program: String,
-    /// Value of `--placement`.
-    #[serde(default)]
-    pub placement: Placement,
-    /// What distinguishes the case from others of its program; a sub-command
-    /// stands first.
-    #[serde(default)]
-    pub flags: Vec<String>,
-    /// How `brigade check` runs it, where not as its program says.
-    pub check: Option<CheckSize>,
-    /// The profiles that include the case.
-    pub profiles: BTreeSet<String>,
-    /// How long one invocation may take before it is killed, in seconds.
-    #[serde(default = "Case::default_timeout_seconds")]
-    pub timeout_seconds: u64,
-    /// The least number of CPUs on which the case makes sense.
-    #[serde(default = "Case::default_needs_cpus")]
-    pub needs_cpus: usize,
-    /// Whether its tasks may block more often than the program claims, as they
-    /// do where one that is woken finds a lock still held.
-    #[serde(default)]
-    pub may_block_more: bool,
-    /// The case whose time reports take off this one's, round by round.
-    pub baseline: Option<String>,
-    /// The measurement of the same record whose time reports take off that of
-    /// the principal one; instead of `baseline`.
-    pub baseline_measurement: Option<String>,
-}
-
-impl Case {
-    /// The name without the placement, for where that stands beside it.
-    #[must_use]
-    pub fn short_name(&self) -> &str {
-        let name = self.name.strip_suffix(self.placement.as_str());
-        name.and_then(|name| name.strip_suffix('/')).unwrap_or(&self.name)
-    }
-
-    fn default_timeout_seconds() -> u64 {
-        60
-    }
-
-    fn default_needs_cpus() -> usize {
-        1
-    }
-}
-
-/// Which CPUs the tasks of a case run on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Placement {
-    /// The kernel decides.
-    #[default]
-    Free,
-    /// All on one.
-    SameCpu,
-    /// Neighbours on different ones.
-    Spread,
-}
-
-impl Placement {
-    /// The value of `--placement`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::SameCpu => "same-cpu",
-            Self::Spread => "spread",
-        }
-    }
+    /// Operations in one sample of the principal measurement at this size;
+    /// `None` not to verify them.
+    pub operations: Option<u64>,
 }
 
 /// A program as it stands in the manifest.
@@ -272,11 +202,11 @@ impl Manifest {
     /// # Errors
     /// What to write after the file's name: line, key and reason.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let manifest: Self = toml::from_str(text).map_err(|error| {
+        let mut manifest: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(text, span.start));
             format!(":{line}: {}", reason(error.message()))
         })?;
-        manifest.validate().map_err(|complaint| {
+        manifest.expand().and_then(|()| manifest.validate()).map_err(|complaint| {
             let line = complaint.line(text);
             format!(":{line}: {}", complaint.reason)
         })?;
@@ -291,17 +221,12 @@ impl Manifest {
                 reason: format!("profile '{name}': {reason}"),
             })?;
         }
-        let mut names = BTreeSet::new();
-        for (index, case) in self.cases.iter().enumerate() {
-            let complaint = |(key, reason)| Complaint {
-                table: Table::Case(index),
-                key,
-                reason: format!("case '{}': {reason}", case.name),
-            };
-            self.validate_case(case).map_err(complaint)?;
-            if !names.insert(&case.name) {
-                return Err(complaint(("name", "there is another of this name".to_owned())));
-            }
+        for case in &self.cases {
+            self.validate_case(case).map_err(|(key, reason)| {
+                let (group, entry) = case.entry;
+                let reason = format!("case '{}': {reason}", case.name);
+                Complaint { table: Table::Case(group, entry), key, reason }
+            })?;
         }
         baseline::validate(&self.cases)?;
         self.validate_findings()?;
@@ -323,11 +248,6 @@ impl Manifest {
 
     /// An error names the key and what is wrong with it.
     fn validate_case(&self, case: &Case) -> Result<(), (&'static str, String)> {
-        let length = case.short_name().chars().count();
-        if !(1..=LONGEST_CASE_NAME).contains(&length) {
-            let reason = format!("its name has {length} characters; use 1 to {LONGEST_CASE_NAME}");
-            return Err(("name", reason));
-        }
         if !self.programs.contains_key(&case.program) {
             return Err(("program", unknown("program", &case.program, self.programs.keys())));
         }
@@ -356,6 +276,28 @@ impl Manifest {
     /// The cases that `profile` includes.
     pub fn cases_of<'a>(&'a self, profile: &'a str) -> impl Iterator<Item = &'a Case> {
         self.cases.iter().filter(move |case| case.profiles.contains(profile))
+    }
+
+    /// The cases that some profile includes.
+    pub fn profiled_cases(&self) -> impl Iterator<Item = &Case> {
+        self.cases.iter().filter(|case| !case.profiles.is_empty())
+    }
+
+    /// The cases of the groups of these names, each once, in the manifest's
+    /// order.
+    ///
+    /// # Errors
+    /// [`UsageError`] for a group that is not there, listing those that are.
+    pub fn cases_of_groups(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
+        let known = || self.groups.iter().map(|group| &group.name);
+        if let Some(name) = names.iter().find(|name| !known().any(|known| known == *name)) {
+            return Err(UsageError(unknown("group", name, known())));
+        }
+        let chosen = |case: &&Case| {
+            let mut groups = self.groups.iter().filter(|group| names.contains(&group.name));
+            groups.any(|group| group.cases.contains(&case.name))
+        };
+        Ok(self.cases.iter().filter(chosen).collect())
     }
 
     /// The cases of these names, in the manifest's order.
@@ -413,7 +355,10 @@ rounds = 5
 [programs.fake]
 path = "fake"
 check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }
-[[case]]
+[[group]]
+name = "g"
+question = "What?"
+[[group.case]]
 name = "a"
 program = "fake"
 profiles = ["default"]
@@ -468,7 +413,6 @@ profiles = ["default"]
 
     #[test]
     fn errors_name_the_place_and_the_trouble() {
-        let again = "[[case]]\nname = \"a\"\nprogram = \"fake\"\nprofiles = []\n[[case]]";
         for (from, to, expected) in [
             ("rounds = 5", "runds = 5", ":3: unknown key `runds`, expected one of `rounds`, "),
             ("rounds = 5", "rounds = 'five'", ":3: invalid type"),
@@ -484,20 +428,17 @@ profiles = ["default"]
             ("path = \"fake\"\n", "", ":4: a program needs either `package`, `path`"),
             ("path = ", "package = 'b'\npath = ", "a program needs either"),
             ("path = ", "go = 'b'\npath = ", "a program needs either"),
-            ("program = ", "placement = 'near'\nprogram = ", ":9: unknown variant `near`"),
+            ("program = ", "placement = 'near'\nprogram = ", ":12: unknown variant `near`"),
             (
                 "\"fake\"\nprofiles",
                 "\"fakes\"\nprofiles",
-                ":9: case 'a': unknown program 'fakes'; known: fake; did you mean 'fake'?",
+                ":12: case 'a': unknown program 'fakes'; known: fake; did you mean 'fake'?",
             ),
             (
                 "[\"default\"]",
                 "[\"quick\"]",
-                ":10: case 'a': unknown profile 'quick'; known: default",
+                ":13: case 'a': unknown profile 'quick'; known: default",
             ),
-            ("\"a\"", "\"nineteen-characters\"", "its name has 19 characters"),
-            ("\"a\"", "\"\"", "its name has 0 characters"),
-            ("[[case]]", again, "case 'a': there is another of this name"),
         ] {
             let error = parse_with(from, to).unwrap_err();
             assert!(error.contains(expected), "{error:?} does not say {expected:?}");
@@ -508,9 +449,10 @@ profiles = ["default"]
     /// What is wrong with the good manifest when its cases are `a`, `b` and
     /// `c`, with these further keys.
     fn complaint_of(keys: [&str; 3]) -> String {
-        let (head, case) = GOOD.split_once("[[case]]").unwrap();
+        let (head, case) = GOOD.split_once("[[group.case]]").unwrap();
         let cases = ["a", "b", "c"].into_iter().zip(keys).map(|(name, keys)| {
-            format!("[[case]]{}{keys}\n", case.replace("\"a\"", &format!("{name:?}")))
+            let flag = format!("{name:?}\nflags = ['{name}']");
+            format!("[[group.case]]{}{keys}\n", case.replace("\"a\"", &flag))
         });
         let manifest = Manifest::parse(&(head.to_owned() + &cases.collect::<String>()));
         manifest.map_or_else(|error| error, |_| "nothing".to_owned())
@@ -522,18 +464,18 @@ profiles = ["default"]
             (["baseline = 'b'", "baseline = 'c'", ""], "nothing"),
             (["baseline = 'c'", "baseline = 'c'", ""], "nothing"),
             (["baseline_measurement = 'self'", "", ""], "nothing"),
-            (["baseline = 'a'", "", ""], ":11: case 'a': baseline: leads back to itself: a -> a"),
+            (["baseline = 'a'", "", ""], ":15: case 'a': baseline: leads back to itself: a -> a"),
             (
                 ["baseline = 'b'", "baseline = 'c'", "baseline = 'b'"],
-                ":11: case 'a': baseline: leads back to itself: b -> c -> b",
+                ":15: case 'a': baseline: leads back to itself: b -> c -> b",
             ),
             (
                 ["", "", "baseline = 'd'"],
-                ":21: case 'c': baseline: unknown case 'd'; known: a, b, c",
+                ":27: case 'c': baseline: unknown case 'd'; known: a, b, c",
             ),
             (
                 ["", "baseline = 'a'\nbaseline_measurement = 'self'", ""],
-                ":16: case 'b': baseline: is a case, and baseline_measurement is in the same \
+                ":21: case 'b': baseline: is a case, and baseline_measurement is in the same \
                  record: use one",
             ),
         ] {
@@ -566,16 +508,22 @@ profiles = ["default"]
     }
 
     #[test]
-    fn a_placement_in_the_name_does_not_count() {
-        let named = parse_with("\"a\"", "\"nineteen-characters/free\"");
-        assert!(named.unwrap_err().contains("has 19 characters"));
-        let manifest = parse_with("\"a\"", "\"just-18-characters/free\"").unwrap();
-        assert_eq!(manifest.cases[0].short_name(), "just-18-characters");
+    fn no_case_of_a_recorded_run_has_lost_its_name() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let manifest = Manifest::load(Some(&root.join(FILE_NAME))).unwrap();
+        for folder in fs::read_dir(root.join("results")).unwrap() {
+            let path = folder.unwrap().path().join("run.json");
+            let run: serde_json::Value =
+                serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+            let names = run["cases"].as_array().unwrap().iter();
+            let names: Vec<String> = names.map(|name| name.as_str().unwrap().to_owned()).collect();
+            assert_eq!(manifest.cases_named(&names).unwrap().len(), names.len());
+        }
     }
 
     #[test]
     fn cases_come_in_the_order_of_the_manifest() {
-        let second = "[[case]]\nname = \"b\"\nprogram = \"fake\"\nprofiles = []\n";
+        let second = "[[group.case]]\nname = \"b\"\nprogram = \"fake\"\nflags = [\"x\"]\n";
         let manifest = Manifest::parse(&format!("{GOOD}{second}")).unwrap();
         let named = manifest.cases_named(&["b".to_owned(), "a".to_owned()]).unwrap();
         assert_eq!(named.iter().map(|case| &case.name).collect::<Vec<_>>(), ["a", "b"]);

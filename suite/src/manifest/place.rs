@@ -1,11 +1,8 @@
 //! Where in the manifest's text something stands, and what may have been
 //! meant by a name that is not known.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use toml::Spanned;
+use toml::de::DeTable;
 
 /// How alike two names must be for one to be a slip for the other, by Jaro and
 /// Winkler's measure, from 0 to 1; clap uses a similar one.
@@ -28,42 +25,38 @@ pub(super) struct Complaint {
 pub(super) enum Table {
     /// The profile of this name.
     Profile(String),
-    /// The case at this index.
-    Case(usize),
+    /// The group at this index.
+    Group(usize),
+    /// Of the group at an index, the entry at an index.
+    Case(usize, usize),
     /// The finding at this index.
     Finding(usize),
     /// What a proof runs.
     Prove,
 }
 
-/// The tables that complaints are about, with the place of each value.
-#[derive(Default, Deserialize)]
-struct Places {
-    #[serde(default)]
-    profiles: BTreeMap<String, Values>,
-    #[serde(default)]
-    case: Vec<Values>,
-    #[serde(default)]
-    finding: Vec<Values>,
-    #[serde(default)]
-    prove: Values,
-}
-
-type Values = BTreeMap<String, Spanned<IgnoredAny>>;
-
 impl Complaint {
     /// The line that `text` has the complaint's value on, counted from 1; 1
     /// where the value was left out.
     pub(super) fn line(&self, text: &str) -> usize {
-        let places: Places = toml::from_str(text).unwrap_or_default();
-        let values = match &self.table {
-            Table::Profile(name) => places.profiles.get(name),
-            Table::Case(index) => places.case.get(*index),
-            Table::Finding(index) => places.finding.get(*index),
-            Table::Prove => Some(&places.prove),
+        line_of(text, self.offset(text).unwrap_or(0))
+    }
+
+    /// Where in `text` the complaint's value begins, in bytes.
+    fn offset(&self, text: &str) -> Option<usize> {
+        let root = DeTable::parse(text).ok()?;
+        let table = |name: &str| root.get_ref().get(name).map(Spanned::get_ref);
+        let value = match &self.table {
+            Table::Profile(name) => table("profiles")?.get(name.as_str())?.get_ref(),
+            Table::Group(index) => table("group")?.get(index)?.get_ref(),
+            Table::Case(group, index) => {
+                let entries = table("group")?.get(group)?.get_ref().get("case")?;
+                entries.get_ref().get(index)?.get_ref()
+            }
+            Table::Finding(index) => table("finding")?.get(index)?.get_ref(),
+            Table::Prove => table("prove")?,
         };
-        let value = values.and_then(|values| values.get(self.key));
-        line_of(text, value.map_or(0, |value| value.span().start))
+        Some(value.get(self.key)?.span().start)
     }
 }
 
@@ -121,8 +114,11 @@ mod tests {
 
     #[test]
     fn the_line_is_that_of_the_value() {
-        let text = "[[case]]\nname = 'a'\n\n[[case]]\nname = 'b'\nprofiles = [\n 'x',\n]\n";
-        let line = |key| Complaint { table: Table::Case(1), key, reason: String::new() }.line(text);
-        assert_eq!((line("name"), line("profiles"), line("absent")), (5, 6, 1));
+        let text =
+            "[[group]]\nname = 'g'\n[[group.case]]\n[[group.case]]\nname = 'b'\nflags = [\n]\n";
+        let line = |table, key| Complaint { table, key, reason: String::new() }.line(text);
+        let of_case = |key| line(Table::Case(0, 1), key);
+        assert_eq!((of_case("name"), of_case("flags"), of_case("absent")), (5, 6, 1));
+        assert_eq!((line(Table::Group(0), "name"), line(Table::Group(1), "name")), (2, 1));
     }
 }

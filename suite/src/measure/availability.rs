@@ -107,24 +107,24 @@ check = { tasks = 1, iters = 1, warmups = 0, operations = 1 }
 [programs.crab]
 package = "crab"
 check = { tasks = 1, iters = 1, warmups = 0, operations = 1 }
-[[case]]
+[[group]]
+name = "animals"
+question = "Which?"
+[[group.case]]
 name = "go"
 program = "gopher"
-profiles = []
-[[case]]
+[[group.case]]
 name = "one"
 program = "crab"
-profiles = []
-[[case]]
+[[group.case]]
 name = "two"
 program = "crab"
-profiles = []
-needs_cpus = 2
+placement = "spread"
 "#;
 
     /// The names of the cases that can run, and the others with the reason.
     fn divided(cpus: usize, go: bool) -> (Vec<String>, Vec<(String, String)>) {
-        let manifest: Manifest = toml::from_str(MANIFEST).unwrap();
+        let manifest = Manifest::parse(MANIFEST).unwrap();
         let cases = manifest.cases.iter().collect();
         let without_go = (!go).then(|| "no go".to_owned());
         let (possible, skipped) = Here { cpus, without_go }.divide(&manifest, cases);
@@ -150,7 +150,7 @@ needs_cpus = 2
 
     #[test]
     fn this_process_may_use_a_cpu() {
-        let manifest: Manifest = toml::from_str(MANIFEST).unwrap();
+        let manifest = Manifest::parse(MANIFEST).unwrap();
         assert!(Here::look(&manifest).unwrap().cpus >= 1);
     }
 

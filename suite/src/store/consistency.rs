@@ -267,7 +267,8 @@ mod tests {
         let manifest = Manifest::parse(
             "[profiles.default]\nrounds = 1\n[programs.ring]\npath = 'ring'\n\
              check = { tasks = 1, iters = 1, warmups = 0, operations = 2 }\n\
-             [[case]]\nname = 'a/spread'\nprogram = 'ring'\nplacement = 'spread'\nprofiles = []\n",
+             [[group]]\nname = 'g'\nquestion = 'What?'\nprogram = 'ring'\n\
+             [[group.case]]\nname = 'a/spread'\nplacement = 'spread'\n",
         );
         let case = &manifest.expect("a manifest").cases[0];
         let mut record = sound();

@@ -49,11 +49,15 @@ impl Bench {
     pub fn manifest(&self) -> String {
         let mut text = "[profiles.default]\nrounds = 3\nflags = [\"--max-time\", \"1\"]\n\
                         [programs.fake]\npath = \"fake\"\n\
-                        check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n"
+                        check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n\
+                        [[group]]\nname = \"letters\"\nquestion = \"Which?\"\n"
             .to_owned();
-        for case in &self.cases {
+        for (index, case) in self.cases.iter().enumerate() {
+            // Two cases of the same parameters would be one case.
+            let flags = if index == 0 { String::new() } else { format!("flags = ['{case}']\n") };
             text += &format!(
-                "[[case]]\nname = \"{case}\"\nprogram = \"fake\"\nprofiles = [\"default\"]\n{}\n",
+                "[[group.case]]\nname = \"{case}\"\nprogram = \"fake\"\n\
+                 {flags}profiles = [\"default\"]\n{}\n",
                 self.case_keys
             );
         }

@@ -70,7 +70,7 @@ fn a_cycle_of_baselines_is_told_with_line_and_key() {
     for command in ["run", "check", "list"] {
         let ended = bench.ends(&[command]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
-        let line = "suite.toml:11: case 'a': baseline: leads back to itself: b -> b\n";
+        let line = "suite.toml:14: case 'a': baseline: leads back to itself: b -> b\n";
         assert!(ended.stderr.ends_with(line), "{ended:?}");
     }
     assert!(!bench.path("ran").exists());

@@ -69,12 +69,15 @@ crossing = [{ spread = "far/spread", same_cpu = "near/same-cpu" }]
 [programs.fake]
 path = "fake"
 check = { iters = 2, warmups = 0, operations = 2 }
-[[case]]
+[[group]]
+name = "g"
+question = "What?"
+[[group.case]]
 name = "near/same-cpu"
 program = "fake"
 placement = "same-cpu"
 profiles = ["default"]
-[[case]]
+[[group.case]]
 name = "far/spread"
 program = "fake"
 placement = "spread"

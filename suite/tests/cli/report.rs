@@ -10,7 +10,7 @@ fn reported(bench: &Bench, folders: &[&str]) -> Ended {
 
 #[test]
 fn a_report_repeats_what_the_run_printed() {
-    let bench = Bench::new(&["a", "b"], &format!("[ $# -gt 6 ] && exit 1; echo '{RECORD}'"));
+    let bench = Bench::new(&["a", "b"], &format!("[ \"$1\" = x ] && exit 1; echo '{RECORD}'"));
     let manifest = bench.manifest().replacen("profiles = [", "flags = ['x']\nprofiles = [", 1);
     let ran = Ended::from(bench.brigade_with(&manifest, &["run"]));
     let folder = bench.result_folders()[0].clone();

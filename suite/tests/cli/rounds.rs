@@ -21,9 +21,8 @@ fn steady_and_noisy() -> (Bench, String) {
     );
     let bench = Bench::new(&["steady", "noisy"], &script);
     fs::write(bench.path("runs"), "").unwrap();
-    let name = "name = \"noisy\"\n";
-    let manifest = bench.manifest().replace(name, &format!("{name}flags = ['noisy']\n"));
-    (bench, manifest.replacen("rounds = 3", "rounds = 2\nbudget_seconds = 2", 1))
+    let manifest = bench.manifest().replacen("rounds = 3", "rounds = 2\nbudget_seconds = 2", 1);
+    (bench, manifest)
 }
 
 fn json(bench: &Bench, name: &str) -> Value {

@@ -57,7 +57,7 @@ impl<'a> Runs<'a> {
     /// Every case that can run here, once, at the size of its check.
     pub fn each_case_once(&mut self) -> Option<Vec<(&'a Case, Invocation)>> {
         let manifest = self.manifest;
-        let cases: Vec<&Case> = self.possible(manifest.cases.iter());
+        let cases: Vec<&Case> = self.possible(manifest.profiled_cases());
         let bar = bar(cases.len(), "every case once");
         let mut came = Vec::with_capacity(cases.len());
         for case in cases {

@@ -110,12 +110,12 @@ mod tests {
     /// and the line that tells its baseline.
     fn of(cases: &[(&str, &str)], invocations: &[Vec<Invocation>]) -> String {
         let mut manifest = "[profiles.p]\nrounds = 1\n[programs.fake]\npath = 'fake'\n\
-                            check = { iters = 1, warmups = 0, operations = 1 }\n"
+                            check = { iters = 1, warmups = 0 }\n\
+                            [[group]]\nname = 'g'\nquestion = 'What?'\nprogram = 'fake'\n"
             .to_owned();
         for (name, baseline) in cases {
-            manifest += &format!(
-                "[[case]]\nname = '{name}'\nprogram = 'fake'\nprofiles = ['p']\n{baseline}\n"
-            );
+            manifest +=
+                &format!("[[group.case]]\nname = '{name}'\nflags = ['{name}']\n{baseline}\n");
         }
         table(&Manifest::parse(&manifest).unwrap().cases, &estimate(&invocations.concat()))
     }

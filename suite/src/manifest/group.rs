@@ -1,0 +1,349 @@
+//! Groups: the questions of the suite, each with the cases that answer it. An
+//! entry of a group stands for one case, or with axes for one of every
+//! combination of their values.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::case::{Case, Placement, parse_flags};
+use super::place::{Complaint, Table};
+use super::{CheckSize, Manifest};
+
+/// A question and the cases that answer it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// What `brigade run` calls it.
+    pub name: String,
+    /// The question, one sentence.
+    pub question: String,
+    /// The names of its cases, in the order in which they are shown.
+    pub cases: Vec<String>,
+}
+
+/// A table `[[group]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GroupTable {
+    name: String,
+    question: String,
+    /// The program of the entries that name none.
+    program: Option<String>,
+    /// Flags of every case, before its own.
+    #[serde(default)]
+    flags: Vec<String>,
+    /// The profiles of the entries that name none.
+    #[serde(default)]
+    profiles: BTreeSet<String>,
+    #[serde(rename = "case")]
+    entries: Vec<Entry>,
+}
+
+/// A table `[[group.case]]`: a case, or several that differ in their axes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    /// With `{axis}` where the value of an axis stands.
+    name: Option<String>,
+    program: Option<String>,
+    #[serde(default)]
+    placement: Placement,
+    #[serde(default)]
+    flags: Vec<String>,
+    /// The values of a flag, by its name without dashes. The last axis varies
+    /// fastest.
+    #[serde(default)]
+    axes: BTreeMap<String, Spanned<Vec<Value>>>,
+    check: Option<CheckSize>,
+    profiles: Option<BTreeSet<String>>,
+    #[serde(default = "Entry::default_timeout_seconds")]
+    timeout_seconds: u64,
+    #[serde(default = "Entry::default_needs_cpus")]
+    needs_cpus: usize,
+    #[serde(default)]
+    may_block_more: bool,
+    /// As in `name`.
+    baseline: Option<String>,
+    baseline_measurement: Option<String>,
+}
+
+/// A value of an axis.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Number(i64),
+    Text(String),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+/// A value of every axis, in the order of the axes.
+type Point<'a> = Vec<(&'a str, String)>;
+
+/// What is wrong with an entry: the key, and the reason.
+type Wrong = (&'static str, String);
+
+impl Entry {
+    fn default_timeout_seconds() -> u64 {
+        60
+    }
+
+    fn default_needs_cpus() -> usize {
+        1
+    }
+
+    /// The combinations of the axes' values.
+    fn points<'a>(&'a self) -> Vec<Point<'a>> {
+        // A table has lost the order in which its keys stand in the file.
+        let mut axes: Vec<_> = self.axes.iter().collect();
+        axes.sort_by_key(|(_, values)| values.span().start);
+        axes.into_iter().fold(vec![Point::new()], |points, (name, values)| {
+            let with = |point: &Point<'a>, value: &Value| {
+                [point.clone(), vec![(name.as_str(), value.to_string())]].concat()
+            };
+            let values = values.get_ref();
+            let longer = points.iter().flat_map(|point| values.iter().map(|it| with(point, it)));
+            longer.collect()
+        })
+    }
+
+    fn case(
+        &self,
+        group: &GroupTable,
+        entry: (usize, usize),
+        point: &Point<'_>,
+    ) -> Result<Case, Wrong> {
+        let program = self.program.as_ref().or(group.program.as_ref());
+        let program = program.ok_or_else(|| ("program", "there is none".to_owned()))?;
+        let mut placement = self.placement;
+        let mut flags = [&group.flags[..], &self.flags].concat();
+        for (axis, value) in point {
+            if *axis == "placement" {
+                let found = Placement::ALL.into_iter().find(|place| place.as_str() == value);
+                placement =
+                    found.ok_or_else(|| ("axes", format!("unknown placement '{value}'")))?;
+            } else {
+                flags.extend([format!("--{axis}"), value.clone()]);
+            }
+        }
+        let filled = |key, pattern: &String| fill(key, pattern, point);
+        let name = self.name.as_ref().map(|name| filled("name", name)).transpose()?;
+        let least_cpus = if placement == Placement::Spread { 2 } else { 1 };
+        Ok(Case {
+            name: name.unwrap_or_else(|| made_name(program, &flags, placement)),
+            program: program.clone(),
+            placement,
+            flags,
+            check: self.check,
+            profiles: self.profiles.as_ref().unwrap_or(&group.profiles).clone(),
+            timeout_seconds: self.timeout_seconds,
+            needs_cpus: self.needs_cpus.max(least_cpus),
+            may_block_more: self.may_block_more,
+            baseline: self.baseline.as_ref().map(|name| filled("baseline", name)).transpose()?,
+            baseline_measurement: self.baseline_measurement.clone(),
+            entry,
+        })
+    }
+}
+
+/// The pattern with every `{axis}` replaced by its value.
+fn fill(key: &'static str, pattern: &str, point: &Point<'_>) -> Result<String, Wrong> {
+    let filled = point.iter().fold(pattern.to_owned(), |text, (axis, value)| {
+        text.replace(&format!("{{{axis}}}"), value)
+    });
+    match filled.find(['{', '}']) {
+        Some(_) => Err((key, format!("'{filled}' names no axis in its braces"))),
+        None => Ok(filled),
+    }
+}
+
+/// The name of a case that is given none: program, values, placement.
+fn made_name(program: &str, flags: &[String], placement: Placement) -> String {
+    let words = parse_flags(flags).into_iter().filter_map(|(flag, value)| value.or(flag));
+    let mut name = [program].into_iter().chain(words).collect::<Vec<_>>().join(" ");
+    if placement != Placement::Free {
+        name += &format!("/{}", placement.as_str());
+    }
+    name
+}
+
+impl Manifest {
+    /// Makes the groups and their cases of the tables.
+    pub(super) fn expand(&mut self) -> Result<(), Complaint> {
+        for (index, table) in std::mem::take(&mut self.tables).into_iter().enumerate() {
+            let complaint = |key, reason| {
+                let reason = format!("group '{}': {reason}", table.name);
+                Err(Complaint { table: Table::Group(index), key, reason })
+            };
+            let safe = |c: char| c.is_ascii_alphanumeric() || c == '-';
+            if table.name.is_empty() || !table.name.chars().all(safe) {
+                return complaint("name", "use letters, digits and '-'".to_owned());
+            }
+            if self.groups.iter().any(|group| group.name == table.name) {
+                return complaint("name", "there is another of this name".to_owned());
+            }
+            let mut names = Vec::new();
+            for (place, entry) in table.entries.iter().enumerate() {
+                for point in entry.points() {
+                    let case = entry.case(&table, (index, place), &point);
+                    let name = case.and_then(|case| self.add(case, entry.name.is_some()));
+                    match name {
+                        Ok(name) if !names.contains(&name) => names.push(name),
+                        Ok(_) => {}
+                        Err((key, reason)) => {
+                            let reason = format!("group '{}': {reason}", table.name);
+                            let table = Table::Case(index, place);
+                            return Err(Complaint { table, key, reason });
+                        }
+                    }
+                }
+            }
+            let GroupTable { name, question, .. } = table;
+            self.groups.push(Group { name, question, cases: names });
+        }
+        Ok(())
+    }
+
+    /// Adds a case, unless there is one of its key, and returns the name that
+    /// it has. The first that has a key is the case.
+    fn add(&mut self, case: Case, is_named: bool) -> Result<String, Wrong> {
+        let key = case.key();
+        if let Some(known) = self.cases.iter().find(|known| known.key() == key) {
+            if is_named && known.name != case.name {
+                let reason = format!("case '{}' is the case '{}'", case.name, known.name);
+                return Err(("name", reason));
+            }
+            return Ok(known.name.clone());
+        }
+        if case.name.is_empty() {
+            return Err(("name", "a case has an empty name".to_owned()));
+        }
+        if self.cases.iter().any(|known| known.name == case.name) {
+            return Err(("name", format!("case '{}': there is another of this name", case.name)));
+        }
+        let name = case.name.clone();
+        self.cases.push(case);
+        Ok(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "
+[profiles.default]
+rounds = 5
+[programs.fake]
+path = 'fake'
+check = { iters = 2, warmups = 0 }
+[[group]]
+name = 'g'
+question = 'What?'
+program = 'fake'
+";
+
+    fn parse(entries: &str) -> Result<Manifest, String> {
+        Manifest::parse(&format!("{HEAD}{entries}"))
+    }
+
+    fn names(manifest: &Manifest) -> Vec<&str> {
+        manifest.cases.iter().map(|case| case.name.as_str()).collect()
+    }
+
+    #[test]
+    fn axes_make_every_combination_the_last_varies_fastest() {
+        let axes = "via = ['pipe', 'futex'], placement = ['same-cpu', 'free'], tasks = [2, 50]";
+        let manifest = parse(&format!("[[group.case]]\naxes = {{ {axes} }}")).unwrap();
+        assert_eq!(
+            names(&manifest),
+            [
+                "fake pipe 2/same-cpu",
+                "fake pipe 50/same-cpu",
+                "fake pipe 2",
+                "fake pipe 50",
+                "fake futex 2/same-cpu",
+                "fake futex 50/same-cpu",
+                "fake futex 2",
+                "fake futex 50",
+            ]
+        );
+        assert_eq!(manifest.cases[0].flags, ["--via", "pipe", "--tasks", "2"]);
+        assert_eq!(manifest.cases[0].placement, Placement::SameCpu);
+        assert_eq!(manifest.groups[0].cases, names(&manifest));
+    }
+
+    #[test]
+    fn names_and_baselines_follow_the_axes() {
+        let manifest = parse(
+            "[[group.case]]\nname = 'alone-{via}'\nflags = ['--self']\naxes = { via = ['a', 'b'] }
+             [[group.case]]\nname = '{via}'\nbaseline = 'alone-{via}'\naxes = { via = ['a', 'b'] }",
+        );
+        let manifest = manifest.unwrap();
+        assert_eq!(names(&manifest), ["alone-a", "alone-b", "a", "b"]);
+        assert_eq!(manifest.cases[3].baseline.as_deref(), Some("alone-b"));
+    }
+
+    #[test]
+    fn neighbours_on_different_cpus_need_two() {
+        let manifest = parse("[[group.case]]\naxes = { placement = ['free', 'spread'] }").unwrap();
+        let needs: Vec<_> = manifest.cases.iter().map(|case| case.needs_cpus).collect();
+        assert_eq!(needs, [1, 2]);
+    }
+
+    #[test]
+    fn a_case_of_two_groups_is_one_case() {
+        let manifest = parse(
+            "[[group.case]]\nname = 'a'\nflags = ['--via', 'pipe', '--tasks', '2']
+             [[group.case]]\nname = 'b'
+             [[group]]\nname = 'h'\nquestion = 'How?'\nprogram = 'fake'
+             [[group.case]]\nflags = ['--via=pipe']\naxes = { tasks = [1, 2] }",
+        );
+        let manifest = manifest.unwrap();
+        assert_eq!(names(&manifest), ["a", "b", "fake pipe 1"]);
+        assert_eq!(manifest.groups[1].cases, ["fake pipe 1", "a"]);
+        let both = ["h".to_owned(), "g".to_owned()];
+        let chosen = manifest.cases_of_groups(&both).unwrap();
+        assert_eq!(chosen.len(), 3, "{chosen:?}");
+    }
+
+    #[test]
+    fn an_entry_that_makes_no_case_is_reported_with_its_line() {
+        for (entries, expected) in [
+            ("[[group.case]]\nname = '{via}'", ":12: group 'g': '{via}' names no axis"),
+            (
+                "[[group.case]]\naxes = { placement = ['near'] }",
+                ":12: group 'g': unknown placement 'near'",
+            ),
+            (
+                "[[group.case]]\nname = 'a'\n[[group.case]]\nname = 'b'",
+                ":14: group 'g': case 'b' is the case 'a'",
+            ),
+            (
+                "[[group.case]]\nname = 'a'\n[[group.case]]\nname = 'a'\nplacement = 'spread'",
+                ":14: group 'g': case 'a': there is another of this name",
+            ),
+            ("[[group.case]]\nname = ''", ":12: group 'g': a case has an empty name"),
+            (
+                "[[group.case]]\n[[group]]\nname = 'g'\nquestion = ''\ncase = []",
+                ":13: group 'g': there is another of this name",
+            ),
+            (
+                "[[group.case]]\n[[group]]\nname = 'a b'\nquestion = ''\ncase = []",
+                ":13: group 'a b': use letters, digits and '-'",
+            ),
+        ] {
+            let error = parse(entries).unwrap_err();
+            assert!(error.starts_with(expected), "{error:?} is not {expected:?}");
+        }
+    }
+}
