@@ -4,7 +4,7 @@
 pub const COLUMNS: usize = 80;
 
 /// A space at which no line breaks; it is printed as a space.
-pub const JOINT: char = '\u{a0}';
+pub const NO_BREAK_SPACE: char = '\u{a0}';
 
 /// `text` as one item of a list: behind a dash, broken at spaces so that no
 /// line is wider than [`COLUMNS`] unless a single word is, each line ended by
@@ -39,7 +39,7 @@ fn broken(text: &str, first: &str, others: &str) -> String {
         column += width;
     }
     lines.push('\n');
-    lines.replace(JOINT, " ")
+    lines.replace(NO_BREAK_SPACE, " ")
 }
 
 #[cfg(test)]
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_joint_is_a_space_at_which_no_line_breaks() {
-        let words = format!("{} 1.79{JOINT}µs", "x".repeat(COLUMNS - 6));
+        let words = format!("{} 1.79{NO_BREAK_SPACE}µs", "x".repeat(COLUMNS - 6));
         assert_eq!(item(&words).lines().last(), Some("  1.79 µs"));
     }
 

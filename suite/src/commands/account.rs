@@ -43,8 +43,8 @@ impl<'a> Account<'a> {
         folder: &'a Path,
     ) -> Self {
         let mut schedule = course::schedule(run, invocations);
-        // A comparison ends an arm when it can tell.
-        let complete = run.arm.is_some() || schedule.next_turn().is_none();
+        // A comparison ends when its cases are resolved.
+        let complete = run.side.is_some() || schedule.next_turn().is_none();
         Self { run, environment, invocations, manifest, folder, proof: None, schedule, complete }
     }
 
@@ -54,11 +54,11 @@ impl<'a> Account<'a> {
         Self { proof, ..self }
     }
 
-    /// How the run ended; `None` if it is not complete, or an arm of a
+    /// How the run ended; `None` if it is not complete, or a side of a
     /// comparison.
     #[must_use]
     pub fn end(&self) -> Option<RunEnd> {
-        let ended = self.complete && self.run.arm.is_none();
+        let ended = self.complete && self.run.side.is_none();
         ended.then(|| RunEnd::of(&self.run.cases, &self.schedule))
     }
 
@@ -132,7 +132,7 @@ impl<'a> Account<'a> {
     /// How far the run came, and what to repeat it with; `ended` is how many
     /// invocations came to their end.
     fn extent(&self, ended: usize) -> String {
-        let RunDescription { profile, rounds, seed, cases, procedure, arm, .. } = self.run;
+        let RunDescription { profile, rounds, seed, cases, procedure, side, .. } = self.run;
         let adaptive = procedure.as_ref().is_some_and(|procedure| procedure.further.is_some());
         let planned = cases.len() * *rounds as usize;
         let left: usize = self.schedule.remaining().iter().map(|&left| left as usize).sum();
@@ -144,9 +144,9 @@ impl<'a> Account<'a> {
             0 => String::new(),
             count => format!(" ({count} interrupted)"),
         };
-        if let Some(arm) = arm {
+        if let Some(side) = side {
             return format!(
-                "{ended} invocations{interrupted}, arm {arm} of a comparison, profile {profile}, \
+                "{ended} invocations{interrupted}, {side} of a comparison, profile {profile}, \
                  seed {seed}"
             );
         }

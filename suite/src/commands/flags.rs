@@ -70,57 +70,56 @@ Two builds:      brigade compare --bin old/target/release --bin target/release
 Two conditions:  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
 Two flags:       brigade compare --with '--tasks 50' --with '--tasks 500'
 
---bin, --under and --with may be given twice, once for each arm, or once for both. Arms run
-side by side: both once in every round, in balanced order, until every case is resolved or the
-budget is spent.
+The first of each is the baseline, the second the candidate. A flag that is given once holds
+for both. Builds, conditions and flags are compared side by side: in every round both run
+every case, in balanced order, until all cases are resolved or the budget is spent.
 
-Exit codes: 0 nothing is slower, or nothing was to fail on that; 1 something failed; 2 wrong \
-flags or manifest; 3 a program refused because of a limit; 4 something is slower, with \
---fail-on slower; 130 interrupted.";
+Exit codes: 0 done; 1 a program, the build or the output failed; 2 wrong flags or manifest;
+3 a limit refused; 4 a case is slower, with --fail-on slower; 130 interrupted.";
 
 /// The flags of `brigade compare`.
 #[derive(Debug, Default, Args)]
 pub struct CompareFlags {
-    /// Folders of two saved runs: the second is compared against the first
+    /// Folders of two saved runs: the baseline and the candidate
     #[arg(value_name = "RUN", num_args = 2, conflicts_with_all = ["bin", "under", "with", "cases"])]
     pub runs: Vec<PathBuf>,
-    /// Folder of the programs' binaries [default: those of the manifest]
+    /// Folder of the programs' binaries [default: built from the manifest]
     #[arg(long, value_name = "DIR")]
     pub bin: Vec<PathBuf>,
     /// Command that runs the programs, such as 'taskset -c 1' or 'LANG=C'
     #[arg(long, value_name = "CMD")]
     pub under: Vec<String>,
-    /// Flags for the programs besides those of the case
+    /// Additional flags for the programs, such as '--tasks 50'
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub with: Vec<String>,
-    /// Whose cases to compare: a profile of the manifest
+    /// Compare the cases of this profile of the manifest
     #[arg(long, default_value = "default")]
     pub profile: String,
     /// Compare only these cases, whatever the profile says
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
     pub cases: Vec<String>,
-    /// Time after which no round begins, in seconds [default: 25 for each case]
+    /// Start no invocation after so many seconds [default: 25 per case]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub budget: Option<f64>,
-    /// Difference that does not matter, in percent
+    /// Largest difference that does not matter, in percent
     #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = not_negative, allow_negative_numbers = true)]
     pub margin: f64,
-    /// Exit with 4 if something is slower
+    /// Exit with 4 if a case has this verdict
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
-    /// Seed of the order of cases and arms, to repeat that of an earlier comparison
+    /// Seed of the order of the invocations, to repeat an earlier one
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Folder that receives the arms' folders [default: results/ beside the manifest]
+    /// Parent of the two folders of records [default: results/ beside the manifest]
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
-    /// Name of the arms' folders after the date, instead of CPU model and count
+    /// Middle of their names, between date and side [default: CPU model and count]
     #[arg(long, value_name = "LABEL", value_parser = label)]
     pub name: Option<String>,
-    /// The manifest and how to come by its programs.
+    /// The manifest and how to get its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
 }
@@ -128,7 +127,7 @@ pub struct CompareFlags {
 /// What a comparison is to fail on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A case in which the second arm is slower
+    /// The candidate takes longer
     Slower,
 }
 
@@ -160,7 +159,7 @@ pub struct RunFlags {
         conflicts_with_all = ["profile", "cases", "rounds", "seed", "results", "name"]
     )]
     pub resume: Option<PathBuf>,
-    /// The manifest and how to come by its programs.
+    /// The manifest and how to get its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
 }
@@ -193,7 +192,7 @@ pub struct CheckFlags {
     /// Check only these cases
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
     pub cases: Vec<String>,
-    /// The manifest and how to come by its programs.
+    /// The manifest and how to get its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
 }
@@ -216,7 +215,7 @@ pub struct ProveFlags {
     /// Print the proof as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// The manifest and how to come by its programs.
+    /// The manifest and how to get its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
 }

@@ -46,8 +46,8 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     let _lock = Lock::take()?;
     let (mut folder, saved, proof) = open(path)?;
     let SavedRun { description, environment, invocations, .. } = saved;
-    if let Some(arm) = &description.arm {
-        bail!("--resume {}: it is arm {arm} of a comparison; compare anew", path.display());
+    if let Some(side) = &description.side {
+        bail!("--resume {}: it is the {side} of a comparison; compare anew", path.display());
     }
 
     let account = Account::new(&manifest, &description, &environment, &invocations, path)

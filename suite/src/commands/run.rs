@@ -104,7 +104,7 @@ impl<'a> Intent<'a> {
             cases: self.cases.iter().map(|case| case.name.clone()).collect(),
             skipped: self.skipped.clone(),
             procedure: Some(self.procedure(binaries)?),
-            arm: None,
+            side: None,
         })
     }
 

@@ -1,5 +1,5 @@
-//! The order of a round: its cases shuffled, the two arms of a case one
-//! straight after the other, and each arm first in every other round.
+//! The order of a round: its cases shuffled, the baseline and the candidate of a
+//! case back to back, and each of them first in every other round.
 
 use fastrand::Rng;
 
@@ -7,7 +7,7 @@ use fastrand::Rng;
 #[derive(Debug)]
 pub struct Order {
     rng: Rng,
-    /// The arm, 0 or 1, that was first in each case's last round.
+    /// The side, 0 for the baseline, that was first in each case's last round.
     first: Vec<usize>,
 }
 
@@ -16,8 +16,8 @@ pub struct Order {
 pub struct Turn {
     /// The case's index.
     pub case: usize,
-    /// The arms in the order in which they run.
-    pub arms: [usize; 2],
+    /// The sides, 0 for the baseline, in the order in which they run.
+    pub sides: [usize; 2],
 }
 
 impl Order {
@@ -38,7 +38,7 @@ impl Order {
     fn turn(&mut self, round: u32, case: usize) -> Turn {
         let first = &mut self.first[case];
         *first = if round % 2 == 1 { self.rng.usize(..2) } else { 1 - *first };
-        Turn { case, arms: [*first, 1 - *first] }
+        Turn { case, sides: [*first, 1 - *first] }
     }
 }
 
@@ -47,12 +47,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_two_rounds_each_arm_is_first_in_one() {
+    fn of_two_rounds_each_side_is_first_in_one() {
         let mut order = Order::new(5, 3);
         let mut first_of_pair = |round| {
             let mut turns = order.turns(round, &[0, 1, 2, 3, 4]);
             turns.sort_by_key(|turn| turn.case);
-            turns.iter().map(|turn| turn.arms[0]).collect::<Vec<_>>()
+            turns.iter().map(|turn| turn.sides[0]).collect::<Vec<_>>()
         };
         let mut seen = Vec::new();
         for round in (1..40).step_by(2) {
@@ -61,7 +61,7 @@ mod tests {
             seen.extend(one);
         }
         let share = seen.iter().sum::<usize>() as f64 / seen.len() as f64;
-        assert!((0.3..0.7).contains(&share), "one arm is first by lot in {share}");
+        assert!((0.3..0.7).contains(&share), "one side comes first in {share}");
     }
 
     #[test]

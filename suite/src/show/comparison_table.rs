@@ -18,8 +18,8 @@ struct Column(&'static str, usize, bool);
 const TABLE: [Column; 8] = [
     Column("case", 18, false),
     Column("placed", 8, false),
-    Column("A/op", 6, true),
-    Column("B/A [interval]", 19, false),
+    Column("time", 6, true),
+    Column("ratio [interval]", 19, false),
     Column("p50", 4, true),
     Column("p90", 4, true),
     Column("p99", 4, true),

@@ -5,7 +5,7 @@ use harness::terminal;
 use super::markdown::indented;
 use crate::judge::prove::proof::{Figure, Proof, Property, Standing};
 use crate::judge::report::quantity::{ABSENT, three_digits};
-use harness::paragraph::{JOINT, item};
+use harness::paragraph::{NO_BREAK_SPACE, item};
 
 /// The page: a sentence, then each property with its figures.
 #[must_use]
@@ -58,14 +58,14 @@ fn property(property: &Property) -> String {
 fn line(figure: &Figure) -> String {
     let Figure { what, value, low, high, unit, must, standing } = figure;
     let show = |value| show(value, unit);
-    let unit = if unit.is_empty() { String::new() } else { format!("{JOINT}{unit}") };
+    let unit = if unit.is_empty() { String::new() } else { format!("{NO_BREAK_SPACE}{unit}") };
     let value = match value {
         Some(value) => format!("{}{unit}", show(*value)),
         None => ABSENT.to_owned(),
     };
     let interval = match (low, high) {
         (Some(low), Some(high)) => {
-            format!(" [{},{JOINT}{}]", show(*low), show(*high))
+            format!(" [{},{NO_BREAK_SPACE}{}]", show(*low), show(*high))
         }
         _ => String::new(),
     };

@@ -38,7 +38,7 @@ pub const PROOF: &str = "prove.json";
 pub const PROOF_PAGE: &str = "prove.md";
 
 /// Version of [`RunDescription`]'s schema.
-pub const RUN_SCHEMA_VERSION: &str = "1.2";
+pub const RUN_SCHEMA_VERSION: &str = "2.0";
 
 /// What was run: the contents of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,10 +63,10 @@ pub struct RunDescription {
     /// How it is run, and what resuming it needs. Since 1.1.
     #[serde(default)]
     pub procedure: Option<Procedure>,
-    /// Which arm of a comparison side by side this is, `A` or `B`, whose rounds
-    /// may be fewer; `null` for a run of its own. Since 1.2.
-    #[serde(default)]
-    pub arm: Option<String>,
+    /// Which side of a comparison this is, `baseline` or `candidate` (before 2.0
+    /// `arm`, `A` or `B`), whose rounds may be fewer; `null` for a run of its own.
+    #[serde(default, alias = "arm")]
+    pub side: Option<String>,
 }
 
 /// A case that cannot run here.

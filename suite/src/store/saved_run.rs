@@ -509,11 +509,11 @@ mod tests {
         let newer = |line: &String| line.replacen("\"1.0\"", "\"1.99\",\"moon\":{\"phase\":1}", 1);
         let lines: Vec<String> = recorded_lines()[..3].iter().map(newer).collect();
         let folder = folder_with(lines.join("\n"));
-        edit(&folder, results::RUN, "\"1.0\"", "\"1.99\",\"moon\":1");
+        edit(&folder, results::RUN, "\"1.0\"", "\"2.99\",\"moon\":1");
         let run = SavedRun::read(folder.path()).unwrap();
         assert_eq!(run.invocations.len(), 3);
         let [of_run, of_records] = &run.warnings[..] else { panic!("{:?}", run.warnings) };
-        assert!(of_run.starts_with("run.json is of schema version 1.99, "), "{of_run}");
+        assert!(of_run.starts_with("run.json is of schema version 2.99, "), "{of_run}");
         assert!(of_records.starts_with("records.jsonl: it is of schema version 1.99"));
     }
 
@@ -534,7 +534,7 @@ mod tests {
         }
         for name in [results::RUN, results::ENVIRONMENT] {
             let folder = folder_with(line);
-            edit(&folder, name, "\"schema_version\": \"1.", "\"schema_version\": \"2.");
+            edit(&folder, name, "\"schema_version\": \"1.", "\"schema_version\": \"9.");
             let error = error_of(folder.path());
             assert!(error.contains(name) && error.contains("update Brigade"), "{error}");
         }

@@ -1,4 +1,4 @@
-//! `brigade compare`: two saved runs, and two arms side by side.
+//! `brigade compare`: two saved runs, and two builds, commands or flags side by side.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -69,7 +69,7 @@ fn a_slower_build_is_found_with_the_true_ratio_in_the_interval() {
 }
 
 #[test]
-fn what_is_slower_can_be_what_to_fail_on() {
+fn a_comparison_can_fail_if_a_case_is_slower() {
     let bench = noisy(&["a"]);
     let (old, new) = (build(&bench, "old", 0), build(&bench, "new", 300));
     let gate = ["compare", "--fail-on", "slower", "--bin"];
@@ -82,7 +82,7 @@ fn what_is_slower_can_be_what_to_fail_on() {
 }
 
 #[test]
-fn of_twenty_like_cases_no_more_than_one_is_told_apart() {
+fn of_twenty_identical_cases_no_more_than_one_differs() {
     let names: Vec<String> = (0..20).map(|number| format!("case-{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let bench = noisy(&names);
@@ -110,12 +110,12 @@ fn the_json_has_the_shape_of_its_schema() {
     assert_eq!(found, described);
     assert_eq!(comparison["design"], "side-by-side");
     assert_eq!(comparison["cases"][0]["verdict"], "slower");
-    assert_eq!(comparison["arms"][1]["with"], serde_json::json!(["--slowdown", "400"]));
+    assert_eq!(comparison["candidate"]["with"], serde_json::json!(["--slowdown", "400"]));
     assert_eq!(comparison["confidence"], 0.95);
 }
 
 #[test]
-fn arms_may_differ_in_what_they_run_under() {
+fn sides_may_run_under_different_commands() {
     let bench = noisy(&["a"]);
     let comparison = compared(&bench, &["--under", "", "--under", "SLOWDOWN=400 nice -n 0"]);
     assert_eq!(comparison["cases"][0]["verdict"], "slower");
@@ -125,38 +125,38 @@ fn arms_may_differ_in_what_they_run_under() {
     assert_eq!(command.as_array().unwrap()[..6], words);
 }
 
-/// The folders of both arms of the only comparison.
+/// The folders of both sides of the only comparison.
 fn folders(bench: &Bench) -> [std::path::PathBuf; 2] {
     bench.result_folders().try_into().unwrap()
 }
 
 #[test]
-fn an_arm_is_reported_as_what_it_is_and_not_gone_on_with() {
+fn a_side_is_reported_as_what_it_is_and_not_resumed() {
     let bench = noisy(&["a"]);
     compared(&bench, &["--with", "--slowdown 0", "--with", "--slowdown 400"]);
-    for (arm, letter) in folders(&bench).iter().zip(["A", "B"]) {
-        let path = arm.to_str().unwrap();
-        let invocations = records_in(arm).len();
+    for (folder, side) in folders(&bench).iter().zip(["baseline", "candidate"]) {
+        let path = folder.to_str().unwrap();
+        let invocations = records_in(folder).len();
         let reported = bench.ends(&["report", path]);
-        let told = format!("{invocations} invocations, arm {letter} of a comparison, profile ");
-        assert!(reported.stdout.contains(&told), "{reported:?}");
+        let line = format!("{invocations} invocations, {side} of a comparison, profile ");
+        assert!(reported.stdout.contains(&line), "{reported:?}");
         assert!(!reported.stdout.contains("not complete"), "{reported:?}");
         let resumed = bench.ends(&["run", "--resume", path]);
         assert_eq!(resumed.code, Some(1), "{resumed:?}");
-        assert!(resumed.stderr.contains(&format!("it is arm {letter} of a comparison")));
+        assert!(resumed.stderr.contains(&format!("it is the {side} of a comparison")));
     }
 }
 
 #[test]
-fn every_record_of_both_arms_is_kept_in_balanced_order() {
+fn every_record_of_both_sides_is_kept_in_balanced_order() {
     let bench = noisy(&["a", "b"]);
     let comparison = compared(&bench, &["--with", "--slowdown 0", "--with", "--slowdown 400"]);
-    let arms = folders(&bench);
-    for (arm, letter) in arms.iter().zip(["-a", "-b"]) {
-        assert!(arm.to_str().unwrap().ends_with(letter), "{arm:?}");
-        assert!(arm.join("run.json").exists() && arm.join("environment.json").exists());
+    let folders = folders(&bench);
+    for (folder, side) in folders.iter().zip(["-baseline", "-candidate"]) {
+        assert!(folder.to_str().unwrap().ends_with(side), "{folder:?}");
+        assert!(folder.join("run.json").exists() && folder.join("environment.json").exists());
     }
-    let [first, second] = arms.map(|arm| records_in(&arm));
+    let [first, second] = folders.map(|folder| records_in(&folder));
     for case in comparison["cases"].as_array().unwrap() {
         let of = |records: &[Value]| {
             let records = records.iter().filter(|record| record["case"] == case["case"]);
@@ -165,8 +165,8 @@ fn every_record_of_both_arms_is_kept_in_balanced_order() {
         let (first, second): (Vec<String>, Vec<String>) = (of(&first), of(&second));
         assert_eq!(serde_json::json!([first.len(), second.len()]), case["rounds"]);
         let places = first.chunks_exact(2).zip(second.chunks_exact(2));
-        // Of each two rounds one arm begins one, the other one the other; a tie
-        // within a millisecond tells nothing.
+        // Of each two rounds either side begins one. Starts within the same
+        // millisecond have no order.
         for (first, second) in places.filter(|(first, second)| {
             first.iter().zip(second.iter()).all(|(first, second)| first != second)
         }) {
@@ -176,7 +176,7 @@ fn every_record_of_both_arms_is_kept_in_balanced_order() {
 }
 
 #[test]
-fn an_interrupted_comparison_keeps_its_records_and_tells_what_there_is() {
+fn an_interrupted_comparison_keeps_its_records_and_reports_them() {
     let script = format!("{NOISY}\n[ \"$n\" -lt 30 ] || {{ touch ready; sleep 100; }}");
     let bench = Bench::new(&["a"], &script);
     fs::write(bench.path("count"), "0\n").unwrap();
@@ -198,7 +198,8 @@ fn a_program_that_fails_is_given_up_and_named() {
     let bench = Bench::new(&["a"], "echo oops >&2; exit 1");
     let ended = bench.ends(&["compare", "--with", "", "--with", ""]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stdout.contains("Not compared: a: A has not measured it: exited with 1: oops"));
+    let reason = "the baseline has not measured it: exited with 1:";
+    assert!(ended.stdout.contains(&format!("Not compared: a: {reason}")), "{ended:?}");
     assert!(folders(&bench).iter().all(|folder| records_in(folder).len() == 3));
     let ended = bench.ends(&["compare", "--under", "no-such-wrapper", "--under", ""]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
@@ -206,7 +207,7 @@ fn a_program_that_fails_is_given_up_and_named() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_a_wrong_call() {
+fn wrong_flags_are_refused() {
     let bench = noisy(&["a"]);
     build(&bench, "old", 0);
     fs::create_dir(bench.path("empty")).unwrap();
@@ -284,21 +285,21 @@ fn environments_that_differ_are_named() {
         environment["kernel"]["release"] = "9.9.9".into();
         environment["processor"]["governor"] = "conservative".into();
         environment["software"]["rustc"] = Value::Null;
-        // Which builds are compared is no difference of where.
+        // Facts of the builds are no difference of the environments.
         environment["software"]["git_revision"] = "0".repeat(40).into();
         environment["software"]["git_dirty"] = true.into();
     });
     let ended = bench.ends(&["compare", &first, &second]);
-    let said = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for expected in [
         "The environments differ: kernel.release is ",
         "The environments differ: processor.governor is ",
-        "conservative in B.",
-        "The environment of B does not tell: software.rustc.",
+        "conservative in the candidate.",
+        "Not known of the candidate's environment: software.rustc.",
     ] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(text.contains(expected), "{expected}: {text}");
     }
-    assert!(!said.contains("git_"), "{said}");
+    assert!(!text.contains("git_"), "{text}");
 }
 
 #[test]
@@ -310,12 +311,13 @@ fn cases_that_are_not_the_same_are_not_compared() {
     fs::write(&path, records.join("\n") + "\n").unwrap();
     let ended = bench.ends(&["compare", &first, &second]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
+    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for expected in [
-        "- Not compared: a: --stack-size is null in A and 9 in B.",
-        "- Not compared: b: B has not measured it.",
+        "- Not compared: a: --stack-size is null in the baseline and 9 in the candidate.",
+        "- Not compared: b: the candidate has not measured it.",
         "1 unresolved, 2 not compared",
     ] {
-        assert!(ended.stdout.contains(expected), "{expected}: {ended:?}");
+        assert!(text.contains(expected), "{expected}: {text}");
     }
 }
 
@@ -333,7 +335,7 @@ fn other(line: &str) -> String {
 }
 
 #[test]
-fn what_is_no_run_is_told() {
+fn a_folder_that_is_no_run_is_named() {
     let bench = Bench::printing(RECORD);
     let ended = bench.ends(&["compare", "here", "there"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
@@ -341,7 +343,7 @@ fn what_is_no_run_is_told() {
 }
 
 #[test]
-fn a_run_of_a_stranger_cannot_make_the_comparison_endless() {
+fn an_untrusted_run_cannot_make_the_comparison_endless() {
     let bench = noisy(&["a"]);
     let [first, second] = two_runs(&bench, "1");
     let path = format!("{second}/records.jsonl");
@@ -353,6 +355,6 @@ fn a_run_of_a_stranger_cannot_make_the_comparison_endless() {
     };
     fs::write(&path, (1..=501).map(round).collect::<String>()).unwrap();
     let ended = bench.ends(&["compare", &first, &second]);
-    let expected = "- Not compared: a: it has 501 rounds, and no more than 500 are compared.";
+    let expected = "- Not compared: a: it has 501 rounds; at most 500 are compared.";
     assert!(ended.stdout.contains(expected), "{ended:?}");
 }

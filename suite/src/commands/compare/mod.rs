@@ -1,9 +1,9 @@
-//! `brigade compare`: two arms, case by case: two saved runs, or two builds,
-//! commands or sets of flags that run side by side.
+//! `brigade compare`: a baseline and a candidate, case by case: two saved runs, or
+//! two builds, commands or sets of flags that run side by side.
 
-mod arms;
 mod saved_runs;
 mod side_by_side;
+mod sides;
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -24,16 +24,16 @@ use crate::store::results::Skipped;
 use crate::store::results::{self, Folder, RunDescription};
 
 use crate::judge::compare::comparison::{Comparison, Design, NotCompared};
-use crate::judge::compare::looks::{CONFIDENCE, MOST_ROUNDS};
+use crate::judge::compare::interim::{CONFIDENCE, MOST_ROUNDS};
 use crate::judge::compare::sample::Sample;
-use crate::judge::compare::verdict::{Arms, Verdict};
-use arms::Arm;
+use crate::judge::compare::verdict::{Pair, Verdict};
 use side_by_side::{Measured, Measuring, Plan};
+use sides::Side;
 
 /// The budget of a comparison side by side, for each of its cases.
 const SECONDS_FOR_A_CASE: f64 = 25.0;
 
-/// Obeys `brigade compare`.
+/// Runs `brigade compare`.
 ///
 /// # Errors
 /// When the flags or the manifest are wrong, a run cannot be read, the programs
@@ -48,9 +48,9 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
     side_by_side(flags, margin)
 }
 
-/// Measures the two arms that the flags describe.
+/// Measures the baseline and the candidate that the flags describe.
 fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
-    let arms = Arm::both(flags)?;
+    let sides = Side::both(flags)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
     let (cases, skipped) = cases(&manifest, flags)?;
@@ -58,11 +58,11 @@ fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
     results::check_writable(&parent)?;
     let _lock = Lock::take()?;
     let build = !flags.programs.no_build;
-    let binaries = arms::binaries(arms.each_ref(), &manifest, &cases, build, &mut signals)?;
+    let binaries = sides::binaries(sides.each_ref(), &manifest, &cases, build, &mut signals)?;
     let Some(binaries) = binaries else { return Ok(Exit::Interrupted) };
 
     let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
-    let plan = plan(flags, &manifest, cases, arms, margin)?;
+    let plan = plan(flags, &manifest, cases, sides, margin)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
     let mut folders = folders(&parent, &label, &description(flags, &plan, &skipped), &environment)?;
     let measured = Measuring::new(&plan, &binaries, &mut folders).measure(&mut signals)?;
@@ -98,7 +98,7 @@ fn plan<'a>(
     flags: &CompareFlags,
     manifest: &'a Manifest,
     cases: Vec<&'a Case>,
-    arms: Arms<Arm>,
+    sides: Pair<Side>,
     margin: f64,
 ) -> anyhow::Result<Plan<'a>> {
     let budget = flags.budget.unwrap_or(SECONDS_FOR_A_CASE * cases.len() as f64);
@@ -108,12 +108,12 @@ fn plan<'a>(
         seed: flags.seed.unwrap_or_else(plan::random_seed),
         budget: Duration::try_from_secs_f64(budget).unwrap_or(Duration::MAX),
         cases,
-        arms,
+        sides,
         margin,
     })
 }
 
-/// What stands in `run.json` of both arms, but for which it is.
+/// The part of `run.json` that both sides share.
 fn description(flags: &CompareFlags, plan: &Plan, skipped: &[Skipped]) -> RunDescription {
     RunDescription {
         schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
@@ -125,33 +125,32 @@ fn description(flags: &CompareFlags, plan: &Plan, skipped: &[Skipped]) -> RunDes
         cases: plan.cases.iter().map(|case| case.name.clone()).collect(),
         skipped: skipped.to_vec(),
         procedure: None,
-        arm: None,
+        side: None,
     }
 }
 
-/// A folder for each arm, like that of a run.
+/// A folder for each side, like that of a run.
 fn folders(
     parent: &Path,
     label: &str,
     description: &RunDescription,
     environment: &Environment,
-) -> anyhow::Result<Arms<Folder>> {
+) -> anyhow::Result<Pair<Folder>> {
     let date: String = description.started_at.chars().take_while(|&letter| letter != 'T').collect();
-    let folder = |arm: &str| {
-        let name = format!("{label}-{}", arm.to_lowercase());
-        let folder = Folder::create(parent, &date, &name)?;
-        let arm = Some(arm.to_owned());
-        folder.write_once(results::RUN, &RunDescription { arm, ..description.clone() })?;
+    let folder = |side: &str| {
+        let folder = Folder::create(parent, &date, &format!("{label}-{side}"))?;
+        let side = Some(side.to_owned());
+        folder.write_once(results::RUN, &RunDescription { side, ..description.clone() })?;
         folder.write_once(results::ENVIRONMENT, environment)?;
         anyhow::Ok(folder)
     };
-    Ok([folder("A")?, folder("B")?])
+    Ok([folder("baseline")?, folder("candidate")?])
 }
 
-/// What the invocations of both arms amount to.
+/// The comparison of what was measured.
 fn judge(
     plan: &Plan,
-    folders: &Arms<Folder>,
+    folders: &Pair<Folder>,
     environment: &Environment,
     skipped: &[Skipped],
     measured: &Measured,
@@ -162,20 +161,21 @@ fn judge(
         .map(|Skipped { case, reason }| NotCompared { case: case.clone(), reason: reason.clone() })
         .collect();
     for (case, confidence) in plan.cases.iter().zip(&measured.confidences) {
-        let arms = measured.invocations.each_ref().map(|arm| Sample::of(&case.name, arm));
-        match plan.judgement(*confidence).compare(&case.name, arms.each_ref()) {
+        let sides = measured.invocations.each_ref().map(|side| Sample::of(&case.name, side));
+        match plan.judgement(*confidence).compare(&case.name, sides.each_ref()) {
             Ok(compared) => cases.push(compared),
             Err(reason) => not_compared.push(NotCompared { case: case.name.clone(), reason }),
         }
     }
-    let described = |arm: usize| {
-        let name = folders[arm].path().file_name().unwrap_or_default().to_string_lossy();
-        plan.arms[arm].described(name.into_owned(), &environment.software)
+    let described = |side: usize| {
+        let name = folders[side].path().file_name().unwrap_or_default().to_string_lossy();
+        plan.sides[side].described(name.into_owned(), &environment.software)
     };
     Comparison {
         schema_version: crate::judge::compare::comparison::SCHEMA_VERSION.to_owned(),
         design: Design::SideBySide,
-        arms: [described(0), described(1)],
+        baseline: described(0),
+        candidate: described(1),
         confidence: CONFIDENCE,
         margin: plan.margin,
         drift: None,
@@ -189,12 +189,12 @@ fn show(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
     let text = if flags.json {
         serde_json::to_string(comparison)? + "\n"
     } else {
-        crate::show::comparison::page(comparison)
+        crate::show::comparison::render(comparison)
     };
     output::print(&text)
 }
 
-/// The exit code of what was compared; `measured` is that of the measuring.
+/// The exit code of a comparison; `measured` is that of its invocations.
 fn exit_after(comparison: &Comparison, flags: &CompareFlags, measured: Exit) -> Exit {
     let fails = flags.fail_on == Some(FailOn::Slower) && comparison.count(Verdict::Slower) > 0;
     if fails { Exit::Slower } else { measured }

@@ -1,4 +1,4 @@
-//! Two saved runs, one against the other.
+//! Two saved runs, the second compared with the first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,20 +11,20 @@ use crate::store::saved_run::SavedRun;
 use crate::judge::compare::comparison::{
     Comparison, Described, Design, Judgement, Method, NotCompared, SCHEMA_VERSION, values,
 };
-use crate::judge::compare::looks::{CONFIDENCE, MOST_ROUNDS, confidence_of_one};
+use crate::judge::compare::interim::{CONFIDENCE, MOST_ROUNDS, confidence_of_one};
 use crate::judge::compare::sample::Sample;
-use crate::judge::compare::verdict::{Arms, drift};
+use crate::judge::compare::verdict::{Pair, drift};
 
-/// Facts that say which programs were compared, not where.
+/// Facts about the programs that were compared, not about the machine.
 const NOT_THE_ENVIRONMENT: [&str; 4] =
     ["schema_version", "software.brigade", "software.git_revision", "software.git_dirty"];
 
-/// Compares the runs in two folders. What of them could not be read is told on
-/// standard error.
+/// Compares the runs in two folders. Unreadable parts are reported on standard
+/// error.
 ///
 /// # Errors
 /// When a folder is not that of a run.
-pub fn compare(folders: Arms<&PathBuf>, margin: f64) -> anyhow::Result<Comparison> {
+pub fn compare(folders: Pair<&PathBuf>, margin: f64) -> anyhow::Result<Comparison> {
     let runs = [read(folders[0])?, read(folders[1])?];
     let [first, second] = &runs;
     let mut pairs = Vec::new();
@@ -34,7 +34,7 @@ pub fn compare(folders: Arms<&PathBuf>, margin: f64) -> anyhow::Result<Compariso
         let [first, second] = by_case
             .each_ref()
             .map(|run| Sample::of(name, run.get(name).into_iter().flatten().copied()));
-        match obstacle([&first, &second]) {
+        match reason_against([&first, &second]) {
             None => pairs.push((name, [first, second])),
             Some(reason) => not_compared.push(NotCompared { case: name.to_owned(), reason }),
         }
@@ -53,7 +53,8 @@ pub fn compare(folders: Arms<&PathBuf>, margin: f64) -> anyhow::Result<Compariso
     Ok(Comparison {
         schema_version: SCHEMA_VERSION.to_owned(),
         design: Design::SavedRuns,
-        arms: [described(folders[0], first), described(folders[1], second)],
+        baseline: described(folders[0], first),
+        candidate: described(folders[1], second),
         confidence: CONFIDENCE,
         margin,
         drift: Some(drift),
@@ -72,7 +73,7 @@ fn read(folder: &Path) -> anyhow::Result<SavedRun> {
 }
 
 /// The cases of both runs, in the order of the first.
-fn case_names(runs: Arms<&SavedRun>) -> Vec<&str> {
+fn case_names(runs: Pair<&SavedRun>) -> Vec<&str> {
     let mut seen = BTreeSet::new();
     let names = runs.into_iter().flat_map(|run| &run.description.cases).map(String::as_str);
     names.filter(|name| seen.insert(*name)).collect()
@@ -88,23 +89,23 @@ fn by_case(run: &SavedRun) -> BTreeMap<&str, Vec<&Invocation>> {
 }
 
 /// Why a case cannot be compared, if it cannot.
-fn obstacle(arms: Arms<&Sample>) -> Option<String> {
-    if let Some(missing) = Sample::missing(arms) {
+fn reason_against(sides: Pair<&Sample>) -> Option<String> {
+    if let Some(missing) = Sample::missing(sides) {
         return Some(missing);
     }
-    if let Some((name, [first, second])) = Sample::differing_parameter(arms) {
+    if let Some((name, [first, second])) = Sample::differing_parameter(sides) {
         let flag = name.replace('_', "-");
-        return Some(format!("--{flag} is {first} in A and {second} in B"));
+        return Some(format!("--{flag} is {first} in the baseline and {second} in the candidate"));
     }
-    let rounds = arms.iter().map(|arm| arm.rounds()).max()?;
+    let rounds = sides.iter().map(|side| side.rounds()).max()?;
     (rounds > MOST_ROUNDS)
-        .then(|| format!("it has {rounds} rounds, and no more than {MOST_ROUNDS} are compared"))
+        .then(|| format!("it has {rounds} rounds; at most {MOST_ROUNDS} are compared"))
 }
 
-/// How the cases are judged: together, with the drift that all of them show.
-fn judgement(pairs: &[(&str, Arms<Sample>)], margin: f64) -> Judgement {
+/// How the cases are judged: with the drift of all of them together.
+fn judgement(pairs: &[(&str, Pair<Sample>)], margin: f64) -> Judgement {
     let runs: Vec<Vec<f64>> =
-        pairs.iter().flat_map(|(_, arms)| arms).map(|arm| values(&arm.time_ns())).collect();
+        pairs.iter().flat_map(|(_, sides)| sides).map(|side| values(&side.time_ns())).collect();
     let drift = drift(runs.iter().map(Vec::as_slice));
     let confidence = confidence_of_one(pairs.len());
     Judgement { method: Method::Runs { drift }, confidence, margin }

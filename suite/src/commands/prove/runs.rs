@@ -35,12 +35,12 @@ pub struct Runs<'a> {
     pub signals: &'a mut Signals,
 }
 
-/// Arms that ran side by side.
+/// Pair that ran side by side.
 #[derive(Default)]
 pub struct SideBySide {
     /// Each comparison.
     pub twins: Vec<Twins>,
-    /// Every invocation, of both arms.
+    /// Every invocation, of both sides.
     pub invocations: Vec<Invocation>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The cases of `profile` against themselves. Rounds follow one another as
-    /// first, second, second, first, so that what drifts meets both arms alike.
+    /// first, second, second, first, so that what drifts meets both sides alike.
     pub fn side_by_side(&mut self, profile: &str) -> Option<SideBySide> {
         let cases = self.possible(self.manifest.cases_of(profile));
         let repeats = SIDE_BY_SIDE.div_ceil(cases.len().max(1));
@@ -84,8 +84,8 @@ impl<'a> Runs<'a> {
                     let invocation = self.invoke(case, round, &flags, &bar)?;
                     let is_first = (turn + round) % 2 == 1;
                     let twins = &mut came.twins[comparison];
-                    let arm = if is_first { &mut twins.first } else { &mut twins.second };
-                    arm.extend(time_ns(&invocation).map(|time| (round, time)));
+                    let side = if is_first { &mut twins.first } else { &mut twins.second };
+                    side.extend(time_ns(&invocation).map(|time| (round, time)));
                     came.invocations.push(invocation);
                 }
             }

@@ -1,7 +1,7 @@
 //! The result of a comparison, as `--json` prints it and the table shows it.
 //!
 //! The committed schema, `suite/comparison.schema.json`, is generated from these
-//! types and a test compares the two. A figure that cannot be had is `null`.
+//! types and a test compares the two. A figure that is not known is `null`.
 
 use std::collections::BTreeMap;
 
@@ -10,34 +10,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::difference::Difference;
 
-use super::sample::{ModesOfArms, Percentile, Sample};
-use super::verdict::{Arms, Ratio, Verdict};
+use super::sample::{ModesOfSides, Percentile, Sample};
+use super::verdict::{Pair, Ratio, Verdict};
 
 /// Version of [`Comparison`]'s schema, `major.minor`: the minor number rises
 /// when a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "2.0";
+pub const SCHEMA_VERSION: &str = "3.0";
 
-/// Two arms, case by case. Of every pair of values the first is arm A's, which
-/// is compared against, and the second arm B's.
+/// A baseline and a candidate, case by case. Of every pair of values the first is
+/// the baseline's and the second the candidate's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Schema version of this object, `major.minor`.
     pub schema_version: String,
-    /// How the arms were measured.
+    /// How they were measured.
     pub design: Design,
-    /// The two arms.
-    pub arms: Arms<Described>,
-    /// What all intervals hold with together, 0 to 1.
+    /// What is compared against.
+    pub baseline: Described,
+    /// What is compared with it.
+    pub candidate: Described,
+    /// The joint confidence of all intervals, 0 to 1.
     pub confidence: f64,
     /// The difference that does not matter, as a share: 0.03 for ratios of
     /// 1/1.03 to 1.03.
     pub margin: f64,
-    /// How many times as wide the intervals are as chance alone would make
-    /// them, for the drift that the halves of the runs show; `null` where arms
-    /// ran side by side.
+    /// The factor by which the intervals are widened for drift between the
+    /// halves of each run; `null` for a comparison side by side.
     pub drift: Option<f64>,
-    /// In what the environments of two runs differ.
+    /// How the environments of two runs differ.
     pub environment_differences: Vec<Difference>,
     /// The cases that were compared.
     pub cases: Vec<CaseComparison>,
@@ -45,7 +46,7 @@ pub struct Comparison {
     pub not_compared: Vec<NotCompared>,
 }
 
-/// How the arms were measured.
+/// How baseline and candidate were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -56,23 +57,23 @@ pub enum Design {
     SideBySide,
 }
 
-/// What tells an arm from the other.
+/// What the baseline or the candidate is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Described {
     /// The name of the folder that holds its records.
     pub records: String,
     /// The commit of the workspace that its programs were built in, with `+`
-    /// where files differed from it; `null` where that cannot be told.
+    /// where files differed from it; `null` where it is not known.
     pub revision: Option<String>,
     /// The command that its programs ran under, word by word; of a path only
     /// the last part.
     pub under: Vec<String>,
-    /// Flags that its programs got besides those of the case.
+    /// Flags of its programs in addition to those of the case.
     pub with: Vec<String>,
 }
 
-/// One case in two arms: its principal measurement, per operation.
+/// One case: its principal measurement, per operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseComparison {
@@ -85,32 +86,31 @@ pub struct CaseComparison {
     /// What one operation is, such as `hop`.
     pub operation: String,
     /// Rounds that are compared.
-    pub rounds: Arms<usize>,
+    pub rounds: Pair<usize>,
     /// The median time per operation over processes, in nanoseconds.
-    pub ns_per_operation: Arms<f64>,
-    /// What each of its intervals holds with, 0 to 1.
+    pub ns_per_operation: Pair<f64>,
+    /// The confidence of each of its intervals, 0 to 1.
     pub confidence: f64,
-    /// How many times as long B takes.
+    /// The candidate's time divided by the baseline's.
     pub ratio: RatioRecord,
-    /// What that amounts to.
+    /// The verdict on that ratio.
     pub verdict: Verdict,
     /// The same ratio of percentiles within a process, by name: `p50`, `p90`
     /// and `p99`. A sample of many operations averages over them.
     pub percentiles: BTreeMap<String, RatioRecord>,
-    /// How many times as long whichever arm ran second in its round took;
-    /// `null` where arms did not run side by side.
+    /// The time of whichever side ran second in its round, divided by that of
+    /// the one that ran first; `null` for saved runs.
     pub second_place: Option<RatioRecord>,
-    /// Two modes, where an arm has them.
-    pub regimes: Option<RegimesRecord>,
+    /// Two modes, where a side has them.
+    pub modes: Option<ModesRecord>,
     /// The share of hops between CPUs: median over processes, 0 to 1.
-    pub crossing_share: Arms<Option<f64>>,
+    pub crossing_share: Pair<Option<f64>>,
     /// Invocations that were disturbed.
-    pub disturbed: Arms<usize>,
-    /// Invocations that were unusable; they are compared only if there are no
-    /// others.
-    pub unusable: Arms<usize>,
+    pub disturbed: Pair<usize>,
+    /// Invocations that were unusable; they count only if there are no others.
+    pub unusable: Pair<usize>,
     /// Invocations that did not measure.
-    pub failed: Arms<usize>,
+    pub failed: Pair<usize>,
 }
 
 /// A ratio with its interval.
@@ -143,13 +143,13 @@ impl From<Ratio> for RatioRecord {
 /// Two modes of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RegimesRecord {
+pub struct ModesRecord {
     /// The median of the fast one, per operation, in nanoseconds.
     pub fast_ns: f64,
     /// The median of the slow one, per operation, in nanoseconds.
     pub slow_ns: f64,
     /// The share of invocations in the slow one, 0 to 1.
-    pub slow_share: Arms<f64>,
+    pub slow_share: Pair<f64>,
 }
 
 /// A case that was not compared.
@@ -158,14 +158,14 @@ pub struct RegimesRecord {
 pub struct NotCompared {
     /// The case's name.
     pub case: String,
-    /// Why, in one sentence without its end.
+    /// Why, without a full stop.
     pub reason: String,
 }
 
-/// How a ratio is made of two arms.
+/// How a ratio is estimated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
-    /// By round, for arms that ran side by side.
+    /// By round, for a comparison side by side.
     Rounds,
     /// Over all pairs of processes, with this much drift.
     Runs {
@@ -175,14 +175,14 @@ pub enum Method {
 }
 
 impl Method {
-    /// The ratio of one figure in both arms.
+    /// The ratio of one figure, candidate to baseline.
     #[must_use]
-    pub fn ratio(self, arms: Arms<&ByRound>, confidence: f64) -> Option<Ratio> {
+    pub fn ratio(self, sides: Pair<&ByRound>, confidence: f64) -> Option<Ratio> {
         match self {
-            Self::Rounds => Ratio::of_rounds(arms, confidence),
+            Self::Rounds => Ratio::of_rounds(sides, confidence),
             Self::Runs { drift } => {
-                let [first, second] = arms.map(values);
-                Ratio::of_runs([&first, &second], confidence, drift)
+                let [baseline, candidate] = sides.map(values);
+                Ratio::of_runs([&baseline, &candidate], confidence, drift)
             }
         }
     }
@@ -204,41 +204,42 @@ const PERCENTILES: [(&str, Percentile); 3] = [
 /// How a case is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// How ratios are made.
+    /// How ratios are estimated.
     pub method: Method,
-    /// What each interval holds with, 0 to 1.
+    /// The confidence of each interval, 0 to 1.
     pub confidence: f64,
     /// The difference that does not matter, as a share.
     pub margin: f64,
 }
 
 impl Judgement {
-    /// The ratio of a case's times, if both arms measured any.
+    /// The ratio of a case's times; `None` if a side has none.
     #[must_use]
-    pub fn ratio(&self, arms: Arms<&Sample>) -> Option<Ratio> {
-        let [first, second] = arms.map(Sample::time_ns);
-        self.method.ratio([&first, &second], self.confidence)
+    pub fn ratio(&self, sides: Pair<&Sample>) -> Option<Ratio> {
+        let [baseline, candidate] = sides.map(Sample::time_ns);
+        self.method.ratio([&baseline, &candidate], self.confidence)
     }
 
-    /// Compares a case, or says why it cannot be.
+    /// Compares a case.
     ///
     /// # Errors
-    /// The reason, in one sentence without its end.
-    pub fn compare(&self, case: &str, arms: Arms<&Sample>) -> Result<CaseComparison, String> {
-        let [Some(principal), Some(other)] = arms.map(Sample::principal) else {
-            return Err(Sample::missing(arms).unwrap_or_default());
+    /// Why the case cannot be compared, without a full stop.
+    pub fn compare(&self, case: &str, sides: Pair<&Sample>) -> Result<CaseComparison, String> {
+        let [Some(principal), Some(other)] = sides.map(Sample::principal) else {
+            return Err(Sample::missing(sides).unwrap_or_default());
         };
         if (&principal.name, &principal.operation) != (&other.name, &other.operation) {
-            let [first, second] =
+            let [baseline, candidate] =
                 [principal, other].map(|of| format!("{} of {}", of.name, of.operation));
-            return Err(format!("A measures {first}, B {second}"));
+            return Err(format!("the baseline measures {baseline}, the candidate {candidate}"));
         }
-        let ratio = self.ratio(arms).ok_or("no round in which both arms measured a time")?;
-        let times = arms.map(Sample::time_ns);
+        let ratio =
+            self.ratio(sides).ok_or("baseline and candidate have no measured round in common")?;
+        let times = sides.map(Sample::time_ns);
         let [first_ns, second_ns] = [&times[0], &times[1]].map(values);
         Ok(CaseComparison {
             case: case.to_owned(),
-            placement: arms[0].placement().map(str::to_owned),
+            placement: sides[0].placement().map(str::to_owned),
             measurement: principal.name.clone(),
             operation: principal.operation.clone(),
             rounds: [first_ns.len(), second_ns.len()],
@@ -247,19 +248,19 @@ impl Judgement {
             confidence: self.confidence,
             ratio: ratio.into(),
             verdict: Verdict::of(&ratio, self.margin),
-            percentiles: self.percentiles(arms),
-            second_place: self.second_place(arms),
-            regimes: ModesOfArms::of([&first_ns, &second_ns]).map(RegimesRecord::from),
-            crossing_share: arms.map(Sample::crossing_share),
-            disturbed: arms.map(|arm| arm.disturbed),
-            unusable: arms.map(|arm| arm.unusable),
-            failed: arms.map(|arm| arm.failed),
+            percentiles: self.percentiles(sides),
+            second_place: self.second_place(sides),
+            modes: ModesOfSides::of([&first_ns, &second_ns]).map(ModesRecord::from),
+            crossing_share: sides.map(Sample::crossing_share),
+            disturbed: sides.map(|side| side.disturbed),
+            unusable: sides.map(|side| side.unusable),
+            failed: sides.map(|side| side.failed),
         })
     }
 
-    fn percentiles(&self, arms: Arms<&Sample>) -> BTreeMap<String, RatioRecord> {
+    fn percentiles(&self, sides: Pair<&Sample>) -> BTreeMap<String, RatioRecord> {
         let ratio = |percentile| {
-            let [first, second] = arms.map(|arm| arm.percentile_ns(percentile));
+            let [first, second] = sides.map(|side| side.percentile_ns(percentile));
             self.method.ratio([&first, &second], self.confidence).map(RatioRecord::from)
         };
         PERCENTILES
@@ -268,21 +269,21 @@ impl Judgement {
             .collect()
     }
 
-    fn second_place(&self, arms: Arms<&Sample>) -> Option<RatioRecord> {
+    fn second_place(&self, sides: Pair<&Sample>) -> Option<RatioRecord> {
         let Method::Rounds = self.method else { return None };
-        let [early, late] = Sample::by_place(arms);
+        let [early, late] = Sample::by_place(sides);
         Ratio::of_rounds([&early, &late], self.confidence).map(RatioRecord::from)
     }
 }
 
-impl From<ModesOfArms> for RegimesRecord {
-    fn from(ModesOfArms { modes, slow_share }: ModesOfArms) -> Self {
+impl From<ModesOfSides> for ModesRecord {
+    fn from(ModesOfSides { modes, slow_share }: ModesOfSides) -> Self {
         Self { fast_ns: modes.fast.median, slow_ns: modes.slow.median, slow_share }
     }
 }
 
 impl Comparison {
-    /// The least and the most that an interval holds with, 0 to 1; `None`
+    /// The lowest and the highest confidence of an interval, 0 to 1; `None`
     /// without a case.
     #[must_use]
     pub fn confidence_of_each(&self) -> Option<(f64, f64)> {

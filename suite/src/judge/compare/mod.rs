@@ -1,7 +1,7 @@
-//! Two arms set against one another.
+//! A candidate compared with a baseline, case by case.
 
 pub mod comparison;
-pub mod looks;
+pub mod interim;
 pub mod sample;
 #[cfg(test)]
 mod simulation;

@@ -1,5 +1,4 @@
-//! What the invocations of one case in one arm say, figure by figure and round
-//! by round.
+//! The figures of one case on one side of a comparison, by round.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use crate::judge::interference::{self, assess};
 use crate::judge::report::estimate::{Run, sample_of};
 use crate::store::invocation::{Invocation, Outcome};
 
-use super::verdict::Arms;
+use super::verdict::Pair;
 
 /// Parameters that change how an invocation reports, and not what it measures.
 const NOT_MEASURED: [&str; 3] = ["histogram", "json", "quiet"];
@@ -19,29 +18,26 @@ const NOT_MEASURED: [&str; 3] = ["histogram", "json", "quiet"];
 /// A percentile of a measurement, in nanoseconds.
 pub type Percentile = fn(&Measurement) -> u64;
 
-/// One case in one arm. Times are of its principal measurement, per operation.
+/// One case of the baseline or of the candidate. Times are of its principal measurement, per operation.
 #[derive(Debug)]
 pub struct Sample<'a> {
     records: Vec<(u32, &'a Record)>,
-    /// When each round of it began, as its record tells.
+    /// When each of its rounds began, RFC 3339.
     began: BTreeMap<u32, &'a str>,
     /// Invocations that were disturbed.
     pub disturbed: usize,
-    /// Invocations that were so disturbed that nothing is estimated from them,
-    /// unless there are no others.
+    /// Invocations that were unusable; they count only if there are no others.
     pub unusable: usize,
-    /// Invocations that did not measure, and not because the comparison was
-    /// told to stop.
+    /// Invocations that did not measure and were not interrupted.
     pub failed: usize,
-    /// Whether an invocation refused for a limit: none of the case will do
-    /// otherwise.
+    /// Whether an invocation met a limit: every further one would too.
     pub refused: bool,
-    /// What went wrong first, if anything did.
+    /// The first error, if any.
     pub first_error: Option<&'a str>,
 }
 
 impl<'a> Sample<'a> {
-    /// What those of `invocations` say that are of `case`.
+    /// The figures of those `invocations` that are of `case`.
     #[must_use]
     pub fn of(case: &str, invocations: impl IntoIterator<Item = &'a Invocation>) -> Self {
         let invocations: Vec<&Invocation> =
@@ -81,15 +77,14 @@ impl<'a> Sample<'a> {
         self.first()?.principal()
     }
 
-    /// Why there is nothing to compare, if there is not: an arm that has not
-    /// measured.
+    /// Which side has not measured the case and why, if one has not.
     #[must_use]
-    pub fn missing(arms: Arms<&Self>) -> Option<String> {
-        let missing = arms.iter().position(|arm| arm.principal().is_none())?;
-        let name = ["A", "B"][missing];
-        Some(match arms[missing].first_error {
-            Some(error) => format!("{name} has not measured it: {error}"),
-            None => format!("{name} has not measured it"),
+    pub fn missing(sides: Pair<&Self>) -> Option<String> {
+        let missing = sides.iter().position(|side| side.principal().is_none())?;
+        let name = ["baseline", "candidate"][missing];
+        Some(match sides[missing].first_error {
+            Some(error) => format!("the {name} has not measured it: {error}"),
+            None => format!("the {name} has not measured it"),
         })
     }
 
@@ -135,15 +130,15 @@ impl<'a> Sample<'a> {
         median(&shares.collect::<Vec<_>>())
     }
 
-    /// The name and both values of the first parameter in which the arms
-    /// differ, if they do. A flag that one of them does not know yet counts as
+    /// The name and both values of the first parameter in which the sides
+    /// differ, if they do. A flag that an older program does not know counts as
     /// not given.
     #[must_use]
-    pub fn differing_parameter(arms: Arms<&Self>) -> Option<(String, Arms<Value>)> {
-        let [first, second] = arms.map(|arm| arm.first().map(parameters).unwrap_or_default());
+    pub fn differing_parameter(sides: Pair<&Self>) -> Option<(String, Pair<Value>)> {
+        let [first, second] = sides.map(|side| side.first().map(parameters).unwrap_or_default());
         let mut names: Vec<&String> = first.keys().chain(second.keys()).collect();
         names.sort();
-        let values = |name: &String| [&first, &second].map(|arm| given(arm.get(name)));
+        let values = |name: &String| [&first, &second].map(|side| given(side.get(name)));
         let differing = names.into_iter().find(|name| {
             let [first, second] = values(name);
             first != second
@@ -151,21 +146,21 @@ impl<'a> Sample<'a> {
         Some((differing.clone(), values(differing)))
     }
 
-    /// The times of whichever arm ran first and of whichever ran second, by
-    /// pairs of rounds: round 1 with 2, 3 with 4 and so on, as far as both were
-    /// measured in opposite order. The geometric mean over a pair has both arms
-    /// in it, so that what parts the arms cancels.
+    /// The times of the side that ran first and of the one that ran second, by
+    /// pairs of rounds (1 and 2, 3 and 4 …) in which the order was opposite. The
+    /// geometric mean over a pair has both sides in it, so that the difference
+    /// between them cancels.
     #[must_use]
-    pub fn by_place(arms: Arms<&Self>) -> Arms<ByRound> {
+    pub fn by_place(sides: Pair<&Self>) -> Pair<ByRound> {
         let places = |round: u32| {
-            let mut runs = [0, 1].map(|arm| Some((arms[arm].began.get(&round)?, arm)));
+            let mut runs = [0, 1].map(|side| Some((sides[side].began.get(&round)?, side)));
             runs.sort();
             let [Some((_, early)), Some((_, late))] = runs else { return None };
-            let time = |arm: usize| arms[arm].time_ns_in(round);
+            let time = |side: usize| sides[side].time_ns_in(round);
             Some((early, [time(early)?, time(late)?]))
         };
-        let mut by_pair = Arms::<ByRound>::default();
-        let last = arms[0].began.keys().next_back().copied().unwrap_or_default();
+        let mut by_pair = Pair::<ByRound>::default();
+        let last = sides[0].began.keys().next_back().copied().unwrap_or_default();
         for pair in 1..=last / 2 {
             let rounds = [places(2 * pair - 1), places(2 * pair)];
             let [Some((first, odd)), Some((other_first, even))] = rounds else { continue };
@@ -200,20 +195,20 @@ fn given(value: Option<&Value>) -> Value {
     }
 }
 
-/// Two modes of a case and how often each arm was in the slow one.
+/// Two modes of a case, and how often each side was in the slow one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ModesOfArms {
-    /// The two modes of the arm that shows them, the first where both do.
+pub struct ModesOfSides {
+    /// The two modes of the side that has them, the baseline if both have.
     pub modes: Modes,
-    /// The share of each arm's invocations in the slow one, 0 to 1.
-    pub slow_share: Arms<f64>,
+    /// The share of each side's invocations in the slow one, 0 to 1.
+    pub slow_share: Pair<f64>,
 }
 
-impl ModesOfArms {
-    /// The modes of either arm, if one has two: of both together they might
-    /// be nothing but the difference between the arms.
+impl ModesOfSides {
+    /// The modes of either side, if one has two. Those of both together could be
+    /// the difference between the sides.
     #[must_use]
-    pub fn of(times: Arms<&[f64]>) -> Option<Self> {
+    pub fn of(times: Pair<&[f64]>) -> Option<Self> {
         let modes = times.into_iter().find_map(Modes::of)?;
         let between = (modes.fast.median * modes.slow.median).sqrt();
         let slow_share = times.map(|times| {
@@ -236,8 +231,8 @@ mod tests {
     }
 
     fn difference(first: &[Invocation], second: &[Invocation]) -> Option<String> {
-        let arms = [first, second].map(|arm| Sample::of("ring", arm));
-        Sample::differing_parameter([&arms[0], &arms[1]]).map(|(name, _)| name)
+        let sides = [first, second].map(|side| Sample::of("ring", side));
+        Sample::differing_parameter([&sides[0], &sides[1]]).map(|(name, _)| name)
     }
 
     #[test]
@@ -292,17 +287,17 @@ mod tests {
     }
 
     #[test]
-    fn what_parts_the_arms_is_not_what_parts_the_places() {
+    fn a_difference_between_the_sides_is_none_between_the_places() {
         let at = |round: u32, second: u32, ns: f64| {
             let started_at = format!("2026-01-01T00:00:{second:02}Z");
             Invocation { started_at, ..Hop::hop(ns).in_round("ring", round) }
         };
-        // The second arm takes 4 times as long, and whoever runs second twice.
+        // The candidate takes 4 times as long, and whichever runs second twice.
         // Rounds 3 and 4 are not in opposite order; round 6 is missing.
         let first = [at(1, 1, 10.0), at(2, 4, 20.0), at(3, 5, 1.0), at(4, 7, 1.0), at(5, 9, 1.0)];
         let second = [at(1, 2, 80.0), at(2, 3, 40.0), at(3, 6, 1.0), at(4, 8, 1.0), at(5, 10, 1.0)];
-        let arms = [&first[..], &second].map(|arm| Sample::of("ring", arm));
-        let [early, late] = Sample::by_place([&arms[0], &arms[1]]);
+        let sides = [&first[..], &second].map(|side| Sample::of("ring", side));
+        let [early, late] = Sample::by_place([&sides[0], &sides[1]]);
         assert_eq!(early, ByRound::from([(1, 20.0)]));
         assert_eq!(late, ByRound::from([(1, 40.0)]));
     }
@@ -311,9 +306,9 @@ mod tests {
     fn modes_are_sought_in_each_arm_and_counted_in_both() {
         let mixed = [2.0, 2.1, 20.0, 21.0, 2.2];
         let fast = [2.0, 2.1, 2.0, 2.1];
-        let found = ModesOfArms::of([&fast, &mixed]).unwrap();
+        let found = ModesOfSides::of([&fast, &mixed]).unwrap();
         assert_eq!(found.slow_share, [0.0, 0.4]);
         let slow = fast.map(|time| time * 10.0);
-        assert_eq!(ModesOfArms::of([&fast, &slow]), None, "that is the difference of the arms");
+        assert_eq!(ModesOfSides::of([&fast, &slow]), None, "the sides differ, not the modes");
     }
 }

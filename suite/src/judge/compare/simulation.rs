@@ -1,4 +1,4 @@
-//! How often a verdict on two like arms is false, seen by simulation.
+//! How often the verdict on two identical sides is false, by simulation.
 //!
 //! Every cell has its own seed, so a run of this test repeats itself exactly.
 //! `cargo test -p suite simulation -- --nocapture` prints the figures.
@@ -6,7 +6,7 @@
 use fastrand::Rng;
 use harness::statistics::ByRound;
 
-use super::looks::{CONFIDENCE, Looks};
+use super::interim::{CONFIDENCE, InterimAnalyses};
 use super::verdict::{Ratio, Verdict, drift};
 
 /// Comparisons in each cell.
@@ -34,7 +34,7 @@ const SHAPES: [(&str, Draw); 3] = [
     }),
 ];
 
-/// The share of verdicts that call like arms faster or slower, 0 to 1.
+/// The share of verdicts that call identical sides faster or slower, 0 to 1.
 fn false_share(seed: u64, mut ratio: impl FnMut(&mut Rng) -> Ratio) -> f64 {
     let mut rng = Rng::with_seed(seed);
     let verdicts = (0..COMPARISONS).map(|_| Verdict::of(&ratio(&mut rng), MARGIN));
@@ -47,17 +47,17 @@ fn times(count: usize, draw: impl FnMut() -> f64) -> Vec<f64> {
 }
 
 #[test]
-fn like_arms_are_told_apart_in_no_more_than_one_comparison_of_twenty() {
+fn identical_sides_differ_in_no_more_than_one_comparison_of_twenty() {
     for (index, (shape, draw)) in (0_u64..).zip(SHAPES) {
         for count in [8, 20] {
             let side_by_side = false_share(index, |rng| {
-                let arm = |rng: &mut Rng| (1..=count).map(|round| (round, draw(rng))).collect();
-                let (first, second): (ByRound, ByRound) = (arm(rng), arm(rng));
+                let side = |rng: &mut Rng| (1..=count).map(|round| (round, draw(rng))).collect();
+                let (first, second): (ByRound, ByRound) = (side(rng), side(rng));
                 Ratio::of_rounds([&first, &second], 0.95).unwrap()
             });
             let in_turn = false_share(index, |rng| {
-                let arms = [(); 2].map(|()| times(count as usize, || draw(rng)));
-                Ratio::of_runs([&arms[0], &arms[1]], 0.95, 1.0).unwrap()
+                let sides = [(); 2].map(|()| times(count as usize, || draw(rng)));
+                Ratio::of_runs([&sides[0], &sides[1]], 0.95, 1.0).unwrap()
             });
             println!("{shape}, {count} rounds: paired {side_by_side:.4}, unpaired {in_turn:.4}");
             assert!(side_by_side <= MOST_FALSE, "{shape}, {count} rounds: {side_by_side}");
@@ -94,7 +94,7 @@ fn false_share_of_wandering_runs(confidence: f64, with_drift: bool) -> f64 {
             let runs = [wandering_run(rng), wandering_run(rng)];
             let drift = drift(runs.iter().flatten().map(Vec::as_slice));
             let [first, second] = runs;
-            cases = first.into_iter().zip(second).map(|arms| (arms, drift)).collect();
+            cases = first.into_iter().zip(second).map(|sides| (sides, drift)).collect();
         }
         let ((first, second), drift) = cases.pop().expect("as many as cases");
         let drift = if with_drift { drift } else { 1.0 };
@@ -115,42 +115,42 @@ fn runs_on_a_machine_that_wanders_need_drift_and_a_confidence_over_all_cases() {
     assert!(with_both <= MOST_FALSE, "{with_both}");
 }
 
-/// Comparisons of like arms that are looked at again and again.
-const LOOKED_AT: usize = 250;
+/// Comparisons of identical sides with interim analyses.
+const SEQUENTIAL: usize = 250;
 
 /// The rounds for which their budget lasts.
 const LASTING: u32 = 160;
 
-/// The share of false verdicts on one case whose rounds are looked at until one
-/// falls or the budget is spent. `confidence` makes that of a look of what is
-/// due to it. Without a margin, so that none ends as the same.
-fn false_share_of_looking(confidence: fn(f64) -> f64) -> f64 {
+/// The share of false verdicts on one case that is analysed until it has a verdict
+/// or the budget is spent. `confidence` maps the confidence of an analysis to the
+/// one that is used. The margin is 0, so that no verdict is *same*.
+fn false_share_of_analysing(confidence: fn(f64) -> f64) -> f64 {
     let mut rng = Rng::with_seed(11);
     let mut falls = || {
-        let mut arms = [ByRound::new(), ByRound::new()];
-        let mut looks = Looks::at_one_of(1);
+        let mut sides = [ByRound::new(), ByRound::new()];
+        let mut analyses = InterimAnalyses::of_one_in(1);
         (1..=LASTING).any(|round| {
-            for arm in &mut arms {
-                arm.insert(round, (0.1 * standard_normal(&mut rng)).exp());
+            for side in &mut sides {
+                side.insert(round, (0.1 * standard_normal(&mut rng)).exp());
             }
             let spent = f64::from(round) / f64::from(LASTING);
-            let last = (round == LASTING).then(|| looks.last());
-            let look = looks.take(spent, round as usize).or(last);
-            look.is_some_and(|due| {
-                let ratio = Ratio::of_rounds(arms.each_ref(), confidence(due)).unwrap();
+            let last = (round == LASTING).then(|| analyses.last());
+            let analysis = analyses.next(spent, round as usize).or(last);
+            analysis.is_some_and(|due| {
+                let ratio = Ratio::of_rounds(sides.each_ref(), confidence(due)).unwrap();
                 Verdict::of(&ratio, 0.0) != Verdict::Unresolved
             })
         })
     };
-    (0..LOOKED_AT).filter(|_| falls()).count() as f64 / LOOKED_AT as f64
+    (0..SEQUENTIAL).filter(|_| falls()).count() as f64 / SEQUENTIAL as f64
 }
 
 #[test]
-fn looking_again_and_again_finds_no_more_than_one_false_verdict_in_twenty() {
-    let shared = false_share_of_looking(|due| due);
-    let not_shared = false_share_of_looking(|_| CONFIDENCE);
-    println!("looking again: {shared:.3} false, {not_shared:.3} at 95 % for each look");
+fn interim_analyses_find_no_more_than_one_false_verdict_in_twenty() {
+    let shared = false_share_of_analysing(|due| due);
+    let not_shared = false_share_of_analysing(|_| CONFIDENCE);
+    println!("interim analyses: {shared:.3} false, {not_shared:.3} at 95 % each");
     // Three standard errors of this many comparisons.
     assert!(shared <= 0.05 + 3.0 * 0.0138, "{shared}");
-    assert!(not_shared > 0.05 + 3.0 * 0.0138, "the looks cannot mislead: {not_shared}");
+    assert!(not_shared > 0.05 + 3.0 * 0.0138, "the analyses cannot mislead: {not_shared}");
 }

@@ -1,44 +1,43 @@
-//! What two arms say about one case: how many times as long the second takes,
-//! and which of four words that deserves. Pure functions of figures.
+//! The verdict on one case: the candidate's time divided by the baseline's, and
+//! which of four words that ratio deserves.
 //!
 //! Times are compared as ratios, so everything happens among their logarithms:
-//! a shift of those is a ratio of these, and swapping the arms turns a ratio
-//! into its inverse and a verdict into its opposite.
+//! a shift of those is a ratio of these, and swapping baseline and candidate turns
+//! a ratio into its inverse and a verdict into its opposite.
 
 use harness::statistics::{ByRound, Interval, Shift, rank_sum_score, ratios};
 use serde::{Deserialize, Serialize};
 
-/// The two arms of a comparison: the first is what is compared against.
-pub type Arms<T> = [T; 2];
+/// The two sides of a comparison: the baseline, then the candidate.
+pub type Pair<T> = [T; 2];
 
-/// How many times as long the second arm takes as the first.
+/// The candidate's time divided by the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     /// The estimate.
     pub estimate: f64,
-    /// The interval of the confidence asked for; `None` where there are too few
-    /// rounds for any of that confidence.
+    /// The interval of the requested confidence; `None` where there are too few
+    /// rounds for it.
     pub interval: Option<Interval>,
 }
 
 impl Ratio {
-    /// Of arms that ran side by side: what disturbs a round disturbs both sides
-    /// of its pair. Only rounds that both arms measured count. `confidence` is
-    /// 0 to 1; `None` without a common round, or with a time that is not
-    /// positive.
+    /// Of a comparison side by side: a disturbance of a round disturbs both sides
+    /// of its pair. Only rounds that both measured count. `confidence` is 0 to 1;
+    /// `None` without a common round, or with a time that is not positive.
     #[must_use]
-    pub fn of_rounds(arms: Arms<&ByRound>, confidence: f64) -> Option<Self> {
-        let [first, second] = arms;
+    pub fn of_rounds(sides: Pair<&ByRound>, confidence: f64) -> Option<Self> {
+        let [first, second] = sides;
         let logs = logarithms(&ratios(second, first))?;
         Shift::of_pairs(&logs, confidence).map(Self::of_shift)
     }
 
-    /// Of arms that ran one after the other, with each end of the interval
-    /// `drift` times as far from the estimate (see [`drift`]). `confidence` is
-    /// 0 to 1; `None` if an arm is empty or a time is not positive.
+    /// Of two runs, with each end of the interval `drift` times as far from the
+    /// estimate (see [`drift`]). `confidence` is 0 to 1; `None` if a run is empty
+    /// or a time is not positive.
     #[must_use]
-    pub fn of_runs(arms: Arms<&[f64]>, confidence: f64, drift: f64) -> Option<Self> {
-        let [first, second] = arms;
+    pub fn of_runs(sides: Pair<&[f64]>, confidence: f64, drift: f64) -> Option<Self> {
+        let [first, second] = sides;
         let mut shift = Shift::between(&logarithms(first)?, &logarithms(second)?, confidence)?;
         let away = |end: f64| shift.estimate + drift * (end - shift.estimate);
         let stretched = |ends: Interval| Interval { low: away(ends.low), high: away(ends.high) };
@@ -57,15 +56,15 @@ fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().map(|value| (*value > 0.0 && value.is_finite()).then(|| value.ln())).collect()
 }
 
-/// How many times as far apart as chance alone would put them two runs lie, if
-/// they differ as much as the two halves of a run do; 1 at the least.
+/// The factor by which to widen the intervals between two runs, if the runs
+/// differ as much as the two halves of a run do; at least 1.
 ///
 /// `runs` are the times of one case of one run each, in the order of rounds. The
-/// squared rank sum score between the halves of a run is 1 in the mean where
-/// nothing but chance parts them (the Birge ratio, *The calculation of errors by
-/// the method of least squares*, Physical Review 40 (1932), 207–227, with ranks
-/// in place of means). What it has above 1 counts twice: a run has twice the
-/// rounds of a half, so chance explains half as much of what parts two runs.
+/// squared rank sum score between the halves of a run has a mean of 1 if they
+/// differ by chance alone (the Birge ratio, *The calculation of errors by the
+/// method of least squares*, Physical Review 40 (1932), 207–227, with ranks in
+/// place of means). The excess over 1 counts twice, as a run has twice the rounds
+/// of a half: intervals are widened by √(1 + 2 · excess).
 #[must_use]
 pub fn drift<'a>(runs: impl IntoIterator<Item = &'a [f64]>) -> f64 {
     let halves = runs.into_iter().map(|run| run.split_at(run.len() / 2));
@@ -77,7 +76,7 @@ pub fn drift<'a>(runs: impl IntoIterator<Item = &'a [f64]>) -> f64 {
     (2.0 * mean - 1.0).max(1.0).sqrt()
 }
 
-/// What can be said of the second arm against the first.
+/// The candidate against the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -86,9 +85,9 @@ pub enum Verdict {
     Faster,
     /// It takes more time.
     Slower,
-    /// Whatever the difference, it is smaller than the margin.
+    /// The difference is smaller than the margin.
     Same,
-    /// The rounds cannot tell.
+    /// The rounds are too few or too noisy to tell.
     Unresolved,
 }
 
@@ -96,9 +95,9 @@ impl Verdict {
     /// The verdict on a ratio. `margin` is the difference that does not matter,
     /// as a share: 0.03 for ratios of 1/1.03 to 1.03.
     ///
-    /// An interval inside the margin is *same*, also where it excludes 1: a
-    /// difference that is certain and does not matter. Any other that excludes
-    /// 1 is *faster* or *slower*. No interval, no verdict.
+    /// An interval inside the margin is *same*, even if it excludes 1: the
+    /// difference is certain and does not matter. Any other that excludes 1 is
+    /// *faster* or *slower*. Without an interval the case is unresolved.
     #[must_use]
     pub fn of(ratio: &Ratio, margin: f64) -> Self {
         let Some(interval) = ratio.interval else { return Self::Unresolved };
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_one_arm_lacks_do_not_count() {
+    fn rounds_that_one_side_lacks_do_not_count() {
         let first = ByRound::from([(1, 10.0), (2, 10.0), (3, 1.0)]);
         let second = ByRound::from([(2, 20.0), (3, 2.0), (4, 90.0)]);
         check(Ratio::of_rounds([&first, &second], 0.95), 2.0, None);
@@ -213,7 +212,7 @@ mod tests {
         assert!((of(&[&apart, &alike]) - 1.4_f64.sqrt()).abs() < 1e-12);
         assert_eq!(of(&[&alike]), 1.0, "it never narrows");
         assert_eq!(of(&[]), 1.0);
-        assert_eq!(of(&[&[], &[3.0], &[5.0; 6]]), 1.0, "what cannot drift");
+        assert_eq!(of(&[&[], &[3.0], &[5.0; 6]]), 1.0, "too few to drift");
     }
 
     #[test]

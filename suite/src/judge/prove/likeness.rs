@@ -1,11 +1,11 @@
-//! Same against same: how often like arms are called faster or slower.
+//! Same against same: how often like sides are called faster or slower.
 //!
 //! What is compared are cases with themselves, so that every *faster* and
 //! *slower* is false. Of verdicts at 95 % confidence, one in twenty may be. Two
-//! kinds of arms are tried: the rounds of one run, dealt out at random, which
-//! tries the verdict on times as they really scatter; and two arms that really
+//! kinds of sides are tried: the rounds of one run, dealt out at random, which
+//! tries the verdict on times as they really scatter; and two sides that really
 //! ran side by side, which tries how they are run as well. In the latter a
-//! difference of the arms, however small, adds up over all cases, and is looked
+//! difference of the sides, however small, adds up over all cases, and is looked
 //! for in all pairs together.
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub const SIDE_BY_SIDE: usize = 10;
 /// Confidence of a verdict, 0 to 1.
 const CONFIDENCE: f64 = 0.95;
 
-/// The confidence at which no more of them may be, and at which the arms must
+/// The confidence at which no more of them may be, and at which the sides must
 /// not differ over all pairs, 0 to 1: a proof has a dozen figures, and each may
 /// fail by chance.
 const CONFIDENCE_OF_FIGURE: f64 = 0.99;
@@ -37,12 +37,12 @@ const ALLOWED_PERCENT: f64 = 5.0;
 /// The difference that does not matter to a verdict, as a share.
 const MARGIN: f64 = 0.03;
 
-/// Two arms of one case that ran side by side, times in nanoseconds.
+/// Two sides of one case that ran side by side, times in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Twins {
-    /// The first arm.
+    /// The first side.
     pub first: ByRound,
-    /// The second arm.
+    /// The second side.
     pub second: ByRound,
 }
 
@@ -55,14 +55,14 @@ pub fn time_ns(invocation: &Invocation) -> Option<f64> {
 }
 
 /// What comes of [`RESAMPLED`] comparisons or more of the rounds of each case,
-/// dealt out to two arms in an order that `seed` determines.
+/// dealt out to two sides in an order that `seed` determines.
 #[must_use]
 pub fn resampled(invocations: &[Invocation], seed: u64) -> Figure {
     let mut by_case: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for invocation in invocations {
         by_case.entry(&invocation.case).or_default().extend(time_ns(invocation));
     }
-    // Arms too small for an interval have no verdict that could be false.
+    // Pair too small for an interval have no verdict that could be false.
     by_case.retain(|_, times| ratio_of_halves(times).is_some_and(|ratio| ratio.interval.is_some()));
     let deals = RESAMPLED.div_ceil(by_case.len().max(1));
     let mut rng = Rng::with_seed(seed);
@@ -81,7 +81,7 @@ fn ratio_of_halves(times: &[f64]) -> Option<Ratio> {
     Ratio::of_runs([first, second], CONFIDENCE, 1.0)
 }
 
-/// What comes of arms that ran side by side.
+/// What comes of sides that ran side by side.
 #[must_use]
 pub fn side_by_side(twins: &[Twins]) -> Vec<Figure> {
     let ratio = |twins: &Twins| Ratio::of_rounds([&twins.first, &twins.second], CONFIDENCE);
@@ -89,7 +89,7 @@ pub fn side_by_side(twins: &[Twins]) -> Vec<Figure> {
     vec![false_verdicts("run side by side", &ratios), difference_of_all(twins)]
 }
 
-/// The share of comparisons of like arms that found a difference.
+/// The share of comparisons of like sides that found a difference.
 fn false_verdicts(what: &str, ratios: &[Ratio]) -> Figure {
     let verdicts = ratios.iter().map(|ratio| Verdict::of(ratio, MARGIN));
     let is_false = |verdict: &Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
@@ -104,7 +104,7 @@ fn false_verdicts(what: &str, ratios: &[Ratio]) -> Figure {
         .must(format!("compatible with {ALLOWED_PERCENT} %"), percent(share.low) <= ALLOWED_PERCENT)
 }
 
-/// By how much the second arm takes longer than the first over all pairs.
+/// By how much the second side takes longer than the first over all pairs.
 fn difference_of_all(twins: &[Twins]) -> Figure {
     let logs: Vec<f64> = twins
         .iter()
@@ -112,7 +112,7 @@ fn difference_of_all(twins: &[Twins]) -> Figure {
         .filter(|ratio| *ratio > 0.0 && ratio.is_finite())
         .map(f64::ln)
         .collect();
-    let what = format!("second arm over first, {} pairs", logs.len());
+    let what = format!("second side over first, {} pairs", logs.len());
     let shift = Shift::of_pairs(&logs, CONFIDENCE_OF_FIGURE);
     let Some(Shift { estimate, interval: Some(Interval { low, high }) }) = shift else {
         return Figure::missing(what, "").must("too few pairs", false);
@@ -127,14 +127,14 @@ mod tests {
     use super::super::proof::Standing;
     use super::*;
 
-    /// Ten comparisons of eight pairs that scatter by a percent, the second arm
+    /// Ten comparisons of eight pairs that scatter by a percent, the second side
     /// `longer` times as long.
     fn twins(longer: f64) -> Vec<Twins> {
         let mut rng = Rng::with_seed(5);
-        let mut arm = |scale: f64| -> ByRound {
+        let mut side = |scale: f64| -> ByRound {
             (1..=8).map(|round| (round, scale * (1.0 + 0.01 * (rng.f64() - 0.5)))).collect()
         };
-        (0..10).map(|_| Twins { first: arm(100.0), second: arm(100.0 * longer) }).collect()
+        (0..10).map(|_| Twins { first: side(100.0), second: side(100.0 * longer) }).collect()
     }
 
     fn standings(figures: &[Figure]) -> Vec<Standing> {

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use crate::judge::report::estimate::estimate;
     use crate::store::sample::{self, Sample};
-    use harness::paragraph::JOINT;
+    use harness::paragraph::NO_BREAK_SPACE;
 
     /// What explains a difference of 10 µs, when the longer case waits for so
     /// long in each round, in µs, and this share of its hops crosses CPUs.
@@ -63,7 +63,7 @@ mod tests {
         });
         let difference = Estimate::of(&[10_000.0; 6]).unwrap();
         explanation(&attribution(longer), &attribution([busy; 6]), &difference)
-            .map(|said| said.replace(JOINT, " "))
+            .map(|said| said.replace(NO_BREAK_SPACE, " "))
     }
 
     #[test]

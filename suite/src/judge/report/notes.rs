@@ -119,10 +119,10 @@ mod tests {
     use crate::judge::report::estimate::estimate;
     use crate::store::invocation::{Invocation, Outcome};
     use crate::store::sample::{self, Sample};
-    use harness::paragraph::JOINT;
+    use harness::paragraph::NO_BREAK_SPACE;
 
     fn of(invocations: &[Invocation]) -> String {
-        notes(&estimate(invocations)).join("\n").replace(JOINT, " ")
+        notes(&estimate(invocations)).join("\n").replace(NO_BREAK_SPACE, " ")
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Figures as a reader sees them: three significant digits, in a unit that
 //! needs no more than three before the point.
 
-use harness::paragraph::JOINT;
+use harness::paragraph::NO_BREAK_SPACE;
 use harness::statistics::Estimate;
 
 /// What stands for a figure that cannot be had.
@@ -43,7 +43,7 @@ impl Unit {
 #[must_use]
 pub fn duration(ns: f64) -> String {
     let unit = Unit::of(ns);
-    format!("{}{JOINT}{}", unit.show(ns), unit.symbol)
+    format!("{}{NO_BREAK_SPACE}{}", unit.show(ns), unit.symbol)
 }
 
 /// An estimated duration in nanoseconds with its interval in the same unit,
@@ -51,18 +51,20 @@ pub fn duration(ns: f64) -> String {
 #[must_use]
 pub fn estimated_duration(ns: &Estimate) -> String {
     let unit = Unit::of(ns.median);
-    format!("{}{JOINT}{}", duration(ns.median), interval(ns, |ns| unit.show(ns)))
+    format!("{}{NO_BREAK_SPACE}{}", duration(ns.median), interval(ns, |ns| unit.show(ns)))
 }
 
 /// An estimated ratio with its interval, such as `2.03 [1.98, 2.11]`.
 #[must_use]
 pub fn estimated_ratio(ratio: &Estimate) -> String {
-    format!("{}{JOINT}{}", three_digits(ratio.median), interval(ratio, three_digits))
+    format!("{}{NO_BREAK_SPACE}{}", three_digits(ratio.median), interval(ratio, three_digits))
 }
 
 fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
     match estimate.interval {
-        Some(interval) => format!("[{},{JOINT}{}]", show(interval.low), show(interval.high)),
+        Some(interval) => {
+            format!("[{},{NO_BREAK_SPACE}{}]", show(interval.low), show(interval.high))
+        }
         None => format!("[{ABSENT}]"),
     }
 }
@@ -70,7 +72,7 @@ fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
 /// A share of 0 to 1 as a whole percentage, such as `40 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
-    format!("{:.0}{JOINT}%", share * 100.0)
+    format!("{:.0}{NO_BREAK_SPACE}%", share * 100.0)
 }
 
 /// `value` with three significant digits, two decimals at the most; four
@@ -93,7 +95,7 @@ mod tests {
     #[track_caller]
     fn check(show: impl Fn(f64) -> String, pairs: &[(f64, &str)]) {
         for (value, expected) in pairs {
-            assert_eq!(show(*value).replace(JOINT, " "), *expected, "{value}");
+            assert_eq!(show(*value).replace(NO_BREAK_SPACE, " "), *expected, "{value}");
         }
     }
 
@@ -130,14 +132,17 @@ mod tests {
     #[test]
     fn an_interval_is_shown_in_the_unit_of_its_estimate() {
         let estimate = Estimate::of(&[900.0, 950.0, 1100.0, 1200.0, 22000.0]).unwrap();
-        assert_eq!(estimated_duration(&estimate).replace(JOINT, " "), "1.10 µs [0.90, 22.0]");
-        assert_eq!(estimated_ratio(&estimate).replace(JOINT, " "), "1100 [900, 2e4]");
+        assert_eq!(
+            estimated_duration(&estimate).replace(NO_BREAK_SPACE, " "),
+            "1.10 µs [0.90, 22.0]"
+        );
+        assert_eq!(estimated_ratio(&estimate).replace(NO_BREAK_SPACE, " "), "1100 [900, 2e4]");
     }
 
     #[test]
     fn an_estimate_without_an_interval_shows_that_it_has_none() {
         let estimate = Estimate::of(&[2.0]).unwrap();
-        assert_eq!(estimated_ratio(&estimate).replace(JOINT, " "), "2.00 [–]");
+        assert_eq!(estimated_ratio(&estimate).replace(NO_BREAK_SPACE, " "), "2.00 [–]");
     }
 
     #[test]

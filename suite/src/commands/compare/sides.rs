@@ -1,5 +1,5 @@
-//! What the two arms of a comparison run: the same cases, but other binaries,
-//! under another command or with other flags.
+//! What baseline and candidate run: the same cases, with different binaries, under
+//! different commands or with different flags.
 
 use std::path::PathBuf;
 
@@ -15,46 +15,46 @@ use crate::measure::signals::Signals;
 use crate::store::environment::Software;
 
 use crate::judge::compare::comparison::Described;
-use crate::judge::compare::verdict::Arms;
+use crate::judge::compare::verdict::Pair;
 
-/// What one arm runs.
+/// The baseline or the candidate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Arm {
+pub struct Side {
     /// The folder of its binaries; `None` for those of the manifest.
     pub folder: Option<PathBuf>,
     /// The words of the command that runs its programs; none to run them
     /// directly.
     pub under: Vec<String>,
-    /// Flags for its programs besides those of the case and the profile.
+    /// Flags of its programs in addition to those of the case and the profile.
     pub with: Vec<String>,
 }
 
-impl Arm {
-    /// The two arms that the flags describe.
+impl Side {
+    /// The baseline and the candidate that the flags describe.
     ///
     /// # Errors
-    /// [`UsageError`] if no flag tells two arms, or one cannot be understood.
-    pub fn both(flags: &CompareFlags) -> anyhow::Result<Arms<Self>> {
+    /// [`UsageError`] if no flag is given twice, or one cannot be parsed.
+    pub fn both(flags: &CompareFlags) -> anyhow::Result<Pair<Self>> {
         let given = [flags.bin.len(), flags.under.len(), flags.with.len()];
         if !given.contains(&2) {
             let advice = "compare: name the folders of two saved runs, or give --bin, --under or \
-                          --with twice, once for each arm";
+                          --with twice, for the baseline and the candidate";
             return Err(UsageError(advice.to_owned()).into());
         }
         let [first, second] = each("--bin", &flags.bin)?;
         let [first_under, second_under] = each("--under", &flags.under)?;
         let [first_with, second_with] = each("--with", &flags.with)?;
-        let arm = |folder, under: Option<String>, with: Option<String>| {
+        let side = |folder, under: Option<String>, with: Option<String>| {
             anyhow::Ok(Self {
                 folder,
                 under: wrapper(&under.unwrap_or_default())?,
                 with: words("--with", &with.unwrap_or_default())?,
             })
         };
-        Ok([arm(first, first_under, first_with)?, arm(second, second_under, second_with)?])
+        Ok([side(first, first_under, first_with)?, side(second, second_under, second_with)?])
     }
 
-    /// The arm, for those who read its records in the folder `records`.
+    /// A description of the side, whose records are in the folder `records`.
     /// `workspace` is where the manifest's programs were built.
     #[must_use]
     pub fn described(&self, records: String, workspace: &Software) -> Described {
@@ -68,14 +68,14 @@ impl Arm {
     }
 }
 
-/// What a flag says of each arm: of both the same if it was given once.
-fn each<T: Clone>(flag: &str, given: &[T]) -> Result<Arms<Option<T>>, UsageError> {
+/// The values of a flag for both sides: the same if it was given once.
+fn each<T: Clone>(flag: &str, given: &[T]) -> Result<Pair<Option<T>>, UsageError> {
     match given {
         [] => Ok([None, None]),
         [both] => Ok([Some(both.clone()), Some(both.clone())]),
         [first, second] => Ok([Some(first.clone()), Some(second.clone())]),
         _ => Err(UsageError(format!(
-            "{flag}: given {} times; give it once for both arms, or twice",
+            "{flag}: given {} times; give it once for both sides, or twice",
             given.len()
         ))),
     }
@@ -98,26 +98,25 @@ fn is_assignment(word: &str) -> bool {
     name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(is_word)
 }
 
-/// The words of `text` as a shell would part them.
+/// The words of `text`, split as a shell does.
 fn words(flag: &str, text: &str) -> Result<Vec<String>, UsageError> {
-    let unclosed = || UsageError(format!("{flag}: parting '{text}' into words: close its quote"));
+    let unclosed = || UsageError(format!("{flag}: splitting '{text}' into words: close its quote"));
     shlex::split(text).ok_or_else(unclosed)
 }
 
-/// The binaries of both arms for `cases`, after building those of the manifest
-/// where an arm needs them and `build` says so. `None` means that the runner was
-/// told to stop meanwhile.
+/// The binaries of both sides for `cases`; those of the manifest are built first
+/// if a side needs them and `build` is set. `None` if interrupted.
 ///
 /// # Errors
 /// [`UsageError`] if a folder lacks a binary; otherwise when the build fails.
 pub fn binaries(
-    arms: Arms<&Arm>,
+    sides: Pair<&Side>,
     manifest: &Manifest,
     cases: &[&Case],
     build: bool,
     signals: &mut Signals,
-) -> anyhow::Result<Option<Arms<Binaries>>> {
-    let built = if arms.iter().any(|arm| arm.folder.is_none()) {
+) -> anyhow::Result<Option<Pair<Binaries>>> {
+    let built = if sides.iter().any(|side| side.folder.is_none()) {
         let here = Here::look(manifest)?;
         match build::binaries(manifest, build, &here, signals)? {
             Some(built) => built,
@@ -126,12 +125,12 @@ pub fn binaries(
     } else {
         Binaries::new()
     };
-    let of = |arm: &Arm| match &arm.folder {
+    let of = |side: &Side| match &side.folder {
         None => Ok(built.clone()),
         Some(folder) => build::binaries_in(folder, manifest, cases)
             .with_context(|| format!("--bin: looking for programs in {}", folder.display())),
     };
-    let [first, second] = arms.map(of);
+    let [first, second] = sides.map(of);
     Ok(Some([first?, second?]))
 }
 
@@ -153,39 +152,39 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_given_once_holds_for_both_arms() {
-        let arms = Arm::both(&flags(&["old", "new"], &["taskset -c 1"], &[])).unwrap();
-        let arm = |folder: &str| Arm {
+    fn a_flag_given_once_holds_for_both_sides() {
+        let sides = Side::both(&flags(&["old", "new"], &["taskset -c 1"], &[])).unwrap();
+        let side = |folder: &str| Side {
             folder: Some(folder.into()),
             under: strings(&["taskset", "-c", "1"]),
             with: Vec::new(),
         };
-        assert_eq!(arms, [arm("old"), arm("new")]);
+        assert_eq!(sides, [side("old"), side("new")]);
     }
 
     #[test]
-    fn words_are_parted_as_a_shell_does() {
-        let arms = Arm::both(&flags(&[], &[], &["--work 5 --name 'a b'", ""])).unwrap();
-        assert_eq!(arms[0].with, strings(&["--work", "5", "--name", "a b"]));
-        assert_eq!(arms[1], Arm::default());
+    fn words_are_split_as_a_shell_does() {
+        let sides = Side::both(&flags(&[], &[], &["--work 5 --name 'a b'", ""])).unwrap();
+        assert_eq!(sides[0].with, strings(&["--work", "5", "--name", "a b"]));
+        assert_eq!(sides[1], Side::default());
     }
 
     #[test]
     fn an_assignment_is_made_by_env() {
-        let arms = Arm::both(&flags(&[], &["A_1=x B=y nice", "nice --a=b"], &[])).unwrap();
-        assert_eq!(arms[0].under, strings(&["env", "A_1=x", "B=y", "nice"]));
-        assert_eq!(arms[1].under, strings(&["nice", "--a=b"]));
+        let sides = Side::both(&flags(&[], &["A_1=x B=y nice", "nice --a=b"], &[])).unwrap();
+        assert_eq!(sides[0].under, strings(&["env", "A_1=x", "B=y", "nice"]));
+        assert_eq!(sides[1].under, strings(&["nice", "--a=b"]));
     }
 
     #[test]
-    fn what_does_not_make_two_arms_is_refused() {
+    fn flags_that_do_not_make_two_sides_are_refused() {
         for (flags, reason) in [
             (flags(&[], &[], &[]), "name the folders of two saved runs, or give --bin"),
             (flags(&["a"], &["b"], &["c"]), "or give --bin, --under or --with twice"),
             (flags(&[], &["x", "y"], &["a", "b", "c"]), "--with: given 3 times"),
-            (flags(&[], &["nice 'x", "y"], &[]), "--under: parting 'nice 'x' into words"),
+            (flags(&[], &["nice 'x", "y"], &[]), "--under: splitting 'nice 'x' into words"),
         ] {
-            let error = Arm::both(&flags).unwrap_err();
+            let error = Side::both(&flags).unwrap_err();
             assert!(error.root_cause().is::<UsageError>());
             assert!(error.to_string().contains(reason), "{error}");
         }
