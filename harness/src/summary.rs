@@ -128,11 +128,13 @@ fn wall_ns_per_operation(principal: &Measurement) -> Option<f64> {
     (principal.name == "iteration").then_some(principal.ns_per_operation)
 }
 
-/// How many iterations a second makes, where an iteration is a round trip: one
-/// operation there and one back.
+/// Round trips per second, where two operations are one: one there and one
+/// back.
 fn round_trips_line(principal: &Measurement) -> String {
-    match (wall_ns_per_operation(principal), principal.operations) {
-        (Some(_), 2) => format!("round trips per second: {:.0}\n", 1e9 / principal.mean_ns),
+    match wall_ns_per_operation(principal) {
+        Some(ns) if principal.operations == 2 || principal.operation == "switch" => {
+            format!("round trips per second: {:.0}\n", 0.5e9 / ns)
+        }
         _ => String::new(),
     }
 }

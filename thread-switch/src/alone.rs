@@ -24,10 +24,14 @@ pub fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     };
     let mut received = message.clone();
     let work = bench.work(flags.work);
-    for lap in bench.laps(&[Measured::single("self", "write and read")]) {
-        work.perform();
-        pass(&mut writer, &message, &mut reader, &mut received)
-            .context("writing and reading by one thread")?;
+    let operations = flags.batch();
+    let passes = Measured { operations, ..Measured::single("self", "write and read") };
+    for lap in bench.laps(&[passes]) {
+        for _ in 0..operations {
+            work.perform();
+            pass(&mut writer, &message, &mut reader, &mut received)
+                .context("writing and reading by one thread")?;
+        }
         lap.finish();
     }
     bench.observe()

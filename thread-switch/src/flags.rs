@@ -102,6 +102,17 @@ impl Via {
 }
 
 impl Flags {
+    /// Round trips in an iteration, or passes of one thread alone: as many as
+    /// take some 20 µs, and one where a hand-over takes a microsecond or more.
+    pub fn batch(&self) -> u64 {
+        match self.via {
+            _ if self.alone && self.message <= libc::PIPE_BUF as u64 => 32,
+            Via::Spin => 128,
+            Via::Yield => 16,
+            _ => 1,
+        }
+    }
+
     /// Refuses flags that contradict one another or the CPUs there are.
     ///
     /// # Errors

@@ -3,7 +3,9 @@
 //!
 //! One iteration, a round trip: the driver, task 0, hands over to its partner,
 //! task 1, and waits; the partner hands over to the driver and waits. That is
-//! two hand-overs, and an operation is one of them.
+//! two hand-overs, and an operation is one of them. Where a hand-over takes less
+//! than a microsecond, an iteration is a batch of round trips: the clock, which
+//! takes some 25 ns to read, is read once for all of them.
 //!
 //! What is counted: a hand-over by a mechanism that blocks is one context
 //! switch, and so is one by `yield`; `spin` makes none. The kernel's count, of
@@ -12,7 +14,7 @@
 //! nothing is claimed.
 //!
 //! Known biases: a hand-over includes the system calls or the atomics that
-//! make it, of which `--self` tells the cost for those that are I/O. Under
+//! make it; for those that are I/O, `--self` measures that cost alone. Under
 //! free placement the kernel decides, anew in every process, whether the two
 //! share a CPU. On one CPU, a woken task that runs at once and finds its waker
 //! not ready yet switches back: condvar, rendezvous and socketpair make more
@@ -30,12 +32,12 @@ use std::io;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::{Amounts, Bench, Defaults, Tasks, Work};
+use harness::{Amounts, Bench, Defaults, Tasks};
 
 use crate::flags::{Flags, Kind, Via};
 use crate::mechanism::turn::{Futex, Spin, Yield};
 use crate::mechanism::{channel, condvar, eventfd, park, stream, turn};
-use crate::side::{Pair, Side};
+use crate::side::{Pair, RoundTrips, Side};
 
 fn main() -> ExitCode {
     let defaults = Defaults { tasks: Tasks::Fixed(2), iters: 10_000, warmups: 100 };
@@ -66,18 +68,18 @@ fn switch(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         bench.expect_switches(claim);
     }
     let Flags { kind, message, .. } = *flags;
-    let work = bench.work(flags.work);
+    let trips = RoundTrips { per_lap: flags.batch(), work: bench.work(flags.work) };
     match flags.via {
-        Via::Pipe => run(kind, work, bench, stream::pipes(message as usize)),
-        Via::SocketPair => run(kind, work, bench, stream::sockets(message as usize)),
-        Via::EventFd => run(kind, work, bench, eventfd::counters()),
-        Via::Condvar => run(kind, work, bench, condvar::condvars(kind)),
-        Via::Futex => run(kind, work, bench, turn::turns(Futex::between(kind))),
-        Via::Spin => run(kind, work, bench, turn::turns(Spin)),
-        Via::Yield => run(kind, work, bench, turn::turns(Yield)),
-        Via::Park => run(kind, work, bench, Ok(park::parks())),
-        Via::Channel => run(kind, work, bench, Ok(channel::mpsc())),
-        Via::Rendezvous => run(kind, work, bench, Ok(channel::rendezvous())),
+        Via::Pipe => run(kind, trips, bench, stream::pipes(message as usize)),
+        Via::SocketPair => run(kind, trips, bench, stream::sockets(message as usize)),
+        Via::EventFd => run(kind, trips, bench, eventfd::counters()),
+        Via::Condvar => run(kind, trips, bench, condvar::condvars(kind)),
+        Via::Futex => run(kind, trips, bench, turn::turns(Futex::between(kind))),
+        Via::Spin => run(kind, trips, bench, turn::turns(Spin)),
+        Via::Yield => run(kind, trips, bench, turn::turns(Yield)),
+        Via::Park => run(kind, trips, bench, Ok(park::parks())),
+        Via::Channel => run(kind, trips, bench, Ok(channel::mpsc())),
+        Via::Rendezvous => run(kind, trips, bench, Ok(channel::rendezvous())),
     }
 }
 
@@ -93,14 +95,14 @@ fn claim(flags: &Flags) -> Option<f64> {
 /// Runs a pair of sides as threads or as processes.
 fn run<S: Side + 'static>(
     kind: Kind,
-    work: Work,
+    trips: RoundTrips,
     bench: &Bench,
     pair: io::Result<(S, S)>,
 ) -> anyhow::Result<()> {
     let (driver, partner) = pair.context("setting up the mechanism")?;
     let pair: Pair = [Box::new(driver), Box::new(partner)];
     match kind {
-        Kind::Thread => thread::measure(bench, work, pair),
-        Kind::Process => process::measure(bench, work, pair),
+        Kind::Thread => thread::measure(bench, trips, pair),
+        Kind::Process => process::measure(bench, trips, pair),
     }
 }

@@ -1,5 +1,6 @@
 //! The partner as a process: a fork of this one.
 
+use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use harness::placement::Placement;
 use harness::threads::panic_text;
 use harness::{Bench, Work, failure};
@@ -17,7 +18,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
-use crate::side::{Alarm, Held, Pair, Side};
+use crate::side::{Alarm, Held, Pair, RoundTrips, Side};
 
 /// How long the driver may take to notice that the child has died.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -28,24 +29,26 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// That the child cannot be created or placed, or the failure of either.
-pub fn measure(bench: &Bench, work: Work, [driver, partner]: Pair) -> anyhow::Result<()> {
+pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> anyhow::Result<()> {
     let (report, reporter) = io::pipe().context("opening a pipe for the child's report")?;
     let alarm = driver.alarm().context("preparing for the child's death")?;
     let parent = getpid();
     io::stdout().flush().context("flushing standard output")?;
-    // SAFETY: this process has one thread yet, so no lock is held by another
-    // one that the child lacks.
+    let threads = fs::read_dir("/proc/self/task").context("counting this process's threads")?;
+    ensure!(threads.count() == 1, "a process of several threads cannot be forked");
+    // SAFETY: this process has one thread, so no lock is held by another one
+    // that the child lacks.
     let forked = unsafe { fork() };
     match forked.map_err(|error| failure::creating(format_args!("task 1"), error.into()))? {
         ForkResult::Child => {
             // Dropped without hanging up, which would be felt by the parent.
             drop((driver, report, alarm));
-            live(parent, bench.placement(), work, partner, reporter)
+            live(parent, bench.placement(), trips.work, partner, reporter)
         }
         ForkResult::Parent { child } => {
             drop((partner, reporter));
             bench.also_count(child.as_raw().unsigned_abs());
-            let driven = lead(bench, work, Held(driver), report, alarm);
+            let driven = lead(bench, trips, Held(driver), report, alarm);
             reap(child).and(driven)
         }
     }
@@ -55,7 +58,7 @@ pub fn measure(bench: &Bench, work: Work, [driver, partner]: Pair) -> anyhow::Re
 /// driver's is but its consequence.
 fn lead(
     bench: &Bench,
-    work: Work,
+    trips: RoundTrips,
     mut driver: Held,
     report: PipeReader,
     alarm: Option<Alarm>,
@@ -73,7 +76,7 @@ fn lead(
             }
         };
         let placed = bench.placement().take_seat(0).context("placing task 0");
-        let driven = placed.and_then(|()| driver.0.drive(bench, work));
+        let driven = placed.and_then(|()| driver.0.drive(bench, trips));
         let driven = driven.and_then(|()| bench.observe());
         drop(driver);
         over.store(true, Release);

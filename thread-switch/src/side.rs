@@ -5,6 +5,15 @@ use std::io::{self, ErrorKind};
 use anyhow::Context as _;
 use harness::{Bench, Measured, Work};
 
+/// What a lap consists of.
+#[derive(Clone, Copy)]
+pub struct RoundTrips {
+    /// How many there are. The clock is read once for all of them.
+    pub per_lap: u64,
+    /// What each side does before it hands over.
+    pub work: Work,
+}
+
 /// One of two sides. At any moment one has the turn and the other waits.
 ///
 /// The loops are among its methods so that they are compiled for each
@@ -41,11 +50,16 @@ pub trait Side: Send {
     ///
     /// # Errors
     /// That of the side.
-    fn drive(&mut self, bench: &Bench, work: Work) -> anyhow::Result<()> {
-        for lap in bench.laps(&[Measured::per_task("iteration", "switch", bench.tasks())]) {
-            work.perform();
-            self.hand_over().context("handing over to task 1")?;
-            self.wait().context("waiting for task 1 to hand over")?;
+    fn drive(&mut self, bench: &Bench, trips: RoundTrips) -> anyhow::Result<()> {
+        let operations = 2 * trips.per_lap;
+        let switches =
+            Measured { name: "iteration", operation: "switch", operations, covers_tasks: true };
+        for lap in bench.laps(&[switches]) {
+            for _ in 0..trips.per_lap {
+                trips.work.perform();
+                self.hand_over().context("handing over to task 1")?;
+                self.wait().context("waiting for task 1 to hand over")?;
+            }
             lap.finish();
         }
         Ok(())

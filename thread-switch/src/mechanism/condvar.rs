@@ -157,7 +157,7 @@ impl Side for Condvar {
         self.monitor.end();
     }
 
-    /// Nobody is told of the death of one who shares memory.
+    /// The kernel reports the death of one who shares memory to nobody.
     fn alarm(&self) -> io::Result<Option<Alarm>> {
         let monitor = self.monitor;
         Ok(Some(Box::new(|| monitor.end())))

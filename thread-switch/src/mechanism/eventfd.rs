@@ -3,7 +3,8 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{FromRawFd as _, OwnedFd};
+
+use rustix::event::{EventfdFlags, eventfd};
 
 use crate::side::{Alarm, Side, hung_up};
 
@@ -62,11 +63,5 @@ pub fn counters() -> io::Result<(EventFd, EventFd)> {
 /// # Errors
 /// The kernel's, such as too many open files.
 pub fn counter() -> io::Result<File> {
-    // SAFETY: eventfd takes two numbers.
-    let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }.into())
+    Ok(eventfd(0, EventfdFlags::CLOEXEC)?.into())
 }

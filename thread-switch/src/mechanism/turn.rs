@@ -6,7 +6,9 @@ use std::hint::spin_loop;
 use std::io;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::{ptr, thread};
+use std::thread;
+
+use rustix::thread::futex::{self, Flags};
 
 use crate::flags::Kind;
 use crate::shared::shared;
@@ -33,17 +35,17 @@ pub trait Waiting: Copy + Send + 'static {
 /// In the kernel, by the system call `futex`.
 #[derive(Clone, Copy)]
 pub struct Futex {
-    /// `FUTEX_PRIVATE_FLAG` between threads, which spares the kernel looking
-    /// for the page; 0 between processes.
-    scope: libc::c_int,
+    /// `PRIVATE` between threads, which spares the kernel looking for the page;
+    /// nothing between processes.
+    scope: Flags,
 }
 
 impl Futex {
     /// For sides of this kind.
     pub fn between(kind: Kind) -> Self {
         let scope = match kind {
-            Kind::Thread => libc::FUTEX_PRIVATE_FLAG,
-            Kind::Process => 0,
+            Kind::Thread => Flags::PRIVATE,
+            Kind::Process => Flags::empty(),
         };
         Self { scope }
     }
@@ -53,17 +55,11 @@ impl Waiting for Futex {
     /// Returns at once if the word has changed meanwhile, and early when a
     /// signal is caught. Either way the caller looks again.
     fn wait_while(self, word: &AtomicU32, seen: u32) {
-        let operation = libc::FUTEX_WAIT | self.scope;
-        let forever = ptr::null::<libc::timespec>();
-        // SAFETY: the word outlives the call, and there is no time limit to
-        // read.
-        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, seen, forever) };
+        let _ = futex::wait(word, self.scope, seen, None);
     }
 
     fn wake(self, word: &AtomicU32) {
-        let operation = libc::FUTEX_WAKE | self.scope;
-        // SAFETY: the word outlives the call.
-        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
+        let _ = futex::wake(word, self.scope, 1);
     }
 }
 
@@ -123,7 +119,7 @@ impl<W: Waiting> Side for TurnSide<W> {
         self.waiting.wake(&self.turn.0);
     }
 
-    /// Nobody is told of the death of one who shares memory.
+    /// The kernel reports the death of one who shares memory to nobody.
     fn alarm(&self) -> io::Result<Option<Alarm>> {
         let side = *self;
         Ok(Some(Box::new(move || side.hang_up())))
