@@ -13,8 +13,10 @@ pub enum Exit {
     Usage,
     /// Nothing failed, but a program refused to run because of a limit.
     Limit,
-    /// A comparison found something slower, and was to fail on that.
+    /// A comparison found a slower case, with `--fail-on slower`.
     Slower,
+    /// A proof found the machine too busy to tell.
+    NotShown,
     /// SIGINT or SIGTERM.
     Interrupted,
 }
@@ -35,6 +37,7 @@ impl Exit {
             Self::Usage => 2,
             Self::Limit => 3,
             Self::Slower => 4,
+            Self::NotShown => 5,
             Self::Interrupted => 130,
         }
     }

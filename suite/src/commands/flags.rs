@@ -53,14 +53,14 @@ pub enum Command {
     /// Run every case for a few iterations and verify what it reports
     #[command(after_help = MEASURING)]
     Check(CheckFlags),
-    /// Tell how many tasks of each kind fit here, which limit binds, and what raises it
+    /// Predict how many tasks fit on this machine, and which limit stops them
     #[command(after_help = MEASURING)]
     Limits(LimitsFlags),
     /// Compare two saved runs, or two builds, commands or sets of flags side by side
     #[command(after_help = COMPARING)]
     Compare(CompareFlags),
-    /// Show that the instrument measures what it says: pass or fail, with figures
-    #[command(after_help = MEASURING)]
+    /// Verify the instrument itself by experiments of known outcome
+    #[command(after_help = PROVING)]
     Prove(ProveFlags),
 }
 
@@ -76,6 +76,13 @@ every case, in balanced order, until all cases are resolved or the budget is spe
 
 Exit codes: 0 done; 1 a program, the build or the output failed; 2 wrong flags or manifest;
 3 a limit refused; 4 a case is slower, with --fail-on slower; 130 interrupted.";
+
+const PROVING: &str = "\
+Each property holds, FAILS, is NOT SHOWN because the machine is too busy, or cannot be
+measured here.
+
+Exit codes: 0 all that can be measured here hold; 1 one FAILS; 5 none fails and one is NOT
+SHOWN; 2 wrong flags or manifest; 130 interrupted.";
 
 /// The flags of `brigade compare`.
 #[derive(Debug, Default, Args)]
@@ -200,16 +207,16 @@ pub struct CheckFlags {
 /// The flags of `brigade prove`.
 #[derive(Debug, Args)]
 pub struct ProveFlags {
-    /// Run the cases of this profile against themselves [default: the manifest's]
+    /// Compare the cases of this profile with themselves [default: the manifest's]
     #[arg(long)]
     pub profile: Option<String>,
     /// How long each invocation measures [default: the manifest's]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<f64>,
-    /// Resample the rounds of this saved run, instead of those that are run here
+    /// Compare the halves of this saved run, instead of the rounds that run here
     #[arg(long, value_name = "DIR")]
     pub run: Option<PathBuf>,
-    /// Seed of the order of the cases and of the resampling
+    /// Seed of the order of the invocations
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Print the proof as one JSON object
@@ -223,13 +230,13 @@ pub struct ProveFlags {
 /// The flags of `brigade limits`.
 #[derive(Debug, Args)]
 pub struct LimitsFlags {
-    /// Tell everything about one kind of task
+    /// Show all limits of one kind of task
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
-    /// Exit with 3 unless so many tasks fit, and tell the commands that make room
+    /// Exit with 3 unless so many tasks fit, and print the commands that make room
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub tasks: Option<u64>,
-    /// Make tasks of the kind up to the limit and tell how good the prediction was
+    /// Create tasks up to the limit, to verify the prediction
     #[arg(long, requires = "kind")]
     pub verify: bool,
     /// Print one JSON object instead

@@ -12,7 +12,7 @@ use crate::commands::output;
 use crate::commands::progress::Progress;
 use crate::commands::prove;
 use crate::exit::Exit;
-use crate::judge::prove::proof::Proof;
+use crate::judge::prove::proof::{Proof, Standing};
 use crate::manifest::{Case, Manifest, Profile};
 use crate::measure::availability::Here;
 use crate::measure::build::{self, Binaries};
@@ -184,7 +184,7 @@ impl Run<'_> {
         }
         folder.replace(results::PAGE, &account.page())?;
         printed?;
-        let proven = proof.is_none_or(|proof| proof.holds());
+        let proven = proof.is_none_or(|proof| proof.standing() != Standing::Fails);
         Ok(match crate::commands::exit_after(&invocations) {
             _ if signals.stops() > 0 => Exit::Interrupted,
             Exit::Done if !proven => Exit::Failed,

@@ -21,7 +21,7 @@ pub fn markdown(proof: &Proof) -> String {
     format!("# The instrument\n\nA proof of {}:\n\n{body}", proof.started_at)
 }
 
-/// What the proof comes to, in a line.
+/// The outcome in a line.
 fn verdict(proof: &Proof) -> String {
     let named = |standing, what| match proof.names_of(standing).as_slice() {
         [] => None,
@@ -33,23 +33,23 @@ fn verdict(proof: &Proof) -> String {
             .flatten()
             .collect();
     let (holding, all) = (proof.names_of(Standing::Holds).len(), proof.properties.len());
-    let said = match troubles.as_slice() {
+    let outcome = match troubles.as_slice() {
         [] => format!("{holding} of {all} properties hold"),
         troubles => troubles.join("; "),
     };
     let aside = match proof.names_of(Standing::Unjudged).len() {
         0 => String::new(),
-        count => format!(", {count} cannot be told here"),
+        count => format!(", {count} cannot be measured here"),
     };
-    format!("{said}{aside} (seed {})\n", proof.seed)
+    format!("{outcome}{aside} (seed {})\n", proof.seed)
 }
 
 fn property(property: &Property) -> String {
     let standing = match property.standing {
         Standing::Holds => "holds",
         Standing::Fails => "FAILS",
-        Standing::NotShown => "NOT SHOWN, the machine is too busy to tell",
-        Standing::Unjudged => "cannot be told here",
+        Standing::NotShown => "NOT SHOWN, the machine is too busy",
+        Standing::Unjudged => "cannot be measured here",
     };
     let figures: String = property.figures.iter().map(|figure| item(&line(figure))).collect();
     format!("\n{}: {standing}\n{figures}", property.name)
@@ -103,7 +103,7 @@ mod tests {
             seed: 7,
             properties: vec![
                 Property::of(
-                    "same against same",
+                    "A/A",
                     vec![share.between(5.49, 57.2).must("compatible with 5 %", false)],
                 ),
                 Property::of("known work", vec![slope.must("1, known to 5 %", true)]),
@@ -115,16 +115,16 @@ mod tests {
     #[test]
     fn a_page_leads_with_what_fails() {
         insta::assert_snapshot!(page(&proof()), @r"
-        FAILS: same against same, 1 cannot be told here (seed 7)
+        FAILS: A/A, 1 cannot be measured here (seed 7)
 
-        same against same: FAILS
+        A/A: FAILS
         - run side by side, false verdicts of 12: 25.0 % [5.49, 57.2] FAILS: must be
           compatible with 5 %
 
         known work: holds
         - x: slope over known work: 1.003 [0.990, 1.012] (must be 1, known to 5 %)
 
-        known crossing: cannot be told here
+        known crossing: cannot be measured here
         - across CPUs: – (one CPU)
         ");
     }
@@ -134,25 +134,24 @@ mod tests {
         let mut proof = proof();
         proof.properties.remove(0);
         let first = page(&proof).lines().next().map(str::to_owned);
-        let expected = "1 of 2 properties hold, 1 cannot be told here (seed 7)";
+        let expected = "1 of 2 properties hold, 1 cannot be measured here (seed 7)";
         assert_eq!(first.as_deref(), Some(expected));
     }
 
     #[test]
-    fn what_is_not_shown_does_not_hold_and_is_no_failure() {
+    fn not_shown_neither_holds_nor_fails() {
         let mut proof = proof();
         let slope = Figure::new("x: slope over known work", 1.01, "").between(0.99, 1.4);
         let blunt = slope.judged("1, known to 5 %", Standing::NotShown);
         proof.properties[1] = Property::of("known work", vec![blunt]);
         let first = |proof: &Proof| page(proof).lines().next().map(str::to_owned).unwrap();
-        let both =
-            "FAILS: same against same; NOT SHOWN: known work, 1 cannot be told here (seed 7)";
+        let both = "FAILS: A/A; NOT SHOWN: known work, 1 cannot be measured here (seed 7)";
         assert_eq!(first(&proof), both);
         proof.properties.remove(0);
-        assert_eq!(first(&proof), "NOT SHOWN: known work, 1 cannot be told here (seed 7)");
-        assert!(!proof.holds());
-        let said = "known work: NOT SHOWN, the machine is too busy to tell\n\
+        assert_eq!(first(&proof), "NOT SHOWN: known work, 1 cannot be measured here (seed 7)");
+        assert_eq!(proof.standing(), Standing::NotShown);
+        let expected = "known work: NOT SHOWN, the machine is too busy\n\
                     - x: slope over known work: 1.010 [0.990, 1.400] NOT SHOWN: must be 1, known to";
-        assert!(page(&proof).contains(said), "{}", page(&proof));
+        assert!(page(&proof).contains(expected), "{}", page(&proof));
     }
 }

@@ -1,9 +1,8 @@
 //! `brigade prove`: the instrument itself, measured.
 //!
-//! Every property is one that the figures of a report stand on, and is shown by
-//! an experiment whose outcome is known beforehand: [`likeness`] compares cases
-//! with themselves, [`known_work`] puts work of a known length into every hop,
-//! [`known_counts`] holds counts against what a case must have by its
+//! Every property is shown by an experiment of known outcome: [`a_a`] compares
+//! cases with themselves, [`known_work`] puts work of a known length into every
+//! hop, [`known_counts`] compares counts with those that follow from a case's
 //! construction, [`instrument`] measures the clock and the lap.
 
 mod instrument;
@@ -18,8 +17,8 @@ use humantime::format_rfc3339_millis;
 use crate::commands::flags::ProveFlags;
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
-use crate::judge::prove::proof::{Figure, Proof, Property, SCHEMA_VERSION, trouble};
-use crate::judge::prove::{known_counts, known_work, likeness};
+use crate::judge::prove::proof::{Figure, Proof, Property, SCHEMA_VERSION, Standing, trouble};
+use crate::judge::prove::{a_a, known_counts, known_work};
 use crate::manifest::Manifest;
 use crate::measure::availability::Here;
 use crate::measure::build::{self, Binaries};
@@ -31,18 +30,19 @@ use crate::store::invocation::Invocation;
 use crate::store::saved_run::SavedRun;
 use runs::Runs;
 
-/// Obeys `brigade prove`.
+/// Runs `brigade prove`.
 ///
 /// # Errors
 /// When the flags or the manifest are wrong, the programs cannot be built, the
 /// saved run cannot be read, or standard output cannot be written. A property
-/// that fails is no error but what the proof says.
+/// that fails is no error but a result.
 pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
     let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    let plan = manifest.prove.as_ref().ok_or_else(|| {
-        UsageError("the manifest has no table [prove], which says what to run".to_owned())
-    })?;
+    let plan = manifest
+        .prove
+        .as_ref()
+        .ok_or_else(|| UsageError("the manifest has no table [prove]".to_owned()))?;
     let profile = flags.profile.as_ref().unwrap_or(&plan.profile);
     manifest.profile(profile)?;
     let saved = flags.run.as_deref().map(SavedRun::read).transpose()?;
@@ -69,12 +69,16 @@ pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
         false => page(&proof),
     };
     output::print(&text)?;
-    Ok(if proof.holds() { Exit::Done } else { Exit::Failed })
+    Ok(match proof.standing() {
+        Standing::Fails => Exit::Failed,
+        Standing::NotShown => Exit::NotShown,
+        Standing::Holds | Standing::Unjudged => Exit::Done,
+    })
 }
 
-/// The proof of the instrument that belongs to a run, whose rounds are
-/// resampled; it is made with the run's own programs and seed. `None` when told
-/// to stop, or where the manifest has no table `[prove]`.
+/// The proof that belongs to a run, whose rounds are compared in time order; it
+/// is made with the run's own programs and seed. `None` if interrupted, or if the
+/// manifest has no table `[prove]`.
 ///
 /// # Errors
 /// When the CPUs that this process may use cannot be read or used.
@@ -91,8 +95,8 @@ pub fn for_run(
     examine(&mut runs, &plan.profile, Some(invocations))
 }
 
-/// Examines every property. Rounds are resampled from those of `saved`, or
-/// without them from those that are run here. `None` when told to stop.
+/// Examines every property. The rounds of `saved`, or without them those that run
+/// here, are compared in time order. `None` if interrupted.
 fn examine(
     runs: &mut Runs,
     profile: &str,
@@ -104,9 +108,9 @@ fn examine(
     let Some(worked) = runs.known_work() else { return Ok(None) };
     let Some(once) = runs.each_case_once() else { return Ok(None) };
 
-    let mut likeness = first_troubles(&same.invocations);
-    likeness.push(likeness::resampled(saved.unwrap_or(&same.invocations), seed));
-    likeness.extend(likeness::side_by_side(&same.twins));
+    let mut identical = first_troubles(&same.invocations);
+    identical.push(a_a::in_time_order(saved.unwrap_or(&same.invocations)));
+    identical.extend(a_a::side_by_side(&same.pairs));
     let slopes = worked.points.iter().map(|(case, rounds)| known_work::slope_of(case, rounds));
     let work = slopes.chain(worked.troubles.into_values()).collect();
     let lap = instrument::lap(once.iter().map(|(_, invocation)| invocation))?;
@@ -117,7 +121,7 @@ fn examine(
         started_at,
         seed,
         properties: vec![
-            Property::of("same against same", likeness),
+            Property::of("A/A", identical),
             Property::of("known work", work),
             Property::of("known switches", known_counts::switches(&once)),
             Property::of("known crossing", crossings),
@@ -127,7 +131,7 @@ fn examine(
     }))
 }
 
-/// What first went wrong with each case, if anything did.
+/// The first failure of each case.
 fn first_troubles(invocations: &[Invocation]) -> Vec<Figure> {
     let mut by_case: BTreeMap<&str, Figure> = BTreeMap::new();
     for invocation in invocations {

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
+use harness::statistics::ByRound;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::commands::check;
+use crate::judge::compare::verdict::Pair;
+use crate::judge::prove::a_a::{SIDE_BY_SIDE, time_ns};
 use crate::judge::prove::known_work::{Point, is_blunt};
-use crate::judge::prove::likeness::{SIDE_BY_SIDE, Twins, time_ns};
 use crate::judge::prove::proof::{Figure, trouble};
 use crate::manifest::{Case, Manifest, ProofPlan};
 use crate::measure::availability::Here;
@@ -16,12 +18,11 @@ use crate::measure::invoke::{Job, invoke};
 use crate::measure::signals::Signals;
 use crate::store::invocation::Invocation;
 
-/// Runs programs for a proof. Its functions return `None` when the runner is
-/// told to stop.
+/// Runs programs for a proof. Its functions return `None` if interrupted.
 pub struct Runs<'a> {
     /// The manifest.
     pub manifest: &'a Manifest,
-    /// What is to be run.
+    /// What to run.
     pub plan: &'a ProofPlan,
     /// What this machine has.
     pub here: &'a Here,
@@ -35,12 +36,12 @@ pub struct Runs<'a> {
     pub signals: &'a mut Signals,
 }
 
-/// Pair that ran side by side.
+/// Cases that ran side by side with themselves.
 #[derive(Default)]
 pub struct SideBySide {
-    /// Each comparison.
-    pub twins: Vec<Twins>,
-    /// Every invocation, of both sides.
+    /// Times of both sides of each comparison, in nanoseconds.
+    pub pairs: Vec<Pair<ByRound>>,
+    /// Every invocation, in the order in which they ran.
     pub invocations: Vec<Invocation>,
 }
 
@@ -49,7 +50,7 @@ pub struct SideBySide {
 pub struct Worked {
     /// The processes of each case, sorted by round.
     pub points: BTreeMap<String, Vec<Vec<Point>>>,
-    /// What first went wrong with a case, if anything did.
+    /// The first failure of a case.
     pub troubles: BTreeMap<String, Figure>,
 }
 
@@ -68,13 +69,13 @@ impl<'a> Runs<'a> {
     }
 
     /// The cases of `profile` against themselves. Rounds follow one another as
-    /// first, second, second, first, so that what drifts meets both sides alike.
+    /// first, second, second, first, so that drift affects both sides alike.
     pub fn side_by_side(&mut self, profile: &str) -> Option<SideBySide> {
         let cases = self.possible(self.manifest.cases_of(profile));
         let repeats = SIDE_BY_SIDE.div_ceil(cases.len().max(1));
         let mut order: Vec<usize> = (0..cases.len() * repeats).collect();
-        let mut came = SideBySide { twins: vec![Twins::default(); order.len()], ..<_>::default() };
-        let bar = bar(order.len() * 2 * self.plan.pairs as usize, "same against same");
+        let mut came = SideBySide { pairs: vec![<_>::default(); order.len()], ..<_>::default() };
+        let bar = bar(order.len() * 2 * self.plan.pairs as usize, "A/A");
         let (flags, mut rng) = (self.measuring(), Rng::with_seed(self.seed));
         for round in 1..=self.plan.pairs {
             rng.shuffle(&mut order);
@@ -82,10 +83,9 @@ impl<'a> Runs<'a> {
                 for turn in 0..2 {
                     let case = cases[comparison / repeats];
                     let invocation = self.invoke(case, round, &flags, &bar)?;
-                    let is_first = (turn + round) % 2 == 1;
-                    let twins = &mut came.twins[comparison];
-                    let side = if is_first { &mut twins.first } else { &mut twins.second };
-                    side.extend(time_ns(&invocation).map(|time| (round, time)));
+                    let side = (turn + round + 1) as usize % 2;
+                    came.pairs[comparison][side]
+                        .extend(time_ns(&invocation).map(|time| (round, time)));
                     came.invocations.push(invocation);
                 }
             }
@@ -94,9 +94,9 @@ impl<'a> Runs<'a> {
     }
 
     /// Every case of the plan with every amount of work, in the plan's rounds. A
-    /// case whose slope is not known well enough by then gets further ones until
-    /// it is, or half as many invocations again are spent: of eight rounds a
-    /// disturbed one is an end of the interval, of sixteen it is not.
+    /// case whose slope is not shown by then gets further rounds until it is, up to
+    /// half as many invocations again: of eight rounds a disturbed one is an end of
+    /// the interval, of sixteen it is not.
     pub fn known_work(&mut self) -> Option<Worked> {
         let (manifest, plan) = (self.manifest, self.plan);
         let flags_of = |case: &Case| {

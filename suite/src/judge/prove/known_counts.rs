@@ -1,18 +1,18 @@
-//! Known switches and known crossings: counts that a case must have by its
-//! construction, held against those of the kernel and of the tracer.
+//! Known switches and known crossings: the counts that follow from a case's
+//! construction, compared with those of the kernel and of the tracer.
 
 use crate::judge::switches::{SWITCHES_TOLERANCE, decided_claim, verify_switches};
 use crate::manifest::{Case, Crossing};
 use crate::store::invocation::Invocation;
 
-use super::proof::{Figure, Standing, trouble};
+use super::proof::{Figure, trouble};
 
 /// The least share of hops that must cross where neighbours are on different
-/// CPUs, in percent: of an even number of tasks on two CPUs the last sits on the
-/// driver's, so that one hop of all stays.
+/// CPUs, in percent: of an even number of tasks on two CPUs the last one is on the
+/// driver's, so one hop does not cross.
 const LEAST_CROSSING_PERCENT: f64 = 90.0;
 
-/// How far the kernel's counts are from what each case claims.
+/// The kernel's counts compared with the claim of each case.
 #[must_use]
 pub fn switches(cases: &[(&Case, Invocation)]) -> Vec<Figure> {
     let mut figures = Vec::new();
@@ -27,6 +27,8 @@ pub fn switches(cases: &[(&Case, Invocation)]) -> Vec<Figure> {
         if let Err(reason) = verify_switches(case.placement, case.may_block_more, &switches) {
             let what = format!("{}: switches per operation", case.name);
             figures.push(Figure::new(what, counted, "").must(reason, false));
+        } else {
+            claims.met += 1;
         }
         claims.add(&case.name, claimed, counted, blocked);
     }
@@ -34,10 +36,11 @@ pub fn switches(cases: &[(&Case, Invocation)]) -> Vec<Figure> {
     figures
 }
 
-/// The counts that came nearest to what is not allowed.
+/// The claims, and the counts that came nearest to breaking one.
 #[derive(Default)]
 struct Claims<'a> {
     count: usize,
+    met: usize,
     /// The fewest switches beyond the claim, below 0 as a rule.
     fewest: Option<(f64, &'a str)>,
     /// The most switches beyond the claim of threads that blocked.
@@ -56,26 +59,25 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// They are told; each case has been judged by itself.
     fn figures(&self) -> Vec<Figure> {
         let (Some((fewest, fewest_case)), Some((most, most_case))) = (self.fewest, self.most)
         else {
             return vec![Figure::missing("switches", "no case claims any that can be decided")];
         };
-        let told = |what: &str, value, case: &str| Figure {
-            standing: Standing::Unjudged,
-            ..Figure::new(format!("{what}, {case}"), value, "per operation")
+        let extreme = |what: &str, value, case: &str| {
+            Figure::new(format!("{what}, {case}"), value, "per operation")
         };
+        let all = format!("all {}, within {SWITCHES_TOLERANCE} per operation", self.count);
         vec![
-            Figure::new("claims that the kernel's counts decide", self.count as f64, "")
-                .must(format!("met within {SWITCHES_TOLERANCE} per operation"), true),
-            told("fewest switches beyond the claim", fewest, fewest_case),
-            told("most threads blocked beyond the claim", most, most_case),
+            Figure::new("claims that the kernel's counts confirm", self.met as f64, "")
+                .must(all, self.met == self.count),
+            extreme("fewest switches beyond the claim", fewest, fewest_case),
+            extreme("most threads blocked beyond the claim", most, most_case),
         ]
     }
 }
 
-/// How many hops crossed where all of them must and where none may.
+/// The share of hops that crossed, where all must and where none may.
 #[must_use]
 pub fn crossings(pairs: &[Crossing], cases: &[(&Case, Invocation)]) -> Vec<Figure> {
     let of_pair = |pair: &Crossing| {
@@ -88,7 +90,7 @@ pub fn crossings(pairs: &[Crossing], cases: &[(&Case, Invocation)]) -> Vec<Figur
             let what = format!("{name}: hops from one CPU to another");
             match share(name) {
                 Some(percent) => Figure::new(what, percent, "%").must(must, holds(percent)),
-                None => Figure::missing(what, "could not be run here or does not trace"),
+                None => Figure::missing(what, "it cannot run here or does not trace"),
             }
         };
         let most = format!("{LEAST_CROSSING_PERCENT} % or more");

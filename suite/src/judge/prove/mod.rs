@@ -1,7 +1,6 @@
-//! Properties of the instrument, each judged by an experiment whose outcome is
-//! known beforehand.
+//! Properties of the instrument, each judged by an experiment of known outcome.
 
+pub mod a_a;
 pub mod known_counts;
 pub mod known_work;
-pub mod likeness;
 pub mod proof;

@@ -7,7 +7,7 @@ use crate::store::invocation::{Invocation, Outcome};
 /// Version of [`Proof`]'s schema, `major.minor`; it moves as the record's does.
 pub const SCHEMA_VERSION: &str = "1.1";
 
-/// What an instrument was found to be worth.
+/// The result of a proof.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Proof {
@@ -17,9 +17,9 @@ pub struct Proof {
     pub brigade_version: String,
     /// When it began: UTC, RFC 3339.
     pub started_at: String,
-    /// Seed of the orders and of the resampling.
+    /// Seed of the order of the invocations.
     pub seed: u64,
-    /// The properties, in the order in which they are told.
+    /// The properties, in the order of the page.
     pub properties: Vec<Property>,
 }
 
@@ -29,14 +29,14 @@ pub struct Proof {
 pub struct Property {
     /// Its name.
     pub name: String,
-    /// Whether it holds: it fails where one of the figures does, and is not
-    /// shown where none does and one is not.
+    /// Whether it holds: it fails if any figure fails, and is not shown if none
+    /// fails and any is not shown.
     pub standing: Standing,
-    /// What it is judged by.
+    /// The figures that it is judged by.
     pub figures: Vec<Figure>,
 }
 
-/// Whether something is as it must be.
+/// Whether a figure or a property is as it must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -45,10 +45,9 @@ pub enum Standing {
     Holds,
     /// It is not.
     Fails,
-    /// It may be, but its figures are too blunt to show it: the machine was too
-    /// busy. Since 1.1.
+    /// The machine was too busy to tell. Since 1.1.
     NotShown,
-    /// It cannot be told here, or is told without being judged.
+    /// It cannot be measured here, or is reported without being judged.
     Unjudged,
 }
 
@@ -60,7 +59,7 @@ impl Standing {
     }
 }
 
-/// A figure that is held against what it must be.
+/// A figure and what it must be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figure {
@@ -81,13 +80,15 @@ pub struct Figure {
 }
 
 impl Proof {
-    /// Whether no property fails, and none is not shown.
+    /// The worst standing of a property: fails, not shown, or holds.
     #[must_use]
-    pub fn holds(&self) -> bool {
-        [Standing::Fails, Standing::NotShown].iter().all(|bad| self.names_of(*bad).is_empty())
+    pub fn standing(&self) -> Standing {
+        let any = |standing| !self.names_of(standing).is_empty();
+        let worst = [Standing::Fails, Standing::NotShown].into_iter().find(|bad| any(*bad));
+        worst.unwrap_or(Standing::Holds)
     }
 
-    /// The names of the properties that stand so.
+    /// The names of the properties of this standing.
     #[must_use]
     pub fn names_of(&self, standing: Standing) -> Vec<&str> {
         let such = self.properties.iter().filter(|property| property.standing == standing);
@@ -96,7 +97,7 @@ impl Proof {
 }
 
 impl Property {
-    /// A property that these figures tell of.
+    /// A property judged by these figures.
     #[must_use]
     pub fn of(name: &str, figures: Vec<Figure>) -> Self {
         let any = |standing| figures.iter().any(|figure| figure.standing == standing);
@@ -141,7 +142,7 @@ impl Figure {
         self.judged(be, Standing::of(holds))
     }
 
-    /// With what it must be, and what its interval tells of that.
+    /// With what it must be, and its standing.
     #[must_use]
     pub fn judged(mut self, must: impl Into<String>, standing: Standing) -> Self {
         (self.must, self.standing) = (must.into(), standing);
@@ -149,9 +150,8 @@ impl Figure {
     }
 }
 
-/// What to say of an invocation that measured nothing: a case that a limit
-/// refused cannot be judged, and any other failure is one of the instrument.
-/// `None` if it measured.
+/// The figure of an invocation that did not measure: unjudged if a limit refused,
+/// a failure of the instrument otherwise. `None` if it measured.
 #[must_use]
 pub fn trouble(invocation: &Invocation) -> Option<Figure> {
     let reason = || invocation.error.clone().unwrap_or_default();
