@@ -34,10 +34,10 @@ enum Finding {
 pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    let cases = if flags.cases.is_empty() {
-        manifest.profiled_cases().collect()
-    } else {
-        manifest.cases_named(&flags.cases)?
+    let cases = match (flags.groups.as_slice(), flags.cases.as_slice()) {
+        ([], []) => manifest.profiled_cases().collect(),
+        ([], names) => manifest.cases_named(names)?,
+        (groups, _) => manifest.cases_of_groups(groups)?,
     };
     let _lock = Lock::take()?;
     let build = !flags.programs.no_build;

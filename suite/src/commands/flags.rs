@@ -45,10 +45,10 @@ const MEASURING: &str = concat!(
 pub enum Command {
     /// Build the programs, run every case once per round, keep every record
     #[command(after_help = MEASURING)]
-    Run(RunFlags),
+    Run(RunCommand),
     /// Show the table and the findings of runs from their folders
     Report(ReportFlags),
-    /// Show the cases, their programs, flags and profiles
+    /// Show the groups and profiles, or the cases of a group or profile
     List(ListFlags),
     /// Run every case for a few iterations and verify what it reports
     #[command(after_help = MEASURING)]
@@ -138,12 +138,36 @@ pub enum FailOn {
     Slower,
 }
 
-/// The flags of `brigade run`.
+/// The profile that groups are run with, unless another is named.
+pub const GROUP_PROFILE: &str = "group";
+
+/// `brigade run`.
+#[derive(Debug, Args)]
+pub struct RunCommand {
+    /// Groups of cases to run, such as 'switches'; see 'brigade list'
+    #[arg(value_name = "GROUP", conflicts_with_all = ["cases", "resume"])]
+    pub groups: Vec<String>,
+    /// Its flags.
+    #[command(flatten)]
+    pub flags: RunFlags,
+}
+
+impl RunCommand {
+    /// The profile to run with.
+    #[must_use]
+    pub fn profile(&self) -> &str {
+        let of_groups = if self.groups.is_empty() { "default" } else { GROUP_PROFILE };
+        self.flags.profile.as_deref().unwrap_or(of_groups)
+    }
+}
+
+/// The flags of `brigade run`, which `brigade` without a subcommand takes too.
 #[derive(Debug, Args)]
 pub struct RunFlags {
-    /// How thoroughly to measure: a profile of the manifest
-    #[arg(long, default_value = "default")]
-    pub profile: String,
+    /// How thoroughly to measure: a profile of the manifest [default: default,
+    /// or group where groups are named]
+    #[arg(long)]
+    pub profile: Option<String>,
     /// Run only these cases, whatever the profile says
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
     pub cases: Vec<String>,
@@ -185,7 +209,10 @@ pub struct ReportFlags {
 /// The flags of `brigade list`.
 #[derive(Debug, Args)]
 pub struct ListFlags {
-    /// Show only the cases of this profile
+    /// Show the cases of these groups
+    #[arg(value_name = "GROUP", conflicts_with = "profile")]
+    pub groups: Vec<String>,
+    /// Show the cases of this profile
     #[arg(long)]
     pub profile: Option<String>,
     /// The manifest [default: suite.toml here or in a folder above]
@@ -196,6 +223,9 @@ pub struct ListFlags {
 /// The flags of `brigade check`.
 #[derive(Debug, Args)]
 pub struct CheckFlags {
+    /// Check the cases of these groups, instead of those of any profile
+    #[arg(value_name = "GROUP", conflicts_with = "cases")]
+    pub groups: Vec<String>,
     /// Check only these cases
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
     pub cases: Vec<String>,

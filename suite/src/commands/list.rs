@@ -1,4 +1,4 @@
-//! `brigade list`: the cases and what they are made of.
+//! `brigade list`: the groups and profiles, and the cases that they have.
 
 use std::slice;
 
@@ -6,10 +6,10 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 use harness::terminal;
 
-use crate::commands::flags::ListFlags;
+use crate::commands::flags::{GROUP_PROFILE, ListFlags};
 use crate::commands::output;
 use crate::exit::Exit;
-use crate::manifest::{Case, Manifest};
+use crate::manifest::{Case, Group, Manifest};
 use crate::measure::availability::Here;
 use crate::store::results::Skipped;
 
@@ -23,16 +23,25 @@ const WIDTH: u16 = 80;
 /// written.
 pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.manifest.as_deref())?;
-    let cases: Vec<&Case> = match &flags.profile {
+    let chosen: Option<Vec<&Case>> = match &flags.profile {
         Some(profile) => {
             manifest.profile(profile)?;
-            manifest.cases_of(profile).collect()
+            Some(manifest.cases_of(profile).collect())
         }
-        None => manifest.cases.iter().collect(),
+        None if flags.groups.is_empty() => None,
+        None => Some(manifest.cases_of_groups(&flags.groups)?),
     };
-    let tables = format!("{}\n\n{}\n", case_table(&cases), profile_table(&manifest));
+    let text = match &chosen {
+        Some(cases) => case_table(cases) + "\n",
+        None => format!(
+            "{}\n\n{}\n\n`brigade list GROUP` and `brigade list --profile PROFILE` show cases.\n",
+            group_table(&manifest),
+            profile_table(&manifest)
+        ),
+    };
+    let cases = chosen.unwrap_or_else(|| manifest.profiled_cases().collect());
     let (_, skipped) = Here::look(&manifest)?.divide(&manifest, cases);
-    output::print(&(tables + &skipped_lines(&skipped)))?;
+    output::print(&(text + &skipped_lines(&skipped)))?;
     Ok(Exit::Done)
 }
 
@@ -53,6 +62,16 @@ fn case_table(cases: &[&Case]) -> String {
         [case.name.clone(), placement, command.join(" "), profiles.join(" ")]
     });
     table(["case", "placement", "program and flags", "profiles"], rows)
+}
+
+fn group_table(manifest: &Manifest) -> String {
+    let profile = manifest.profiles.get(GROUP_PROFILE);
+    let rows = manifest.groups.iter().map(|Group { name, question, cases }| {
+        let seconds = profile.and_then(|profile| profile.seconds(cases.len()));
+        let about = seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{seconds:.0} s"));
+        [name.clone(), cases.len().to_string(), about, question.clone()]
+    });
+    table(["group", "cases", "about", "question"], rows)
 }
 
 fn profile_table(manifest: &Manifest) -> String {

@@ -20,7 +20,7 @@ use clap::Parser;
 
 use crate::exit::Exit;
 use crate::store::invocation::{Invocation, Outcome};
-use flags::{Cli, Command};
+use flags::{Cli, Command, RunCommand};
 
 /// All of the binary: obeys the command line of this process.
 #[must_use]
@@ -36,10 +36,10 @@ pub fn main() -> ExitCode {
 }
 
 fn obey(cli: Cli) -> anyhow::Result<Exit> {
-    match cli.command.unwrap_or(Command::Run(cli.run)) {
-        Command::Run(flags) => match &flags.resume {
-            Some(folder) => resume::resume(folder, &flags.programs),
-            None => run::run(&flags),
+    match cli.command.unwrap_or(Command::Run(RunCommand { groups: Vec::new(), flags: cli.run })) {
+        Command::Run(command) => match &command.flags.resume {
+            Some(folder) => resume::resume(folder, &command.flags.programs),
+            None => run::run(&command),
         },
         Command::Report(flags) => report::show(&flags),
         Command::List(flags) => list::list(&flags),

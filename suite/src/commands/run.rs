@@ -7,13 +7,13 @@ use anyhow::Context;
 use humantime::format_rfc3339_millis;
 
 use crate::commands::account::Account;
-use crate::commands::flags::RunFlags;
+use crate::commands::flags::{RunCommand, RunFlags};
 use crate::commands::output;
 use crate::commands::progress::Progress;
 use crate::commands::prove;
 use crate::exit::Exit;
 use crate::judge::prove::proof::{Proof, Standing};
-use crate::manifest::{Case, Manifest, Profile};
+use crate::manifest::{Case, CaseKey, Manifest, Profile};
 use crate::measure::availability::Here;
 use crate::measure::build::{self, Binaries};
 use crate::measure::fingerprint::fingerprints;
@@ -24,8 +24,9 @@ use crate::plan;
 use crate::plan::course;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
-use crate::store::results::Skipped;
-use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescription};
+use crate::store::results::{
+    self, CaseDetail, Folder, FurtherRounds, Procedure, RunDescription, Skipped,
+};
 
 /// Obeys `brigade run`.
 ///
@@ -33,11 +34,12 @@ use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescripti
 /// When the flags or the manifest are wrong, the programs cannot be built, or
 /// the results or standard output cannot be written. A failing program is no
 /// error but a result.
-pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
+pub fn run(asked: &RunCommand) -> anyhow::Result<Exit> {
+    let flags = &asked.flags;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
     let here = Here::look(&manifest)?;
-    let intent = Intent::new(&manifest, &here, flags)?;
+    let intent = Intent::new(&manifest, &here, asked)?;
     let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
     results::check_writable(&results)?;
     let _lock = Lock::take()?;
@@ -62,7 +64,8 @@ pub fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
 struct Intent<'a> {
     /// UTC, RFC 3339.
     started_at: String,
-    flags: &'a RunFlags,
+    asked: &'a RunCommand,
+    manifest: &'a Manifest,
     profile: &'a Profile,
     cases: Vec<&'a Case>,
     skipped: Vec<Skipped>,
@@ -70,21 +73,22 @@ struct Intent<'a> {
 }
 
 impl<'a> Intent<'a> {
-    fn new(manifest: &'a Manifest, here: &Here, flags: &'a RunFlags) -> anyhow::Result<Self> {
-        let profile = manifest.profile(&flags.profile)?;
-        let chosen = if flags.cases.is_empty() {
-            manifest.cases_of(&flags.profile).collect()
-        } else {
-            manifest.cases_named(&flags.cases)?
+    fn new(manifest: &'a Manifest, here: &Here, asked: &'a RunCommand) -> anyhow::Result<Self> {
+        let chosen = match (asked.groups.as_slice(), asked.flags.cases.as_slice()) {
+            ([], []) => manifest.cases_of(asked.profile()).collect(),
+            ([], names) => manifest.cases_named(names)?,
+            (groups, _) => manifest.cases_of_groups(groups)?,
         };
+        let profile = manifest.profile(asked.profile())?;
         let (cases, skipped) = here.divide(manifest, chosen);
         Ok(Self {
             started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
-            flags,
+            asked,
+            manifest,
             profile,
             cases,
             skipped,
-            seed: flags.seed.unwrap_or_else(plan::random_seed),
+            seed: asked.flags.seed.unwrap_or_else(plan::random_seed),
         })
     }
 
@@ -98,10 +102,11 @@ impl<'a> Intent<'a> {
             schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
             brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: self.started_at.clone(),
-            profile: self.flags.profile.clone(),
-            rounds: self.flags.rounds.unwrap_or(self.profile.rounds),
+            profile: self.asked.profile().to_owned(),
+            rounds: self.asked.flags.rounds.unwrap_or(self.profile.rounds),
             seed: self.seed,
             cases: self.cases.iter().map(|case| case.name.clone()).collect(),
+            details: details(self.manifest, &self.cases, &self.asked.groups),
             skipped: self.skipped.clone(),
             procedure: Some(self.procedure(binaries)?),
             side: None,
@@ -117,7 +122,7 @@ impl<'a> Intent<'a> {
             command: self.command(),
             flags: flags.clone(),
             // A number of rounds that was asked for is the number of rounds.
-            further: budget_seconds.filter(|_| self.flags.rounds.is_none()).map(further),
+            further: budget_seconds.filter(|_| self.asked.flags.rounds.is_none()).map(further),
             reruns: *reruns,
             commands: self.cases.iter().map(named).collect(),
             binaries: fingerprints(&self.cases, binaries)?,
@@ -126,9 +131,10 @@ impl<'a> Intent<'a> {
 
     /// What to type for another run like this.
     fn command(&self) -> Vec<String> {
-        let RunFlags { profile, cases, rounds, .. } = self.flags;
+        let RunFlags { cases, rounds, .. } = &self.asked.flags;
         let mut words = vec!["brigade".to_owned(), "run".to_owned()];
-        words.extend(["--profile".to_owned(), profile.clone()]);
+        words.extend_from_slice(&self.asked.groups);
+        words.extend(["--profile".to_owned(), self.asked.profile().to_owned()]);
         if !cases.is_empty() {
             words.push("--case".to_owned());
             words.extend_from_slice(cases);
@@ -139,6 +145,19 @@ impl<'a> Intent<'a> {
         words.extend(["--seed".to_owned(), self.seed.to_string()]);
         words
     }
+}
+
+/// What each of `cases` is, and the group that it is run for: of those that
+/// were `chosen`, or else of all, the first that has it.
+pub fn details(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Vec<CaseDetail> {
+    let detail = |case: &&Case| {
+        let CaseKey { program, parameters } = case.key();
+        let mut groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
+        let first = groups.clone().find(|group| chosen.contains(&group.name));
+        let group = first.or_else(|| groups.next()).map(|group| group.name.clone());
+        CaseDetail { case: case.name.clone(), program, parameters, group }
+    };
+    cases.iter().map(detail).collect()
 }
 
 /// A run that is described, with all that it takes.
@@ -201,8 +220,10 @@ impl Run<'_> {
     ) -> anyhow::Result<Option<Proof>> {
         let RunDescription { profile, cases, skipped, seed, .. } = &self.description;
         let asked = self.manifest.profiles.get(profile).is_some_and(|profile| profile.prove);
-        let all = self.manifest.cases_of(profile).count();
-        if signals.stops() > 0 || !asked || cases.len() + skipped.len() < all {
+        let skipped = || skipped.iter().map(|skipped| &skipped.case);
+        let mut of_profile = self.manifest.cases_of(profile).map(|case| &case.name);
+        let has_all = of_profile.all(|name| cases.iter().chain(skipped()).any(|case| case == name));
+        if signals.stops() > 0 || !asked || !has_all {
             return Ok(None);
         }
         prove::for_run(self.manifest, &self.binaries, *seed, invocations, signals)

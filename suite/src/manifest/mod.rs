@@ -97,6 +97,16 @@ impl Profile {
         2
     }
 
+    /// About how long the rounds of so many cases take, in seconds; `None`
+    /// unless `--max-time` bounds an invocation.
+    #[must_use]
+    pub fn seconds(&self, cases: usize) -> Option<f64> {
+        let mut flags = self.flags.iter().skip_while(|flag| *flag != "--max-time");
+        let of_one: f64 = flags.nth(1)?.parse().ok()?;
+        let common = of_one * cases as f64 * f64::from(self.rounds);
+        Some(self.budget_seconds.map_or(common, |budget| budget.max(common)))
+    }
+
     /// An error names the key and what is wrong with it.
     fn validate(&self) -> Result<(), (&'static str, String)> {
         if self.rounds == 0 {
@@ -400,6 +410,17 @@ profiles = ["default"]
         assert_eq!(case.placement, Placement::Free);
         assert_eq!((case.timeout_seconds, case.needs_cpus), (60, 1));
         assert_eq!(manifest.programs["fake"].source, Source::Path("fake".into()));
+    }
+
+    #[test]
+    fn a_profile_says_about_how_long_its_rounds_take() {
+        let seconds = |more: &str| {
+            let manifest = parse_with("rounds = 5", &format!("rounds = 5\n{more}")).unwrap();
+            manifest.profiles["default"].seconds(10)
+        };
+        assert_eq!(seconds(""), None);
+        assert_eq!(seconds("flags = ['--warmups', '1', '--max-time', '0.5']"), Some(25.0));
+        assert_eq!(seconds("flags = ['--max-time', '0.5']\nbudget_seconds = 99"), Some(99.0));
     }
 
     #[test]

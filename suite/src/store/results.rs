@@ -38,7 +38,7 @@ pub const PROOF: &str = "prove.json";
 pub const PROOF_PAGE: &str = "prove.md";
 
 /// Version of [`RunDescription`]'s schema.
-pub const RUN_SCHEMA_VERSION: &str = "2.0";
+pub const RUN_SCHEMA_VERSION: &str = "2.1";
 
 /// What was run: the contents of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +58,9 @@ pub struct RunDescription {
     pub seed: u64,
     /// The cases that run.
     pub cases: Vec<String>,
+    /// What they are, in the same order. Since 2.1.
+    #[serde(default)]
+    pub details: Vec<CaseDetail>,
     /// The cases that cannot run here.
     pub skipped: Vec<Skipped>,
     /// How it is run, and what resuming it needs. Since 1.1.
@@ -67,6 +70,20 @@ pub struct RunDescription {
     /// `arm`, `A` or `B`), whose rounds may be fewer; `null` for a run of its own.
     #[serde(default, alias = "arm")]
     pub side: Option<String>,
+}
+
+/// What a case is, whatever its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CaseDetail {
+    /// The case's name.
+    pub case: String,
+    /// The program.
+    pub program: String,
+    /// Its flags, without those of the profile, by the names that records use.
+    pub parameters: BTreeMap<String, String>,
+    /// The group that it was run for.
+    pub group: Option<String>,
 }
 
 /// A case that cannot run here.

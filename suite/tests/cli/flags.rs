@@ -19,6 +19,10 @@ fn wrong_flags_are_told_on_one_line() {
         (&["list", "--profile", "x"], "--profile: unknown profile 'x'; known: default"),
         (&["run", "--case", "x"], "--case: unknown case 'x'; known: a, b"),
         (&["check", "--case", "a", "x"], "--case: unknown case 'x'; known: a, b"),
+        (&["run", "leters"], "unknown group 'leters'; known: letters; did you mean 'letters'?"),
+        (&["check", "x"], "unknown group 'x'; known: letters"),
+        (&["list", "x"], "unknown group 'x'; known: letters"),
+        (&["run", "letters"], "--profile: unknown profile 'group'; known: default"),
         (&["run", "--sed", "1"], "unexpected argument '--sed' found (try 'brigade --help')"),
         (
             &["run", "--resume", "x", "--seed", "1"],
@@ -95,6 +99,7 @@ fn help_is_complete_and_no_error() {
         (
             &["run", "--help"],
             &[
+                "GROUP",
                 "--profile",
                 "--case",
                 "--rounds",

@@ -71,7 +71,8 @@ fn the_words_of_a_manifest_are_escaped() {
     let bench = Bench::printing(RECORD);
     for (from, to, commands) in [
         ("\"--max-time\"", toml.clone(), &["list"][..]),
-        ("\"a\"", toml.clone(), &["list"]),
+        ("\"letters\"", toml.clone(), &["list"]),
+        ("\"Which?\"", toml.clone(), &["list"]),
         ("rounds", toml.clone(), &["run", "list", "check"]),
         ("[\"default\"]", format!("[{toml}]"), &["run", "list"]),
     ] {
@@ -81,8 +82,9 @@ fn the_words_of_a_manifest_are_escaped() {
             check_shown(&ended);
         }
     }
-    // A table may cut a long name.
     let manifest = bench.manifest().replacen("\"a\"", &toml, 1);
+    check_shown(&Ended::from(bench.brigade_with(&manifest, &["list", "letters"])));
+    // The table may cut a long name.
     check_harmless(&Ended::from(bench.brigade_with(&manifest, &["run"])));
 }
 

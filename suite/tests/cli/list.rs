@@ -1,20 +1,34 @@
 //! `brigade list`.
 
-use crate::bench::{Bench, RECORD};
+use crate::bench::{Bench, Ended, RECORD};
 
 #[test]
-fn the_list_shows_cases_and_profiles() {
+fn the_list_shows_groups_profiles_and_the_cases_of_either() {
     let mut bench = Bench::printing(RECORD);
     bench.case_keys = "flags = ['--runtime', 'tokio-current-thread', '--channel', 'socketpair']";
-    let ended = bench.ends(&["list"]);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    insta::assert_snapshot!(ended.stdout, @r"
-    case  placement  program and flags                              profiles
-    a     free       fake --runtime tokio-current-thread --channel  default
-                     socketpair
+    let group = "[profiles.group]\nrounds = 2\nflags = ['--max-time', '1.5']\n[programs";
+    let manifest = bench.manifest().replacen("[programs", group, 1);
+    let list = |arguments: &[&str]| {
+        let ended = Ended::from(bench.brigade_with(&manifest, arguments));
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        ended.stdout
+    };
+    insta::assert_snapshot!(list(&["list"]), @r"
+    group    cases  about  question
+    letters  1      3 s    Which?
 
     profile  rounds  flags for every program
     default  3       --max-time 1
+    group    2       --max-time 1.5
+
+    `brigade list GROUP` and `brigade list --profile PROFILE` show cases.
+    ");
+    let cases = list(&["list", "letters"]);
+    assert_eq!(list(&["list", "--profile", "default"]), cases);
+    insta::assert_snapshot!(cases, @r"
+    case  placement  program and flags                              profiles
+    a     free       fake --runtime tokio-current-thread --channel  default
+                     socketpair
     ");
 }
 
@@ -22,10 +36,15 @@ fn the_list_shows_cases_and_profiles() {
 fn the_list_of_this_repository_fits_80_columns() {
     let bench = Bench::printing(RECORD);
     let manifest = include_str!("../../../suite.toml");
-    let output = bench.brigade_with(manifest, &["list"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("thread-brigade"));
-    for line in text.lines() {
-        assert!(line.chars().count() <= 80, "{line:?} is wider");
+    for (arguments, word) in [
+        (&["list"][..], "switches"),
+        (&["list", "--profile", "thorough"], "thread-brigade"),
+        (&["list", "hops", "switches", "yields", "ring", "tasks"], "process-switch-futex/spread"),
+    ] {
+        let text = Ended::from(bench.brigade_with(manifest, arguments)).stdout;
+        assert!(text.contains(word), "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{line:?} is wider");
+        }
     }
 }

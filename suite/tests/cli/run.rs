@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD, records_in};
+use crate::bench::{Bench, Ended, RECORD, records_in, rounds_in};
 
 #[test]
 fn every_round_runs_every_case_once_and_keeps_its_record() {
@@ -146,6 +146,75 @@ fn cases_can_be_chosen_whatever_the_profile_says() {
     let cases: BTreeSet<String> =
         bench.records().iter().map(|record| record["case"].to_string()).collect();
     assert_eq!(cases, ["\"a\"".to_owned(), "\"c\"".to_owned()].into(), "{ended:?}");
+}
+
+/// A bench with a second group, one of whose two cases is of the first too.
+fn with_two_groups() -> (Bench, String) {
+    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
+    let manifest = bench.manifest().replacen(
+        "[programs",
+        "[profiles.group]\nrounds = 2\nflags = ['--warmups', '7']\n[programs",
+        1,
+    );
+    let numbers = "[[group]]\nname = 'numbers'\nquestion = 'How many?'\nprogram = 'fake'\n\
+                   [[group.case]]\nflags = ['b']\n\
+                   [[group.case]]\naxes = { tasks = [2, 50], placement = ['same-cpu'] }\n";
+    (bench, manifest + numbers)
+}
+
+fn cases_and_rounds(bench: &Bench) -> Vec<(String, u64)> {
+    let mut found = rounds_in(&bench.result_folders()[0]);
+    found.sort();
+    found
+}
+
+#[test]
+fn a_group_is_run_with_the_profile_for_groups() {
+    let (bench, manifest) = with_two_groups();
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "numbers", "--seed", "1"]));
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let names = ["b", "fake 2/same-cpu", "fake 50/same-cpu"];
+    let expected: Vec<_> =
+        names.iter().flat_map(|name| [1, 2].map(|round| ((*name).to_owned(), round))).collect();
+    assert_eq!(cases_and_rounds(&bench), expected);
+    let records = bench.records();
+    let record = records.iter().find(|record| record["case"] == "fake 2/same-cpu").unwrap();
+    let words = "fake --tasks 2 --warmups 7 --placement same-cpu --json --quiet";
+    assert_eq!(record["command"], serde_json::json!(words.split(' ').collect::<Vec<_>>()));
+
+    let run = fs::read_to_string(bench.result_folders()[0].join("run.json")).unwrap();
+    let run: Value = serde_json::from_str(&run).unwrap();
+    assert_eq!(run["profile"], "group");
+    let words = "brigade run numbers --profile group --seed 1";
+    assert_eq!(
+        run["procedure"]["command"],
+        serde_json::json!(words.split(' ').collect::<Vec<_>>())
+    );
+    let details = serde_json::json!([
+        {
+            "case": "b", "program": "fake", "group": "numbers",
+            "parameters": { "placement": "free", "subcommand": "b" },
+        },
+        {
+            "case": "fake 2/same-cpu", "program": "fake", "group": "numbers",
+            "parameters": { "placement": "same-cpu", "tasks": "2" },
+        },
+        {
+            "case": "fake 50/same-cpu", "program": "fake", "group": "numbers",
+            "parameters": { "placement": "same-cpu", "tasks": "50" },
+        },
+    ]);
+    assert_eq!(run["details"], details);
+}
+
+#[test]
+fn a_case_of_two_groups_that_are_chosen_is_measured_once() {
+    let (bench, manifest) = with_two_groups();
+    let arguments = ["run", "numbers", "letters", "--profile", "default", "--rounds", "1"];
+    let ended = Ended::from(bench.brigade_with(&manifest, &arguments));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let names = ["a", "b", "fake 2/same-cpu", "fake 50/same-cpu"];
+    assert_eq!(cases_and_rounds(&bench), names.map(|name| (name.to_owned(), 1)));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use humantime::format_rfc3339_millis;
 
 use crate::commands::flags::{CompareFlags, FailOn};
 use crate::commands::output;
+use crate::commands::run::details;
 use crate::exit::Exit;
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Here;
@@ -64,7 +65,8 @@ fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
     let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
     let plan = plan(flags, &manifest, cases, sides, margin)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
-    let mut folders = folders(&parent, &label, &description(flags, &plan, &skipped), &environment)?;
+    let description = description(&manifest, flags, &plan, &skipped);
+    let mut folders = folders(&parent, &label, &description, &environment)?;
     let measured = Measuring::new(&plan, &binaries, &mut folders).measure(&mut signals)?;
     signals.exit_on_next_stop();
 
@@ -114,7 +116,12 @@ fn plan<'a>(
 }
 
 /// The part of `run.json` that both sides share.
-fn description(flags: &CompareFlags, plan: &Plan, skipped: &[Skipped]) -> RunDescription {
+fn description(
+    manifest: &Manifest,
+    flags: &CompareFlags,
+    plan: &Plan,
+    skipped: &[Skipped],
+) -> RunDescription {
     RunDescription {
         schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
         brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -123,6 +130,7 @@ fn description(flags: &CompareFlags, plan: &Plan, skipped: &[Skipped]) -> RunDes
         rounds: MOST_ROUNDS as u32,
         seed: plan.seed,
         cases: plan.cases.iter().map(|case| case.name.clone()).collect(),
+        details: details(manifest, &plan.cases, &[]),
         skipped: skipped.to_vec(),
         procedure: None,
         side: None,
