@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use harness::runtime::{AsyncRuntime, RuntimeKind};
-use harness::{Bench, Work, failure};
+use harness::{Bench, failure};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::{brigade, open_pipe};
@@ -61,7 +61,7 @@ fn error_of(kind: RuntimeKind, fault: Fault, number: usize) -> String {
         Ok((Faulty { reader, fault, left }, writer))
     };
     let runtime = AsyncRuntime::start(kind, None, &bench).expect("a runtime");
-    let error = runtime.drive(brigade(bench.clone(), Work::default(), open)).expect_err("a fault");
+    let error = runtime.drive(brigade(bench.clone(), open)).expect_err("a fault");
     assert_eq!(bench.measured_iterations(), 30, "{fault:?} of {number}: the laps before");
     format!("{error:#}")
 }
@@ -101,7 +101,7 @@ fn when_a_channel_cannot_be_opened_the_tasks_until_then_end() {
         if opened == 14 { Err(io::Error::from_raw_os_error(24)) } else { open_pipe() }
     };
     let runtime = AsyncRuntime::start(RuntimeKind::Tokio, None, &bench).expect("a runtime");
-    let error = runtime.drive(brigade(bench.clone(), Work::default(), open)).expect_err("a fault");
+    let error = runtime.drive(brigade(bench.clone(), open)).expect_err("a fault");
     assert!(error.is::<failure::Shortage>(), "{error:?}");
     assert!(error.to_string().starts_with("creating channel 13: Too many open files"), "{error}");
 }

@@ -17,15 +17,13 @@
 
 use std::io;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use harness::flags::one_of;
-use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
-use harness::tracer::{TRACER_TOKEN, Tracer};
+use harness::runtime::{AsyncRuntime, RuntimeKind, end};
 use harness::{
-    Amounts, Bench, Channel, ChannelFlag, Defaults, Measured, Tasks, Work, WorkFlag, WorkersFlag,
-    failure,
+    Amounts, Bench, Channel, ChannelFlag, Defaults, Measured, Station, Tasks, WorkFlag,
+    WorkersFlag, failure,
 };
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixStream, unix::pipe};
@@ -52,7 +50,7 @@ struct Flags {
     #[serde(flatten)]
     threads: WorkersFlag,
 
-    /// What whoever has the token does before passing it on.
+    /// Work done before each send.
     #[command(flatten)]
     #[serde(flatten)]
     work: WorkFlag,
@@ -70,11 +68,11 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }
-    let work = bench.work(flags.work);
+    bench.work(flags.work);
     let runtime = AsyncRuntime::start(flags.runtime, flags.threads.workers, bench)?;
     match flags.carrier.channel {
-        Channel::Pipe => runtime.drive(brigade(bench.clone(), work, open_pipe)),
-        Channel::SocketPair => runtime.drive(brigade(bench.clone(), work, UnixStream::pair)),
+        Channel::Pipe => runtime.drive(brigade(bench.clone(), open_pipe)),
+        Channel::SocketPair => runtime.drive(brigade(bench.clone(), UnixStream::pair)),
     }
 }
 
@@ -85,7 +83,6 @@ fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
 /// Sets up the brigade, with channels that `open` opens, and measures it.
 async fn brigade<R, W>(
     bench: Bench,
-    work: Work,
     mut open: impl FnMut() -> io::Result<(R, W)>,
 ) -> anyhow::Result<()>
 where
@@ -98,28 +95,26 @@ where
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let (next_upstream, downstream) = open(task + 1)?;
-        tasks.push(tokio::spawn(relay(task, upstream, downstream, work, bench.tracer())));
+        tasks.push(tokio::spawn(relay(bench.unpinned_station(task), upstream, downstream)));
         upstream = next_upstream;
     }
     let mut last = upstream;
 
-    let passed = drive(&bench, work, &mut first, &mut last).await;
-    let observed = passed.and_then(|()| bench.observe());
-    // Without its first write end the brigade ends, task by task.
-    drop(first);
-    join_all(tasks).await.and(observed)
+    let passed = drive(&bench, &mut first, &mut last).await;
+    end(&bench, passed, first, tasks).await
 }
 
 /// Sends the token round, lap after lap.
-async fn drive<R, W>(bench: &Bench, work: Work, first: &mut W, last: &mut R) -> anyhow::Result<()>
+async fn drive<R, W>(bench: &Bench, first: &mut W, last: &mut R) -> anyhow::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut token = [0];
+    let station = bench.unpinned_driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
-        work.perform();
-        first.write_all(&[lap.token()]).await.context("sending the token to task 0")?;
+        let mut token = [lap.token()];
+        station.visit(token[0]);
+        first.write_all(&token).await.context("sending the token to task 0")?;
         last.read_exact(&mut token).await.context("waiting for the token to come round")?;
         lap.finish();
     }
@@ -127,23 +122,14 @@ where
 }
 
 /// Passes bytes from upstream to downstream until upstream is closed.
-async fn relay<R, W>(
-    task: usize,
-    mut upstream: R,
-    mut downstream: W,
-    work: Work,
-    tracer: Arc<Tracer>,
-) -> io::Result<()>
+async fn relay<R, W>(station: Station, mut upstream: R, mut downstream: W) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let mut token = [0];
     while upstream.read(&mut token).await? == 1 {
-        if token[0] == TRACER_TOKEN {
-            tracer.note(task);
-        }
-        work.perform();
+        station.visit(token[0]);
         downstream.write_all(&token).await?;
     }
     Ok(())

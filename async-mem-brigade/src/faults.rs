@@ -1,11 +1,10 @@
 //! Brigades in which a task does not do as it should.
 
 use std::io::{self, ErrorKind};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use harness::Bench;
 use harness::runtime::{AsyncRuntime, RuntimeKind};
-use harness::tracer::Tracer;
-use harness::{Bench, Work};
 use tokio::sync::mpsc::{Receiver, Sender};
 
 use crate::brigade;
@@ -42,11 +41,12 @@ async fn faulty(
 /// The error of a brigade of 20 tasks.
 fn error_of(kind: RuntimeKind, fault: Fault) -> String {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
-    let relay = move |task, upstream, downstream, _: Work, _: Arc<Tracer>| {
-        faulty(task, fault, upstream, downstream)
+    let numbers = AtomicUsize::new(0);
+    let relay = move |_, upstream, downstream| {
+        faulty(numbers.fetch_add(1, Relaxed), fault, upstream, downstream)
     };
     let runtime = AsyncRuntime::start(kind, None, &bench).expect("a runtime");
-    let error = runtime.drive(brigade(bench.clone(), Work::default(), relay)).expect_err("a fault");
+    let error = runtime.drive(brigade(bench.clone(), relay)).expect_err("a fault");
     assert_eq!(bench.measured_iterations(), 30, "{fault:?}: the laps before, and no other");
     format!("{error:#}")
 }

@@ -17,18 +17,12 @@
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use harness::flags::one_of;
-use harness::runtime::{AsyncRuntime, RuntimeKind, join_all};
-use harness::tracer::Tracer;
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag, WorkersFlag};
+use harness::runtime::{AsyncRuntime, RuntimeKind, end};
+use harness::{Amounts, Bench, Defaults, Measured, Station, Tasks, WorkFlag, WorkersFlag};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-
-/// Tokens from here on ask every task to note its CPU; no number of tasks
-/// reaches so far.
-const TRACER: usize = 1 << (usize::BITS - 1);
 
 /// Time a number on its way through N async tasks over channels in memory.
 ///
@@ -47,7 +41,7 @@ struct Flags {
     #[serde(flatten)]
     threads: WorkersFlag,
 
-    /// What whoever has the token does before passing it on.
+    /// Work done before each send.
     #[command(flatten)]
     #[serde(flatten)]
     work: WorkFlag,
@@ -63,16 +57,15 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }
-    let work = bench.work(flags.work);
+    bench.work(flags.work);
     let runtime = AsyncRuntime::start(flags.runtime, flags.threads.workers, bench)?;
-    runtime.drive(brigade(bench.clone(), work, relay))
+    runtime.drive(brigade(bench.clone(), relay))
 }
 
 /// Sets up the brigade, of tasks that are each a `relay`, and measures it.
 async fn brigade<T>(
     bench: Bench,
-    work: Work,
-    relay: impl Fn(usize, Receiver<usize>, Sender<usize>, Work, Arc<Tracer>) -> T,
+    relay: impl Fn(Station, Receiver<usize>, Sender<usize>) -> T,
 ) -> anyhow::Result<()>
 where
     T: Future<Output = io::Result<()>> + Send + 'static,
@@ -81,29 +74,26 @@ where
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let (downstream, next_upstream) = channel(1);
-        tasks.push(tokio::spawn(relay(task, upstream, downstream, work, bench.tracer())));
+        tasks.push(tokio::spawn(relay(bench.unpinned_station(task), upstream, downstream)));
         upstream = next_upstream;
     }
     let mut last = upstream;
 
-    let passed = drive(&bench, work, &first, &mut last).await;
-    let observed = passed.and_then(|()| bench.observe());
-    // Without its first sender the brigade ends, task by task.
-    drop(first);
-    join_all(tasks).await.and(observed)
+    let passed = drive(&bench, &first, &mut last).await;
+    end(&bench, passed, first, tasks).await
 }
 
 /// Sends the token round, lap after lap.
 async fn drive(
     bench: &Bench,
-    work: Work,
     first: &Sender<usize>,
     last: &mut Receiver<usize>,
 ) -> anyhow::Result<()> {
     let tasks = bench.tasks();
+    let station = bench.unpinned_driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
-        let sent = if lap.is_marked() { TRACER } else { 0 };
-        work.perform();
+        let sent: usize = lap.token();
+        station.visit(sent);
         first.send(sent).await.context("sending the token to task 0")?;
         let received = last.recv().await.context("waiting for the token to come round")?;
         lap.finish();
@@ -118,17 +108,12 @@ async fn drive(
 /// Passes numbers from upstream to downstream, one greater, until upstream is
 /// closed.
 async fn relay(
-    task: usize,
+    station: Station,
     mut upstream: Receiver<usize>,
     downstream: Sender<usize>,
-    work: Work,
-    tracer: Arc<Tracer>,
 ) -> io::Result<()> {
     while let Some(token) = upstream.recv().await {
-        if token >= TRACER {
-            tracer.note(task);
-        }
-        work.perform();
+        station.visit(token);
         downstream.send(token + 1).await.map_err(|_| ErrorKind::BrokenPipe)?;
     }
     Ok(())

@@ -22,9 +22,8 @@ use std::process::ExitCode;
 use anyhow::{bail, ensure};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use harness::tracer::TRACER_NUMBER;
 use harness::{
-    Amounts, Bench, Defaults, Measured, StackFlag, Tasks, Work, WorkFlag, failure, threads,
+    Amounts, Bench, Defaults, Measured, StackFlag, Station, Tasks, WorkFlag, failure, threads,
 };
 
 /// A coroutine of the line: it is resumed with a number, or with nothing to
@@ -43,7 +42,7 @@ struct Flags {
     #[serde(flatten)]
     stack: StackFlag,
 
-    /// What whoever has the token does before passing it on.
+    /// Work done before each send.
     #[command(flatten)]
     #[serde(flatten)]
     work: WorkFlag,
@@ -58,29 +57,25 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("all coroutines run on one thread")?;
     bench.require(Amounts::coroutine(flags.stack.stack_size as u64), Amounts::observation())?;
     bench.expect_switches(0.0);
-    let work = bench.work(flags.work);
+    bench.work(flags.work);
     let mut line = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let stack = DefaultStack::new(flags.stack.stack_size);
         let stack = stack
             .map_err(|error| failure::creating(format_args!("the stack of task {task}"), error))?;
-        line.push(relay(task, stack, work, bench));
+        line.push(relay(bench.unpinned_station(task), stack));
     }
 
-    let passed = named(&mut line, |line| drive(bench, work, line));
+    let passed = named(&mut line, |line| drive(bench, line));
     let observed = passed.and_then(|()| bench.observe());
     end(&mut line).and(observed)
 }
 
 /// A coroutine that passes numbers on, one greater, until it gets none.
-fn relay(task: usize, stack: DefaultStack, work: Work, bench: &Bench) -> Relay {
-    let tracer = bench.tracer();
+fn relay(station: Station, stack: DefaultStack) -> Relay {
     Coroutine::with_stack(stack, move |yielder, mut upstream| {
         while let Some(token) = upstream {
-            if token >= TRACER_NUMBER {
-                tracer.note(task);
-            }
-            work.perform();
+            station.visit(token);
             upstream = yielder.suspend(token + 1);
         }
     })
@@ -103,10 +98,11 @@ fn named(
 }
 
 /// Takes the token round, lap after lap.
-fn drive(bench: &Bench, work: Work, line: &mut [Relay]) -> anyhow::Result<()> {
+fn drive(bench: &Bench, line: &mut [Relay]) -> anyhow::Result<()> {
+    let station = bench.unpinned_driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
-        let sent = if lap.is_marked() { TRACER_NUMBER } else { 0 };
-        work.perform();
+        let sent: usize = lap.token();
+        station.visit(sent);
         let received = pass(line, sent)?;
         lap.finish();
         ensure!(
@@ -153,7 +149,7 @@ mod tests {
         let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
         let stack = || DefaultStack::new(64 << 10).expect("a stack");
         let mut line: Vec<_> =
-            (0..20).map(|task| relay(task, stack(), Work::default(), &bench)).collect();
+            (0..20).map(|task| relay(bench.unpinned_station(task), stack())).collect();
         line[7] = Coroutine::with_stack(stack(), move |yielder, mut upstream| {
             for lap in 0.. {
                 let Some(token) = upstream else { return };
@@ -163,8 +159,7 @@ mod tests {
                 upstream = yielder.suspend(token + 1);
             }
         });
-        let error =
-            named(&mut line, |line| drive(&bench, Work::default(), line)).expect_err("a fault");
+        let error = named(&mut line, |line| drive(&bench, line)).expect_err("a fault");
         end(&mut line).expect("the others end");
         (format!("{error:#}"), bench.measured_iterations())
     }

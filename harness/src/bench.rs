@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     /// When each phase of the lap in hand ended; 0 for one that has not.
     pub marks: [AtomicU64; MOST_PHASES],
     pub tracer: OnceLock<Arc<Tracer>>,
+    /// The work at every hop.
+    pub work: OnceLock<Work>,
     /// The process whose usage counts as well.
     pub companion: OnceLock<u32>,
     /// What the program sampled in the side lap in hand, in nanoseconds.
@@ -95,6 +97,7 @@ impl Bench {
             interrupted,
             marks: Default::default(),
             tracer: OnceLock::new(),
+            work: OnceLock::new(),
             companion: OnceLock::new(),
             side: Mutex::default(),
             findings: Mutex::default(),
@@ -203,10 +206,9 @@ impl Bench {
 
     /// The work that `flag` puts into every hop. The record tells how long a
     /// unit takes, which is measured before the laps and after.
-    #[must_use]
     pub fn work(&self, flag: WorkFlag) -> Work {
         self.findings().work = Some(WorkRecord { units: flag.work, ns_per_unit: None });
-        Work::of(flag.work)
+        *self.shared.work.get_or_init(|| Work::of(flag.work))
     }
 
     /// Measures a unit of work, if there is any, once more: in the driver's
@@ -238,8 +240,7 @@ impl Bench {
 
     /// The tracer of a brigade of `tasks` tasks. With it, marked laps follow
     /// the measured ones.
-    #[must_use]
-    pub fn tracer(&self) -> Arc<Tracer> {
+    pub(crate) fn tracer(&self) -> Arc<Tracer> {
         let tracer = self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks())));
         Arc::clone(tracer)
     }
@@ -350,6 +351,11 @@ impl Shared {
     /// Whether SIGINT or SIGTERM has come.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.load(Relaxed)
+    }
+
+    /// The work at every hop; none unless the program has asked for it.
+    pub(crate) fn work(&self) -> Work {
+        self.work.get().copied().unwrap_or_default()
     }
 
     /// What the program sampled in the side lap in hand, in nanoseconds.

@@ -64,8 +64,8 @@ const MOST_WORK: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct WorkFlag {
-    /// Units of work that whoever sends the token does before, at every hop;
-    /// how long a unit takes here is measured before the laps and after
+    /// Units of work done before each send; how long a unit takes is measured
+    /// before the laps and after
     #[arg(long, value_name = "UNITS", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
     pub work: u64,

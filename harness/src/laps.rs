@@ -22,7 +22,8 @@ use crate::cpus;
 use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
-use crate::tracer::{PLAIN_TOKEN, TRACER_LAPS, TRACER_TOKEN, Tracer};
+use crate::station::{TRACED, Token, WORK};
+use crate::tracer::{TRACER_LAPS, Tracer};
 use crate::usage::Start;
 
 /// The most parts that a lap can be split into.
@@ -63,19 +64,16 @@ pub struct Lap<'a> {
     tracer: Option<&'a Tracer>,
     phase: usize,
     sent_from: u32,
+    marks: u8,
 }
 
 impl Lap<'_> {
-    /// The byte to send round: a plain one, or the tracer's mark.
+    /// The token to send round: 0, with a mark if there is work to do at every
+    /// hop, and another in a lap that is traced and not timed.
+    #[inline]
     #[must_use]
-    pub fn token(&self) -> u8 {
-        if self.is_marked() { TRACER_TOKEN } else { PLAIN_TOKEN }
-    }
-
-    /// Whether this lap asks the tasks to note their CPUs. It is not timed.
-    #[must_use]
-    pub fn is_marked(&self) -> bool {
-        self.tracer.is_some()
+    pub fn token<T: Token>(&self) -> T {
+        T::marked(self.marks)
     }
 
     /// Ends one phase of the lap and begins the next.
@@ -119,6 +117,8 @@ pub struct Laps<'a> {
     ended_by: Option<Ending>,
     usage: Option<Start>,
     progress: Progress,
+    /// The mark of every token if there is work to do.
+    work_mark: u8,
     /// When to publish next what was measured.
     publish_at: u64,
 }
@@ -140,6 +140,7 @@ impl<'a> Laps<'a> {
             ended_by: None,
             usage: None,
             progress: Progress::new(shared.shows_progress()),
+            work_mark: if shared.work().is_some() { WORK } else { 0 },
             publish_at: if purpose == Purpose::Principal && shared.publishes.load(Relaxed) {
                 0
             } else {
@@ -305,7 +306,8 @@ impl<'a> Iterator for Laps<'a> {
         }
         let tracer = if self.stage == Stage::Marked { self.tracer() } else { None };
         let sent_from = if tracer.is_some() { cpus::current() } else { 0 };
-        let lap = Lap { shared: self.shared, tracer, phase: 0, sent_from };
+        let marks = self.work_mark | if tracer.is_some() { TRACED } else { 0 };
+        let lap = Lap { shared: self.shared, tracer, phase: 0, sent_from, marks };
         self.begun = Some(clock::now());
         Some(lap)
     }
@@ -337,6 +339,7 @@ mod tests {
     use crate::clock;
     use crate::record::Ending;
     use crate::samples::Measured;
+    use crate::station::Token as _;
 
     fn bench(iters: u64, warmups: u64) -> Bench {
         Bench::standalone(3, iters, warmups, None).expect("affinity")
@@ -431,18 +434,19 @@ mod tests {
     #[test]
     fn marked_laps_follow_the_measured_ones_and_are_not_timed() {
         let bench = bench(5, 0);
-        let tracer = bench.tracer();
+        let stations = [0, 1, 2].map(|task| bench.unpinned_station(task));
         let mut marked = 0;
         for lap in bench.laps(&[Measured::hops(3)]) {
-            if lap.is_marked() {
+            let token: u8 = lap.token();
+            if token.marks() != 0 {
                 marked += 1;
-                (0..3).for_each(|task| tracer.note(task));
+                stations.iter().for_each(|station| station.visit(token));
             }
             lap.finish();
         }
         assert_eq!(marked, super::TRACER_LAPS);
         assert_eq!(bench.findings().samples[0].count(), 5);
-        assert!(tracer.cross_cpu_share().is_some());
+        assert!(bench.tracer().cross_cpu_share().is_some());
     }
 
     #[test]

@@ -30,13 +30,14 @@ pub mod record;
 #[cfg(feature = "tokio")]
 pub mod runtime;
 pub mod samples;
+pub mod station;
 pub mod statistics;
 pub mod summary;
 mod surroundings;
 pub mod system_files;
 pub mod terminal;
 pub mod threads;
-pub mod tracer;
+mod tracer;
 pub mod usage;
 pub mod work;
 
@@ -46,4 +47,5 @@ pub use flags::{ChannelFlag, Defaults, StackFlag, Tasks, WorkFlag, WorkersFlag};
 pub use limits::Amounts;
 pub use program::run;
 pub use samples::Measured;
+pub use station::Station;
 pub use work::Work;

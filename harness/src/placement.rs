@@ -91,13 +91,13 @@ impl Placement {
         &self.cpus
     }
 
-    /// Under `spread`, confines the calling thread to the CPU of `seat`;
-    /// otherwise does nothing. Seats count round the brigade: the driver sits
-    /// on 0, task i on i + 1, and neighbours get different CPUs.
+    /// Under `spread`, pins the calling thread to the CPU of `seat`; otherwise
+    /// does nothing. Seats count round the brigade: the driver has 0, task i
+    /// has i + 1, and neighbours get different CPUs.
     ///
     /// # Errors
     /// The kernel's, when the CPU has gone away.
-    pub fn take_seat(&self, seat: usize) -> io::Result<()> {
+    pub fn pin(&self, seat: usize) -> io::Result<()> {
         if self.policy == Policy::Spread {
             cpus::confine(&[self.cpus[seat % self.cpus.len()]])?;
         }

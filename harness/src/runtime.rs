@@ -125,7 +125,7 @@ fn multi_thread(
     let seats = AtomicUsize::new(0);
     builder.on_thread_start(move || {
         // A worker left unpinned shows in the crossing share.
-        let _ = placement.take_seat(seats.fetch_add(1, Relaxed));
+        let _ = placement.pin(seats.fetch_add(1, Relaxed));
     });
     Ok((builder, cpus))
 }
@@ -164,11 +164,19 @@ fn threads() -> io::Result<usize> {
     Ok(fs::read_dir("/proc/self/task")?.count())
 }
 
-/// Waits for all tasks of a brigade, in order.
+/// Ends a brigade whose driver has `passed` its tokens or failed, as
+/// [`crate::threads::end`] does.
 ///
 /// # Errors
 /// The failure that the others follow from, as for threads.
-pub async fn join_all(tasks: Vec<JoinHandle<io::Result<()>>>) -> anyhow::Result<()> {
+pub async fn end<S>(
+    bench: &Bench,
+    passed: anyhow::Result<()>,
+    first: S,
+    tasks: Vec<JoinHandle<io::Result<()>>>,
+) -> anyhow::Result<()> {
+    let observed = passed.and_then(|()| bench.observe());
+    drop(first);
     let mut outcomes = Vec::with_capacity(tasks.len());
     for task in tasks {
         outcomes.push(match task.await {
@@ -176,7 +184,7 @@ pub async fn join_all(tasks: Vec<JoinHandle<io::Result<()>>>) -> anyhow::Result<
             Err(error) => Err(panicked(error)),
         });
     }
-    root_cause(outcomes)
+    root_cause(outcomes).and(observed)
 }
 
 /// What the task of this number returns.

@@ -6,6 +6,7 @@ use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use anyhow::anyhow;
 
+use crate::bench::Bench;
 use crate::failure;
 
 /// The smallest stack that glibc takes (`PTHREAD_STACK_MIN`), in bytes.
@@ -41,14 +42,23 @@ pub fn spawn<'scope>(
     thread.map_err(|error| failure::creating(format_args!("task {task}"), error))
 }
 
-/// Waits for all threads of a brigade; thread i is task i.
+/// Ends a brigade whose driver has `passed` its tokens or failed: observes the
+/// tasks, closes the channel `first`, at which they end one after another, and
+/// waits for them. Thread i is task i.
 ///
 /// # Errors
-/// The failure that the others follow from, with the task's number. When a
-/// task fails, its neighbours see closed channels: such an error is a
-/// consequence, and is returned only if there is no other.
-pub fn join_all(threads: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result<()> {
-    root_cause(threads.into_iter().map(outcome))
+/// The failure that the others follow from. When a task fails, its neighbours
+/// and the driver see closed channels: such an error is a consequence, and is
+/// returned only if no task has another.
+pub fn end<S>(
+    bench: &Bench,
+    passed: anyhow::Result<()>,
+    first: S,
+    threads: Vec<ScopedJoinHandle<'_, io::Result<()>>>,
+) -> anyhow::Result<()> {
+    let observed = passed.and_then(|()| bench.observe());
+    drop(first);
+    root_cause(threads.into_iter().map(outcome)).and(observed)
 }
 
 /// Waits for a thread of a brigade, and returns how it ended.
@@ -149,7 +159,7 @@ mod tests {
         let error = std::thread::scope(|scope| {
             let fine = scope.spawn(|| Ok(()));
             let bad = scope.spawn(|| panic!("on purpose"));
-            join_all(vec![fine, bad]).expect_err("a panic")
+            root_cause([fine, bad].map(outcome)).expect_err("a panic")
         });
         assert_eq!(error.to_string(), "task 1 panicked: on purpose");
     }

@@ -1,20 +1,12 @@
 //! Tracer tokens: which hops cross from one CPU to another.
 //!
 //! After the timed laps the driver sends a few tokens that are marked. A task
-//! that sees the mark notes the CPU it runs on, so the timed laps pay for one
-//! comparison and nothing else.
+//! that sees the mark notes the CPU it runs on.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::cpus;
 
-/// A token without the mark.
-pub const PLAIN_TOKEN: u8 = b'.';
-/// A token that asks every task to note its CPU.
-pub const TRACER_TOKEN: u8 = b'?';
-/// Where a token is a number, those from here on ask every task to note its
-/// CPU. Adding one for each task does not reach it from 0.
-pub const TRACER_NUMBER: usize = 1 << (usize::BITS - 1);
 /// Marked laps in a run.
 pub(crate) const TRACER_LAPS: u64 = 32;
 
@@ -40,7 +32,7 @@ impl Tracer {
     ///
     /// # Panics
     /// When `position` is not that of a task.
-    pub fn note(&self, position: usize) {
+    pub(crate) fn note(&self, position: usize) {
         self.cpus[position].store(cpus::current(), Relaxed);
     }
 

@@ -37,21 +37,26 @@ pub fn spend(units: u64) {
 /// The work that belongs to a hop. Whoever sends the token does it before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
-    units: u64,
+    units: u32,
 }
 
 impl Work {
-    /// This many units.
+    /// This many units, which `--work` limits to what fits.
     #[must_use]
     pub(crate) fn of(units: u64) -> Self {
-        Self { units }
+        Self { units: u32::try_from(units).expect("the flag's range") }
+    }
+
+    /// Whether there is any.
+    pub(crate) fn is_some(self) -> bool {
+        self.units > 0
     }
 
     /// Does it. Without units it is one comparison.
     #[inline]
     pub fn perform(self) {
         if self.units > 0 {
-            spend(self.units);
+            spend(self.units.into());
         }
     }
 }

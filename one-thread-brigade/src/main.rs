@@ -28,7 +28,7 @@ struct Flags {
     #[serde(flatten)]
     carrier: ChannelFlag,
 
-    /// What the thread does before each write.
+    /// Work done before each write.
     #[command(flatten)]
     #[serde(flatten)]
     work: WorkFlag,
@@ -51,12 +51,13 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         })
         .collect::<Result<Vec<_>, _>>()?;
 
-    let work = bench.work(flags.work);
-    let mut token = [0];
+    bench.work(flags.work);
+    let station = bench.unpinned_driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         for (reader, writer) in &mut channels {
-            work.perform();
-            writer.write_all(&[lap.token()]).context("writing the token")?;
+            let mut token = [lap.token()];
+            station.visit(token[0]);
+            writer.write_all(&token).context("writing the token")?;
             reader.read_exact(&mut token).context("reading the token back")?;
         }
         lap.finish();

@@ -24,10 +24,8 @@ use std::thread;
 
 use anyhow::Context as _;
 use harness::flags::one_of;
-use harness::placement::Placement;
-use harness::threads::{join_all, spawn};
-use harness::tracer::{TRACER_TOKEN, Tracer};
-use harness::{Amounts, Bench, Defaults, Measured, StackFlag, Tasks, Work, WorkFlag, failure};
+use harness::threads::{end, spawn};
+use harness::{Amounts, Bench, Defaults, Measured, StackFlag, Tasks, WorkFlag, failure};
 
 use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc, stream};
 
@@ -48,7 +46,7 @@ struct Flags {
     #[serde(flatten)]
     stack: StackFlag,
 
-    /// What whoever has the token does before passing it on.
+    /// Work done before each send.
     #[command(flatten)]
     #[serde(flatten)]
     work: WorkFlag,
@@ -82,42 +80,32 @@ fn brigade<R: Source, S: Sink>(
 ) -> anyhow::Result<()> {
     let mut open =
         |number| open().map_err(|error| failure::creating(format_args!("channel {number}"), error));
-    let tracer = &*bench.tracer();
-    let placement = bench.placement();
-    let work = bench.work(flags.work);
+    bench.work(flags.work);
 
     thread::scope(|scope| {
         let (mut upstream, mut first) = open(0)?;
         let mut threads = Vec::with_capacity(bench.tasks());
         for task in bench.creation() {
             let (next_upstream, downstream) = open(task + 1)?;
-            let ends = (upstream, downstream);
-            let body = Box::new(move || relay(task, ends, work, placement, tracer));
+            let body = Box::new(move || relay(bench, task, upstream, downstream));
             let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
             threads.push(spawn(scope, task, builder, body)?);
             upstream = next_upstream;
         }
         let mut last = upstream;
 
-        let placed = placement.take_seat(0).context("placing the driver");
-        let passed = placed.and_then(|()| drive(bench, work, &mut first, &mut last));
-        let observed = passed.and_then(|()| bench.observe());
-        // Without its first sink the brigade ends, thread by thread.
-        drop(first);
-        join_all(threads).and(observed)
+        let passed = drive(bench, &mut first, &mut last);
+        end(bench, passed, first, threads)
     })
 }
 
 /// Sends the token round, lap after lap.
-fn drive(
-    bench: &Bench,
-    work: Work,
-    first: &mut impl Sink,
-    last: &mut impl Source,
-) -> anyhow::Result<()> {
+fn drive(bench: &Bench, first: &mut impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
+    let station = bench.driver_station().context("placing the driver")?;
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
-        work.perform();
-        first.send(lap.token()).context("sending the token to task 0")?;
+        let token = lap.token();
+        station.visit(token);
+        first.send(token).context("sending the token to task 0")?;
         let received =
             last.receive().and_then(|token| token.ok_or(ErrorKind::UnexpectedEof.into()));
         received.context("waiting for the token to come round")?;
@@ -128,18 +116,14 @@ fn drive(
 
 /// Passes tokens from upstream to downstream until upstream is closed.
 fn relay(
+    bench: &Bench,
     task: usize,
-    (mut upstream, mut downstream): (impl Source, impl Sink),
-    work: Work,
-    placement: &Placement,
-    tracer: &Tracer,
+    mut upstream: impl Source,
+    mut downstream: impl Sink,
 ) -> io::Result<()> {
-    placement.take_seat(task + 1)?;
+    let station = bench.station(task)?;
     while let Some(token) = upstream.receive()? {
-        if token == TRACER_TOKEN {
-            tracer.note(task);
-        }
-        work.perform();
+        station.visit(token);
         downstream.send(token)?;
     }
     Ok(())

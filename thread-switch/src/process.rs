@@ -75,7 +75,7 @@ fn lead(
                 (Some(scope.spawn(|| watch(report, alarm, over, bench))), None)
             }
         };
-        let placed = bench.placement().take_seat(0).context("placing task 0");
+        let placed = bench.placement().pin(0).context("placing task 0");
         let driven = placed.and_then(|()| driver.0.drive(bench, trips));
         let driven = driven.and_then(|()| bench.observe());
         drop(driver);
@@ -135,7 +135,7 @@ fn live(
     let answered = catch_unwind(AssertUnwindSafe(|| {
         let mut partner = Held(partner);
         die_with(parent)?;
-        placement.take_seat(1)?;
+        placement.pin(1)?;
         partner.0.answer(work)
     }));
     let failure = match answered {

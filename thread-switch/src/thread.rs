@@ -18,12 +18,12 @@ pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> any
     thread::scope(|scope| {
         let mut partner = Held(partner);
         let body = Box::new(move || {
-            placement.take_seat(1)?;
+            placement.pin(1)?;
             partner.0.answer(trips.work)
         });
         let thread = spawn(scope, 1, thread::Builder::new(), body)?;
         let mut driver = Held(driver);
-        placement.take_seat(0).context("placing task 0")?;
+        placement.pin(0).context("placing task 0")?;
         let driven = driver.0.drive(bench, trips).and_then(|()| bench.observe());
         drop(driver);
         root_cause([Ok(()), outcome(thread)]).and(driven)
