@@ -207,7 +207,7 @@ impl Bench {
     /// The work that `flag` puts into every hop. The record tells how long a
     /// unit takes, which is measured before the laps and after.
     pub fn work(&self, flag: WorkFlag) -> Work {
-        self.findings().work = Some(WorkRecord { units: flag.work, ns_per_unit: None });
+        self.findings().work = Some(WorkRecord { units: flag.work, ..WorkRecord::default() });
         *self.shared.work.get_or_init(|| Work::of(flag.work))
     }
 

@@ -25,6 +25,7 @@ use crate::samples::{Measured, Samples};
 use crate::station::{TRACED, Token, WORK};
 use crate::tracer::{TRACER_LAPS, Tracer};
 use crate::usage::Start;
+use crate::work::BetweenLaps;
 
 /// The most parts that a lap can be split into.
 pub(crate) const MOST_PHASES: usize = 4;
@@ -121,6 +122,8 @@ pub struct Laps<'a> {
     work_mark: u8,
     /// When to publish next what was measured.
     publish_at: u64,
+    /// Units of work timed between the measured laps, if laps have work.
+    units: Option<BetweenLaps>,
 }
 
 impl<'a> Laps<'a> {
@@ -146,6 +149,8 @@ impl<'a> Laps<'a> {
             } else {
                 u64::MAX
             },
+            units: (purpose == Purpose::Principal && shared.work().is_some())
+                .then(BetweenLaps::default),
         }
     }
 
@@ -304,6 +309,11 @@ impl<'a> Iterator for Laps<'a> {
                 self.publish(now);
             }
         }
+        if self.stage == Stage::Measured
+            && let Some(units) = &mut self.units
+        {
+            units.time_one();
+        }
         let tracer = if self.stage == Stage::Marked { self.tracer() } else { None };
         let sent_from = if tracer.is_some() { cpus::current() } else { 0 };
         let marks = self.work_mark | if tracer.is_some() { TRACED } else { 0 };
@@ -319,6 +329,9 @@ impl Drop for Laps<'_> {
     fn drop(&mut self) {
         self.end_usage();
         let mut findings = self.shared.findings();
+        if let (Some(units), Some(work)) = (&self.units, &mut findings.work) {
+            work.mean_ns_per_unit = units.mean_ns_per_unit();
+        }
         let samples = self.samples.drain(..).filter(|samples| samples.count() > 0);
         if self.purpose == Purpose::Principal {
             findings.samples.splice(0..0, samples);

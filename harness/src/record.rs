@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.2";
+pub const SCHEMA_VERSION: &str = "1.3";
 
 /// The major schema version that this reader understands.
 const READABLE_MAJOR: u64 = 1;
@@ -72,7 +72,7 @@ pub struct Record {
 }
 
 /// The work that was added to every hop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct WorkRecord {
     /// Units at every hop, as `--work` asked for.
@@ -80,6 +80,11 @@ pub struct WorkRecord {
     /// How long a unit took in this process, on the driver's CPU, measured
     /// before the laps and after, in nanoseconds; `null` where there was no work.
     pub ns_per_unit: Option<f64>,
+    /// The mean time of a unit between the measured laps, on the driver's CPU, in
+    /// nanoseconds; `null` where there was no work. CPU time per operation
+    /// includes these units. Since 1.3.
+    #[serde(default)]
+    pub mean_ns_per_unit: Option<f64>,
 }
 
 /// Why the measuring stopped.

@@ -233,7 +233,7 @@ mod tests {
                 page_table_bytes: None,
             }),
             ledger: None,
-            work: Some(WorkRecord { units: 0, ns_per_unit: None }),
+            work: Some(WorkRecord::default()),
         }
     }
 
@@ -268,10 +268,11 @@ mod tests {
     #[test]
     fn work_at_every_hop_has_a_line() {
         let text = |work| summary(&Record { work: Some(work), ..brigade() });
-        let worked = text(WorkRecord { units: 1000, ns_per_unit: Some(1.2345) });
+        let worked =
+            text(WorkRecord { units: 1000, ns_per_unit: Some(1.2345), mean_ns_per_unit: None });
         let line = "work per hop: 1000 units of 1.234 ns: 1.234µs";
         assert!(worked.lines().any(|found| found == line), "{worked}");
-        assert!(!text(WorkRecord { units: 0, ns_per_unit: None }).contains("work"));
+        assert!(!text(WorkRecord::default()).contains("work"));
     }
 
     #[test]
@@ -362,7 +363,11 @@ mod tests {
                 measurement.max_ns = WIDE;
             }
             let cpu = CpuTime { user_ns_per_operation: 1e8, system_ns_per_operation: 1e8 };
-            let work = WorkRecord { units: 1_000_000_000, ns_per_unit: Some(999.999) };
+            let work = WorkRecord {
+                units: 1_000_000_000,
+                ns_per_unit: Some(999.999),
+                mean_ns_per_unit: None,
+            };
             let record = Record { work: Some(work), ..record };
             summary(&Record { tasks: u32::MAX.into(), cpu: Some(cpu), ..record })
         };

@@ -93,6 +93,27 @@ impl Calibration {
     }
 }
 
+/// Work that is timed between laps, so that whatever slows the laps slows it
+/// alike: its mean is to theirs as [`Calibration`] is to the quickest lap.
+#[derive(Debug, Default)]
+pub(crate) struct BetweenLaps {
+    pieces: u64,
+    total_ns: u64,
+}
+
+impl BetweenLaps {
+    /// Times one more piece.
+    pub(crate) fn time_one(&mut self) {
+        self.total_ns += timed(LONG);
+        self.pieces += 1;
+    }
+
+    /// The mean time of a unit, in nanoseconds; `None` before the first piece.
+    pub(crate) fn mean_ns_per_unit(&self) -> Option<f64> {
+        (self.pieces > 0).then(|| self.total_ns as f64 / (self.pieces * LONG) as f64)
+    }
+}
+
 /// Nanoseconds that this many units take, with reading the clock once.
 fn timed(units: u64) -> u64 {
     let begun = clock::now();
@@ -104,7 +125,7 @@ fn timed(units: u64) -> u64 {
 mod tests {
     use std::hint::black_box;
 
-    use super::{Calibration, FACTOR, LONG, SHORT, TIMES};
+    use super::{BetweenLaps, Calibration, FACTOR, LONG, SHORT, TIMES};
     use crate::clock;
 
     #[test]
@@ -114,25 +135,35 @@ mod tests {
         assert!(unit_ns(10, 9) < 0.0, "no figure is made nicer");
     }
 
-    /// Work that the compiler has removed, or found a formula for, would take
-    /// next to no time beside the same steps, each of which it is kept from
-    /// looking through.
+    /// The same chain, written here: work that the compiler has removed would be
+    /// much shorter, and one with a call at every unit nearly twice as long. Both are
+    /// the quickest of many, in turn.
     #[test]
-    fn the_compiler_takes_no_step_away() {
-        let steps = || {
+    fn a_unit_takes_as_long_as_a_step_of_the_chain() {
+        let chain = || {
             let begun = clock::now();
-            let (mut state, mut left) = (1_u64, LONG);
-            while left > 0 {
-                state = black_box(state.wrapping_mul(FACTOR));
-                left -= 1;
+            let mut state = black_box(LONG);
+            for _ in 0..LONG {
+                state = state.wrapping_mul(FACTOR).rotate_left(7);
             }
+            black_box(state);
             clock::now() - begun
         };
-        let quickest_ns = (0..TIMES).map(|_| steps()).min().expect("some");
-        let step_ns = quickest_ns as f64 / LONG as f64;
-        let mut calibration = Calibration::default();
-        calibration.look();
-        let unit_ns = calibration.ns_per_unit();
-        assert!(unit_ns > step_ns / 5.0, "{unit_ns} ns beside {step_ns} ns");
+        let (mut calibration, mut chain_ns) = (Calibration::default(), u64::MAX);
+        for _ in 0..3 {
+            calibration.look();
+            chain_ns = (0..TIMES).map(|_| chain()).fold(chain_ns, u64::min);
+        }
+        let ratio = calibration.ns_per_unit() * LONG as f64 / chain_ns as f64;
+        assert!((0.8..1.25).contains(&ratio), "{ratio} times as long as the chain");
+    }
+
+    #[test]
+    fn units_between_laps_have_a_mean() {
+        let mut between = BetweenLaps::default();
+        assert_eq!(between.mean_ns_per_unit(), None);
+        between.pieces = 3;
+        between.total_ns = 6 * LONG;
+        assert_eq!(between.mean_ns_per_unit(), Some(2.0));
     }
 }

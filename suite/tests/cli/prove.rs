@@ -34,22 +34,23 @@ awk -v units=$units -v placement=$placement -v number=$number 'BEGIN {
     srand(1 + 10007 * number + units + length(placement)); rand()
     unit = 1.25; operations = 2
     hop = (1000 + units * unit) * (1 + 0.02 * (rand() - 0.5))
-    lap = hop * operations
+    lap = hop * operations; mean = 0
     switches = 1.0; crossing = (placement == "spread") ? 1 : 0
     LIE
+    if (mean == 0) mean = lap
     work = (units > 0) ? unit : "null"
     printf "{\"schema_version\":\"1.2\",\"program\":\"fake\",\"version\":\"0.1.0\",\"parameters\":{},"
     printf "\"tasks\":1,\"tokens\":1,\"iterations\":2,\"warmups\":0,\"complete\":true,"
     printf "\"ended_by\":\"iterations\",\"error\":null,\"affinity\":[0],\"measurements\":[{"
     printf "\"name\":\"iteration\",\"operation\":\"hop\",\"operations\":%d,\"count\":2,", operations
-    printf "\"mean_ns\":%f,\"stddev_ns\":0.0,\"min_ns\":%d,\"p50_ns\":%d,\"p90_ns\":%d,", lap, lap, lap, lap
-    printf "\"p99_ns\":%d,\"p999_ns\":%d,\"max_ns\":%d,", lap, lap, lap + 1
-    printf "\"ns_per_operation\":%f,\"ns_per_task\":null,\"histogram\":\"\"}],", lap / operations
+    printf "\"mean_ns\":%f,\"stddev_ns\":0.0,\"min_ns\":%d,\"p50_ns\":%d,\"p90_ns\":%d,", mean, lap, lap, lap
+    printf "\"p99_ns\":%d,\"p999_ns\":%d,\"max_ns\":%d,", lap, lap, 2 * lap
+    printf "\"ns_per_operation\":%f,\"ns_per_task\":null,\"histogram\":\"\"}],", mean / operations
     printf "\"cpu\":null,\"switches\":{\"voluntary_per_operation\":%f,", switches
     printf "\"involuntary_per_operation\":0.0,\"expected_per_operation\":1.0,\"migrations\":null,"
     printf "\"cross_cpu_share\":%f},\"interference\":{\"steal_ns\":null,", crossing
     printf "\"psi_cpu_some_ns\":null},\"memory\":null,\"ledger\":null,"
-    print "\"work\":{\"units\":" units ",\"ns_per_unit\":" work "}}"
+    print "\"work\":{\"units\":" units ",\"ns_per_unit\":" work ",\"mean_ns_per_unit\":" work "}}"
 }'
 "#;
     program.replace("LIE", lie)
@@ -135,6 +136,11 @@ fn three_percent_on_every_second_side_are_found() {
 #[test]
 fn work_that_is_left_out_of_the_laps_is_found() {
     assert_eq!(failing("lap -= 0.1 * units * unit * operations"), ["known work"]);
+}
+
+#[test]
+fn six_percent_of_work_in_the_mean_alone_are_found() {
+    assert_eq!(failing("mean = lap + 0.06 * units * unit * operations"), ["known work"]);
 }
 
 #[test]
