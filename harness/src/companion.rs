@@ -1,27 +1,41 @@
 //! The companion: a second process, of one thread, in which a part of the
 //! tasks lives. What it used is read from `/proc`.
 
+use std::time::Duration;
+
+use nix::time::clock_getcpuclockid;
+use nix::unistd::Pid;
+
 use crate::process_stat::ProcessStat;
 use crate::system_files::{SystemFiles, field};
 use crate::usage::Counters;
 
-/// Its counters now; `None` when it has gone. They are exact while it is
-/// blocked; while it runs, its CPU time is as of the last clock tick.
+/// The counters of a process now; `None` when it has gone. They are exact while
+/// it is blocked; while it runs, its CPU time is as of the last clock tick.
+/// Switches of threads that have ended are not among them: the kernel keeps
+/// those of a process where only the process itself can read them.
 pub(crate) fn counters(pid: u32) -> Option<Counters> {
     let files = SystemFiles::live();
     let folder = format!("proc/{pid}");
     let stat = ProcessStat::read(&files, &folder)?;
-    let status = files.text(&format!("{folder}/status"))?;
-    let switches = |name| field(&status, name)?.parse().ok();
-    // The first number is the time on a CPU, in nanoseconds.
-    let run_ns = files.number(&format!("{folder}/schedstat"))?;
+    let run_ns = run_ns(pid)?;
     let user_ns = user_share(run_ns, stat.user_ticks, stat.system_ticks);
-    Some(Counters {
-        user_ns,
-        system_ns: run_ns - user_ns,
-        voluntary: switches("voluntary_ctxt_switches")?,
-        involuntary: switches("nonvoluntary_ctxt_switches")?,
-    })
+    let mut counters = Counters { user_ns, system_ns: run_ns - user_ns, ..Counters::default() };
+    for task in files.names(&format!("{folder}/task")) {
+        // One that ends meanwhile is one that has ended.
+        let status = files.text(&format!("{folder}/task/{task}/status")).unwrap_or_default();
+        let switches = |name| field(&status, name).and_then(|value| value.parse::<u64>().ok());
+        counters.voluntary += switches("voluntary_ctxt_switches").unwrap_or(0);
+        counters.involuntary += switches("nonvoluntary_ctxt_switches").unwrap_or(0);
+    }
+    Some(counters)
+}
+
+/// The time that all threads of a process have run, ended ones too, in
+/// nanoseconds.
+fn run_ns(pid: u32) -> Option<u64> {
+    let clock = clock_getcpuclockid(Pid::from_raw(pid.try_into().ok()?)).ok()?;
+    u64::try_from(Duration::from(clock.now().ok()?).as_nanos()).ok()
 }
 
 /// How much of `run_ns` was in user space. The scheduler's sum is exact, and
@@ -43,6 +57,29 @@ mod tests {
         assert_eq!(user_share(1000, 1, 3), 250);
         assert_eq!(user_share(1000, 0, 0), 0);
         assert_eq!(user_share(u64::MAX, u64::MAX / 2, 0), u64::MAX);
+    }
+
+    #[test]
+    fn every_thread_of_a_process_is_counted() {
+        const TIMES: u64 = 20;
+        let before = counters(std::process::id()).expect("it lives");
+        let counted = std::sync::Barrier::new(2);
+        let after = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..TIMES {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+                counted.wait();
+                counted.wait();
+            });
+            counted.wait();
+            let after = counters(std::process::id()).expect("it lives");
+            counted.wait();
+            after
+        });
+        // One that is kept from its CPU for so long has nothing to wait for.
+        assert!(after.voluntary > before.voluntary + TIMES / 2, "{before:?} {after:?}");
+        assert!(after.user_ns + after.system_ns > before.user_ns + before.system_ns);
     }
 
     #[test]

@@ -1,13 +1,19 @@
-//! Memory of this process, from `/proc/self/status`.
+//! Memory of a process, from its `status` in `/proc`.
 
 use crate::control_groups;
 use crate::record::Memory;
 use crate::system_files::{SystemFiles, kib_field};
 
-/// Reads what the process holds now; `None` where `/proc` does not tell.
+/// Reads what this process holds now; `None` where `/proc` does not tell.
 #[must_use]
 pub fn now() -> Option<Memory> {
-    let status = SystemFiles::live().text("proc/self/status")?;
+    of_process(std::process::id())
+}
+
+/// Reads what a process holds now; `None` when it has gone.
+#[must_use]
+pub fn of_process(pid: u32) -> Option<Memory> {
+    let status = SystemFiles::live().text(&format!("proc/{pid}/status"))?;
     Some(Memory {
         rss_bytes: kib_field(&status, "VmRSS")?,
         peak_rss_bytes: kib_field(&status, "VmHWM")?,

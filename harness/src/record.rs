@@ -247,6 +247,13 @@ pub struct LedgerPoint {
     pub listed_free_bytes: Option<u64>,
     /// What the memory control group of the process is charged with.
     pub group_bytes: Option<u64>,
+    /// What the language's runtime has from the system, by its own account.
+    /// Since 1.3, as what follows.
+    #[serde(default)]
+    pub runtime_bytes: Option<u64>,
+    /// What the language's runtime uses for stacks, by its own account.
+    #[serde(default)]
+    pub runtime_stack_bytes: Option<u64>,
 }
 
 /// Why a text is not a record.

@@ -72,11 +72,55 @@ pub(crate) fn nanoseconds(time: TimeVal) -> u64 {
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1_000
 }
 
+/// Whose counters a span is over.
+#[derive(Clone, Copy, Debug)]
+enum Processes {
+    Own { companion: Option<u32> },
+    Other(u32),
+}
+
+impl Processes {
+    /// This process's own last, so that reading the other's is not in the span.
+    fn counters_before(self) -> Option<Counters> {
+        match self {
+            Self::Own { companion } => {
+                let theirs = Counters::default().with_companion(companion)?;
+                Some(theirs.and(Counters::own()))
+            }
+            Self::Other(pid) => companion::counters(pid),
+        }
+    }
+
+    /// This process's own first.
+    fn counters_after(self) -> Option<Counters> {
+        match self {
+            Self::Own { companion } => Counters::own().with_companion(companion),
+            Self::Other(pid) => companion::counters(pid),
+        }
+    }
+
+    /// Migrations of all live threads since each was created.
+    fn migrations(self) -> Option<u64> {
+        let pid = match self {
+            Self::Own { .. } => std::process::id(),
+            Self::Other(pid) => pid,
+        };
+        let tasks: Vec<_> = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().collect();
+        if tasks.len() > MOST_THREADS_READ {
+            return None;
+        }
+        tasks
+            .iter()
+            .map(|task| migrations_in(&fs::read_to_string(task.path().join("sched")).ok()?))
+            .sum()
+    }
+}
+
 /// The start of a span. It reads this process's counters last, so that reading
 /// the files is not part of the span.
 #[derive(Debug)]
 pub struct Start {
-    companion: Option<u32>,
+    processes: Processes,
     cpus: Vec<usize>,
     migrations: Option<u64>,
     surroundings: Surroundings,
@@ -88,17 +132,27 @@ impl Start {
     /// What others do is watched on `cpus`.
     #[must_use]
     pub fn now(companion: Option<u32>, cpus: &[usize]) -> Self {
-        let migrations = migrations();
-        let surroundings = Surroundings::read(cpus);
-        let theirs = Counters::default().with_companion(companion);
-        let counters = theirs.map(|theirs| theirs.and(Counters::own()));
-        Self { companion, cpus: cpus.to_vec(), migrations, surroundings, counters }
+        Self::of(Processes::Own { companion }, cpus)
     }
 
-    /// Ends the span now; `None` when the companion has gone.
+    /// Starts a span now, over another process alone, which waits.
+    #[must_use]
+    pub fn of_process(pid: u32, cpus: &[usize]) -> Self {
+        Self::of(Processes::Other(pid), cpus)
+    }
+
+    fn of(processes: Processes, cpus: &[usize]) -> Self {
+        let migrations = processes.migrations();
+        let surroundings = Surroundings::read(cpus);
+        let counters = processes.counters_before();
+        Self { processes, cpus: cpus.to_vec(), migrations, surroundings, counters }
+    }
+
+    /// Ends the span now; `None` when the companion or the other process has
+    /// gone.
     #[must_use]
     pub fn end(self) -> Option<Span> {
-        let after = Counters::own().with_companion(self.companion);
+        let after = self.processes.counters_after();
         let surroundings = Surroundings::read(&self.cpus);
         let used = after?.since(self.counters?);
         let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
@@ -107,7 +161,7 @@ impl Start {
             system_ns: used.system_ns,
             voluntary: used.voluntary,
             involuntary: used.involuntary,
-            migrations: between(self.migrations, migrations()),
+            migrations: between(self.migrations, self.processes.migrations()),
             interference: surroundings.since(&self.surroundings, used.user_ns + used.system_ns),
         })
     }
@@ -129,18 +183,6 @@ pub struct Span {
     pub migrations: Option<u64>,
     /// What the rest of the machine did.
     pub interference: Interference,
-}
-
-/// Migrations of all live threads of this process since each was created.
-fn migrations() -> Option<u64> {
-    let tasks: Vec<_> = fs::read_dir("/proc/self/task").ok()?.flatten().collect();
-    if tasks.len() > MOST_THREADS_READ {
-        return None;
-    }
-    tasks
-        .iter()
-        .map(|task| migrations_in(&fs::read_to_string(task.path().join("sched")).ok()?))
-        .sum()
 }
 
 fn migrations_in(sched: &str) -> Option<u64> {

@@ -13,6 +13,7 @@ use crate::judge::prove::proof::Proof;
 use crate::plan::course::RunEnd;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
+use crate::store::laps::Laps;
 use crate::store::results::RunDescription;
 
 fn check<T: JsonSchema>(file: &str) {
@@ -38,6 +39,11 @@ fn the_schema_of_environment_json_is_committed() {
 #[test]
 fn the_schema_of_a_line_of_records_jsonl_is_committed() {
     check::<Invocation>("invocation.schema.json");
+}
+
+#[test]
+fn the_schema_of_laps_is_committed() {
+    check::<Laps>("laps.schema.json");
 }
 
 #[test]

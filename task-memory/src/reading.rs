@@ -30,7 +30,6 @@ pub fn read(tasks: u64, family: &[String]) -> LedgerPoint {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let process = |file, name| of_family(family, file, name);
     LedgerPoint {
-        moment: None,
         tasks,
         resident_bytes: process("smaps_rollup", "Rss"),
         proportional_bytes: process("smaps_rollup", "Pss"),
@@ -43,6 +42,7 @@ pub fn read(tasks: u64, family: &[String]) -> LedgerPoint {
         free_bytes: kib_field(&machine, "MemFree"),
         listed_free_bytes: listed(),
         group_bytes: memory::of_group(),
+        ..LedgerPoint::default()
     }
 }
 

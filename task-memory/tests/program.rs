@@ -54,7 +54,7 @@ fn every_kind_is_swept_from_first_count_to_last() {
         assert_eq!((record.tasks, record.iterations), (50, 4), "{kind}");
         let create = record.principal().expect("a measurement");
         assert_eq!((create.name.as_str(), create.operations, create.count), ("create", 10, 4));
-        assert_eq!(record.schema_version, "1.2");
+        assert_eq!(record.schema_version, "1.3");
     }
 }
 

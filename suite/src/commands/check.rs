@@ -9,8 +9,9 @@ use crate::commands::flags::CheckFlags;
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::judge::switches::verify_switches;
-use crate::manifest::{Case, CheckSize, Manifest};
-use crate::measure::availability::Here;
+use crate::manifest::program::CheckSize;
+use crate::manifest::{Case, Manifest};
+use crate::measure::availability::Capabilities;
 use crate::measure::build::{self, Binaries};
 use crate::measure::invoke::{Job, invoke};
 use crate::measure::lock::Lock;
@@ -34,21 +35,20 @@ enum Finding {
 pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    let cases = match (flags.groups.as_slice(), flags.cases.as_slice()) {
+    let cases: Vec<&Case> = match (flags.groups.as_slice(), flags.cases.as_slice()) {
         ([], []) => manifest.profiled_cases().collect(),
         ([], names) => manifest.cases_named(names)?,
         (groups, _) => manifest.cases_of_groups(groups)?,
     };
     let _lock = Lock::take()?;
     let build = !flags.programs.no_build;
-    let here = Here::look(&manifest)?;
-    let Some(binaries) = build::binaries(&manifest, build, &here, &mut signals)? else {
-        return Ok(Exit::Interrupted);
-    };
+    let mut capabilities = Capabilities::detect(&manifest)?;
+    let built = build::binaries(&manifest, &cases, build, &mut capabilities, &mut signals)?;
+    let Some(binaries) = built else { return Ok(Exit::Interrupted) };
 
     let mut tally = Tally::default();
     for case in cases {
-        let finding = match here.obstacle(case, &manifest.programs[&case.program]) {
+        let finding = match capabilities.missing_for(case) {
             Some(reason) => Finding::Skipped(reason),
             None => examine(case, &manifest, &binaries, &mut signals),
         };

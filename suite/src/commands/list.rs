@@ -10,7 +10,7 @@ use crate::commands::flags::{GROUP_PROFILE, ListFlags};
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::manifest::{Case, Group, Manifest};
-use crate::measure::availability::Here;
+use crate::measure::availability::Capabilities;
 use crate::store::results::Skipped;
 
 /// The width of the table, in columns.
@@ -40,7 +40,7 @@ pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
         ),
     };
     let cases = chosen.unwrap_or_else(|| manifest.profiled_cases().collect());
-    let (_, skipped) = Here::look(&manifest)?.divide(&manifest, cases);
+    let (_, skipped) = Capabilities::detect(&manifest)?.divide(cases);
     output::print(&(text + &skipped_lines(&skipped)))?;
     Ok(Exit::Done)
 }

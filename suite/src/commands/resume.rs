@@ -16,14 +16,14 @@ use crate::exit::Exit;
 use crate::judge::environment::difference::{Difference, differences};
 use crate::judge::prove::proof::Proof;
 use crate::manifest::{Case, Manifest};
-use crate::measure::availability::Here;
+use crate::measure::availability::Capabilities;
 use crate::measure::build;
 use crate::measure::fingerprint::fingerprints;
 use crate::measure::invoke::command;
 use crate::measure::lock::Lock;
 use crate::measure::signals::Signals;
 use crate::store::environment::Environment;
-use crate::store::results::{self, Folder, Procedure, RunDescription};
+use crate::store::results::{self, Folder, Procedure, RunDescription, Skipped};
 use crate::store::saved_run::SavedRun;
 
 /// The parts of an environment that must be as they were: figures from two
@@ -62,11 +62,13 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let trouble = || format!("--resume {}", path.display());
-    let here = Here::look(&manifest)?;
-    let (cases, procedure) = same_cases(&manifest, &here, &description).with_context(trouble)?;
-    let Some(binaries) = build::binaries(&manifest, !flags.no_build, &here, &mut signals)? else {
-        return Ok(Exit::Interrupted);
-    };
+    let (cases, procedure) = same_cases(&manifest, &description).with_context(trouble)?;
+    let mut capabilities = Capabilities::detect(&manifest)?;
+    all_can_run(&capabilities, &cases).with_context(trouble)?;
+    let build = !flags.no_build;
+    let built = build::binaries(&manifest, &cases, build, &mut capabilities, &mut signals)?;
+    let Some(binaries) = built else { return Ok(Exit::Interrupted) };
+    all_can_run(&capabilities, &cases).with_context(trouble)?;
     let now = Environment::capture(&manifest.root, &manifest.measured_crates)?;
     same_environment(&environment, &now).with_context(trouble)?;
     same_binaries(procedure, &fingerprints(&cases, &binaries)?).with_context(trouble)?;
@@ -98,7 +100,6 @@ fn open(path: &Path) -> anyhow::Result<(Folder, SavedRun, Option<Proof>)> {
 /// The cases of a run, if the manifest has them as they were.
 fn same_cases<'a, 'b>(
     manifest: &'a Manifest,
-    here: &Here,
     run: &'b RunDescription,
 ) -> anyhow::Result<(Vec<&'a Case>, &'b Procedure)> {
     let procedure = run
@@ -108,7 +109,7 @@ fn same_cases<'a, 'b>(
     let case = |name: &String| {
         let case = manifest.cases.iter().find(|case| case.name == *name);
         let case = case.with_context(|| format!("suite.toml has no case '{name}' any more"))?;
-        let now = command(case, &procedure.flags);
+        let now = command(manifest.program_of(case).form, case, &procedure.flags);
         let was = procedure.commands.get(name);
         ensure!(
             was == Some(&now),
@@ -119,11 +120,16 @@ fn same_cases<'a, 'b>(
         Ok(case)
     };
     let cases = run.cases.iter().map(case).collect::<anyhow::Result<Vec<_>>>()?;
-    let (cases, skipped) = here.divide(manifest, cases);
-    if let Some(skipped) = skipped.first() {
-        bail!("case '{}' cannot run here any more: {}", skipped.case, skipped.reason);
-    }
     Ok((cases, procedure))
+}
+
+fn all_can_run(capabilities: &Capabilities, cases: &[&Case]) -> anyhow::Result<()> {
+    match capabilities.divide(cases.to_vec()).1.first() {
+        None => Ok(()),
+        Some(Skipped { case, reason }) => {
+            bail!("case '{case}' cannot run here any more: {reason}")
+        }
+    }
 }
 
 /// Checks that the programs are those that the run began with.

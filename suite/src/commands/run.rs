@@ -14,7 +14,7 @@ use crate::commands::prove;
 use crate::exit::Exit;
 use crate::judge::prove::proof::{Proof, Standing};
 use crate::manifest::{Case, CaseKey, Manifest, Profile};
-use crate::measure::availability::Here;
+use crate::measure::availability::Capabilities;
 use crate::measure::build::{self, Binaries};
 use crate::measure::fingerprint::fingerprints;
 use crate::measure::invoke::{Job, command, invoke};
@@ -38,15 +38,15 @@ pub fn run(asked: &RunCommand) -> anyhow::Result<Exit> {
     let flags = &asked.flags;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    let here = Here::look(&manifest)?;
-    let intent = Intent::new(&manifest, &here, asked)?;
+    let mut capabilities = Capabilities::detect(&manifest)?;
+    let mut intent = Intent::new(&manifest, &capabilities, asked)?;
     let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
     results::check_writable(&results)?;
     let _lock = Lock::take()?;
     let build = !flags.programs.no_build;
-    let Some(binaries) = build::binaries(&manifest, build, &here, &mut signals)? else {
-        return Ok(Exit::Interrupted);
-    };
+    let built = build::binaries(&manifest, &intent.cases, build, &mut capabilities, &mut signals)?;
+    let Some(binaries) = built else { return Ok(Exit::Interrupted) };
+    intent.leave_out(&capabilities);
 
     let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
     let description = intent.description(&binaries)?;
@@ -73,14 +73,18 @@ struct Intent<'a> {
 }
 
 impl<'a> Intent<'a> {
-    fn new(manifest: &'a Manifest, here: &Here, asked: &'a RunCommand) -> anyhow::Result<Self> {
+    fn new(
+        manifest: &'a Manifest,
+        capabilities: &Capabilities,
+        asked: &'a RunCommand,
+    ) -> anyhow::Result<Self> {
         let chosen = match (asked.groups.as_slice(), asked.flags.cases.as_slice()) {
             ([], []) => manifest.cases_of(asked.profile()).collect(),
             ([], names) => manifest.cases_named(names)?,
             (groups, _) => manifest.cases_of_groups(groups)?,
         };
         let profile = manifest.profile(asked.profile())?;
-        let (cases, skipped) = here.divide(manifest, chosen);
+        let (cases, skipped) = capabilities.divide(chosen);
         Ok(Self {
             started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
             asked,
@@ -90,6 +94,13 @@ impl<'a> Intent<'a> {
             skipped,
             seed: asked.flags.seed.unwrap_or_else(plan::random_seed),
         })
+    }
+
+    /// Leaves out what turned out not to be buildable.
+    fn leave_out(&mut self, capabilities: &Capabilities) {
+        let (cases, skipped) = capabilities.divide(std::mem::take(&mut self.cases));
+        self.cases = cases;
+        self.skipped.extend(skipped);
     }
 
     /// The UTC date, as it begins the folder's name.
@@ -117,7 +128,10 @@ impl<'a> Intent<'a> {
         let Profile { flags, target_percent, budget_seconds, reruns, .. } = self.profile;
         let further =
             |budget_seconds| FurtherRounds { target_percent: *target_percent, budget_seconds };
-        let named = |case: &&Case| (case.name.clone(), command(case, flags));
+        let named = |case: &&Case| {
+            let form = binaries[&case.program].program.form;
+            (case.name.clone(), command(form, case, flags))
+        };
         Ok(Procedure {
             command: self.command(),
             flags: flags.clone(),

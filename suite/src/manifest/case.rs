@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::CheckSize;
+use super::program::CheckSize;
 
 /// A program with its parameters, and how it is run and reported.
 #[derive(Clone, Debug)]

@@ -8,9 +8,10 @@ use std::fmt;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::Manifest;
 use super::case::{Case, Placement, parse_flags};
 use super::place::{Complaint, Table};
-use super::{CheckSize, Manifest};
+use super::program::CheckSize;
 
 /// A question and the cases that answer it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ mod case;
 pub mod finding;
 mod group;
 mod place;
+pub mod program;
 mod proof;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use finding::Finding;
 pub use group::Group;
 use group::GroupTable;
 use place::{Complaint, Table, line_of, meant, unknown};
+use program::{CheckSize, Form, Program};
 pub use proof::{Crossing, ProofPlan, SLOPE_CONFIDENCE};
 
 /// The manifest's file name.
@@ -123,68 +125,6 @@ impl Profile {
     }
 }
 
-/// A program that measures one thing.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, try_from = "ProgramTable")]
-pub struct Program {
-    /// Where the binary comes from.
-    pub source: Source,
-    /// How `brigade check` runs it.
-    pub check: CheckSize,
-}
-
-/// Where a program's binary comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// A package of the workspace, built by cargo, with a binary of the same
-    /// name.
-    Package(String),
-    /// A file that something else builds; relative to the manifest's folder.
-    Path(PathBuf),
-    /// The folder of a Go module, built by go; relative to the manifest's
-    /// folder.
-    Go(PathBuf),
-}
-
-/// What `brigade check` asks of a program, and what it must then report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CheckSize {
-    /// Value of `--tasks`; `None` for a program that does not offer it.
-    pub tasks: Option<u64>,
-    /// Value of `--iters`.
-    pub iters: u64,
-    /// Value of `--warmups`.
-    pub warmups: u64,
-    /// Operations in one sample of the principal measurement at this size;
-    /// `None` not to verify them.
-    pub operations: Option<u64>,
-}
-
-/// A program as it stands in the manifest.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProgramTable {
-    package: Option<String>,
-    path: Option<PathBuf>,
-    go: Option<PathBuf>,
-    check: CheckSize,
-}
-
-impl TryFrom<ProgramTable> for Program {
-    type Error = &'static str;
-
-    fn try_from(table: ProgramTable) -> Result<Self, Self::Error> {
-        let source = match (table.package, table.path, table.go) {
-            (Some(package), None, None) => Source::Package(package),
-            (None, Some(path), None) => Source::Path(path),
-            (None, None, Some(folder)) => Source::Go(folder),
-            _ => return Err("a program needs either `package`, `path` or `go`"),
-        };
-        Ok(Self { source, check: table.check })
-    }
-}
-
 impl Manifest {
     /// Reads the manifest at `path`, or without one the nearest `suite.toml`
     /// in the current folder or above it, or else above this executable.
@@ -261,6 +201,10 @@ impl Manifest {
         if !self.programs.contains_key(&case.program) {
             return Err(("program", unknown("program", &case.program, self.programs.keys())));
         }
+        if self.program_of(case).form == Form::Laps && case.placement == Placement::Spread {
+            let reason = "placement: of a program of the form `laps` no task can be pinned apart";
+            return Err(("placement", reason.to_owned()));
+        }
         match case.profiles.iter().find(|name| !self.profiles.contains_key(*name)) {
             Some(name) => Err(("profiles", unknown("profile", name, self.profiles.keys()))),
             None => Ok(()),
@@ -280,7 +224,13 @@ impl Manifest {
     /// How `brigade check` runs a case.
     #[must_use]
     pub fn check_size(&self, case: &Case) -> CheckSize {
-        case.check.unwrap_or(self.programs[&case.program].check)
+        case.check.unwrap_or(self.program_of(case).check)
+    }
+
+    /// The program that a case runs.
+    #[must_use]
+    pub fn program_of(&self, case: &Case) -> &Program {
+        &self.programs[&case.program]
     }
 
     /// The cases that `profile` includes.
@@ -357,6 +307,7 @@ mod tests {
     use proptest::prelude::*;
     use proptest::sample::Index;
 
+    use super::program::Source;
     use super::*;
 
     const GOOD: &str = r#"
@@ -409,7 +360,9 @@ profiles = ["default"]
         let [case] = manifest.cases.as_slice() else { panic!("not one case: {manifest:?}") };
         assert_eq!(case.placement, Placement::Free);
         assert_eq!((case.timeout_seconds, case.needs_cpus), (60, 1));
-        assert_eq!(manifest.programs["fake"].source, Source::Path("fake".into()));
+        let program = manifest.program_of(case);
+        assert_eq!(program.source, Source::Path("fake".into()));
+        assert_eq!((program.form, program.tasks), (Form::Record, None));
     }
 
     #[test]
@@ -448,7 +401,13 @@ profiles = ["default"]
             ("operations = 2", "operation = 2", ":6: unknown key `operation`"),
             ("path = \"fake\"\n", "", ":4: a program needs either `package`, `path`"),
             ("path = ", "package = 'b'\npath = ", "a program needs either"),
-            ("path = ", "go = 'b'\npath = ", "a program needs either"),
+            (
+                "path = ",
+                "build = { in = '', command = ['make'] }\npath = ",
+                "a program needs either",
+            ),
+            ("path = ", "needs = [{ command = [] }]\npath = ", ":4: a `command` of no words"),
+            ("path = ", "tasks = 'gopher'\npath = ", ":5: unknown variant `gopher`"),
             ("program = ", "placement = 'near'\nprogram = ", ":12: unknown variant `near`"),
             (
                 "\"fake\"\nprofiles",
@@ -465,6 +424,15 @@ profiles = ["default"]
             assert!(error.contains(expected), "{error:?} does not say {expected:?}");
             assert!(!error.contains('\n'), "{error:?} is more than one line");
         }
+    }
+
+    #[test]
+    fn only_a_guests_tasks_cannot_be_spread() {
+        let spread = "placement = 'spread'\nprogram = ";
+        assert!(parse_with("program = ", spread).is_ok());
+        let guest = GOOD.replace("check = ", "form = 'laps'\ncheck = ");
+        let error = Manifest::parse(&guest.replace("program = ", spread)).unwrap_err();
+        assert!(error.starts_with(":13: case 'a': placement: of a program of the form"), "{error}");
     }
 
     /// What is wrong with the good manifest when its cases are `a`, `b` and

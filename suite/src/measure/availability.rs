@@ -1,64 +1,73 @@
 //! Which cases can run on this machine.
 
+use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-use crate::manifest::{Case, Manifest, Program, Source};
-use crate::store::results::Skipped;
 use anyhow::Context;
+use harness::system_files::recordable;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
-/// What this machine has that cases need.
+use crate::manifest::program::Tool;
+use crate::manifest::{Case, Manifest};
+use crate::store::results::Skipped;
+
+/// What this machine can do of what cases need.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Here {
+pub struct Capabilities {
     /// How many CPUs this process, and so its children, may use.
     cpus: usize,
-    /// Why go cannot build a program, if it cannot.
-    without_go: Option<String>,
+    /// Why a program cannot run, by its name.
+    missing: BTreeMap<String, String>,
 }
 
-impl Here {
-    /// Looks what there is for the programs of `manifest`.
+impl Capabilities {
+    /// Finds out what there is for the programs of `manifest`.
     ///
     /// # Errors
     /// When the kernel does not tell which CPUs may be used.
-    pub fn look(manifest: &Manifest) -> anyhow::Result<Self> {
+    pub fn detect(manifest: &Manifest) -> anyhow::Result<Self> {
         let mask = sched_getaffinity(Pid::this()).context("reading which CPUs may be used")?;
         let cpus = (0..CpuSet::count()).filter(|&cpu| mask.is_set(cpu).unwrap_or(false)).count();
-        let needs_go = manifest.programs.values().any(is_go);
-        Ok(Self { cpus, without_go: if needs_go { go_obstacle("go") } else { None } })
+        let mut asked = BTreeMap::new();
+        let mut lacks = |tool| asked.entry(tool).or_insert_with(|| trouble_with(tool)).clone();
+        let missing = manifest.programs.iter().filter_map(|(name, program)| {
+            let reason = program.needs.iter().find_map(&mut lacks)?;
+            Some((name.clone(), reason))
+        });
+        Ok(Self { cpus, missing: missing.collect() })
     }
 
-    /// Whether what builds a program is not there.
-    #[must_use]
-    pub fn lacks_tool_for(&self, program: &Program) -> bool {
-        is_go(program) && self.without_go.is_some()
+    /// Notes why a program cannot run, in one line.
+    pub fn note_missing(&mut self, program: &str, reason: String) {
+        self.missing.insert(program.to_owned(), reason);
     }
 
-    /// Why a case of `program` cannot run here, if it cannot.
+    /// Why a program cannot run here, if it cannot.
     #[must_use]
-    pub fn obstacle(&self, case: &Case, program: &Program) -> Option<String> {
-        let Case { needs_cpus, .. } = case;
-        if self.lacks_tool_for(program) {
-            return self.without_go.clone();
+    pub fn lacking_for(&self, program: &str) -> Option<&str> {
+        self.missing.get(program).map(String::as_str)
+    }
+
+    /// Why a case cannot run here, if it cannot.
+    #[must_use]
+    pub fn missing_for(&self, case: &Case) -> Option<String> {
+        let Case { needs_cpus, program, .. } = case;
+        if let Some(reason) = self.lacking_for(program) {
+            return Some(reason.to_owned());
         }
         let cpus = self.cpus;
         (cpus < *needs_cpus)
             .then(|| format!("it needs {needs_cpus} CPUs, and this process may use {cpus}"))
     }
 
-    /// Divides cases of `manifest` into those that can run here and those that
-    /// cannot.
+    /// Divides cases into those that can run here and those that cannot.
     #[must_use]
-    pub fn divide<'a>(
-        &self,
-        manifest: &Manifest,
-        cases: Vec<&'a Case>,
-    ) -> (Vec<&'a Case>, Vec<Skipped>) {
+    pub fn divide<'a>(&self, cases: Vec<&'a Case>) -> (Vec<&'a Case>, Vec<Skipped>) {
         let mut possible = Vec::new();
         let mut skipped = Vec::new();
         for case in cases {
-            match self.obstacle(case, &manifest.programs[&case.program]) {
+            match self.missing_for(case) {
                 None => possible.push(case),
                 Some(reason) => skipped.push(Skipped { case: case.name.clone(), reason }),
             }
@@ -67,32 +76,32 @@ impl Here {
     }
 }
 
-fn is_go(program: &Program) -> bool {
-    matches!(program.source, Source::Go(_))
+/// Why a tool cannot be used, if it cannot.
+fn trouble_with(tool: &Tool) -> Option<String> {
+    let (name, arguments) = tool.command.split_first()?;
+    let mut command = Command::new(name);
+    command.args(arguments).stdin(Stdio::null());
+    let output = match command.output() {
+        Ok(output) if output.status.success() => output,
+        _ => return Some(format!("{name} is not installed")),
+    };
+    // Some print their version as an error.
+    let printed = [output.stdout, output.stderr].concat();
+    let found = version_in(&String::from_utf8_lossy(&printed))?;
+    let needed = tool.version.as_deref()?;
+    (numbers(&found) < numbers(needed))
+        .then(|| format!("{name} {found} is too old: {needed} or later is needed"))
 }
 
-/// The oldest go that fetches by itself the version that a module asks for.
-const OLDEST_GO: (u32, u32) = (1, 21);
-
-/// Why the command `go` cannot build a module, if it cannot.
-fn go_obstacle(go: &str) -> Option<String> {
-    let mut command = Command::new(go);
-    command.args(["env", "GOVERSION"]).stdin(Stdio::null()).stderr(Stdio::null());
-    match command.output() {
-        Ok(output) if output.status.success() => too_old(&String::from_utf8_lossy(&output.stdout)),
-        _ => Some("go is not installed".to_owned()),
-    }
+/// The first version in what a tool prints: numbers joined by points.
+fn version_in(printed: &str) -> Option<String> {
+    let from = &printed[printed.find(|c: char| c.is_ascii_digit())?..];
+    let end = from.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(from.len());
+    Some(recordable(from[..end].trim_end_matches('.')))
 }
 
-/// What is wrong with a version such as `go1.26.8`, if anything is. One that
-/// reads otherwise is a development version.
-fn too_old(version: &str) -> Option<String> {
-    let number = version.trim().strip_prefix("go")?;
-    let mut parts = number.split(['.', 'r', 'b']).map(str::parse::<u32>);
-    let (Some(Ok(major)), Some(Ok(minor))) = (parts.next(), parts.next()) else { return None };
-    let (least_major, least_minor) = OLDEST_GO;
-    ((major, minor) < OLDEST_GO)
-        .then(|| format!("go {number} is too old: {least_major}.{least_minor} or later is needed"))
+fn numbers(version: &str) -> Vec<u64> {
+    version.split('.').map(|number| number.parse().unwrap_or(u64::MAX)).collect()
 }
 
 #[cfg(test)]
@@ -102,10 +111,11 @@ mod tests {
     const MANIFEST: &str = r#"
 [profiles]
 [programs.gopher]
-go = "gopher"
+path = "gopher"
+needs = [{ command = ["no-such-tool-of-brigade"] }]
 check = { tasks = 1, iters = 1, warmups = 0, operations = 1 }
 [programs.crab]
-package = "crab"
+path = "crab"
 check = { tasks = 1, iters = 1, warmups = 0, operations = 1 }
 [[group]]
 name = "animals"
@@ -122,51 +132,36 @@ program = "crab"
 placement = "spread"
 "#;
 
-    /// The names of the cases that can run, and the others with the reason.
-    fn divided(cpus: usize, go: bool) -> (Vec<String>, Vec<(String, String)>) {
+    #[test]
+    fn cases_are_divided_and_the_others_have_a_reason() {
         let manifest = Manifest::parse(MANIFEST).unwrap();
-        let cases = manifest.cases.iter().collect();
-        let without_go = (!go).then(|| "no go".to_owned());
-        let (possible, skipped) = Here { cpus, without_go }.divide(&manifest, cases);
-        let possible = possible.iter().map(|case| case.name.clone()).collect();
-        (possible, skipped.into_iter().map(|skipped| (skipped.case, skipped.reason)).collect())
+        let mut capabilities = Capabilities::detect(&manifest).unwrap();
+        assert!(capabilities.cpus >= 1);
+        capabilities.cpus = 1;
+        let (possible, skipped) = capabilities.divide(manifest.cases.iter().collect());
+        assert_eq!(possible.iter().map(|case| &case.name).collect::<Vec<_>>(), ["one"]);
+        let skipped: Vec<_> = skipped.iter().map(|skipped| skipped.reason.as_str()).collect();
+        let reason = "it needs 2 CPUs, and this process may use 1";
+        assert_eq!(skipped, ["no-such-tool-of-brigade is not installed", reason]);
+        capabilities.cpus = 2;
+        capabilities.note_missing("crab", "it does not compile".to_owned());
+        assert_eq!(capabilities.divide(manifest.cases.iter().collect()).0.len(), 0);
+    }
+
+    /// What is wrong with a tool that prints this, where 1.21 is needed.
+    fn trouble(script: &str) -> Option<String> {
+        let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+        trouble_with(&Tool { command, version: Some("1.21".to_owned()) })
     }
 
     #[test]
-    fn a_case_that_needs_more_cpus_is_skipped_with_the_reason() {
-        let (possible, skipped) = divided(1, true);
-        assert_eq!(possible, ["go", "one"]);
-        let reason = "it needs 2 CPUs, and this process may use 1".to_owned();
-        assert_eq!(skipped, [("two".to_owned(), reason)]);
-        assert_eq!(divided(2, true).1, []);
-    }
-
-    #[test]
-    fn a_go_program_is_skipped_without_go() {
-        let (possible, skipped) = divided(2, false);
-        assert_eq!(possible, ["one", "two"]);
-        assert_eq!(skipped, [("go".to_owned(), "no go".to_owned())]);
-    }
-
-    #[test]
-    fn this_process_may_use_a_cpu() {
-        let manifest = Manifest::parse(MANIFEST).unwrap();
-        assert!(Here::look(&manifest).unwrap().cpus >= 1);
-    }
-
-    #[test]
-    fn a_go_that_is_missing_or_fails_is_not_installed() {
-        for go in ["false", "no-such-tool-of-brigade"] {
-            assert_eq!(go_obstacle(go), Some("go is not installed".to_owned()));
+    fn a_tool_is_as_new_as_its_first_version() {
+        for printed in ["tool 1.21", "go version go1.26.8 on 0.1", "v2", "1.21.0", "devel", "3."] {
+            assert_eq!(trouble(&format!("echo '{printed}'")), None, "{printed}");
         }
-    }
-
-    #[test]
-    fn a_go_that_is_too_old_is_told_apart() {
-        let reason = "go 1.19.8 is too old: 1.21 or later is needed";
-        assert_eq!(too_old("go1.19.8\n"), Some(reason.to_owned()));
-        for version in ["go1.21.0\n", "go1.26.8", "go1.27rc1", "go2.0", "devel +1234"] {
-            assert_eq!(too_old(version), None, "{version}");
-        }
+        let reason = "sh 1.19.8 is too old: 1.21 or later is needed";
+        assert_eq!(trouble("echo go version go1.19.8 linux").as_deref(), Some(reason));
+        assert_eq!(trouble("echo tool-1.19.8rc2 >&2").as_deref(), Some(reason));
+        assert_eq!(trouble("exit 1").as_deref(), Some("sh is not installed"));
     }
 }

@@ -55,6 +55,11 @@ impl Capture {
         self.dropped
     }
 
+    /// What is kept until now.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Takes what one read yields, if anything is there. One read only: a
     /// process that prints without end must not keep the caller here.
     ///

@@ -27,7 +27,7 @@ pub fn fingerprints(
     let mut fingerprints = BTreeMap::new();
     for Case { program, .. } in cases {
         if !fingerprints.contains_key(program) {
-            let path = &binaries[program];
+            let path = &binaries[program].file;
             let fingerprint =
                 of_file(path).with_context(|| format!("reading {}", path.display()))?;
             fingerprints.insert(program.clone(), fingerprint);

@@ -1,16 +1,22 @@
 //! One invocation of one case: a fresh process and the line that tells of it.
 
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::slice;
 use std::time::{Duration, SystemTime};
 
+use harness::cpus;
+use harness::limits::{Need, Refusal, admit, in_force};
+use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
 
-use crate::manifest::Case;
+use crate::manifest::program::Form;
+use crate::manifest::{Case, Placement};
+use crate::measure::build::Executable;
+use crate::measure::guest::Guest;
 use crate::measure::outcome::{Verdict, classify};
-use crate::measure::process;
+use crate::measure::process::{self, Ended};
 use crate::measure::signals::Signals;
 use crate::store::invocation::{Invocation, Outcome, SCHEMA_VERSION};
 
@@ -25,40 +31,31 @@ pub struct Job<'a> {
     /// The words of a command that runs the program, such as `taskset -c 1`;
     /// none to run it directly.
     pub under: &'a [String],
-    /// The program's binary.
-    pub binary: &'a Path,
+    /// The program.
+    pub binary: &'a Executable,
     /// Flags besides the case's own: the profile's, or those of a check.
     pub flags: &'a [String],
 }
 
-/// What to type to run a case with a profile's `flags`: its program's name and
-/// all flags, the case's own first.
+/// What to type to run a case of a program of this form with a profile's `flags`:
+/// its program's name and all flags, the case's own first.
 #[must_use]
-pub fn command(case: &Case, flags: &[String]) -> Vec<String> {
+pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
     let placement = case.placement.as_str();
-    let fixed = ["--placement", placement, "--json", "--quiet"].map(str::to_owned);
+    let fixed = match form {
+        Form::Record => ["--placement", placement, "--json", "--quiet"].map(str::to_owned).to_vec(),
+        Form::Laps => Vec::new(),
+    };
     [slice::from_ref(&case.program), &case.flags, flags, fixed.as_slice()].concat()
 }
 
 /// Makes an invocation. Whatever goes wrong is part of what is returned.
 pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
-    let words = command(job.case, job.flags);
-    let time_out = Duration::from_secs(job.case.timeout_seconds);
-    let mut program = process_of(job);
-    program.args(&words[1..]).stderr(Stdio::piped());
-    let ended = process::run(&mut program, Some(time_out), signals);
-
-    let Verdict { outcome, interrupted, error, record } = match &ended {
-        Ok(ended) => classify(ended).held_to(job.case),
-        Err(error) => Verdict {
-            outcome: Outcome::Failed,
-            interrupted: false,
-            error: Some(format!("could not be run: {error}")),
-            record: None,
-        },
-    };
-    let ended = ended.ok();
+    let words = command(job.binary.program.form, job.case, job.flags);
+    let (ended, verdict) = run(job, &words, signals);
+    let verdict = verdict.held_to(job.case);
+    let Verdict { outcome, interrupted, error, record } = verdict;
     Invocation {
         schema_version: SCHEMA_VERSION.to_owned(),
         case: job.case.name.clone(),
@@ -76,16 +73,72 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     }
 }
 
-/// The program, under the command that is to run it.
-fn process_of(job: &Job) -> Command {
-    match job.under.split_first() {
-        None => Command::new(job.binary),
-        Some((first, others)) => {
-            let mut command = Command::new(first);
-            command.args(others).arg(job.binary);
-            command
+/// Runs a job's process to its end, if it can be started.
+fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Verdict) {
+    let failed = |outcome, error| {
+        (None, Verdict { outcome, interrupted: false, error: Some(error), record: None })
+    };
+    let time_out = Some(Duration::from_secs(job.case.timeout_seconds));
+    let mut process = process_of(job);
+    process.args(&words[1..]).stderr(Stdio::piped());
+    let (ended, guest) = match job.binary.program.form {
+        Form::Record => (process::run(&mut process, time_out, signals), None),
+        Form::Laps => {
+            if let Err(refusal) = check_limits(job, words) {
+                return failed(Outcome::Refused, format!("--tasks: {refusal}"));
+            }
+            let cpus = match place(&mut process, job.case.placement) {
+                Ok(cpus) => cpus,
+                Err(error) => {
+                    return failed(Outcome::Failed, format!("could not be placed: {error}"));
+                }
+            };
+            let mut guest = Guest::new(job.case.placement.as_str(), cpus);
+            (process::run_guest(&mut process, time_out, signals, &mut guest), Some(guest))
         }
+    };
+    match ended {
+        Ok(ended) => {
+            let verdict = classify(&ended, guest);
+            (Some(ended), verdict)
+        }
+        Err(error) => failed(Outcome::Failed, format!("could not be run: {error}")),
     }
+}
+
+/// Checks the limits that the tasks of a guest meet, where their kind is known
+/// and `--tasks` tells their number.
+fn check_limits(job: &Job, words: &[String]) -> Result<(), Refusal> {
+    let Some(kind) = job.binary.program.tasks else { return Ok(()) };
+    let value = words.iter().rposition(|word| word == "--tasks").and_then(|at| words.get(at + 1));
+    let Some(tasks) = value.and_then(|value| value.parse().ok()) else { return Ok(()) };
+    let need = Need { tasks, per_task: kind.per_task(), besides: kind.besides() };
+    admit(&need, &in_force(&SystemFiles::live()))
+}
+
+/// Has a guest start on the CPUs that its placement leaves, and returns them.
+fn place(process: &mut Command, placement: Placement) -> nix::Result<Vec<usize>> {
+    let mut allowed = cpus::allowed()?;
+    if placement == Placement::SameCpu {
+        allowed.truncate(1);
+        let chosen = allowed.clone();
+        // SAFETY: between fork and exec, this makes one system call and
+        // allocates nothing.
+        unsafe { process.pre_exec(move || Ok(cpus::confine(&chosen)?)) };
+    }
+    Ok(allowed)
+}
+
+/// The program, under the command that is to run it and by its interpreter.
+fn process_of(job: &Job) -> Command {
+    let Executable { file, program } = job.binary;
+    let mut words = job.under.iter().chain(&program.interpreter).map(OsStr::new);
+    let mut command = match words.next() {
+        None => return Command::new(file),
+        Some(first) => Command::new(first),
+    };
+    command.args(words).arg(file);
+    command
 }
 
 /// A word of a command without the folder that a path in it names: records are

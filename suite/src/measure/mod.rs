@@ -6,6 +6,7 @@ pub mod build;
 mod capture;
 pub mod environment;
 pub mod fingerprint;
+mod guest;
 pub mod invoke;
 pub mod lock;
 mod outcome;

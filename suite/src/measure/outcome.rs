@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 
 use crate::exit::Exit;
 use crate::manifest::Case;
+use crate::measure::guest::Guest;
 use crate::measure::process::{Cause, Ended, STDOUT_BOUND};
 use crate::store::consistency;
 use crate::store::invocation::Outcome;
@@ -42,9 +43,13 @@ impl Verdict {
     }
 }
 
-/// Judges an ended process.
-pub fn classify(ended: &Ended) -> Verdict {
-    let record = read_record(&ended.stdout);
+/// Judges an ended process; `guest` is what was heard of one that prints laps.
+pub fn classify(ended: &Ended, guest: Option<Guest>) -> Verdict {
+    let whereabouts = guest.as_ref().map_or("", Guest::whereabouts);
+    let record = match guest {
+        None => read_record(&ended.stdout),
+        Some(guest) => guest.record(&ended.stdout),
+    };
     let interrupted = ended.cause == Cause::Stopped && !ended.status.success();
     let (outcome, error) = match ended.cause {
         Cause::TimedOut => (
@@ -64,13 +69,17 @@ pub fn classify(ended: &Ended) -> Verdict {
         Cause::Stopped if interrupted => {
             (Outcome::Failed, Some("was interrupted with the run".to_owned()))
         }
-        Cause::Stopped | Cause::Itself => judge_status(ended, &record),
+        Cause::Stopped | Cause::Itself => judge_status(ended, &record, whereabouts),
     };
     Verdict { outcome, interrupted, error, record: record.ok() }
 }
 
 /// Judges a process that ended by itself.
-fn judge_status(ended: &Ended, record: &Result<Record, String>) -> (Outcome, Option<String>) {
+fn judge_status(
+    ended: &Ended,
+    record: &Result<Record, String>,
+    whereabouts: &str,
+) -> (Outcome, Option<String>) {
     let code = ended.status.code();
     if code == Some(Exit::Done.code().into()) {
         return match record {
@@ -88,7 +97,7 @@ fn judge_status(ended: &Ended, record: &Result<Record, String>) -> (Outcome, Opt
     let reason = own_words
         .or_else(|| last_line(&ended.stderr))
         .unwrap_or_else(|| "it gave no reason".to_owned());
-    (outcome, Some(format!("{}: {}", how_it_ended(ended), on_one_line(&reason))))
+    (outcome, Some(format!("{}{whereabouts}: {}", how_it_ended(ended), on_one_line(&reason))))
 }
 
 fn how_it_ended(ended: &Ended) -> String {
@@ -123,7 +132,7 @@ fn json_values(text: &str) -> usize {
 }
 
 /// The last line that is not blank.
-fn last_line(bytes: &[u8]) -> Option<String> {
+pub fn last_line(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
     Some(line.to_owned())
@@ -162,13 +171,13 @@ mod tests {
 
     /// The outcome and error of a process that ended by itself.
     fn judged(status: ExitStatus, stdout: &str, stderr: &str) -> (Outcome, String) {
-        let verdict = classify(&ended(status, stdout, stderr));
+        let verdict = classify(&ended(status, stdout, stderr), None);
         (verdict.outcome, verdict.error.unwrap_or_default())
     }
 
     #[test]
     fn one_complete_record_and_exit_0_is_measured() {
-        let verdict = classify(&ended(exited(0), RECORD, "a warning\n"));
+        let verdict = classify(&ended(exited(0), RECORD, "a warning\n"), None);
         assert_eq!(verdict.outcome, Outcome::Measured);
         assert_eq!(verdict.error, None);
         assert_eq!(verdict.record.map(|record| record.program), Some("p".to_owned()));
@@ -197,7 +206,7 @@ mod tests {
     fn bytes_that_are_not_text_are_failed() {
         let mut flood = ended(exited(0), "", "");
         flood.stdout = vec![0xff, 0xfe];
-        assert_eq!(classify(&flood).outcome, Outcome::Failed);
+        assert_eq!(classify(&flood, None).outcome, Outcome::Failed);
     }
 
     #[test]
@@ -224,7 +233,7 @@ mod tests {
             (Cause::Stopped, Outcome::Failed, "was interrupted"),
         ] {
             let killed = Ended { cause, ..ended(ExitStatus::from_raw(9), RECORD, "") };
-            let verdict = classify(&killed);
+            let verdict = classify(&killed, None);
             assert_eq!(verdict.outcome, outcome);
             assert_eq!(verdict.interrupted, cause == Cause::Stopped);
             assert!(verdict.error.unwrap().contains(reason));
@@ -234,7 +243,7 @@ mod tests {
     #[test]
     fn a_program_that_ended_well_despite_the_stop_has_measured() {
         let finished = Ended { cause: Cause::Stopped, ..ended(exited(0), RECORD, "") };
-        let verdict = classify(&finished);
+        let verdict = classify(&finished, None);
         assert_eq!((verdict.outcome, verdict.interrupted), (Outcome::Measured, false));
     }
 }

@@ -14,6 +14,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 use crate::measure::capture::{Capture, Keep};
+use crate::measure::guest::Guest;
 use crate::measure::signals::Signals;
 
 /// The most that a process may print on standard output, in bytes. A record
@@ -68,12 +69,32 @@ pub fn run(
     time_out: Option<Duration>,
     signals: &mut Signals,
 ) -> io::Result<Ended> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+    start(command.stdin(Stdio::null()), time_out)?.wait(signals, None)
+}
+
+/// Runs a guest to its end, as [`run`] does a program, and answers it.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_guest(
+    command: &mut Command,
+    time_out: Option<Duration>,
+    signals: &mut Signals,
+    guest: &mut Guest,
+) -> io::Result<Ended> {
+    let mut running = start(command.stdin(Stdio::piped()), time_out)?;
+    if let Some(answers) = running.child.stdin.take() {
+        guest.started(running.child.id(), answers);
+    }
+    running.wait(signals, Some(guest))
+}
+
+fn start(command: &mut Command, time_out: Option<Duration>) -> io::Result<Running> {
+    command.stdout(Stdio::piped()).process_group(0);
     // SAFETY: between fork and exec, this makes one system call and no more.
     unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
     let started = Instant::now();
-    let child = command.spawn()?;
-    Running::new(child, started, time_out)?.wait(signals)
+    Running::new(command.spawn()?, started, time_out)
 }
 
 /// A process that has been started.
@@ -97,7 +118,7 @@ impl Running {
         Ok(Self { child, group, started, deadline, cause: Cause::Itself, stdout, stderr })
     }
 
-    fn wait(mut self, signals: &mut Signals) -> io::Result<Ended> {
+    fn wait(mut self, signals: &mut Signals, mut guest: Option<&mut Guest>) -> io::Result<Ended> {
         loop {
             signals.forget_children();
             if self.has_ended()? {
@@ -106,6 +127,9 @@ impl Running {
             self.sleep(signals)?;
             self.stdout.read_some()?;
             self.stderr.read_some()?;
+            if let Some(guest) = &mut guest {
+                guest.hear(self.stdout.bytes());
+            }
             self.end_if_due(signals.stops());
         }
     }

@@ -3,6 +3,7 @@
 pub mod consistency;
 pub mod environment;
 pub mod invocation;
+pub mod laps;
 pub mod results;
 #[cfg(test)]
 pub(crate) mod sample;

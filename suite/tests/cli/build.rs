@@ -1,4 +1,4 @@
-//! `brigade` with programs that cargo and go build.
+//! `brigade` with programs that cargo builds, or a command of the manifest.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -53,19 +53,21 @@ fn a_package_that_does_not_compile_ends_the_run() {
     assert!(bench.result_folders().is_empty());
 }
 
-/// A bench whose program is a Go module, and a folder to be its `$PATH`, with
-/// a `go` that is this shell script.
-fn go_module(go: &str) -> (Bench, String) {
+/// A bench whose program a tool builds, and a folder to be its `$PATH`, with a
+/// `tool` that is this shell script.
+fn built_by(tool: &str) -> (Bench, String) {
     let bench = Bench::new(&["a"], "");
     fs::remove_file(bench.path("fake")).unwrap();
-    for folder in ["fake", "path"] {
+    for folder in ["source", "path"] {
         fs::create_dir(bench.path(folder)).unwrap();
     }
-    if !go.is_empty() {
-        fs::write(bench.path("path/go"), format!("#!/bin/sh\n{go}\n")).unwrap();
-        fs::set_permissions(bench.path("path/go"), Permissions::from_mode(0o755)).unwrap();
+    if !tool.is_empty() {
+        fs::write(bench.path("path/tool"), format!("#!/bin/sh\n{tool}\n")).unwrap();
+        fs::set_permissions(bench.path("path/tool"), Permissions::from_mode(0o755)).unwrap();
     }
-    let manifest = bench.manifest().replace("path = ", "go = ");
+    let build = "needs = [{ command = ['tool', 'version'], version = '1.21' }]\n\
+                 build = { in = 'source', command = ['tool', 'build', '{output}'] }";
+    let manifest = bench.manifest().replace("path = \"fake\"", build);
     (bench, manifest)
 }
 
@@ -76,12 +78,12 @@ fn with_its_path(bench: &Bench, manifest: &str, arguments: &[&str]) -> Ended {
 }
 
 #[test]
-fn without_go_its_cases_are_skipped_with_the_reason() {
-    let (bench, manifest) = go_module("");
+fn without_its_tool_a_programs_cases_are_skipped_with_the_reason() {
+    let (bench, manifest) = built_by("");
     for (arguments, line) in [
-        (["run"], "a: skipped: go is not installed\n"),
-        (["check"], "a: skipped go is not installed\n"),
-        (["list"], "\na: skipped: go is not installed\n"),
+        (["run"], "a: skipped: tool is not installed\n"),
+        (["check"], "a: skipped tool is not installed\n"),
+        (["list"], "\na: skipped: tool is not installed\n"),
     ] {
         let ended = with_its_path(&bench, &manifest, &arguments);
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
@@ -91,25 +93,25 @@ fn without_go_its_cases_are_skipped_with_the_reason() {
 }
 
 #[test]
-fn a_go_that_is_too_old_is_as_good_as_none() {
-    let (bench, manifest) = go_module("echo go1.19.8");
+fn a_tool_that_is_too_old_is_as_good_as_none() {
+    let (bench, manifest) = built_by("echo tool 1.19.8");
     let ended = with_its_path(&bench, &manifest, &["check"]);
-    let line = "a: skipped go 1.19.8 is too old: 1.21 or later is needed\n";
+    let line = "a: skipped tool 1.19.8 is too old: 1.21 or later is needed\n";
     assert!(ended.stdout.starts_with(line), "{ended:?}");
     assert_eq!(ended.code, Some(0));
 }
 
 #[test]
-fn a_go_module_is_built_beside_the_packages() {
-    let go = format!(
-        "[ \"$1\" = env ] && echo go1.26.8 && exit\n\
-         [ \"$PWD\" = \"$(cd -P ../fake && pwd)\" ] || exit 9\n\
-         [ \"$1 $2 $4\" = 'build -o .' ] || exit 8\n\
-         /bin/mkdir -p \"${{3%/*}}\"\n\
-         printf '#!/bin/sh\\necho '\\''%s'\\''\\n' '{RECORD}' >\"$3\"\n\
-         /bin/chmod +x \"$3\""
+fn a_command_of_the_manifest_builds_a_program_beside_the_packages() {
+    let tool = format!(
+        "[ \"$1\" = version ] && echo 1.26.8 && exit\n\
+         [ \"$PWD\" = \"$(cd -P ../source && pwd)\" ] || exit 9\n\
+         [ \"$1\" = build ] || exit 8\n\
+         /bin/mkdir -p \"${{2%/*}}\"\n\
+         printf '#!/bin/sh\\necho '\\''%s'\\''\\n' '{RECORD}' >\"$2\"\n\
+         /bin/chmod +x \"$2\""
     );
-    let (bench, manifest) = go_module(&go);
+    let (bench, manifest) = built_by(&tool);
     let ended = with_its_path(&bench, &manifest, &["run", "--no-build"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("leaving out --no-build"), "{ended:?}");
@@ -121,11 +123,32 @@ fn a_go_module_is_built_beside_the_packages() {
 }
 
 #[test]
-fn a_go_module_that_does_not_compile_ends_the_run() {
-    let (bench, manifest) = go_module("[ \"$1\" = env ] || { echo undefined: x >&2; exit 1; }");
-    let ended = with_its_path(&bench, &manifest, &["run"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    let lines = "undefined: x\nbrigade: building the programs: go ended with exit status: 1, ";
-    assert!(ended.stderr.starts_with(lines), "{ended:?}");
-    assert!(bench.result_folders().is_empty());
+fn a_program_that_its_tool_cannot_build_is_skipped_with_the_reason() {
+    let (bench, manifest) =
+        built_by("[ \"$1\" = version ] || { echo trouble; echo undefined: x >&2; exit 1; }");
+    let reason = "tool cannot build it: undefined: x";
+    for arguments in ["check", "run"] {
+        let ended = with_its_path(&bench, &manifest, &[arguments]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        assert!(ended.stdout.contains(reason), "{ended:?}");
+    }
+    let run: serde_json::Value = serde_json::from_str(
+        &fs::read_to_string(bench.result_folders()[0].join("run.json")).unwrap(),
+    )
+    .unwrap();
+    assert_eq!(run["skipped"][0]["reason"], reason);
+}
+
+#[test]
+fn only_what_the_chosen_cases_need_is_built() {
+    let (bench, manifest) = built_by("[ \"$1\" = version ] || exit 7");
+    fs::write(bench.path("other"), format!("#!/bin/sh\necho '{RECORD}'\n")).unwrap();
+    fs::set_permissions(bench.path("other"), Permissions::from_mode(0o755)).unwrap();
+    let manifest = manifest
+        + "[programs.other]\npath = 'other'\n\
+           check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n\
+           [[group.case]]\nname = 'b'\nprogram = 'other'\nprofiles = []\n";
+    let ended = with_its_path(&bench, &manifest, &["check", "--case", "b"]);
+    // It prints the record of another program.
+    assert!(ended.stdout.starts_with("b: FAILED is the record of 'fake'"), "{ended:?}");
 }

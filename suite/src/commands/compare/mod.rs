@@ -16,7 +16,7 @@ use crate::commands::output;
 use crate::commands::run::details;
 use crate::exit::Exit;
 use crate::manifest::{Case, Manifest};
-use crate::measure::availability::Here;
+use crate::measure::availability::Capabilities;
 use crate::measure::lock::Lock;
 use crate::measure::signals::Signals;
 use crate::plan;
@@ -54,13 +54,24 @@ fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
     let sides = Side::both(flags)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    let (cases, skipped) = cases(&manifest, flags)?;
+    let (mut cases, mut skipped) = cases(&manifest, flags)?;
     let parent = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
     results::check_writable(&parent)?;
     let _lock = Lock::take()?;
     let build = !flags.programs.no_build;
-    let binaries = sides::binaries(sides.each_ref(), &manifest, &cases, build, &mut signals)?;
+    let mut capabilities = Capabilities::detect(&manifest)?;
+    let binaries = sides::binaries(
+        sides.each_ref(),
+        &manifest,
+        &cases,
+        build,
+        &mut capabilities,
+        &mut signals,
+    )?;
     let Some(binaries) = binaries else { return Ok(Exit::Interrupted) };
+    let unbuilt;
+    (cases, unbuilt) = capabilities.divide(cases);
+    skipped.extend(unbuilt);
 
     let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
     let plan = plan(flags, &manifest, cases, sides, margin)?;
@@ -93,7 +104,7 @@ fn cases<'a>(
     } else {
         manifest.cases_named(&flags.cases)?
     };
-    Ok(Here::look(manifest)?.divide(manifest, chosen))
+    Ok(Capabilities::detect(manifest)?.divide(chosen))
 }
 
 fn plan<'a>(

@@ -8,7 +8,7 @@ use anyhow::Context;
 use crate::commands::flags::CompareFlags;
 use crate::exit::UsageError;
 use crate::manifest::{Case, Manifest};
-use crate::measure::availability::Here;
+use crate::measure::availability::Capabilities;
 use crate::measure::build::{self, Binaries};
 use crate::measure::invoke::without_place;
 use crate::measure::signals::Signals;
@@ -114,11 +114,11 @@ pub fn binaries(
     manifest: &Manifest,
     cases: &[&Case],
     build: bool,
+    capabilities: &mut Capabilities,
     signals: &mut Signals,
 ) -> anyhow::Result<Option<Pair<Binaries>>> {
     let built = if sides.iter().any(|side| side.folder.is_none()) {
-        let here = Here::look(manifest)?;
-        match build::binaries(manifest, build, &here, signals)? {
+        match build::binaries(manifest, cases, build, capabilities, signals)? {
             Some(built) => built,
             None => return Ok(None),
         }

@@ -19,8 +19,8 @@ use crate::commands::output;
 use crate::exit::{Exit, UsageError};
 use crate::judge::prove::proof::{Figure, Proof, Property, SCHEMA_VERSION, Standing, trouble};
 use crate::judge::prove::{a_a, known_counts, known_work};
-use crate::manifest::Manifest;
-use crate::measure::availability::Here;
+use crate::manifest::{Case, Manifest};
+use crate::measure::availability::Capabilities;
 use crate::measure::build::{self, Binaries};
 use crate::measure::lock::Lock;
 use crate::measure::signals::Signals;
@@ -47,13 +47,15 @@ pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
     manifest.profile(profile)?;
     let saved = flags.run.as_deref().map(SavedRun::read).transpose()?;
     let _lock = Lock::take()?;
-    let here = Here::look(&manifest)?;
-    let built = build::binaries(&manifest, !flags.programs.no_build, &here, &mut signals)?;
+    let mut capabilities = Capabilities::detect(&manifest)?;
+    let all: Vec<&Case> = manifest.cases.iter().collect();
+    let build = !flags.programs.no_build;
+    let built = build::binaries(&manifest, &all, build, &mut capabilities, &mut signals)?;
     let Some(binaries) = built else { return Ok(Exit::Interrupted) };
     let mut runs = Runs {
         manifest: &manifest,
         plan,
-        here: &here,
+        capabilities: &capabilities,
         binaries: &binaries,
         seconds: flags.seconds.unwrap_or(plan.seconds),
         seed: flags.seed.unwrap_or_else(plan::random_seed),
@@ -90,8 +92,9 @@ pub fn for_run(
     signals: &mut Signals,
 ) -> anyhow::Result<Option<Proof>> {
     let Some(plan) = &manifest.prove else { return Ok(None) };
-    let here = &Here::look(manifest)?;
-    let mut runs = Runs { manifest, plan, here, binaries, seconds: plan.seconds, seed, signals };
+    let capabilities = &Capabilities::detect(manifest)?;
+    let mut runs =
+        Runs { manifest, plan, capabilities, binaries, seconds: plan.seconds, seed, signals };
     examine(&mut runs, &plan.profile, Some(invocations))
 }
 

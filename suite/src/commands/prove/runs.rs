@@ -12,7 +12,7 @@ use crate::judge::prove::a_a::{SIDE_BY_SIDE, time_ns};
 use crate::judge::prove::known_work::{Point, is_blunt};
 use crate::judge::prove::proof::{Figure, trouble};
 use crate::manifest::{Case, Manifest, ProofPlan};
-use crate::measure::availability::Here;
+use crate::measure::availability::Capabilities;
 use crate::measure::build::Binaries;
 use crate::measure::invoke::{Job, invoke};
 use crate::measure::signals::Signals;
@@ -25,7 +25,7 @@ pub struct Runs<'a> {
     /// What to run.
     pub plan: &'a ProofPlan,
     /// What this machine has.
-    pub here: &'a Here,
+    pub capabilities: &'a Capabilities,
     /// The programs.
     pub binaries: &'a Binaries,
     /// How long an invocation measures, in seconds.
@@ -141,7 +141,8 @@ impl<'a> Runs<'a> {
     }
 
     fn possible<'c>(&self, cases: impl Iterator<Item = &'c Case>) -> Vec<&'c Case> {
-        self.here.divide(self.manifest, cases.collect()).0
+        let built = cases.filter(|case| self.binaries.contains_key(&case.program));
+        self.capabilities.divide(built.collect()).0
     }
 
     /// The flags of an invocation that measures times.

@@ -1,8 +1,8 @@
-//! The programs' binaries: built by cargo where they are packages of the
-//! workspace, by go where they are Go modules, found where they are files.
+//! The programs' files: built by cargo where they are packages of the workspace,
+//! by a command of the manifest, or found.
 
 mod cargo;
-mod go;
+mod command;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,27 +11,39 @@ use std::process::Command;
 use anyhow::{Context, bail};
 
 use crate::exit::UsageError;
-use crate::manifest::{Case, Manifest, Source};
-use crate::measure::availability::Here;
+use crate::manifest::program::{Program, Source};
+use crate::manifest::{Case, Manifest};
+use crate::measure::availability::Capabilities;
 use crate::measure::process::{self, Cause};
 use crate::measure::signals::Signals;
+use command::Built;
 
-/// The binary of every program of a manifest that can be built here, by the
-/// program's name.
-pub type Binaries = BTreeMap<String, PathBuf>;
+/// A program that can be started.
+#[derive(Clone, Debug)]
+pub struct Executable {
+    /// What is measured: a binary or a script.
+    pub file: PathBuf,
+    /// What the manifest says of it.
+    pub program: Program,
+}
 
-/// Finds the binaries of all programs of the manifest, after building what is
-/// missing or stale if `build` says so. All, whichever cases will run: cargo
+/// The programs that can be started here, by their names.
+pub type Binaries = BTreeMap<String, Executable>;
+
+/// Finds the programs of `cases`, after building what is missing or stale if
+/// `build` is true. Of packages all are built, whichever cases will run: cargo
 /// unifies features over what is built together, so a subset could be built
-/// differently and measure something else. Programs that cannot be built here
-/// are left out. `None` means that the runner was told to stop meanwhile.
+/// differently and measure something else. What cannot be built by its own
+/// command is noted in `capabilities`. `None` means that the runner was told to
+/// stop meanwhile.
 ///
 /// # Errors
-/// When cargo or go fails, or a binary is not where it should be.
+/// When cargo fails, or a file is not where it should be.
 pub fn binaries(
     manifest: &Manifest,
+    cases: &[&Case],
     build: bool,
-    here: &Here,
+    capabilities: &mut Capabilities,
     signals: &mut Signals,
 ) -> anyhow::Result<Option<Binaries>> {
     let packages = packages(manifest);
@@ -43,26 +55,32 @@ pub fn binaries(
         };
         found
     };
+    let needed: BTreeSet<&String> = cases.iter().map(|case| &case.program).collect();
     let mut binaries = Binaries::new();
     for (name, program) in &manifest.programs {
         let path = match &program.source {
             Source::Package(package) => packaged.get(package).cloned().with_context(|| {
                 format!("building program '{name}': package '{package}' has no binary of its name")
             })?,
+            _ if !needed.contains(name) || capabilities.lacking_for(name).is_some() => continue,
             Source::Path(path) => manifest.root.join(path),
-            Source::Go(_) if here.lacks_tool_for(program) => continue,
-            Source::Go(folder) => match go::executable(&manifest.root, folder, build, signals)? {
-                Some(path) => path,
-                None => return Ok(None),
+            Source::Built(how) => match command::file(&manifest.root, name, how, build, signals)? {
+                Built::File(path) => path,
+                Built::Failed(reason) => {
+                    capabilities.note_missing(name, reason);
+                    continue;
+                }
+                Built::Stopped => return Ok(None),
             },
         };
-        binaries.insert(name.clone(), existing(name, path)?);
+        let file = existing(name, path)?;
+        binaries.insert(name.clone(), Executable { file, program: program.clone() });
     }
     Ok(Some(binaries))
 }
 
-/// The binaries that `cases` need, found in `folder` by the names that a build
-/// gives them.
+/// The programs of `cases`, found in `folder` by the names that a build gives
+/// their files.
 ///
 /// # Errors
 /// [`UsageError`] if one is not there.
@@ -73,15 +91,17 @@ pub fn binaries_in(
 ) -> anyhow::Result<Binaries> {
     let needed: BTreeSet<&String> = cases.iter().map(|case| &case.program).collect();
     let binary = |name: &String| {
-        let file = match &manifest.programs[name].source {
+        let program = &manifest.programs[name];
+        let file = match &program.source {
             Source::Package(package) => package.as_ref(),
-            Source::Path(path) | Source::Go(path) => path.file_name().unwrap_or_default(),
+            Source::Path(path) => path.file_name().unwrap_or_default(),
+            Source::Built(_) => name.as_ref(),
         };
         let path = folder.join(file);
-        let found = path.canonicalize().map_err(|error| {
+        let file = path.canonicalize().map_err(|error| {
             UsageError(format!("program '{name}': looking for {}: {error}", path.display()))
         })?;
-        Ok((name.clone(), found))
+        Ok((name.clone(), Executable { file, program: program.clone() }))
     };
     needed.into_iter().map(binary).collect()
 }
@@ -89,7 +109,7 @@ pub fn binaries_in(
 fn packages(manifest: &Manifest) -> BTreeSet<&str> {
     let packages = manifest.programs.values().filter_map(|program| match &program.source {
         Source::Package(package) => Some(package.as_str()),
-        Source::Path(_) | Source::Go(_) => None,
+        Source::Path(_) | Source::Built(_) => None,
     });
     packages.collect()
 }
@@ -98,8 +118,8 @@ fn existing(program: &str, path: PathBuf) -> anyhow::Result<PathBuf> {
     // A bare relative path would be looked up in $PATH.
     path.canonicalize().with_context(|| {
         format!(
-            "program '{program}': looking for {}: build it first, for a package or a Go module by \
-             leaving out --no-build",
+            "program '{program}': looking for {}: build it first, by leaving out --no-build if the \
+             manifest says how",
             path.display()
         )
     })

@@ -1,0 +1,70 @@
+package main
+
+import "fmt"
+
+// brigade measures hand-overs over channels: what a switch between goroutines
+// costs when the Go runtime alone makes it.
+//
+// What is counted: a hop is one send, one receive and one wake-up of a
+// goroutine. With one worker the kernel has nothing to switch; with several a
+// wake-up may go to an idle one, and no number of switches is claimed.
+//
+// Known biases: with one token in flight exactly one goroutine can run, and
+// the one that is woken is the scheduler's next, which is its best case.
+// Several workers still cost: idle ones spin for a while, looking for work. No
+// lap allocates, so the garbage collector stays out of them.
+var brigade = program{
+	about: `Time a number on its way through N goroutines over channels.
+
+One lap: a number goes from the driver through N goroutines and back, over
+channels of capacity 1; each goroutine adds one, and the driver checks the sum.
+That makes N + 1 hops. Other sub-commands: creation, memory.
+`,
+	tasks: 500, iters: 10_000, warmups: 100, works: true, measure: measureBrigade,
+}
+
+func measureBrigade(r *run) error {
+	if r.workers == 1 {
+		r.report.ExpectedSwitches = new(float64)
+	}
+	failed := make(chan error, r.tasks)
+	first := make(chan uint64, 1)
+	last := first
+	for task := range r.tasks {
+		downstream := make(chan uint64, 1)
+		go relay(task, last, downstream, &r.work, failed)
+		last = downstream
+	}
+	err := r.laps(func() (times [2]int64, err error) {
+		begun := now()
+		r.work.perform()
+		first <- 0
+		sum, alive := <-last
+		times[0] = now() - begun
+		if !alive {
+			err = <-failed
+		} else if sum != uint64(r.tasks) {
+			err = fmt.Errorf("the token came round as %d: %d tasks add that many", sum, r.tasks)
+		}
+		return times, err
+	}, r.measurement("iteration", "hop", r.tasks+1))
+	close(first)
+	for range last {
+	}
+	return err
+}
+
+// relay passes numbers from upstream to downstream, one greater, until upstream
+// is closed. However it ends, downstream is closed, and so on to the driver.
+func relay(task int, upstream <-chan uint64, downstream chan<- uint64, work *work, failed chan<- error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			failed <- fmt.Errorf("task %d: %v", task, reason)
+		}
+		close(downstream)
+	}()
+	for token := range upstream {
+		work.perform()
+		downstream <- token + 1
+	}
+}

@@ -1,0 +1,3 @@
+module brigade/guests/go
+
+go 1.24

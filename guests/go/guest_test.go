@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// obeyed is the exit code for a command line, the lines that were printed, and
+// the laps that the last of them holds.
+func obeyed(t *testing.T, line string) (int, []string, report) {
+	t.Helper()
+	var printed bytes.Buffer
+	run := &run{marks: &printed, answers: bufio.NewReader(strings.NewReader(""))}
+	code := run.obey(strings.Fields(line))
+	lines := strings.Split(strings.TrimSpace(printed.String()), "\n")
+	var laps report
+	if last := lines[len(lines)-1]; strings.HasPrefix(last, "{") {
+		if err := json.Unmarshal([]byte(last), &laps); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	return code, lines, laps
+}
+
+func TestLapsFollowTheTwoMarks(t *testing.T) {
+	code, lines, laps := obeyed(t, "--tasks 3 --iters 20 --warmups 5 --work 10")
+	if code != exitDone || len(lines) != 3 || lines[0] != "measuring" || lines[1] != "measured" {
+		t.Fatalf("exited with %d: %v", code, lines)
+	}
+	iteration := laps.Measurements[0]
+	if laps.Warmups != 5 || len(iteration.LapsNs) != 20 || iteration.Operations != 4 {
+		t.Errorf("%+v", laps)
+	}
+	if laps.Work == nil || laps.Work.Units != 10 || laps.Work.NsPerUnit == nil {
+		t.Errorf("work: %+v", laps.Work)
+	}
+}
+
+func TestOnlyOneWorkerClaimsNoSwitches(t *testing.T) {
+	_, _, one := obeyed(t, "--tasks 3 --iters 1 --workers 1")
+	_, _, two := obeyed(t, "--tasks 3 --iters 1 --workers 2")
+	if one.ExpectedSwitches == nil || *one.ExpectedSwitches != 0 || two.ExpectedSwitches != nil {
+		t.Errorf("one: %v, two: %v", one.ExpectedSwitches, two.ExpectedSwitches)
+	}
+}
+
+func TestCreationMeasuresEachStep(t *testing.T) {
+	_, _, laps := obeyed(t, "creation --tasks 100 --iters 10 --warmups 2")
+	counts := map[string]int{}
+	for _, measurement := range laps.Measurements {
+		counts[measurement.Name] = len(measurement.LapsNs)
+	}
+	expected := map[string]int{"create": 10, "join": 10, "create_cold": 1, "start": 1000}
+	if !reflect.DeepEqual(counts, expected) {
+		t.Errorf("%v", counts)
+	}
+}
+
+func TestMemoryIsReadAtGrowingCounts(t *testing.T) {
+	_, _, laps := obeyed(t, "memory --tasks 4003 --iters 4")
+	ledger := laps.Ledger
+	if len(ledger) != 4 || ledger[0].Tasks != 2503 || ledger[3].Tasks != 4003 {
+		t.Fatalf("%+v", ledger)
+	}
+	// A stack has 2 KiB at least.
+	stacks := ledger[3].RuntimeStacks - ledger[0].RuntimeStacks
+	if stacks < 1000*2048 || ledger[0].Resident == nil {
+		t.Errorf("%d bytes of stacks for 1500 goroutines: %+v", stacks, ledger)
+	}
+}
+
+func TestATaskThatFailsEndsTheRunAndIsNamed(t *testing.T) {
+	failed := make(chan error, 1)
+	upstream, downstream := make(chan uint64, 1), make(chan uint64, 1)
+	upstream <- 0
+	relay(7, upstream, downstream, nil, failed)
+	if _, alive := <-downstream; alive {
+		t.Error("its neighbour goes on")
+	}
+	if err := <-failed; !strings.HasPrefix(err.Error(), "task 7: ") {
+		t.Error(err)
+	}
+}
+
+func TestAnInterruptionEndsTheLaps(t *testing.T) {
+	var printed bytes.Buffer
+	run := &run{marks: &printed, answers: bufio.NewReader(strings.NewReader(""))}
+	run.interrupted.Store(true)
+	if code := run.obey([]string{"--tasks=3"}); code != exitInterrupted {
+		t.Errorf("exited with %d", code)
+	}
+}
+
+func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
+	for _, line := range []string{
+		"tea", "--moon", "--tasks", "--tasks 0", "--iters 0", "--iters 1000001", "--warmups -1",
+		"--max-time -1", "--workers 0", "more", "creation --work 5", "memory --tasks 5 --iters 6",
+	} {
+		if code, _, _ := obeyed(t, line); code != exitUsage {
+			t.Errorf("%q exited with %d", line, code)
+		}
+	}
+	if code, lines, _ := obeyed(t, "creation --help"); code != exitDone || len(lines) < 5 {
+		t.Errorf("--help exited with %d: %v", code, lines)
+	}
+}
+
+func TestASlopeIsFreeOfWhatBothAmountsShare(t *testing.T) {
+	work := work{calibrated: true, shortNs: 50 + 3*short, longNs: 50 + 3*long}
+	if each := *work.report(true).NsPerUnit; math.Abs(each-3) > 1e-12 {
+		t.Errorf("%v ns", each)
+	}
+}

@@ -1,0 +1,153 @@
+// Goroutine-brigade measures what goroutines cost: a hand-over, creation and
+// memory, each as a sub-command. It prints laps, as PROTOCOL.md describes them.
+package main
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// The exit codes of PROTOCOL.md.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// mostLaps is how many lap times the runner takes.
+const mostLaps = 1_000_000
+
+// program is one thing that can be measured.
+type program struct {
+	about string
+	// Values of the flags that are not given.
+	tasks, iters, warmups int
+	works                 bool
+	measure               func(*run) error
+}
+
+var programs = map[string]program{"brigade": brigade, "creation": creation, "memory": memory}
+
+func main() {
+	run := &run{marks: os.Stdout, answers: bufio.NewReader(os.Stdin)}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		<-signals
+		run.interrupted.Store(true)
+		<-signals
+		os.Exit(exitInterrupted)
+	}()
+	os.Exit(run.obey(os.Args[1:]))
+}
+
+// obey follows a command line and returns the exit code. What was measured is
+// printed also when the run fails or is interrupted.
+func (r *run) obey(arguments []string) int {
+	program, err := r.parse(arguments)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitDone
+	case err != nil:
+		complain(err)
+		return exitUsage
+	}
+	failure := program.measure(r)
+	if failure != nil {
+		complain(failure)
+	}
+	if err := r.print(failure); err != nil {
+		complain(err)
+		failure = err
+	}
+	switch {
+	case r.interrupted.Load():
+		return exitInterrupted
+	case failure != nil:
+		return exitFailed
+	}
+	return exitDone
+}
+
+func complain(err error) {
+	fmt.Fprintf(os.Stderr, "goroutine-brigade: %v\n", err)
+}
+
+// parse reads the command line: a sub-command, which may be missing, and flags.
+func (r *run) parse(arguments []string) (program, error) {
+	name := "brigade"
+	if len(arguments) > 0 && arguments[0][:min(1, len(arguments[0]))] != "-" {
+		name, arguments = arguments[0], arguments[1:]
+	}
+	program, known := programs[name]
+	if !known {
+		return program, fmt.Errorf("unknown sub-command %q; known: brigade, creation, memory", name)
+	}
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.IntVar(&r.tasks, "tasks", program.tasks, "how many `goroutines`")
+	flags.IntVar(&r.tasks, "threads", program.tasks, "another name for --tasks `N`")
+	flags.IntVar(&r.iters, "iters", program.iters, "how many `laps` to measure")
+	flags.IntVar(&r.warmups, "warmups", program.warmups,
+		"how many `laps` to run before; without it, as many of these as begin within 2 s")
+	seconds := flags.Float64("max-time", 0, "begin no lap after so many `seconds`; 0 is no limit")
+	workers := flags.Int("workers", runtime.GOMAXPROCS(0),
+		"how many goroutines run at once (`GOMAXPROCS`)")
+	if program.works {
+		flags.Uint64Var(&r.work.units, "work", 0, "`units` of work before each send")
+	}
+	err := flags.Parse(arguments)
+	if errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(r.marks)
+		fmt.Fprintf(r.marks, "%s\nUsage: goroutine-brigade %s [FLAGS]\n\n", program.about, name)
+		flags.PrintDefaults()
+		return program, err
+	}
+	r.limit = time.Duration(*seconds * 1e9)
+	r.warmupLimit = r.limit
+	given := map[string]any{}
+	flags.Visit(func(set *flag.Flag) { given[set.Name] = set.Value.(flag.Getter).Get() })
+	if _, chosen := given["warmups"]; !chosen && (r.limit == 0 || r.limit > 2*time.Second) {
+		r.warmupLimit = 2 * time.Second
+	}
+	switch {
+	case err != nil:
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case r.tasks < 1:
+		err = fmt.Errorf("--tasks %d: not a number from 1", r.tasks)
+	case r.iters < 1 || r.iters > mostLaps:
+		err = fmt.Errorf("--iters %d: not between 1 and %d", r.iters, mostLaps)
+	case r.warmups < 0:
+		err = fmt.Errorf("--warmups %d: not a number from 0", r.warmups)
+	case !(*seconds >= 0 && *seconds < 1e9):
+		err = fmt.Errorf("--max-time %v: not a number of seconds", *seconds)
+	case *workers < 1:
+		err = fmt.Errorf("--workers %d: not a number from 1", *workers)
+	case r.work.units > 1_000_000_000:
+		err = fmt.Errorf("--work %d: not a number up to 1000000000", r.work.units)
+	case name == "memory" && r.tasks < 2*(r.iters+r.warmups):
+		err = fmt.Errorf("--tasks %d: %d readings need %d or more", r.tasks,
+			r.iters+r.warmups, 2*(r.iters+r.warmups))
+	}
+	runtime.GOMAXPROCS(max(1, *workers))
+	r.workers = *workers
+	r.report.Parameters = map[string]any{
+		"subcommand": name, "tasks": r.tasks, "iters": r.iters, "warmups": r.warmups,
+		"max_time": given["max-time"], "workers": given["workers"],
+	}
+	r.works = program.works
+	if r.works {
+		r.report.Parameters["work"] = r.work.units
+	}
+	return program, err
+}

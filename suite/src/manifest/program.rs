@@ -1,0 +1,122 @@
+//! A program of the manifest: where it comes from, what it needs, and the form
+//! in which it prints what it measured.
+
+use std::path::PathBuf;
+
+use harness::limits::Kind;
+use serde::Deserialize;
+
+/// A program that measures one thing.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, try_from = "ProgramTable")]
+pub struct Program {
+    /// Where its file comes from.
+    pub source: Source,
+    /// The words of a command that runs the file, such as `python3`; none for a
+    /// binary.
+    pub interpreter: Vec<String>,
+    /// What it prints.
+    pub form: Form,
+    /// What must be installed.
+    pub needs: Vec<Tool>,
+    /// What its tasks are, where the runner is to check their limits.
+    pub tasks: Option<Kind>,
+    /// How `brigade check` runs it.
+    pub check: CheckSize,
+}
+
+/// Where a program's file comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A package of the workspace, built by cargo, with a binary of the same
+    /// name.
+    Package(String),
+    /// A file that nobody has to build; relative to the manifest's folder.
+    Path(PathBuf),
+    /// A file that a command builds.
+    Built(Build),
+}
+
+/// How a file is built.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// The folder to build in, relative to the manifest's.
+    #[serde(rename = "in")]
+    pub folder: PathBuf,
+    /// The command; the word `{output}` is where the file is to be.
+    pub command: Vec<String>,
+}
+
+/// The form in which a program prints what it measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// The full record.
+    #[default]
+    Record,
+    /// Laps, of which the runner makes a record.
+    Laps,
+}
+
+/// A tool that must be installed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tool {
+    /// The command that prints its version.
+    pub command: Vec<String>,
+    /// The oldest version that will do, such as `1.21`.
+    pub version: Option<String>,
+}
+
+/// What `brigade check` asks of a program, and what it must then report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckSize {
+    /// Value of `--tasks`; `None` for a program that does not offer it.
+    pub tasks: Option<u64>,
+    /// Value of `--iters`.
+    pub iters: u64,
+    /// Value of `--warmups`.
+    pub warmups: u64,
+    /// Operations in one sample of the principal measurement at this size;
+    /// `None` not to verify them.
+    pub operations: Option<u64>,
+}
+
+/// A program as it stands in the manifest.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProgramTable {
+    package: Option<String>,
+    path: Option<PathBuf>,
+    build: Option<Build>,
+    #[serde(default)]
+    interpreter: Vec<String>,
+    #[serde(default)]
+    form: Form,
+    #[serde(default)]
+    needs: Vec<Tool>,
+    tasks: Option<Kind>,
+    check: CheckSize,
+}
+
+impl TryFrom<ProgramTable> for Program {
+    type Error = &'static str;
+
+    fn try_from(table: ProgramTable) -> Result<Self, Self::Error> {
+        let ProgramTable { interpreter, form, needs, tasks, check, .. } = table;
+        let source = match (table.package, table.path, table.build) {
+            (Some(package), None, None) => Source::Package(package),
+            (None, Some(path), None) => Source::Path(path),
+            (None, None, Some(build)) => Source::Built(build),
+            _ => return Err("a program needs either `package`, `path` or `build`"),
+        };
+        let mut commands = needs.iter().map(|tool| &tool.command);
+        let unbuildable = matches!(&source, Source::Built(build) if build.command.is_empty());
+        if unbuildable || commands.any(Vec::is_empty) {
+            return Err("a `command` of no words cannot be run");
+        }
+        Ok(Self { source, interpreter, form, needs, tasks, check })
+    }
+}

@@ -1,0 +1,156 @@
+//! A guest while it runs: a program that prints laps. It says `measuring` before
+//! those that count and `measured` after them, and waits for a line each time;
+//! its counters are read meanwhile.
+
+use std::io::Write as _;
+use std::process::ChildStdin;
+
+use harness::memory;
+use harness::record::{Memory, Record};
+use harness::usage::{Span, Start};
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+
+use crate::store::laps::{Laps, Outside};
+
+/// The longest part of a line that an error quotes, in characters.
+const LONGEST_QUOTE: usize = 60;
+
+/// What a guest has said until now.
+#[derive(Debug)]
+pub struct Guest {
+    placement: &'static str,
+    /// The CPUs that it may use.
+    cpus: Vec<usize>,
+    /// Its process, and where its answers go; `None` until it is started.
+    process: Option<(u32, ChildStdin)>,
+    /// How much of its output has been read, and how much of that which follows
+    /// holds no end of a line, in bytes.
+    read: usize,
+    searched: usize,
+    stage: Stage,
+    /// The line with its laps.
+    laps: Option<Result<Laps, String>>,
+}
+
+/// How far a guest has come.
+#[derive(Debug)]
+enum Stage {
+    Before,
+    Measuring(Box<Start>),
+    /// `None` where the process could not be read.
+    Measured(Option<(Span, Option<Memory>)>),
+    Wrong(String),
+}
+
+impl Guest {
+    /// One that is to run on `cpus`.
+    pub fn new(placement: &'static str, cpus: Vec<usize>) -> Self {
+        let (stage, laps, process) = (Stage::Before, None, None);
+        Self { placement, cpus, process, read: 0, searched: 0, stage, laps }
+    }
+
+    /// Tells which process it is, and where its answers go.
+    pub fn started(&mut self, pid: u32, answers: ChildStdin) {
+        self.process = Some((pid, answers));
+    }
+
+    /// Reads the whole lines that have come since; `stdout` is all of its output
+    /// until now.
+    pub fn hear(&mut self, stdout: &[u8]) {
+        let from = |searched: usize| stdout[searched..].iter().position(|&byte| byte == b'\n');
+        while let Some(length) = from(self.searched) {
+            let line = &stdout[self.read..self.searched + length];
+            self.searched += length + 1;
+            self.read = self.searched;
+            self.hear_line(line, self.read < stdout.len());
+        }
+        self.searched = stdout.len();
+    }
+
+    /// Reads what is left once it has ended, and makes a record of it.
+    ///
+    /// # Errors
+    /// Why there is none, in one line.
+    pub fn record(mut self, stdout: &[u8]) -> Result<Record, String> {
+        self.hear(stdout);
+        let rest = &stdout[self.read..];
+        if !rest.is_empty() {
+            self.hear_line(rest, false);
+        }
+        let counted = match self.stage {
+            Stage::Wrong(reason) => return Err(reason),
+            Stage::Measuring(_) => return Err("never said `measured`".to_owned()),
+            Stage::Before => None,
+            Stage::Measured(counted) => counted,
+        };
+        let laps = self.laps.unwrap_or_else(|| Err("printed no laps".to_owned()))?;
+        let (span, memory) = counted.unzip();
+        let memory = memory.flatten();
+        laps.into_record(Outside { placement: self.placement, affinity: self.cpus, span, memory })
+    }
+
+    /// How far it came, where that explains its end.
+    pub fn whereabouts(&self) -> &'static str {
+        match self.stage {
+            Stage::Measuring(_) => " between `measuring` and `measured`",
+            _ => "",
+        }
+    }
+
+    /// Reads a line; `more` tells whether there is more after it already.
+    fn hear_line(&mut self, line: &[u8], more: bool) {
+        let pid = self.process.as_ref().map_or(0, |(pid, _)| *pid);
+        let text = String::from_utf8_lossy(line);
+        let wrong = |reason: &str| Stage::Wrong(reason.to_owned());
+        let stage = std::mem::replace(&mut self.stage, Stage::Before);
+        self.stage = match (text.trim_end(), stage) {
+            (_, stage @ Stage::Wrong(_)) => stage,
+            _ if self.laps.is_some() => wrong("printed more after its laps"),
+            ("measuring" | "measured", _) if more => {
+                wrong("did not wait for a line after `measuring` or `measured`")
+            }
+            ("measuring", Stage::Before) => {
+                // A command that it runs under may have confined it.
+                if let Some(cpus) = affinity(pid) {
+                    self.cpus = cpus;
+                }
+                let start = Start::of_process(pid, &self.cpus);
+                Stage::Measuring(Box::new(start))
+            }
+            ("measuring", _) => wrong("said `measuring` twice"),
+            ("measured", Stage::Measuring(start)) => {
+                let memory = memory::of_process(pid);
+                Stage::Measured(start.end().map(|span| (span, memory)))
+            }
+            ("measured", Stage::Before) => wrong("said `measured`, but not `measuring`"),
+            ("measured", _) => wrong("said `measured` twice"),
+            (text, stage) if text.starts_with('{') => {
+                self.laps = Some(Laps::parse(text));
+                stage
+            }
+            (text, _) => {
+                let quote: String = text.chars().take(LONGEST_QUOTE).collect();
+                wrong(&format!("printed '{quote}', which is neither a mark nor its laps"))
+            }
+        };
+        match &self.stage {
+            // Without an answer to come, it reads the end of its input.
+            Stage::Wrong(_) => self.process = None,
+            _ => self.answer(),
+        }
+    }
+
+    /// Lets it go on. One that has gone away needs no answer.
+    fn answer(&mut self) {
+        if let (Some((_, answers)), None) = (&mut self.process, &self.laps) {
+            let _ = answers.write_all(b"\n");
+        }
+    }
+}
+
+/// The CPUs that a process may use.
+fn affinity(pid: u32) -> Option<Vec<usize>> {
+    let mask = sched_getaffinity(Pid::from_raw(pid.try_into().ok()?)).ok()?;
+    Some((0..CpuSet::count()).filter(|&cpu| mask.is_set(cpu).unwrap_or(false)).collect())
+}

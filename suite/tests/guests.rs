@@ -1,0 +1,272 @@
+//! Guests, programs in other languages: what they print, what `brigade run` makes
+//! of it, and what it says of one that breaks the protocol. Without go or python3
+//! their tests say so and test nothing.
+
+use std::fs::{self, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use harness::cpus;
+use harness::record::{Ending, Record};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const GO: &str = "goroutine-brigade";
+const PYTHON: &str = "python-brigade";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the suite lies in the workspace")
+}
+
+/// Whether a tool can be run here.
+fn has(tool: &str, version: &str) -> bool {
+    let output = Command::new(tool).arg(version).output();
+    let there = output.is_ok_and(|output| output.status.success());
+    if !there {
+        contract::skip("guests", &format!("{tool} cannot be run"));
+    }
+    there
+}
+
+/// The words that start a guest, built once; `None` without its language.
+fn guest(name: &str) -> Option<Vec<String>> {
+    static GO_BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    if name == PYTHON {
+        let script = root().join("guests/python/brigade.py").to_str()?.to_owned();
+        return has("python3", "--version").then(|| vec!["python3".to_owned(), script]);
+    }
+    let build = || {
+        let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(GO);
+        let mut go = Command::new("go");
+        go.args(["build", "-o"]).arg(&binary).arg(".").current_dir(root().join("guests/go"));
+        has("go", "version").then(|| {
+            assert!(go.status().expect("run go").success(), "go build");
+            binary
+        })
+    };
+    Some(vec![GO_BINARY.get_or_init(build).as_ref()?.to_str()?.to_owned()])
+}
+
+/// A guest's process with these flags.
+fn process(words: &[String], flags: &[&str]) -> Command {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).args(flags).stdin(Stdio::null());
+    command
+}
+
+/// What a guest prints when nobody answers, line by line.
+fn lines(output: &Output) -> Vec<String> {
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn by_hand_a_guest_prints_laps_that_keep_the_schema() {
+    let schema = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("laps.schema.json"));
+    let schema: Value = serde_json::from_str(&schema.expect("the schema")).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    assert!(!validator.is_valid(&serde_json::json!({ "form": "laps" })), "it refuses nothing");
+    let sweep = ["memory", "--tasks=400", "--iters=3"];
+    let worked = ["--tasks=5", "--iters=20", "--warmups=2", "--work=9"];
+    let creation = ["creation", "--tasks=50", "--iters=4"];
+    let plain = ["--tasks", "5", "--iters", "20", "--warmups", "2", "--max-time", "9.5"];
+    for (name, flags) in
+        [(GO, &worked[..]), (GO, &creation), (GO, &sweep), (GO, &plain), (PYTHON, &plain)]
+    {
+        let Some(words) = guest(name) else { continue };
+        let output = process(&words, flags).output().expect("run the guest");
+        let lines = lines(&output);
+        assert!(output.status.success(), "{name} {flags:?}: {output:?}");
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert_eq!((&*lines[0], &*lines[1]), ("measuring", "measured"));
+        let laps: Value = serde_json::from_str(&lines[2]).expect("JSON");
+        let wrong: Vec<_> = validator.iter_errors(&laps).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{name} {flags:?}: {wrong:?}");
+        assert_eq!(laps["program"], name);
+    }
+}
+
+#[test]
+fn an_interrupted_guest_prints_what_it_has_and_exits_with_130() {
+    for name in [GO, PYTHON] {
+        let Some(words) = guest(name) else { continue };
+        let mut command = process(&words, &["--tasks=50", "--iters=1000000", "--max-time=60"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(name);
+        let mut output = std::io::BufReader::new(child.stdout.take().expect("piped"));
+        let mut mark = String::new();
+        std::io::BufRead::read_line(&mut output, &mut mark).expect("a line");
+        assert_eq!(mark, "measuring\n");
+        let mut answers = child.stdin.take().expect("piped");
+        answers.write_all(b"\n").expect("it reads");
+        let pid = Pid::from_raw(child.id().cast_signed());
+        kill(pid, Signal::SIGINT).expect("it runs");
+        drop(answers);
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut output, &mut rest).expect("text");
+        assert_eq!(child.wait().expect("it ends").code(), Some(130), "{name}");
+        // One that had no lap yet has nothing to print.
+        if let Some(laps) = rest.lines().find(|line| line.starts_with('{')) {
+            let laps: Value = serde_json::from_str(laps).expect("JSON");
+            assert_eq!(laps["ended_by"], "signal", "{name}");
+        }
+    }
+}
+
+/// A folder in which `brigade` runs one case, `a`.
+struct Bench(TempDir);
+
+impl Bench {
+    /// The case runs `words` with `flags` and these further lines.
+    fn of(program: &str, words: &[String], flags: &[&str], keys: &str) -> Self {
+        let (file, interpreter) = words.split_last().expect("words");
+        let manifest = format!(
+            "[profiles.default]\nrounds = 1\nreruns = 0\nflags = ['--iters', '300', '--warmups', '20']\n\
+             [programs.{program}]\nform = 'laps'\npath = '{file}'\ninterpreter = {interpreter:?}\n\
+             tasks = 'goroutine'\n\
+             check = {{ tasks = 20, iters = 50, warmups = 5, operations = 21 }}\n\
+             [[group]]\nname = 'g'\nquestion = 'What?'\n[[group.case]]\nname = 'a'\nprogram = '{program}'\nprofiles = ['default']\n\
+             flags = {flags:?}\n{keys}\n"
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("suite.toml"), manifest).expect("write the manifest");
+        Self(folder)
+    }
+
+    /// The case runs a shell script.
+    fn script(script: &str) -> Self {
+        let bench = Self::of("fake", &["fake".to_owned()], &[], "timeout_seconds = 3");
+        let file = bench.0.path().join("fake");
+        fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("write the script");
+        fs::set_permissions(&file, Permissions::from_mode(0o755)).expect("make it run");
+        bench
+    }
+
+    fn brigade(&self, arguments: &[&str]) -> Output {
+        let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+        brigade.current_dir(self.0.path()).args(arguments);
+        brigade.env("BRIGADE_LOCK", self.0.path().join("lock")).output().expect("run brigade")
+    }
+
+    /// The one invocation of `brigade run`.
+    fn invocation(&self) -> Value {
+        let output = self.brigade(&["run"]);
+        let results = fs::read_dir(self.0.path().join("results")).unwrap_or_else(|error| {
+            panic!("no results: {error}: {output:?}");
+        });
+        let folder = results.flatten().next().expect("a run").path();
+        let lines = fs::read_to_string(folder.join("records.jsonl")).expect("records");
+        assert_eq!(lines.lines().count(), 1, "{lines}");
+        serde_json::from_str(&lines).expect("JSON")
+    }
+
+    /// The record of the one invocation, which succeeded.
+    fn record(&self) -> Record {
+        let invocation = self.invocation();
+        assert_eq!(invocation["outcome"], "measured", "{}", invocation["error"]);
+        Record::parse(&invocation["record"].to_string()).expect("a record")
+    }
+}
+
+#[test]
+fn the_runner_makes_a_record_of_laps_and_counts_from_outside() {
+    for (name, flags) in
+        [(GO, &["--workers", "1", "--tasks", "20"][..]), (PYTHON, &["--tasks", "20"])]
+    {
+        let Some(words) = guest(name) else { continue };
+        let record = Bench::of(name, &words, flags, "").record();
+        assert_eq!((record.tasks, record.iterations, record.warmups), (20, 300, 20));
+        assert_eq!((record.complete, record.ended_by), (true, Ending::Iterations));
+        let principal = record.principal().expect("a measurement");
+        assert_eq!((principal.operations, principal.count), (21, 300));
+        let switches = record.switches.expect("switches");
+        assert_eq!(switches.expected_per_operation, Some(0.0));
+        assert!(switches.voluntary_per_operation < 0.1, "{name}: {switches:?}");
+        let cpu = record.cpu.expect("CPU time");
+        let cpu_ns = cpu.user_ns_per_operation + cpu.system_ns_per_operation;
+        // All of it runs on one thread, and without CPU time nothing is passed on.
+        assert!(cpu_ns > 0.0 && cpu_ns < principal.ns_per_operation * 2.0, "{name}: {cpu:?}");
+        assert!(record.interference.wall_ns > Some(0));
+        assert!(record.memory.is_some_and(|memory| memory.rss_bytes > 1 << 20));
+        assert_eq!(record.affinity, cpus::allowed().expect("CPUs"));
+        assert!(record.parameters["runtime"].is_string());
+    }
+}
+
+#[test]
+fn the_runner_places_a_guest() {
+    let Some(words) = guest(PYTHON) else { return };
+    let record = Bench::of(PYTHON, &words, &[], "placement = 'same-cpu'").record();
+    assert_eq!(record.affinity, cpus::allowed().expect("CPUs")[..1]);
+    assert_eq!(record.parameters["placement"], "same-cpu");
+}
+
+#[test]
+fn a_guest_that_switches_is_counted() {
+    // Each lap waits for a process, so the shell blocks at least once.
+    let bench = Bench::script(
+        "echo measuring; read -r line; \
+         for lap in 1 2 3 4 5 6 7 8 9 10; do /bin/sleep 0.001; done; \
+         echo measured; read -r line; \
+         echo '{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"fake\",\"tasks\":1,\
+         \"measurements\":[{\"name\":\"iteration\",\"operation\":\"wait\",\"operations\":1,\
+         \"laps_ns\":[9,9,9,9,9,9,9,9,9,9]}]}'",
+    );
+    let switches = bench.record().switches.expect("switches");
+    assert!(switches.voluntary_per_operation > 0.9, "{switches:?}");
+}
+
+#[test]
+fn the_limits_of_known_tasks_are_checked_before_a_guest_is_started() {
+    let bench = Bench::of("fake", &["/bin/false".to_owned()], &["--tasks", "4000000000"], "");
+    let invocation = bench.invocation();
+    assert_eq!(invocation["outcome"], "refused");
+    let error = invocation["error"].as_str().expect("a reason");
+    assert!(error.starts_with("--tasks: 4000000000 tasks need "), "{error}");
+}
+
+#[test]
+fn a_guest_that_breaks_the_protocol_fails_with_the_reason() {
+    const LAPS: &str = "echo '{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"fake\",\
+                        \"tasks\":1,\"measurements\":[{\"name\":\"iteration\",\
+                        \"operation\":\"hop\",\"operations\":2,\"laps_ns\":[7]}]}'";
+    const ON: &str = "echo measuring; read -r line";
+    const OFF: &str = "echo measured; read -r line";
+    for (script, outcome, reason) in [
+        (format!("{ON}; {OFF}; {LAPS}"), "measured", ""),
+        (LAPS.to_owned(), "measured", ""),
+        (format!("{ON}; kill -9 $$"), "failed", "ended by SIGKILL between `measuring` and"),
+        (format!("{ON}; echo no luck >&2; exit 1"), "failed", "and `measured`: no luck"),
+        (format!("{ON}; {LAPS}"), "failed", "never said `measured`"),
+        (format!("{ON}; {OFF}; {OFF}; {LAPS}"), "failed", "said `measured` twice"),
+        (format!("{ON}; {ON}; {OFF}; {LAPS}"), "failed", "said `measuring` twice"),
+        (format!("{OFF}; {LAPS}"), "failed", "said `measured`, but not `measuring`"),
+        ("printf 'measuring\\nmeasured\\n'".to_owned(), "failed", "did not wait for a line"),
+        (format!("{ON}; {OFF}"), "failed", "printed no laps"),
+        (format!("{ON}; {OFF}; {LAPS}; echo more"), "failed", "printed more after its laps"),
+        ("printf 'a\\033[31mb\\n'".to_owned(), "failed", "which is neither a mark nor its laps"),
+        (format!("{ON}; {OFF}; echo '{{'"), "failed", "reading its laps: EOF while parsing"),
+        ("printf '\\377\\376'".to_owned(), "failed", "neither a mark nor its laps"),
+        (format!("{ON}; exec sleep 60"), "timed-out", "was killed after 3."),
+        ("exec yes measuring".to_owned(), "failed", "more than 16 MiB"),
+        ("exec cat /dev/zero".to_owned(), "failed", "more than 16 MiB"),
+    ] {
+        let invocation = Bench::script(&script).invocation();
+        let error = invocation["error"].as_str().unwrap_or_default();
+        assert_eq!(invocation["outcome"], outcome, "{script}: {error}");
+        assert!(error.contains(reason), "{script}: {error:?} does not say {reason:?}");
+    }
+}
+
+/// The manual shows the whole example, as it is.
+#[test]
+fn the_protocol_shows_the_python_guest() {
+    let find = |folder: &str| fs::read_to_string(root().join(folder).join("PROTOCOL.md"));
+    let protocol = find("docs").or_else(|_| find("")).expect("PROTOCOL.md");
+    let script = fs::read_to_string(root().join("guests/python/brigade.py")).expect("the guest");
+    assert!(protocol.contains(&format!("```python\n{script}```\n")), "PROTOCOL.md shows another");
+    assert!(script.lines().count() <= 40, "it has grown");
+}
