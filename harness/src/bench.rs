@@ -5,82 +5,31 @@
 //! also when the program fails half way. Clones share one state: a driver that
 //! is itself an async task takes a clone along.
 
-use std::io::IsTerminal as _;
+use std::io;
 use std::process;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
 use crate::command;
 use crate::creation::Creation;
 use crate::failure::{FAILED, INTERRUPTED, UsageError};
 use crate::flags::{Flags, TasksFlag, WorkFlag};
-use crate::laps::{Laps, MOST_PHASES, Purpose};
+use crate::laps::{Laps, Purpose};
 use crate::limits::{self, Amounts, Need};
 use crate::memory;
 use crate::placement::{Placement, Policy};
-use crate::program::Session;
-use crate::record::{Ending, LedgerPoint, Memory, WorkRecord};
-use crate::samples::{Measured, Samples};
+use crate::record::{LedgerPoint, WorkRecord};
+use crate::samples::Measured;
+use crate::state::{Findings, Shared};
+use crate::station::Station;
 use crate::tracer::Tracer;
-use crate::usage::Span;
-use crate::work::{Calibration, Work};
+use crate::work::Work;
 
 /// What a program measures on. Clones share one state.
 #[derive(Clone, Debug)]
 pub struct Bench {
     pub(crate) shared: Arc<Shared>,
-}
-
-/// The state of a bench. The driver's laps write to it; nothing in it is
-/// touched between the two timestamps of a lap but `marks`.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    /// Shared because a program may find out late how many they are.
-    pub tasks: AtomicU32,
-    pub flags: Flags,
-    pub placement: Placement,
-    pub interrupted: Arc<AtomicBool>,
-    /// When each phase of the lap in hand ended; 0 for one that has not.
-    pub marks: [AtomicU64; MOST_PHASES],
-    pub tracer: OnceLock<Arc<Tracer>>,
-    /// The work at every hop.
-    pub work: OnceLock<Work>,
-    /// The process whose usage counts as well.
-    pub companion: OnceLock<u32>,
-    /// What the program sampled in the side lap in hand, in nanoseconds.
-    pub side: Mutex<Vec<u64>>,
-    pub findings: Mutex<Findings>,
-    /// Whether the principal laps publish what they have measured.
-    pub publishes: AtomicBool,
-    /// What reports the findings.
-    pub session: OnceLock<Weak<Session>>,
-}
-
-/// What has been measured so far.
-#[derive(Debug, Default)]
-pub(crate) struct Findings {
-    /// Of the principal laps first, whenever they were run.
-    pub samples: Vec<Samples>,
-    pub iterations: u64,
-    pub warmups: u64,
-    pub ended_by: Option<Ending>,
-    pub span: Option<Span>,
-    pub memory: Option<Memory>,
-    pub ledger: Option<Vec<LedgerPoint>>,
-    pub expected_switches: Option<f64>,
-    pub work: Option<WorkRecord>,
-    pub calibration: Calibration,
-    /// What had been measured a moment ago, by laps that are published.
-    pub published: Option<Published>,
-}
-
-/// What laps have measured that have not ended yet.
-#[derive(Debug)]
-pub(crate) struct Published {
-    pub samples: Vec<Samples>,
-    pub iterations: u64,
-    pub warmups: u64,
 }
 
 impl Bench {
@@ -98,11 +47,11 @@ impl Bench {
             marks: Default::default(),
             tracer: OnceLock::new(),
             work: OnceLock::new(),
-            companion: OnceLock::new(),
+            peer: OnceLock::new(),
             side: Mutex::default(),
             findings: Mutex::default(),
             publishes: AtomicBool::new(false),
-            session: OnceLock::new(),
+            reporter: OnceLock::new(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -174,14 +123,14 @@ impl Bench {
 
     /// Checks that this many tasks fit into every limit of the machine, before
     /// any of them exists. A task needs `per_task`, and the program needs
-    /// `besides` whatever the number; what it takes to observe them is added.
+    /// `fixed` whatever the number; what it takes to observe them is added.
     ///
     /// # Errors
     /// [`limits::Refusal`], which names the limit that binds.
-    pub fn require(&self, per_task: Amounts, besides: Amounts) -> anyhow::Result<()> {
+    pub fn require(&self, per_task: Amounts, fixed: Amounts) -> anyhow::Result<()> {
         let tasks = self.tasks() as u64;
-        let besides = besides.and(per_task.allocator(tasks)).and(Amounts::observation());
-        Ok(limits::require(&Need { tasks, per_task, besides })?)
+        let fixed = fixed.and(per_task.allocator(tasks)).and(Amounts::observation());
+        Ok(limits::require(&Need { tasks, per_task, fixed })?)
     }
 
     /// Refuses `--placement spread` for a program, or a choice of flags, that
@@ -228,7 +177,7 @@ impl Bench {
     /// the laps that follow. It has one thread and outlives the laps; there is
     /// one such process at most.
     pub fn also_count(&self, pid: u32) {
-        self.shared.companion.get_or_init(|| pid);
+        self.shared.peer.get_or_init(|| pid);
     }
 
     /// The numbers of the tasks, in the order in which the program creates
@@ -243,6 +192,39 @@ impl Bench {
     pub(crate) fn tracer(&self) -> Arc<Tracer> {
         let tracer = self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks())));
         Arc::clone(tracer)
+    }
+
+    /// The station of this task of a brigade of threads, which the calling
+    /// thread is: under `--placement spread` it is pinned. With stations, laps
+    /// that are traced follow the measured ones.
+    ///
+    /// # Errors
+    /// The kernel's, when the CPU has gone away.
+    pub fn station(&self, task: usize) -> io::Result<Station> {
+        self.placement().pin(task + 1)?;
+        Ok(self.unpinned_station(task))
+    }
+
+    /// As [`Self::station`], of a task that is no thread and is not pinned.
+    #[must_use]
+    pub fn unpinned_station(&self, task: usize) -> Station {
+        Station { work: self.shared.work(), tracer: Some((self.tracer(), task as u32)) }
+    }
+
+    /// The driver's station: its thread is pinned under `--placement spread`.
+    /// The laps themselves note its CPU.
+    ///
+    /// # Errors
+    /// The kernel's, when the CPU has gone away.
+    pub fn driver_station(&self) -> io::Result<Station> {
+        self.placement().pin(0)?;
+        Ok(self.unpinned_driver_station())
+    }
+
+    /// As [`Self::driver_station`], of a driver that is not pinned.
+    #[must_use]
+    pub fn unpinned_driver_station(&self) -> Station {
+        Station { work: self.shared.work(), tracer: None }
     }
 
     /// The principal laps: the warm-up, the measured iterations, and the
@@ -295,15 +277,14 @@ impl Bench {
     /// a driver that is stuck where nothing can wake it.
     pub fn abandon(&self, error: anyhow::Error) -> ! {
         self.findings().settle_for_published();
-        if let Some(session) = self.shared.session.get().and_then(Weak::upgrade) {
-            // It fails when nobody can be told.
-            let _ = session.conclude(Err(error));
+        if let Some(reporter) = self.shared.reporter.get().and_then(Weak::upgrade) {
+            reporter.report(error);
         }
         process::exit(if self.is_interrupted() { INTERRUPTED } else { FAILED }.into())
     }
 
-    /// Takes down what was held at one more moment.
-    pub fn enter(&self, point: LedgerPoint) {
+    /// Adds a point to the ledger: what was held at one more moment.
+    pub fn record_point(&self, point: LedgerPoint) {
         self.findings().ledger.get_or_insert_default().push(point);
     }
 
@@ -327,45 +308,6 @@ impl Bench {
 
     pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
         self.shared.findings()
-    }
-}
-
-impl Findings {
-    /// Takes what was published for what was measured, unless the laps have
-    /// ended by themselves.
-    fn settle_for_published(&mut self) {
-        if let (true, Some(published)) = (self.samples.is_empty(), self.published.take()) {
-            self.samples = published.samples;
-            self.iterations = published.iterations;
-            self.warmups = published.warmups;
-        }
-    }
-}
-
-impl Shared {
-    /// The findings. A panic in the driver leaves them as they were.
-    pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether SIGINT or SIGTERM has come.
-    pub(crate) fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Relaxed)
-    }
-
-    /// The work at every hop; none unless the program has asked for it.
-    pub(crate) fn work(&self) -> Work {
-        self.work.get().copied().unwrap_or_default()
-    }
-
-    /// What the program sampled in the side lap in hand, in nanoseconds.
-    pub(crate) fn side_samples(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.side.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether someone sees progress that is drawn.
-    pub(crate) fn shows_progress(&self) -> bool {
-        !self.flags.quiet && std::io::stderr().is_terminal()
     }
 }
 

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use crate::bench::Shared;
 use crate::clock;
 use crate::progress::Progress;
+use crate::state::Shared;
 
 /// The numbers of the tasks to create. An interruption ends them early; what
 /// has been created then runs no lap.

@@ -15,7 +15,6 @@ use serde::Serialize;
 use crate::channel::Channel;
 use crate::cpus::CpuList;
 use crate::placement::Policy;
-use crate::threads;
 
 /// The longest warm-up of a program that is not told how long it should be: of
 /// a million tasks, the default number of iterations would take minutes.
@@ -86,7 +85,7 @@ pub struct ChannelFlag {
 pub struct StackFlag {
     /// Address space reserved for the stack of each task
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, allow_negative_numbers = true)]
-    #[arg(value_parser = threads::stack_size)]
+    #[arg(value_parser = stack_size)]
     pub stack_size: usize,
 }
 
@@ -210,6 +209,21 @@ pub fn usize_by(read: fn(&str) -> Result<usize, String>) -> ValueParser {
     ValueParser::new(read)
 }
 
+/// The smallest stack that glibc takes (`PTHREAD_STACK_MIN`), in bytes.
+const SMALLEST_STACK: usize = 16 << 10;
+
+/// Reads the value of `--stack-size`, in bytes.
+///
+/// # Errors
+/// What is wrong with the text, for the command line's error.
+pub fn stack_size(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(bytes) if (SMALLEST_STACK..=1 << 40).contains(&bytes) => Ok(bytes),
+        Ok(_) => Err(format!("not between {SMALLEST_STACK} bytes and 1 TiB")),
+        Err(_) => Err("not a number of bytes".into()),
+    }
+}
+
 fn workers(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(workers) if (1..=1024).contains(&workers) => Ok(workers),
@@ -269,7 +283,7 @@ fn standing_at(arg: Arg, default: u64) -> Arg {
 mod tests {
     use std::time::Duration;
 
-    use super::{Command, Defaults, Flags, Tasks, seconds, with_common};
+    use super::{Command, Defaults, Flags, Tasks, seconds, stack_size, with_common};
 
     fn read(tasks: Tasks, line: &[&str]) -> Result<Flags, clap::Error> {
         let defaults = Defaults { tasks, iters: 10, warmups: 1 };
@@ -316,6 +330,14 @@ mod tests {
         assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
         for nonsense in ["0", "-1", "inf", "NaN", "1e99", "soon", ""] {
             assert!(seconds(nonsense).is_err(), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn stacks_have_sizes() {
+        assert_eq!(stack_size("1048576"), Ok(1 << 20));
+        for nonsense in ["0", "-1", "16383", "1MiB", "99999999999999999999"] {
+            assert!(stack_size(nonsense).is_err(), "{nonsense}");
         }
     }
 }

@@ -16,19 +16,16 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::bench::{Published, Shared};
 use crate::clock;
 use crate::cpus;
 use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
+use crate::state::{MOST_PHASES, Published, Shared};
 use crate::station::{TRACED, Token, WORK};
 use crate::tracer::{TRACER_LAPS, Tracer};
 use crate::usage::Start;
 use crate::work::BetweenLaps;
-
-/// The most parts that a lap can be split into.
-pub(crate) const MOST_PHASES: usize = 4;
 
 /// How long the marked laps may take: one of a million tasks takes a fifth of a
 /// second.
@@ -238,8 +235,8 @@ impl<'a> Laps<'a> {
                 self.left = if once { 1 } else { self.shared.flags.iters };
                 self.progress.begin(self.left, "iterations");
                 if self.purpose == Purpose::Principal {
-                    let companion = self.shared.companion.get().copied();
-                    self.usage = Some(Start::now(companion, self.shared.placement.cpus()));
+                    let peer = self.shared.peer.get().copied();
+                    self.usage = Some(Start::now(peer, self.shared.placement.cpus()));
                 }
                 self.deadline = deadline(self.shared);
             }

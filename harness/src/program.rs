@@ -10,8 +10,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 
 use anyhow::{Context as _, anyhow};
 use clap::{ArgMatches, Args, Command};
@@ -19,11 +19,12 @@ use serde::Serialize;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::bench::{Bench, Findings};
+use crate::bench::Bench;
 use crate::failure::{self, UsageError};
 use crate::flags::{self, Defaults, Flags, Tasks};
 use crate::placement::Placement;
 use crate::record::{CpuTime, Ending, Record, SCHEMA_VERSION, Switches};
+use crate::state::{Findings, Reporter};
 use crate::summary::summary;
 use crate::terminal;
 use crate::threads::panic_text;
@@ -154,7 +155,8 @@ impl Session {
         }
         let bench = Bench::new(tasks, flags, placement, interrupted);
         let session = Arc::new(Self { program, own_flags, bench, histogram });
-        session.bench.shared.session.get_or_init(|| Arc::downgrade(&session));
+        let reporter: Weak<dyn Reporter> = Arc::<Self>::downgrade(&session);
+        session.bench.shared.reporter.get_or_init(|| reporter);
         Ok(session)
     }
 
@@ -169,7 +171,7 @@ impl Session {
         }
         let measured = !self.bench.findings().samples.is_empty();
         if measured {
-            self.report(result.as_ref().err())?;
+            self.write(result.as_ref().err())?;
         } else if interrupted {
             warn(self.program, "interrupted before the first measured iteration");
         }
@@ -183,7 +185,7 @@ impl Session {
     /// Writes the histogram and prints the record or the summary: each of them
     /// also when the other cannot be written. A histogram that cannot be is a
     /// failure of the run, and the record says so.
-    fn report(&self, error: Option<&anyhow::Error>) -> anyhow::Result<()> {
+    fn write(&self, error: Option<&anyhow::Error>) -> anyhow::Result<()> {
         let written = self.write_histogram();
         let record = self.record(error.or(written.as_ref().err()))?;
         let flags = &self.bench.shared.flags;
@@ -239,6 +241,13 @@ impl Session {
             ledger: findings.ledger.clone(),
             work: findings.work,
         })
+    }
+}
+
+impl Reporter for Session {
+    fn report(&self, error: anyhow::Error) {
+        // Where nothing can be written, nobody listens.
+        let _ = self.conclude(Err(error));
     }
 }
 

@@ -13,10 +13,8 @@
 //! loop. `cargo bench -p async-mem-brigade` shows what that costs.
 
 use std::hint::black_box;
-use std::io;
 use std::sync::Arc;
 
-use crate::bench::Bench;
 use crate::tracer::Tracer;
 use crate::work::Work;
 
@@ -62,9 +60,9 @@ impl Token for usize {
 /// Where a task, or the driver, stands in a brigade.
 #[derive(Debug)]
 pub struct Station {
-    work: Work,
+    pub(crate) work: Work,
     /// Where this task notes its CPU; the driver has none.
-    tracer: Option<(Arc<Tracer>, u32)>,
+    pub(crate) tracer: Option<(Arc<Tracer>, u32)>,
 }
 
 impl Station {
@@ -88,41 +86,6 @@ impl Station {
             tracer.note(*task as usize);
         }
         self.work.perform();
-    }
-}
-
-impl Bench {
-    /// The station of this task of a brigade of threads, which the calling
-    /// thread is: under `--placement spread` it is pinned. With stations, laps
-    /// that are traced follow the measured ones.
-    ///
-    /// # Errors
-    /// The kernel's, when the CPU has gone away.
-    pub fn station(&self, task: usize) -> io::Result<Station> {
-        self.placement().pin(task + 1)?;
-        Ok(self.unpinned_station(task))
-    }
-
-    /// As [`Self::station`], of a task that is no thread and is not pinned.
-    #[must_use]
-    pub fn unpinned_station(&self, task: usize) -> Station {
-        Station { work: self.shared.work(), tracer: Some((self.tracer(), task as u32)) }
-    }
-
-    /// The driver's station: its thread is pinned under `--placement spread`.
-    /// The laps themselves note its CPU.
-    ///
-    /// # Errors
-    /// The kernel's, when the CPU has gone away.
-    pub fn driver_station(&self) -> io::Result<Station> {
-        self.placement().pin(0)?;
-        Ok(self.unpinned_driver_station())
-    }
-
-    /// As [`Self::driver_station`], of a driver that is not pinned.
-    #[must_use]
-    pub fn unpinned_driver_station(&self) -> Station {
-        Station { work: self.shared.work(), tracer: None }
     }
 }
 

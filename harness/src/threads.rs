@@ -1,4 +1,4 @@
-//! Threads as tasks: their stacks, and how they end.
+//! Threads as tasks, and how they end.
 
 use std::any::Any;
 use std::io::{self, ErrorKind};
@@ -8,21 +8,6 @@ use anyhow::anyhow;
 
 use crate::bench::Bench;
 use crate::failure;
-
-/// The smallest stack that glibc takes (`PTHREAD_STACK_MIN`), in bytes.
-const SMALLEST_STACK: usize = 16 << 10;
-
-/// Reads the value of `--stack-size`, in bytes.
-///
-/// # Errors
-/// What is wrong with the text, for the command line's error.
-pub fn stack_size(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(bytes) if (SMALLEST_STACK..=1 << 40).contains(&bytes) => Ok(bytes),
-        Ok(_) => Err(format!("not between {SMALLEST_STACK} bytes and 1 TiB")),
-        Err(_) => Err("not a number of bytes".into()),
-    }
-}
 
 /// What a thread of a brigade does. The call at its beginning is the one thing
 /// that is looked up at run time; the loop in it is the program's own.
@@ -162,13 +147,5 @@ mod tests {
             root_cause([fine, bad].map(outcome)).expect_err("a panic")
         });
         assert_eq!(error.to_string(), "task 1 panicked: on purpose");
-    }
-
-    #[test]
-    fn stacks_have_sizes() {
-        assert_eq!(stack_size("1048576"), Ok(1 << 20));
-        for nonsense in ["0", "-1", "16383", "1MiB", "99999999999999999999"] {
-            assert!(stack_size(nonsense).is_err(), "{nonsense}");
-        }
     }
 }

@@ -1,81 +1,25 @@
 //! What the process used and what disturbed it, between two moments: CPU time
 //! and context switches from `getrusage`, migrations from the scheduler's
-//! per-thread files, and what went on around it.
+//! per-thread files, and the load of the machine.
 //!
-//! Where some of the tasks live in a second process, its companion, what that
-//! one used is added. It is read from `/proc`, from outside and while it
+//! Where some of the tasks live in a second process, its peer, what the peer
+//! used is added. It is read from `/proc`, from outside and while it
 //! waits, so that counting costs it nothing.
 
 use std::fs;
 
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeVal;
-
-use crate::companion;
+use crate::counters::Counters;
 use crate::record::Interference;
-use crate::surroundings::Surroundings;
+use crate::system_load::SystemLoad;
 
 /// Above this many threads migrations are not read: a file for each of them
 /// costs more time than it tells.
 const MOST_THREADS_READ: usize = 10_000;
 
-/// Counters at one moment.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counters {
-    pub user_ns: u64,
-    pub system_ns: u64,
-    pub voluntary: u64,
-    pub involuntary: u64,
-}
-
-impl Counters {
-    /// Those of this process.
-    fn own() -> Self {
-        let usage = getrusage(UsageWho::RUSAGE_SELF).expect("a process may read its own usage");
-        Self {
-            user_ns: nanoseconds(usage.user_time()),
-            system_ns: nanoseconds(usage.system_time()),
-            voluntary: usage.voluntary_context_switches() as u64,
-            involuntary: usage.involuntary_context_switches() as u64,
-        }
-    }
-
-    /// These and those of the companion, if there is one; `None` when it has
-    /// gone and its counters with it.
-    fn with_companion(self, companion: Option<u32>) -> Option<Self> {
-        match companion {
-            None => Some(self),
-            Some(pid) => Some(self.and(companion::counters(pid)?)),
-        }
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            user_ns: self.user_ns + other.user_ns,
-            system_ns: self.system_ns + other.system_ns,
-            voluntary: self.voluntary + other.voluntary,
-            involuntary: self.involuntary + other.involuntary,
-        }
-    }
-
-    fn since(self, before: Self) -> Self {
-        Self {
-            user_ns: self.user_ns.saturating_sub(before.user_ns),
-            system_ns: self.system_ns.saturating_sub(before.system_ns),
-            voluntary: self.voluntary.saturating_sub(before.voluntary),
-            involuntary: self.involuntary.saturating_sub(before.involuntary),
-        }
-    }
-}
-
-pub(crate) fn nanoseconds(time: TimeVal) -> u64 {
-    time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1_000
-}
-
 /// Whose counters a span is over.
 #[derive(Clone, Copy, Debug)]
 enum Processes {
-    Own { companion: Option<u32> },
+    Own { peer: Option<u32> },
     Other(u32),
 }
 
@@ -83,19 +27,19 @@ impl Processes {
     /// This process's own last, so that reading the other's is not in the span.
     fn counters_before(self) -> Option<Counters> {
         match self {
-            Self::Own { companion } => {
-                let theirs = Counters::default().with_companion(companion)?;
+            Self::Own { peer } => {
+                let theirs = Counters::default().with_peer(peer)?;
                 Some(theirs.and(Counters::own()))
             }
-            Self::Other(pid) => companion::counters(pid),
+            Self::Other(pid) => Counters::of_process(pid),
         }
     }
 
     /// This process's own first.
     fn counters_after(self) -> Option<Counters> {
         match self {
-            Self::Own { companion } => Counters::own().with_companion(companion),
-            Self::Other(pid) => companion::counters(pid),
+            Self::Own { peer } => Counters::own().with_peer(peer),
+            Self::Other(pid) => Counters::of_process(pid),
         }
     }
 
@@ -123,16 +67,16 @@ pub struct Start {
     processes: Processes,
     cpus: Vec<usize>,
     migrations: Option<u64>,
-    surroundings: Surroundings,
+    load: SystemLoad,
     counters: Option<Counters>,
 }
 
 impl Start {
-    /// Starts a span now, over this process and its companion, if it has one.
+    /// Starts a span now, over this process and its peer, if it has one.
     /// What others do is watched on `cpus`.
     #[must_use]
-    pub fn now(companion: Option<u32>, cpus: &[usize]) -> Self {
-        Self::of(Processes::Own { companion }, cpus)
+    pub fn now(peer: Option<u32>, cpus: &[usize]) -> Self {
+        Self::of(Processes::Own { peer }, cpus)
     }
 
     /// Starts a span now, over another process alone, which waits.
@@ -143,17 +87,17 @@ impl Start {
 
     fn of(processes: Processes, cpus: &[usize]) -> Self {
         let migrations = processes.migrations();
-        let surroundings = Surroundings::read(cpus);
+        let load = SystemLoad::read(cpus);
         let counters = processes.counters_before();
-        Self { processes, cpus: cpus.to_vec(), migrations, surroundings, counters }
+        Self { processes, cpus: cpus.to_vec(), migrations, load, counters }
     }
 
-    /// Ends the span now; `None` when the companion or the other process has
+    /// Ends the span now; `None` when the peer or the other process has
     /// gone.
     #[must_use]
     pub fn end(self) -> Option<Span> {
         let after = self.processes.counters_after();
-        let surroundings = Surroundings::read(&self.cpus);
+        let load = SystemLoad::read(&self.cpus);
         let used = after?.since(self.counters?);
         let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
         Some(Span {
@@ -162,7 +106,7 @@ impl Start {
             voluntary: used.voluntary,
             involuntary: used.involuntary,
             migrations: between(self.migrations, self.processes.migrations()),
-            interference: surroundings.since(&self.surroundings, used.user_ns + used.system_ns),
+            interference: load.since(&self.load, used.user_ns + used.system_ns),
         })
     }
 }
@@ -207,7 +151,7 @@ mod tests {
         for _ in 0..TIMES {
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
-        let span = start.end().expect("there is no companion to go");
+        let span = start.end().expect("there is no peer to go");
         // One that is kept from its CPU for so long has nothing to wait for.
         assert!(span.voluntary > TIMES / 2, "{span:?}");
     }

@@ -20,7 +20,7 @@ pub fn touched(bytes: usize) -> Box<[u8]> {
 /// times, and once more for the readings.
 pub fn observe(bytes: usize, bench: &Bench) -> anyhow::Result<()> {
     let block = Amounts::heap(bytes as u64);
-    limits::require(&limits::Need { tasks: 1, per_task: block, besides: Amounts::default() })?;
+    limits::require(&limits::Need { tasks: 1, per_task: block, fixed: Amounts::default() })?;
     let pages = bytes.div_ceil(PAGE_BYTES) as u64;
     let touch = Measured { operations: pages, ..Measured::single("touch", "page") };
     for mut lap in bench.laps(&[Measured::single("allocate", "allocation"), touch]) {
@@ -52,5 +52,8 @@ fn write_to_every_page(block: &mut Vec<u8>) {
 }
 
 fn enter(moment: &str, bench: &Bench) {
-    bench.enter(LedgerPoint { moment: Some(moment.into()), ..reading::read(0, &["self".into()]) });
+    bench.record_point(LedgerPoint {
+        moment: Some(moment.into()),
+        ..reading::read(0, &["self".into()])
+    });
 }

@@ -92,7 +92,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         return show(bench);
     }
     let per_task = task.amounts(flags.kind);
-    let need = |tasks| Need { tasks, per_task, besides: per_task.allocator(tasks) };
+    let need = |tasks| Need { tasks, per_task, fixed: per_task.allocator(tasks) };
     let (steps, warmups) = bench.iterations_and_warmups();
     let steps = steps.saturating_add(warmups);
     let most = match bench.tasks() as u64 {

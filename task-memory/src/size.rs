@@ -16,7 +16,7 @@ pub fn bytes(text: &str) -> Result<usize, String> {
 
 /// Reads the value of `--stack-size`, within what threads and coroutines take.
 pub fn stack(text: &str) -> Result<usize, String> {
-    harness::threads::stack_size(&bytes(text)?.to_string())
+    harness::flags::stack_size(&bytes(text)?.to_string())
 }
 
 #[cfg(test)]

@@ -38,14 +38,14 @@ pub fn sweep(kind: Kind, task: Task, counts: Counts, bench: &Bench) -> anyhow::R
     let mut population = open(kind, task)?;
     let mut tasks = counts.from;
     population.add(tasks)?;
-    bench.enter(reading::read(tasks, &population.processes()));
+    bench.record_point(reading::read(tasks, &population.processes()));
     let create =
         Measured { operations: counts.step, ..Measured::single("create", "task creation") };
     for lap in bench.laps(&[create]) {
         population.add(counts.step)?;
         lap.finish();
         tasks += counts.step;
-        bench.enter(reading::read(tasks, &population.processes()));
+        bench.record_point(reading::read(tasks, &population.processes()));
     }
     let observed = bench.observe();
     population.end().and(observed)

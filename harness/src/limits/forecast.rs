@@ -16,18 +16,18 @@ pub struct Line {
 /// What all limits that a kind of task meets say of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
-    /// What a task needs, and what the program needs besides.
+    /// What a task needs, and what the program needs whatever their number.
     need: Need,
     /// The tightest first; those that do not bind last.
     lines: Vec<Line>,
 }
 
 impl Forecast {
-    /// Compares what a task needs, and what is needed besides, with `limits`.
+    /// Compares what a task needs, and what is needed whatever their number, with `limits`.
     /// Those that it does not meet are left out.
     #[must_use]
-    pub fn new(per_task: Amounts, besides: Amounts, limits: Vec<Limit>) -> Self {
-        let need = Need { tasks: 0, per_task, besides };
+    pub fn new(per_task: Amounts, fixed: Amounts, limits: Vec<Limit>) -> Self {
+        let need = Need { tasks: 0, per_task, fixed };
         let mut lines: Vec<Line> = limits
             .into_iter()
             .filter(|limit| per_task.of(limit.resource) > 0)

@@ -118,7 +118,7 @@ impl Kind {
     /// driver, an async runtime on one thread, arenas of the allocator, and files
     /// to look at itself.
     #[must_use]
-    pub fn besides(self) -> Amounts {
+    pub fn fixed(self) -> Amounts {
         let runtime = Amounts { files: FILES_PER_RUNTIME, ..Amounts::default() };
         let own = match self {
             Self::ThreadFutex => Amounts::channel_in_memory(),

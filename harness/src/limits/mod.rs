@@ -32,8 +32,8 @@ pub struct Need {
     pub tasks: u64,
     /// What each task needs.
     pub per_task: Amounts,
-    /// What the program needs besides, however many tasks there are.
-    pub besides: Amounts,
+    /// What the program needs, however many tasks there are.
+    pub fixed: Amounts,
 }
 
 impl Need {
@@ -41,7 +41,7 @@ impl Need {
     #[must_use]
     pub fn of(&self, resource: Resource) -> u64 {
         let tasks = self.per_task.of(resource).saturating_mul(self.tasks);
-        tasks.saturating_add(self.besides.of(resource))
+        tasks.saturating_add(self.fixed.of(resource))
     }
 
     /// How many tasks fit into `available` of a resource.
@@ -49,7 +49,7 @@ impl Need {
     pub fn fits(&self, resource: Resource, available: u64) -> u64 {
         match self.per_task.of(resource) {
             0 => u64::MAX,
-            each => available.saturating_sub(self.besides.of(resource)) / each,
+            each => available.saturating_sub(self.fixed.of(resource)) / each,
         }
     }
 }
@@ -125,7 +125,7 @@ pub fn fitting(need: &Need) -> u64 {
 }
 
 fn fitting_into(need: &Need, limits: Vec<Limit>) -> u64 {
-    let forecast = Forecast::new(need.per_task, need.besides, limits);
+    let forecast = Forecast::new(need.per_task, need.fixed, limits);
     forecast.fits().map_or(need.tasks, |fit| fit.min(need.tasks))
 }
 
@@ -142,7 +142,7 @@ mod tests {
         Need {
             tasks,
             per_task: Amounts::thread(1 << 20).and(Amounts::pipe()),
-            besides: Amounts::pipe(),
+            fixed: Amounts::pipe(),
         }
     }
 
@@ -181,8 +181,8 @@ mod tests {
 
     #[test]
     fn what_no_task_needs_is_refused_without_a_count_of_tasks() {
-        let besides = Amounts { threads: 8, ..Amounts::default() };
-        let need = Need { tasks: 3, per_task: Amounts::async_task(), besides };
+        let fixed = Amounts { threads: 8, ..Amounts::default() };
+        let need = Need { tasks: 3, per_task: Amounts::async_task(), fixed };
         let refusal = admit(&need, &[limit(Resource::Threads, 10, 5)]).expect_err("too many");
         assert_eq!(
             refusal.to_string(),
@@ -218,11 +218,8 @@ mod tests {
     #[test]
     fn few_maps_refuse_threads_and_tell_the_command() {
         let files = SystemFiles::live().with("proc/sys/vm/max_map_count", "5000\n");
-        let need = Need {
-            tasks: 2000,
-            per_task: Amounts::thread(1 << 20),
-            besides: Amounts::observation(),
-        };
+        let need =
+            Need { tasks: 2000, per_task: Amounts::thread(1 << 20), fixed: Amounts::observation() };
         let text = admit(&need, &in_force(&files)).expect_err("too many").to_string();
         assert!(text.starts_with("2000 tasks need 8000 memory maps, "), "{text}");
         assert!(text.contains("but vm.max_map_count is 5000 with "), "{text}");

@@ -97,7 +97,7 @@ impl LimitsReport {
         let kinds = forecasts.iter().map(|(kind, forecast)| KindReport {
             kind: *kind,
             per_task: kind.per_task(),
-            besides: kind.besides(),
+            besides: kind.fixed(),
             fits: forecast.fits(),
             limits: forecast.lines().iter().map(|line| report(line, forecast, tasks)).collect(),
         });

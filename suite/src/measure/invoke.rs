@@ -112,7 +112,7 @@ fn check_limits(job: &Job, words: &[String]) -> Result<(), Refusal> {
     let Some(kind) = job.binary.program.tasks else { return Ok(()) };
     let value = words.iter().rposition(|word| word == "--tasks").and_then(|at| words.get(at + 1));
     let Some(tasks) = value.and_then(|value| value.parse().ok()) else { return Ok(()) };
-    let need = Need { tasks, per_task: kind.per_task(), besides: kind.besides() };
+    let need = Need { tasks, per_task: kind.per_task(), fixed: kind.fixed() };
     admit(&need, &in_force(&SystemFiles::live()))
 }
 

@@ -45,8 +45,8 @@ pub fn of_kind(
 ) -> String {
     let mut text = headline(kind, forecast);
     text += &lines(&format!("One of them needs {}.", needs(kind.per_task())));
-    let besides = needs(kind.besides());
-    text += &lines(&format!("A program with them needs besides {besides}."));
+    let fixed = needs(kind.fixed());
+    text += &lines(&format!("A program with them needs besides {fixed}."));
     text.push('\n');
     text += &limits_table(forecast);
     text += &exempt(forecast);

@@ -52,7 +52,7 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
 
 /// What the limits say of a kind of task.
 fn forecast(kind: Kind, limits: &[Limit]) -> Forecast {
-    Forecast::new(kind.per_task(), kind.besides(), limits.to_vec())
+    Forecast::new(kind.per_task(), kind.fixed(), limits.to_vec())
 }
 
 /// The sentences of the limits that `tasks` tasks do not fit into, one for each
@@ -60,7 +60,7 @@ fn forecast(kind: Kind, limits: &[Limit]) -> Forecast {
 fn refusals(kinds: &[Kind], tasks: Option<u64>, limits: &[Limit]) -> Vec<String> {
     let Some(tasks) = tasks else { return Vec::new() };
     let refusal = |kind: &Kind| {
-        let need = Need { tasks, per_task: kind.per_task(), besides: kind.besides() };
+        let need = Need { tasks, per_task: kind.per_task(), fixed: kind.fixed() };
         limits::admit(&need, limits).err().map(|refusal| match kinds {
             [_] => refusal.to_string(),
             _ => format!("{kind}: {refusal}"),

@@ -1,18 +1,18 @@
-//! What went on around this process: CPU time that others had, steal, pressure
-//! and frequency, from the kernel's files.
+//! The load of the machine beside this process: CPU time that others had,
+//! steal, pressure and frequency, from the kernel's files.
 
 use std::fs;
 
 use nix::sys::resource::{UsageWho, getrusage};
 
+use crate::counters::nanoseconds;
 use crate::record::Interference;
 use crate::system_files::ticks_per_second;
-use crate::usage::nanoseconds;
 use crate::{clock, cpus};
 
 /// The machine at one moment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct SystemLoad {
     at_ns: u64,
     /// CPU time of children that have been waited for.
     children_ns: u64,
@@ -22,8 +22,8 @@ pub(crate) struct Surroundings {
     frequency_khz: Option<u64>,
 }
 
-impl Surroundings {
-    /// Looks around now. `cpus` are those that the tasks may run on.
+impl SystemLoad {
+    /// Reads it now. `cpus` are those that the tasks may run on.
     pub(crate) fn read(cpus: &[usize]) -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         Self {
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_this_process_and_its_children_had_is_not_others() {
-        let at = |at_ns, children_ns, idle_ns, busy_ns| Surroundings {
+        let at = |at_ns, children_ns, idle_ns, busy_ns| SystemLoad {
             at_ns,
             children_ns,
             cpu_time: Some(CpuTime { cpus: 1, idle_ns, busy_ns }),

@@ -1,0 +1,113 @@
+//! The state of a bench: the flags, what the laps share with the driver, and
+//! what has been measured so far.
+
+use std::io::IsTerminal as _;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use crate::flags::Flags;
+use crate::placement::Placement;
+use crate::record::{Ending, LedgerPoint, Memory, WorkRecord};
+use crate::samples::Samples;
+use crate::tracer::Tracer;
+use crate::usage::Span;
+use crate::work::{Calibration, Work};
+
+/// The most parts that a lap can be split into.
+pub(crate) const MOST_PHASES: usize = 4;
+
+/// Who can report the findings.
+pub(crate) trait Reporter: Send + Sync {
+    /// Reports what was measured before this error.
+    fn report(&self, error: anyhow::Error);
+}
+
+/// The state of a bench. The driver's laps write to it; nothing in it is
+/// touched between the two timestamps of a lap but `marks`.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Shared because a program may find out late how many they are.
+    pub tasks: AtomicU32,
+    pub flags: Flags,
+    pub placement: Placement,
+    pub interrupted: Arc<AtomicBool>,
+    /// When each phase of the lap in hand ended; 0 for one that has not.
+    pub marks: [AtomicU64; MOST_PHASES],
+    pub tracer: OnceLock<Arc<Tracer>>,
+    /// The work at every hop.
+    pub work: OnceLock<Work>,
+    /// The process whose usage counts as well.
+    pub peer: OnceLock<u32>,
+    /// What the program sampled in the side lap in hand, in nanoseconds.
+    pub side: Mutex<Vec<u64>>,
+    pub findings: Mutex<Findings>,
+    /// Whether the principal laps publish what they have measured.
+    pub publishes: AtomicBool,
+    /// What reports the findings.
+    pub reporter: OnceLock<Weak<dyn Reporter>>,
+}
+
+/// What has been measured so far.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// Of the principal laps first, whenever they were run.
+    pub samples: Vec<Samples>,
+    pub iterations: u64,
+    pub warmups: u64,
+    pub ended_by: Option<Ending>,
+    pub span: Option<Span>,
+    pub memory: Option<Memory>,
+    pub ledger: Option<Vec<LedgerPoint>>,
+    pub expected_switches: Option<f64>,
+    pub work: Option<WorkRecord>,
+    pub calibration: Calibration,
+    /// What had been measured a moment ago, by laps that are published.
+    pub published: Option<Published>,
+}
+
+/// What laps have measured that have not ended yet.
+#[derive(Debug)]
+pub(crate) struct Published {
+    pub samples: Vec<Samples>,
+    pub iterations: u64,
+    pub warmups: u64,
+}
+
+impl Findings {
+    /// Takes what was published for what was measured, unless the laps have
+    /// ended by themselves.
+    pub(crate) fn settle_for_published(&mut self) {
+        if let (true, Some(published)) = (self.samples.is_empty(), self.published.take()) {
+            self.samples = published.samples;
+            self.iterations = published.iterations;
+            self.warmups = published.warmups;
+        }
+    }
+}
+
+impl Shared {
+    /// The findings. A panic in the driver leaves them as they were.
+    pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether SIGINT or SIGTERM has come.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Relaxed)
+    }
+
+    /// The work at every hop; none unless the program has asked for it.
+    pub(crate) fn work(&self) -> Work {
+        self.work.get().copied().unwrap_or_default()
+    }
+
+    /// What the program sampled in the side lap in hand, in nanoseconds.
+    pub(crate) fn side_samples(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.side.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether someone sees progress that is drawn.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.flags.quiet && std::io::stderr().is_terminal()
+    }
+}
