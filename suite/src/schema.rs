@@ -10,7 +10,7 @@ use schemars::{JsonSchema, schema_for};
 use crate::judge::compare::comparison::Comparison;
 use crate::judge::limits::LimitsReport;
 use crate::judge::prove::proof::Proof;
-use crate::plan::course::RunEnd;
+use crate::plan::history::RunEnd;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::laps::Laps;

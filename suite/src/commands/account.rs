@@ -10,7 +10,7 @@ use crate::commands::prove;
 use crate::judge::prove::proof::Proof;
 use crate::judge::report;
 use crate::manifest::Manifest;
-use crate::plan::course::{self, CaseEnd, RunEnd};
+use crate::plan::history::{self, CaseEnd, RunEnd};
 use crate::plan::{Reason, Schedule};
 use crate::show::markdown::indented;
 use crate::store::environment::Environment;
@@ -42,7 +42,7 @@ impl<'a> Account<'a> {
         invocations: &'a [Invocation],
         folder: &'a Path,
     ) -> Self {
-        let mut schedule = course::schedule(run, invocations);
+        let mut schedule = history::schedule(run, invocations);
         // A comparison ends when its cases are resolved.
         let complete = run.side.is_some() || schedule.next_turn().is_none();
         Self { run, environment, invocations, manifest, folder, proof: None, schedule, complete }

@@ -21,7 +21,7 @@ use crate::measure::invoke::{Job, command, invoke};
 use crate::measure::lock::Lock;
 use crate::measure::signals::Signals;
 use crate::plan;
-use crate::plan::course;
+use crate::plan::history;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::{
@@ -252,7 +252,7 @@ impl Run<'_> {
         signals: &mut Signals,
     ) -> anyhow::Result<()> {
         let flags = self.description.procedure.as_ref().map_or(&[][..], |how| &how.flags);
-        let mut schedule = course::schedule(&self.description, invocations);
+        let mut schedule = history::schedule(&self.description, invocations);
         let mut progress = Progress::new(&self.description.cases, self.description.rounds);
         while signals.stops() == 0
             && let Some(turn) = schedule.next_turn()
@@ -266,7 +266,7 @@ impl Run<'_> {
             folder.append(&invocation).with_context(|| {
                 format!("free some space, then: brigade run --resume {}", folder.path().display())
             })?;
-            schedule.note(turn.case, turn.round, course::came(&invocation));
+            schedule.record(turn.case, turn.round, history::attempt(&invocation));
             progress.ended(turn, Duration::from_nanos(invocation.duration_ns));
             invocations.push(invocation);
         }

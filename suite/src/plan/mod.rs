@@ -6,11 +6,11 @@
 //! those cases whose interval is still the widest, shuffled likewise. Cases of
 //! one round are measured close to each other and so may be paired.
 //!
-//! What comes next depends on nothing but the seed and on what came of the
-//! invocations before. A run that was interrupted goes on where it was: its
-//! records are noted again, and the next turn is the one that is missing.
+//! What comes next depends on nothing but the seed and the invocations before. A
+//! run that was interrupted goes on where it was: its records are added again,
+//! and the next turn is the one that is missing.
 
-pub mod course;
+pub mod history;
 pub mod order;
 
 use std::collections::BTreeMap;
@@ -61,9 +61,9 @@ pub struct Turn {
     pub attempt: u32,
 }
 
-/// What came of an invocation, as far as it decides what comes next.
+/// An invocation that has ended, as far as it decides what comes next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Came {
+pub struct Attempt {
     /// How long the process lived.
     pub duration: Duration,
     /// The time per operation of the principal measurement, in nanoseconds, if
@@ -109,7 +109,7 @@ struct Tries {
 
 /// What is known of one case.
 #[derive(Clone, Debug, Default)]
-struct Course {
+struct CaseHistory {
     rounds: BTreeMap<u32, Tries>,
     reruns: u32,
     failed: bool,
@@ -122,9 +122,11 @@ pub struct Schedule {
     /// All cases, as the latest round shuffled them.
     order: Vec<usize>,
     round: u32,
+    /// The latest round of which there is an invocation.
+    latest: u32,
     /// The cases of this round, in order.
     members: Vec<usize>,
-    courses: Vec<Course>,
+    histories: Vec<CaseHistory>,
     spent: Duration,
 }
 
@@ -137,16 +139,18 @@ impl Schedule {
             rng: Rng::with_seed(seed),
             order: (0..cases).collect(),
             round: 0,
+            latest: 0,
             members: Vec::new(),
-            courses: vec![Course::default(); cases],
+            histories: vec![CaseHistory::default(); cases],
             spent: Duration::ZERO,
         }
     }
 
-    /// Notes what came of an invocation of `case` in `round`.
-    pub fn note(&mut self, case: usize, round: u32, came: Came) {
-        self.spent += came.duration;
-        self.courses[case].note(round, came);
+    /// Records an invocation of `case` in `round` that has ended.
+    pub fn record(&mut self, case: usize, round: u32, attempt: Attempt) {
+        self.spent += attempt.duration;
+        self.latest = self.latest.max(round);
+        self.histories[case].record(round, attempt);
     }
 
     /// The turn to take next; `None` when the run is complete.
@@ -161,7 +165,7 @@ impl Schedule {
 
     /// Which turn of this round is next: first tries before others.
     fn pending(&self) -> Option<Turn> {
-        let tries = |case: usize| self.courses[case].due(self.round, self.extent.reruns);
+        let tries = |case: usize| self.histories[case].due(self.round, self.extent.reruns);
         let due = self.members.iter().filter_map(|&case| Some((case, tries(case)?)));
         let (case, tries) = due.min_by_key(|&(_, tries)| tries)?;
         Some(Turn { round: self.round, case, attempt: tries + 1 })
@@ -185,18 +189,24 @@ impl Schedule {
         Some(())
     }
 
-    /// The cases of `round`, which what came of earlier rounds decides.
+    /// The cases of `round`, which the earlier rounds decide.
     fn members_of(&self, round: u32) -> Vec<usize> {
+        if (self.extent.rounds + 1..self.latest).contains(&round) {
+            // It is over. To decide again would take a run of many rounds a time
+            // that grows with their square.
+            let ran = |case: &usize| self.histories[*case].rounds.contains_key(&round);
+            return (0..self.histories.len()).filter(ran).collect();
+        }
         let Some(Further { target, .. }) =
             self.extent.further.filter(|_| round > self.extent.rounds)
         else {
-            let cases = if round <= self.extent.rounds { self.courses.len() } else { 0 };
+            let cases = if round <= self.extent.rounds { self.histories.len() } else { 0 };
             return (0..cases).collect();
         };
         let wide: Vec<(usize, f64)> = (0..)
-            .zip(&self.courses)
-            .filter(|(_, course)| !course.failed)
-            .map(|(case, course)| (case, course.half_width(round).unwrap_or(f64::INFINITY)))
+            .zip(&self.histories)
+            .filter(|(_, history)| !history.failed)
+            .map(|(case, history)| (case, history.half_width(round).unwrap_or(f64::INFINITY)))
             .filter(|&(_, half_width)| half_width > target)
             .collect();
         let widest = wide.iter().map(|&(_, half_width)| half_width).fold(0.0, f64::max);
@@ -208,12 +218,12 @@ impl Schedule {
     #[must_use]
     pub fn remaining(&self) -> Vec<u32> {
         let rounds = self.extent.rounds;
-        let left = |course: &Course| {
-            let tried = course.rounds.range(..=rounds);
+        let left = |history: &CaseHistory| {
+            let tried = history.rounds.range(..=rounds);
             let done = tried.filter(|(_, tries)| tries.last != Worth::Interrupted).count();
             rounds.saturating_sub(u32::try_from(done).unwrap_or(u32::MAX))
         };
-        self.courses.iter().map(left).collect()
+        self.histories.iter().map(left).collect()
     }
 
     /// How much of the budget for further rounds is left, if there is one.
@@ -225,46 +235,46 @@ impl Schedule {
     /// Why each case got no more rounds, if the run is complete.
     #[must_use]
     pub fn reasons(&self) -> Vec<Reason> {
-        self.courses.iter().map(|course| self.reason(course)).collect()
+        self.histories.iter().map(|history| self.reason(history)).collect()
     }
 
-    fn reason(&self, course: &Course) -> Reason {
+    fn reason(&self, history: &CaseHistory) -> Reason {
         match self.extent.further {
-            _ if course.failed => Reason::Failed,
+            _ if history.failed => Reason::Failed,
             None => Reason::RoundsDone,
-            Some(Further { target, .. }) => match self.half_width(course) {
+            Some(Further { target, .. }) => match self.half_width(history) {
                 Some(half_width) if half_width <= target => Reason::Resolved,
                 _ => Reason::BudgetSpent,
             },
         }
     }
 
-    fn half_width(&self, course: &Course) -> Option<f64> {
-        course.half_width(u32::MAX)
+    fn half_width(&self, history: &CaseHistory) -> Option<f64> {
+        history.half_width(u32::MAX)
     }
 
     /// Of each case: the rounds that measured, and the half-width of its
     /// interval as a share of its median, if it has one.
     #[must_use]
     pub fn precision(&self) -> Vec<(usize, Option<f64>)> {
-        let of = |course: &Course| (course.times(u32::MAX).len(), self.half_width(course));
-        self.courses.iter().map(of).collect()
+        let of = |history: &CaseHistory| (history.times(u32::MAX).len(), self.half_width(history));
+        self.histories.iter().map(of).collect()
     }
 }
 
-impl Course {
-    fn note(&mut self, round: u32, came: Came) {
+impl CaseHistory {
+    fn record(&mut self, round: u32, attempt: Attempt) {
         let before = self.rounds.get(&round);
         self.reruns += u32::from(before.is_some_and(|tries| tries.last == Worth::Unusable));
-        self.failed |= came.worth == Worth::Stands && came.time_ns.is_none();
+        self.failed |= attempt.worth == Worth::Stands && attempt.time_ns.is_none();
         let earlier = before.and_then(|tries| tries.time_ns);
         let tries = Tries {
             count: before.map_or(0, |tries| tries.count) + 1,
-            last: came.worth,
-            time_ns: if came.worth == Worth::Stands {
-                came.time_ns
+            last: attempt.worth,
+            time_ns: if attempt.worth == Worth::Stands {
+                attempt.time_ns
             } else {
-                earlier.or(came.time_ns)
+                earlier.or(attempt.time_ns)
             },
         };
         self.rounds.insert(round, tries);
@@ -322,29 +332,34 @@ mod tests {
     };
 
     /// A measurement of one second.
-    fn measured(time_ns: f64) -> Came {
-        Came { duration: Duration::from_secs(1), time_ns: Some(time_ns), worth: Worth::Stands }
+    fn measured(time_ns: f64) -> Attempt {
+        Attempt { duration: Duration::from_secs(1), time_ns: Some(time_ns), worth: Worth::Stands }
     }
 
-    /// Takes turns, at most `most`, that come as `came` says.
-    fn take(schedule: &mut Schedule, most: usize, came: impl Fn(Turn) -> Came) -> Vec<Turn> {
+    /// Takes turns, at most `most`, that end as `outcome` says.
+    fn take(schedule: &mut Schedule, most: usize, outcome: impl Fn(Turn) -> Attempt) -> Vec<Turn> {
         let mut turns = Vec::new();
         while turns.len() < most
             && let Some(turn) = schedule.next_turn()
         {
-            schedule.note(turn.case, turn.round, came(turn));
+            schedule.record(turn.case, turn.round, outcome(turn));
             turns.push(turn);
         }
         turns
     }
 
-    fn all(cases: usize, extent: Extent, seed: u64, came: impl Fn(Turn) -> Came) -> Vec<Turn> {
-        take(&mut Schedule::new(cases, extent, seed), 10_000, came)
+    fn all(
+        cases: usize,
+        extent: Extent,
+        seed: u64,
+        outcome: impl Fn(Turn) -> Attempt,
+    ) -> Vec<Turn> {
+        take(&mut Schedule::new(cases, extent, seed), 10_000, outcome)
     }
 
     /// Case 0 does not vary from round to round; the others do, by 10 % and a
     /// little more each.
-    fn spreading(turn: Turn) -> Came {
+    fn spreading(turn: Turn) -> Attempt {
         let sign = if turn.round.is_multiple_of(2) { 1.0 } else { -1.0 };
         let spread = if turn.case == 0 { 0.0 } else { 0.09 + 0.01 * turn.case as f64 };
         measured(100.0 * (1.0 + sign * spread))
@@ -363,23 +378,23 @@ mod tests {
             }
         }
 
-        /// Stopped anywhere, and its records noted again in any order, a run
+        /// Stopped anywhere, and its records added again in any order, a run
         /// takes the turns that it would have taken.
         #[test]
         fn a_run_goes_on_where_it_was(cases in 1_usize..6, seed: u64, stop in 0_usize..150) {
             // Of case 1, every third round is unusable at first.
-            let came = |turn: Turn| match (turn.case, turn.round % 3, turn.attempt) {
-                (1, 0, 1) => Came { worth: Worth::Unusable, ..spreading(turn) },
+            let outcome = |turn: Turn| match (turn.case, turn.round % 3, turn.attempt) {
+                (1, 0, 1) => Attempt { worth: Worth::Unusable, ..spreading(turn) },
                 _ => spreading(turn),
             };
-            let whole = all(cases, ADAPTIVE, seed, came);
+            let whole = all(cases, ADAPTIVE, seed, outcome);
             let mut first = Schedule::new(cases, ADAPTIVE, seed);
-            let before = take(&mut first, stop, came);
+            let before = take(&mut first, stop, outcome);
             let mut second = Schedule::new(cases, ADAPTIVE, seed);
             for &turn in &before {
-                second.note(turn.case, turn.round, came(turn));
+                second.record(turn.case, turn.round, outcome(turn));
             }
-            let after = take(&mut second, 10_000, came);
+            let after = take(&mut second, 10_000, outcome);
             prop_assert_eq!([before, after].concat(), whole);
         }
     }
@@ -445,9 +460,9 @@ mod tests {
 
     #[test]
     fn a_lone_value_far_away_is_looked_into() {
-        let came = |turn: Turn| measured(if turn.round == 3 { 900.0 } else { 100.0 });
+        let outcome = |turn: Turn| measured(if turn.round == 3 { 900.0 } else { 100.0 });
         // From twenty rounds on it is an outlier, and the interval narrow.
-        assert_eq!(count(&all(1, ADAPTIVE, 7, came)), [20]);
+        assert_eq!(count(&all(1, ADAPTIVE, 7, outcome)), [20]);
     }
 
     #[test]
@@ -466,7 +481,7 @@ mod tests {
     #[test]
     fn failures_get_no_further_rounds() {
         let failing = |turn: Turn| match turn {
-            Turn { case: 0, round: 2, .. } => Came { time_ns: None, ..measured(0.0) },
+            Turn { case: 0, round: 2, .. } => Attempt { time_ns: None, ..measured(0.0) },
             _ => spreading(Turn { case: 1, ..turn }),
         };
         let mut schedule = Schedule::new(2, ADAPTIVE, 7);
@@ -476,11 +491,11 @@ mod tests {
 
     #[test]
     fn what_is_unusable_is_tried_again_at_the_end_of_its_round() {
-        let came = |turn: Turn| match (turn.case, turn.round, turn.attempt) {
-            (1, 2, 1 | 2) => Came { worth: Worth::Unusable, ..measured(1.0) },
+        let outcome = |turn: Turn| match (turn.case, turn.round, turn.attempt) {
+            (1, 2, 1 | 2) => Attempt { worth: Worth::Unusable, ..measured(1.0) },
             _ => measured(1.0),
         };
-        let turns = all(3, FIXED, 7, came);
+        let turns = all(3, FIXED, 7, outcome);
         assert_eq!(turns.len(), 9 + 2);
         let again = [2, 3].map(|attempt| Turn { round: 2, case: 1, attempt });
         assert_eq!(turns[6..8], again, "{turns:?}");
@@ -488,7 +503,7 @@ mod tests {
 
     #[test]
     fn a_case_that_is_always_unusable_runs_again_up_to_the_bound() {
-        let unusable = |_| Came { worth: Worth::Unusable, ..measured(1.0) };
+        let unusable = |_| Attempt { worth: Worth::Unusable, ..measured(1.0) };
         let turns = all(2, FIXED, 7, unusable);
         assert_eq!(count(&turns), [3 + 2, 3 + 2]);
         assert_eq!(all(2, Extent { reruns: 0, ..FIXED }, 7, unusable).len(), 6);
@@ -496,23 +511,23 @@ mod tests {
 
     #[test]
     fn unusable_times_count_only_for_want_of_others() {
-        let unusable = |time_ns| Came { worth: Worth::Unusable, ..measured(time_ns) };
-        let mut course = Course::default();
-        course.note(1, unusable(30.0));
-        course.note(1, unusable(40.0));
-        course.note(2, unusable(50.0));
-        assert_eq!(course.times(u32::MAX), [30.0, 50.0]);
-        course.note(2, measured(10.0));
-        assert_eq!(course.times(u32::MAX), [10.0]);
+        let unusable = |time_ns| Attempt { worth: Worth::Unusable, ..measured(time_ns) };
+        let mut history = CaseHistory::default();
+        history.record(1, unusable(30.0));
+        history.record(1, unusable(40.0));
+        history.record(2, unusable(50.0));
+        assert_eq!(history.times(u32::MAX), [30.0, 50.0]);
+        history.record(2, measured(10.0));
+        assert_eq!(history.times(u32::MAX), [10.0]);
     }
 
     #[test]
     fn what_was_interrupted_is_run_again_and_counts_as_no_failure() {
         let mut schedule = Schedule::new(1, FIXED, 7);
-        let interrupted = Came { time_ns: None, worth: Worth::Interrupted, ..measured(1.0) };
+        let interrupted = Attempt { time_ns: None, worth: Worth::Interrupted, ..measured(1.0) };
         for attempt in 1..=5 {
             assert_eq!(schedule.next_turn(), Some(Turn { round: 1, case: 0, attempt }));
-            schedule.note(0, 1, interrupted);
+            schedule.record(0, 1, interrupted);
         }
         assert_eq!(take(&mut schedule, 10_000, |_| measured(1.0)).len(), 3);
         assert_eq!(schedule.reasons(), [Reason::RoundsDone]);
@@ -542,9 +557,9 @@ mod tests {
             let mut rng = Rng::with_seed(*seed);
             let mut schedule = Schedule::new(1, Extent { further, ..ADAPTIVE }, *seed);
             while let Some(turn) = schedule.next_turn() {
-                schedule.note(0, turn.round, measured(log_normal(spread, &mut rng)));
+                schedule.record(0, turn.round, measured(log_normal(spread, &mut rng)));
             }
-            let estimate = Estimate::cautious(&schedule.courses[0].times(u32::MAX)).unwrap();
+            let estimate = Estimate::cautious(&schedule.histories[0].times(u32::MAX)).unwrap();
             !estimate.excludes(1.0)
         };
         (0..RUNS).filter(holds).count() as f64 / RUNS as f64

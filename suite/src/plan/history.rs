@@ -1,12 +1,11 @@
-//! How far a run has come: its records, noted in a schedule, and how each case
-//! ended.
+//! What a run has measured: its records in a schedule, and how each case ended.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::judge::interference::{Verdict, assess};
-use crate::plan::{Came, Extent, Further, Reason, Schedule, Worth};
+use crate::plan::{Attempt, Extent, Further, Reason, Schedule, Worth};
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{FurtherRounds, RunDescription};
 
@@ -60,7 +59,7 @@ pub fn schedule(run: &RunDescription, invocations: &[Invocation]) -> Schedule {
     let mut schedule = Schedule::new(run.cases.len(), extent(run), run.seed);
     for invocation in invocations {
         if let Some(case) = run.cases.iter().position(|case| *case == invocation.case) {
-            schedule.note(case, invocation.round, came(invocation));
+            schedule.record(case, invocation.round, attempt(invocation));
         }
     }
     schedule
@@ -79,13 +78,13 @@ fn extent(run: &RunDescription) -> Extent {
     }
 }
 
-/// What came of an invocation, as far as it decides what comes next.
+/// An invocation, as far as it decides what comes next.
 #[must_use]
-pub fn came(invocation: &Invocation) -> Came {
+pub fn attempt(invocation: &Invocation) -> Attempt {
     let measured = invocation.outcome == Outcome::Measured;
     let record = invocation.record.as_ref().filter(|_| measured);
     let principal = record.and_then(|record| record.principal());
-    Came {
+    Attempt {
         duration: Duration::from_nanos(invocation.duration_ns),
         time_ns: principal.map(|principal| principal.ns_per_operation),
         worth: worth(invocation, measured),
