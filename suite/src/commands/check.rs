@@ -36,7 +36,7 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
     let cases: Vec<&Case> = match (flags.groups.as_slice(), flags.cases.as_slice()) {
-        ([], []) => manifest.profiled_cases().collect(),
+        ([], []) => manifest.cases.iter().collect(),
         ([], names) => manifest.cases_named(names)?,
         (groups, _) => manifest.cases_of_groups(groups)?,
     };

@@ -223,7 +223,7 @@ pub struct ListFlags {
 /// The flags of `brigade check`.
 #[derive(Debug, Args)]
 pub struct CheckFlags {
-    /// Check the cases of these groups, instead of those of any profile
+    /// Check only the cases of these groups
     #[arg(value_name = "GROUP", conflicts_with = "cases")]
     pub groups: Vec<String>,
     /// Check only these cases
