@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use harness::failure;
+
 /// The exit codes of `brigade`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -32,13 +34,13 @@ impl Exit {
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
-            Self::Done => 0,
-            Self::Failed => 1,
-            Self::Usage => 2,
-            Self::Limit => 3,
+            Self::Done => failure::DONE,
+            Self::Failed => failure::FAILED,
+            Self::Usage => failure::USAGE,
+            Self::Limit => failure::LIMIT,
             Self::Slower => 4,
             Self::NotShown => 5,
-            Self::Interrupted => 130,
+            Self::Interrupted => failure::INTERRUPTED,
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::virtualisation;
 use crate::store::environment::{Cache, Processor, Topology};
+use harness::cpus::CpuList;
 use harness::system_files::{SystemFiles, field, recordable};
 
 /// Where the kernel shows the CPUs.
@@ -50,7 +51,7 @@ impl Processor {
     }
 }
 
-fn read_places(files: &SystemFiles, cpus: &BTreeSet<u64>) -> Vec<Place> {
+fn read_places(files: &SystemFiles, cpus: &[usize]) -> Vec<Place> {
     let place = |cpu| {
         let list = |name| files.line(&format!("{CPUS}/cpu{cpu}/topology/{name}_cpus_list"));
         Some(Place { socket: list("package")?, core: list("core")? })
@@ -58,7 +59,7 @@ fn read_places(files: &SystemFiles, cpus: &BTreeSet<u64>) -> Vec<Place> {
     cpus.iter().filter_map(place).collect()
 }
 
-fn read_caches(files: &SystemFiles, cpus: &BTreeSet<u64>) -> Vec<CacheView> {
+fn read_caches(files: &SystemFiles, cpus: &[usize]) -> Vec<CacheView> {
     let view = |directory: String| {
         Some(CacheView {
             level: files.number(&format!("{directory}/level"))?,
@@ -84,7 +85,7 @@ fn read_mitigations(files: &SystemFiles) -> BTreeMap<String, String> {
     files.names(&directory).into_iter().filter_map(state).collect()
 }
 
-fn read_governors(files: &SystemFiles, cpus: &BTreeSet<u64>) -> BTreeSet<String> {
+fn read_governors(files: &SystemFiles, cpus: &[usize]) -> BTreeSet<String> {
     let governor = |cpu| files.line(&format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor"));
     cpus.iter().filter_map(governor).collect()
 }
@@ -98,18 +99,9 @@ fn model(cpuinfo: &str) -> Option<String> {
         .filter(|model| !model.is_empty())
 }
 
-/// More than any Linux is built for (`CONFIG_NR_CPUS`).
-const MOST_CPUS: u64 = 1 << 16;
-
 /// The CPUs of a list such as `0-3,8`; `None` if it is not one.
-fn cpu_list(list: &str) -> Option<BTreeSet<u64>> {
-    let mut cpus = BTreeSet::new();
-    for range in list.trim().split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let last = last.parse().ok().filter(|last| *last < MOST_CPUS)?;
-        cpus.extend(first.parse::<u64>().ok()?..=last);
-    }
-    Some(cpus)
+fn cpu_list(list: &str) -> Option<Vec<usize>> {
+    list.trim().parse().ok().map(|list: CpuList| list.numbers().to_vec())
 }
 
 /// `32K` in bytes.
@@ -179,17 +171,8 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_that_a_file_says_ends_the_runner(text in ".*|[0-9,-]{0,60}|[0-9]{0,30}[KMG]") {
-            let _ = (model(&text), size_bytes(&text));
-            let cpus = cpu_list(&text);
-            prop_assert!(cpus.is_none_or(|cpus| cpus.last() < Some(&MOST_CPUS)));
+            let _ = (model(&text), size_bytes(&text), cpu_list(&text));
         }
-    }
-
-    #[test]
-    fn a_list_of_more_cpus_than_any_linux_has_is_none() {
-        assert_eq!(cpu_list("0-65535").map(|cpus| cpus.len()), Some(65_536));
-        assert_eq!(cpu_list("0-65536"), None);
-        assert_eq!(cpu_list("0-18446744073709551615"), None);
     }
 
     fn place(socket: &str, core: &str) -> Place {
@@ -205,12 +188,9 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_cpus_are_counted() {
-        let count = |list| cpu_list(list).map(|cpus| cpus.len());
-        assert_eq!(count("0\n"), Some(1));
-        assert_eq!(count("0-3,8,10-11"), Some(7));
-        assert_eq!(count(""), None);
-        assert_eq!(count("0-x"), None);
+    fn the_kernels_lists_end_in_a_line_feed() {
+        assert_eq!(cpu_list("0,2-3\n"), Some(vec![0, 2, 3]));
+        assert_eq!(cpu_list("\n"), None);
     }
 
     #[test]
