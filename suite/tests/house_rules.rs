@@ -58,7 +58,7 @@ fn members() -> Vec<String> {
 
 /// Asserts that no file of the workspace breaks `rule`, that some file is
 /// subject to it, and that `broken` does break it.
-fn check(subject: fn(&File) -> bool, rule: fn(&File) -> Option<String>, broken: &File) {
+fn check(subject: fn(&File) -> bool, rule: impl Fn(&File) -> Option<String>, broken: &File) {
     assert!(subject(broken) && rule(broken).is_some(), "the rule cannot fail");
     let mut files = Vec::new();
     files_below(root(), &mut files);
@@ -111,6 +111,30 @@ fn every_script_has_help() {
         (!helpful).then(|| "no --help with examples".to_owned())
     };
     check(is_script, rule, &File::new("scripts/x.sh", "set -euo pipefail\n# --help\n"));
+}
+
+/// The programs of `suite.toml`.
+fn programs() -> Vec<String> {
+    let manifest = fs::read_to_string(root().join("suite.toml")).expect("read suite.toml");
+    let manifest: toml::Table = manifest.parse().expect("parse suite.toml");
+    let programs = manifest["programs"].as_table().expect("a table of programs");
+    programs.keys().cloned().collect()
+}
+
+#[test]
+fn the_runner_names_no_program() {
+    let programs = programs();
+    let rule = |file: &File| {
+        let code = file.text.split("#[cfg(test)]").next().unwrap_or_default();
+        let named = programs.iter().find(|program| code.contains(*program));
+        named.map(|program| format!("names {program}: suite.toml says what the programs are"))
+    };
+    // `limits --verify` still makes the tasks itself, and says how others do.
+    let subject = |file: &File| {
+        file.path.starts_with("suite/src/") && !file.path.contains("/limits/population/")
+    };
+    let broken = format!("fn run() {{ start(\"{}\") }}", programs[0]);
+    check(subject, rule, &File::new("suite/src/measure/x.rs", &broken));
 }
 
 #[test]
