@@ -68,10 +68,10 @@ fn group_table(manifest: &Manifest) -> String {
     let profile = manifest.profiles.get(GROUP_PROFILE);
     let rows = manifest.groups.iter().map(|Group { name, question, cases }| {
         let seconds = profile.and_then(|profile| profile.seconds(cases.len()));
-        let about = seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{seconds:.0} s"));
-        [name.clone(), cases.len().to_string(), about, question.clone()]
+        let least = seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{seconds:.0} s"));
+        [name.clone(), cases.len().to_string(), least, question.clone()]
     });
-    table(["group", "cases", "about", "question"], rows)
+    table(["group", "cases", "at least", "question"], rows)
 }
 
 fn profile_table(manifest: &Manifest) -> String {

@@ -99,7 +99,7 @@ impl Profile {
         2
     }
 
-    /// About how long the rounds of so many cases take, in seconds; `None`
+    /// How long the rounds of so many cases measure, in seconds; `None`
     /// unless `--max-time` bounds an invocation.
     #[must_use]
     pub fn seconds(&self, cases: usize) -> Option<f64> {
@@ -366,7 +366,7 @@ profiles = ["default"]
     }
 
     #[test]
-    fn a_profile_says_about_how_long_its_rounds_take() {
+    fn a_profile_says_how_long_its_rounds_measure() {
         let seconds = |more: &str| {
             let manifest = parse_with("rounds = 5", &format!("rounds = 5\n{more}")).unwrap();
             manifest.profiles["default"].seconds(10)

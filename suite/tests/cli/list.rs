@@ -14,8 +14,8 @@ fn the_list_shows_groups_profiles_and_the_cases_of_either() {
         ended.stdout
     };
     insta::assert_snapshot!(list(&["list"]), @r"
-    group    cases  about  question
-    letters  1      3 s    Which?
+    group    cases  at least  question
+    letters  1      3 s       Which?
 
     profile  rounds  flags for every program
     default  3       --max-time 1
