@@ -7,6 +7,7 @@
 //! tasks ever waits for a CPU, and are looked at only there.
 
 use harness::record::{Interference, Record};
+use serde::{Deserialize, Serialize};
 
 use crate::store::invocation::Invocation;
 
@@ -31,7 +32,9 @@ const CLEAN_PRESSURE: f64 = 0.1;
 const CLEAN_FREQUENCY_CHANGE: f64 = 0.1;
 
 /// How far an invocation can be trusted; the worse, the greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Nothing recorded speaks against it.
     Clean,
@@ -94,10 +97,11 @@ impl<'a> Span<'a> {
         found
     }
 
-    /// CPU time that went to others; where only steal is known, that.
+    /// CPU time that went to others. Two counts see parts of it: what was busy
+    /// and not ours, and what the hypervisor took; the larger one tells.
     fn taken(&self) -> Option<Finding> {
-        let Interference { others_cpu_ns, steal_ns, .. } = self.interference;
-        let taken_ns = others_cpu_ns.or(*steal_ns)? as f64;
+        let Interference { others_cpu_ns, steal_ns, .. } = *self.interference;
+        let taken_ns = others_cpu_ns.max(steal_ns)? as f64;
         let cpus = self.record.affinity.len().max(1) as f64;
         let is_above = |share: f64| taken_ns > cpus * (share * self.wall_ns + TICKS_NS);
         let verdict = match () {
@@ -106,7 +110,11 @@ impl<'a> Span<'a> {
             () => return None,
         };
         let share = percent(taken_ns / (cpus * self.wall_ns));
-        Some((verdict, format!("others had {share} of its CPUs' time")))
+        let reason = match steal_ns > others_cpu_ns {
+            true => format!("the hypervisor took {share} of its CPUs' time"),
+            false => format!("others had {share} of its CPUs' time"),
+        };
+        Some((verdict, reason))
     }
 
     fn frequency_change(&self) -> Option<Finding> {
@@ -202,13 +210,16 @@ mod tests {
     }
 
     #[test]
-    fn where_others_are_not_known_steal_counts() {
-        let steal_ns = Some(SECOND);
-        let mut invocation =
-            invocation(Some(1.0), Interference { steal_ns, ..Interference::default() });
-        assert_eq!(assess(&invocation).verdict, Verdict::Unusable);
-        invocation.record.as_mut().unwrap().interference.others_cpu_ns = Some(0);
-        assert_eq!(assess(&invocation).verdict, Verdict::Clean);
+    fn of_what_others_had_and_what_was_stolen_the_larger_counts() {
+        let both = |others_cpu_ns, steal_ns| {
+            let found = Interference { others_cpu_ns, steal_ns, ..Interference::default() };
+            assess(&invocation(Some(1.0), found)).reasons
+        };
+        let stolen = ["the hypervisor took 50 % of its CPUs' time"];
+        assert_eq!(both(None, Some(SECOND)), stolen);
+        assert_eq!(both(Some(0), Some(SECOND)), stolen);
+        assert_eq!(both(Some(SECOND), Some(0)), ["others had 50 % of its CPUs' time"]);
+        assert_eq!(both(Some(0), Some(0)), [""; 0]);
     }
 
     #[test]
@@ -219,7 +230,8 @@ mod tests {
         record.interference.wall_ns = None;
         // 100 laps of 40 ms: the second is an eighth of two CPUs' time.
         record.measurements[0].mean_ns = 4e7;
-        assert_eq!(assess(&invocation).reasons, ["others had 12 % of its CPUs' time"]);
+        let expected = ["the hypervisor took 12 % of its CPUs' time"];
+        assert_eq!(assess(&invocation).reasons, expected);
     }
 
     /// The verdict on a program that claims `expected` switches, one figure of
