@@ -10,7 +10,6 @@ use std::sync::OnceLock;
 use harness::histogram::Histogram;
 use harness::terminal;
 use suite::manifest::Manifest;
-use suite::report;
 use suite::store::saved_run::SavedRun;
 
 const RUN: &[u8] = include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-2/run.json");
@@ -38,9 +37,9 @@ pub fn check(input: &[u8]) {
 
 /// Does with a run what the runner does, and reads it again after writing it.
 fn use_all_of(run: &SavedRun) {
-    let cases: Vec<&str> = run.description.cases.iter().map(String::as_str).collect();
-    let said = report::summary(manifest(), &cases, &run.invocations);
-    assert_eq!(terminal::text(&said), said, "something in it acts");
+    for rendering in suite::renderings(manifest(), run) {
+        assert_eq!(terminal::text(&rendering), rendering, "something in it acts");
+    }
     for invocation in &run.invocations {
         for measurement in invocation.record.iter().flat_map(|record| &record.measurements) {
             let _ = Histogram::decode(&measurement.histogram);

@@ -21,7 +21,6 @@ pub mod laps;
 pub mod limits;
 pub mod memory;
 pub mod moments;
-pub mod paragraph;
 pub mod placement;
 pub mod process_stat;
 pub mod program;

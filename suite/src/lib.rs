@@ -24,5 +24,4 @@ mod schema;
 mod show;
 pub mod store;
 
-pub use commands::main;
-pub use judge::report;
+pub use commands::{main, renderings};

@@ -10,6 +10,7 @@ use schemars::{JsonSchema, schema_for};
 use crate::judge::compare::comparison::Comparison;
 use crate::judge::limits::LimitsReport;
 use crate::judge::prove::proof::Proof;
+use crate::judge::report::model::Report;
 use crate::plan::history::RunEnd;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
@@ -65,4 +66,9 @@ fn the_schema_of_a_comparison_is_committed() {
 #[test]
 fn the_schema_of_a_proof_is_committed() {
     check::<Proof>("proof.schema.json");
+}
+
+#[test]
+fn the_schema_of_a_report_is_committed() {
+    check::<Report>("report.schema.json");
 }

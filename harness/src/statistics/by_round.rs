@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::{Estimate, Interval};
+
 /// One figure per round; rounds that gave no figure are absent.
 pub type ByRound = BTreeMap<u32, f64>;
 
@@ -19,6 +21,54 @@ pub fn differences(first: &ByRound, second: &ByRound) -> Vec<f64> {
     pairs(first, second).map(|(first, second)| first - second).collect()
 }
 
+/// The rounds that both have: what stands in one sentence is estimated from the
+/// same rounds.
+#[must_use]
+pub fn common(first: &ByRound, second: &ByRound) -> [ByRound; 2] {
+    [(first, second), (second, first)].map(|(of, other)| {
+        of.iter().filter(|(round, _)| other.contains_key(round)).map(|(r, v)| (*r, *v)).collect()
+    })
+}
+
+/// How many times as large `first` is as `second`: the quotient of their
+/// medians, so that it agrees with figures that are printed beside it.
+///
+/// Its interval is that of the ratios by round, which cancels what both sides of
+/// a round share, extended by what it would be around the quotient: it covers
+/// the ratio as the former does, and has the quotient as near its middle.
+/// `None` where no round has both, or a median is not positive.
+#[must_use]
+pub fn ratio(first: &ByRound, second: &ByRound) -> Option<Estimate> {
+    let by_round = Estimate::cautious(&ratios(first, second))?;
+    let quotient = median_of(first)? / median_of(second)?;
+    let factor = quotient / by_round.median;
+    (factor.is_finite() && factor > 0.0).then(|| extended(by_round, quotient, |end| end * factor))
+}
+
+/// By how much `first` is larger than `second`: the difference of their medians,
+/// with an interval as that of [`ratio`]. `None` where no round has both.
+#[must_use]
+pub fn difference(first: &ByRound, second: &ByRound) -> Option<Estimate> {
+    let by_round = Estimate::cautious(&differences(first, second))?;
+    let difference = median_of(first)? - median_of(second)?;
+    let shift = difference - by_round.median;
+    Some(extended(by_round, difference, |end| end + shift))
+}
+
+fn median_of(values: &ByRound) -> Option<f64> {
+    super::median(&values.values().copied().collect::<Vec<_>>())
+}
+
+/// `by_round` with another centre, and an interval that spans its own and the
+/// `moved` one.
+fn extended(by_round: Estimate, median: f64, moved: impl Fn(f64) -> f64) -> Estimate {
+    let interval = by_round.interval.map(|Interval { low, high }| Interval {
+        low: low.min(moved(low)),
+        high: high.max(moved(high)),
+    });
+    Estimate { median, interval, ..by_round }
+}
+
 fn pairs(first: &ByRound, second: &ByRound) -> impl Iterator<Item = (f64, f64)> {
     first.iter().filter_map(|(round, first)| Some((*first, *second.get(round)?)))
 }
@@ -33,6 +83,9 @@ mod tests {
         let second = ByRound::from([(2, 4.0), (3, 5.0), (4, 30.0)]);
         assert_eq!(ratios(&first, &second), [10.0, 3.0]);
         assert_eq!(differences(&first, &second), [36.0, 60.0]);
+        let [first, second] = common(&first, &second);
+        assert_eq!(first, ByRound::from([(2, 40.0), (4, 90.0)]));
+        assert_eq!(second, ByRound::from([(2, 4.0), (4, 30.0)]));
     }
 
     #[test]
@@ -40,5 +93,36 @@ mod tests {
         let (first, second) = (ByRound::from([(1, 1.0)]), ByRound::from([(2, 1.0)]));
         assert!(ratios(&first, &second).is_empty());
         assert!(differences(&ByRound::new(), &second).is_empty());
+        assert_eq!((ratio(&first, &second), difference(&first, &second)), (None, None));
+    }
+
+    fn rounds(values: [f64; 5]) -> ByRound {
+        (1..).zip(values).collect()
+    }
+
+    // The ratios by round are 2, 1, 4, 3 and 6, of median 3; the medians are 12
+    // and 6, of quotient 2.
+    #[test]
+    fn a_ratio_is_the_quotient_of_the_medians_and_its_interval_covers_that_of_the_rounds() {
+        let [first, second] =
+            [rounds([12.0, 6.0, 40.0, 9.0, 60.0]), rounds([6.0, 6.0, 10.0, 3.0, 10.0])];
+        let interval = Some(Interval { low: 2.0 / 3.0, high: 6.0 });
+        assert_eq!(ratio(&first, &second), Some(Estimate { median: 2.0, interval, count: 5 }));
+    }
+
+    // The differences by round are 6, 0, 30, 6 and 50, of median 6, which is
+    // also that of the medians, 12 and 6.
+    #[test]
+    fn a_difference_is_that_of_the_medians() {
+        let [first, second] =
+            [rounds([12.0, 6.0, 40.0, 9.0, 60.0]), rounds([6.0, 6.0, 10.0, 3.0, 10.0])];
+        let interval = Some(Interval { low: 0.0, high: 50.0 });
+        assert_eq!(difference(&first, &second), Some(Estimate { median: 6.0, interval, count: 5 }));
+    }
+
+    #[test]
+    fn what_is_not_positive_has_no_ratio() {
+        assert_eq!(ratio(&rounds([1.0; 5]), &rounds([0.0; 5])), None);
+        assert_eq!(ratio(&rounds([0.0; 5]), &rounds([1.0; 5])), None);
     }
 }

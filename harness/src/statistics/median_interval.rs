@@ -12,6 +12,8 @@
 //! statistics*, Statistics & Probability Letters 14 (1992), 129–131.)
 
 use super::modes::outlier;
+use serde::{Deserialize, Serialize};
+
 use super::quantile::{quantile, sorted};
 use super::shift::fewest_pairs;
 
@@ -24,7 +26,8 @@ const LEVEL: f64 = 0.95;
 pub const MIN_SAMPLE: usize = 5;
 
 /// A closed interval, in the unit of what it estimates.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Interval {
     /// The lower end.
     pub low: f64,
@@ -41,7 +44,8 @@ impl Interval {
 }
 
 /// The estimate of a distribution's median.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The sample's median, in the sample's unit.
     pub median: f64,

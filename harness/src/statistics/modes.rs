@@ -12,6 +12,8 @@
 //! be all that is seen of a second mode, and is told as such. How often the
 //! rules err, both ways, is shown by the simulation in `coverage.rs`.
 
+use serde::{Deserialize, Serialize};
+
 use super::quantile::{quantile, sorted};
 
 /// The fewest values that make a mode: one is an outlier.
@@ -29,7 +31,8 @@ const MIN_DOMINANCE: f64 = 4.0;
 const ENOUGH: usize = 20;
 
 /// One of two modes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Mode {
     /// The median of its values, in the sample's unit.
     pub median: f64,
@@ -38,7 +41,8 @@ pub struct Mode {
 }
 
 /// Two modes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Modes {
     /// The one with the smaller values.
     pub fast: Mode,

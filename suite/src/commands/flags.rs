@@ -198,12 +198,35 @@ pub struct RunFlags {
 /// The flags of `brigade report`.
 #[derive(Debug, Args)]
 pub struct ReportFlags {
-    /// Folders of runs, as `run` leaves them in results/
-    #[arg(value_name = "DIR", required = true)]
+    /// Folders of runs, as `run` leaves them in results/; several are set side by side
+    #[arg(value_name = "DIR", required_unless_present = "update")]
     pub folders: Vec<PathBuf>,
-    /// The manifest, whose findings are told [default: suite.toml here or in a folder above]
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write the report to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write the figures between the markers of these Markdown files anew
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["folders", "output"])]
+    pub update: Vec<PathBuf>,
+    /// The manifest, which has groups, headline and findings
+    /// [default: suite.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
+}
+
+/// A format of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Plain text of 80 columns
+    Text,
+    /// A page in Markdown
+    Markdown,
+    /// One object, as report.schema.json describes it
+    Json,
+    /// A row for each value of each invocation
+    Csv,
 }
 
 /// The flags of `brigade list`.

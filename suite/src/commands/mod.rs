@@ -1,9 +1,9 @@
 //! What `brigade` can be asked to do. A command reads its flags, calls the other
 //! layers and prints; it is the only layer that knows all of them.
 
-mod account;
 mod check;
 mod compare;
+mod documents;
 mod flags;
 mod limits;
 mod list;
@@ -13,6 +13,7 @@ mod prove;
 mod report;
 mod resume;
 mod run;
+mod summary;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ use clap::Parser;
 use crate::exit::Exit;
 use crate::store::invocation::{Invocation, Outcome};
 use flags::{Cli, Command, RunCommand};
+pub use summary::renderings;
 
 /// All of the binary: obeys the command line of this process.
 #[must_use]

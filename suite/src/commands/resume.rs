@@ -7,11 +7,11 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::commands::account::Account;
 use crate::commands::flags::ProgramFlags;
 use crate::commands::output;
 use crate::commands::report::read;
 use crate::commands::run::Run;
+use crate::commands::summary::Summary;
 use crate::exit::Exit;
 use crate::judge::environment::difference::{Difference, differences};
 use crate::judge::prove::proof::Proof;
@@ -22,6 +22,7 @@ use crate::measure::fingerprint::fingerprints;
 use crate::measure::invoke::command;
 use crate::measure::lock::Lock;
 use crate::measure::signals::Signals;
+use crate::show::markdown::markdown;
 use crate::store::environment::Environment;
 use crate::store::results::{self, Folder, Procedure, RunDescription, Skipped};
 use crate::store::saved_run::SavedRun;
@@ -50,13 +51,12 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
         bail!("--resume {}: it is the {side} of a comparison; compare anew", path.display());
     }
 
-    let account = Account::new(&manifest, &description, &environment, &invocations, path)
-        .proven_by(proof.as_ref());
-    if let Some(end) = account.end() {
+    let summary = Summary::new(&description, &environment, &invocations, path, proof.as_ref());
+    if let Some(end) = summary.end() {
         if !path.join(results::RUN_END).exists() {
             folder.write_once(results::RUN_END, &end)?;
         }
-        folder.replace(results::PAGE, &account.page())?;
+        folder.replace(results::PAGE, &markdown(&summary.report(&manifest)))?;
         let path = path.display();
         output::print(&format!("nothing to do: the run is complete (brigade report {path})\n"))?;
         return Ok(Exit::Done);

@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use humantime::format_rfc3339_millis;
 
-use crate::commands::account::Account;
 use crate::commands::flags::{RunCommand, RunFlags};
 use crate::commands::output;
 use crate::commands::progress::Progress;
 use crate::commands::prove;
+use crate::commands::summary::Summary;
 use crate::exit::Exit;
 use crate::judge::prove::proof::{Proof, Standing};
 use crate::manifest::{Case, CaseKey, Manifest, Profile};
@@ -22,6 +22,7 @@ use crate::measure::lock::Lock;
 use crate::measure::signals::Signals;
 use crate::plan;
 use crate::plan::history;
+use crate::show::markdown::markdown;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::{
@@ -203,19 +204,20 @@ impl Run<'_> {
         let proof = self.proof(&invocations, signals)?;
         signals.exit_on_next_stop();
         let Self { manifest, description, environment, .. } = self;
-        let account = Account::new(manifest, description, environment, &invocations, folder.path())
-            .proven_by(proof.as_ref());
-        let printed = output::print(&account.text()).with_context(|| {
+        let summary =
+            Summary::new(description, environment, &invocations, folder.path(), proof.as_ref());
+        let report = summary.report(manifest);
+        let printed = output::print(&summary.text(&report)).with_context(|| {
             format!("showing the results that are in {}", folder.path().display())
         });
-        if let Some(end) = account.end() {
+        if let Some(end) = summary.end() {
             folder.write_once(results::RUN_END, &end)?;
         }
         if let Some(proof) = &proof {
             folder.write_once(results::PROOF, proof)?;
             folder.replace(results::PROOF_PAGE, &prove::markdown(proof))?;
         }
-        folder.replace(results::PAGE, &account.page())?;
+        folder.replace(results::PAGE, &markdown(&report))?;
         printed?;
         let proven = proof.is_none_or(|proof| proof.standing() != Standing::Fails);
         Ok(match crate::commands::exit_after(&invocations) {

@@ -182,6 +182,7 @@ mod tests {
     fn invocation(expected: Option<f64>, interference: Interference) -> Invocation {
         let mut invocation = Sample::hop(100.0).in_round("ring", 1);
         let record = invocation.record.as_mut().unwrap();
+        record.measurements[0].count = 100;
         let switches = record.switches.as_mut().unwrap();
         switches.involuntary_per_operation = 0.0;
         switches.expected_per_operation = expected;

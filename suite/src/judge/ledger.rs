@@ -24,6 +24,9 @@ const VIEWS: [(&str, Figure); 4] = [
     ("control group", |point| point.group_bytes),
 ];
 
+/// The line of all parts together.
+pub const SUM: &str = "= sum";
+
 /// One line of the ledger.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
@@ -51,7 +54,7 @@ pub fn lines(sweeps: &[Vec<LedgerPoint>]) -> Vec<Line> {
     let mut lines: Vec<Line> = PARTS.into_iter().map(of).collect();
     let sums =
         (0..sweeps.len()).map(|sweep| lines.iter().map(|part| part.bytes_per_task[sweep]).sum());
-    let sum = Line { name: "= sum", bytes_per_task: sums.collect() };
+    let sum = Line { name: SUM, bytes_per_task: sums.collect() };
     let drop = drop_of("= drop of available", available);
     let pairs = drop.bytes_per_task.iter().zip(&sum.bytes_per_task);
     let rest = pairs.map(|(drop, sum)| Some((*drop)? - (*sum)?)).collect();

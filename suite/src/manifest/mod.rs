@@ -5,6 +5,7 @@ mod baseline;
 mod case;
 pub mod finding;
 mod group;
+pub mod headline;
 mod place;
 pub mod program;
 mod proof;
@@ -21,6 +22,7 @@ pub use case::{Case, CaseKey, Placement};
 use finding::Finding;
 pub use group::Group;
 use group::GroupTable;
+use headline::Headline;
 use place::{Complaint, Table, line_of, meant, unknown};
 use program::{CheckSize, Form, Program};
 pub use proof::{Crossing, ProofPlan, SLOPE_CONFIDENCE};
@@ -56,6 +58,9 @@ pub struct Manifest {
     /// shown.
     #[serde(skip)]
     pub cases: Vec<Case>,
+    /// The rows that a run's report begins with.
+    #[serde(default)]
+    pub headline: Vec<Headline>,
     /// What a run's report says in sentences.
     #[serde(default, rename = "finding")]
     pub findings: Vec<Finding>,

@@ -3,9 +3,9 @@
 use harness::statistics::Estimate;
 use harness::terminal;
 
+use super::page::item;
+use super::quantity::{duration, estimated_ratio, percent};
 use crate::judge::environment::difference::Difference;
-use crate::judge::report::quantity::{duration, estimated_ratio, percent};
-use harness::paragraph::item;
 
 use super::comparison_table::{ratio, short_case, table};
 use crate::judge::compare::comparison::{
@@ -219,9 +219,9 @@ mod tests {
     use super::*;
     use crate::judge::compare::comparison::{Judgement, Method, SCHEMA_VERSION};
     use crate::judge::compare::sample::Sample;
+    use crate::show::page::COLUMNS;
     use crate::store::invocation::Invocation;
     use crate::store::sample::{self, Sample as Hop};
-    use harness::paragraph::COLUMNS;
 
     /// Scatter of a side's rounds about its time.
     const SCATTER: [f64; 10] = [1.0, 0.99, 1.01, 1.004, 0.996, 1.002, 0.998, 1.006, 0.994, 1.0];

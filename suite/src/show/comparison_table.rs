@@ -4,7 +4,7 @@
 
 use harness::terminal;
 
-use crate::judge::report::quantity::{ABSENT, Unit};
+use super::quantity::{ABSENT, Unit};
 
 use crate::judge::compare::comparison::{CaseComparison, RatioRecord};
 

@@ -3,14 +3,13 @@
 
 use std::fmt::Write as _;
 
+use super::page::{ABSENT, Side, Table, lines};
 use harness::Amounts;
 use harness::limits::{Forecast, Kind, Limit, Line, Resource, may_raise_hard_limits};
-use harness::paragraph::lines;
 use harness::system_files::SystemFiles;
 use nix::unistd::geteuid;
 
 use crate::judge::limits::{Verified, commands};
-use crate::show::table::{ABSENT, table};
 
 /// The widest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
@@ -128,7 +127,12 @@ fn aligned<const COLUMNS: usize>(
     rows: &[[String; COLUMNS]],
     names: usize,
 ) -> String {
-    table(names, header, rows)
+    let side = |index| if index < names { Side::Left } else { Side::Right };
+    let columns: Vec<_> =
+        header.into_iter().enumerate().map(|(index, heading)| (heading, side(index))).collect();
+    let mut table = Table::new(&columns);
+    rows.iter().for_each(|row| table.push(row.to_vec()));
+    table.text()
 }
 
 /// Why limits with a value do not bind.

@@ -1,8 +1,15 @@
-//! What `judge` returns, as text.
+//! What `judge` returns, as text, Markdown, CSV and JSON.
 
 pub mod comparison;
 mod comparison_table;
+pub mod csv;
+#[cfg(test)]
+mod fixture;
 pub mod limits;
 pub mod markdown;
+pub mod page;
 pub mod proof;
-pub mod table;
+pub mod quantity;
+pub mod report;
+mod sentences;
+pub mod text;

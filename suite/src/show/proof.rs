@@ -3,9 +3,9 @@
 use harness::terminal;
 
 use super::markdown::indented;
+use super::page::{NO_BREAK_SPACE, item};
+use super::quantity::{ABSENT, three_digits};
 use crate::judge::prove::proof::{Figure, Proof, Property, Standing};
-use crate::judge::report::quantity::{ABSENT, three_digits};
-use harness::paragraph::{NO_BREAK_SPACE, item};
 
 /// The page: a sentence, then each property with its figures.
 #[must_use]

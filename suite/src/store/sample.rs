@@ -49,6 +49,7 @@ impl Sample {
     }
 
     fn record(self, program: &str) -> Record {
+        let laps = (SPAN_NS as f64 / (self.wall_ns * OPERATIONS as f64)).clamp(2.0, 1e15) as u64;
         Record {
             schema_version: harness::record::SCHEMA_VERSION.to_owned(),
             program: program.to_owned(),
@@ -56,13 +57,13 @@ impl Sample {
             parameters: BTreeMap::from([("placement".to_owned(), self.placement.into())]),
             tasks: OPERATIONS - 1,
             tokens: 1,
-            iterations: 100,
+            iterations: laps,
             warmups: 10,
             complete: true,
             ended_by: Ending::Iterations,
             error: None,
             affinity: vec![0, 1],
-            measurements: vec![measurement("iteration", "hop", self.wall_ns)],
+            measurements: vec![measurement("iteration", "hop", laps, self.wall_ns)],
             cpu: Some(CpuTime {
                 user_ns_per_operation: self.user_ns,
                 system_ns_per_operation: self.system_ns,
@@ -115,14 +116,6 @@ pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
     }
 }
 
-/// The invocation with another name for its principal measurement.
-pub fn renamed(mut invocation: Invocation, name: &str, operation: &str) -> Invocation {
-    let record = invocation.record.as_mut().expect("an invocation with a record");
-    let principal = record.measurements.first_mut().expect("a record with a measurement");
-    (principal.name, principal.operation) = (name.to_owned(), operation.to_owned());
-    invocation
-}
-
 /// The invocation with one more measurement in its record.
 pub fn and_measurement(
     mut invocation: Invocation,
@@ -131,20 +124,21 @@ pub fn and_measurement(
     wall_ns: f64,
 ) -> Invocation {
     let record = invocation.record.as_mut().expect("an invocation with a record");
-    record.measurements.push(measurement(name, operation, wall_ns));
+    let laps = record.iterations;
+    record.measurements.push(measurement(name, operation, laps, wall_ns));
     invocation
 }
 
 /// A measurement whose median is 0.9 and whose 99th percentile is 2 times its
 /// mean.
-fn measurement(name: &str, operation: &str, wall_ns: f64) -> Measurement {
+fn measurement(name: &str, operation: &str, count: u64, wall_ns: f64) -> Measurement {
     let mean_ns = wall_ns * OPERATIONS as f64;
     let times_mean = |factor: f64| (mean_ns * factor) as u64;
     Measurement {
         name: name.to_owned(),
         operation: operation.to_owned(),
         operations: OPERATIONS,
-        count: 100,
+        count,
         mean_ns,
         stddev_ns: Some(0.0),
         min_ns: times_mean(0.8),

@@ -1,4 +1,4 @@
-//! `brigade report`: a saved run, told again.
+//! `brigade report`: what saved runs say.
 
 use std::fs;
 
@@ -14,52 +14,72 @@ fn a_report_repeats_what_the_run_printed() {
     let manifest = bench.manifest().replacen("profiles = [", "flags = ['x']\nprofiles = [", 1);
     let ran = Ended::from(bench.brigade_with(&manifest, &["run"]));
     let folder = bench.result_folders()[0].clone();
-    assert!(ran.stdout.contains("b                  –        hop"), "{ran:?}");
+    assert!(ran.stdout.contains("\nb    hop 75.0 ns [–] "), "{ran:?}");
     assert!(ran.stdout.contains("- a: 3 failed, of 3 started; first: "), "{ran:?}");
-    let told = reported(&bench, &[folder.to_str().unwrap()]);
-    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
-    assert_eq!(told.stdout, ran.stdout);
+    let again = reported(&bench, &[folder.to_str().unwrap()]);
+    assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""));
+    assert_eq!(again.stdout, ran.stdout);
 }
 
 #[test]
-fn the_page_in_the_folder_has_the_text_and_the_command_and_no_path() {
+fn the_page_in_the_folder_is_the_report_in_markdown_and_names_no_path() {
     let bench = Bench::printing(RECORD);
-    let ran = bench.ends(&["run", "--seed", "7", "--name", "here", "--rounds", "2"]);
+    bench.ends(&["run", "--seed", "7", "--name", "here", "--rounds", "2"]);
     let folder = &bench.result_folders()[0];
     let page = fs::read_to_string(folder.join("report.md")).unwrap();
     let command = "    brigade run --profile default --rounds 2 --seed 7\n";
     assert!(page.contains(command), "{page}");
     assert!(page.starts_with(&format!("# {}\n", folder.file_name().unwrap().display())), "{page}");
-    let (text, _) = ran.stdout.split_once("\nrecords in ").unwrap();
-    for line in text.lines() {
-        let line = if line.is_empty() { String::new() } else { format!("    {line}") };
-        assert!(page.lines().any(|of_page| of_page == line), "{line:?} is not in {page}");
-    }
+    assert!(page.contains("\n| a | hop | 75.0 ns [–] | 50.0 | 100 | – | 0.00 | 2 |\n"), "{page}");
     assert!(!page.contains(bench.path("").to_str().unwrap()), "{page}");
+    let again = reported(&bench, &["--format", "markdown", folder.to_str().unwrap()]);
+    assert_eq!(again.stdout, page);
 }
 
 #[test]
-fn several_runs_are_told_one_after_the_other() {
+fn several_runs_are_set_side_by_side() {
     let bench = Bench::printing(RECORD);
     for name in ["one", "two"] {
         bench.ends(&["run", "--rounds", "1", "--name", name]);
     }
     let folders = bench.result_folders();
     let paths: Vec<&str> = folders.iter().map(|folder| folder.to_str().unwrap()).collect();
-    let both = reported(&bench, &paths);
-    let each: Vec<String> = paths.iter().map(|path| reported(&bench, &[path]).stdout).collect();
-    assert_eq!(both.stdout, each.join("\n"));
+    let both = reported(&bench, &paths).stdout;
+    assert!(both.contains("\ncase A           B\na    75.0 ns [–] 75.0 ns [–]\n"), "{both}");
+    for path in paths {
+        assert!(both.contains(&format!("\nrecords in {path}\n")), "{both}");
+    }
 }
 
 #[test]
-fn a_run_can_be_told_where_there_is_no_manifest() {
+fn a_report_is_written_in_each_format_and_to_a_file() {
+    let bench = Bench::printing(RECORD);
+    bench.ends(&["run", "--rounds", "2", "--name", "here"]);
+    let folder = &bench.result_folders()[0];
+    let folder = folder.to_str().unwrap();
+    let csv = reported(&bench, &["--format", "csv", folder]).stdout;
+    let row = ",a,fake,{},iteration,2,1,clean,75";
+    assert_eq!(csv.lines().filter(|line| line.ends_with(row)).count(), 1, "{csv}");
+    let json = reported(&bench, &["--format", "json", folder]).stdout;
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let case = &value["groups"][0]["cases"][0];
+    assert_eq!(case["key"]["program"], "fake");
+    assert_eq!(case["estimates"][0]["measurements"][0]["values_ns"][1], 75.0);
+    let file = bench.path("report.json");
+    let to_file = ["--format", "json", "-o", file.to_str().unwrap(), folder];
+    assert_eq!(reported(&bench, &to_file).stdout, "");
+    assert_eq!(fs::read_to_string(file).unwrap(), json);
+}
+
+#[test]
+fn a_run_can_be_reported_where_there_is_no_manifest() {
     let bench = Bench::printing(RECORD);
     bench.ends(&["run", "--rounds", "1"]);
     let mut brigade = bench.brigade(&["report", bench.result_folders()[0].to_str().unwrap()]);
     fs::write(bench.path("suite.toml"), "no manifest").unwrap();
     let ended = Ended::from(brigade.output().unwrap());
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stderr.starts_with("brigade: the table goes without sentences: "), "{ended:?}");
+    assert!(ended.stderr.starts_with("brigade: the report has tables and no sen"), "{ended:?}");
     assert!(ended.stdout.contains("1 of 1 invocations"), "{ended:?}");
 }
 

@@ -56,8 +56,8 @@ fn a_precise_case_ends_and_the_budget_goes_to_the_other() {
     assert_eq!(end["cases"][0], steady);
     assert_eq!(end["cases"][1]["reason"], "budget-spent");
     assert_eq!(end["cases"][1]["rounds"], lines["noisy"]);
-    let said = "- The budget of 2 s was spent before ±3 %: noisy ±";
-    assert!(ended.stdout.contains(said), "{ended:?}");
+    assert!(ended.stdout.contains("\n1 of 2 cases within ± 3 %, "), "{ended:?}");
+    assert!(ended.stdout.contains("\n- not within ± 3 %: noisy ± "), "{ended:?}");
     assert!(!ended.stdout.contains("steady ±"), "{ended:?}");
 
     let spent = |records: &[Value]| -> u64 {

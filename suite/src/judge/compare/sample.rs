@@ -7,7 +7,7 @@ use harness::statistics::{ByRound, Modes, median};
 use serde_json::Value;
 
 use crate::judge::interference::{self, assess};
-use crate::judge::report::estimate::{Run, sample_of};
+use crate::judge::sample::{Run, sample_of};
 use crate::store::invocation::{Invocation, Outcome};
 
 use super::verdict::Pair;

@@ -1,6 +1,6 @@
 //! The environment in one sentence, for whoever reads a table of figures.
 
-use crate::store::environment::Environment;
+use crate::store::environment::{Environment, Processor};
 
 impl Environment {
     /// What the figures hold for, in the order in which it matters; what is
@@ -8,15 +8,8 @@ impl Environment {
     #[must_use]
     pub fn sentence(&self) -> String {
         let (processor, kernel) = (&self.processor, &self.kernel);
-        let known = |what: &str, value: Option<&str>| {
-            let value = value.filter(|value| !value.is_empty() && *value != "unknown");
-            value.map(|value| format!("{what}{value}"))
-        };
         let model = processor.model.as_deref().unwrap_or(&processor.architecture);
-        let host = match processor.virtualisation.as_str() {
-            "none" => Some("bare metal".to_owned()),
-            hypervisor => known("", Some(hypervisor)).map(|hypervisor| hypervisor + " guest"),
-        };
+        let host = host(processor);
         // `rustc 1.95.0 (59807616e 2026-04-14)` without its parentheses.
         let rustc = self.software.rustc.as_deref();
         let rustc = rustc.map(|version| version.split(" (").next().unwrap_or(version));
@@ -32,6 +25,42 @@ impl Environment {
             known("revision ", self.software.revision().as_deref()),
         ];
         format!("Measured on: {}.", facts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl Environment {
+    /// The machine in one line: its CPUs, their caches, whether it is virtual.
+    #[must_use]
+    pub fn machine(&self) -> String {
+        let processor = &self.processor;
+        let model = processor.model.as_deref().unwrap_or(&processor.architecture);
+        let caches = processor.caches.iter().filter(|cache| cache.holds != "instruction");
+        let mut facts: Vec<String> = vec![model.to_owned()];
+        facts.extend(cpus(processor.allowed_cpus, processor.online_cpus));
+        facts.extend(caches.map(|cache| format!("L{} {}", cache.level, size(cache.size_bytes))));
+        facts.extend(host(processor));
+        facts.join(", ")
+    }
+}
+
+/// A power of two of bytes, such as `512 KiB`.
+fn size(bytes: u64) -> String {
+    match bytes {
+        mebibytes if mebibytes.is_multiple_of(1 << 20) => format!("{} MiB", mebibytes >> 20),
+        bytes => format!("{} KiB", bytes >> 10),
+    }
+}
+
+fn known(what: &str, value: Option<&str>) -> Option<String> {
+    let value = value.filter(|value| !value.is_empty() && *value != "unknown");
+    value.map(|value| format!("{what}{value}"))
+}
+
+/// What the kernel runs on, as far as that is known.
+fn host(processor: &Processor) -> Option<String> {
+    match processor.virtualisation.as_str() {
+        "none" => Some("bare metal".to_owned()),
+        hypervisor => known("", Some(hypervisor)).map(|hypervisor| hypervisor + " guest"),
     }
 }
 
@@ -66,6 +95,12 @@ mod tests {
             "Measured on: AMD EPYC, 2 CPUs, kvm guest, clock tsc, Linux 6.18.44-fc-v595, \
              preemption dynamic, rustc 1.95.0, revision 834c51a02d54."
         );
+    }
+
+    #[test]
+    fn a_machine_is_its_processors_and_caches() {
+        let expected = "AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest";
+        assert_eq!(recorded().machine(), expected);
     }
 
     #[test]

@@ -1,151 +1,143 @@
-//! Where the time of one operation goes: wall time = user + kernel + waiting.
-//! Waiting is what is left of the wall time: no thread of the process ran. It
-//! is below zero, and is shown so, where threads ran at the same time. A little
-//! below is also the time between laps, in which the CPU time goes on.
+//! Where the time of one operation goes: elapsed = user + kernel + waiting −
+//! overlap. The kernel counts the CPU time of the whole process, so the wall
+//! time beside it is that of the same span: all phases of a lap, and what lies
+//! between laps.
 
-use harness::record::Record;
-use harness::statistics::{ByRound, Estimate};
+use harness::record::{Measurement, Record};
+use harness::statistics::Estimate;
 
-use crate::judge::report::estimate::{CaseEstimate, Run, cpu_ns, median_of};
-use crate::judge::report::quantity::Unit;
-use crate::judge::report::table::{Column, Side, bracketed, line};
+use super::model::Attribution;
+use crate::judge::sample::{Run, median_of};
 
-/// What the columns mean.
-pub const LEGEND: &str =
-    "Per op. Waiting: wall less CPU time; below 0 by overlap or work between laps.";
+/// By how much the kernel's count of CPU time may differ from the wall time of a
+/// process that never waits, as a share: the two are not read at one moment.
+const RESOLUTION: f64 = 0.01;
 
-/// The parts of the time of a case's operation, that of the principal
-/// measurement, each a median over invocations, in nanoseconds.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Attribution {
+/// The parts of an operation in one invocation, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parts {
+    /// Wall time.
+    pub elapsed: f64,
     /// CPU time in user space.
-    pub user_ns: Estimate,
+    pub user: f64,
     /// CPU time in the kernel.
-    pub system_ns: Estimate,
-    /// What is left of the wall time.
-    pub waiting_ns: Estimate,
-    /// What is left of it, by round.
-    pub waiting_by_round: ByRound,
-    /// Share of traced hops whose ends ran on different CPUs, 0 to 1.
-    pub crossing_share: Option<f64>,
+    pub kernel: f64,
+    /// Wall time in which no thread of the process ran, as far as none ran beside
+    /// another at other times.
+    pub waiting: f64,
+    /// CPU time beyond the wall time.
+    pub overlap: f64,
 }
 
-impl Attribution {
-    /// The parts of what these runs measured; `None` if no record tells the CPU
-    /// time.
-    pub(super) fn of(runs: &[Run]) -> Option<Self> {
-        let by_round = |part: fn(&Record) -> Option<f64>| -> ByRound {
-            runs.iter().filter_map(|run| Some((run.round, part(run.record)?))).collect()
-        };
-        let waiting_by_round = by_round(waiting_ns);
-        Some(Self {
-            user_ns: over(&by_round(|record| Some(record.cpu?.user_ns_per_operation)))?,
-            system_ns: over(&by_round(|record| Some(record.cpu?.system_ns_per_operation)))?,
-            waiting_ns: over(&waiting_by_round)?,
-            waiting_by_round,
-            crossing_share: median_of(runs, |record| record.switches?.cross_cpu_share),
-        })
+impl Parts {
+    /// The parts of what a record measured; `None` where it has no CPU time.
+    #[must_use]
+    pub fn of(record: &Record) -> Option<Self> {
+        let cpu = record.cpu.as_ref()?;
+        let (user, kernel) = (cpu.user_ns_per_operation, cpu.system_ns_per_operation);
+        let elapsed = elapsed_ns(record)?;
+        let rest = elapsed - user - kernel;
+        let rest = if rest.abs() <= RESOLUTION * elapsed { 0.0 } else { rest };
+        // On one CPU nothing overlaps: that is what the clocks disagree by.
+        let can_overlap = record.affinity.len() != 1;
+        let overlap = if can_overlap { (-rest).max(0.0) } else { 0.0 };
+        Some(Self { elapsed, user, kernel, waiting: rest.max(0.0), overlap })
     }
 }
 
-/// Wall time − user − kernel, per operation of the principal measurement.
-fn waiting_ns(record: &Record) -> Option<f64> {
-    Some(record.principal()?.ns_per_operation - cpu_ns(record.cpu.as_ref()?))
+/// Wall time of the span that the CPU time is of, per operation of the principal
+/// measurement. Before schema 1.2 the span was not recorded: the phases of a lap
+/// are the measurements that are as many, of as many operations.
+fn elapsed_ns(record: &Record) -> Option<f64> {
+    let principal = record.principal()?;
+    let operations = principal.count as f64 * principal.operations as f64;
+    let is_phase = |other: &&Measurement| {
+        (other.count, other.operations) == (principal.count, principal.operations)
+    };
+    Some(match record.interference.wall_ns {
+        Some(wall_ns) => wall_ns as f64 / operations,
+        None => record.measurements.iter().filter(is_phase).map(|of| of.ns_per_operation).sum(),
+    })
 }
 
-fn over(by_round: &ByRound) -> Option<Estimate> {
-    Estimate::of(&by_round.values().copied().collect::<Vec<_>>())
-}
-
-/// The widths and one space between two columns make 80.
-const TABLE: [Column; 5] = [
-    Column("where it goes", 23, Side::Left),
-    Column("", 2, Side::Left),
-    Column("user [95 %]", 16, Side::Left),
-    Column("kernel [95 %]", 16, Side::Left),
-    Column("waiting [95 %]", 19, Side::Left),
-];
-
-/// A heading and a line for each case that tells its CPU time, in the unit of
-/// its wall time; nothing where none does.
-#[must_use]
-pub fn table(cases: &[CaseEstimate]) -> String {
-    let rows: Vec<String> = cases.iter().filter_map(row).collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let headings = TABLE.map(|Column(heading, ..)| heading.to_owned());
-    line(&TABLE, &headings) + &rows.concat()
-}
-
-fn row(case: &CaseEstimate) -> Option<String> {
-    let Attribution { user_ns, system_ns, waiting_ns, .. } = case.attribution.as_ref()?;
-    let unit = Unit::of(case.operation(None)?.time_ns.median);
-    let part = |estimate| bracketed(estimate, unit);
-    let cells = [
-        case.case.clone(),
-        unit.symbol.to_owned(),
-        part(user_ns),
-        part(system_ns),
-        part(waiting_ns),
-    ];
-    Some(line(&TABLE, &cells))
+/// The parts of what these runs measured; `None` if no record has the CPU time.
+pub(super) fn attribution(runs: &[Run]) -> Option<Attribution> {
+    let parts: Vec<Parts> = runs.iter().filter_map(|run| Parts::of(run.record)).collect();
+    let over = |part: fn(&Parts) -> f64| Estimate::of(&parts.iter().map(part).collect::<Vec<_>>());
+    Some(Attribution {
+        elapsed_ns: over(|parts| parts.elapsed)?,
+        user_ns: over(|parts| parts.user)?,
+        kernel_ns: over(|parts| parts.kernel)?,
+        waiting_ns: over(|parts| parts.waiting)?,
+        overlap_ns: over(|parts| parts.overlap)?,
+        crossing_share: median_of(runs, |record| record.switches?.cross_cpu_share),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::report::estimate::estimate;
-    use crate::store::invocation::Invocation;
     use crate::store::sample::{self, Sample};
-    use harness::paragraph::COLUMNS;
 
-    fn attribution(invocations: &[Invocation]) -> Option<Attribution> {
-        let [case] = &estimate(invocations)[..] else { panic!() };
-        case.attribution.clone()
+    /// A record of laps of 10 hops, each of this wall and CPU time, before the
+    /// span was recorded.
+    fn record(wall_ns: f64, user_ns: f64, system_ns: f64) -> Record {
+        let sample = Sample { user_ns, system_ns, ..Sample::hop(wall_ns) };
+        let mut record = sample.in_round("ring", 1).record.unwrap();
+        record.interference.wall_ns = None;
+        record
+    }
+
+    #[track_caller]
+    fn check(record: &Record, elapsed: f64, waiting: f64, overlap: f64) {
+        let found = Parts::of(record).unwrap();
+        assert_eq!((found.elapsed, found.waiting, found.overlap), (elapsed, waiting, overlap));
     }
 
     #[test]
     fn waiting_is_the_wall_time_that_no_cpu_time_explains() {
-        let sample = Sample { user_ns: 2.0, system_ns: 5.0, ..Sample::hop(10.0) };
-        let found = attribution(&[sample.in_round("ring", 3)]).unwrap();
-        assert_eq!((found.user_ns.median, found.system_ns.median), (2.0, 5.0));
-        assert_eq!(found.waiting_ns.median, 3.0);
-        assert_eq!(found.waiting_by_round, ByRound::from([(3, 3.0)]));
-        assert_eq!(found.crossing_share, Some(0.0));
+        check(&record(10.0, 2.0, 5.0), 10.0, 3.0, 0.0);
     }
 
     #[test]
-    fn a_record_without_cpu_time_has_no_attribution() {
-        let mut invocations = sample::case("ring", [10.0]);
-        invocations[0].record.as_mut().unwrap().cpu = None;
-        assert_eq!(attribution(&invocations), None);
-        assert_eq!(table(&estimate(&invocations)), "");
+    fn cpu_time_beyond_the_wall_time_is_overlap_and_not_negative_waiting() {
+        check(&record(10.0, 9.0, 5.0), 10.0, 0.0, 4.0);
     }
 
     #[test]
-    fn every_part_has_its_interval_and_overlap_is_below_zero() {
-        let by = |user_ns| Sample { user_ns, system_ns: 1400.0, ..Sample::hop(2000.0) };
-        let runs = [
-            sample::samples("ring/free", [200.0, 210.0, 190.0, 205.0, 195.0].map(by)),
-            sample::samples("make/spread", [1500.0, 1700.0, 1600.0, 1550.0, 1650.0].map(by)),
-        ];
-        insta::assert_snapshot!(table(&estimate(&runs.concat())), @r"
-        where it goes              user [95 %]      kernel [95 %]    waiting [95 %]
-        make/spread             µs 1.60 [1.50,1.70] 1.40 [1.40,1.40] -1.00 [-1.10,-0.90]
-        ring/free               µs 0.20 [0.19,0.21] 1.40 [1.40,1.40] 0.40 [0.39,0.41]
-        ");
+    fn nothing_overlaps_on_one_cpu() {
+        let mut record = record(10.0, 9.0, 5.0);
+        record.affinity = vec![3];
+        check(&record, 10.0, 0.0, 0.0);
     }
 
     #[test]
-    fn no_line_is_wider_than_the_terminal() {
-        let long = "a-name-of-a-case-that-is-long/same-cpu";
-        let runs = sample::samples(
-            long,
-            [1e12; 6].map(|user_ns| Sample { user_ns, ..Sample::hop(2000.0) }),
-        );
-        for line in table(&estimate(&runs)).lines().chain([LEGEND]) {
-            assert!(line.chars().count() <= COLUMNS, "{line}");
-        }
+    fn all_phases_of_a_lap_count() {
+        let invocation = Sample { user_ns: 9.0, system_ns: 5.0, ..Sample::hop(10.0) };
+        let invocation = sample::and_measurement(invocation.in_round("fork", 1), "join", "p", 8.0);
+        let mut record = invocation.record.unwrap();
+        // As creation programs have it: one sample of the first threads alone.
+        let mut cold = record.measurements[0].clone();
+        (cold.count, cold.name) = (1, "create_cold".to_owned());
+        record.measurements.push(cold);
+        record.interference.wall_ns = None;
+        check(&record, 18.0, 4.0, 0.0);
+        let operations = 10 * record.iterations;
+        record.interference.wall_ns = Some(20 * operations);
+        check(&record, 20.0, 6.0, 0.0);
+    }
+
+    #[test]
+    fn what_the_clocks_disagree_by_is_neither_waiting_nor_overlap() {
+        check(&record(1000.0, 400.0, 591.0), 1000.0, 0.0, 0.0);
+        check(&record(1000.0, 400.0, 609.0), 1000.0, 0.0, 0.0);
+        check(&record(1000.0, 400.0, 589.0), 1000.0, 11.0, 0.0);
+    }
+
+    #[test]
+    fn a_record_without_cpu_time_has_no_parts() {
+        let mut record = record(10.0, 1.0, 1.0);
+        record.cpu = None;
+        assert_eq!(Parts::of(&record), None);
     }
 }

@@ -1,11 +1,9 @@
 //! Figures as a reader sees them: three significant digits, in a unit that
 //! needs no more than three before the point.
 
-use harness::paragraph::NO_BREAK_SPACE;
 use harness::statistics::Estimate;
 
-/// What stands for a figure that cannot be had.
-pub const ABSENT: &str = "–";
+pub use super::page::{ABSENT, NO_BREAK_SPACE};
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +35,12 @@ impl Unit {
     pub fn show(self, ns: f64) -> String {
         three_digits(ns / self.ns)
     }
+
+    /// An estimate and its interval in this unit, such as `1.79 [1.77, 1.81]`.
+    #[must_use]
+    pub fn estimated(self, ns: &Estimate) -> String {
+        format!("{}{NO_BREAK_SPACE}{}", self.show(ns.median), interval(ns, |ns| self.show(ns)))
+    }
 }
 
 /// `ns` nanoseconds with a unit, such as `1.79 µs`.
@@ -58,6 +62,20 @@ pub fn estimated_duration(ns: &Estimate) -> String {
 #[must_use]
 pub fn estimated_ratio(ratio: &Estimate) -> String {
     format!("{}{NO_BREAK_SPACE}{}", three_digits(ratio.median), interval(ratio, three_digits))
+}
+
+/// An estimated number of bytes with its interval, such as
+/// `9.72 KiB [9.70, 9.75]`.
+#[must_use]
+pub fn estimated_bytes(bytes: &Estimate) -> String {
+    let (symbol, unit) = match bytes.median.abs() {
+        0.0..1023.5 => ("B", 1.0),
+        1023.5..1_048_064.0 => ("KiB", 1024.0),
+        _ => ("MiB", 1_048_576.0),
+    };
+    let show = |bytes: f64| three_digits(bytes / unit);
+    let shown = interval(bytes, show);
+    format!("{}{NO_BREAK_SPACE}{symbol}{NO_BREAK_SPACE}{shown}", show(bytes.median))
 }
 
 fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {

@@ -1,0 +1,102 @@
+//! What a run comes to: what `brigade run` prints at its end, `brigade report`
+//! whenever it is asked, and `report.md` keeps.
+
+use std::path::Path;
+
+use crate::judge::prove::proof::Proof;
+use crate::judge::report::model::{Progress, Report};
+use crate::judge::report::{RunData, report};
+use crate::manifest::Manifest;
+use crate::plan::Schedule;
+use crate::plan::history::{self, RunEnd};
+use crate::show;
+use crate::store::environment::Environment;
+use crate::store::invocation::Invocation;
+use crate::store::results::RunDescription;
+use crate::store::saved_run::SavedRun;
+
+/// A run with the schedule that it followed.
+pub struct Summary<'a> {
+    run: &'a RunDescription,
+    environment: &'a Environment,
+    invocations: &'a [Invocation],
+    folder: &'a Path,
+    proof: Option<&'a Proof>,
+    schedule: Schedule,
+    complete: bool,
+}
+
+impl<'a> Summary<'a> {
+    /// The summary of `run`, made in `environment`, after these invocations,
+    /// whose records are in `folder`, with the proof of the instrument that the
+    /// run ended with, if it did.
+    #[must_use]
+    pub fn new(
+        run: &'a RunDescription,
+        environment: &'a Environment,
+        invocations: &'a [Invocation],
+        folder: &'a Path,
+        proof: Option<&'a Proof>,
+    ) -> Self {
+        let mut schedule = history::schedule(run, invocations);
+        // A comparison ends when its cases are resolved.
+        let complete = run.side.is_some() || schedule.next_turn().is_none();
+        Self { run, environment, invocations, folder, proof, schedule, complete }
+    }
+
+    /// How the run ended; `None` if it is not complete, or a side of a
+    /// comparison.
+    #[must_use]
+    pub fn end(&self) -> Option<RunEnd> {
+        let ended = self.complete && self.run.side.is_none();
+        ended.then(|| RunEnd::of(&self.run.cases, &self.schedule))
+    }
+
+    /// What a report is made from.
+    #[must_use]
+    pub fn data(&self) -> RunData<'a> {
+        let RunDescription { procedure, rounds, side, .. } = self.run;
+        let interrupted = self.invocations.iter().filter(|of| of.interrupted).count();
+        let remaining: u32 = self.schedule.remaining().iter().sum();
+        RunData {
+            name: self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            description: self.run,
+            environment: self.environment,
+            invocations: self.invocations,
+            proof: self.proof,
+            progress: Progress {
+                ended: self.invocations.len() - interrupted,
+                interrupted,
+                planned: self.run.cases.len() * *rounds as usize,
+                remaining: if self.complete { 0 } else { remaining as usize },
+                is_complete: self.complete,
+                rounds: *rounds,
+                adaptive: procedure.as_ref().is_some_and(|procedure| procedure.further.is_some()),
+                side: side.clone(),
+                resumable: procedure.is_some(),
+            },
+        }
+    }
+
+    /// The report of this run alone.
+    #[must_use]
+    pub fn report(&self, manifest: &Manifest) -> Report {
+        report(manifest, &[self.data()])
+    }
+
+    /// The report as text.
+    #[must_use]
+    pub fn text(&self, report: &Report) -> String {
+        show::text::text(report, &[self.folder.display().to_string()])
+    }
+}
+
+/// A saved run as text and as Markdown.
+#[must_use]
+pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 2] {
+    let SavedRun { description, environment, invocations, .. } = saved;
+    let folder = Path::new("results/run");
+    let summary = Summary::new(description, environment, invocations, folder, None);
+    let report = summary.report(manifest);
+    [summary.text(&report), show::markdown::markdown(&report)]
+}

@@ -1,0 +1,206 @@
+//! A page: what a report consists of before it becomes text or Markdown, and
+//! the one layout of tables.
+
+use textwrap::{Options, WordSeparator, WrapAlgorithm};
+
+/// Columns of a terminal.
+pub const COLUMNS: usize = 80;
+
+/// A space at which no line breaks; it is printed as a space.
+pub const NO_BREAK_SPACE: char = '\u{a0}';
+
+/// What stands in a cell for which there is no figure.
+pub const ABSENT: &str = "–";
+
+/// A part of a page.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Block {
+    /// A heading; 1 is the page's.
+    Heading(u8, String),
+    /// A paragraph.
+    Paragraph(String),
+    /// A list.
+    Items(Vec<String>),
+    /// A table.
+    Table(Table),
+    /// Lines that are shown as they are.
+    Code(String),
+}
+
+/// To which side of its column a cell is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// As text.
+    Left,
+    /// As figures.
+    Right,
+}
+
+/// A table of cells of text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    columns: Vec<(String, Side)>,
+    rows: Vec<Vec<String>>,
+    /// Whether it may be wider than a terminal.
+    grows: bool,
+}
+
+impl Table {
+    /// An empty table of these headings. The first column holds names.
+    pub fn new(columns: &[(&str, Side)]) -> Self {
+        let columns = columns.iter().map(|(heading, side)| ((*heading).to_owned(), *side));
+        Self { columns: columns.collect(), rows: Vec::new(), grows: false }
+    }
+
+    /// The table, which may be wider than a terminal.
+    pub fn growing(self) -> Self {
+        Self { grows: true, ..self }
+    }
+
+    /// Adds a row of as many cells as there are columns.
+    pub fn push(&mut self, row: Vec<String>) {
+        debug_assert_eq!(row.len(), self.columns.len());
+        self.rows.push(row);
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// As text: aligned columns, one space apart. Columns are as wide as their
+    /// widest cell. Where that is wider than a terminal, a name that is too long
+    /// stands on a line of its own.
+    pub fn text(&self) -> String {
+        let mut widths: Vec<usize> =
+            (0..self.columns.len()).map(|column| self.width(column)).collect();
+        let others: usize = widths[1..].iter().map(|width| width + 1).sum();
+        let names = COLUMNS.saturating_sub(others).max(width(&self.columns[0].0));
+        if !self.grows {
+            widths[0] = widths[0].min(names);
+        }
+        let headings: Vec<String> =
+            self.columns.iter().map(|(heading, _)| heading.clone()).collect();
+        std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &widths)).collect()
+    }
+
+    fn line(&self, row: &[String], widths: &[usize]) -> String {
+        let name = &row[0];
+        let (before, name) = match width(name) > widths[0] {
+            true => (format!("{name}\n"), ""),
+            false => (String::new(), name.as_str()),
+        };
+        let cells = std::iter::once(name).chain(row[1..].iter().map(String::as_str));
+        let padded: Vec<String> = cells
+            .zip(widths)
+            .zip(&self.columns)
+            .map(|((cell, width), (_, side))| match side {
+                Side::Left => format!("{cell:<width$}"),
+                Side::Right => format!("{cell:>width$}"),
+            })
+            .collect();
+        format!("{before}{}\n", padded.join(" ").trim_end())
+    }
+
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|row| width(&row[column]));
+        cells.chain([width(&self.columns[column].0)]).max().unwrap_or(0)
+    }
+
+    /// As a table of Markdown, whose cells `escape` makes safe.
+    pub fn markdown(&self, escape: impl Fn(&str) -> String) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let headings: Vec<String> =
+            self.columns.iter().map(|(heading, _)| escape(heading)).collect();
+        let rules = self.columns.iter().map(|(_, side)| match side {
+            Side::Left => "---".to_owned(),
+            Side::Right => "--:".to_owned(),
+        });
+        let rules: Vec<String> = rules.collect();
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| line(&row.iter().map(|cell| escape(cell)).collect::<Vec<_>>()));
+        [line(&headings), line(&rules)].into_iter().chain(rows).collect()
+    }
+}
+
+/// Every character counts as one column.
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// `text` broken at spaces so that no line is wider than a terminal unless a
+/// single word is, each line ended by a newline.
+pub fn lines(text: &str) -> String {
+    broken(text, "", "")
+}
+
+/// `text` as one item of a list, broken likewise.
+pub fn item(text: &str) -> String {
+    broken(text, "- ", "  ")
+}
+
+fn broken(text: &str, first: &str, others: &str) -> String {
+    let options = Options::new(COLUMNS)
+        .initial_indent(first)
+        .subsequent_indent(others)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::fill(text, options).replace(NO_BREAK_SPACE, " ") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(names: [&str; 3]) -> Table {
+        let mut table =
+            Table::new(&[("case", Side::Left), ("time", Side::Left), ("n", Side::Right)]);
+        for (name, count) in names.into_iter().zip(["5", "13", "6"]) {
+            table.push(vec![name.to_owned(), "1.79 µs [1.77, 1.81]".to_owned(), count.to_owned()]);
+        }
+        table
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_cells() {
+        insta::assert_snapshot!(table(["ring", "a-longer-ring/same-cpu", "line"]).text(), @r"
+        case                   time                  n
+        ring                   1.79 µs [1.77, 1.81]  5
+        a-longer-ring/same-cpu 1.79 µs [1.77, 1.81] 13
+        line                   1.79 µs [1.77, 1.81]  6
+        ");
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_stands_on_a_line_of_its_own() {
+        let long = "a-name-of-a-case-that-is-so-long-that-nothing-fits-beside-it/same-cpu";
+        let text = table(["ring", long, "line"]).text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[2], long);
+        assert!(
+            lines[3].starts_with(' ') && lines[3].ends_with("1.79 µs [1.77, 1.81] 13"),
+            "{text}"
+        );
+        assert!(lines.iter().all(|line| line.chars().count() <= COLUMNS), "{text}");
+    }
+
+    #[test]
+    fn lines_are_filled_and_never_overfilled() {
+        let text = item(&"µs four-word ".repeat(40));
+        let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
+        assert!(widths.iter().all(|width| *width <= COLUMNS), "{widths:?}");
+        assert!(widths[0] > COLUMNS - 13, "{widths:?}");
+        assert!(text.lines().skip(1).all(|line| line.starts_with("  ")));
+    }
+
+    #[test]
+    fn no_line_breaks_at_a_no_break_space_or_in_a_word() {
+        let words = format!("{} 1.79{NO_BREAK_SPACE}µs", "x".repeat(COLUMNS - 6));
+        assert_eq!(item(&words).lines().last(), Some("  1.79 µs"));
+        assert_eq!(lines(&format!("a {} b", "x-".repeat(COLUMNS))).lines().count(), 3);
+    }
+}

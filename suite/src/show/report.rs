@@ -1,0 +1,375 @@
+//! A report as a page: the first screen, then the groups, then what has to be
+//! known about them.
+
+use harness::statistics::Estimate;
+
+use super::page::{ABSENT, Block, Side, Table};
+use super::quantity::{Unit, estimated_bytes, estimated_duration, estimated_ratio, three_digits};
+use super::{proof, sentences};
+use crate::judge::report::model::{
+    Attribution, Case, CaseEstimate, Fate, Group, Headline, MeasurementEstimate, Note, Quantity,
+    Report, Run,
+};
+
+/// What the columns mean.
+const LEGEND: &str = "Per operation: median over n processes [95 % interval]; p50, p99 and CPU \
+                      time in the unit of the time; sw: the kernel's context switches. \
+                      Elapsed, with the time between laps, is user + kernel + waiting − overlap.";
+
+/// Stands behind the count of processes where some were disturbed.
+const DISTURBED: &str = "~";
+/// Stands there where there are none but unusable ones.
+const UNUSABLE: &str = "!";
+
+/// A part of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Machine, quality and headline.
+    FirstScreen,
+    /// All groups, or that of this name.
+    Groups(Option<String>),
+    /// The findings in words.
+    Sentences,
+    /// The notes in words.
+    Notes,
+}
+
+impl Part {
+    /// The part of this name, as in `group=switches`.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "first-screen" => Self::FirstScreen,
+            "groups" => Self::Groups(None),
+            "sentences" => Self::Sentences,
+            "notes" => Self::Notes,
+            _ => Self::Groups(Some(name.strip_prefix("group=")?.to_owned())),
+        })
+    }
+}
+
+/// The page of a whole report.
+pub fn page(report: &Report) -> Vec<Block> {
+    let mut page = part(report, &Part::FirstScreen);
+    for of in [Part::Groups(None), Part::Sentences, Part::Notes] {
+        page.extend(part(report, &of));
+    }
+    let facts = report.runs.iter().enumerate().flat_map(|(index, run)| {
+        let name = label(report, index);
+        [format!("{name}{}", run.environment), format!("{name}{}", sentences::extent(run))]
+    });
+    page.extend(facts.map(Block::Paragraph));
+    for run in &report.runs {
+        if let Some(proof) = &run.proof {
+            page.push(Block::Heading(2, "The instrument".to_owned()));
+            page.push(Block::Code(proof::page(proof)));
+        }
+    }
+    page
+}
+
+/// A part of the page; a group that the report does not have is empty.
+pub fn part(report: &Report, part: &Part) -> Vec<Block> {
+    match part {
+        Part::FirstScreen => first_screen(report),
+        Part::Groups(name) => {
+            let named = |group: &&Group| name.as_ref().is_none_or(|name| group.name == *name);
+            let groups = report.groups.iter().filter(named);
+            let mut page: Vec<Block> = groups.flat_map(|of| group(report, of)).collect();
+            if !page.is_empty() && report.runs.len() == 1 {
+                page.push(Block::Paragraph(LEGEND.to_owned()));
+            }
+            page
+        }
+        Part::Sentences => match &report.runs[..] {
+            [run] => list("In words", run.findings.iter().map(sentences::finding).collect()),
+            _ => Vec::new(),
+        },
+        Part::Notes => {
+            let runs = report.runs.iter().enumerate();
+            let notes = runs.flat_map(|(index, run)| notes(&label(report, index), run));
+            list("Notes", notes.collect())
+        }
+    }
+}
+
+/// A figure by its case and measurement, as it stands in a table, for the first
+/// run.
+pub fn figure(report: &Report, case: &str, measurement: Option<&str>) -> Option<String> {
+    let mut cases = report.groups.iter().flat_map(|group| &group.cases);
+    let case = cases.find(|of| of.name == case)?;
+    let estimate = case.estimates.first()?.as_ref()?;
+    Some(estimated_duration(&estimate.measurement(measurement)?.time_ns))
+}
+
+/// What stands before a line about one of several runs.
+fn label(report: &Report, index: usize) -> String {
+    match report.runs.len() {
+        1 => String::new(),
+        _ => format!("{}: ", letter(index)),
+    }
+}
+
+/// A run's column: `A`, `B` … `Z`, `A2` and so on.
+fn letter(index: usize) -> String {
+    let letter = char::from(b'A' + (index % 26) as u8);
+    match index / 26 {
+        0 => letter.to_string(),
+        turn => format!("{letter}{}", turn + 1),
+    }
+}
+
+fn list(heading: &str, items: Vec<String>) -> Vec<Block> {
+    if items.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::Heading(2, heading.to_owned()), Block::Items(items)]
+}
+
+fn first_screen(report: &Report) -> Vec<Block> {
+    let mut page = Vec::new();
+    for (index, run) in report.runs.iter().enumerate() {
+        let name = match report.runs.len() {
+            1 => String::new(),
+            _ => format!("{}: {}, ", letter(index), run.name),
+        };
+        page.push(Block::Paragraph(format!("{name}{}", run.machine)));
+        page.push(Block::Paragraph(sentences::quality(&run.quality)));
+    }
+    if !report.headline.is_empty() {
+        page.push(Block::Table(headline(report)));
+    }
+    page
+}
+
+fn headline(report: &Report) -> Table {
+    let mut table = runs_table("in short", report);
+    for Headline { text, unit, figures } in &report.headline {
+        let show = |figure: &Estimate| match unit {
+            Quantity::Nanoseconds => estimated_duration(figure),
+            Quantity::Ratio => format!("{} times", estimated_ratio(figure)),
+            Quantity::Bytes => estimated_bytes(figure),
+        };
+        table.push(runs_row(text.clone(), figures, show));
+    }
+    table
+}
+
+/// A table with a column for each run, and where there is one run its count.
+fn runs_table(names: &str, report: &Report) -> Table {
+    let letters: Vec<String> = (0..report.runs.len()).map(letter).collect();
+    let mut columns = vec![(names, Side::Left)];
+    match &letters[..] {
+        [_] => columns.extend([("[95 % interval]", Side::Left), ("n", Side::Right)]),
+        letters => columns.extend(letters.iter().map(|letter| (letter.as_str(), Side::Left))),
+    }
+    let table = Table::new(&columns);
+    if letters.len() > 1 { table.growing() } else { table }
+}
+
+fn runs_row(
+    name: String,
+    figures: &[Option<Estimate>],
+    show: impl Fn(&Estimate) -> String,
+) -> Vec<String> {
+    let shown = |figure: &Option<Estimate>| figure.as_ref().map_or(ABSENT.to_owned(), &show);
+    let mut row = vec![name];
+    row.extend(figures.iter().map(shown));
+    if let [figure] = figures {
+        row.push(figure.as_ref().map_or(ABSENT.to_owned(), |figure| figure.count.to_string()));
+    }
+    row
+}
+
+fn group(report: &Report, group: &Group) -> Vec<Block> {
+    let tables = match report.runs.len() {
+        1 => vec![times(group), minus_baseline(group), attribution(group), memory(group)],
+        _ => vec![side_by_side(report, group)],
+    };
+    let mut page = vec![Block::Heading(2, group.question.clone())];
+    page.extend(tables.into_iter().filter(|table| !table.is_empty()).map(Block::Table));
+    if page.len() > 1 { page } else { Vec::new() }
+}
+
+/// The cases of a group that the first run has.
+fn estimates(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
+    group.cases.iter().filter_map(|case| Some((case, case.estimates.first()?.as_ref()?)))
+}
+
+fn times(group: &Group) -> Table {
+    use Side::{Left, Right};
+    let mut table = Table::new(&[
+        ("case", Left),
+        ("op", Left),
+        ("time [95 %]", Left),
+        ("p50", Right),
+        ("p99", Right),
+        ("cpu", Right),
+        ("sw/op", Right),
+        ("n", Right),
+    ]);
+    for (case, estimate) in estimates(group) {
+        for (index, measurement) in estimate.measurements.iter().enumerate() {
+            table.push(times_row(case, estimate, index, measurement));
+        }
+    }
+    table
+}
+
+fn times_row(
+    case: &Case,
+    estimate: &CaseEstimate,
+    index: usize,
+    measurement: &MeasurementEstimate,
+) -> Vec<String> {
+    let unit = Unit::of(measurement.time_ns.median);
+    let optional = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
+    let percentiles = measurement.percentiles;
+    vec![
+        if index == 0 { case_name(case, estimate) } else { String::new() },
+        short_operation(measurement).to_owned(),
+        estimated_duration(&measurement.time_ns),
+        optional(percentiles.map(|percentiles| percentiles.p50)),
+        optional(percentiles.map(|percentiles| percentiles.p99)),
+        optional(measurement.cpu_ns),
+        measurement.switches.map_or(ABSENT.to_owned(), three_digits),
+        format!("{}{}", measurement.time_ns.count, mark(estimate)),
+    ]
+}
+
+/// A case's name, with its placement where the name does not end in it and it is
+/// not the default.
+fn case_name(case: &Case, estimate: &CaseEstimate) -> String {
+    match estimate.placement.as_deref() {
+        Some(placement) if placement != "free" && !case.name.ends_with(placement) => {
+            format!("{} ({placement})", case.name)
+        }
+        _ => case.name.clone(),
+    }
+}
+
+/// What is measured: what an operation is where the measurement is of whole
+/// iterations, otherwise the last word of the measurement's name (`create`,
+/// `cold` for `create_cold`).
+fn short_operation(measurement: &MeasurementEstimate) -> &str {
+    match measurement.name.as_str() {
+        "iteration" => &measurement.operation,
+        name => name.rsplit('_').next().unwrap_or(name),
+    }
+}
+
+/// What marks a case by what disturbed it; nothing if nothing did.
+fn mark(estimate: &CaseEstimate) -> &'static str {
+    let is_used_unusable =
+        estimate.invocations.iter().any(|of| of.is_used && of.fate == Fate::Unusable);
+    match estimate.count(Fate::Disturbed) + estimate.count(Fate::Unusable) {
+        0 => "",
+        _ if is_used_unusable => UNUSABLE,
+        _ => DISTURBED,
+    }
+}
+
+fn minus_baseline(group: &Group) -> Table {
+    use Side::{Left, Right};
+    let mut table = Table::new(&[
+        ("minus baseline", Left),
+        ("difference [95 %]", Left),
+        ("baseline", Left),
+        ("n", Right),
+    ]);
+    for (case, estimate) in estimates(group) {
+        if let Some(minus) = &estimate.minus_baseline {
+            table.push(vec![
+                case_name(case, estimate),
+                estimated_duration(&minus.difference_ns),
+                minus.baseline.clone(),
+                minus.difference_ns.count.to_string(),
+            ]);
+        }
+    }
+    table
+}
+
+fn attribution(group: &Group) -> Table {
+    use Side::{Left, Right};
+    let mut table = Table::new(&[
+        ("where the time goes", Left),
+        ("", Left),
+        ("elapsed", Right),
+        ("user", Right),
+        ("kernel", Right),
+        ("waiting or overlap [95 %]", Left),
+    ]);
+    for (case, estimate) in estimates(group) {
+        let Some(parts) = &estimate.attribution else { continue };
+        let Attribution { elapsed_ns, user_ns, kernel_ns, waiting_ns, overlap_ns, .. } = parts;
+        let unit = Unit::of(elapsed_ns.median);
+        let rest = match (waiting_ns.median, overlap_ns.median) {
+            (0.0, 0.0) => ABSENT.to_owned(),
+            (_, 0.0) => unit.estimated(waiting_ns),
+            _ => format!("overlap {}", unit.estimated(overlap_ns)),
+        };
+        table.push(vec![
+            case_name(case, estimate),
+            unit.symbol.to_owned(),
+            unit.show(elapsed_ns.median),
+            unit.show(user_ns.median),
+            unit.show(kernel_ns.median),
+            rest,
+        ]);
+    }
+    table
+}
+
+fn memory(group: &Group) -> Table {
+    let mut table = Table::new(&[
+        ("memory per task", Side::Left),
+        ("part", Side::Left),
+        ("[95 % interval]", Side::Left),
+        ("n", Side::Right),
+    ]);
+    for (case, estimate) in estimates(group) {
+        for (index, part) in estimate.memory.iter().enumerate() {
+            table.push(vec![
+                if index == 0 { case.name.clone() } else { String::new() },
+                part.name.clone(),
+                estimated_bytes(&part.bytes_per_task),
+                part.bytes_per_task.count.to_string(),
+            ]);
+        }
+    }
+    table
+}
+
+/// The cases of a group with a column for each run.
+fn side_by_side(report: &Report, group: &Group) -> Table {
+    let mut table = runs_table("case", report);
+    for case in &group.cases {
+        // The measurements that any run has, in the order of the first that does.
+        let mut names: Vec<&MeasurementEstimate> = Vec::new();
+        for measurement in case.estimates.iter().flatten().flat_map(|of| &of.measurements) {
+            if names.iter().all(|known| known.name != measurement.name) {
+                names.push(measurement);
+            }
+        }
+        for (index, like) in names.into_iter().enumerate() {
+            let figure = |estimate: &Option<CaseEstimate>| {
+                Some(estimate.as_ref()?.measurement(Some(&like.name))?.time_ns)
+            };
+            let figures: Vec<_> = case.estimates.iter().map(figure).collect();
+            let name = match index {
+                0 => case.name.clone(),
+                _ => format!("{}, {}", case.name, short_operation(like)),
+            };
+            table.push(runs_row(name, &figures, estimated_duration));
+        }
+    }
+    table
+}
+
+fn notes(label: &str, run: &Run) -> Vec<String> {
+    let wide = sentences::wide(&run.quality).into_iter();
+    let notes = run.notes.iter().map(|note: &Note| sentences::note(note));
+    let skipped =
+        run.skipped.iter().map(|skipped| format!("{}: skipped: {}", skipped.case, skipped.reason));
+    wide.chain(notes).chain(skipped).map(|note| format!("{label}{note}")).collect()
+}

@@ -1,0 +1,369 @@
+//! Findings and notes in words. A sentence claims no more than its interval
+//! does.
+
+use harness::statistics::{Estimate, Interval};
+
+use super::page::NO_BREAK_SPACE;
+use super::quantity::{duration, estimated_duration, estimated_ratio, percent};
+use crate::judge::report::MARGIN;
+use crate::judge::report::model::{
+    AttributedCase, Attribution, Finding, Note, Outcome, Progress, Quality, Run, Side, TwoModes,
+    Unlike, WideCase,
+};
+
+/// A finding in words.
+pub fn finding(finding: &Finding) -> String {
+    let sentence = match finding {
+        Finding::Comparison {
+            first,
+            second,
+            outcome,
+            is_second_longer,
+            ratio,
+            waiting_ns,
+            crossing_shares,
+            unlike,
+        } => {
+            let longer = if *is_second_longer { second } else { first };
+            let why = why(waiting_ns.as_ref(), crossing_shares.as_ref());
+            let (ratio_text, seen) = (estimated_ratio(ratio), seen(ratio, unlike));
+            let said = match outcome {
+                Outcome::Differ => {
+                    format!("{} takes {ratio_text} times as long {seen}.{why}", longer.name)
+                }
+                Outcome::TooNoisy => {
+                    format!("too noisy to tell, {ratio_text} times as long {seen}.")
+                }
+                Outcome::Same => format!("the same within {} {seen}.", percent(MARGIN)),
+                Outcome::TooFewRounds => format!("too few rounds to tell {seen}."),
+            };
+            format!("{}: {said}", both(first, second))
+        }
+        Finding::Remainder { of, baseline, outcome, difference_ns, remains, unlike } => {
+            let seen = seen(difference_ns, unlike);
+            let said = match outcome {
+                Outcome::Differ if difference_ns.median < 0.0 => {
+                    let longer = estimated_duration(&negated(difference_ns));
+                    format!("{} takes {longer} longer {seen}.", baseline.name)
+                }
+                Outcome::Differ => {
+                    format!("{} remain for {remains} {seen}.", estimated_duration(difference_ns))
+                }
+                Outcome::TooNoisy => format!(
+                    "what remains for {remains} is too noisy to tell, {} {seen}.",
+                    estimated_duration(difference_ns)
+                ),
+                Outcome::Same => format!("the same within {} {seen}.", percent(MARGIN)),
+                Outcome::TooFewRounds => format!("too few rounds to tell {seen}."),
+            };
+            format!("{}: {said}", both(of, baseline))
+        }
+        Finding::Attribution { of, parts } => {
+            let parts: Vec<String> = parts.iter().map(part).collect();
+            format!("where the time of {of} goes: {}.", parts.join("; "))
+        }
+    };
+    capitalised(&sentence)
+}
+
+fn both(first: &Side, second: &Side) -> String {
+    let time = |side: &Side| match side.has_two_modes {
+        true => format!("{} (two modes)", estimated_duration(&side.time_ns)),
+        false => estimated_duration(&side.time_ns),
+    };
+    format!("{} takes {}, {} {}", first.text, time(first), second.text, time(second))
+}
+
+/// From how many rounds a figure is, and under which different conditions.
+fn seen(figure: &Estimate, unlike: &[Unlike]) -> String {
+    let conditions = unlike.iter().map(|Unlike { parameter, values: [first, second] }| {
+        format!("; {parameter} {first} against {second}")
+    });
+    let conditions: String = conditions.collect();
+    format!("(n{NO_BREAK_SPACE}={NO_BREAK_SPACE}{}{conditions})", figure.count)
+}
+
+fn why(waiting_ns: Option<&Estimate>, crossing_shares: Option<&[f64; 2]>) -> String {
+    let waiting =
+        waiting_ns.map(|more| format!("{} of the difference is waiting", estimated_duration(more)));
+    let crossings = crossing_shares.map(|[more, less]| {
+        format!("{} of the hops cross CPUs, against {}", percent(*more), percent(*less))
+    });
+    let parts: Vec<String> = [waiting, crossings].into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!(" {}.", parts.join("; ")) }
+}
+
+fn negated(estimate: &Estimate) -> Estimate {
+    let interval =
+        estimate.interval.map(|Interval { low, high }| Interval { low: -high, high: -low });
+    Estimate { median: -estimate.median, interval, ..*estimate }
+}
+
+fn part(AttributedCase { text, attribution }: &AttributedCase) -> String {
+    let Attribution { user_ns, kernel_ns, waiting_ns, overlap_ns, crossing_share, .. } =
+        attribution;
+    let mut parts = vec![
+        format!("{} in user space", duration(user_ns.median)),
+        format!("{} in the kernel", duration(kernel_ns.median)),
+    ];
+    if waiting_ns.median > 0.0 {
+        parts.push(format!("{} waiting", estimated_duration(waiting_ns)));
+    }
+    if overlap_ns.median > 0.0 {
+        parts.push(format!("{} of it at the same time", estimated_duration(overlap_ns)));
+    }
+    parts.extend(crossing_share.map(|share| format!("{} of hops cross CPUs", percent(share))));
+    format!("{text} {}", parts.join(", "))
+}
+
+/// A note in words.
+pub fn note(note: &Note) -> String {
+    match note {
+        Note::TooFewRounds { needed } => {
+            format!("[–]: too few rounds for an interval, {needed} are needed.")
+        }
+        Note::FewestRounds { count } => {
+            format!("n = {count}: the interval is the whole range, which is one of 93.75 %.")
+        }
+        Note::Missing { case, failed, timed_out, refused, started, first_error } => {
+            let counts = [(failed, "failed"), (timed_out, "timed out"), (refused, "refused")];
+            let error = first_error
+                .as_ref()
+                .map_or(String::new(), |error| format!("; first: {}", error.trim_end_matches('.')));
+            format!("{case}: {}, of {started} started{error}.", counted(&counts))
+        }
+        Note::Disturbed { case, measured, disturbed, unusable, unusable_are_used, worst } => {
+            let fate = match unusable_are_used {
+                true => "unusable but estimated from, for lack of better ones",
+                false => "unusable and not estimated from",
+            };
+            let counts = counted(&[(disturbed, "disturbed"), (unusable, fate)]);
+            let worst = worst.join(", ");
+            format!("{case}: of {measured} processes {counts}; worst: {worst}.")
+        }
+        Note::TwoModes { case, measurement, modes: TwoModes { modes, crossing_shares } } => {
+            let [fast, slow] =
+                [modes.fast, modes.slow].map(|mode| (duration(mode.median), percent(mode.share)));
+            let crossing = crossing_shares.map_or(String::new(), |[fast, slow]| {
+                format!("; crossing share {fast:.2} and {slow:.2}")
+            });
+            format!(
+                "{}: two modes: {} in {} of processes, {} in {}{crossing}.",
+                row(case, measurement.as_deref()),
+                fast.0,
+                fast.1,
+                slow.0,
+                slow.1,
+            )
+        }
+        Note::Outlier { case, measurement, value_ns, count } => format!(
+            "{}: one of {count} processes took {}, far from the others: too few rounds to tell \
+             whether that is a second mode; the interval is the whole range.",
+            row(case, measurement.as_deref()),
+            duration(*value_ns),
+        ),
+    }
+}
+
+fn counted(counts: &[(&usize, &str)]) -> String {
+    let some = counts.iter().filter(|(count, _)| **count > 0);
+    some.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+}
+
+fn row(case: &str, measurement: Option<&str>) -> String {
+    match measurement {
+        Some(measurement) => format!("{case}, {measurement}"),
+        None => case.to_owned(),
+    }
+}
+
+/// The quality of a run in a line.
+pub fn quality(quality: &Quality) -> String {
+    let Quality { target_percent, cases, within_target, .. } = quality;
+    let mut parts = vec![format!("{within_target} of {cases} cases within ± {target_percent} %")];
+    parts.extend(
+        quality.median_half_width_percent.map(|percent| format!("median ± {percent:.1} %")),
+    );
+    parts.extend(quality.steal_seconds.map(|seconds| format!("{seconds:.1} s of steal")));
+    if quality.disturbed > 0 {
+        parts.push(format!("{} processes disturbed", quality.disturbed));
+    }
+    let remedy = quality.remedy.as_ref().map(|flags| format!("; for the rest: {flags}"));
+    parts.join(", ") + &remedy.unwrap_or_default()
+}
+
+/// The cases that are less precise than was aimed at, if some are.
+pub fn wide(quality: &Quality) -> Option<String> {
+    let named = quality.wide.iter().map(|WideCase { case, half_width_percent, count }| {
+        match half_width_percent {
+            Some(percent) => format!("{case} ± {percent:.1} % (n = {count})"),
+            None => format!("{case} (n = {count})"),
+        }
+    });
+    let named: Vec<String> = named.map(|of| of.replace(' ', "\u{a0}")).collect();
+    let target = quality.target_percent;
+    (!named.is_empty()).then(|| format!("not within ± {target} %: {}.", named.join(", ")))
+}
+
+/// How far a run came, and what to repeat it with.
+pub fn extent(run: &Run) -> String {
+    let progress = &run.progress;
+    let Progress { planned, remaining, .. } = *progress;
+    let count = match remaining {
+        0 if progress.adaptive || progress.side.is_some() => progress.ended.to_string(),
+        remaining => format!("{} of {planned}", planned.saturating_sub(remaining)),
+    };
+    let interrupted = match progress.interrupted {
+        0 => String::new(),
+        count => format!(" ({count} interrupted)"),
+    };
+    let what = match &progress.side {
+        Some(side) => format!("{side} of a comparison, profile {}", run.profile),
+        None => {
+            let more = if progress.adaptive { "+" } else { "" };
+            format!("profile {}, {}{more} rounds", run.profile, progress.rounds)
+        }
+    };
+    format!("{count} invocations{interrupted}, {what}, seed {}", run.seed)
+}
+
+fn capitalised(sentence: &str) -> String {
+    let mut characters = sentence.chars();
+    let first = characters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(characters.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use fastrand::Rng;
+
+    use super::super::fixture::{self, report_of};
+    use super::super::quantity::Unit;
+    use super::*;
+    use crate::judge::report::attribution::Parts;
+    use crate::judge::report::model::{Progress, Report};
+    use crate::judge::report::{RunData, report};
+    use crate::manifest::Manifest;
+    use crate::store::saved_run::SavedRun;
+
+    fn in_repository(path: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+    }
+
+    fn recorded() -> Vec<SavedRun> {
+        let entries = fs::read_dir(in_repository("results")).unwrap();
+        let runs = entries.map(|entry| SavedRun::read(&entry.unwrap().path()).unwrap());
+        runs.collect()
+    }
+
+    fn reported(manifest: &Manifest, run: &SavedRun) -> Report {
+        let data = RunData {
+            name: "run".to_owned(),
+            description: &run.description,
+            environment: &run.environment,
+            invocations: &run.invocations,
+            proof: None,
+            progress: Progress::default(),
+        };
+        report(manifest, &[data])
+    }
+
+    /// A time as it is printed, in nanoseconds.
+    fn printed(ns: f64) -> f64 {
+        let unit = Unit::of(ns);
+        let scale: f64 = match unit.symbol {
+            "ns" => 1.0,
+            "µs" => 1e3,
+            "ms" => 1e6,
+            _ => 1e9,
+        };
+        unit.show(ns).parse::<f64>().unwrap() * scale
+    }
+
+    /// Whether a figure made from two printed ones lies in the printed interval,
+    /// closer to its middle than to its ends, as far as three digits tell.
+    #[track_caller]
+    fn check(made: f64, printed: &Estimate, rounding: f64, sentence: &str) {
+        let Some(Interval { low, high }) = printed.interval else { return };
+        assert!((low - rounding..=high + rounding).contains(&made), "{made}: {sentence}");
+        let nearest = (made - printed.median).abs();
+        assert!(nearest <= rounding, "{made} is not {}: {sentence}", printed.median);
+    }
+
+    fn check_all(report: &Report) -> usize {
+        let mut checked = 0;
+        for found in &report.runs[0].findings {
+            let sentence = finding(found);
+            match found {
+                Finding::Comparison { first, second, is_second_longer, ratio, .. } => {
+                    let [first, second] = [first, second].map(|side| printed(side.time_ns.median));
+                    let made = if *is_second_longer { second / first } else { first / second };
+                    check(made, ratio, 0.02 * ratio.median, &sentence);
+                }
+                Finding::Remainder { of, baseline, difference_ns, .. } => {
+                    let [whole, part] = [of, baseline].map(|side| printed(side.time_ns.median));
+                    check(whole - part, difference_ns, 0.02 * whole.max(part), &sentence);
+                }
+                Finding::Attribution { .. } => continue,
+            }
+            checked += 1;
+        }
+        checked
+    }
+
+    #[test]
+    fn every_ratio_and_difference_is_that_of_the_figures_beside_it() {
+        let manifest = Manifest::load(Some(&in_repository("suite.toml"))).unwrap();
+        let recorded: usize =
+            recorded().iter().map(|run| check_all(&reported(&manifest, run))).sum();
+        assert!(recorded > 10, "{recorded}");
+        let mut rng = Rng::with_seed(1);
+        for _ in 0..100 {
+            let mut run = fixture::run(1.0);
+            // Rounds that only some cases have, and noise that they share.
+            run.invocations.retain(|_| rng.f64() < 0.8);
+            for invocation in &mut run.invocations {
+                let Some(record) = &mut invocation.record else { continue };
+                let noise = (1.0 + invocation.round as f64).sqrt() * (0.5 + rng.f64());
+                record.measurements[0].ns_per_operation *= noise;
+            }
+            check_all(&reported(&fixture::manifest(), &run));
+        }
+    }
+
+    #[test]
+    fn of_every_recorded_invocation_the_parts_are_the_elapsed_time() {
+        for run in recorded() {
+            for invocation in &run.invocations {
+                let Some(record) = &invocation.record else { continue };
+                let Some(parts) = Parts::of(record) else { continue };
+                let Parts { elapsed, user, kernel, waiting, overlap } = parts;
+                assert!(waiting >= 0.0 && overlap >= 0.0, "{}: {parts:?}", invocation.case);
+                let sum = user + kernel + waiting - overlap;
+                // The kernel counts CPU time of short spans by the tick.
+                let slack = 0.02 * elapsed + 4e6 / record.iterations as f64;
+                assert!((sum - elapsed).abs() <= slack, "{}: {parts:?}", invocation.case);
+                assert!(record.affinity.len() != 1 || overlap == 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn figures_that_cannot_be_told_apart_are_the_same_or_too_noisy() {
+        let mut found = report_of(&[1.0]).runs[0].findings.swap_remove(0);
+        let mut said = |new: Outcome| {
+            let Finding::Comparison { outcome, .. } = &mut found else { panic!() };
+            *outcome = new;
+            let text = finding(&found).replace(NO_BREAK_SPACE, " ");
+            text.split_once("]: ").unwrap().1.to_owned()
+        };
+        let conditions = "(n = 6; placement free against spread).";
+        assert_eq!(said(Outcome::Same), format!("the same within 3 % {conditions}"));
+        let noisy = format!("too noisy to tell, 24.3 [23.6, 24.9] times as long {conditions}");
+        assert_eq!(said(Outcome::TooNoisy), noisy);
+        assert_eq!(said(Outcome::TooFewRounds), format!("too few rounds to tell {conditions}"));
+    }
+}

@@ -1,0 +1,187 @@
+//! A report as plain text for a terminal of 80 columns.
+
+use harness::terminal;
+
+use super::page::{Block, NO_BREAK_SPACE, item, lines};
+use super::report::page;
+use crate::judge::report::model::Report;
+
+/// The report as text. `folders` are where the records of each run are.
+#[must_use]
+pub fn text(report: &Report, folders: &[String]) -> String {
+    let mut text = blocks(&page(report));
+    for (run, folder) in report.runs.iter().zip(folders) {
+        text += &format!("records in {}\n", terminal::line(folder));
+        if !run.progress.is_complete {
+            text += &match run.progress.resumable {
+                true => format!("not complete; to go on: brigade run --resume {folder}\n"),
+                false => "not complete\n".to_owned(),
+            };
+        }
+    }
+    text
+}
+
+/// Parts of a page as text: a blank line before tables, headings and lists.
+pub fn blocks(page: &[Block]) -> String {
+    let mut text = String::new();
+    for (index, block) in page.iter().enumerate() {
+        let is_after_heading =
+            index > 0 && matches!(page[index - 1], Block::Heading(..) | Block::Table(_));
+        let follows = match block {
+            Block::Paragraph(_) => {
+                matches!(page[..index].last(), Some(Block::Items(_) | Block::Table(_)))
+            }
+            Block::Heading(..) => true,
+            _ => !is_after_heading || matches!(page[index - 1], Block::Table(_)),
+        };
+        if follows && !text.is_empty() {
+            text.push('\n');
+        }
+        text += &match block {
+            Block::Heading(_, heading) => lines(&terminal::line(heading)),
+            Block::Paragraph(paragraph) => lines(&terminal::line(paragraph)),
+            Block::Items(items) => items.iter().map(|of| item(&terminal::line(of))).collect(),
+            Block::Table(table) => table.text(),
+            Block::Code(code) => code.clone(),
+        };
+    }
+    terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::report_of;
+    use super::super::page::COLUMNS;
+    use super::*;
+
+    #[test]
+    fn a_run_begins_with_the_machine_and_ends_with_its_records() {
+        insta::assert_snapshot!(text(&report_of(&[1.0]), &["results/run-1".to_owned()]), @r"
+        AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest
+        5 of 5 cases within ± 3 %, median ± 1.6 %
+
+        in short            [95 % interval]         n
+        hop between threads 1.79 µs [1.76, 1.82]    6
+        threads over tasks  1.98 [1.95, 2.01] times 6
+        join                800 ns [800, 800]       6
+
+        What does a hop cost?
+        case             op  time [95 %]           p50  p99  cpu sw/op n
+        threads/same-cpu hop 1.79 µs [1.76, 1.82] 1.61 3.59 1.71  1.00 6
+        threads/spread   hop 22.1 µs [21.6, 22.4] 19.8 44.1 15.4  1.00 6
+        tasks            hop 907 ns [890, 920]     816 1814  634  1.00 6
+        alone            hop 642 ns [629, 651]     577 1283  448  1.00 6
+
+        minus baseline   difference [95 %]    baseline n
+        threads/same-cpu 1.15 µs [1.11, 1.18] alone    6
+
+        where the time goes    elapsed user kernel waiting or overlap [95 %]
+        threads/same-cpu    µs    1.79 0.31   1.40 0.08 [0.05, 0.11]
+        threads/spread      µs    22.1 4.40   11.0 6.66 [6.24, 6.96]
+        tasks               ns     907  181    452 274 [257, 286]
+        alone               ns     642  128    320 194 [181, 203]
+
+        What does creating one cost?
+        case   op   time [95 %]           p50  p99  cpu sw/op n
+        create hop  9.12 µs [8.95, 9.25] 8.21 18.2 12.6  1.00 6
+               join 800 ns [800, 800]     720 1600    –     – 6
+
+        where the time goes    elapsed user kernel waiting or overlap [95 %]
+        create              µs    9.12 8.00   4.55 overlap 3.43 [3.30, 3.60]
+
+        Per operation: median over n processes [95 % interval]; p50, p99 and CPU time in
+        the unit of the time; sw: the kernel's context switches. Elapsed, with the time
+        between laps, is user + kernel + waiting − overlap.
+
+        In words
+        - A hop between tasks takes 907 ns [890, 920], one between threads
+          22.1 µs [21.6, 22.4]: the threads' hop takes 24.3 [23.6, 24.9] times as long
+          (n = 6; placement free against spread). 6.38 µs [5.96, 6.69] of the difference
+          is waiting; 99 % of the hops cross CPUs, against 0 %.
+        - A hop on one CPU takes 1.79 µs [1.76, 1.82], the I/O alone 642 ns [629, 651]:
+          1.15 µs [1.11, 1.18] remain for the switch (n = 6; placement same-cpu against
+          free).
+        - Where the time of a hop goes: on one CPU 310 ns in user space, 1.40 µs in the
+          kernel, 84.5 ns [50.6, 109] waiting, 0 % of hops cross CPUs; in creation
+          8.00 µs in user space, 4.55 µs in the kernel, 3.43 µs [3.30, 3.60] of it at
+          the same time, 0 % of hops cross CPUs.
+
+        Notes
+        - tasks: 1 failed, of 7 started.
+        - uring: skipped: no io_uring
+
+        Measured on: AMD EPYC, 2 CPUs, kvm guest, clock tsc, Linux 6.18.44-fc-v595,
+        preemption dynamic, rustc 1.95.0, revision 834c51a02d54.
+        30 of 30 invocations (1 interrupted), profile default, 6 rounds, seed 3940445089
+        records in results/run-1
+        ");
+    }
+
+    #[test]
+    fn several_runs_have_a_column_each() {
+        let report = report_of(&[1.0, 1.3]);
+        let text = text(&report, &["a".to_owned(), "b".to_owned()]);
+        insta::assert_snapshot!(text, @r"
+        A: run-1, AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest
+        5 of 5 cases within ± 3 %, median ± 1.6 %
+        B: run-2, AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest
+        5 of 5 cases within ± 3 %, median ± 1.6 %
+
+        in short            A                       B
+        hop between threads 1.79 µs [1.76, 1.82]    2.33 µs [2.29, 2.37]
+        threads over tasks  1.98 [1.95, 2.01] times 1.98 [1.95, 2.01] times
+        join                800 ns [800, 800]       800 ns [800, 800]
+
+        What does a hop cost?
+        case             A                    B
+        threads/same-cpu 1.79 µs [1.76, 1.82] 2.33 µs [2.29, 2.37]
+        threads/spread   22.1 µs [21.6, 22.4] 28.7 µs [28.1, 29.1]
+        tasks            907 ns [890, 920]    1.18 µs [1.16, 1.20]
+        alone            642 ns [629, 651]    834 ns [818, 846]
+
+        What does creating one cost?
+        case         A                    B
+        create       9.12 µs [8.95, 9.25] 11.9 µs [11.6, 12.0]
+        create, join 800 ns [800, 800]    800 ns [800, 800]
+
+        Notes
+        - A: tasks: 1 failed, of 7 started.
+        - A: uring: skipped: no io_uring
+        - B: tasks: 1 failed, of 7 started.
+        - B: uring: skipped: no io_uring
+
+        A: Measured on: AMD EPYC, 2 CPUs, kvm guest, clock tsc, Linux 6.18.44-fc-v595,
+        preemption dynamic, rustc 1.95.0, revision 834c51a02d54.
+        A: 30 of 30 invocations (1 interrupted), profile default, 6 rounds, seed
+        3940445089
+        B: Measured on: AMD EPYC, 2 CPUs, kvm guest, clock tsc, Linux 6.18.44-fc-v595,
+        preemption dynamic, rustc 1.95.0, revision 834c51a02d54.
+        B: 30 of 30 invocations (1 interrupted), profile default, 6 rounds, seed
+        3940445089
+        records in a
+        records in b
+        ");
+    }
+
+    #[test]
+    fn a_run_that_can_go_on_says_how() {
+        let mut report = report_of(&[1.0]);
+        report.runs[0].progress.is_complete = false;
+        let said = |report: &Report| text(report, &["results/a".to_owned()]);
+        assert!(said(&report).ends_with("\nrecords in results/a\nnot complete\n"));
+        report.runs[0].progress.resumable = true;
+        let expected = "\nnot complete; to go on: brigade run --resume results/a\n";
+        assert!(said(&report).ends_with(expected));
+    }
+
+    #[test]
+    fn no_line_of_one_run_is_wider_than_a_terminal_whatever_its_names() {
+        let mut report = report_of(&[1.0]);
+        let cases = report.groups.iter_mut().flat_map(|group| &mut group.cases);
+        cases.for_each(|case| case.name = format!("a-rather-long-name-of-a-case-{}", case.name));
+        for line in text(&report, &["results/a".to_owned()]).lines() {
+            assert!(line.chars().count() <= COLUMNS, "{line}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a case is: a program with its parameters, as its records tell them.
+//! Names are for display, and may differ from run to run.
+
+use std::collections::BTreeMap;
+
+use harness::record::Record;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Parameters that change for how long is measured or what is written, and not
+/// what is measured.
+const NOT_MEASURED: [&str; 9] =
+    ["command", "cpus", "histogram", "iters", "json", "max_time", "quiet", "rounds", "warmups"];
+
+/// A program and the parameters that change what it measures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RecordedCase {
+    /// The program's name.
+    pub program: String,
+    /// Its parameters, by the long names of their flags with underscores. One
+    /// that is absent, `null`, `false` or 0 is left out: a program that does not
+    /// know a flag yet does what it does without it.
+    pub parameters: BTreeMap<String, Value>,
+}
+
+impl RecordedCase {
+    /// The case that a record is of.
+    #[must_use]
+    pub fn of(record: &Record) -> Self {
+        let parameters = record.parameters.iter();
+        let parameters = parameters.filter_map(|(name, value)| {
+            let value = single(value);
+            (!NOT_MEASURED.contains(&name.as_str()) && is_given(value))
+                .then(|| (name.clone(), value.clone()))
+        });
+        Self { program: record.program.clone(), parameters: parameters.collect() }
+    }
+
+    /// The parameters as one JSON object.
+    #[must_use]
+    pub fn parameters_json(&self) -> String {
+        Value::from_iter(self.parameters.clone()).to_string()
+    }
+}
+
+/// The only element of a list that has one: a flag that may be repeated.
+fn single(value: &Value) -> &Value {
+    match value {
+        Value::Array(values) if values.len() == 1 => &values[0],
+        value => value,
+    }
+}
+
+fn is_given(value: &Value) -> bool {
+    !(value.is_null() || *value == Value::Bool(false) || value.as_f64() == Some(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::store::sample;
+
+    fn key(parameters: Value) -> RecordedCase {
+        let mut record = sample::case("ring", [1.0])[0].record.clone().expect("a record");
+        record.parameters = serde_json::from_value(parameters).expect("parameters");
+        RecordedCase::of(&record)
+    }
+
+    #[test]
+    fn what_does_not_change_what_is_measured_tells_no_cases_apart() {
+        let plain = key(json!({ "tasks": 500, "via": "pipe" }));
+        let other = json!({
+            "tasks": 500, "via": "pipe", "iters": 7, "max_time": 0.1, "json": true, "work": 0,
+            "self": false, "workers": null, "resident_mib": [0],
+        });
+        assert_eq!(key(other), plain);
+        assert_eq!(plain.parameters_json(), r#"{"tasks":500,"via":"pipe"}"#);
+    }
+
+    #[test]
+    fn what_does_tells_them_apart() {
+        let plain = key(json!({ "tasks": 500 }));
+        for other in [json!({ "tasks": 2 }), json!({ "tasks": 500, "work": 1 }), json!({})] {
+            assert_ne!(key(other), plain);
+        }
+        assert_eq!(key(json!({ "mib": [8] })), key(json!({ "mib": 8 })));
+    }
+}
