@@ -39,6 +39,14 @@ pub struct Shortage {
     cause: io::Error,
 }
 
+impl Shortage {
+    /// What could not be created, and what the kernel said.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        format!("creating {}: {}", self.what, self.cause)
+    }
+}
+
 /// The error of a task or a channel, `what`, that could not be created: a
 /// [`Shortage`] where the kernel says that something has run out.
 pub fn creating(what: fmt::Arguments<'_>, cause: io::Error) -> anyhow::Error {

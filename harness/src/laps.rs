@@ -322,7 +322,7 @@ impl<'a> Iterator for Laps<'a> {
 
 impl Drop for Laps<'_> {
     /// Leaves what was measured on the bench, also when the loop was left in
-    /// the middle.
+    /// the middle. A cold lap counts as the iterations until there are others.
     fn drop(&mut self) {
         self.end_usage();
         let mut findings = self.shared.findings();
@@ -330,7 +330,8 @@ impl Drop for Laps<'_> {
             work.mean_ns_per_unit = units.mean_ns_per_unit();
         }
         let samples = self.samples.drain(..).filter(|samples| samples.count() > 0);
-        if self.purpose == Purpose::Principal {
+        let stands_alone = self.purpose == Purpose::Cold && findings.ended_by.is_none();
+        if self.purpose == Purpose::Principal || stands_alone {
             findings.samples.splice(0..0, samples);
             findings.iterations = self.iterations;
             findings.warmups = self.warmups;

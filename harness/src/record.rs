@@ -254,6 +254,10 @@ pub struct LedgerPoint {
     /// What the language's runtime uses for stacks, by its own account.
     #[serde(default)]
     pub runtime_stack_bytes: Option<u64>,
+    /// What the kernel refused when one more task was to be made; of a program
+    /// that makes tasks until then. Since 1.3.
+    #[serde(default)]
+    pub refused: Option<String>,
 }
 
 /// Why a text is not a record.

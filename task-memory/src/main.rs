@@ -23,6 +23,11 @@
 //! async task holds what its future holds; the one here holds a pointer and
 //! waits for nothing, so it is the least that a task of its runtime can be.
 //! A recursion touches stacks, whose last frame may reach 2 KiB too deep.
+//!
+//! With `--until-refused` there is one iteration, in which tasks are made one by
+//! one until the kernel refuses one: the record says how many there were, and
+//! what was refused. Threads are made as the standard library makes them, by
+//! other code, since that code would abort the process.
 
 mod heap;
 mod population;
@@ -31,19 +36,19 @@ mod readings;
 mod size;
 mod stack;
 mod sweep;
+mod until_refused;
 
 use std::process::ExitCode;
 
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use harness::failure::UsageError;
 use harness::flags::{one_of, usize_by};
-use harness::limits::{self, Need};
+use harness::limits::{self, Kind, Need, STACK_BYTES};
 use harness::{Bench, Defaults, Tasks, program};
 
-use population::{Kind, Task};
+use population::Task;
 use sweep::{Counts, sweep};
-
-/// The stack of a thread or coroutine without `--stack-size`, in bytes.
-const STACK_BYTES: usize = 1 << 20;
 
 /// How much of the stack of a process may be touched, in bytes: half of the
 /// 8 MiB that Linux gives to the main thread.
@@ -55,10 +60,10 @@ const PROCESS_STACK_BYTES: usize = 4 << 20;
 /// and of the machine is read. One iteration adds the tasks of one step.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// What the tasks are
-    #[arg(long, value_enum, default_value_t = Kind::Thread)]
-    #[arg(value_parser = one_of::<Kind>())]
-    kind: Kind,
+    /// What the tasks are; heap is no tasks but one block of memory
+    #[arg(long, value_enum, default_value_t = Subject::Tasks(Kind::Thread))]
+    #[arg(value_parser = one_of::<Subject>())]
+    kind: Subject,
 
     /// Tasks at the first reading; without it, half of the most
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -77,6 +82,44 @@ struct Flags {
     /// The block of --kind heap; without it, 256MiB
     #[arg(long, value_name = "BYTES", value_parser = usize_by(size::bytes), allow_negative_numbers = true)]
     bytes: Option<usize>,
+
+    /// Make tasks one by one until there are as many as --tasks, or the kernel
+    /// refuses one
+    #[arg(long)]
+    until_refused: bool,
+}
+
+/// What `--kind` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Subject {
+    /// One block of memory, virtual against resident.
+    Heap,
+    /// Tasks that wait.
+    #[serde(untagged)]
+    Tasks(Kind),
+}
+
+impl ValueEnum for Subject {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [Subject; Kind::ALL.len() + 1] = {
+            let mut all = [Subject::Heap; Kind::ALL.len() + 1];
+            let mut place = 0;
+            while place < Kind::ALL.len() {
+                all[place] = Subject::Tasks(Kind::ALL[place]);
+                place += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Tasks(kind) => kind.to_possible_value(),
+            Self::Heap => Some(PossibleValue::new("heap")),
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -86,22 +129,27 @@ fn main() -> ExitCode {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("the tasks do not talk to one another")?;
-    let task = flags.task()?;
-    if flags.kind == Kind::Heap {
+    let Subject::Tasks(kind) = flags.kind else {
+        flags.refuse_for_heap()?;
         heap::observe(flags.bytes.unwrap_or(256 << 20), bench)?;
         return show(bench);
+    };
+    let task = flags.task(kind)?;
+    if flags.until_refused {
+        until_refused::populate(kind, task, bench)?;
+        return show(bench);
     }
-    let per_task = task.amounts(flags.kind);
+    let per_task = task.amounts(kind);
     let need = |tasks| Need { tasks, per_task, fixed: per_task.allocator(tasks) };
     let (steps, warmups) = bench.iterations_and_warmups();
     let steps = steps.saturating_add(warmups);
     let most = match bench.tasks() as u64 {
-        0 => limits::fitting(&need(flags.kind.default_tasks())).max(2 * steps),
+        0 => limits::fitting(&need(default_tasks(kind))).max(2 * steps),
         tasks => tasks,
     };
     let counts = Counts::new(flags.from.map_or(most / 2, u64::from), most, steps)?;
     limits::require(&need(counts.to))?;
-    sweep(flags.kind, task, counts, bench)?;
+    sweep(kind, task, counts, bench)?;
     show(bench)
 }
 
@@ -110,22 +158,36 @@ fn show(bench: &Bench) -> anyhow::Result<()> {
     if bench.prints_summary() { program::print(&readings::text(&bench.ledger())) } else { Ok(()) }
 }
 
+/// As many tasks as show in the machine's memory above its noise, half of them
+/// beyond the free pages that the CPUs have on lists.
+fn default_tasks(kind: Kind) -> u64 {
+    match kind {
+        Kind::Process => 200,
+        Kind::IoUring => 500,
+        Kind::Coroutine => 10_000,
+        Kind::Tokio | Kind::TokioChannel | Kind::AsyncExecutor | Kind::Goroutine => 1_000_000,
+        _ => 12_000,
+    }
+}
+
 impl Flags {
     /// What each task is to hold, refusing flags that its kind cannot follow.
-    fn task(&self) -> Result<Task, UsageError> {
-        let kind = self.kind.name();
-        if self.stack_size.is_some() && !self.kind.has_sized_stacks() {
+    fn task(&self, kind: Kind) -> Result<Task, UsageError> {
+        if self.stack_size.is_some() && !kind.has_sized_stack() {
             return Err(UsageError(format!("--stack-size: --kind {kind} does not choose stacks")));
         }
-        if self.bytes.is_some() && self.kind != Kind::Heap {
+        if self.bytes.is_some() {
             return Err(UsageError(format!("--bytes: --kind {kind} has no block; use --touch")));
         }
-        let stack_bytes = match self.kind {
+        if self.touch > 0 && kind == Kind::IoUring {
+            return Err(UsageError("--touch: --kind io-uring has nothing to touch".into()));
+        }
+        let stack_bytes = match kind {
             Kind::Process => PROCESS_STACK_BYTES,
-            _ => self.stack_size.unwrap_or(STACK_BYTES),
+            _ => self.stack_size.unwrap_or(STACK_BYTES as usize),
         };
         let task = Task { stack_bytes, touch_bytes: self.touch };
-        let on_stack = self.kind.has_sized_stacks() || self.kind == Kind::Process;
+        let on_stack = kind.has_sized_stack() || kind == Kind::Process;
         if on_stack && self.touch > task.most_touched() {
             return Err(UsageError(format!(
                 "--touch {}: at most {} bytes of a stack of {stack_bytes} can be touched",
@@ -134,5 +196,14 @@ impl Flags {
             )));
         }
         Ok(task)
+    }
+
+    fn refuse_for_heap(&self) -> Result<(), UsageError> {
+        let given =
+            [("--stack-size", self.stack_size.is_some()), ("--until-refused", self.until_refused)];
+        match given.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(UsageError(format!("{flag}: --kind heap has no tasks"))),
+            None => Ok(()),
+        }
     }
 }

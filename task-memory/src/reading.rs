@@ -23,10 +23,16 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 const LONGEST: Duration = Duration::from_secs(3);
 const SAME_BYTES: u64 = 64 << 10;
 
-/// Reads everything, with `tasks` tasks alive. `family` are the processes that
-/// the tasks live in, as they are called in `/proc`.
+/// Reads everything when the machine's counts are current, with `tasks` tasks
+/// alive. `family` are the processes that the tasks live in, as they are called
+/// in `/proc`.
 pub fn read(tasks: u64, family: &[String]) -> LedgerPoint {
     settle();
+    at_once(tasks, family)
+}
+
+/// As [`read`], without waiting for the counts of the machine.
+pub fn at_once(tasks: u64, family: &[String]) -> LedgerPoint {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let process = |file, name| of_family(family, file, name);
     LedgerPoint {

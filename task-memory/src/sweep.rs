@@ -2,9 +2,10 @@
 //! count.
 
 use harness::failure::UsageError;
+use harness::limits::Kind;
 use harness::{Bench, Measured};
 
-use crate::population::{Kind, Task, open};
+use crate::population::{Task, open};
 use crate::reading;
 
 /// From how many tasks to how many, and in which steps.

@@ -1,6 +1,7 @@
 //! The program as a program: flags in, record out.
 
 use contract::{Measurement, Program, Spread};
+use harness::limits::Kind;
 use harness::record::{LedgerPoint, Record};
 
 const PROGRAM: Program = Program {
@@ -45,8 +46,8 @@ fn resident(point: &LedgerPoint) -> Option<u64> {
 
 #[test]
 fn every_kind_is_swept_from_first_count_to_last() {
-    for kind in ["thread", "tokio", "async-executor", "coroutine", "process"] {
-        let flags = ["--kind", kind, "--from", "10", "--to", "50", "--steps", "4"];
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Goroutine) {
+        let flags = ["--kind", kind.name(), "--from", "10", "--to", "50", "--steps", "4"];
         let record = record(&flags);
         let points = record.ledger.as_ref().expect("a ledger");
         let counts: Vec<_> = points.iter().map(|point| point.tasks).collect();
@@ -147,6 +148,10 @@ fn what_cannot_be_is_refused_in_one_line() {
         (&["--stack-size", "4KiB"], "--stack-size"),
         (&["--kind", "tokio", "--stack-size", "1MiB"], "--kind tokio does not choose stacks"),
         (&["--kind", "tokio", "--bytes", "1MiB"], "--kind tokio has no block"),
+        (&["--kind", "io-uring", "--touch", "1MiB"], "--kind io-uring has nothing to touch"),
+        (&["--kind", "heap", "--stack-size", "1MiB"], "--kind heap has no tasks"),
+        (&["--kind", "goroutine", "--to", "50"], "only a Go program makes goroutines"),
+        (&["--until-refused"], "say the most tasks by --tasks"),
         (&["--from", "50", "--to", "50"], "--from 50 --to 50"),
         (&["--from", "-5"], "--from"),
         (&["--to", "0"], "invalid value '0' for '--tasks <N>'"),

@@ -29,10 +29,14 @@ pub enum Kind {
     ThreadPipe,
     /// Threads over socket pairs
     ThreadSocketpair,
+    /// Tokio tasks that wait for nothing
+    Tokio,
     /// Tokio tasks over channels in memory
     TokioChannel,
     /// Tokio tasks over pipes
     TokioPipe,
+    /// Tasks of async-executor that wait for nothing
+    AsyncExecutor,
     /// Goroutines over channels
     Goroutine,
     /// Stackful coroutines
@@ -45,14 +49,16 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Thread,
         Self::ThreadFutex,
         Self::ThreadEventfd,
         Self::ThreadPipe,
         Self::ThreadSocketpair,
+        Self::Tokio,
         Self::TokioChannel,
         Self::TokioPipe,
+        Self::AsyncExecutor,
         Self::Goroutine,
         Self::Coroutine,
         Self::Process,
@@ -68,8 +74,10 @@ impl Kind {
             Self::ThreadEventfd => "thread-eventfd",
             Self::ThreadPipe => "thread-pipe",
             Self::ThreadSocketpair => "thread-socketpair",
+            Self::Tokio => "tokio",
             Self::TokioChannel => "tokio-channel",
             Self::TokioPipe => "tokio-pipe",
+            Self::AsyncExecutor => "async-executor",
             Self::Goroutine => "goroutine",
             Self::Coroutine => "coroutine",
             Self::Process => "process",
@@ -86,8 +94,10 @@ impl Kind {
             Self::ThreadEventfd => "threads over eventfds".into(),
             Self::ThreadPipe => "threads over pipes".into(),
             Self::ThreadSocketpair => "threads over socket pairs".into(),
+            Self::Tokio => "tokio tasks".into(),
             Self::TokioChannel => "tokio tasks over channels".into(),
             Self::TokioPipe => "tokio tasks over pipes".into(),
+            Self::AsyncExecutor => "async-executor tasks".into(),
             Self::Goroutine => "goroutines".into(),
             Self::Coroutine => "coroutines".into(),
             Self::Process => "processes".into(),
@@ -98,20 +108,33 @@ impl Kind {
     /// What one task needs, with the channel that it reads from.
     #[must_use]
     pub fn per_task(self) -> Amounts {
-        let thread = Amounts::thread(STACK_BYTES);
+        self.per_task_with_stack(STACK_BYTES)
+    }
+
+    /// As [`Self::per_task`], with a stack of so many bytes where the task has
+    /// one whose size is chosen.
+    #[must_use]
+    pub fn per_task_with_stack(self, stack_bytes: u64) -> Amounts {
+        let thread = Amounts::thread(stack_bytes);
         match self {
             Self::Thread => thread,
             Self::ThreadFutex => thread.and(Amounts::channel_in_memory()),
             Self::ThreadEventfd => thread.and(Amounts::eventfd()),
             Self::ThreadPipe => thread.and(Amounts::pipe()),
             Self::ThreadSocketpair => thread.and(Amounts::socket_pair()),
-            Self::TokioChannel => Amounts::async_task(),
+            Self::Tokio | Self::TokioChannel | Self::AsyncExecutor => Amounts::async_task(),
             Self::TokioPipe => Amounts::async_task().and(Amounts::pipe().watched()),
             Self::Goroutine => Amounts::goroutine(),
-            Self::Coroutine => Amounts::coroutine(STACK_BYTES),
+            Self::Coroutine => Amounts::coroutine(stack_bytes),
             Self::Process => Amounts::process(),
             Self::IoUring => Amounts::ring(),
         }
+    }
+
+    /// Whether a task has a stack of a size that the program chooses.
+    #[must_use]
+    pub fn has_sized_stack(self) -> bool {
+        self.per_task_with_stack(0) != self.per_task()
     }
 
     /// What a program with such tasks needs besides: the channel back to the
@@ -125,7 +148,7 @@ impl Kind {
             Self::ThreadEventfd => Amounts::eventfd(),
             Self::ThreadPipe => Amounts::pipe(),
             Self::ThreadSocketpair => Amounts::socket_pair(),
-            Self::TokioChannel => runtime,
+            Self::Tokio | Self::TokioChannel => runtime,
             Self::TokioPipe => runtime.and(Amounts::pipe().watched()),
             _ => Amounts::default(),
         };

@@ -18,7 +18,7 @@ use std::fmt;
 
 pub use amounts::{Amounts, MAPS_PER_THREAD, RING_ENTRIES, Resource};
 pub use forecast::{Forecast, Line};
-pub use kind::Kind;
+pub use kind::{Kind, STACK_BYTES};
 pub use limit::Limit;
 pub use privileges::may_raise_hard_limits;
 pub use read::{in_force, raise_soft_file_limit};

@@ -295,9 +295,8 @@ pub struct LimitsFlags {
     /// Print one JSON object instead
     #[arg(long)]
     pub json: bool,
-    /// Make so many tasks, tell how it went, and end them with standard input
-    #[arg(long, value_name = "N", requires = "kind", hide = true)]
-    pub populate: Option<u64>,
+    #[command(flatten)]
+    pub programs: ProgramFlags,
 }
 
 /// The flags of whatever runs programs.

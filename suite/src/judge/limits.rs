@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of [`LimitsReport`]'s schema, `major.minor`, which rises as that of
 /// the environment does.
-const SCHEMA_VERSION: &str = "1.0";
+const SCHEMA_VERSION: &str = "1.1";
 
 /// How many tasks of each kind fit on this machine, and why.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -66,6 +66,16 @@ pub struct Manifest {
     pub findings: Vec<Finding>,
     /// What `brigade prove` runs; it cannot without.
     pub prove: Option<ProofPlan>,
+    /// What `brigade limits --verify` runs; it cannot without.
+    pub limits: Option<LimitsPlan>,
+}
+
+/// What `brigade limits --verify` runs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsPlan {
+    /// The program that makes tasks of a `--kind` until one is refused.
+    pub program: String,
 }
 
 /// How thoroughly to measure.

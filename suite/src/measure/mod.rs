@@ -9,6 +9,6 @@ pub mod fingerprint;
 mod guest;
 pub mod invoke;
 pub mod lock;
-mod outcome;
-mod process;
+pub mod outcome;
+pub mod process;
 pub mod signals;

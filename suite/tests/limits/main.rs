@@ -1,8 +1,5 @@
-//! `brigade limits` as its users meet it, and what it rests on: what a task
-//! needs. These tests make floods of tasks, so they are a binary of their own,
-//! which cargo runs beside no other.
+//! `brigade limits` as its users meet it.
 
-mod needs;
 mod text;
 mod verify;
 

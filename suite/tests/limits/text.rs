@@ -73,7 +73,7 @@ fn wrong_flags_are_usage_errors() {
 #[test]
 fn the_json_has_what_the_page_has() {
     let report = report(&["--kind=thread", "--tasks=4294967295"]);
-    assert_eq!(report["schema_version"], "1.0");
+    assert_eq!(report["schema_version"], "1.1");
     assert_eq!(report["tasks"], 4_294_967_295_u64);
     let kind = &report["kinds"][0];
     let limits = kind["limits"].as_array().expect("limits");

@@ -1,101 +1,86 @@
-//! Predictions against what the kernel gives.
+//! Predictions against what a program reaches. The program is a script here;
+//! `task-memory` has tests of what the kernel gives.
 
-use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 
-use contract::control_group::ControlGroup;
-use contract::skip;
-use nix::sys::resource::{Resource, setrlimit};
 use serde_json::Value;
+use tempfile::TempDir;
 
-use crate::{brigade, end, parse};
+use crate::{brigade, end, parse, report};
 
-/// More maps than this machine's default allow would take too many threads.
-const MOST_MAPS: u64 = 70_000;
+/// What the program prints after its number of tasks.
+const RECORD: &str = include_str!("record.json");
 
-/// A command that `--verify`s a kind under a limit.
-fn verified(kind: &str, resource: Resource, limit: u64) -> Value {
-    let mut command = brigade(&["--verify", "--json", "--kind", kind]);
-    // SAFETY: between fork and exec the closure makes one system call, on
-    // numbers; it neither allocates nor locks.
-    unsafe { command.pre_exec(move || Ok(setrlimit(resource, limit, limit)?)) };
-    confirmed(command)
+/// A folder with a program that runs `script`, in which $asked is the number
+/// of tasks to make.
+fn folder(script: &str) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = format!(
+        "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = --tasks ] && asked=$2; shift; done\n{script}\n"
+    );
+    let program = folder.path().join("fake");
+    fs::write(&program, script).expect("a script");
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("a program");
+    let manifest = "[profiles.default]\nrounds = 1\n[limits]\nprogram = 'fake'\n\
+                    [programs.fake]\npath = 'fake'\n\
+                    check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n";
+    fs::write(folder.path().join("suite.toml"), manifest).expect("a manifest");
+    folder
 }
 
-/// What it tells of a prediction, which must be right.
-fn confirmed(command: Command) -> Value {
+/// What `--verify` reports of coroutines when the program runs `script`, and
+/// the exit code.
+fn verified(script: &str) -> (Value, Option<i32>) {
+    let folder = folder(script);
+    let manifest = folder.path().join("suite.toml");
+    let mut command = brigade(&["--kind=coroutine", "--verify", "--json", "--manifest"]);
+    command.arg(manifest);
     let ended = end(command);
-    assert_eq!(ended.2, Some(0), "{ended:?}");
-    let verified = parse(ended)["verified"].clone();
-    let difference = verified["difference_percent"].as_f64().expect("a number");
-    assert!(difference.abs() <= 1.0, "{verified}");
-    assert!(verified["predicted"].as_u64() > Some(100), "{verified}");
-    verified
+    let code = ended.2;
+    (parse(ended)["verified"].clone(), code)
+}
+
+/// A script that prints a record of so many tasks and what was refused.
+fn printing(tasks: &str, refused: &str) -> String {
+    format!("cat <<END\n{}\nEND", RECORD.trim().replace("TASKS", tasks).replace("REFUSED", refused))
 }
 
 #[test]
-fn the_file_limit_stops_channels_where_predicted() {
-    for (kind, word) in [
-        ("thread-pipe", "opening a channel"),
-        ("thread-socketpair", "opening a channel"),
-        ("thread-eventfd", "opening a channel"),
-        ("tokio-pipe", "opening a pipe"),
-        ("io-uring", "setting up a ring"),
-    ] {
-        let verified = verified(kind, Resource::RLIMIT_NOFILE, 1000);
-        let stopped_by = verified["stopped_by"].as_str().expect("it was stopped");
-        assert!(stopped_by.contains(word) && stopped_by.contains("os error 24"), "{verified}");
-    }
+fn what_the_program_reached_confirms_the_prediction() {
+    let refused = "\"creating task 7: no\"";
+    let (verified, code) = verified(&printing("$((asked * 100 / 102))", refused));
+    assert_eq!(code, Some(0), "{verified}");
+    assert_eq!(verified["stopped_by"], "creating task 7: no");
+    assert!(verified["difference_percent"].as_f64().is_some_and(|percent| percent.abs() < 0.1));
+    assert!(verified["asked"].as_u64() > verified["reached"].as_u64());
 }
 
 #[test]
-fn the_address_space_limit_stops_stacks_where_predicted() {
-    // What is left below the limit may still take a thread, without the second
-    // of its two stacks.
-    let kinds: [(&str, &[&str]); 2] = [
-        ("thread", &["creating a thread", "mapping an alternate signal stack"]),
-        ("coroutine", &["mapping a stack"]),
-    ];
-    for (kind, words) in kinds {
-        let verified = verified(kind, Resource::RLIMIT_AS, 4 << 30);
-        let stopped_by = verified["stopped_by"].as_str().expect("it was stopped");
-        assert!(words.iter().any(|word| stopped_by.contains(word)), "{verified}");
-    }
+fn a_prediction_that_is_wrong_is_a_failure() {
+    let (verified, code) = verified(&printing("$((asked / 2))", "null"));
+    assert_eq!((code, &verified["stopped_by"]), (Some(1), &Value::Null));
+    assert!(verified["difference_percent"].as_f64() < Some(-40.0), "{verified}");
 }
 
-/// A group that others share is not filled: 64 tasks are left to them.
 #[test]
-fn the_limit_of_a_group_is_not_reached() {
-    let group = match ControlGroup::with_most_threads(10_000) {
-        Ok(group) => group,
-        Err(why) => return skip("the limit pids.max of a control group", &why),
-    };
-    for kind in ["thread", "process"] {
-        let flags = ["--verify", "--json", "--kind", kind];
-        let verified = confirmed(inside(&group, &brigade(&flags)));
-        let number = |name: &str| verified[name].as_u64().expect("a number");
-        assert_eq!(number("reached"), number("predicted") - 64, "{verified}");
-        assert_eq!(verified["stopped_by"], Value::Null, "{verified}");
-        assert!(number("predicted") >= 9990, "the group is empty but for brigade: {verified}");
-    }
+fn a_program_that_dies_is_survived_and_reported() {
+    let (verified, code) = verified("kill -ABRT $$");
+    assert_eq!((code, &verified["reached"]), (Some(1), &0.into()));
+    assert!(verified["stopped_by"].as_str().expect("a reason").contains("SIGABRT"), "{verified}");
 }
 
-/// Past the maps' limit the standard library aborts the process: no abort is
-/// seen here, and the prediction holds.
 #[test]
-fn the_maps_limit_stops_threads_where_predicted() {
-    let maps = std::fs::read_to_string("/proc/sys/vm/max_map_count").expect("a setting");
-    if maps.trim().parse::<u64>().expect("a number") > MOST_MAPS {
-        return skip("threads up to vm.max_map_count", "it allows too many here");
-    }
-    let report = crate::report(&["--kind=thread"]);
-    if report["kinds"][0]["limits"][0]["resource"] != "maps" {
-        return skip("threads up to vm.max_map_count", "another limit binds first");
-    }
-    let verified = confirmed(brigade(&["--verify", "--json", "--kind=thread"]));
-    let stopped_by = verified["stopped_by"].as_str().expect("it was stopped");
-    assert!(!stopped_by.contains("killed by"), "{verified}");
-    assert!(verified["asked"].as_u64() > verified["reached"].as_u64(), "{verified}");
+fn without_a_program_that_makes_tasks_nothing_is_verified() {
+    let folder = folder("");
+    let manifest = folder.path().join("suite.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    fs::write(&manifest, text.replace("[limits]\nprogram = 'fake'\n", "")).expect("a manifest");
+    let mut command = brigade(&["--kind=coroutine", "--verify", "--manifest"]);
+    command.arg(manifest);
+    let (_, complaints, code) = end(command);
+    assert_eq!(code, Some(2), "{complaints}");
+    assert!(complaints.contains("no table [limits]"), "{complaints}");
 }
 
 #[test]
@@ -103,12 +88,5 @@ fn what_memory_alone_binds_is_not_tried() {
     let (_, complaints, code) = end(brigade(&["--verify", "--kind=goroutine"]));
     assert_eq!(code, Some(1), "{complaints}");
     assert!(complaints.starts_with("brigade: --verify: what binds goroutine is "), "{complaints}");
-}
-
-/// The same command, started inside a group.
-fn inside(group: &ControlGroup, command: &Command) -> Command {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &group.entering(), "sh"]).arg(command.get_program()).args(command.get_args());
-    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    shell
+    assert_eq!(report(&["--kind=goroutine"])["verified"], Value::Null);
 }

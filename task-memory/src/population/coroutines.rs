@@ -35,6 +35,10 @@ impl Population for Coroutines {
         Ok(())
     }
 
+    fn count(&self) -> u64 {
+        self.coroutines.len() as u64
+    }
+
     fn end(self: Box<Self>) -> anyhow::Result<()> {
         for mut coroutine in self.coroutines {
             coroutine.resume(());

@@ -1,62 +1,22 @@
 //! Populations: idle tasks of one kind, of which more can be added.
 
+mod alternate_stack;
+mod channels;
 mod coroutines;
-mod executor;
+mod executor_tasks;
 mod processes;
+mod rings;
 mod threads;
-mod tokio;
+mod tokio_tasks;
 
+use anyhow::bail;
 use harness::Amounts;
+use harness::failure::UsageError;
+use harness::limits::Kind;
 
 use crate::stack::MARGIN_BYTES;
-
-/// What `--kind` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// OS threads, parked
-    Thread,
-    /// Tasks of tokio's current-thread runtime that wait for ever
-    Tokio,
-    /// Tasks of async-executor's local executor that wait for ever
-    AsyncExecutor,
-    /// Suspended stackful coroutines (corosensei)
-    Coroutine,
-    /// Forked processes that wait to read
-    Process,
-    /// No tasks: one block of memory, virtual against resident
-    Heap,
-}
-
-impl Kind {
-    /// The value of `--kind`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Thread => "thread",
-            Self::Tokio => "tokio",
-            Self::AsyncExecutor => "async-executor",
-            Self::Coroutine => "coroutine",
-            Self::Process => "process",
-            Self::Heap => "heap",
-        }
-    }
-
-    /// Whether its tasks have stacks of a size that the program chooses.
-    pub fn has_sized_stacks(self) -> bool {
-        matches!(self, Self::Thread | Self::Coroutine)
-    }
-
-    /// As many tasks as show in the machine's memory above its noise, half of
-    /// them beyond the free pages that the CPUs have on lists.
-    pub fn default_tasks(self) -> u64 {
-        match self {
-            Self::Thread => 12_000,
-            Self::Coroutine => 10_000,
-            Self::Process => 200,
-            Self::Tokio | Self::AsyncExecutor | Self::Heap => 1_000_000,
-        }
-    }
-}
+use threads::Threads;
+use tokio_tasks::{Tasks, Upstream};
 
 /// What each task is to hold.
 #[derive(Clone, Copy, Debug)]
@@ -71,14 +31,8 @@ pub struct Task {
 impl Task {
     /// What a task of this kind needs of every limited resource.
     pub fn amounts(self, kind: Kind) -> Amounts {
-        let stack_bytes = self.stack_bytes as u64;
         let touch = Amounts { user_bytes: self.touch_bytes as u64, ..Amounts::default() };
-        touch.and(match kind {
-            Kind::Thread => Amounts::thread(stack_bytes),
-            Kind::Process => Amounts::process(),
-            Kind::Coroutine => Amounts::coroutine(stack_bytes),
-            Kind::Tokio | Kind::AsyncExecutor | Kind::Heap => Amounts::async_task(),
-        })
+        kind.per_task_with_stack(self.stack_bytes as u64).and(touch)
     }
 
     /// How much of its stack a task may touch, in bytes.
@@ -91,8 +45,14 @@ impl Task {
 /// [`Population::end`] has ended them before.
 pub trait Population {
     /// Adds `count` tasks, and returns when each of them has touched what it
-    /// is to touch.
+    /// is to touch. Those that were added before one is refused stay.
+    ///
+    /// # Errors
+    /// [`harness::failure::Shortage`] when the kernel refuses a task.
     fn add(&mut self, count: u64) -> anyhow::Result<()>;
+
+    /// How many tasks there are.
+    fn count(&self) -> u64;
 
     /// The processes that the tasks live in, as they are called in `/proc`.
     fn processes(&self) -> Vec<String> {
@@ -107,13 +67,47 @@ pub trait Population {
 }
 
 /// A population of no tasks yet.
+///
+/// # Errors
+/// When this program cannot make such tasks, or what all of them share cannot
+/// be had.
 pub fn open(kind: Kind, task: Task) -> anyhow::Result<Box<dyn Population>> {
+    let threads = || Threads::new(task);
+    let tokio = |upstream| Tasks::waiting_for(upstream, task);
     Ok(match kind {
-        Kind::Thread => Box::new(threads::Threads::new(task)),
-        Kind::Tokio => Box::new(tokio::Tasks::new(task)?),
-        Kind::AsyncExecutor => Box::new(executor::Tasks::new(task)),
+        Kind::Thread => Box::new(threads()),
+        Kind::ThreadFutex => Box::new(Both(channels::in_memory(), threads())),
+        Kind::ThreadEventfd => Box::new(Both(channels::eventfds(), threads())),
+        Kind::ThreadPipe => Box::new(Both(channels::pipes(), threads())),
+        Kind::ThreadSocketpair => Box::new(Both(channels::socket_pairs(), threads())),
+        Kind::Tokio => Box::new(tokio(Upstream::None)?),
+        Kind::TokioChannel => Box::new(tokio(Upstream::Channels(Vec::new()))?),
+        Kind::TokioPipe => Box::new(tokio(Upstream::Pipes(Vec::new()))?),
+        Kind::AsyncExecutor => Box::new(executor_tasks::Tasks::new(task)),
         Kind::Coroutine => Box::new(coroutines::Coroutines::new(task)),
         Kind::Process => Box::new(processes::Processes::new(task)?),
-        Kind::Heap => anyhow::bail!("--kind heap has no tasks"),
+        Kind::IoUring => Box::new(rings::Rings::default()),
+        Kind::Goroutine => {
+            bail!(UsageError("--kind goroutine: only a Go program makes goroutines".into()))
+        }
     })
+}
+
+/// A channel and a thread for each task.
+struct Both<C>(channels::Channels<C>, Threads);
+
+impl<C> Population for Both<C> {
+    fn add(&mut self, count: u64) -> anyhow::Result<()> {
+        self.0.add(count)?;
+        self.1.add(count)
+    }
+
+    /// A channel whose thread was refused is no task.
+    fn count(&self) -> u64 {
+        self.1.count()
+    }
+
+    fn end(self: Box<Self>) -> anyhow::Result<()> {
+        Ok(())
+    }
 }

@@ -57,17 +57,22 @@ impl Population for Processes {
     fn add(&mut self, count: u64) -> anyhow::Result<()> {
         io::stdout().flush().context("flushing standard output")?;
         let (mut reports, ready) = io::pipe().context("opening the children's reports")?;
-        for _ in 0..count {
-            let task = self.children.len();
-            let child = self.fork(&ready);
-            self.children.push(
-                child.map_err(|error| failure::creating(format_args!("task {task}"), error))?,
-            );
-        }
+        let alive = self.children.len();
+        let forked = (0..count).try_for_each(|_| {
+            self.children.push(self.fork(&ready)?);
+            io::Result::Ok(())
+        });
         drop(ready);
-        let told = io::copy(&mut reports, &mut io::sink()).context("waiting for the children")?;
-        ensure!(told == count, "{} of {count} new tasks died before they waited", count - told);
-        Ok(())
+        let waiting =
+            io::copy(&mut reports, &mut io::sink()).context("waiting for the children")?;
+        let new = (self.children.len() - alive) as u64;
+        ensure!(waiting == new, "{} of {new} new tasks died before they waited", new - waiting);
+        let task = self.children.len();
+        forked.map_err(|error| failure::creating(format_args!("task {task}"), error))
+    }
+
+    fn count(&self) -> u64 {
+        self.children.len() as u64
     }
 
     fn processes(&self) -> Vec<String> {

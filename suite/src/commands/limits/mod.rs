@@ -1,7 +1,6 @@
 //! `brigade limits`: how many tasks of each kind fit, which limit binds, what
 //! raises it, and whether that is true.
 
-mod population;
 mod verify;
 
 use harness::limits::{self, Forecast, Kind, Limit, Need, in_force};
@@ -17,17 +16,17 @@ use crate::exit::Exit;
 /// Obeys `brigade limits`.
 ///
 /// # Errors
-/// When tasks that are to be made cannot be, for another reason than a limit,
-/// or standard output cannot be written.
+/// When the program that is to make tasks cannot be run, or standard output
+/// cannot be written.
 pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
-    if let (Some(kind), Some(count)) = (flags.kind, flags.populate) {
-        return verify::populate(kind, count);
-    }
     let limits = in_force(&SystemFiles::live());
     let kinds = flags.kind.map_or_else(|| Kind::ALL.to_vec(), |kind| vec![kind]);
     let refusals = refusals(&kinds, flags.tasks, &limits);
     let verified = match flags.kind.filter(|_| flags.verify) {
-        Some(kind) => Some(verify::verify(kind, &forecast(kind, &limits))?),
+        Some(kind) => match verify::verify(kind, &forecast(kind, &limits), &flags.programs)? {
+            None => return Ok(Exit::Interrupted),
+            verified => verified,
+        },
         None => None,
     };
     let wrong = verified.as_ref().is_some_and(|verified| !verified.confirms());

@@ -1,39 +1,43 @@
 //! Making tasks up to the limit, to see whether the prediction is right.
 //!
-//! The tasks are made by a process of its own, which counts aloud, so that
-//! whatever the kernel does to it is survived here and told. Where the limit
-//! is one that other processes share, it stays below: a machine without a
-//! thread to spare cannot even be told to stop.
+//! A program makes them, so that whatever the kernel does to it is survived
+//! here. Where the limit is one that other processes share, it stays below: a
+//! machine without a thread to spare cannot even be told to stop.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use harness::limits::{Forecast, Kind, Line, Resource, raise_soft_file_limit};
+use harness::limits::{Forecast, Kind, Line, Resource};
 
-use super::population;
-use crate::exit::Exit;
+use crate::commands::flags::ProgramFlags;
+use crate::exit::UsageError;
 use crate::judge::limits::Verified;
+use crate::manifest::Manifest;
+use crate::measure::availability::Capabilities;
+use crate::measure::build;
 use crate::measure::lock::Lock;
+use crate::measure::outcome::classify;
+use crate::measure::process::{self, Ended};
+use crate::measure::signals::Signals;
 
 /// How far beyond the prediction it tries, in percent.
 const BEYOND_PERCENT: u64 = 2;
 /// The least that is left of a limit that others share, in tasks; of a large
 /// one it is a two-hundredth.
 const LEAST_MARGIN: u64 = 64;
-/// The word before what the kernel refused.
-const REFUSED: &str = "refused ";
-/// Said when all tasks are made or one was refused.
-const SETTLED: &str = "settled";
 
-/// Makes tasks of a kind up to the limit, in a process of its own, and ends
-/// them.
+/// Has the manifest's program make tasks of a kind up to the limit. `None`
+/// means that the runner was told to stop.
 ///
 /// # Errors
-/// When no limit binds that could be reached safely, or the process cannot be
-/// started.
-pub fn verify(kind: Kind, forecast: &Forecast) -> anyhow::Result<Verified> {
+/// When no limit binds that could be reached safely, or the program cannot be
+/// run.
+pub fn verify(
+    kind: Kind,
+    forecast: &Forecast,
+    flags: &ProgramFlags,
+) -> anyhow::Result<Option<Verified>> {
     let binding = forecast.binding().with_context(|| format!("--verify: no limit binds {kind}"))?;
     if binding.limit.resource == Resource::Memory {
         bail!(
@@ -42,15 +46,14 @@ pub fn verify(kind: Kind, forecast: &Forecast) -> anyhow::Result<Verified> {
             binding.limit.name
         );
     }
-    let _lock = Lock::take()?;
     let predicted = binding.allows.unwrap_or_default();
     let asked = asked(predicted, forecast);
-    let (reached, stopped_by) = count(kind, asked)?;
+    let Some((reached, stopped_by)) = count(kind, asked, flags)? else { return Ok(None) };
     let difference_percent = match predicted {
         0 => 100.0 * reached as f64,
         _ => (reached as f64 - predicted as f64) / predicted as f64 * 100.0,
     };
-    Ok(Verified { predicted, asked, reached, difference_percent, stopped_by })
+    Ok(Some(Verified { predicted, asked, reached, difference_percent, stopped_by }))
 }
 
 /// How many tasks to make: a little more than predicted, but not so many that
@@ -72,77 +75,48 @@ fn is_shared(line: &Line) -> bool {
     }
 }
 
-/// Runs the process that makes the tasks: how many there were, and what stopped
+/// Runs the program that makes the tasks: how many there were, and what stopped
 /// it.
-fn count(kind: Kind, asked: u64) -> anyhow::Result<(u64, Option<String>)> {
-    let brigade = std::env::current_exe().context("finding this program")?;
-    let mut command = Command::new(brigade);
-    command.args(["limits", "--kind", kind.name(), "--populate", &asked.to_string()]);
-    follow(command)
+fn count(
+    kind: Kind,
+    asked: u64,
+    flags: &ProgramFlags,
+) -> anyhow::Result<Option<(u64, Option<String>)>> {
+    if asked == 0 {
+        return Ok(Some((0, None)));
+    }
+    let mut signals = Signals::register().context("setting up signal handlers")?;
+    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let plan = manifest.limits.as_ref().ok_or_else(|| {
+        UsageError("the manifest has no table [limits], which says what makes tasks".to_owned())
+    })?;
+    let _lock = Lock::take()?;
+    let mut capabilities = Capabilities::detect(&manifest)?;
+    let needed = BTreeSet::from([&*plan.program]);
+    let build = !flags.no_build;
+    let built = build::binaries_of(&manifest, &needed, build, &mut capabilities, &mut signals)?;
+    let Some(binaries) = built else { return Ok(None) };
+    let binary = binaries
+        .get(&plan.program)
+        .ok_or_else(|| UsageError(format!("[limits]: program '{}' is not there", plan.program)))?;
+    let mut command = Command::new(&binary.file);
+    command.args(["--until-refused", "--json", "--quiet", "--kind", kind.name()]);
+    command.args(["--tasks", &asked.to_string()]).stderr(Stdio::piped());
+    let ended = process::run(&mut command, None, &mut signals)
+        .with_context(|| format!("running {}", plan.program))?;
+    if signals.stops() > 0 { Ok(None) } else { Ok(Some(reached(&ended))) }
 }
 
-fn follow(mut command: Command) -> anyhow::Result<(u64, Option<String>)> {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("starting the process that makes the tasks")?;
-    let (mut reached, mut stopped_by, mut settled) = (0, None, false);
-    let lines = BufReader::new(child.stdout.take().context("its output")?).lines();
-    for line in lines {
-        let line = line.context("reading what the process that makes the tasks says")?;
-        if let Some(refused) = line.strip_prefix(REFUSED) {
-            stopped_by = Some(refused.to_owned());
-        } else if line == SETTLED {
-            settled = true;
-            // At the end of its standard input it ends the tasks.
-            drop(child.stdin.take());
-        } else {
-            reached = line.parse().with_context(|| format!("it said '{line}'"))?;
+/// How many tasks there were, and what the kernel refused, or why nobody knows.
+fn reached(ended: &Ended) -> (u64, Option<String>) {
+    let verdict = classify(ended, None);
+    match (verdict.error, verdict.record) {
+        (None, Some(record)) => {
+            let last = record.ledger.and_then(|mut points| points.pop());
+            (record.tasks, last.and_then(|point| point.refused))
         }
+        (error, record) => (record.map_or(0, |record| record.tasks), error),
     }
-    let status = ended(child)?;
-    match (settled, status.success()) {
-        (true, true) => Ok((reached, stopped_by)),
-        _ => Ok((reached, Some(death(status)))),
-    }
-}
-
-fn ended(mut child: Child) -> anyhow::Result<ExitStatus> {
-    child.wait().context("waiting for the process that makes the tasks")
-}
-
-fn death(status: ExitStatus) -> String {
-    match status.signal() {
-        Some(signal) => format!("the process was killed by signal {signal}"),
-        None => format!("the process ended with {status}"),
-    }
-}
-
-/// Makes `count` tasks of a kind, or as many as the kernel gives, says how
-/// many there are on standard output, and ends them when standard input ends.
-///
-/// # Errors
-/// When there are no such tasks to be made, or standard output is gone.
-pub fn populate(kind: Kind, count: u64) -> anyhow::Result<Exit> {
-    raise_soft_file_limit();
-    let mut population = population::open(kind)?;
-    let mut said = io::stdout().lock();
-    let step = (count / 100).max(1);
-    let mut reached = 0;
-    let mut refused = None;
-    while reached < count && refused.is_none() {
-        refused = population.add().err();
-        reached += u64::from(refused.is_none());
-        if reached % step == 0 {
-            writeln!(said, "{reached}").context("saying how many there are")?;
-        }
-    }
-    let stopped = refused.map(|refused| format!("{REFUSED}{refused}\n")).unwrap_or_default();
-    write!(said, "{reached}\n{stopped}{SETTLED}\n").context("saying how many there are")?;
-    said.flush().context("saying how many there are")?;
-    io::stdin().lock().read_to_end(&mut Vec::new()).context("waiting for the end")?;
-    Ok(Exit::Done)
 }
 
 #[cfg(test)]
@@ -167,35 +141,12 @@ mod tests {
         assert_eq!(asked(10, &forecast(1000, 40)), 11);
     }
 
-    fn followed(script: &str) -> (u64, Option<String>) {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        follow(command).expect("a process")
-    }
-
-    #[test]
-    fn a_process_that_dies_is_survived_and_told() {
-        let killed = Some("the process was killed by signal 6".to_owned());
-        assert_eq!(followed("echo 5; echo 7; kill -ABRT $$"), (7, killed));
-        let ended = Some("the process ended with exit status: 3".to_owned());
-        assert_eq!(followed("echo 5; exit 3"), (5, ended));
-        let unsettled = Some("the process ended with exit status: 0".to_owned());
-        assert_eq!(followed("echo 5"), (5, unsettled));
-    }
-
-    #[test]
-    fn what_the_kernel_refused_is_told_and_the_process_is_let_go() {
-        let refused = Some("creating a thread: no".to_owned());
-        let script = "echo 5; echo 'refused creating a thread: no'; echo settled; cat";
-        assert_eq!(followed(script), (5, refused));
-        assert_eq!(followed("echo 9; echo settled; cat"), (9, None));
-    }
-
     #[test]
     fn memory_that_binds_is_not_used_up() {
         let memory = Limit::new(Resource::Memory, "available memory", "here", Some(1 << 20));
         let forecast = Forecast::new(Amounts::goroutine(), Amounts::default(), vec![memory]);
-        let error = verify(Kind::Goroutine, &forecast).expect_err("nothing safe to do");
+        let flags = ProgramFlags::default();
+        let error = verify(Kind::Goroutine, &forecast, &flags).expect_err("nothing safe to do");
         assert!(error.to_string().starts_with("--verify: what binds goroutine is available"));
     }
 }

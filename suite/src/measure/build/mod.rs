@@ -46,6 +46,21 @@ pub fn binaries(
     capabilities: &mut Capabilities,
     signals: &mut Signals,
 ) -> anyhow::Result<Option<Binaries>> {
+    let needed: BTreeSet<&str> = cases.iter().map(|case| &*case.program).collect();
+    binaries_of(manifest, &needed, build, capabilities, signals)
+}
+
+/// As [`binaries`], for the programs of these names.
+///
+/// # Errors
+/// As [`binaries`].
+pub fn binaries_of(
+    manifest: &Manifest,
+    needed: &BTreeSet<&str>,
+    build: bool,
+    capabilities: &mut Capabilities,
+    signals: &mut Signals,
+) -> anyhow::Result<Option<Binaries>> {
     let packages = packages(manifest);
     let packaged = if packages.is_empty() {
         BTreeMap::new()
@@ -55,14 +70,13 @@ pub fn binaries(
         };
         found
     };
-    let needed: BTreeSet<&String> = cases.iter().map(|case| &case.program).collect();
     let mut binaries = Binaries::new();
     for (name, program) in &manifest.programs {
         let path = match &program.source {
             Source::Package(package) => packaged.get(package).cloned().with_context(|| {
                 format!("building program '{name}': package '{package}' has no binary of its name")
             })?,
-            _ if !needed.contains(name) || capabilities.lacking_for(name).is_some() => continue,
+            _ if !needed.contains(&**name) || capabilities.lacking_for(name).is_some() => continue,
             Source::Path(path) => manifest.root.join(path),
             Source::Built(how) => match command::file(&manifest.root, name, how, build, signals)? {
                 Built::File(path) => path,

@@ -4,9 +4,10 @@ use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::ptr;
 
+use harness::failure;
 use harness::limits::RING_ENTRIES;
 
-use super::{Population, Refused};
+use super::Population;
 
 /// Where the queues are mapped from (`IORING_OFF_SQ_RING`).
 const QUEUES: libc::off_t = 0;
@@ -34,13 +35,26 @@ struct Ring {
 }
 
 impl Population for Rings {
-    fn add(&mut self) -> Result<(), Refused> {
-        self.rings.push(open()?);
+    fn add(&mut self, count: u64) -> anyhow::Result<()> {
+        for _ in 0..count {
+            let task = self.rings.len();
+            let ring = open();
+            self.rings
+                .push(ring.map_err(|error| failure::creating(format_args!("ring {task}"), error))?);
+        }
+        Ok(())
+    }
+
+    fn count(&self) -> u64 {
+        self.rings.len() as u64
+    }
+
+    fn end(self: Box<Self>) -> anyhow::Result<()> {
         Ok(())
     }
 }
 
-fn open() -> Result<Ring, Refused> {
+fn open() -> io::Result<Ring> {
     let mut parameters = [0_u32; PARAMETER_WORDS];
     // SAFETY: the kernel reads and writes the parameters, which have the size
     // of `struct io_uring_params`.
@@ -48,15 +62,14 @@ fn open() -> Result<Ring, Refused> {
         unsafe { libc::syscall(libc::SYS_io_uring_setup, RING_ENTRIES, parameters.as_mut_ptr()) };
     let number = i32::try_from(number).unwrap_or(-1);
     if number < 0 {
-        return Err(Refused::last("setting up a ring"));
+        return Err(io::Error::last_os_error());
     }
     // SAFETY: a descriptor that was just opened and nobody else has.
     let ring = unsafe { OwnedFd::from_raw_fd(number) };
     let entries = RING_ENTRIES as usize;
     let queues = parameters[ENTRIES_AT] as usize + entries * ENTRY_BYTES;
-    let map = |bytes, offset| Map::of(&ring, bytes, offset).map_err(Refused::by("mapping a ring"));
-    let queues = map(queues, QUEUES)?;
-    let submissions = map(entries * SUBMISSION_BYTES, SUBMISSIONS)?;
+    let queues = Map::of(&ring, queues, QUEUES)?;
+    let submissions = Map::of(&ring, entries * SUBMISSION_BYTES, SUBMISSIONS)?;
     Ok(Ring { _queues: queues, _submissions: submissions, _ring: ring })
 }
 

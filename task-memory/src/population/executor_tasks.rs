@@ -9,12 +9,13 @@ use crate::heap;
 
 pub struct Tasks {
     task: Task,
+    count: u64,
     executor: LocalExecutor<'static>,
 }
 
 impl Tasks {
     pub fn new(task: Task) -> Self {
-        Self { task, executor: LocalExecutor::new() }
+        Self { task, count: 0, executor: LocalExecutor::new() }
     }
 }
 
@@ -24,7 +25,12 @@ impl Population for Tasks {
             self.executor.spawn(idle(self.task.touch_bytes)).detach();
         }
         while self.executor.try_tick() {}
+        self.count += count;
         Ok(())
+    }
+
+    fn count(&self) -> u64 {
+        self.count
     }
 
     fn end(self: Box<Self>) -> anyhow::Result<()> {

@@ -1,8 +1,7 @@
 //! The alternate signal stack that the standard library gives to a thread.
 
+use std::io;
 use std::ptr::{self, NonNull};
-
-use super::Refused;
 
 /// The least that the standard library takes (`SIGSTKSZ`), in bytes.
 const LEAST_BYTES: usize = 8 << 10;
@@ -22,7 +21,7 @@ impl AlternateStack {
     /// Maps one and takes it into use. It is two maps, and past
     /// `vm.max_map_count` either call fails: where the standard library aborts
     /// the process, this returns the error.
-    pub fn install() -> Result<Self, Refused> {
+    pub fn install() -> io::Result<Self> {
         // SAFETY: a call without arguments that could be wrong.
         let wanted = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
         let bytes = wanted.max(LEAST_BYTES).next_multiple_of(GUARD_BYTES) + GUARD_BYTES;
@@ -31,19 +30,19 @@ impl AlternateStack {
         // SAFETY: a new map at an address that the kernel chooses.
         let start = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
         if start == libc::MAP_FAILED {
-            return Err(Refused::last("mapping an alternate signal stack"));
+            return Err(io::Error::last_os_error());
         }
         let start = NonNull::new(start).expect("a map that is not at address 0");
         let stack = Self { start, bytes };
         // SAFETY: the first page of the map above, which nobody else knows.
         if unsafe { libc::mprotect(start.as_ptr(), GUARD_BYTES, libc::PROT_NONE) } != 0 {
-            return Err(Refused::last("guarding an alternate signal stack"));
+            return Err(io::Error::last_os_error());
         }
         stack.switch(0)?;
         Ok(stack)
     }
 
-    fn switch(&self, flags: i32) -> Result<(), Refused> {
+    fn switch(&self, flags: i32) -> io::Result<()> {
         let stack = libc::stack_t {
             // SAFETY: the guard is the beginning of a larger map.
             ss_sp: unsafe { self.start.as_ptr().byte_add(GUARD_BYTES) },
@@ -54,7 +53,7 @@ impl AlternateStack {
         // it out of force before it unmaps it.
         match unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) } {
             0 => Ok(()),
-            _ => Err(Refused::last("taking an alternate signal stack into use")),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 }
