@@ -29,7 +29,7 @@ pub fn populate(kind: Kind, task: Task, bench: &Bench) -> anyhow::Result<()> {
     }
     let tasks = population.count();
     let held = reading::at_once(tasks, &population.processes());
-    bench.record(LedgerPoint { refused, ..held });
+    bench.record_point(LedgerPoint { refused, ..held });
     let observed = bench.observe();
     population.end().and(observed)
 }
