@@ -16,9 +16,11 @@ const PROGRAM: Program = Program {
     claimed_switches: None,
     files_per_task: 0,
     threads_per_task: 0,
+
+    fixed_tasks: None,
 };
 
-contract::keeps!(PROGRAM);
+contract::keeps!(PROGRAM, with - -tasks);
 
 #[test]
 fn on_the_current_thread_one_thread_does_everything() {

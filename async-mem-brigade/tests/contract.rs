@@ -12,9 +12,11 @@ const PROGRAM: Program = Program {
     claimed_switches: Some(0.0),
     files_per_task: 0,
     threads_per_task: 0,
+
+    fixed_tasks: None,
 };
 
-contract::keeps!(PROGRAM, with - -work);
+contract::keeps!(PROGRAM, with - -tasks - -work);
 
 #[test]
 fn on_the_current_thread_the_kernel_has_nothing_to_switch() {

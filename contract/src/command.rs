@@ -14,7 +14,7 @@ const COMM_BYTES: usize = 15;
 /// Not that of the shell that runs the command.
 pub fn the_pid_is_that_of_the_program(program: &Program) {
     let flags = ["--quiet", "--command", "cat /proc/{pid}/comm"];
-    let run = program.with(SHORT).and(&flags).run().succeeded();
+    let run = program.short().and(&flags).run().succeeded();
     let kept = program.name.len().min(COMM_BYTES);
     assert_eq!(run.stdout.trim_end(), &program.name[..kept], "{run:#?}");
 }

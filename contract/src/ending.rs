@@ -11,7 +11,7 @@ use crate::invocation::Running;
 use crate::output::check_beginning;
 
 /// Flags of a run that does not end by itself.
-const ENDLESS: &[&str] = &["--tasks", "2", "--iters", "1000000000000", "--warmups", "0"];
+const ENDLESS: &[&str] = &["--iters", "1000000000000", "--warmups", "0"];
 
 /// CPU time after which a program is surely measuring: setting up two tasks
 /// takes it a hundredth of this.
@@ -19,7 +19,7 @@ const MEASURING_TICKS: u64 = 20;
 
 /// A run that does not end by itself and is measuring.
 fn measuring(program: &Program, more: &[&str]) -> Running {
-    let mut running = program.with(ENDLESS).and(more).start();
+    let mut running = program.few_tasks(2).and(ENDLESS).and(more).start();
     running.wait_until("it was measuring", |pid| cpu_ticks(pid) >= MEASURING_TICKS);
     running
 }
@@ -50,13 +50,14 @@ fn is_at_rest(pid: i32) -> bool {
 
 /// A run that ended as planned, with fewer iterations than asked for.
 pub fn max_time_ends_the_measuring_early(program: &Program) {
-    let run = program.with(ENDLESS).and(&["--max-time", "0.05", "--json"]).run().succeeded();
+    let run =
+        program.few_tasks(2).and(ENDLESS).and(&["--max-time", "0.05", "--json"]).run().succeeded();
     let record = run.record();
     assert_eq!((record.complete, record.ended_by), (true, Ending::MaxTime));
     assert!((1..1_000_000_000_000).contains(&record.iterations), "{}", record.iterations);
     assert_eq!(record.principal().expect("a measurement").count, record.iterations);
 
-    let run = program.with(ENDLESS).and(&["--max-time", "0.05"]).run().succeeded();
+    let run = program.few_tasks(2).and(ENDLESS).and(&["--max-time", "0.05"]).run().succeeded();
     let heading = run.stdout.lines().next().expect("a heading");
     assert!(heading.ends_with(" iterations (--max-time spent):"), "{run:#?}");
 }

@@ -3,13 +3,8 @@
 use crate::Program;
 use crate::invocation::{full, without_a_reader};
 
-/// Flags that make a run short.
-const SHORT: &[&str] = &["--tasks", "5", "--iters", "20", "--warmups", "2"];
-
 /// The flags that every program has.
 const COMMON: &[&str] = &[
-    "--tasks",
-    "--threads",
     "--iters",
     "--warmups",
     "--max-time",
@@ -64,10 +59,12 @@ fn check_width(text: &str) {
 
 /// The two lines that the design gives, in front of everything else.
 pub fn the_summary_begins_with_the_counts_and_the_mean(program: &Program) {
-    let run = program.run(SHORT).succeeded();
-    check_beginning(program, &run.stdout, "5 tasks, 20 iterations:");
-    let run = program.run(&["--tasks", "1", "--iters", "1", "--warmups", "0"]).succeeded();
-    assert!(run.stdout.starts_with("1 task, 1 iteration:\nmean "), "{run:#?}");
+    let run = program.short().run().succeeded();
+    let plural = if program.tasks() == 1 { "" } else { "s" };
+    let heading = format!("{} task{plural}, 20 iterations:", program.tasks());
+    check_beginning(program, &run.stdout, &heading);
+    let run = program.few_tasks(1).and(&["--iters", "1", "--warmups", "0"]).run().succeeded();
+    assert!(run.stdout.contains(", 1 iteration:\nmean "), "{run:#?}");
 }
 
 /// Whether the run is short, long, slow or failed.
@@ -76,12 +73,12 @@ pub fn no_line_of_a_summary_is_wider_than_80_columns(program: &Program) {
         let flags = ["--tasks", tasks, "--placement", policy, "--iters", "5", "--warmups", "0"];
         check_width(&program.run(&flags).succeeded().stdout);
     }
-    check_width(&program.with(SHORT).and(&["--command", "false"]).run().stdout);
+    check_width(&program.short().and(&["--command", "false"]).run().stdout);
 }
 
 /// Nothing on either output.
 pub fn quiet_prints_nothing(program: &Program) {
-    let run = program.with(SHORT).and(&["--quiet"]).run().succeeded();
+    let run = program.short().and(&["--quiet"]).run().succeeded();
     assert_eq!(run.stdout, "", "{run:#?}");
 }
 
@@ -101,21 +98,21 @@ pub fn help_names_every_common_flag_in_80_columns(program: &Program) {
 
 /// One line on standard output, the version being that of the record.
 pub fn version_is_the_name_and_the_version(program: &Program) {
-    let version = program.record(SHORT).version;
+    let version = program.short_record().version;
     let run = program.run(&["--version"]).succeeded();
     assert_eq!(run.stdout, format!("{} {version}\n", program.name));
 }
 
 /// Once, on standard error. Tests are built as the program is.
 pub fn a_debug_build_warns_and_a_release_build_does_not(program: &Program) {
-    let run = program.run(SHORT).succeeded();
+    let run = program.short().run().succeeded();
     assert_eq!(run.debug_warnings(), usize::from(cfg!(debug_assertions)), "{run:#?}");
 }
 
 /// As under `| head -1`: the reader has seen what it wanted.
 pub fn a_reader_that_went_away_is_no_failure(program: &Program) {
     for more in [&[][..], &["--json"], &["--help"], &["--version"]] {
-        let run = program.with(SHORT).and(more).stdout(without_a_reader()).run();
+        let run = program.short().and(more).stdout(without_a_reader()).run();
         assert_eq!(run.stdout, "");
         let _ = run.succeeded();
     }
@@ -124,17 +121,17 @@ pub fn a_reader_that_went_away_is_no_failure(program: &Program) {
 /// As on a full disk: one line on standard error, and exit code 1.
 pub fn an_output_that_cannot_be_written_is_a_failure(program: &Program) {
     for more in [&[][..], &["--json"], &["--help"], &["--version"]] {
-        let run = program.with(SHORT).and(more).stdout(full()).run();
+        let run = program.short().and(more).stdout(full()).run();
         run.failed(1, &["standard output", "No space left"]);
     }
 }
 
 /// Closed, or something to read: it is left alone.
 pub fn standard_input_does_not_matter(program: &Program) {
-    let closed = program.with(SHORT).from_shell(r#"exec "$@" <&-"#).run().succeeded();
+    let closed = program.short().from_shell(r#"exec "$@" <&-"#).run().succeeded();
     check_beginning(program, &closed.stdout, "5 tasks, 20 iterations:");
     let script = r#"printf 'left alone' | { "$@" >&2; cat; }"#;
-    let given = program.with(SHORT).and(&["--quiet"]).from_shell(script).run().succeeded();
+    let given = program.short().and(&["--quiet"]).from_shell(script).run().succeeded();
     assert_eq!(given.stdout, "left alone");
 }
 

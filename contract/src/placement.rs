@@ -5,9 +5,6 @@ use harness::record::Record;
 
 use crate::{Program, Spread, skip};
 
-/// Flags that make a run short.
-const SHORT: &[&str] = &["--tasks", "5", "--iters", "20", "--warmups", "2"];
-
 /// The CPUs that this test may use, which a program that it starts inherits.
 fn allowed() -> Vec<usize> {
     cpus::allowed().expect("the CPUs of this process")
@@ -19,12 +16,12 @@ fn crossings(record: &Record) -> Option<f64> {
 
 /// The whole mask is in the record.
 pub fn free_tasks_may_run_on_every_cpu_of_the_inherited_mask(program: &Program) {
-    assert_eq!(program.record(SHORT).affinity, allowed());
+    assert_eq!(program.short_record().affinity, allowed());
 }
 
 /// One CPU, the first of the list.
 pub fn on_the_same_cpu_no_hop_crosses(program: &Program) {
-    let record = program.with(SHORT).and(&["--placement", "same-cpu", "--json"]).run();
+    let record = program.short().and(&["--placement", "same-cpu", "--json"]).run();
     let record = record.succeeded().record();
     assert_eq!(record.affinity, allowed()[..1]);
     assert_eq!(crossings(&record), program.traces.then_some(0.0));
@@ -32,7 +29,7 @@ pub fn on_the_same_cpu_no_hop_crosses(program: &Program) {
 
 /// Offered: all CPUs. Refused: a usage error that says why.
 pub fn spread_takes_every_cpu_or_is_refused(program: &Program) {
-    let spread = program.with(SHORT).and(&["--placement", "spread", "--json"]);
+    let spread = program.short().and(&["--placement", "spread", "--json"]);
     match program.spread {
         Spread::Refused => {
             spread.run().failed(2, &["--placement spread"]);
@@ -53,7 +50,7 @@ pub fn cpus_narrow_the_mask(program: &Program) {
     let list = last.to_string();
     let narrowed = |list: &str, policy: &str| {
         let flags = ["--cpus", list, "--placement", policy, "--json"];
-        program.with(SHORT).and(&flags).run().succeeded().record()
+        program.short().and(&flags).run().succeeded().record()
     };
     let record = narrowed(&list, "free");
     assert_eq!(record.affinity, [last]);
@@ -65,7 +62,7 @@ pub fn cpus_narrow_the_mask(program: &Program) {
 /// `taskset --cpu-list 1 PROGRAM` does what it says.
 pub fn an_inherited_mask_is_kept(program: &Program) {
     for cpu in [allowed()[0], *allowed().last().expect("a CPU")] {
-        let run = program.with(SHORT).and(&["--json"]).on_cpus(&[cpu]).run();
+        let run = program.short().and(&["--json"]).on_cpus(&[cpu]).run();
         let record = run.succeeded().record();
         assert_eq!(record.affinity, [cpu]);
         assert_eq!(crossings(&record), program.traces.then_some(0.0));

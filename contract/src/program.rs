@@ -24,6 +24,9 @@ pub struct Program {
     pub files_per_task: u64,
     /// Threads of the kernel that a task is: 1 or 0.
     pub threads_per_task: u64,
+    /// The number of tasks under its default flags, of programs that have no
+    /// flag for it.
+    pub fixed_tasks: Option<u64>,
 }
 
 /// Whether a program offers `--placement spread`.
@@ -92,6 +95,34 @@ impl Measurement {
 }
 
 impl Program {
+    /// A short run: of 5 tasks unless their number is fixed, 20 iterations
+    /// and 3 warm-ups.
+    #[must_use]
+    pub fn short(&self) -> Invocation {
+        self.few_tasks(5).and(&["--iters", "20", "--warmups", "3"])
+    }
+
+    /// An invocation with so many tasks, unless their number is fixed.
+    #[must_use]
+    pub fn few_tasks(&self, tasks: u64) -> Invocation {
+        match self.fixed_tasks {
+            Some(_) => self.with(&[]),
+            None => self.with(&["--tasks", &tasks.to_string()]),
+        }
+    }
+
+    /// How many tasks [`Self::short`] has.
+    #[must_use]
+    pub fn tasks(&self) -> u64 {
+        self.fixed_tasks.unwrap_or(5)
+    }
+
+    /// The record of [`Self::short`].
+    #[must_use]
+    pub fn short_record(&self) -> Record {
+        self.short().and(&["--json"]).run().succeeded().record()
+    }
+
     /// An invocation with these flags.
     #[must_use]
     pub fn with(&self, flags: &[&str]) -> Invocation {

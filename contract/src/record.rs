@@ -11,9 +11,6 @@ use serde_json::Value;
 
 use crate::Program;
 
-/// Flags that make a run short.
-const SHORT: &[&str] = &["--tasks", "5", "--iters", "20", "--warmups", "3"];
-
 /// Decodes the histogram of a measurement without the harness's help.
 pub(crate) fn histogram_of(measurement: &Measurement) -> Histogram<u64> {
     let bytes = BASE64.decode(&measurement.histogram).expect("base64");
@@ -25,24 +22,33 @@ fn check_close(what: &str, found: f64, expected: f64) {
     assert!(close, "{what}: {found} instead of {expected}");
 }
 
-/// Nothing else on standard output; no field is left out or unknown to the
-/// types, which the committed schema is generated from.
-pub fn the_record_is_one_line_with_every_field(program: &Program) {
-    let run = program.with(SHORT).and(&["--json"]).run().succeeded();
+/// The committed schema of a record, which is generated from its types.
+const SCHEMA: &str = include_str!("../../harness/record.schema.json");
+
+/// One line on standard output and nothing else, valid by the schema, with
+/// every field that the schema knows and no other.
+pub fn the_record_is_valid_by_its_schema(program: &Program) {
+    let run = program.short().and(&["--json"]).run().succeeded();
     let printed: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let schema = serde_json::from_str(SCHEMA).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<_> = validator.iter_errors(&printed).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
     let read = serde_json::to_value(run.record()).expect("a record serializes");
     assert_eq!(printed, read);
 }
 
 /// The counts, the program and the way it ended.
 pub fn the_record_holds_what_was_asked_for(program: &Program) {
-    let record = program.record(SHORT);
+    let record = program.short_record();
     assert_eq!(record.program, program.name);
-    assert_eq!((record.tasks, record.tokens), (5, 1));
+    assert_eq!((record.tasks, record.tokens), (program.tasks(), 1));
     assert_eq!((record.iterations, record.warmups), (20, 3));
     assert_eq!((record.complete, record.ended_by), (true, Ending::Iterations));
     assert_eq!(record.error, None);
-    assert_eq!(record.parameters["tasks"], 5);
+    if program.fixed_tasks.is_none() {
+        assert_eq!(record.parameters["tasks"], 5);
+    }
     assert_eq!(record.parameters["iters"], 20);
     assert_eq!(record.parameters["warmups"], 3);
     assert_eq!(record.parameters["json"], true);
@@ -60,7 +66,7 @@ pub fn the_parameters_are_the_flags_of_the_help(program: &Program) {
         .filter(|flag| !["help", "version"].contains(flag))
         .map(|flag| flag.replace('-', "_"))
         .collect();
-    let recorded: BTreeSet<_> = program.record(SHORT).parameters.into_keys().collect();
+    let recorded: BTreeSet<_> = program.short_record().parameters.into_keys().collect();
     assert_eq!(recorded, offered, "{help}");
 }
 
@@ -72,7 +78,7 @@ pub fn threads_is_another_name_for_tasks(program: &Program) {
 
 /// Names, operations and counts, in order.
 pub fn measurements_are_those_described(program: &Program) {
-    let record = program.record(SHORT);
+    let record = program.short_record();
     assert_eq!(record.measurements.len(), program.measurements.len(), "{record:#?}");
     for (found, expected) in record.measurements.iter().zip(program.measurements) {
         assert_eq!((&*found.name, &*found.operation), (expected.name, expected.operation));
@@ -85,7 +91,7 @@ pub fn measurements_are_those_described(program: &Program) {
 
 /// From the smallest sample to the largest, the mean between them.
 pub fn percentiles_are_in_order_between_the_extremes(program: &Program) {
-    for found in program.record(SHORT).measurements {
+    for found in program.short_record().measurements {
         let order =
             [found.min_ns, found.p50_ns, found.p90_ns, found.p99_ns, found.p999_ns, found.max_ns];
         assert!(order.is_sorted(), "{}: {order:?}", found.name);
@@ -101,7 +107,7 @@ pub fn percentiles_are_in_order_between_the_extremes(program: &Program) {
 
 /// Per operation and per task are never mixed up.
 pub fn figures_per_operation_and_per_task_follow_from_the_mean(program: &Program) {
-    let record = program.record(SHORT);
+    let record = program.short_record();
     for found in &record.measurements {
         let each = found.mean_ns / found.operations as f64;
         check_close("ns_per_operation", found.ns_per_operation, each);
@@ -114,7 +120,7 @@ pub fn figures_per_operation_and_per_task_follow_from_the_mean(program: &Program
 /// Read by HdrHistogram's own library: the record's percentiles and count. The
 /// histogram rounds up to three digits; the record stops at the exact maximum.
 pub fn the_histogram_decodes_to_the_same_percentiles(program: &Program) {
-    for found in program.record(SHORT).measurements {
+    for found in program.short_record().measurements {
         let histogram = histogram_of(&found);
         assert_eq!(histogram.len(), found.count, "{}", found.name);
         let decoded = [50.0, 90.0, 99.0, 99.9]
@@ -139,7 +145,7 @@ pub fn one_task_and_one_iteration_are_enough(program: &Program) {
 
 /// It has figures, and they fit one another.
 pub fn memory_is_that_of_this_process(program: &Program) {
-    let memory = program.record(SHORT).memory.expect("Linux tells about memory");
+    let memory = program.short_record().memory.expect("Linux tells about memory");
     assert!(memory.rss_bytes > 0, "{memory:?}");
     assert!(memory.peak_rss_bytes >= memory.rss_bytes, "{memory:?}");
     assert!(memory.virtual_bytes >= memory.rss_bytes, "{memory:?}");
@@ -148,7 +154,7 @@ pub fn memory_is_that_of_this_process(program: &Program) {
 
 /// The kernel's counts are there, beside the claim; crossings where traced.
 pub fn switches_are_counted_and_claimed_as_described(program: &Program) {
-    let record = program.record(SHORT);
+    let record = program.short_record();
     let switches = record.switches.expect("the kernel counts switches");
     assert_eq!(switches.expected_per_operation, program.claimed_switches);
     assert!(switches.voluntary_per_operation >= 0.0, "{switches:?}");

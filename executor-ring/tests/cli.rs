@@ -1,6 +1,8 @@
 //! executor-ring from outside: flags in, record out.
 
 use contract::{Measurement, Program, Spread};
+
+contract::keeps!(PROGRAM);
 use harness::record::Record;
 
 const PROGRAM: Program = Program {
@@ -15,6 +17,8 @@ const PROGRAM: Program = Program {
     claimed_switches: None,
     files_per_task: 0,
     threads_per_task: 0,
+
+    fixed_tasks: None,
 };
 
 /// Every executor and the interfaces that it has, its own first.

@@ -230,6 +230,5 @@ mod tests {
         let lap = empty_lap().expect("affinity");
         assert!(lap.read_ns > 0.0, "{lap:?}");
         assert!(lap.timed_ns > 0.0 && lap.timed_ns < lap.whole_ns, "{lap:?}");
-        assert!(clock_step() > 0);
     }
 }

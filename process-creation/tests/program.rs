@@ -15,6 +15,8 @@ const PROGRAM: Program = Program {
     claimed_switches: None,
     files_per_task: 0,
     threads_per_task: 1,
+
+    fixed_tasks: None,
 };
 
 contract::keeps! { PROGRAM;

@@ -13,9 +13,11 @@ const PROGRAM: Program = Program {
     claimed_switches: Some(1.0),
     files_per_task: 2,
     threads_per_task: 1,
+
+    fixed_tasks: None,
 };
 
-contract::keeps!(PROGRAM, with - -work);
+contract::keeps!(PROGRAM, in full);
 
 /// On recent kernels the woken thread may preempt its waker, which counts as
 /// an involuntary switch besides; those are not bounded here.

@@ -16,9 +16,11 @@ const PROGRAM: Program = Program {
     claimed_switches: None,
     files_per_task: 0,
     threads_per_task: 1,
+
+    fixed_tasks: None,
 };
 
-contract::keeps!(PROGRAM);
+contract::keeps!(PROGRAM, with - -tasks);
 
 #[test]
 fn a_stack_that_no_thread_can_have_is_a_usage_error() {

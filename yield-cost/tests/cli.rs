@@ -1,6 +1,8 @@
 //! yield-cost from outside: flags in, record out.
 
 use contract::{Measurement, Program, Spread};
+
+contract::keeps!(PROGRAM);
 use harness::record::{Ending, Record};
 
 const PROGRAM: Program = Program {
@@ -15,6 +17,8 @@ const PROGRAM: Program = Program {
     claimed_switches: Some(0.0),
     files_per_task: 0,
     threads_per_task: 0,
+
+    fixed_tasks: Some(1),
 };
 
 /// Every scenario, and the flags that it needs.
