@@ -6,12 +6,13 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::event::{EventfdFlags, eventfd};
 
 use super::{Sink, Source};
 
@@ -100,13 +101,7 @@ impl Drop for In {
 /// # Errors
 /// The kernel's, such as too many open files.
 pub fn channel() -> io::Result<(Out, In)> {
-    // SAFETY: eventfd takes two numbers.
-    let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    let file = File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    let file = File::from(eventfd(0, EventfdFlags::CLOEXEC)?);
     let counter = Arc::new(Counter { file, closed: AtomicBool::new(false) });
     Ok((Out { counter: Arc::clone(&counter), ended: false }, In { counter }))
 }

@@ -2,10 +2,11 @@
 //! system call `futex` to wait for it to change and to wake who waits.
 
 use std::io::{self, ErrorKind};
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use rustix::thread::futex::{self, Flags};
 
 use super::{Sink, Source};
 
@@ -28,18 +29,12 @@ impl Word {
     /// changed meanwhile, and early when a signal is caught: the caller looks
     /// again.
     fn wait_while(&self, seen: u32) {
-        let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-        let forever = ptr::null::<libc::timespec>();
-        // SAFETY: the word outlives the call, and there is no time limit to
-        // read.
-        unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), operation, seen, forever) };
+        let _ = futex::wait(&self.0, Flags::PRIVATE, seen, None);
     }
 
     /// Wakes the end that waits.
     fn wake(&self) {
-        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-        // SAFETY: the word outlives the call.
-        unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), operation, 1) };
+        let _ = futex::wake(&self.0, Flags::PRIVATE, 1);
     }
 
     fn close(&self, end: u32) {
