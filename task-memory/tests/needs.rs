@@ -26,6 +26,7 @@ const PROGRAM: Program = Program {
     claimed_switches: None,
     files_per_task: 0,
     threads_per_task: 1,
+    fixed_tasks: None,
 };
 
 /// A run that makes so many tasks of a kind, or fewer.
