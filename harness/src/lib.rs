@@ -31,7 +31,6 @@ pub mod runtime;
 pub mod samples;
 mod state;
 pub mod station;
-pub mod statistics;
 pub mod summary;
 pub mod system_files;
 mod system_load;

@@ -2,8 +2,8 @@
 //! the number of tasks, and what remains of the machine's memory that no part
 //! explains.
 
+use crate::judge::statistics::slope;
 use harness::record::LedgerPoint;
-use harness::statistics::slope;
 
 /// Reads a figure of a point, in bytes.
 type Figure = fn(&LedgerPoint) -> Option<u64>;

@@ -9,4 +9,5 @@ pub mod limits;
 pub mod prove;
 pub mod report;
 pub mod sample;
+pub mod statistics;
 pub mod switches;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::judge::statistics::median;
 use harness::record::Record;
-use harness::statistics::median;
 
 use crate::judge::interference::{Verdict, assess};
 use crate::store::invocation::{Invocation, Outcome};

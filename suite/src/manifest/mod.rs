@@ -25,7 +25,7 @@ use group::GroupTable;
 use headline::Headline;
 use place::{Complaint, Table, line_of, meant, unknown};
 use program::{CheckSize, Form, Program};
-pub use proof::{Crossing, ProofPlan, SLOPE_CONFIDENCE};
+pub use proof::{Crossing, FEWEST_SLOPES, ProofPlan, SLOPE_CONFIDENCE};
 
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use harness::statistics::fewest_pairs;
 use serde::Deserialize;
 
 use super::place::{Complaint, Table, unknown};
@@ -64,6 +63,9 @@ pub struct Crossing {
 /// cases have to pass, so it is more than that of a single figure.
 pub const SLOPE_CONFIDENCE: f64 = 0.99;
 
+/// The fewest slopes that have an interval of that confidence.
+pub const FEWEST_SLOPES: u32 = 8;
+
 /// Checks that no profile ends with a proof that there is no plan for.
 fn validate_absence(manifest: &Manifest) -> Result<(), Complaint> {
     match manifest.profiles.iter().find(|(_, profile)| profile.prove) {
@@ -91,7 +93,7 @@ pub(super) fn validate(manifest: &Manifest) -> Result<(), Complaint> {
     if !(plan.seconds > 0.0 && plan.seconds.is_finite()) {
         return Err(complaint("seconds", format!("{} is no time to measure", plan.seconds)));
     }
-    let fewest = fewest_pairs(SLOPE_CONFIDENCE) as u32;
+    let fewest = FEWEST_SLOPES;
     for (key, count) in [("pairs", plan.pairs), ("rounds", plan.rounds)] {
         if count < fewest {
             return Err(complaint(key, format!("{count} are too few: use {fewest} or more")));

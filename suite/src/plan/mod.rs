@@ -16,8 +16,8 @@ pub mod order;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::judge::statistics::Estimate;
 use fastrand::Rng;
-use harness::statistics::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// The fewest rounds that can resolve a case: of five, the whole range is an

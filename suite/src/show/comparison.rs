@@ -1,6 +1,6 @@
 //! A comparison as text: the table, its legend, and notes on how far to trust it.
 
-use harness::statistics::Estimate;
+use crate::judge::statistics::Estimate;
 use harness::terminal;
 
 use super::page::item;

@@ -1,7 +1,7 @@
 //! Figures as a reader sees them: three significant digits, in a unit that
 //! needs no more than three before the point.
 
-use harness::statistics::Estimate;
+use crate::judge::statistics::Estimate;
 
 pub use super::page::{ABSENT, NO_BREAK_SPACE};
 

@@ -1,7 +1,7 @@
 //! A report as a page: the first screen, then the groups, then what has to be
 //! known about them.
 
-use harness::statistics::Estimate;
+use crate::judge::statistics::Estimate;
 
 use super::page::{ABSENT, Block, Side, Table};
 use super::quantity::{Unit, estimated_bytes, estimated_duration, estimated_ratio, three_digits};

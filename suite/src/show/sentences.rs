@@ -1,7 +1,7 @@
 //! Findings and notes in words. A sentence claims no more than its interval
 //! does.
 
-use harness::statistics::{Estimate, Interval};
+use crate::judge::statistics::{Estimate, Interval};
 
 use super::page::NO_BREAK_SPACE;
 use super::quantity::{duration, estimated_duration, estimated_ratio, percent};

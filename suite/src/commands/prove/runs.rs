@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::judge::statistics::ByRound;
 use fastrand::Rng;
-use harness::statistics::ByRound;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::commands::check;

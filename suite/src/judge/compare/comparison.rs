@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use harness::statistics::{ByRound, Interval, median};
+use crate::judge::statistics::{ByRound, Interval, median};
 use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::difference::Difference;

@@ -13,7 +13,7 @@
 //! verdicts of a comparison, at whichever analysis each fell, hold together with
 //! 95 %.
 
-use harness::statistics::fewest_pairs;
+use crate::judge::statistics::fewest_pairs;
 
 /// The joint confidence of all intervals of a comparison, 0 to 1.
 pub const CONFIDENCE: f64 = 0.95;

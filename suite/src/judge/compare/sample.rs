@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::judge::statistics::{ByRound, Modes, median};
 use harness::record::{Measurement, Record};
-use harness::statistics::{ByRound, Modes, median};
 use serde_json::Value;
 
 use crate::judge::interference::{self, assess};

@@ -3,8 +3,8 @@
 //! Every cell has its own seed, so a run of this test repeats itself exactly.
 //! `cargo test -p suite simulation -- --nocapture` prints the figures.
 
+use crate::judge::statistics::ByRound;
 use fastrand::Rng;
-use harness::statistics::ByRound;
 
 use super::interim::{CONFIDENCE, InterimAnalyses};
 use super::verdict::{Ratio, Verdict, drift};

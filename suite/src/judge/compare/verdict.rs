@@ -5,7 +5,7 @@
 //! a shift of those is a ratio of these, and swapping baseline and candidate turns
 //! a ratio into its inverse and a verdict into its opposite.
 
-use harness::statistics::{ByRound, Interval, Shift, rank_sum_score, ratios};
+use crate::judge::statistics::{ByRound, Interval, Shift, rank_sum_score, ratios};
 use serde::{Deserialize, Serialize};
 
 /// The two sides of a comparison: the baseline, then the candidate.

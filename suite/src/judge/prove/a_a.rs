@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use harness::statistics::{ByRound, Interval, Shift, median, proportion};
+use crate::judge::statistics::{ByRound, Interval, Shift, median, proportion};
 
 use super::proof::{Figure, Standing};
 use crate::judge::compare::verdict::{Pair, Ratio, Verdict, drift};
@@ -103,7 +103,7 @@ fn false_verdicts(what: &str, ratios: &[Ratio]) -> Figure {
 fn difference_of_all(pairs: &[Pair<ByRound>]) -> Figure {
     let logs: Vec<f64> = pairs
         .iter()
-        .flat_map(|[first, second]| harness::statistics::ratios(second, first))
+        .flat_map(|[first, second]| crate::judge::statistics::ratios(second, first))
         .filter(|ratio| *ratio > 0.0 && ratio.is_finite())
         .map(f64::ln)
         .collect();

@@ -13,8 +13,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::judge::statistics::{Estimate, Interval, slope};
 use harness::record::Record;
-use harness::statistics::{Estimate, Interval, slope};
 
 use super::proof::{Figure, Standing};
 use crate::manifest::SLOPE_CONFIDENCE;

@@ -3,8 +3,8 @@
 //! time beside it is that of the same span: all phases of a lap, and what lies
 //! between laps.
 
+use crate::judge::statistics::Estimate;
 use harness::record::{Measurement, Record};
-use harness::statistics::Estimate;
 
 use super::model::Attribution;
 use crate::judge::sample::{Run, median_of};

@@ -2,8 +2,8 @@
 //! the invocations that measured, one a round; the others are counted, so that
 //! a report can say what is missing from it.
 
+use crate::judge::statistics::{ByRound, Estimate, Modes, median, outlier};
 use harness::record::{CpuTime, Measurement, Switches};
-use harness::statistics::{ByRound, Estimate, Modes, median, outlier};
 use harness::terminal;
 
 use super::attribution;

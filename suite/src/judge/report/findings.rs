@@ -3,7 +3,7 @@
 //! its ratio or difference is that of the figures beside it. A finding whose
 //! case was not measured says nothing.
 
-use harness::statistics::{ByRound, Estimate, common, difference, ratio};
+use crate::judge::statistics::{ByRound, Estimate, common, difference, ratio};
 
 use super::model::{AttributedCase, Attribution, Finding, Outcome, Side, Unlike};
 use super::{Cases, attribution, estimate::shown};

@@ -10,7 +10,7 @@ mod quality;
 
 use std::collections::{HashMap, HashSet};
 
-use harness::statistics::{Estimate, difference, ratio};
+use crate::judge::statistics::{Estimate, difference, ratio};
 
 use crate::judge::ledger;
 use crate::judge::prove::proof::Proof;

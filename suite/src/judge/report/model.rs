@@ -4,7 +4,7 @@
 //!
 //! Times are in nanoseconds per operation unless a name says otherwise.
 
-use harness::statistics::{Estimate, Modes};
+use crate::judge::statistics::{Estimate, Modes};
 use serde::{Deserialize, Serialize};
 
 use crate::judge::interference::Verdict;

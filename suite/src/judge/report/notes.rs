@@ -1,7 +1,7 @@
 //! What a reader of a run's figures has to know: what is missing, what has no
 //! interval, what one figure cannot describe.
 
-use harness::statistics::MIN_SAMPLE;
+use crate::judge::statistics::MIN_SAMPLE;
 
 use super::model::{Case, CaseEstimate, Fate, MeasurementEstimate, Note};
 

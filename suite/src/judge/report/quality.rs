@@ -1,6 +1,6 @@
 //! How precise and how disturbed a run is.
 
-use harness::statistics::{Estimate, median};
+use crate::judge::statistics::{Estimate, median};
 
 use super::model::{Case, CaseEstimate, Fate, Quality, WideCase};
 use crate::manifest::Manifest;

@@ -18,7 +18,7 @@ mod coverage;
 #[cfg(test)]
 mod reference;
 
-pub use by_round::{ByRound, common, difference, differences, ratio, ratios};
+pub use by_round::{ByRound, common, difference, ratio, ratios};
 pub use median_interval::{Estimate, Interval, MIN_SAMPLE};
 pub use modes::{Modes, outlier};
 pub use proportion::proportion;

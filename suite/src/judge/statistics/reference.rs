@@ -1,12 +1,12 @@
 //! The statistics against what Python, `NumPy` and `SciPy` make of the same
 //! samples.
 
+use harness::moments::Moments;
 use serde::Deserialize;
 
 use super::Estimate;
 use super::quantile::{quantile, sorted};
 use super::{proportion, slope};
-use crate::moments::Moments;
 
 /// One sample of `fixtures/reference.json`, which `fixtures/reference.py`
 /// wrote.

@@ -32,7 +32,7 @@ const ENOUGH: usize = 20;
 
 /// One of two modes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Mode {
     /// The median of its values, in the sample's unit.
     pub median: f64,
@@ -42,7 +42,7 @@ pub struct Mode {
 
 /// Two modes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Modes {
     /// The one with the smaller values.
     pub fast: Mode,
