@@ -30,6 +30,15 @@ pub struct ProofPlan {
     /// Where hops must cross from one CPU to another, and where not.
     #[serde(default)]
     pub crossing: Vec<Crossing>,
+    /// Comparisons of work with 5 % more work; 0 for none.
+    #[serde(default)]
+    pub comparisons: u32,
+    /// A case on one CPU that is disturbed on purpose.
+    #[serde(default)]
+    pub disturbed: Option<String>,
+    /// A case of threads over pipes on one CPU, compared with a ring in C.
+    #[serde(default)]
+    pub ring: Option<String>,
 }
 
 impl ProofPlan {
@@ -107,7 +116,10 @@ pub(super) fn validate(manifest: &Manifest) -> Result<(), Complaint> {
     }
     let worked = plan.work.iter().map(|worked| ("work", &worked.case));
     let crossing = plan.crossing.iter().flat_map(|pair| [&pair.spread, &pair.same_cpu]);
-    let mut named = worked.chain(crossing.map(|case| ("crossing", case)));
+    let disturbed = plan.disturbed.iter().map(|case| ("disturbed", case));
+    let ring = plan.ring.iter().map(|case| ("ring", case));
+    let crossing = crossing.map(|case| ("crossing", case));
+    let mut named = worked.chain(crossing).chain(disturbed).chain(ring);
     let is_known = |name: &str| manifest.cases.iter().any(|case: &Case| case.name == name);
     match named.find(|(_, case)| !is_known(case)) {
         None => Ok(()),

@@ -143,6 +143,27 @@ fn six_percent_of_work_in_the_mean_alone_are_found() {
     assert_eq!(failing("mean = lap + 0.06 * units * unit * operations"), ["known work"]);
 }
 
+/// The properties of a plan with known differences and a known disturbance, when
+/// the program lies.
+fn further_properties(lie: &str) -> Vec<(String, String)> {
+    let keys = "comparisons = 12\ndisturbed = \"near/same-cpu\"\nrounds = 8";
+    let manifest = MANIFEST.replacen("rounds = 8", keys, 1);
+    let ended = prove_with(lie, &manifest, &["--json"]);
+    let proof: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"));
+    let further = proof["properties"].as_array().expect("a list").iter().skip(PROPERTIES.len());
+    let word = |of: &Value, key| of[key].as_str().expect("a word").to_owned();
+    further.map(|of| (word(of, "name"), word(of, "standing"))).collect()
+}
+
+#[test]
+fn known_differences_must_come_out_as_what_they_are() {
+    let disturbance = ("known disturbance".to_owned(), "unjudged".to_owned());
+    let differences = |standing: &str| ("known differences".to_owned(), standing.to_owned());
+    assert_eq!(further_properties(""), [differences("holds"), disturbance.clone()]);
+    let lie = "if (units == 4200) lap *= 1.1";
+    assert_eq!(further_properties(lie), [differences("fails"), disturbance]);
+}
+
 #[test]
 fn a_machine_too_busy_to_tell_is_no_lie_and_no_proof() {
     let busy = "lap *= 1 + 0.6 * (rand() - 0.5) * (units > 0)";

@@ -2,10 +2,13 @@
 //!
 //! Every property is shown by an experiment of known outcome: [`a_a`] compares
 //! cases with themselves, [`known_work`] puts work of a known length into every
-//! hop, [`known_counts`] compares counts with those that follow from a case's
+//! hop, [`detection`] lets the verdict find known differences, [`known_counts`] compares counts with those that follow from a case's
 //! construction, [`instrument`] measures the clock and the lap.
 
+mod detection;
+mod disturbance;
 mod instrument;
+mod ring;
 mod runs;
 
 use std::collections::BTreeMap;
@@ -17,8 +20,10 @@ use humantime::format_rfc3339_millis;
 use crate::commands::flags::ProveFlags;
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
+use crate::judge::prove::detection::figures as detection_figures;
 use crate::judge::prove::proof::{Figure, Proof, Property, SCHEMA_VERSION, Standing, trouble};
-use crate::judge::prove::{a_a, known_counts, known_work};
+use crate::judge::prove::ring::figure as ring_figure;
+use crate::judge::prove::{a_a, known_counts, known_disturbance, known_work};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::{self, Binaries};
@@ -110,6 +115,7 @@ fn examine(
     let Some(same) = runs.side_by_side(profile) else { return Ok(None) };
     let Some(worked) = runs.known_work() else { return Ok(None) };
     let Some(once) = runs.each_case_once() else { return Ok(None) };
+    let Some(further) = further(runs) else { return Ok(None) };
 
     let mut identical = first_troubles(&same.invocations);
     identical.push(a_a::in_time_order(saved.unwrap_or(&same.invocations)));
@@ -130,8 +136,39 @@ fn examine(
             Property::of("known crossing", crossings),
             Property::of("clock", clock),
             Property::of("empty lap", lap),
-        ],
+        ]
+        .into_iter()
+        .chain(further)
+        .collect(),
     }))
+}
+
+/// The properties that the plan asks for. `None` if interrupted.
+fn further(runs: &mut Runs) -> Option<Vec<Property>> {
+    let plan = runs.plan;
+    let mut properties = Vec::new();
+    if plan.comparisons > 0 {
+        let trials = detection::trials(runs)?;
+        properties.push(Property::of("known differences", detection_figures(&trials)));
+    }
+    if let Some(name) = &plan.disturbed {
+        let figures = match runs.named(Some(name)) {
+            None => vec![Figure::missing(name, "it cannot run here")],
+            Some(case) => known_disturbance::figures(name, &disturbance::invocations(runs, case)?),
+        };
+        properties.push(Property::of("known disturbance", figures));
+    }
+    if let Some(name) = &plan.ring {
+        let figure = match runs.named(Some(name)) {
+            None => Figure::missing(name, "it cannot run here"),
+            Some(case) => match ring::hops(runs, case)? {
+                Ok(hops) => ring_figure(name, &hops),
+                Err(reason) => Figure::missing(format!("{name} / the same ring in C"), reason),
+            },
+        };
+        properties.push(Property::of("ring in C", vec![figure]));
+    }
+    Some(properties)
 }
 
 /// The first failure of each case.

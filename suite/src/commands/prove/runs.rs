@@ -98,14 +98,12 @@ impl<'a> Runs<'a> {
     /// half as many invocations again: of eight rounds a disturbed one is an end of
     /// the interval, of sixteen it is not.
     pub fn known_work(&mut self) -> Option<Worked> {
-        let (manifest, plan) = (self.manifest, self.plan);
-        let flags_of = |case: &Case| {
-            plan.work.iter().find(|worked| worked.case == case.name).map(|worked| &worked.flags)
-        };
-        let worked = manifest.cases.iter().filter(|case| flags_of(case).is_some());
-        let cases = self.possible(worked);
-        let mut turns: Vec<(&Case, u64)> =
-            cases.iter().flat_map(|case| plan.units.iter().map(|units| (*case, *units))).collect();
+        let plan = self.plan;
+        let worked = self.worked_cases();
+        let mut turns: Vec<(&Case, &[String], u64)> = worked
+            .iter()
+            .flat_map(|(case, own)| plan.units.iter().map(|units| (*case, *own, *units)))
+            .collect();
         turns = turns.repeat(plan.repeats as usize);
         let mut further = turns.len() * plan.rounds as usize / 2;
         let bar = bar(turns.len() * plan.rounds as usize, "known work");
@@ -115,7 +113,7 @@ impl<'a> Runs<'a> {
             if round > plan.rounds {
                 let blunt = came.points.iter().filter(|(_, rounds)| is_blunt(rounds));
                 let blunt: BTreeSet<&str> = blunt.map(|(case, _)| case.as_str()).collect();
-                turns.retain(|(case, _)| blunt.contains(case.name.as_str()));
+                turns.retain(|(case, ..)| blunt.contains(case.name.as_str()));
                 if turns.is_empty() || turns.len() > further {
                     break;
                 }
@@ -123,11 +121,8 @@ impl<'a> Runs<'a> {
                 bar.inc_length(turns.len() as u64);
             }
             rng.shuffle(&mut turns);
-            for (case, units) in &turns {
-                let own = flags_of(case).map_or(&[][..], Vec::as_slice);
-                let work = ["--work".to_owned(), units.to_string()];
-                let flags = [own, &self.measuring(), &work].concat();
-                let invocation = self.invoke(case, round, &flags, &bar)?;
+            for (case, own, units) in &turns {
+                let invocation = self.with_work(case, own, *units, round, &bar)?;
                 let rounds = came.points.entry(case.name.clone()).or_default();
                 rounds.resize(round as usize, Vec::new());
                 let point = invocation.record.as_ref().and_then(Point::of);
@@ -138,6 +133,40 @@ impl<'a> Runs<'a> {
             }
         }
         Some(came)
+    }
+
+    /// The cases of known work that can run here, with their flags.
+    pub(super) fn worked_cases(&self) -> Vec<(&'a Case, &'a [String])> {
+        let flags_of = |case: &Case| {
+            self.plan
+                .work
+                .iter()
+                .find(|worked| worked.case == case.name)
+                .map(|worked| &worked.flags)
+        };
+        let worked = self.manifest.cases.iter().filter(|case| flags_of(case).is_some());
+        let cases = self.possible(worked).into_iter();
+        cases.filter_map(|case| Some((case, flags_of(case)?.as_slice()))).collect()
+    }
+
+    /// A case of the plan by its name, if it can run here.
+    pub(super) fn named(&self, name: Option<&String>) -> Option<&'a Case> {
+        let cases = self.manifest.cases.iter().filter(|case| Some(&case.name) == name);
+        self.possible(cases).pop()
+    }
+
+    /// An invocation with `units` of work at every hop.
+    pub(super) fn with_work(
+        &mut self,
+        case: &Case,
+        own: &[String],
+        units: u64,
+        round: u32,
+        bar: &ProgressBar,
+    ) -> Option<Invocation> {
+        let work = ["--work".to_owned(), units.to_string()];
+        let flags = [own, &self.measuring(), &work].concat();
+        self.invoke(case, round, &flags, bar)
     }
 
     fn possible<'c>(&self, cases: impl Iterator<Item = &'c Case>) -> Vec<&'c Case> {
@@ -151,7 +180,8 @@ impl<'a> Runs<'a> {
         ["--max-time", &seconds, "--warmups", "10"].map(str::to_owned).to_vec()
     }
 
-    fn invoke(
+    /// An invocation of `case`; `None` if interrupted.
+    pub(super) fn invoke(
         &mut self,
         case: &Case,
         round: u32,
@@ -168,7 +198,7 @@ impl<'a> Runs<'a> {
 }
 
 /// A bar on a terminal, drawn between invocations and never during one.
-fn bar(length: usize, what: &'static str) -> ProgressBar {
+pub(super) fn bar(length: usize, what: &'static str) -> ProgressBar {
     let style = ProgressStyle::with_template("{pos}/{len} {bar:30} {msg}, {eta} left");
     let style = style.expect("the template is well-formed");
     ProgressBar::new(length as u64).with_style(style).with_message(what)

@@ -1,6 +1,9 @@
 //! Properties of the instrument, each judged by an experiment of known outcome.
 
 pub mod a_a;
+pub mod detection;
 pub mod known_counts;
+pub mod known_disturbance;
 pub mod known_work;
 pub mod proof;
+pub mod ring;
