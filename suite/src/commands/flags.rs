@@ -70,18 +70,18 @@ Two builds:      brigade compare --bin old/target/release --bin target/release
 Two conditions:  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
 Two flags:       brigade compare --with '--tasks 50' --with '--tasks 500'
 
-The first of each is the baseline, the second the candidate. A flag that is given once holds
-for both. Builds, conditions and flags are compared side by side: in every round both run
+The first of each is the baseline, the second the candidate. A flag that is given once holds \
+for both. Builds, conditions and flags are compared side by side: in every round both run \
 every case, in balanced order, until all cases are resolved or the budget is spent.
 
-Exit codes: 0 done; 1 a program, the build or the output failed; 2 wrong flags or manifest;
+Exit codes: 0 done; 1 a program, the build or the output failed; 2 wrong flags or manifest; \
 3 a limit refused; 4 a case is slower, with --fail-on slower; 130 interrupted.";
 
 const PROVING: &str = "\
-Each property holds, FAILS, is NOT SHOWN because the machine is too busy, or cannot be
+Each property holds, FAILS, is NOT SHOWN because the machine is too busy, or cannot be \
 measured here.
 
-Exit codes: 0 all that can be measured here hold; 1 one FAILS; 5 none fails and one is NOT
+Exit codes: 0 all that can be measured here hold; 1 one FAILS; 5 none fails and one is NOT \
 SHOWN; 2 wrong flags or manifest; 130 interrupted.";
 
 /// The flags of `brigade compare`.
