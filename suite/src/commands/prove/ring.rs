@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::time::Duration;
 
+use crate::judge::statistics::ByRound;
 use harness::cpus;
-use harness::statistics::ByRound;
 
 use super::runs::{Runs, bar};
 use crate::judge::compare::verdict::Pair;

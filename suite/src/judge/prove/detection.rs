@@ -5,7 +5,7 @@
 //! follows from the additional work and the time of a hop: the intervals must hold
 //! it as often as they claim. How often the verdict is *slower* is reported.
 
-use harness::statistics::{ByRound, median, proportion};
+use crate::judge::statistics::{ByRound, median, proportion};
 
 use super::proof::{Figure, Standing};
 use crate::judge::compare::verdict::{Pair, Ratio, Verdict};

@@ -1,7 +1,7 @@
 //! The same ring in C: threads that pass a byte through pipes on one CPU must take
-//! as long as `thread-brigade` says, written without any of its code.
+//! as long as the case of threads says, written without any of its code.
 
-use harness::statistics::ByRound;
+use crate::judge::statistics::ByRound;
 
 use super::proof::{Figure, Standing};
 use crate::judge::compare::verdict::{Pair, Ratio};
