@@ -19,7 +19,9 @@ const PERIOD: Duration = Duration::from_millis(10);
 /// thread. `None` if interrupted.
 pub fn invocations(runs: &mut Runs, case: &Case) -> Option<Vec<Invocation>> {
     let bar = bar(INVOCATIONS as usize, "known disturbance");
-    let flags = ["--max-time", &SECONDS.to_string()].map(str::to_owned);
+    // Many iterations: the program's default could be over long before.
+    let seconds = SECONDS.to_string();
+    let flags = ["--max-time", &seconds, "--iters", "1000000000"].map(str::to_owned);
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| spin(&over));
