@@ -13,6 +13,7 @@ mod prove;
 mod report;
 mod resume;
 mod run;
+mod saved;
 mod summary;
 
 use std::process::ExitCode;

@@ -9,8 +9,8 @@ use anyhow::{Context, bail, ensure};
 
 use crate::commands::flags::ProgramFlags;
 use crate::commands::output;
-use crate::commands::report::read;
 use crate::commands::run::Run;
+use crate::commands::saved::read;
 use crate::commands::summary::Summary;
 use crate::exit::Exit;
 use crate::judge::environment::difference::{Difference, differences};

@@ -33,7 +33,7 @@ impl Verdict {
     #[must_use]
     pub fn held_to(mut self, case: &Case) -> Self {
         let Some(record) = &self.record else { return self };
-        let verified = consistency::verify_case(record, case)
+        let verified = consistency::verify_origin(record, &case.program, case.placement.as_str())
             .and_then(|()| consistency::verify(record))
             .map_err(|reason| on_one_line(&reason));
         if let (Outcome::Measured, Err(reason)) = (self.outcome, verified) {

@@ -5,9 +5,7 @@ use std::fmt::Write as _;
 
 use super::page::{ABSENT, Side, Table, lines};
 use harness::Amounts;
-use harness::limits::{Forecast, Kind, Limit, Line, Resource, may_raise_hard_limits};
-use harness::system_files::SystemFiles;
-use nix::unistd::geteuid;
+use harness::limits::{Forecast, Kind, Limit, Line, Resource};
 
 use crate::judge::limits::{Verified, commands};
 
@@ -35,12 +33,14 @@ pub fn of_kinds(forecasts: &[(Kind, Forecast)]) -> String {
     text
 }
 
-/// Everything about one kind.
+/// Everything about one kind. `prlimit_fails` says whether even root may not
+/// raise a hard limit here.
 pub fn of_kind(
     kind: Kind,
     forecast: &Forecast,
     tasks: Option<u64>,
     verified: Option<&Verified>,
+    prlimit_fails: bool,
 ) -> String {
     let mut text = headline(kind, forecast);
     text += &lines(&format!("One of them needs {}.", needs(kind.per_task())));
@@ -51,7 +51,9 @@ pub fn of_kind(
     text += &exempt(forecast);
     let commands = raising(forecast, tasks);
     text += &commands;
-    text += hard_limits_note(&commands);
+    if prlimit_fails && commands.contains("prlimit") {
+        text += "prlimit needs CAP_SYS_RESOURCE to raise a hard limit, which root lacks here.\n";
+    }
     text += &verified.map(verification).unwrap_or_default();
     text
 }
@@ -173,16 +175,6 @@ fn raising(forecast: &Forecast, tasks: Option<u64>) -> String {
         }
     }
     text
-}
-
-/// What makes `prlimit` fail even for root.
-fn hard_limits_note(commands: &str) -> &'static str {
-    let fails = geteuid().is_root() && !may_raise_hard_limits(&SystemFiles::live());
-    if fails && commands.contains("prlimit") {
-        "prlimit needs CAP_SYS_RESOURCE to raise a hard limit, which root lacks here.\n"
-    } else {
-        ""
-    }
 }
 
 fn verification(verified: &Verified) -> String {

@@ -3,7 +3,7 @@
 
 use harness::terminal;
 
-use super::page::{Block, NO_BREAK_SPACE};
+use super::page::{Block, NO_BREAK_SPACE, indented};
 use super::report::page;
 use crate::judge::report::model::Report;
 
@@ -39,15 +39,6 @@ fn block(block: &Block) -> String {
         Block::Table(table) => table.markdown(escape),
         Block::Code(code) => indented(code),
     }
-}
-
-/// Lines as code.
-pub fn indented(code: &str) -> String {
-    let line = |line: &str| match line {
-        "" => "\n".to_owned(),
-        line => format!("    {line}\n"),
-    };
-    terminal::text(code).lines().map(line).collect()
 }
 
 /// Text that stays text: nothing in it is markup, an element or a link.

@@ -1,6 +1,7 @@
 //! A page: what a report consists of before it becomes text or Markdown, and
 //! the one layout of tables.
 
+use harness::terminal;
 use textwrap::{Options, WordSeparator, WrapAlgorithm};
 
 /// Columns of a terminal.
@@ -25,6 +26,15 @@ pub enum Block {
     Table(Table),
     /// Lines that are shown as they are.
     Code(String),
+}
+
+/// Lines as code in Markdown.
+pub fn indented(code: &str) -> String {
+    let line = |line: &str| match line {
+        "" => "\n".to_owned(),
+        line => format!("    {line}\n"),
+    };
+    terminal::text(code).lines().map(line).collect()
 }
 
 /// To which side of its column a cell is set.

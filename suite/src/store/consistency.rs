@@ -6,8 +6,6 @@ use harness::histogram::LONGEST_HISTOGRAM;
 use harness::record::{CpuTime, LONGEST_NAME, Measurement, Record, Switches};
 use serde_json::Value;
 
-use crate::manifest::Case;
-
 /// No figure of a record reaches this: in nanoseconds, 30 years.
 const ABSURD: f64 = 1e18;
 
@@ -51,17 +49,16 @@ pub fn verify(record: &Record) -> Result<(), String> {
     record.switches.as_ref().map_or(Ok(()), verify_switches)
 }
 
-/// Verifies that a record is of the case's program, under its placement.
+/// Verifies that a record is of this program, under this placement.
 ///
 /// # Errors
 /// What it is of instead.
-pub fn verify_case(record: &Record, case: &Case) -> Result<(), String> {
-    if record.program != case.program {
-        return Err(format!("is the record of '{}', not of '{}'", record.program, case.program));
+pub fn verify_origin(record: &Record, program: &str, asked: &str) -> Result<(), String> {
+    if record.program != program {
+        return Err(format!("is the record of '{}', not of '{program}'", record.program));
     }
     match record.parameters.get("placement").and_then(Value::as_str) {
-        Some(placement) if placement != case.placement.as_str() => {
-            let asked = case.placement.as_str();
+        Some(placement) if placement != asked => {
             Err(format!("reports the placement '{placement}', not '{asked}'"))
         }
         _ => Ok(()),
@@ -166,7 +163,6 @@ fn verify_figures<const N: usize>(what: &str, figures: [f64; N]) -> Result<(), S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::Manifest;
     use crate::store::sample;
 
     fn sound() -> Record {
@@ -264,24 +260,18 @@ mod tests {
 
     #[test]
     fn a_record_is_of_its_case_or_told_what_of() {
-        let manifest = Manifest::parse(
-            "[profiles.default]\nrounds = 1\n[programs.ring]\npath = 'ring'\n\
-             check = { tasks = 1, iters = 1, warmups = 0, operations = 2 }\n\
-             [[group]]\nname = 'g'\nquestion = 'What?'\nprogram = 'ring'\n\
-             [[group.case]]\nname = 'a/spread'\nplacement = 'spread'\n",
-        );
-        let case = &manifest.expect("a manifest").cases[0];
+        let verify = |record: &Record| verify_origin(record, "ring", "spread");
         let mut record = sound();
         record.program = "ring".to_owned();
         record.parameters.insert("placement".to_owned(), "spread".into());
-        assert_eq!(verify_case(&record, case), Ok(()));
+        assert_eq!(verify(&record), Ok(()));
         record.parameters.insert("placement".to_owned(), "free".into());
         let reason = "reports the placement 'free', not 'spread'".to_owned();
-        assert_eq!(verify_case(&record, case), Err(reason));
+        assert_eq!(verify(&record), Err(reason));
         record.parameters.remove("placement");
-        assert_eq!(verify_case(&record, case), Ok(()), "a program may offer none");
+        assert_eq!(verify(&record), Ok(()), "a program may offer none");
         record.program = "line".to_owned();
         let reason = "is the record of 'line', not of 'ring'".to_owned();
-        assert_eq!(verify_case(&record, case), Err(reason));
+        assert_eq!(verify(&record), Err(reason));
     }
 }

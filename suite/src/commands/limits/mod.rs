@@ -3,8 +3,10 @@
 
 mod verify;
 
-use harness::limits::{self, Forecast, Kind, Limit, Need, in_force};
+use harness::limits::{self, Forecast, Kind, Limit, Need, in_force, may_raise_hard_limits};
 use harness::system_files::SystemFiles;
+
+use nix::unistd::geteuid;
 
 use crate::judge::limits::LimitsReport;
 use crate::show::limits as page;
@@ -36,7 +38,11 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
         serde_json::to_string(&report)? + "\n"
     } else {
         match forecasts.as_slice() {
-            [(kind, forecast)] => page::of_kind(*kind, forecast, flags.tasks, verified.as_ref()),
+            [(kind, forecast)] => {
+                let prlimit_fails =
+                    geteuid().is_root() && !may_raise_hard_limits(&SystemFiles::live());
+                page::of_kind(*kind, forecast, flags.tasks, verified.as_ref(), prlimit_fails)
+            }
             several => page::of_kinds(several),
         }
     };
