@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// report is what is printed in the end: the laps of PROTOCOL.md.
+// report is what is printed in the end: the laps of docs/PROTOCOL.md.
 type report struct {
 	SchemaVersion    string         `json:"schema_version"`
 	Form             string         `json:"form"`

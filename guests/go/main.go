@@ -1,5 +1,5 @@
 // Goroutine-brigade measures what goroutines cost: a hand-over, creation and
-// memory, each as a sub-command. It prints laps, as PROTOCOL.md describes them.
+// memory, each as a sub-command. It prints laps, as docs/PROTOCOL.md describes them.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// The exit codes of PROTOCOL.md.
+// The exit codes of docs/PROTOCOL.md.
 const (
 	exitDone        = 0
 	exitFailed      = 1

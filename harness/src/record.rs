@@ -2,7 +2,7 @@
 //!
 //! The units are in the names. A figure that cannot be had on this machine is
 //! `null`, never 0. The committed schema, `harness/record.schema.json`, is
-//! generated from these types and a test compares the two; PROTOCOL.md is the
+//! generated from these types and a test compares the two; docs/PROTOCOL.md is the
 //! same contract in prose. A change here raises [`SCHEMA_VERSION`].
 
 use std::collections::BTreeMap;

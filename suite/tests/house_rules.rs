@@ -158,3 +158,35 @@ fn the_readme_mentions_every_member() {
         assert!(readme.contains(&format!("`{member}`")), "README.md does not mention {member}");
     }
 }
+
+#[test]
+fn no_program_depends_on_another() {
+    let libraries = ["harness", "contract"];
+    let dependencies = |manifest: &str| -> Vec<String> {
+        let manifest: toml::Table = manifest.parse().expect("parse a manifest");
+        let tables = ["dependencies", "dev-dependencies", "build-dependencies"].into_iter();
+        let named = tables.filter_map(|table| manifest.get(table)?.as_table());
+        named.flat_map(|table| table.keys().cloned()).collect()
+    };
+    let members = members();
+    let wrong = |manifest: &str| {
+        let is_program = |name: &String| members.contains(name) && !libraries.contains(&&**name);
+        dependencies(manifest).into_iter().find(is_program)
+    };
+    assert!(wrong("[dev-dependencies]\nthread-brigade.workspace = true").is_some());
+    for member in &members {
+        let manifest = root().join(member).join("Cargo.toml");
+        let manifest = fs::read_to_string(&manifest).expect("read a member's manifest");
+        assert_eq!(wrong(&manifest), None, "{member} depends on a program");
+    }
+}
+
+#[test]
+fn no_program_starts_itself() {
+    let rule = |file: &File| {
+        let starts = file.text.contains("current_exe") || file.text.contains("/proc/self/exe");
+        starts.then(|| "it can start itself".to_owned())
+    };
+    let subject = |file: &File| file.path.contains("/src/") && !file.path.starts_with("suite/");
+    check(subject, rule, &File::new("x/src/main.rs", "std::env::current_exe()"));
+}

@@ -1,5 +1,5 @@
 //! Was an invocation disturbed? The verdict comes from its record alone, by
-//! the thresholds below; METHODOLOGY, "Interference", says why these.
+//! the thresholds below; docs/MEASURING.md says why these.
 //!
 //! What the program itself does is no interference: its own CPU time, that of
 //! its children, and the switches of tasks that hand over. Switches, moves and

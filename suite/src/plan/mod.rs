@@ -566,7 +566,7 @@ mod tests {
     }
 
     /// Looking at an interval until it is narrow costs some of what it
-    /// promises. METHODOLOGY tells these figures; `-- --nocapture` prints them.
+    /// promises. docs/STATISTICS.md has these figures; `-- --nocapture` prints them.
     #[test]
     fn ending_when_it_is_narrow_costs_little_coverage() {
         for spread in [0.02, 0.03, 0.05, 0.07, 0.1, 0.2] {

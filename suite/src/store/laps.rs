@@ -2,7 +2,7 @@
 //! that is made of it.
 //!
 //! The committed schema, `suite/laps.schema.json`, is generated from these types
-//! and a test compares the two; PROTOCOL.md is the same in prose.
+//! and a test compares the two; docs/PROTOCOL.md is the same in prose.
 
 use std::collections::BTreeMap;
 
@@ -133,7 +133,7 @@ impl Laps {
         struct Versioned {
             schema_version: String,
         }
-        let wrong = |error| format!("reading its laps: {error}; PROTOCOL.md describes them");
+        let wrong = |error| format!("reading its laps: {error}; docs/PROTOCOL.md describes them");
         let Versioned { schema_version } = serde_json::from_str(text).map_err(wrong)?;
         if schema_version.split('.').next() != Some(READABLE_MAJOR) {
             return Err(format!(

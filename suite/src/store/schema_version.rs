@@ -1,4 +1,4 @@
-//! Versions of schemas, `major.minor`, as PROTOCOL.md has them: a newer minor
+//! Versions of schemas, `major.minor`, as docs/PROTOCOL.md has them: a newer minor
 //! version has fields that this reader ignores, a newer major one is refused.
 
 /// How data relates to the version that this reader knows.
