@@ -19,7 +19,6 @@ use std::io;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::flags::one_of;
 use harness::runtime::{AsyncRuntime, RuntimeKind, end};
 use harness::{
     Amounts, Bench, Channel, ChannelFlag, Defaults, Measured, Station, Tasks, WorkFlag,
@@ -42,7 +41,6 @@ struct Flags {
 
     /// What runs the tasks
     #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
-    #[arg(value_parser = one_of::<RuntimeKind>())]
     runtime: RuntimeKind,
 
     /// The threads of the runtime.

@@ -17,7 +17,6 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use harness::flags::one_of;
 use harness::runtime::{AsyncRuntime, RuntimeKind, join};
 use harness::{Amounts, Bench, Defaults, Measured, Tasks, WorkersFlag, clock};
 use tokio::sync::Semaphore;
@@ -32,7 +31,6 @@ use tokio::task::JoinHandle;
 struct Flags {
     /// What runs the tasks
     #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
-    #[arg(value_parser = one_of::<RuntimeKind>())]
     runtime: RuntimeKind,
 
     /// The threads of the runtime.

@@ -19,7 +19,6 @@ use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
-use harness::flags::one_of;
 use harness::runtime::{AsyncRuntime, RuntimeKind, end};
 use harness::{Amounts, Bench, Defaults, Measured, Station, Tasks, WorkFlag, WorkersFlag};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -33,7 +32,6 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 struct Flags {
     /// What runs the tasks
     #[arg(long, value_enum, default_value_t = RuntimeKind::TokioCurrentThread)]
-    #[arg(value_parser = one_of::<RuntimeKind>())]
     runtime: RuntimeKind,
 
     /// The threads of the runtime.

@@ -26,7 +26,6 @@ mod spawners;
 
 use std::process::ExitCode;
 
-use harness::flags::{one_of, u32_in};
 use harness::{Bench, Defaults, Tasks};
 
 use combination::{Executor, Interface};
@@ -40,16 +39,15 @@ use combination::{Executor, Interface};
 struct Flags {
     /// What runs the tasks
     #[arg(long, value_enum, default_value_t = Executor::TokioTp, value_name = "NAME")]
-    #[arg(value_parser = one_of::<Executor>())]
     executor: Executor,
 
     /// Interface that spawns the tasks; without it, the executor's own
-    #[arg(long, value_parser = one_of::<Interface>(), value_name = "INTERFACE")]
+    #[arg(long, value_enum, value_name = "INTERFACE")]
     spawn: Option<Interface>,
 
     /// How many nodes the ring has
     #[arg(long, visible_alias = "nodes", value_name = "N", default_value_t = 100)]
-    #[arg(value_parser = u32_in(1..=10_000), allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000), allow_negative_numbers = true)]
     tasks: u32,
 }
 

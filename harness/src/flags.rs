@@ -3,13 +3,11 @@
 //! A program adds its own with a `clap::Args` struct, whose documentation
 //! becomes the text of `--help`; see [`mod@crate::program`].
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _, ValueParser};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, ValueEnum};
+use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _};
 use serde::Serialize;
 
 use crate::channel::Channel;
@@ -173,40 +171,6 @@ impl Flags {
         flags.warmup_time = by_default.then_some(LONGEST_WARMUP);
         Ok(flags)
     }
-}
-
-/// Reads one of the names of `T`, as clap does by itself for such a type.
-///
-/// What it and the parsers below do with a wrong value is compiled once. With a
-/// parser that a program makes itself, the program gets a copy of all that clap
-/// can say, optimized like what it measures.
-///
-/// # Panics
-/// Never: only what is one of the names is looked up.
-#[must_use]
-pub fn one_of<T: ValueEnum + Send + Sync + 'static>() -> ValueParser {
-    let names = T::value_variants().iter().filter_map(T::to_possible_value);
-    let named = |name: String| T::from_str(&name, false).expect("one of the names");
-    PossibleValuesParser::new(names).map(named).into()
-}
-
-/// Reads a number of this range.
-#[must_use]
-pub fn u32_in(range: RangeInclusive<u32>) -> ValueParser {
-    let (from, to) = range.into_inner();
-    clap::value_parser!(u32).range(i64::from(from)..=i64::from(to)).into()
-}
-
-/// Reads a number of this range.
-#[must_use]
-pub fn u64_in(range: RangeInclusive<u64>) -> ValueParser {
-    clap::value_parser!(u64).range(range).into()
-}
-
-/// Reads a number of bytes, or of whatever else `read` makes of the text.
-#[must_use]
-pub fn usize_by(read: fn(&str) -> Result<usize, String>) -> ValueParser {
-    ValueParser::new(read)
 }
 
 /// The smallest stack that glibc takes (`PTHREAD_STACK_MIN`), in bytes.

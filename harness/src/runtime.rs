@@ -3,7 +3,6 @@
 use std::fs;
 use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -92,15 +91,13 @@ impl AsyncRuntime {
     where
         F: Future<Output = anyhow::Result<()>> + Send + 'static,
     {
-        // Of one type, so that tokio's loop is compiled once.
-        let waited_for: Pin<Box<dyn Future<Output = _>>> = match self.kind {
-            RuntimeKind::TokioCurrentThread => Box::pin(driver),
+        match self.kind {
+            RuntimeKind::TokioCurrentThread => self.runtime.block_on(driver),
             RuntimeKind::Tokio => {
                 let driver = self.runtime.spawn(driver);
-                Box::pin(async { driver.await.context("running the driver")? })
+                self.runtime.block_on(driver).context("running the driver")?
             }
-        };
-        self.runtime.block_on(waited_for)
+        }
     }
 }
 

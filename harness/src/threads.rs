@@ -9,10 +9,6 @@ use anyhow::anyhow;
 use crate::bench::Bench;
 use crate::failure;
 
-/// What a thread of a brigade does. The call at its beginning is the one thing
-/// that is looked up at run time; the loop in it is the program's own.
-pub type Body<'scope> = Box<dyn FnOnce() -> io::Result<()> + Send + 'scope>;
-
 /// Creates the thread that is the task of this number, by `builder`.
 ///
 /// # Errors
@@ -21,7 +17,7 @@ pub fn spawn<'scope>(
     scope: &'scope Scope<'scope, '_>,
     task: usize,
     builder: Builder,
-    body: Body<'scope>,
+    body: impl FnOnce() -> io::Result<()> + Send + 'scope,
 ) -> anyhow::Result<ScopedJoinHandle<'scope, io::Result<()>>> {
     let thread = builder.spawn_scoped(scope, body);
     thread.map_err(|error| failure::creating(format_args!("task {task}"), error))

@@ -26,7 +26,6 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::flags::{one_of, u32_in};
 use harness::{Amounts, Bench, Defaults, Measured, Tasks};
 
 use launch::{Launcher, Via};
@@ -40,12 +39,11 @@ use launch::{Launcher, Via};
 struct Flags {
     /// What launches the tasks
     #[arg(long, value_enum, default_value_t = Via::Fork)]
-    #[arg(value_parser = one_of::<Via>())]
     via: Via,
 
     /// Memory that the parent touches first, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 0, allow_negative_numbers = true)]
-    #[arg(value_parser = u32_in(0..=1 << 20))]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 20))]
     resident_mib: u32,
 }
 

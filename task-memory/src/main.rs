@@ -43,7 +43,6 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use harness::failure::UsageError;
-use harness::flags::{one_of, usize_by};
 use harness::limits::{self, Kind, Need, STACK_BYTES};
 use harness::{Bench, Defaults, Tasks, program};
 
@@ -62,7 +61,6 @@ const PROCESS_STACK_BYTES: usize = 4 << 20;
 struct Flags {
     /// What the tasks are; heap is no tasks but one block of memory
     #[arg(long, value_enum, default_value_t = Subject::Tasks(Kind::Thread))]
-    #[arg(value_parser = one_of::<Subject>())]
     kind: Subject,
 
     /// Tasks at the first reading; without it, half of the most
@@ -71,16 +69,16 @@ struct Flags {
 
     /// What each task writes to before it waits, like 400KiB: of its stack, or
     /// of a heap block where tasks have none
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = usize_by(size::bytes))]
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size::bytes)]
     #[arg(allow_negative_numbers = true)]
     touch: usize,
 
     /// Address space of each thread's or coroutine's stack; without it, 1MiB
-    #[arg(long, value_name = "BYTES", value_parser = usize_by(size::stack), allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = size::stack, allow_negative_numbers = true)]
     stack_size: Option<usize>,
 
     /// The block of --kind heap; without it, 256MiB
-    #[arg(long, value_name = "BYTES", value_parser = usize_by(size::bytes), allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = size::bytes, allow_negative_numbers = true)]
     bytes: Option<usize>,
 
     /// Make tasks one by one until there are as many as --tasks, or the kernel

@@ -23,7 +23,6 @@ use std::process::ExitCode;
 use std::thread;
 
 use anyhow::Context as _;
-use harness::flags::one_of;
 use harness::threads::{end, spawn};
 use harness::{Amounts, Bench, Defaults, Measured, StackFlag, Tasks, WorkFlag, failure};
 
@@ -38,7 +37,6 @@ use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc, stream};
 struct Flags {
     /// What carries the byte from one thread to the next
     #[arg(long, value_enum, default_value_t = Channel::Pipe)]
-    #[arg(value_parser = one_of::<Channel>())]
     channel: Channel,
 
     /// The stack of each task.
@@ -87,7 +85,7 @@ fn brigade<R: Source, S: Sink>(
         let mut threads = Vec::with_capacity(bench.tasks());
         for task in bench.creation() {
             let (next_upstream, downstream) = open(task + 1)?;
-            let body = Box::new(move || relay(bench, task, upstream, downstream));
+            let body = move || relay(bench, task, upstream, downstream);
             let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
             threads.push(spawn(scope, task, builder, body)?);
             upstream = next_upstream;

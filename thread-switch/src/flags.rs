@@ -1,7 +1,6 @@
 //! The program's flags, and which of them do not go together.
 
 use harness::failure::UsageError;
-use harness::flags::{one_of, u64_in};
 use harness::{Bench, WorkFlag};
 
 /// The longest message, in bytes.
@@ -17,17 +16,15 @@ const LONGEST_MESSAGE: u64 = 16 << 20;
 pub struct Flags {
     /// Hand-over mechanism
     #[arg(long, value_enum, default_value_t = Via::Pipe)]
-    #[arg(value_parser = one_of::<Via>())]
     pub via: Via,
 
     /// Whether the two are threads or processes
     #[arg(long, value_enum, default_value_t = Kind::Thread)]
-    #[arg(value_parser = one_of::<Kind>())]
     pub kind: Kind,
 
     /// Bytes that a hand-over carries by pipe or socketpair
     #[arg(long, value_name = "BYTES", default_value_t = 1, allow_negative_numbers = true)]
-    #[arg(value_parser = u64_in(1..=LONGEST_MESSAGE))]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=LONGEST_MESSAGE))]
     pub message: u64,
 
     /// Let one thread write, then read, by pipe, socketpair or eventfd: the

@@ -17,10 +17,10 @@ pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> any
     let placement = bench.placement();
     thread::scope(|scope| {
         let mut partner = Held(partner);
-        let body = Box::new(move || {
+        let body = move || {
             placement.pin(1)?;
             partner.0.answer(trips.work)
-        });
+        };
         let thread = spawn(scope, 1, thread::Builder::new(), body)?;
         let mut driver = Held(driver);
         placement.pin(0).context("placing task 0")?;

@@ -31,7 +31,6 @@ mod turns;
 
 use std::process::ExitCode;
 
-use harness::flags::{one_of, u64_in};
 use harness::runtime::RuntimeKind;
 use harness::{Bench, Defaults, Measured, Tasks, WorkFlag};
 
@@ -46,13 +45,11 @@ const CYCLES: u64 = 5_000;
 struct Flags {
     /// What a cycle does after its work
     #[arg(long, value_enum, default_value_t = Scenario::YieldTokioCt, value_name = "NAME")]
-    #[arg(value_parser = one_of::<Scenario>())]
     scenario: Scenario,
 
-    /// Units of work in a cycle, turns of a counted loop
-    #[arg(long, value_name = "UNITS", default_value_t = 0, allow_negative_numbers = true)]
-    #[arg(value_parser = u64_in(0..=1_000_000_000))]
-    work: u64,
+    #[command(flatten)]
+    #[serde(flatten)]
+    work: WorkFlag,
 }
 
 /// What `--scenario` names.
@@ -82,12 +79,13 @@ fn main() -> ExitCode {
     harness::run(harness::program!(), defaults, run)
 }
 
-fn run(&Flags { scenario, work }: &Flags, bench: &Bench) -> anyhow::Result<()> {
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("one task at a time has the turn")?;
     // For the record. The scenarios call the loop themselves, without a test
     // for whether there is work.
-    let _ = bench.work(WorkFlag { work });
-    match scenario {
+    let _ = bench.work(flags.work);
+    let work = flags.work.work;
+    match flags.scenario {
         Scenario::NoSwitch => no_switch::measure(bench, work),
         Scenario::AwaitReady => local_pool::measure_ready(bench, work),
         Scenario::YieldLocalPool => local_pool::measure_yields(bench, work),

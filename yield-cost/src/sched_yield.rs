@@ -22,13 +22,13 @@ pub fn measure(bench: &Bench, units: u64) -> anyhow::Result<()> {
     bench.require(Amounts::thread(STACK), Amounts::default())?;
     let turns = &Turns::default();
     thread::scope(|scope| {
-        let passing = Box::new(|| {
+        let passing = || {
             while !turns.over.load(Relaxed) {
                 turns.take(1, units);
                 thread::yield_now();
             }
             Ok(())
-        });
+        };
         let end = EndOfTurns { turns, event: None };
         let other = spawn(scope, 1, thread::Builder::new(), passing)?;
         let driven = drive(bench, turns, units, thread::yield_now);

@@ -21,7 +21,7 @@ pub fn measure(bench: &Bench, units: u64) -> anyhow::Result<()> {
         let end = EndOfTurns { turns, event: Some(event) };
         let mut others = Vec::with_capacity(threads);
         for own in 1..threads {
-            let passing = Box::new(move || {
+            let passing = move || {
                 let _end = EndOfTurns { turns, event: Some(event) };
                 event.wait();
                 while !turns.over.load(Relaxed) {
@@ -29,7 +29,7 @@ pub fn measure(bench: &Bench, units: u64) -> anyhow::Result<()> {
                     event.set_and_wait();
                 }
                 Ok(())
-            });
+            };
             others.push(spawn(scope, own, thread::Builder::new(), passing)?);
         }
         while event.waiting() < threads - 1 {
