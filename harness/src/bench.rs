@@ -6,14 +6,13 @@
 //! is itself an async task takes a clone along.
 
 use std::io;
-use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use crate::command;
 use crate::creation::Creation;
-use crate::failure::{FAILED, INTERRUPTED, UsageError};
+use crate::failure::UsageError;
 use crate::flags::{Flags, TasksFlag, WorkFlag};
 use crate::laps::{Laps, Purpose};
 use crate::limits::{self, Amounts, Need};
@@ -50,8 +49,6 @@ impl Bench {
             peer: OnceLock::new(),
             side: Mutex::default(),
             findings: Mutex::default(),
-            publishes: AtomicBool::new(false),
-            reporter: OnceLock::new(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -265,22 +262,6 @@ impl Bench {
             Some(line) => command::run(line, self.shared.flags.json),
             None => Ok(()),
         }
-    }
-
-    /// Has the principal laps publish what they have measured, every now and
-    /// then, for [`Self::abandon`]. To be said before they begin.
-    pub fn publish_laps(&self) {
-        self.shared.publishes.store(true, Relaxed);
-    }
-
-    /// Reports what the principal laps have published and ends the process: for
-    /// a driver that is stuck where nothing can wake it.
-    pub fn abandon(&self, error: anyhow::Error) -> ! {
-        self.findings().settle_for_published();
-        if let Some(reporter) = self.shared.reporter.get().and_then(Weak::upgrade) {
-            reporter.report(error);
-        }
-        process::exit(if self.is_interrupted() { INTERRUPTED } else { FAILED }.into())
     }
 
     /// Adds a point to the ledger: what was held at one more moment.

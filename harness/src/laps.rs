@@ -21,7 +21,7 @@ use crate::cpus;
 use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
-use crate::state::{MOST_PHASES, Published, Shared};
+use crate::state::{MOST_PHASES, Shared};
 use crate::station::{TRACED, Token, WORK};
 use crate::tracer::{TRACER_LAPS, Tracer};
 use crate::usage::Start;
@@ -30,9 +30,6 @@ use crate::work::BetweenLaps;
 /// How long the marked laps may take: one of a million tasks takes a fifth of a
 /// second.
 const LONGEST_TRACING: Duration = Duration::from_secs(2);
-
-/// How often the laps that are published are, in nanoseconds.
-const PUBLISHING_NS: u64 = 100_000_000;
 
 /// What a loop of laps is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +114,6 @@ pub struct Laps<'a> {
     progress: Progress,
     /// The mark of every token if there is work to do.
     work_mark: u8,
-    /// When to publish next what was measured.
-    publish_at: u64,
     /// Units of work timed between the measured laps, if laps have work.
     units: Option<BetweenLaps>,
 }
@@ -141,24 +136,9 @@ impl<'a> Laps<'a> {
             usage: None,
             progress: Progress::new(shared.shows_progress()),
             work_mark: if shared.work().is_some() { WORK } else { 0 },
-            publish_at: if purpose == Purpose::Principal && shared.publishes.load(Relaxed) {
-                0
-            } else {
-                u64::MAX
-            },
             units: (purpose == Purpose::Principal && shared.work().is_some())
                 .then(BetweenLaps::default),
         }
-    }
-
-    /// Leaves a copy of what was measured on the bench.
-    #[cold]
-    fn publish(&mut self, now: u64) {
-        self.publish_at = now + PUBLISHING_NS;
-        let samples: Vec<_> =
-            self.samples.iter().filter(|samples| samples.count() > 0).cloned().collect();
-        let (iterations, warmups) = (self.iterations, self.warmups);
-        self.shared.findings().published = Some(Published { samples, iterations, warmups });
     }
 
     /// Takes down the lap that has just been finished, and returns when it
@@ -302,9 +282,6 @@ impl<'a> Iterator for Laps<'a> {
         self.left -= 1;
         if let Some(now) = now {
             self.progress.show(now, self.left);
-            if now >= self.publish_at {
-                self.publish(now);
-            }
         }
         if self.stage == Stage::Measured
             && let Some(units) = &mut self.units
@@ -425,21 +402,6 @@ mod tests {
         let findings = bench.findings();
         assert!(findings.warmups >= 1);
         assert_eq!((findings.iterations, findings.ended_by), (5, Some(Ending::Iterations)));
-    }
-
-    #[test]
-    fn what_was_measured_is_published_before_the_end_if_asked_for() {
-        for asked in [false, true] {
-            let bench = bench(10, 0);
-            if asked {
-                bench.publish_laps();
-            }
-            let mut laps = bench.laps(&[Measured::hops(3)]);
-            laps.next().expect("a lap").finish();
-            let _in_hand = laps.next().expect("another lap");
-            let published = bench.findings().published.take();
-            assert_eq!(published.map(|found| found.samples[0].count()), asked.then_some(1));
-        }
     }
 
     #[test]

@@ -10,11 +10,11 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Weak};
 
 use anyhow::{Context as _, anyhow};
-use clap::{ArgMatches, Args, Command};
+use clap::{Args, Command};
 use serde::Serialize;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -24,7 +24,7 @@ use crate::failure::{self, UsageError};
 use crate::flags::{self, Defaults, Flags, Tasks};
 use crate::placement::Placement;
 use crate::record::{CpuTime, Ending, Record, SCHEMA_VERSION, Switches};
-use crate::state::{Findings, Reporter};
+use crate::state::Findings;
 use crate::summary::summary;
 use crate::terminal;
 use crate::threads::panic_text;
@@ -56,38 +56,18 @@ pub fn run<F: Args + Serialize>(
     defaults: Defaults,
     body: impl Fn(&F, &Bench) -> anyhow::Result<()>,
 ) -> ExitCode {
-    let command = F::augment_args(bare_command(program));
-    let flags = read(program, defaults, command).and_then(|mut matches| {
-        let own = F::from_arg_matches_mut(&mut matches);
-        own.map(|own| (own, matches)).map_err(|error| refuse_flags(program, &error))
+    let command = Command::new(program.name).version(program.version).max_term_width(80);
+    let command = flags::with_common(F::augment_args(command), defaults);
+    let read = command.try_get_matches().and_then(|mut matches| {
+        Ok((F::from_arg_matches_mut(&mut matches)?, Flags::read(&matches, defaults)?))
     });
-    let (own, matches) = match flags {
+    let (own, flags) = match read {
         Ok(flags) => flags,
-        Err(code) => return code,
+        Err(error) => return refuse_flags(program, &error),
     };
-    measure(program, defaults, &matches, &own, &|bench| body(&own, bench))
+    Session::begin(program, defaults, &own, flags)
+        .and_then(|session| session.conclude(caught(|| body(&own, &session.bench))))
         .unwrap_or_else(|error| fail(program, &error))
-}
-
-/// Runs `body` and reports. Everything around `body` is compiled here, once for
-/// all programs: of the program's `own` flags it knows how to record them.
-fn measure(
-    program: Program,
-    defaults: Defaults,
-    matches: &ArgMatches,
-    own: &dyn erased_serde::Serialize,
-    body: &dyn Fn(&Bench) -> anyhow::Result<()>,
-) -> anyhow::Result<ExitCode> {
-    let own = serde_json::to_value(own).context("recording the program's flags")?;
-    let session = Session::begin(program, matches, defaults, own)?;
-    session.conclude(caught(|| body(&session.bench)))
-}
-
-/// Reads the command line, or returns the exit code where there is nothing to
-/// run.
-fn read(program: Program, defaults: Defaults, own: Command) -> Result<ArgMatches, ExitCode> {
-    let command = flags::with_common(own, defaults);
-    command.try_get_matches().map_err(|error| refuse_flags(program, &error))
 }
 
 /// What `body` returns. Its panic is a failed run like any other: what was
@@ -97,19 +77,13 @@ fn caught(body: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
         .unwrap_or_else(|panic| Err(anyhow!("the driver panicked: {}", panic_text(&*panic))))
 }
 
-/// A program that is ready to measure. It knows nothing of the program's own
-/// flags but their values, so that this code is compiled once for all programs.
+/// A program that is ready to measure.
 #[derive(Debug)]
-pub(crate) struct Session {
+struct Session {
     program: Program,
     own_flags: Value,
     bench: Bench,
     histogram: Option<File>,
-}
-
-/// The command line before any flag.
-fn bare_command(program: Program) -> Command {
-    Command::new(program.name).version(program.version).max_term_width(80)
 }
 
 /// Raises a flag on the first SIGINT or SIGTERM and ends the process on the
@@ -128,15 +102,14 @@ fn watch_signals() -> io::Result<Arc<AtomicBool>> {
 }
 
 impl Session {
-    /// Reads the common flags and does what they ask for before anything is
-    /// measured.
+    /// Does what the common flags ask for before anything is measured.
     fn begin(
         program: Program,
-        matches: &ArgMatches,
         defaults: Defaults,
-        own_flags: Value,
-    ) -> anyhow::Result<Arc<Self>> {
-        let flags = Flags::read(matches, defaults)?;
+        own: &impl Serialize,
+        flags: Flags,
+    ) -> anyhow::Result<Self> {
+        let own_flags = serde_json::to_value(own).context("recording the program's flags")?;
         let histogram = match &flags.histogram {
             None => None,
             Some(path) => Some(File::create(path).map_err(|error| {
@@ -154,15 +127,12 @@ impl Session {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
         let bench = Bench::new(tasks, flags, placement, interrupted);
-        let session = Arc::new(Self { program, own_flags, bench, histogram });
-        let reporter: Weak<dyn Reporter> = Arc::<Self>::downgrade(&session);
-        session.bench.shared.reporter.get_or_init(|| reporter);
-        Ok(session)
+        Ok(Self { program, own_flags, bench, histogram })
     }
 
     /// Reports what was measured, whatever came of it, and chooses the exit
     /// code.
-    pub(crate) fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
         let interrupted = self.bench.is_interrupted();
         if let Err(error) = &result
             && !interrupted
@@ -241,13 +211,6 @@ impl Session {
             ledger: findings.ledger.clone(),
             work: findings.work,
         })
-    }
-}
-
-impl Reporter for Session {
-    fn report(&self, error: anyhow::Error) {
-        // Where nothing can be written, nobody listens.
-        let _ = self.conclude(Err(error));
     }
 }
 

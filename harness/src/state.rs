@@ -3,7 +3,7 @@
 
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::flags::Flags;
 use crate::placement::Placement;
@@ -15,12 +15,6 @@ use crate::work::{Calibration, Work};
 
 /// The most parts that a lap can be split into.
 pub(crate) const MOST_PHASES: usize = 4;
-
-/// Who can report the findings.
-pub(crate) trait Reporter: Send + Sync {
-    /// Reports what was measured before this error.
-    fn report(&self, error: anyhow::Error);
-}
 
 /// The state of a bench. The driver's laps write to it; nothing in it is
 /// touched between the two timestamps of a lap but `marks`.
@@ -41,10 +35,6 @@ pub(crate) struct Shared {
     /// What the program sampled in the side lap in hand, in nanoseconds.
     pub side: Mutex<Vec<u64>>,
     pub findings: Mutex<Findings>,
-    /// Whether the principal laps publish what they have measured.
-    pub publishes: AtomicBool,
-    /// What reports the findings.
-    pub reporter: OnceLock<Weak<dyn Reporter>>,
 }
 
 /// What has been measured so far.
@@ -61,28 +51,6 @@ pub(crate) struct Findings {
     pub expected_switches: Option<f64>,
     pub work: Option<WorkRecord>,
     pub calibration: Calibration,
-    /// What had been measured a moment ago, by laps that are published.
-    pub published: Option<Published>,
-}
-
-/// What laps have measured that have not ended yet.
-#[derive(Debug)]
-pub(crate) struct Published {
-    pub samples: Vec<Samples>,
-    pub iterations: u64,
-    pub warmups: u64,
-}
-
-impl Findings {
-    /// Takes what was published for what was measured, unless the laps have
-    /// ended by themselves.
-    pub(crate) fn settle_for_published(&mut self) {
-        if let (true, Some(published)) = (self.samples.is_empty(), self.published.take()) {
-            self.samples = published.samples;
-            self.iterations = published.iterations;
-            self.warmups = published.warmups;
-        }
-    }
 }
 
 impl Shared {

@@ -3,11 +3,7 @@
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use harness::placement::Placement;
@@ -16,12 +12,12 @@ use harness::{Bench, Work, failure};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+use nix::unistd::{ForkResult, Pid, alarm, fork, getpid, getppid};
 
 use crate::side::{Alarm, Held, Pair, RoundTrips, Side};
 
 /// How long the driver may take to notice that the child has died.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE_SECONDS: u32 = 2;
 
 /// Measures two processes that hand over to each other: this one, which is
 /// task 0, and a child. The child reports over a pipe how it failed, and the
@@ -31,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// That the child cannot be created or placed, or the failure of either.
 pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> anyhow::Result<()> {
     let (report, reporter) = io::pipe().context("opening a pipe for the child's report")?;
-    let alarm = driver.alarm().context("preparing for the child's death")?;
+    let ring = driver.alarm().context("preparing for the child's death")?;
     let parent = getpid();
     io::stdout().flush().context("flushing standard output")?;
     let threads = fs::read_dir("/proc/self/task").context("counting this process's threads")?;
@@ -42,13 +38,13 @@ pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> any
     match forked.map_err(|error| failure::creating(format_args!("task 1"), error.into()))? {
         ForkResult::Child => {
             // Dropped without hanging up, which would be felt by the parent.
-            drop((driver, report, alarm));
+            drop((driver, report, ring));
             live(parent, bench.placement(), trips.work, partner, reporter)
         }
         ForkResult::Parent { child } => {
             drop((partner, reporter));
             bench.also_count(child.as_raw().unsigned_abs());
-            let driven = lead(bench, trips, Held(driver), report, alarm);
+            let driven = lead(bench, trips, Held(driver), report, ring);
             reap(child).and(driven)
         }
     }
@@ -61,30 +57,25 @@ fn lead(
     trips: RoundTrips,
     mut driver: Held,
     report: PipeReader,
-    alarm: Option<Alarm>,
+    ring: Option<Alarm>,
 ) -> anyhow::Result<()> {
-    let over = Arc::new(AtomicBool::new(false));
     thread::scope(|scope| {
         // A thread that watches makes every system call on a file a little
         // dearer, so there is one only where it is needed.
-        let (watched, report) = match alarm {
+        let (watcher, report) = match ring {
             None => (None, Some(report)),
-            Some(alarm) => {
-                bench.publish_laps();
-                let over = Arc::clone(&over);
-                (Some(scope.spawn(|| watch(report, alarm, over, bench))), None)
-            }
+            Some(ring) => (Some(scope.spawn(|| watch(report, ring))), None),
         };
         let placed = bench.placement().pin(0).context("placing task 0");
         let driven = placed.and_then(|()| driver.0.drive(bench, trips));
         let driven = driven.and_then(|()| bench.observe());
         drop(driver);
-        over.store(true, Release);
-        let told = match (watched, report) {
+        let reported = match (watcher, report) {
             (Some(watcher), _) => watcher.join().expect("the watcher does not panic"),
-            (None, report) => report.map_or(Ok(String::new()), told),
+            (None, report) => report.map_or(Ok(String::new()), read_report),
         };
-        match told.context("reading the child's report")? {
+        alarm::cancel();
+        match reported.context("reading the child's report")? {
             nothing if nothing.is_empty() => driven,
             failure => bail!("task 1 failed: {failure}"),
         }
@@ -92,31 +83,17 @@ fn lead(
 }
 
 /// Waits for the end of the child, then raises the alarm. One that rings when
-/// all is over is not heard.
-fn watch(
-    report: PipeReader,
-    alarm: Alarm,
-    over: Arc<AtomicBool>,
-    bench: &Bench,
-) -> io::Result<String> {
-    let told = told(report);
-    let bench = bench.clone();
-    thread::spawn(move || give_up_unless(&over, &bench));
-    alarm();
-    told
-}
-
-/// Ends this process where the alarm wakes nobody: one that is killed inside
-/// the C library's condition variable leaves it unusable for ever.
-fn give_up_unless(over: &AtomicBool, bench: &Bench) {
-    thread::sleep(PATIENCE);
-    if !over.load(Acquire) {
-        bench.abandon(anyhow!("task 1 has died, and task 0 cannot be woken"));
-    }
+/// all is over is not heard; where it wakes nobody, because the child was killed
+/// inside the C library's condition variable, SIGALRM ends this process.
+fn watch(report: PipeReader, ring: Alarm) -> io::Result<String> {
+    let failure = read_report(report);
+    alarm::set(PATIENCE_SECONDS);
+    ring();
+    failure
 }
 
 /// What the child reports until it ends.
-fn told(mut report: PipeReader) -> io::Result<String> {
+fn read_report(mut report: PipeReader) -> io::Result<String> {
     let mut text = String::new();
     report.read_to_string(&mut text)?;
     Ok(text)

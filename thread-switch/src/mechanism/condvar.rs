@@ -1,5 +1,7 @@
-//! A turn guarded by a mutex and a condition variable of the C library, in
-//! shared memory, signalled with the mutex held: the textbook's form.
+//! A turn guarded by a mutex of the C library, in shared memory, and a condition
+//! variable for each side, signalled with the mutex held: the textbook's form.
+//! With one for both, a side that dies while it waits would block the other's
+//! signals for ever.
 //!
 //! A thread that is woken by the signal needs the mutex before it can go on.
 //! Where it runs at once, it finds the mutex held and blocks again.
@@ -23,7 +25,8 @@ enum Turn {
 /// A monitor: everything that the two sides share.
 struct Monitor {
     mutex: UnsafeCell<libc::pthread_mutex_t>,
-    condition: UnsafeCell<libc::pthread_cond_t>,
+    /// On which the driver waits, then the partner.
+    conditions: [UnsafeCell<libc::pthread_cond_t>; 2],
     turn: UnsafeCell<Turn>,
 }
 
@@ -36,7 +39,7 @@ impl Monitor {
     fn new(kind: Kind) -> io::Result<&'static Self> {
         let monitor = shared(Self {
             mutex: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
-            condition: UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER),
+            conditions: [const { UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER) }; 2],
             turn: UnsafeCell::new(Turn::Driver),
         })?;
         if kind == Kind::Process {
@@ -62,20 +65,31 @@ impl Monitor {
             done(libc::pthread_mutex_init(self.mutex.get(), mutex.as_ptr()))?;
             done(libc::pthread_condattr_init(condition.as_mut_ptr()))?;
             done(libc::pthread_condattr_setpshared(condition.as_mut_ptr(), shared))?;
-            done(libc::pthread_cond_init(self.condition.get(), condition.as_ptr()))
+            for own in &self.conditions {
+                done(libc::pthread_cond_init(own.get(), condition.as_ptr()))?;
+            }
+            Ok(())
         }
     }
 
     fn locked(&self) -> io::Result<Locked<'_>> {
         // SAFETY: the mutex is initialised, and this thread does not hold it.
-        done(unsafe { libc::pthread_mutex_lock(self.mutex.get()) })?;
-        Ok(Locked(self))
+        let code = unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
+        if code != libc::EOWNERDEAD {
+            return done(code).map(|()| Locked(self));
+        }
+        // The other side died while it held the mutex, which is held here now.
+        // SAFETY: that is what makes the call allowed.
+        done(unsafe { libc::pthread_mutex_consistent(self.mutex.get()) })?;
+        let locked = Locked(self);
+        locked.set(Turn::Over);
+        Ok(locked)
     }
 
     fn give_to(&self, side: Turn) -> io::Result<()> {
         let locked = self.locked()?;
         locked.set(side);
-        locked.signal()
+        locked.signal(side)
     }
 
     fn wait_for(&self, side: Turn) -> io::Result<()> {
@@ -84,15 +98,16 @@ impl Monitor {
             match locked.turn() {
                 Turn::Over => return Err(hung_up()),
                 turn if turn == side => return Ok(()),
-                _ => locked.wait()?,
+                _ => locked.wait_as(side)?,
             }
         }
     }
 
     fn end(&self) {
-        // It fails only where the other side died with the mutex held, and
-        // then the lock of this side fails as well.
-        let _ = self.give_to(Turn::Over);
+        // Without the mutex, the other side cannot be waiting for the turn.
+        let Ok(locked) = self.locked() else { return };
+        locked.set(Turn::Over);
+        let _ = locked.signal(Turn::Driver).and(locked.signal(Turn::Partner));
     }
 }
 
@@ -113,15 +128,15 @@ impl Locked<'_> {
         }
     }
 
-    fn signal(&self) -> io::Result<()> {
+    fn signal(&self, side: Turn) -> io::Result<()> {
         // SAFETY: the condition variable is initialised.
-        done(unsafe { libc::pthread_cond_signal(self.0.condition.get()) })
+        done(unsafe { libc::pthread_cond_signal(self.0.conditions[side as usize].get()) })
     }
 
-    fn wait(&self) -> io::Result<()> {
-        let Monitor { mutex, condition, .. } = self.0;
+    fn wait_as(&self, side: Turn) -> io::Result<()> {
+        let Monitor { mutex, conditions, .. } = self.0;
         // SAFETY: both are initialised, and the mutex is held.
-        done(unsafe { libc::pthread_cond_wait(condition.get(), mutex.get()) })
+        done(unsafe { libc::pthread_cond_wait(conditions[side as usize].get(), mutex.get()) })
     }
 }
 
