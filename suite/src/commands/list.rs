@@ -2,8 +2,6 @@
 
 use std::slice;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 use harness::terminal;
 
 use crate::commands::flags::{GROUP_PROFILE, ListFlags};
@@ -11,10 +9,8 @@ use crate::commands::output;
 use crate::exit::Exit;
 use crate::manifest::{Case, Group, Manifest};
 use crate::measure::availability::Capabilities;
+use crate::show::page::{ABSENT, Side, Table};
 use crate::store::results::Skipped;
-
-/// The width of the table, in columns.
-const WIDTH: u16 = 80;
 
 /// Obeys `brigade list`.
 ///
@@ -32,9 +28,9 @@ pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
         None => Some(manifest.cases_of_groups(&flags.groups)?),
     };
     let text = match &chosen {
-        Some(cases) => case_table(cases) + "\n",
+        Some(cases) => case_table(cases),
         None => format!(
-            "{}\n\n{}\n\n`brigade list GROUP` and `brigade list --profile PROFILE` show cases.\n",
+            "{}\n{}\n`brigade list GROUP` and `brigade list --profile PROFILE` show cases.\n",
             group_table(&manifest),
             profile_table(&manifest)
         ),
@@ -59,19 +55,35 @@ fn case_table(cases: &[&Case]) -> String {
         let command = [slice::from_ref(&case.program), &case.flags].concat();
         let profiles: Vec<&str> = case.profiles.iter().map(String::as_str).collect();
         let placement = case.placement.as_str().to_owned();
-        [case.name.clone(), placement, command.join(" "), profiles.join(" ")]
+        [case.name.clone(), placement, profiles.join(" "), command.join(" ")]
     });
-    table(["case", "placement", "program and flags", "profiles"], rows)
+    table(
+        [
+            ("case", Side::Left),
+            ("placement", Side::Left),
+            ("profiles", Side::Left),
+            ("program and flags", Side::Left),
+        ],
+        rows,
+    )
 }
 
 fn group_table(manifest: &Manifest) -> String {
     let profile = manifest.profiles.get(GROUP_PROFILE);
     let rows = manifest.groups.iter().map(|Group { name, question, cases }| {
         let seconds = profile.and_then(|profile| profile.seconds(cases.len()));
-        let least = seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{seconds:.0} s"));
+        let least = seconds.map_or_else(|| ABSENT.to_owned(), |seconds| format!("{seconds:.0} s"));
         [name.clone(), cases.len().to_string(), least, question.clone()]
     });
-    table(["group", "cases", "at least", "question"], rows)
+    table(
+        [
+            ("group", Side::Left),
+            ("cases", Side::Right),
+            ("at least", Side::Right),
+            ("question", Side::Left),
+        ],
+        rows,
+    )
 }
 
 fn profile_table(manifest: &Manifest) -> String {
@@ -79,22 +91,17 @@ fn profile_table(manifest: &Manifest) -> String {
         let more = if profile.budget_seconds.is_some() { "+" } else { "" };
         [name.clone(), format!("{}{more}", profile.rounds), profile.flags.join(" ")]
     });
-    table(["profile", "rounds", "flags for every program"], rows)
+    table(
+        [("profile", Side::Left), ("rounds", Side::Right), ("flags for every program", Side::Left)],
+        rows,
+    )
 }
 
-/// A plain table, at most [`WIDTH`] columns wide, without trailing blanks. The
-/// first two columns are never broken.
-fn table<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(WIDTH)
-        .set_header(header)
-        .add_rows(rows.map(|row| row.map(|cell| terminal::line(&cell).into_owned())))
-        .set_constraints([ColumnConstraint::ContentWidth; 2]);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    table.trim_fmt()
+fn table<const N: usize>(
+    header: [(&str, Side); N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> String {
+    let mut table = Table::new(&header);
+    rows.for_each(|row| table.push(row.map(|cell| terminal::line(&cell).into_owned()).to_vec()));
+    table.text()
 }

@@ -3,13 +3,12 @@
 use crate::judge::statistics::Estimate;
 use harness::terminal;
 
-use super::page::item;
-use super::quantity::{duration, estimated_ratio, percent};
+use super::page::{ABSENT, NO_BREAK_SPACE, Side, Table, item};
+use super::quantity::{duration, estimated_ratio, percent, three_digits};
 use crate::judge::environment::difference::Difference;
 
-use super::comparison_table::{ratio, short_case, table};
 use crate::judge::compare::comparison::{
-    CaseComparison, Comparison, Described, Design, ModesRecord, NotCompared,
+    CaseComparison, Comparison, Described, Design, ModesRecord, NotCompared, RatioRecord,
 };
 use crate::judge::compare::verdict::{Pair, Verdict};
 
@@ -33,6 +32,52 @@ pub fn render(comparison: &Comparison) -> String {
         cases => format!("\n{}{}", table(cases), legend(comparison)),
     };
     format!("{sides}{cases}\n{notes}{}\n", totals(comparison))
+}
+
+/// A row for each case.
+fn table(cases: &[CaseComparison]) -> String {
+    let mut table = Table::new(&[
+        ("case", Side::Left),
+        ("time", Side::Right),
+        ("ratio [interval]", Side::Left),
+        ("p50", Side::Right),
+        ("p90", Side::Right),
+        ("p99", Side::Right),
+        ("verdict", Side::Left),
+    ]);
+    for case in cases {
+        let percentile = |name| {
+            let ratio = case.percentiles.get(name);
+            ratio.map_or_else(|| ABSENT.to_owned(), |ratio| three_digits(ratio.estimate))
+        };
+        let [baseline_ns, _] = case.ns_per_operation;
+        table.push(vec![
+            terminal::line(&case.case).into_owned(),
+            duration(baseline_ns),
+            ratio(&case.ratio),
+            percentile("p50"),
+            percentile("p90"),
+            percentile("p99"),
+            case.verdict.as_str().to_owned(),
+        ]);
+    }
+    table.text()
+}
+
+/// A ratio and its interval, such as `1.051 [1.012, 1.093]`.
+fn ratio(ratio: &RatioRecord) -> String {
+    let interval = match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) => {
+            format!("{},{NO_BREAK_SPACE}{}", thousandths(low), thousandths(high))
+        }
+        _ => ABSENT.to_owned(),
+    };
+    format!("{}{NO_BREAK_SPACE}[{interval}]", thousandths(ratio.estimate))
+}
+
+/// A ratio with three decimals near 1, where they matter.
+fn thousandths(ratio: f64) -> String {
+    if (0.0..9.9995).contains(&ratio) { format!("{ratio:.3}") } else { three_digits(ratio) }
 }
 
 /// What a side is.
@@ -147,14 +192,7 @@ fn all_together(comparison: &Comparison) -> Option<String> {
 /// The notes on one case.
 fn about(case: &CaseComparison) -> Vec<String> {
     let sentences = [modes(case), crossings(case), place(case), disturbed(case), failed(case)];
-    sentences.into_iter().flatten().map(|note| format!("{}: {note}.", label(case))).collect()
-}
-
-fn label(case: &CaseComparison) -> String {
-    match &case.placement {
-        Some(placement) => format!("{} {placement}", short_case(case)),
-        None => case.case.clone(),
-    }
+    sentences.into_iter().flatten().map(|note| format!("{}: {note}.", case.case)).collect()
 }
 
 fn modes(case: &CaseComparison) -> Option<String> {
@@ -283,11 +321,11 @@ mod tests {
         - baseline: 2026-01-01-x-baseline
         - candidate: 2026-01-01-x-candidate, under 'chrt -b 0'
 
-        case               placed     time ratio [interval]     p50  p90  p99 verdict
-        alike              free     1.80µs 1.001 [0.994,1.009] 1.00 1.00 1.00 same
-        longer             free     1.80µs 1.050 [1.043,1.058] 1.05 1.05 1.05 slower
-        shorter            free     1.80µs 0.083 [0.083,0.084] 0.08 0.08 0.08 faster
-        unclear            free     1.80µs 1.004 [0.867,1.201] 1.00 1.00 1.00 unresolved
+        case            time ratio [interval]      p50  p90  p99 verdict
+        alike/free   1.80 µs 1.001 [0.994, 1.009] 1.00 1.00 1.00 same
+        longer/free  1.80 µs 1.050 [1.043, 1.058] 1.05 1.05 1.05 slower
+        shorter/free 1.80 µs 0.083 [0.083, 0.084] 0.08 0.08 0.08 faster
+        unclear/free 1.80 µs 1.004 [0.867, 1.201] 1.00 1.00 1.00 unresolved
         time: the baseline's, per operation; ratio and p50 to p99: candidate / baseline.
         Intervals: 95 % together, 99.00 % each; same: within 3 %.
 
@@ -333,8 +371,8 @@ mod tests {
         - baseline: 2026-01-01-x-baseline, commit 0123456789ab+
         - candidate: 2026-01-01-x-candidate
 
-        case               placed     time ratio [interval]     p50  p90  p99 verdict
-        ring               free     2.50µs 1.045 [1.034,13.51] 1.05 1.05 1.05 slower
+        case         time ratio [interval]     p50  p90  p99 verdict
+        ring/free 2.50 µs 1.045 [1.034, 13.5] 1.05 1.05 1.05 slower
         time: the baseline's, per operation; ratio and p50 to p99: candidate / baseline.
         Intervals: 95 % together, 99.00 % each; same: within 3 %.
 
@@ -346,11 +384,11 @@ mod tests {
         - Not compared: uring: the candidate has not measured it.
         - The two halves of each run differ by more than chance: all intervals are
           widened by a factor of 1.20.
-        - ring free: two modes, 2.60 µs and 22.0 µs; slow in 0 % of the baseline's
+        - ring/free: two modes, 2.60 µs and 22.0 µs; slow in 0 % of the baseline's
           processes and 38 % of the candidate's.
-        - ring free: 0 % of the baseline's hops cross CPUs, 2 % of the candidate's.
-        - ring free: disturbed: 0 invocations of the baseline, 2 of the candidate.
-        - ring free: failed: 1 invocations of the baseline, 0 of the candidate.
+        - ring/free: 0 % of the baseline's hops cross CPUs, 2 % of the candidate's.
+        - ring/free: disturbed: 0 invocations of the baseline, 2 of the candidate.
+        - ring/free: failed: 1 invocations of the baseline, 0 of the candidate.
         Cases: 1 slower, 0 faster, 0 same, 0 unresolved, 3 not compared
         ");
     }
@@ -382,7 +420,7 @@ mod tests {
             (1..=20).map(at).collect::<Vec<_>>()
         };
         let text = render(&comparison(Design::SideBySide, &["ring/free"], [&side(0), &side(1)]));
-        assert!(text.contains("- ring free: the side that runs second takes 1.0"), "{text}");
+        assert!(text.contains("- ring/free: the side that runs second takes 1.0"), "{text}");
     }
 
     #[test]

@@ -14,21 +14,22 @@ const NAME_WIDTH: usize = 34;
 
 /// One line for each kind: how many fit and what binds.
 pub fn of_kinds(forecasts: &[(Kind, Forecast)]) -> String {
-    let rows: Vec<_> = forecasts
-        .iter()
-        .map(|(kind, forecast)| {
-            let bound = |line: Option<&Line>| line.map_or(ABSENT.to_owned(), short_name);
-            let next =
-                forecast.next().and_then(|line| line.allows).map_or(ABSENT.to_owned(), count);
-            [
-                kind.name().to_owned(),
-                bound(forecast.binding()),
-                forecast.fits().map_or(ABSENT.to_owned(), count),
-                next,
-            ]
-        })
-        .collect();
-    let mut text = aligned(["kind", "what binds", "fit", "when raised"], &rows, 2);
+    let mut table = Table::new(&[
+        ("kind", Side::Left),
+        ("what binds", Side::Left),
+        ("fit", Side::Right),
+        ("when raised", Side::Right),
+    ]);
+    for (kind, forecast) in forecasts {
+        let next = forecast.next().and_then(|line| line.allows);
+        table.push(vec![
+            kind.name().to_owned(),
+            forecast.binding().map_or(ABSENT.to_owned(), short_name),
+            forecast.fits().map_or(ABSENT.to_owned(), count),
+            next.map_or(ABSENT.to_owned(), count),
+        ]);
+    }
+    let mut text = table.text();
     text += "\nEverything about one: brigade limits --kind KIND\n";
     text
 }
@@ -45,7 +46,7 @@ pub fn of_kind(
     let mut text = headline(kind, forecast);
     text += &lines(&format!("One of them needs {}.", needs(kind.per_task())));
     let fixed = needs(kind.fixed());
-    text += &lines(&format!("A program with them needs besides {fixed}."));
+    text += &lines(&format!("A program with them also needs {fixed}."));
     text.push('\n');
     text += &limits_table(forecast);
     text += &exempt(forecast);
@@ -102,38 +103,27 @@ fn singular(plural: &str) -> &str {
 }
 
 fn limits_table(forecast: &Forecast) -> String {
-    let rows: Vec<_> = forecast
-        .lines()
-        .iter()
-        .map(|line| {
-            let Limit { resource, value, in_use, .. } = &line.limit;
-            let quantity = |amount| quantity(*resource, amount);
-            let mark = if forecast.binding() == Some(line) { ">" } else { "" };
-            [
-                mark.to_owned(),
-                short_name(line),
-                value.map_or("unlimited".to_owned(), quantity),
-                quantity(*in_use),
-                quantity(line.per_task),
-                line.allows.map_or(ABSENT.to_owned(), count),
-            ]
-        })
-        .collect();
-    aligned(["", "limit", "value", "in use", "a task", "allows"], &rows, 2)
-}
-
-/// A table whose cells stand two columns apart; the first `names` columns
-/// stand left.
-fn aligned<const COLUMNS: usize>(
-    header: [&str; COLUMNS],
-    rows: &[[String; COLUMNS]],
-    names: usize,
-) -> String {
-    let side = |index| if index < names { Side::Left } else { Side::Right };
-    let columns: Vec<_> =
-        header.into_iter().enumerate().map(|(index, heading)| (heading, side(index))).collect();
-    let mut table = Table::new(&columns);
-    rows.iter().for_each(|row| table.push(row.to_vec()));
+    let mut table = Table::new(&[
+        ("", Side::Left),
+        ("limit", Side::Left),
+        ("value", Side::Right),
+        ("in use", Side::Right),
+        ("a task", Side::Right),
+        ("allows", Side::Right),
+    ]);
+    for line in forecast.lines() {
+        let Limit { resource, value, in_use, .. } = &line.limit;
+        let quantity = |amount| quantity(*resource, amount);
+        let mark = if forecast.binding() == Some(line) { ">" } else { "" };
+        table.push(vec![
+            mark.to_owned(),
+            short_name(line),
+            value.map_or("unlimited".to_owned(), quantity),
+            quantity(*in_use),
+            quantity(line.per_task),
+            line.allows.map_or(ABSENT.to_owned(), count),
+        ]);
+    }
     table.text()
 }
 
@@ -208,7 +198,7 @@ fn short_name(line: &Line) -> String {
     }
 }
 
-/// A count with its thousands apart: `16 370`.
+/// A count with its thousands apart: `16,370`.
 fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

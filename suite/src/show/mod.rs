@@ -1,7 +1,6 @@
 //! What `judge` returns, as text, Markdown, CSV and JSON.
 
 pub mod comparison;
-mod comparison_table;
 pub mod csv;
 #[cfg(test)]
 mod fixture;

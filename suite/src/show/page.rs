@@ -7,6 +7,9 @@ use textwrap::{Options, WordSeparator, WrapAlgorithm};
 /// Columns of a terminal.
 pub const COLUMNS: usize = 80;
 
+/// The fewest columns that words are filled into at the end of a row.
+const FEWEST_FILLED: usize = 24;
+
 /// A space at which no line breaks; it is printed as a space.
 pub const NO_BREAK_SPACE: char = '\u{a0}';
 
@@ -79,11 +82,19 @@ impl Table {
     }
 
     /// As text: aligned columns, one space apart. Columns are as wide as their
-    /// widest cell. Where that is wider than a terminal, a name that is too long
-    /// stands on a line of its own.
+    /// widest cell. Where that is wider than a terminal, words at the end of a
+    /// row are filled into several lines, and a name that is too long stands on
+    /// a line of its own.
     pub fn text(&self) -> String {
         let mut widths: Vec<usize> =
             (0..self.columns.len()).map(|column| self.width(column)).collect();
+        if let [others @ .., last] = widths.as_mut_slice()
+            && matches!(self.columns.last(), Some((_, Side::Left)))
+            && !self.grows
+        {
+            let others: usize = others.iter().map(|width| width + 1).sum();
+            *last = COLUMNS.saturating_sub(others).max(FEWEST_FILLED).min(*last);
+        }
         let others: usize = widths[1..].iter().map(|width| width + 1).sum();
         let names = COLUMNS.saturating_sub(others).max(width(&self.columns[0].0));
         if !self.grows {
@@ -91,7 +102,9 @@ impl Table {
         }
         let headings: Vec<String> =
             self.columns.iter().map(|(heading, _)| heading.clone()).collect();
-        std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &widths)).collect()
+        let rows = std::iter::once(&headings).chain(&self.rows);
+        let text: String = rows.map(|row| self.line(row, &widths)).collect();
+        text.replace(NO_BREAK_SPACE, " ")
     }
 
     fn line(&self, row: &[String], widths: &[usize]) -> String {
@@ -109,7 +122,14 @@ impl Table {
                 Side::Right => format!("{cell:>width$}"),
             })
             .collect();
-        format!("{before}{}\n", padded.join(" ").trim_end())
+        let line = padded.join(" ").trim_end().to_owned();
+        let (last, others) = widths.split_last().expect("a table has columns");
+        if width(row.last().expect("as many cells")) <= *last {
+            return format!("{before}{line}\n");
+        }
+        let indent = " ".repeat(others.iter().map(|width| width + 1).sum());
+        let first: String = line.chars().take(indent.len()).collect();
+        before + &filled(row.last().expect("as many cells"), &first, &indent)
     }
 
     fn width(&self, column: usize) -> usize {
@@ -143,15 +163,15 @@ fn width(text: &str) -> usize {
 /// `text` broken at spaces so that no line is wider than a terminal unless a
 /// single word is, each line ended by a newline.
 pub fn lines(text: &str) -> String {
-    broken(text, "", "")
+    filled(text, "", "")
 }
 
 /// `text` as one item of a list, broken likewise.
 pub fn item(text: &str) -> String {
-    broken(text, "- ", "  ")
+    filled(text, "- ", "  ")
 }
 
-fn broken(text: &str, first: &str, others: &str) -> String {
+fn filled(text: &str, first: &str, others: &str) -> String {
     let options = Options::new(COLUMNS)
         .initial_indent(first)
         .subsequent_indent(others)
@@ -196,6 +216,18 @@ mod tests {
             "{text}"
         );
         assert!(lines.iter().all(|line| line.chars().count() <= COLUMNS), "{text}");
+    }
+
+    #[test]
+    fn words_at_the_end_of_a_row_are_filled() {
+        let mut table =
+            Table::new(&[("case", Side::Left), ("n", Side::Right), ("flags", Side::Left)]);
+        table.push(vec!["ring".to_owned(), "5".to_owned(), "--flag value ".repeat(8)]);
+        insta::assert_snapshot!(table.text(), @r"
+        case n flags
+        ring 5 --flag value --flag value --flag value --flag value --flag value --flag
+               value --flag value --flag value
+        ");
     }
 
     #[test]

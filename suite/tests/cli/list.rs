@@ -14,21 +14,20 @@ fn the_list_shows_groups_profiles_and_the_cases_of_either() {
         ended.stdout
     };
     insta::assert_snapshot!(list(&["list"]), @r"
-    group    cases  at least  question
-    letters  1      3 s       Which?
+    group   cases at least question
+    letters     1      3 s Which?
 
-    profile  rounds  flags for every program
-    default  3       --max-time 1
-    group    2       --max-time 1.5
+    profile rounds flags for every program
+    default      3 --max-time 1
+    group        2 --max-time 1.5
 
     `brigade list GROUP` and `brigade list --profile PROFILE` show cases.
     ");
     let cases = list(&["list", "letters"]);
     assert_eq!(list(&["list", "--profile", "default"]), cases);
     insta::assert_snapshot!(cases, @r"
-    case  placement  program and flags                              profiles
-    a     free       fake --runtime tokio-current-thread --channel  default
-                     socketpair
+    case placement profiles program and flags
+    a    free      default  fake --runtime tokio-current-thread --channel socketpair
     ");
 }
 
