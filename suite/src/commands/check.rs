@@ -1,21 +1,18 @@
 //! `brigade check`: every case for a few iterations, verified instead of
 //! measured.
 
-use anyhow::Context;
 use harness::record::Record;
 use harness::terminal;
 
 use crate::commands::flags::CheckFlags;
 use crate::commands::output;
+use crate::commands::session::Session;
 use crate::exit::Exit;
 use crate::judge::switches::verify_switches;
 use crate::manifest::program::CheckSize;
 use crate::manifest::{Case, Manifest};
-use crate::measure::availability::Capabilities;
-use crate::measure::build::{self, Binaries};
+use crate::measure::build::Binaries;
 use crate::measure::invoke::{Job, invoke};
-use crate::measure::lock::Lock;
-use crate::measure::signals::Signals;
 use crate::store::invocation::{Invocation, Outcome};
 
 /// What came of the check of one case.
@@ -33,43 +30,34 @@ enum Finding {
 /// standard output cannot be written. A failing program is no error but a
 /// finding.
 pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
-    let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
     let cases: Vec<&Case> = match (flags.groups.as_slice(), flags.cases.as_slice()) {
         ([], []) => manifest.cases.iter().collect(),
         ([], names) => manifest.cases_named(names)?,
         (groups, _) => manifest.cases_of_groups(groups)?,
     };
-    let _lock = Lock::take()?;
-    let build = !flags.programs.no_build;
-    let mut capabilities = Capabilities::detect(&manifest)?;
-    let built = build::binaries(&manifest, &cases, build, &mut capabilities, &mut signals)?;
-    let Some(binaries) = built else { return Ok(Exit::Interrupted) };
+    let mut session = Session::begin(&manifest, &flags.programs)?;
+    let Some(binaries) = session.binaries(&cases)? else { return Ok(Exit::Interrupted) };
 
     let mut tally = Tally::default();
     for case in cases {
-        let finding = match capabilities.missing_for(case) {
+        let finding = match session.capabilities.missing_for(case) {
             Some(reason) => Finding::Skipped(reason),
-            None => examine(case, &manifest, &binaries, &mut signals),
+            None => examine(case, &mut session, &binaries),
         };
-        if signals.stops() > 0 {
+        if session.signals.stops() > 0 {
             break;
         }
         tally.add(&finding);
         output::print(&line(&case.name, &finding))?;
     }
     output::print(&tally.line())?;
-    Ok(if signals.stops() > 0 { Exit::Interrupted } else { tally.exit() })
+    Ok(if session.signals.stops() > 0 { Exit::Interrupted } else { tally.exit() })
 }
 
 /// Runs a case at the size of its program's check and examines what comes.
-fn examine(
-    case: &Case,
-    manifest: &Manifest,
-    binaries: &Binaries,
-    signals: &mut Signals,
-) -> Finding {
-    let size = manifest.check_size(case);
+fn examine(case: &Case, session: &mut Session, binaries: &Binaries) -> Finding {
+    let size = session.manifest.check_size(case);
     let flags = size_flags(size);
     let job = Job {
         case,
@@ -79,7 +67,7 @@ fn examine(
         binary: &binaries[&case.program],
         flags: &flags,
     };
-    judge(case, size, &invoke(&job, signals))
+    judge(case, size, &invoke(&job, &mut session.signals))
 }
 
 /// The flags that make a program run at this size.

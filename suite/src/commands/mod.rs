@@ -14,6 +14,7 @@ mod report;
 mod resume;
 mod run;
 mod saved;
+mod session;
 mod summary;
 
 use std::process::ExitCode;

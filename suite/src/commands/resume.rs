@@ -11,17 +11,15 @@ use crate::commands::flags::ProgramFlags;
 use crate::commands::output;
 use crate::commands::run::Run;
 use crate::commands::saved::read;
+use crate::commands::session::Session;
 use crate::commands::summary::Summary;
 use crate::exit::Exit;
 use crate::judge::environment::difference::{Difference, differences};
 use crate::judge::prove::proof::Proof;
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
-use crate::measure::build;
 use crate::measure::fingerprint::fingerprints;
 use crate::measure::invoke::command;
-use crate::measure::lock::Lock;
-use crate::measure::signals::Signals;
 use crate::show::markdown::markdown;
 use crate::store::environment::Environment;
 use crate::store::results::{self, Folder, Procedure, RunDescription, Skipped};
@@ -41,10 +39,9 @@ const TOLD: &str = "limits.";
 /// When `path` is not the folder of a run that can go on here, the programs
 /// cannot be built, or the results or standard output cannot be written.
 pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
-    let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.manifest.as_deref())?;
-    // Before anything is read: whoever writes the folder holds the lock.
-    let _lock = Lock::take()?;
+    // Before anything is read: a run that writes to the folder holds the lock.
+    let mut session = Session::begin(&manifest, flags)?;
     let (mut folder, saved, proof) = open(path)?;
     let SavedRun { description, environment, invocations, .. } = saved;
     if let Some(side) = &description.side {
@@ -63,18 +60,15 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     }
     let trouble = || format!("--resume {}", path.display());
     let (cases, procedure) = same_cases(&manifest, &description).with_context(trouble)?;
-    let mut capabilities = Capabilities::detect(&manifest)?;
-    all_can_run(&capabilities, &cases).with_context(trouble)?;
-    let build = !flags.no_build;
-    let built = build::binaries(&manifest, &cases, build, &mut capabilities, &mut signals)?;
-    let Some(binaries) = built else { return Ok(Exit::Interrupted) };
-    all_can_run(&capabilities, &cases).with_context(trouble)?;
+    all_can_run(&session.capabilities, &cases).with_context(trouble)?;
+    let Some(binaries) = session.binaries(&cases)? else { return Ok(Exit::Interrupted) };
+    all_can_run(&session.capabilities, &cases).with_context(trouble)?;
     let now = Environment::capture(&manifest.root, &manifest.measured_crates)?;
     same_environment(&environment, &now).with_context(trouble)?;
     same_binaries(procedure, &fingerprints(&cases, &binaries)?).with_context(trouble)?;
     let description = description.clone();
     let run = Run { manifest: &manifest, cases, binaries, description, environment };
-    run.finish(&mut folder, invocations, &mut signals)
+    run.finish(&mut folder, invocations, &mut session.signals)
 }
 
 /// Opens the folder of a run and reads it, and tells what of it is lost.

@@ -10,15 +10,14 @@ use crate::commands::flags::{RunCommand, RunFlags};
 use crate::commands::output;
 use crate::commands::progress::Progress;
 use crate::commands::prove;
+use crate::commands::session::Session;
 use crate::commands::summary::Summary;
 use crate::exit::Exit;
 use crate::judge::prove::proof::{Proof, Standing};
 use crate::manifest::{Case, CaseKey, Manifest, Profile};
-use crate::measure::availability::Capabilities;
-use crate::measure::build::{self, Binaries};
+use crate::measure::build::Binaries;
 use crate::measure::fingerprint::fingerprints;
 use crate::measure::invoke::{Job, command, invoke};
-use crate::measure::lock::Lock;
 use crate::measure::signals::Signals;
 use crate::plan;
 use crate::plan::history;
@@ -37,34 +36,31 @@ use crate::store::results::{
 /// error but a result.
 pub fn run(asked: &RunCommand) -> anyhow::Result<Exit> {
     let flags = &asked.flags;
-    let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    let mut capabilities = Capabilities::detect(&manifest)?;
-    let mut intent = Intent::new(&manifest, &capabilities, asked)?;
+    let chosen = manifest.chosen(&asked.groups, &flags.cases, asked.profile())?;
     let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
     results::check_writable(&results)?;
-    let _lock = Lock::take()?;
-    let build = !flags.programs.no_build;
-    let built = build::binaries(&manifest, &intent.cases, build, &mut capabilities, &mut signals)?;
-    let Some(binaries) = built else { return Ok(Exit::Interrupted) };
-    intent.leave_out(&capabilities);
+    let mut session = Session::begin(&manifest, &flags.programs)?;
+    let (possible, _) = session.capabilities.divide(chosen.clone());
+    let Some(binaries) = session.binaries(&possible)? else { return Ok(Exit::Interrupted) };
+    // What turned out not to be buildable is left out too.
+    let (cases, skipped) = session.capabilities.divide(chosen);
+    let intent = Intent::new(&manifest, asked, cases, skipped)?;
 
     let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
     let description = intent.description(&binaries)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
-    let mut folder = Folder::create(&results, &intent.date(), &label)?;
+    let mut folder = Folder::create(&results, &description, &label)?;
     // A run whose run.json is there can be resumed: it comes last.
     folder.write_once(results::ENVIRONMENT, &environment)?;
     folder.write_once(results::RUN, &description)?;
     let cases = intent.cases;
     let run = Run { manifest: &manifest, cases, binaries, description, environment };
-    run.finish(&mut folder, Vec::new(), &mut signals)
+    run.finish(&mut folder, Vec::new(), &mut session.signals)
 }
 
 /// What a run sets out to do.
 struct Intent<'a> {
-    /// UTC, RFC 3339.
-    started_at: String,
     asked: &'a RunCommand,
     manifest: &'a Manifest,
     profile: &'a Profile,
@@ -76,52 +72,22 @@ struct Intent<'a> {
 impl<'a> Intent<'a> {
     fn new(
         manifest: &'a Manifest,
-        capabilities: &Capabilities,
         asked: &'a RunCommand,
+        cases: Vec<&'a Case>,
+        skipped: Vec<Skipped>,
     ) -> anyhow::Result<Self> {
-        let chosen = match (asked.groups.as_slice(), asked.flags.cases.as_slice()) {
-            ([], []) => manifest.cases_of(asked.profile()).collect(),
-            ([], names) => manifest.cases_named(names)?,
-            (groups, _) => manifest.cases_of_groups(groups)?,
-        };
         let profile = manifest.profile(asked.profile())?;
-        let (cases, skipped) = capabilities.divide(chosen);
-        Ok(Self {
-            started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
-            asked,
-            manifest,
-            profile,
-            cases,
-            skipped,
-            seed: asked.flags.seed.unwrap_or_else(plan::random_seed),
-        })
-    }
-
-    /// Leaves out what turned out not to be buildable.
-    fn leave_out(&mut self, capabilities: &Capabilities) {
-        let (cases, skipped) = capabilities.divide(std::mem::take(&mut self.cases));
-        self.cases = cases;
-        self.skipped.extend(skipped);
-    }
-
-    /// The UTC date, as it begins the folder's name.
-    fn date(&self) -> String {
-        self.started_at.chars().take_while(|&letter| letter != 'T').collect()
+        let seed = asked.flags.seed.unwrap_or_else(plan::random_seed);
+        Ok(Self { asked, manifest, profile, cases, skipped, seed })
     }
 
     fn description(&self, binaries: &Binaries) -> anyhow::Result<RunDescription> {
         Ok(RunDescription {
-            schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
-            brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
-            started_at: self.started_at.clone(),
-            profile: self.asked.profile().to_owned(),
             rounds: self.asked.flags.rounds.unwrap_or(self.profile.rounds),
             seed: self.seed,
-            cases: self.cases.iter().map(|case| case.name.clone()).collect(),
-            details: details(self.manifest, &self.cases, &self.asked.groups),
             skipped: self.skipped.clone(),
             procedure: Some(self.procedure(binaries)?),
-            side: None,
+            ..described(self.manifest, self.asked.profile(), &self.cases, &self.asked.groups)
         })
     }
 
@@ -162,9 +128,32 @@ impl<'a> Intent<'a> {
     }
 }
 
+/// What every run of these `cases` has in its `run.json`; the groups are those
+/// that were `chosen`.
+pub fn described(
+    manifest: &Manifest,
+    profile: &str,
+    cases: &[&Case],
+    chosen: &[String],
+) -> RunDescription {
+    RunDescription {
+        schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
+        brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
+        profile: profile.to_owned(),
+        rounds: 0,
+        seed: 0,
+        cases: cases.iter().map(|case| case.name.clone()).collect(),
+        details: details(manifest, cases, chosen),
+        skipped: Vec::new(),
+        procedure: None,
+        side: None,
+    }
+}
+
 /// What each of `cases` is, and the group that it is run for: of those that
 /// were `chosen`, or else of all, the first that has it.
-pub fn details(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Vec<CaseDetail> {
+fn details(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Vec<CaseDetail> {
     let detail = |case: &&Case| {
         let CaseKey { program, parameters } = case.key();
         let mut groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));

@@ -258,6 +258,27 @@ impl Manifest {
         self.cases.iter().filter(|case| !case.profiles.is_empty())
     }
 
+    /// The cases of these groups, or else those of these names, or else those of
+    /// the profile, in the manifest's order.
+    ///
+    /// # Errors
+    /// [`UsageError`] for what is not there, listing what is.
+    pub fn chosen(
+        &self,
+        groups: &[String],
+        cases: &[String],
+        profile: &str,
+    ) -> Result<Vec<&Case>, UsageError> {
+        self.profile(profile)?;
+        match (groups, cases) {
+            ([], []) => {
+                Ok(self.cases.iter().filter(|case| case.profiles.contains(profile)).collect())
+            }
+            ([], names) => self.cases_named(names),
+            (groups, _) => self.cases_of_groups(groups),
+        }
+    }
+
     /// The cases of the groups of these names, each once, in the manifest's
     /// order.
     ///

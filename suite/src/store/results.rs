@@ -153,12 +153,13 @@ fn not_writable(parent: &Path) -> String {
 }
 
 impl Folder {
-    /// Makes a folder for a run in `parent`: `DATE-LABEL`, or if that exists
-    /// `DATE-LABEL-2` and so on. An earlier run is never touched.
+    /// Makes a folder for a `run` in `parent`: `DATE-LABEL`, in UTC, or if that
+    /// exists `DATE-LABEL-2` and so on. An earlier run is never touched.
     ///
     /// # Errors
     /// When the folder or the file for the records cannot be made.
-    pub fn create(parent: &Path, date: &str, label: &str) -> anyhow::Result<Self> {
+    pub fn create(parent: &Path, run: &RunDescription, label: &str) -> anyhow::Result<Self> {
+        let date = run.started_at.split('T').next().unwrap_or_default();
         let path = make_unused(parent, &format!("{date}-{label}"))
             .with_context(|| not_writable(parent))?;
         let file = path.join(RECORDS);
@@ -304,11 +305,21 @@ mod tests {
         }
     }
 
+    /// A new folder of a run.
+    fn folder(parent: &Path) -> Folder {
+        let run: RunDescription = serde_json::from_value(serde_json::json!({
+            "schema_version": RUN_SCHEMA_VERSION, "brigade_version": "0", "profile": "default",
+            "started_at": "2026-01-01T00:00:00Z", "rounds": 1, "seed": 1, "cases": [], "skipped": [],
+        }))
+        .unwrap();
+        Folder::create(parent, &run, "x").unwrap()
+    }
+
     #[test]
     fn a_used_name_gets_a_number() {
         let parent = tempfile::tempdir().unwrap();
         let names = [(); 3].map(|()| {
-            let folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+            let folder = folder(parent.path());
             folder.path().file_name().unwrap().to_owned()
         });
         assert_eq!(names, ["2026-01-01-x", "2026-01-01-x-2", "2026-01-01-x-3"]);
@@ -317,7 +328,7 @@ mod tests {
     #[test]
     fn every_invocation_is_one_line() {
         let parent = tempfile::tempdir().unwrap();
-        let mut folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+        let mut folder = folder(parent.path());
         for round in 1..=2 {
             folder.append(&invocation(round)).unwrap();
         }
@@ -330,7 +341,7 @@ mod tests {
     #[test]
     fn a_line_that_was_not_finished_is_cut_off_and_the_next_follows_the_whole_ones() {
         let parent = tempfile::tempdir().unwrap();
-        let mut folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+        let mut folder = folder(parent.path());
         folder.append(&invocation(1)).unwrap();
         let records = folder.path().join(RECORDS);
         let whole = fs::read(&records).unwrap();
@@ -354,7 +365,7 @@ mod tests {
     #[test]
     fn a_file_is_written_once() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::create(parent.path(), "2026-01-01", "x").unwrap();
+        let folder = folder(parent.path());
         folder.write_once("a.json", &1).unwrap();
         assert!(folder.write_once("a.json", &2).is_err());
         assert_eq!(fs::read_to_string(folder.path().join("a.json")).unwrap(), "1\n");

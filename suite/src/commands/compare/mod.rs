@@ -6,19 +6,14 @@ mod side_by_side;
 mod sides;
 
 use std::path::Path;
-use std::time::{Duration, SystemTime};
-
-use anyhow::Context;
-use humantime::format_rfc3339_millis;
+use std::time::Duration;
 
 use crate::commands::flags::{CompareFlags, FailOn};
 use crate::commands::output;
-use crate::commands::run::details;
+use crate::commands::run::described;
+use crate::commands::session::Session;
 use crate::exit::Exit;
 use crate::manifest::{Case, Manifest};
-use crate::measure::availability::Capabilities;
-use crate::measure::lock::Lock;
-use crate::measure::signals::Signals;
 use crate::plan;
 use crate::store::environment::Environment;
 use crate::store::results::Skipped;
@@ -52,33 +47,28 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
 /// Measures the baseline and the candidate that the flags describe.
 fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
     let sides = Side::both(flags)?;
-    let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    let (mut cases, mut skipped) = cases(&manifest, flags)?;
+    let chosen = manifest.chosen(&[], &flags.cases, &flags.profile)?;
     let parent = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
     results::check_writable(&parent)?;
-    let _lock = Lock::take()?;
-    let build = !flags.programs.no_build;
-    let mut capabilities = Capabilities::detect(&manifest)?;
-    let binaries = sides::binaries(
-        sides.each_ref(),
-        &manifest,
-        &cases,
-        build,
-        &mut capabilities,
-        &mut signals,
-    )?;
+    let mut session = Session::begin(&manifest, &flags.programs)?;
+    let (possible, _) = session.capabilities.divide(chosen.clone());
+    let binaries = sides::binaries(sides.each_ref(), &possible, &mut session)?;
     let Some(binaries) = binaries else { return Ok(Exit::Interrupted) };
-    let unbuilt;
-    (cases, unbuilt) = capabilities.divide(cases);
-    skipped.extend(unbuilt);
+    let (cases, skipped) = session.capabilities.divide(chosen);
+    let signals = &mut session.signals;
 
     let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
     let plan = plan(flags, &manifest, cases, sides, margin)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
-    let description = description(&manifest, flags, &plan, &skipped);
+    let description = RunDescription {
+        rounds: MOST_ROUNDS as u32,
+        seed: plan.seed,
+        skipped: skipped.clone(),
+        ..described(&manifest, &flags.profile, &plan.cases, &[])
+    };
     let mut folders = folders(&parent, &label, &description, &environment)?;
-    let measured = Measuring::new(&plan, &binaries, &mut folders).measure(&mut signals)?;
+    let measured = Measuring::new(&plan, &binaries, &mut folders).measure(signals)?;
     signals.exit_on_next_stop();
 
     let comparison = judge(&plan, &folders, &environment, &skipped, &measured);
@@ -91,20 +81,6 @@ fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
         flags,
         crate::commands::exit_after(measured.invocations.iter().flatten()),
     ))
-}
-
-/// The cases that are compared, and those that cannot run here.
-fn cases<'a>(
-    manifest: &'a Manifest,
-    flags: &'a CompareFlags,
-) -> anyhow::Result<(Vec<&'a Case>, Vec<Skipped>)> {
-    manifest.profile(&flags.profile)?;
-    let chosen = if flags.cases.is_empty() {
-        manifest.cases_of(&flags.profile).collect()
-    } else {
-        manifest.cases_named(&flags.cases)?
-    };
-    Ok(Capabilities::detect(manifest)?.divide(chosen))
 }
 
 fn plan<'a>(
@@ -126,28 +102,6 @@ fn plan<'a>(
     })
 }
 
-/// The part of `run.json` that both sides share.
-fn description(
-    manifest: &Manifest,
-    flags: &CompareFlags,
-    plan: &Plan,
-    skipped: &[Skipped],
-) -> RunDescription {
-    RunDescription {
-        schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
-        brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
-        profile: flags.profile.clone(),
-        rounds: MOST_ROUNDS as u32,
-        seed: plan.seed,
-        cases: plan.cases.iter().map(|case| case.name.clone()).collect(),
-        details: details(manifest, &plan.cases, &[]),
-        skipped: skipped.to_vec(),
-        procedure: None,
-        side: None,
-    }
-}
-
 /// A folder for each side, like that of a run.
 fn folders(
     parent: &Path,
@@ -155,9 +109,8 @@ fn folders(
     description: &RunDescription,
     environment: &Environment,
 ) -> anyhow::Result<Pair<Folder>> {
-    let date: String = description.started_at.chars().take_while(|&letter| letter != 'T').collect();
     let folder = |side: &str| {
-        let folder = Folder::create(parent, &date, &format!("{label}-{side}"))?;
+        let folder = Folder::create(parent, description, &format!("{label}-{side}"))?;
         let side = Some(side.to_owned());
         folder.write_once(results::RUN, &RunDescription { side, ..description.clone() })?;
         folder.write_once(results::ENVIRONMENT, environment)?;

@@ -6,12 +6,11 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 use crate::commands::flags::CompareFlags;
+use crate::commands::session::Session;
 use crate::exit::UsageError;
-use crate::manifest::{Case, Manifest};
-use crate::measure::availability::Capabilities;
+use crate::manifest::Case;
 use crate::measure::build::{self, Binaries};
 use crate::measure::invoke::without_place;
-use crate::measure::signals::Signals;
 use crate::store::environment::Software;
 
 use crate::judge::compare::comparison::Described;
@@ -105,20 +104,17 @@ fn words(flag: &str, text: &str) -> Result<Vec<String>, UsageError> {
 }
 
 /// The binaries of both sides for `cases`; those of the manifest are built first
-/// if a side needs them and `build` is set. `None` if interrupted.
+/// if a side needs them. `None` if interrupted.
 ///
 /// # Errors
 /// [`UsageError`] if a folder lacks a binary; otherwise when the build fails.
 pub fn binaries(
     sides: Pair<&Side>,
-    manifest: &Manifest,
     cases: &[&Case],
-    build: bool,
-    capabilities: &mut Capabilities,
-    signals: &mut Signals,
+    session: &mut Session,
 ) -> anyhow::Result<Option<Pair<Binaries>>> {
     let built = if sides.iter().any(|side| side.folder.is_none()) {
-        match build::binaries(manifest, cases, build, capabilities, signals)? {
+        match session.binaries(cases)? {
             Some(built) => built,
             None => return Ok(None),
         }
@@ -127,7 +123,7 @@ pub fn binaries(
     };
     let of = |side: &Side| match &side.folder {
         None => Ok(built.clone()),
-        Some(folder) => build::binaries_in(folder, manifest, cases)
+        Some(folder) => build::binaries_in(folder, session.manifest, cases)
             .with_context(|| format!("--bin: looking for programs in {}", folder.display())),
     };
     let [first, second] = sides.map(of);

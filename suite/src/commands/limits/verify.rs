@@ -11,15 +11,12 @@ use anyhow::{Context, bail};
 use harness::limits::{Forecast, Kind, Line, Resource};
 
 use crate::commands::flags::ProgramFlags;
+use crate::commands::session::Session;
 use crate::exit::UsageError;
 use crate::judge::limits::Verified;
 use crate::manifest::Manifest;
-use crate::measure::availability::Capabilities;
-use crate::measure::build;
-use crate::measure::lock::Lock;
 use crate::measure::outcome::classify;
 use crate::measure::process::{self, Ended};
-use crate::measure::signals::Signals;
 
 /// How far beyond the prediction it tries, in percent.
 const BEYOND_PERCENT: u64 = 2;
@@ -85,26 +82,22 @@ fn count(
     if asked == 0 {
         return Ok(Some((0, None)));
     }
-    let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.manifest.as_deref())?;
     let plan = manifest.limits.as_ref().ok_or_else(|| {
         UsageError("the manifest has no table [limits], which says what makes tasks".to_owned())
     })?;
-    let _lock = Lock::take()?;
-    let mut capabilities = Capabilities::detect(&manifest)?;
+    let mut session = Session::begin(&manifest, flags)?;
     let needed = BTreeSet::from([&*plan.program]);
-    let build = !flags.no_build;
-    let built = build::binaries_of(&manifest, &needed, build, &mut capabilities, &mut signals)?;
-    let Some(binaries) = built else { return Ok(None) };
+    let Some(binaries) = session.programs(&needed)? else { return Ok(None) };
     let binary = binaries
         .get(&plan.program)
         .ok_or_else(|| UsageError(format!("[limits]: program '{}' is not there", plan.program)))?;
     let mut command = Command::new(&binary.file);
     command.args(["--until-refused", "--json", "--quiet", "--kind", kind.name()]);
     command.args(["--tasks", &asked.to_string()]).stderr(Stdio::piped());
-    let ended = process::run(&mut command, None, &mut signals)
+    let ended = process::run(&mut command, None, &mut session.signals)
         .with_context(|| format!("running {}", plan.program))?;
-    if signals.stops() > 0 { Ok(None) } else { Ok(Some(reached(&ended))) }
+    if session.signals.stops() > 0 { Ok(None) } else { Ok(Some(reached(&ended))) }
 }
 
 /// How many tasks there were, and what the kernel refused, or why nobody knows.

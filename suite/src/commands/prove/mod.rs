@@ -14,11 +14,11 @@ mod runs;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use anyhow::Context;
 use humantime::format_rfc3339_millis;
 
 use crate::commands::flags::ProveFlags;
 use crate::commands::output;
+use crate::commands::session::Session;
 use crate::exit::{Exit, UsageError};
 use crate::judge::prove::detection::figures as detection_figures;
 use crate::judge::prove::proof::{Figure, Proof, Property, SCHEMA_VERSION, Standing, trouble};
@@ -26,8 +26,7 @@ use crate::judge::prove::ring::figure as ring_figure;
 use crate::judge::prove::{a_a, known_counts, known_disturbance, known_work};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
-use crate::measure::build::{self, Binaries};
-use crate::measure::lock::Lock;
+use crate::measure::build::Binaries;
 use crate::measure::signals::Signals;
 use crate::plan;
 pub use crate::show::proof::{markdown, page};
@@ -42,7 +41,6 @@ use runs::Runs;
 /// saved run cannot be read, or standard output cannot be written. A property
 /// that fails is no error but a result.
 pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
-    let mut signals = Signals::register().context("setting up signal handlers")?;
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
     let plan = manifest
         .prove
@@ -51,20 +49,17 @@ pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
     let profile = flags.profile.as_ref().unwrap_or(&plan.profile);
     manifest.profile(profile)?;
     let saved = flags.run.as_deref().map(SavedRun::read).transpose()?;
-    let _lock = Lock::take()?;
-    let mut capabilities = Capabilities::detect(&manifest)?;
+    let mut session = Session::begin(&manifest, &flags.programs)?;
     let all: Vec<&Case> = manifest.cases.iter().collect();
-    let build = !flags.programs.no_build;
-    let built = build::binaries(&manifest, &all, build, &mut capabilities, &mut signals)?;
-    let Some(binaries) = built else { return Ok(Exit::Interrupted) };
+    let Some(binaries) = session.binaries(&all)? else { return Ok(Exit::Interrupted) };
     let mut runs = Runs {
         manifest: &manifest,
         plan,
-        capabilities: &capabilities,
+        capabilities: &session.capabilities,
         binaries: &binaries,
         seconds: flags.seconds.unwrap_or(plan.seconds),
         seed: flags.seed.unwrap_or_else(plan::random_seed),
-        signals: &mut signals,
+        signals: &mut session.signals,
     };
     let saved = saved.as_ref().map(|saved| saved.invocations.as_slice());
     let Some(proof) = examine(&mut runs, profile, saved)? else {

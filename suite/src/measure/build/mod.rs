@@ -30,7 +30,7 @@ pub struct Executable {
 /// The programs that can be started here, by their names.
 pub type Binaries = BTreeMap<String, Executable>;
 
-/// Finds the programs of `cases`, after building what is missing or stale if
+/// Finds the `needed` programs, after building what is missing or stale if
 /// `build` is true. Of packages all are built, whichever cases will run: cargo
 /// unifies features over what is built together, so a subset could be built
 /// differently and measure something else. What cannot be built by its own
@@ -40,21 +40,6 @@ pub type Binaries = BTreeMap<String, Executable>;
 /// # Errors
 /// When cargo fails, or a file is not where it should be.
 pub fn binaries(
-    manifest: &Manifest,
-    cases: &[&Case],
-    build: bool,
-    capabilities: &mut Capabilities,
-    signals: &mut Signals,
-) -> anyhow::Result<Option<Binaries>> {
-    let needed: BTreeSet<&str> = cases.iter().map(|case| &*case.program).collect();
-    binaries_of(manifest, &needed, build, capabilities, signals)
-}
-
-/// As [`binaries`], for the programs of these names.
-///
-/// # Errors
-/// As [`binaries`].
-pub fn binaries_of(
     manifest: &Manifest,
     needed: &BTreeSet<&str>,
     build: bool,
