@@ -31,7 +31,6 @@ impl From<Exit> for ExitCode {
 
 impl Exit {
     /// The number that the caller sees.
-    #[must_use]
     pub fn code(self) -> u8 {
         match self {
             Self::Done => failure::DONE,
@@ -46,7 +45,6 @@ impl Exit {
 
     /// The exit code that an error asks for: [`Exit::Usage`] where a
     /// [`UsageError`] is at its root.
-    #[must_use]
     pub fn of(error: &anyhow::Error) -> Self {
         if error.root_cause().is::<UsageError>() { Self::Usage } else { Self::Failed }
     }

@@ -154,7 +154,6 @@ pub struct RunCommand {
 
 impl RunCommand {
     /// The profile to run with.
-    #[must_use]
     pub fn profile(&self) -> &str {
         let of_groups = if self.groups.is_empty() { "default" } else { GROUP_PROFILE };
         self.flags.profile.as_deref().unwrap_or(of_groups)

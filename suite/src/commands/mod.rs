@@ -27,7 +27,6 @@ use flags::{Cli, Command, RunCommand};
 pub use summary::renderings;
 
 /// All of the binary: obeys the command line of this process.
-#[must_use]
 pub fn main() -> ExitCode {
     let exit = match Cli::try_parse() {
         Ok(cli) => obey(cli).unwrap_or_else(|error| {
@@ -56,7 +55,6 @@ fn obey(cli: Cli) -> anyhow::Result<Exit> {
 
 /// The exit code of measuring that was not interrupted, after these
 /// invocations. What was interrupted before and run again does not count.
-#[must_use]
 fn exit_after<'a>(invocations: impl IntoIterator<Item = &'a Invocation> + Clone) -> Exit {
     let any = |outcome| {
         let mut all = invocations.clone().into_iter();

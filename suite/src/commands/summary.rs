@@ -30,7 +30,6 @@ impl<'a> Summary<'a> {
     /// The summary of `run`, made in `environment`, after these invocations,
     /// whose records are in `folder`, with the proof of the instrument that the
     /// run ended with, if it did.
-    #[must_use]
     pub fn new(
         run: &'a RunDescription,
         environment: &'a Environment,
@@ -46,14 +45,12 @@ impl<'a> Summary<'a> {
 
     /// How the run ended; `None` if it is not complete, or a side of a
     /// comparison.
-    #[must_use]
     pub fn end(&self) -> Option<RunEnd> {
         let ended = self.complete && self.run.side.is_none();
         ended.then(|| RunEnd::of(&self.run.cases, &self.schedule))
     }
 
     /// What a report is made from.
-    #[must_use]
     pub fn data(&self) -> RunData<'a> {
         let RunDescription { procedure, rounds, side, .. } = self.run;
         let interrupted = self.invocations.iter().filter(|of| of.interrupted).count();
@@ -79,20 +76,17 @@ impl<'a> Summary<'a> {
     }
 
     /// The report of this run alone.
-    #[must_use]
     pub fn report(&self, manifest: &Manifest) -> Report {
         report(manifest, &[self.data()])
     }
 
     /// The report as text.
-    #[must_use]
     pub fn text(&self, report: &Report) -> String {
         show::text::text(report, &[self.folder.display().to_string()])
     }
 }
 
 /// A saved run as text and as Markdown.
-#[must_use]
 pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 2] {
     let SavedRun { description, environment, invocations, .. } = saved;
     let folder = Path::new("results/run");

@@ -55,7 +55,6 @@ pub struct Assessment {
 
 /// Judges one invocation. One without a record, or whose record does not tell
 /// what went on around it, has nothing against it.
-#[must_use]
 pub fn assess(invocation: &Invocation) -> Assessment {
     let found = invocation.record.as_ref().and_then(Span::of).map(|span| span.findings());
     let found = found.unwrap_or_default();

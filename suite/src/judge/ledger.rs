@@ -40,7 +40,6 @@ pub struct Line {
 /// The ledger of several sweeps, each of a process of its own: the parts, their
 /// sum, what the sum leaves unexplained of the drop in available memory, that
 /// drop, and other views of the same bytes.
-#[must_use]
 pub fn lines(sweeps: &[Vec<LedgerPoint>]) -> Vec<Line> {
     let of = |(name, figure): (&'static str, Figure)| Line {
         name,

@@ -81,7 +81,6 @@ const TOLERANCE_PERCENT: f64 = 1.0;
 
 impl Verified {
     /// Whether the prediction was right.
-    #[must_use]
     pub fn confirms(&self) -> bool {
         self.difference_percent.abs() <= TOLERANCE_PERCENT
     }

@@ -23,7 +23,6 @@ pub struct Run<'a> {
 /// The invocations of one case that it is estimated from, in the order of
 /// rounds: of each round the least disturbed, the first of several; of those
 /// the usable ones, or all where none is.
-#[must_use]
 pub fn sample_of<'a>(invocations: &[&'a Invocation]) -> Vec<Run<'a>> {
     let mut rounds: BTreeMap<u32, Run> = BTreeMap::new();
     for run in invocations.iter().filter_map(|invocation| run(invocation)) {

@@ -41,7 +41,6 @@ pub fn verify_switches(
 }
 
 /// The claim of switches per operation, where the kernel's counts can decide it.
-#[must_use]
 pub fn decided_claim(placement: Placement, switches: &Switches) -> Option<f64> {
     let can_be = |claim: &f64| placement == Placement::SameCpu || *claim == 0.0;
     switches.expected_per_operation.filter(can_be)

@@ -40,7 +40,6 @@ pub struct Case {
 
 impl Case {
     /// What identifies the case.
-    #[must_use]
     pub fn key(&self) -> CaseKey {
         CaseKey::new(&self.program, self.placement, &self.flags)
     }
@@ -105,7 +104,6 @@ impl Placement {
     pub(super) const ALL: [Self; 3] = [Self::Free, Self::SameCpu, Self::Spread];
 
     /// The value of `--placement`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Free => "free",

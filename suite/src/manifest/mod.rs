@@ -116,7 +116,6 @@ impl Profile {
 
     /// How long the rounds of so many cases measure, in seconds; `None`
     /// unless `--max-time` bounds an invocation.
-    #[must_use]
     pub fn seconds(&self, cases: usize) -> Option<f64> {
         let mut flags = self.flags.iter().skip_while(|flag| *flag != "--max-time");
         let of_one: f64 = flags.nth(1)?.parse().ok()?;
@@ -237,19 +236,20 @@ impl Manifest {
     }
 
     /// How `brigade check` runs a case.
-    #[must_use]
     pub fn check_size(&self, case: &Case) -> CheckSize {
         case.check.unwrap_or(self.program_of(case).check)
     }
 
     /// The program that a case runs.
-    #[must_use]
     pub fn program_of(&self, case: &Case) -> &Program {
         &self.programs[&case.program]
     }
 
     /// The cases that `profile` includes.
-    pub fn cases_of<'a>(&'a self, profile: &'a str) -> impl Iterator<Item = &'a Case> {
+    pub fn cases_of<'a, 'b>(
+        &'a self,
+        profile: &'b str,
+    ) -> impl Iterator<Item = &'a Case> + use<'a, 'b> {
         self.cases.iter().filter(move |case| case.profiles.contains(profile))
     }
 
@@ -269,14 +269,13 @@ impl Manifest {
         cases: &[String],
         profile: &str,
     ) -> Result<Vec<&Case>, UsageError> {
+        let chosen = match (groups, cases) {
+            ([], []) => self.cases_of(profile).collect::<Vec<_>>(),
+            ([], names) => self.cases_named(names)?,
+            (groups, _) => self.cases_of_groups(groups)?,
+        };
         self.profile(profile)?;
-        match (groups, cases) {
-            ([], []) => {
-                Ok(self.cases.iter().filter(|case| case.profiles.contains(profile)).collect())
-            }
-            ([], names) => self.cases_named(names),
-            (groups, _) => self.cases_of_groups(groups),
-        }
+        Ok(chosen)
     }
 
     /// The cases of the groups of these names, each once, in the manifest's

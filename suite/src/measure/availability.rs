@@ -44,13 +44,11 @@ impl Capabilities {
     }
 
     /// Why a program cannot run here, if it cannot.
-    #[must_use]
     pub fn lacking_for(&self, program: &str) -> Option<&str> {
         self.missing.get(program).map(String::as_str)
     }
 
     /// Why a case cannot run here, if it cannot.
-    #[must_use]
     pub fn missing_for(&self, case: &Case) -> Option<String> {
         let Case { needs_cpus, program, .. } = case;
         if let Some(reason) = self.lacking_for(program) {
@@ -62,7 +60,6 @@ impl Capabilities {
     }
 
     /// Divides cases into those that can run here and those that cannot.
-    #[must_use]
     pub fn divide<'a>(&self, cases: Vec<&'a Case>) -> (Vec<&'a Case>, Vec<Skipped>) {
         let mut possible = Vec::new();
         let mut skipped = Vec::new();

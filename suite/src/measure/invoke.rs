@@ -39,7 +39,6 @@ pub struct Job<'a> {
 
 /// What to type to run a case of a program of this form with a profile's `flags`:
 /// its program's name and all flags, the case's own first.
-#[must_use]
 pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
     let placement = case.placement.as_str();
     let fixed = match form {
@@ -143,7 +142,6 @@ fn process_of(job: &Job) -> Command {
 
 /// A word of a command without the folder that a path in it names: records are
 /// shared, and tell no path.
-#[must_use]
 pub fn without_place(word: &str) -> String {
     let (name, value) = word.split_at(word.find('=').map_or(0, |equals| equals + 1));
     let file = value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

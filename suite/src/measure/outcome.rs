@@ -30,7 +30,6 @@ pub struct Verdict {
 impl Verdict {
     /// Holds what was measured to what can be true and to what was asked for:
     /// a record that is neither is kept and counts as failed.
-    #[must_use]
     pub fn held_to(mut self, case: &Case) -> Self {
         let Some(record) = &self.record else { return self };
         let verified = consistency::verify_origin(record, &case.program, case.placement.as_str())

@@ -39,7 +39,6 @@ pub struct CaseEnd {
 
 impl RunEnd {
     /// How a run of these cases ended.
-    #[must_use]
     pub fn of(cases: &[String], schedule: &Schedule) -> Self {
         let ends = cases.iter().zip(schedule.precision()).zip(schedule.reasons());
         let cases = ends.map(|((case, (rounds, half_width)), reason)| CaseEnd {
@@ -54,7 +53,6 @@ impl RunEnd {
 
 /// The schedule of a run, after these of its invocations. An invocation of a
 /// case that the run does not have is passed over.
-#[must_use]
 pub fn schedule(run: &RunDescription, invocations: &[Invocation]) -> Schedule {
     let mut schedule = Schedule::new(run.cases.len(), extent(run), run.seed);
     for invocation in invocations {
@@ -79,7 +77,6 @@ fn extent(run: &RunDescription) -> Extent {
 }
 
 /// An invocation, as far as it decides what comes next.
-#[must_use]
 pub fn attempt(invocation: &Invocation) -> Attempt {
     let measured = invocation.outcome == Outcome::Measured;
     let record = invocation.record.as_ref().filter(|_| measured);

@@ -132,7 +132,6 @@ pub struct Schedule {
 
 impl Schedule {
     /// A run of `cases` cases that has not begun; `seed` decides the order.
-    #[must_use]
     pub fn new(cases: usize, extent: Extent, seed: u64) -> Self {
         Self {
             extent,
@@ -215,7 +214,6 @@ impl Schedule {
     }
 
     /// How many turns of the common rounds are left, by case.
-    #[must_use]
     pub fn remaining(&self) -> Vec<u32> {
         let rounds = self.extent.rounds;
         let left = |history: &CaseHistory| {
@@ -227,13 +225,11 @@ impl Schedule {
     }
 
     /// How much of the budget for further rounds is left, if there is one.
-    #[must_use]
     pub fn budget_left(&self) -> Option<Duration> {
         Some(self.extent.further?.budget.saturating_sub(self.spent))
     }
 
     /// Why each case got no more rounds, if the run is complete.
-    #[must_use]
     pub fn reasons(&self) -> Vec<Reason> {
         self.histories.iter().map(|history| self.reason(history)).collect()
     }
@@ -255,7 +251,6 @@ impl Schedule {
 
     /// Of each case: the rounds that measured, and the half-width of its
     /// interval as a share of its median, if it has one.
-    #[must_use]
     pub fn precision(&self) -> Vec<(usize, Option<f64>)> {
         let of = |history: &CaseHistory| (history.times(u32::MAX).len(), self.half_width(history));
         self.histories.iter().map(of).collect()
@@ -311,7 +306,6 @@ impl CaseHistory {
 }
 
 /// A seed for a run that was not given one: short enough to type again.
-#[must_use]
 pub fn random_seed() -> u64 {
     fastrand::u32(..).into()
 }

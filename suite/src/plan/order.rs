@@ -22,7 +22,6 @@ pub struct Turn {
 
 impl Order {
     /// An order of `cases` cases that `seed` determines.
-    #[must_use]
     pub fn new(cases: usize, seed: u64) -> Self {
         Self { rng: Rng::with_seed(seed), first: vec![0; cases] }
     }

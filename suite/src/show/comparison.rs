@@ -19,7 +19,6 @@ const MANY_CASES: usize = 8;
 const CROSSING_DIFFERENCE: f64 = 0.1;
 
 /// A comparison as plain text of at most 80 columns, ended by a newline.
-#[must_use]
 pub fn render(comparison: &Comparison) -> String {
     let sides = format!(
         "{}{}",

@@ -8,7 +8,6 @@ use super::report::page;
 use crate::judge::report::model::Report;
 
 /// The report as a page, which names no path.
-#[must_use]
 pub fn markdown(report: &Report) -> String {
     let names: Vec<String> = report.runs.iter().map(|run| escape(&run.name)).collect();
     let mut text = format!("# {}\n\n", names.join(", "));

@@ -7,14 +7,12 @@ use super::quantity::{ABSENT, three_digits};
 use crate::judge::prove::proof::{Figure, Proof, Property, Standing};
 
 /// The page: a sentence, then each property with its figures.
-#[must_use]
 pub fn page(proof: &Proof) -> String {
     let properties: String = proof.properties.iter().map(property).collect();
     format!("{}{properties}", verdict(proof))
 }
 
 /// The page in Markdown.
-#[must_use]
 pub fn markdown(proof: &Proof) -> String {
     let body: String = terminal::text(&page(proof)).lines().map(indented).collect();
     format!("# The instrument\n\nA proof of {}:\n\n{body}", proof.started_at)

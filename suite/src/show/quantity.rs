@@ -23,7 +23,6 @@ impl Unit {
 
     /// The unit in which `ns` nanoseconds, of either sign, show as less than
     /// 1000; seconds at the most.
-    #[must_use]
     pub fn of(ns: f64) -> Self {
         let [.., seconds] = Self::ALL;
         let fits = |unit: &Self| (ns / unit.ns).abs() < 999.5;
@@ -31,20 +30,17 @@ impl Unit {
     }
 
     /// `ns` nanoseconds in this unit, without its symbol.
-    #[must_use]
     pub fn show(self, ns: f64) -> String {
         three_digits(ns / self.ns)
     }
 
     /// An estimate and its interval in this unit, such as `1.79 [1.77, 1.81]`.
-    #[must_use]
     pub fn estimated(self, ns: &Estimate) -> String {
         format!("{}{NO_BREAK_SPACE}{}", self.show(ns.median), interval(ns, |ns| self.show(ns)))
     }
 }
 
 /// `ns` nanoseconds with a unit, such as `1.79 µs`.
-#[must_use]
 pub fn duration(ns: f64) -> String {
     let unit = Unit::of(ns);
     format!("{}{NO_BREAK_SPACE}{}", unit.show(ns), unit.symbol)
@@ -52,21 +48,18 @@ pub fn duration(ns: f64) -> String {
 
 /// An estimated duration in nanoseconds with its interval in the same unit,
 /// such as `1.79 µs [1.77, 1.81]`.
-#[must_use]
 pub fn estimated_duration(ns: &Estimate) -> String {
     let unit = Unit::of(ns.median);
     format!("{}{NO_BREAK_SPACE}{}", duration(ns.median), interval(ns, |ns| unit.show(ns)))
 }
 
 /// An estimated ratio with its interval, such as `2.03 [1.98, 2.11]`.
-#[must_use]
 pub fn estimated_ratio(ratio: &Estimate) -> String {
     format!("{}{NO_BREAK_SPACE}{}", three_digits(ratio.median), interval(ratio, three_digits))
 }
 
 /// An estimated number of bytes with its interval, such as
 /// `9.72 KiB [9.70, 9.75]`.
-#[must_use]
 pub fn estimated_bytes(bytes: &Estimate) -> String {
     let (symbol, unit) = match bytes.median.abs() {
         0.0..1023.5 => ("B", 1.0),
@@ -88,14 +81,12 @@ fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
 }
 
 /// A share of 0 to 1 as a whole percentage, such as `40 %`.
-#[must_use]
 pub fn percent(share: f64) -> String {
     format!("{:.0}{NO_BREAK_SPACE}%", share * 100.0)
 }
 
 /// `value` with three significant digits, two decimals at the most; four
 /// columns wide, and one more for the sign below zero.
-#[must_use]
 pub fn three_digits(value: f64) -> String {
     match value.abs() {
         0.0..0.005 => "0.00".to_owned(),

@@ -7,7 +7,6 @@ use super::report::page;
 use crate::judge::report::model::Report;
 
 /// The report as text. `folders` are where the records of each run are.
-#[must_use]
 pub fn text(report: &Report, folders: &[String]) -> String {
     let mut text = blocks(&page(report));
     for (run, folder) in report.runs.iter().zip(folders) {

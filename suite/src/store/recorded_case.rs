@@ -26,7 +26,6 @@ pub struct RecordedCase {
 
 impl RecordedCase {
     /// The case that a record is of.
-    #[must_use]
     pub fn of(record: &Record) -> Self {
         let parameters = record.parameters.iter();
         let parameters = parameters.filter_map(|(name, value)| {
@@ -38,7 +37,6 @@ impl RecordedCase {
     }
 
     /// The parameters as one JSON object.
-    #[must_use]
     pub fn parameters_json(&self) -> String {
         Value::from_iter(self.parameters.clone()).to_string()
     }

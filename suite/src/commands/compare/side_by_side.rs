@@ -45,7 +45,6 @@ pub struct Plan<'a> {
 
 impl Plan<'_> {
     /// How a case is judged in an analysis of this confidence.
-    #[must_use]
     pub fn judgement(&self, confidence: f64) -> Judgement {
         Judgement { method: Method::Rounds, confidence, margin: self.margin }
     }

@@ -55,7 +55,6 @@ impl Side {
 
     /// A description of the side, whose records are in the folder `records`.
     /// `workspace` is where the manifest's programs were built.
-    #[must_use]
     pub fn described(&self, records: String, workspace: &Software) -> Described {
         let shared = |words: &[String]| words.iter().map(|word| without_place(word)).collect();
         Described {

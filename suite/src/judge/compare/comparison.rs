@@ -127,7 +127,6 @@ pub struct RatioRecord {
 
 impl RatioRecord {
     /// Whether the interval leaves out 1.
-    #[must_use]
     pub fn excludes_one(&self) -> bool {
         self.low.is_some_and(|low| low > 1.0) || self.high.is_some_and(|high| high < 1.0)
     }
@@ -176,7 +175,6 @@ pub enum Method {
 
 impl Method {
     /// The ratio of one figure, candidate to baseline.
-    #[must_use]
     pub fn ratio(self, sides: Pair<&ByRound>, confidence: f64) -> Option<Ratio> {
         match self {
             Self::Rounds => Ratio::of_rounds(sides, confidence),
@@ -189,7 +187,6 @@ impl Method {
 }
 
 /// The figures, in the order of rounds.
-#[must_use]
 pub fn values(by_round: &ByRound) -> Vec<f64> {
     by_round.values().copied().collect()
 }
@@ -214,7 +211,6 @@ pub struct Judgement {
 
 impl Judgement {
     /// The ratio of a case's times; `None` if a side has none.
-    #[must_use]
     pub fn ratio(&self, sides: Pair<&Sample>) -> Option<Ratio> {
         let [baseline, candidate] = sides.map(Sample::time_ns);
         self.method.ratio([&baseline, &candidate], self.confidence)
@@ -285,14 +281,12 @@ impl From<ModesOfSides> for ModesRecord {
 impl Comparison {
     /// The lowest and the highest confidence of an interval, 0 to 1; `None`
     /// without a case.
-    #[must_use]
     pub fn confidence_of_each(&self) -> Option<(f64, f64)> {
         let each = || self.cases.iter().map(|case| case.confidence);
         Some((each().reduce(f64::min)?, each().reduce(f64::max)?))
     }
 
     /// How many cases have this verdict.
-    #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
         self.cases.iter().filter(|case| case.verdict == verdict).count()
     }

@@ -27,7 +27,6 @@ pub const MOST_ROUNDS: usize = 500;
 const SPARE_ROUNDS: usize = 2;
 
 /// The confidence of each of `intervals` intervals that hold together.
-#[must_use]
 pub fn confidence_of_one(intervals: usize) -> f64 {
     1.0 - error_of_one(intervals)
 }
@@ -48,7 +47,6 @@ pub struct InterimAnalyses {
 
 impl InterimAnalyses {
     /// The analyses of one of `cases` cases.
-    #[must_use]
     pub fn of_one_in(cases: usize) -> Self {
         Self { error: error_of_one(cases), used: 0.0 }
     }
@@ -71,7 +69,6 @@ impl InterimAnalyses {
 
     /// The confidence of the final analysis, which has all of the error that is
     /// left.
-    #[must_use]
     pub fn last(&self) -> f64 {
         1.0 - self.error * (1.0 - self.used)
     }

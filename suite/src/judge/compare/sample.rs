@@ -38,7 +38,6 @@ pub struct Sample<'a> {
 
 impl<'a> Sample<'a> {
     /// The figures of those `invocations` that are of `case`.
-    #[must_use]
     pub fn of(case: &str, invocations: impl IntoIterator<Item = &'a Invocation>) -> Self {
         let invocations: Vec<&Invocation> =
             invocations.into_iter().filter(|invocation| invocation.case == case).collect();
@@ -72,13 +71,11 @@ impl<'a> Sample<'a> {
     }
 
     /// The principal measurement of the first record: all of a case have it.
-    #[must_use]
     pub fn principal(&self) -> Option<&'a Measurement> {
         self.first()?.principal()
     }
 
     /// Which side has not measured the case and why, if one has not.
-    #[must_use]
     pub fn missing(sides: Pair<&Self>) -> Option<String> {
         let missing = sides.iter().position(|side| side.principal().is_none())?;
         let name = ["baseline", "candidate"][missing];
@@ -89,13 +86,11 @@ impl<'a> Sample<'a> {
     }
 
     /// Rounds that can be compared.
-    #[must_use]
     pub fn rounds(&self) -> usize {
         self.records.len()
     }
 
     /// The placement that the program recorded, if it did.
-    #[must_use]
     pub fn placement(&self) -> Option<&'a str> {
         self.first()?.parameters.get("placement")?.as_str()
     }
@@ -105,14 +100,12 @@ impl<'a> Sample<'a> {
     }
 
     /// The mean time by round, in nanoseconds.
-    #[must_use]
     pub fn time_ns(&self) -> ByRound {
         self.by_round(|principal| principal.ns_per_operation)
     }
 
     /// A percentile of the samples by round, divided by their operations, in
     /// nanoseconds.
-    #[must_use]
     pub fn percentile_ns(&self, percentile: Percentile) -> ByRound {
         self.by_round(|principal| percentile(principal) as f64 / principal.operations as f64)
     }
@@ -124,7 +117,6 @@ impl<'a> Sample<'a> {
 
     /// The share of hops whose ends ran on different CPUs: median over
     /// invocations, 0 to 1.
-    #[must_use]
     pub fn crossing_share(&self) -> Option<f64> {
         let shares = self.records.iter().filter_map(|(_, record)| record.switches?.cross_cpu_share);
         median(&shares.collect::<Vec<_>>())
@@ -133,7 +125,6 @@ impl<'a> Sample<'a> {
     /// The name and both values of the first parameter in which the sides
     /// differ, if they do. A flag that an older program does not know counts as
     /// not given.
-    #[must_use]
     pub fn differing_parameter(sides: Pair<&Self>) -> Option<(String, Pair<Value>)> {
         let [first, second] = sides.map(|side| side.first().map(parameters).unwrap_or_default());
         let mut names: Vec<&String> = first.keys().chain(second.keys()).collect();
@@ -150,7 +141,6 @@ impl<'a> Sample<'a> {
     /// pairs of rounds (1 and 2, 3 and 4 …) in which the order was opposite. The
     /// geometric mean over a pair has both sides in it, so that the difference
     /// between them cancels.
-    #[must_use]
     pub fn by_place(sides: Pair<&Self>) -> Pair<ByRound> {
         let places = |round: u32| {
             let mut runs = [0, 1].map(|side| Some((sides[side].began.get(&round)?, side)));
@@ -207,7 +197,6 @@ pub struct ModesOfSides {
 impl ModesOfSides {
     /// The modes of either side, if one has two. Those of both together could be
     /// the difference between the sides.
-    #[must_use]
     pub fn of(times: Pair<&[f64]>) -> Option<Self> {
         let modes = times.into_iter().find_map(Modes::of)?;
         let between = (modes.fast.median * modes.slow.median).sqrt();

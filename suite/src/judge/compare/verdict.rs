@@ -25,7 +25,6 @@ impl Ratio {
     /// Of a comparison side by side: a disturbance of a round disturbs both sides
     /// of its pair. Only rounds that both measured count. `confidence` is 0 to 1;
     /// `None` without a common round, or with a time that is not positive.
-    #[must_use]
     pub fn of_rounds(sides: Pair<&ByRound>, confidence: f64) -> Option<Self> {
         let [first, second] = sides;
         let logs = logarithms(&ratios(second, first))?;
@@ -35,7 +34,6 @@ impl Ratio {
     /// Of two runs, with each end of the interval `drift` times as far from the
     /// estimate (see [`drift`]). `confidence` is 0 to 1; `None` if a run is empty
     /// or a time is not positive.
-    #[must_use]
     pub fn of_runs(sides: Pair<&[f64]>, confidence: f64, drift: f64) -> Option<Self> {
         let [first, second] = sides;
         let mut shift = Shift::between(&logarithms(first)?, &logarithms(second)?, confidence)?;
@@ -65,7 +63,6 @@ fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
 /// method of least squares*, Physical Review 40 (1932), 207–227, with ranks in
 /// place of means). The excess over 1 counts twice, as a run has twice the rounds
 /// of a half: intervals are widened by √(1 + 2 · excess).
-#[must_use]
 pub fn drift<'a>(runs: impl IntoIterator<Item = &'a [f64]>) -> f64 {
     let halves = runs.into_iter().map(|run| run.split_at(run.len() / 2));
     let squares: Vec<f64> = halves
@@ -98,7 +95,6 @@ impl Verdict {
     /// An interval inside the margin is *same*, even if it excludes 1: the
     /// difference is certain and does not matter. Any other that excludes 1 is
     /// *faster* or *slower*. Without an interval the case is unresolved.
-    #[must_use]
     pub fn of(ratio: &Ratio, margin: f64) -> Self {
         let Some(interval) = ratio.interval else { return Self::Unresolved };
         let most = 1.0 + margin;
@@ -114,7 +110,6 @@ impl Verdict {
     }
 
     /// The verdict in one word.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Faster => "faster",

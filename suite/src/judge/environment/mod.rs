@@ -11,7 +11,6 @@ impl Environment {
     /// A name for this kind of machine, such as `amd-epyc-2cpu`: the CPU's
     /// model and the number of online CPUs, of `[a-z0-9-]`, at most
     /// [`label::LONGEST`] characters.
-    #[must_use]
     pub fn label(&self) -> String {
         let model = self.processor.model.as_deref().unwrap_or(&self.processor.architecture);
         label::label(model, self.processor.online_cpus)

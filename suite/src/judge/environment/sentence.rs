@@ -5,7 +5,6 @@ use crate::store::environment::{Environment, Processor};
 impl Environment {
     /// What the figures hold for, in the order in which it matters; what is
     /// not known is left out.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let (processor, kernel) = (&self.processor, &self.kernel);
         let model = processor.model.as_deref().unwrap_or(&processor.architecture);
@@ -30,7 +29,6 @@ impl Environment {
 
 impl Environment {
     /// The machine in one line: its CPUs, their caches, whether it is virtual.
-    #[must_use]
     pub fn machine(&self) -> String {
         let processor = &self.processor;
         let model = processor.model.as_deref().unwrap_or(&processor.architecture);

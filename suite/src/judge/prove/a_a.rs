@@ -32,7 +32,6 @@ const ALLOWED_PERCENT: f64 = 5.0;
 const MARGIN: f64 = 0.03;
 
 /// The time of an operation that an invocation measured, in nanoseconds.
-#[must_use]
 pub fn time_ns(invocation: &Invocation) -> Option<f64> {
     let measured = invocation.outcome == Outcome::Measured;
     let principal = invocation.record.as_ref().filter(|_| measured)?.principal()?;
@@ -43,7 +42,6 @@ pub fn time_ns(invocation: &Invocation) -> Option<f64> {
 /// drift that the halves of these halves show. `invocations` are in the order in
 /// which they ran. A machine that changed its speed for all cases alike leaves the
 /// figure not shown.
-#[must_use]
 pub fn in_time_order(invocations: &[Invocation]) -> Figure {
     let mut by_case: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for invocation in invocations {
@@ -77,7 +75,6 @@ fn without_common_change(ratios: &[Ratio]) -> Vec<Ratio> {
 
 /// The figures of cases that ran side by side with themselves; times are in
 /// nanoseconds.
-#[must_use]
 pub fn side_by_side(pairs: &[Pair<ByRound>]) -> Vec<Figure> {
     let ratio = |sides: &Pair<ByRound>| Ratio::of_rounds(sides.each_ref(), CONFIDENCE);
     let ratios: Vec<Ratio> = pairs.iter().filter_map(ratio).collect();

@@ -35,7 +35,6 @@ pub struct Trial {
 }
 
 /// The detection rate, and how often the intervals hold the truth.
-#[must_use]
 pub fn figures(trials: &[Trial]) -> Vec<Figure> {
     let of_trial = |trial: &Trial| {
         let ratio = Ratio::of_rounds(trial.sides.each_ref(), CONFIDENCE)?;

@@ -13,7 +13,6 @@ use super::proof::{Figure, trouble};
 const LEAST_CROSSING_PERCENT: f64 = 90.0;
 
 /// The kernel's counts compared with the claim of each case.
-#[must_use]
 pub fn switches(cases: &[(&Case, Invocation)]) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut claims = Claims::default();
@@ -78,7 +77,6 @@ impl<'a> Claims<'a> {
 }
 
 /// The share of hops that crossed, where all must and where none may.
-#[must_use]
 pub fn crossings(pairs: &[Crossing], cases: &[(&Case, Invocation)]) -> Vec<Figure> {
     let of_pair = |pair: &Crossing| {
         let share = |name: &str| -> Option<f64> {

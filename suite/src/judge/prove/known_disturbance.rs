@@ -14,7 +14,6 @@ pub const INVOCATIONS: u32 = 5;
 pub const SECONDS: f64 = 0.6;
 
 /// The figures of invocations of `case`, all of them disturbed.
-#[must_use]
 pub fn figures(case: &str, invocations: &[Invocation]) -> Vec<Figure> {
     let what = format!("{case}: flagged beside a thread with 10 % of its CPU");
     let mut figures: Vec<Figure> = invocations.iter().filter_map(trouble).take(1).collect();

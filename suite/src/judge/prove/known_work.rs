@@ -52,7 +52,6 @@ struct Times {
 
 impl Point {
     /// The point of a record with work; `None` if it has none.
-    #[must_use]
     pub fn of(record: &Record) -> Option<Self> {
         let work = record.work.filter(|work| work.units > 0)?;
         let laps = record.principal()?;
@@ -106,13 +105,11 @@ fn means(round: &[Point]) -> Option<f64> {
 }
 
 /// Whether the slope of a case is not shown yet, and further rounds may show it.
-#[must_use]
 pub fn is_blunt(rounds: &[Vec<Point>]) -> bool {
     slope_of("", rounds).standing == Standing::NotShown
 }
 
 /// The figure of one case, whose processes are sorted by round.
-#[must_use]
 pub fn slope_of(case: &str, rounds: &[Vec<Point>]) -> Figure {
     let fitted = |slope: fn(&[Point]) -> Option<f64>| {
         let slopes: Vec<f64> = rounds.iter().filter_map(|round| slope(round)).collect();

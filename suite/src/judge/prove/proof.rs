@@ -53,7 +53,6 @@ pub enum Standing {
 
 impl Standing {
     /// [`Standing::Holds`] or [`Standing::Fails`].
-    #[must_use]
     pub fn of(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Fails }
     }
@@ -81,7 +80,6 @@ pub struct Figure {
 
 impl Proof {
     /// The worst standing of a property: fails, not shown, or holds.
-    #[must_use]
     pub fn standing(&self) -> Standing {
         let any = |standing| !self.names_of(standing).is_empty();
         let worst = [Standing::Fails, Standing::NotShown].into_iter().find(|bad| any(*bad));
@@ -89,7 +87,6 @@ impl Proof {
     }
 
     /// The names of the properties of this standing.
-    #[must_use]
     pub fn names_of(&self, standing: Standing) -> Vec<&str> {
         let such = self.properties.iter().filter(|property| property.standing == standing);
         such.map(|property| property.name.as_str()).collect()
@@ -98,7 +95,6 @@ impl Proof {
 
 impl Property {
     /// A property judged by these figures.
-    #[must_use]
     pub fn of(name: &str, figures: Vec<Figure>) -> Self {
         let any = |standing| figures.iter().any(|figure| figure.standing == standing);
         let decisive = [Standing::Fails, Standing::NotShown, Standing::Holds];
@@ -110,13 +106,11 @@ impl Property {
 
 impl Figure {
     /// A figure without an interval.
-    #[must_use]
     pub fn new(what: impl Into<String>, value: f64, unit: &str) -> Self {
         Self { value: Some(value), unit: unit.to_owned(), ..Self::missing(what, "") }
     }
 
     /// No figure, for this reason.
-    #[must_use]
     pub fn missing(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -130,20 +124,17 @@ impl Figure {
     }
 
     /// With an interval.
-    #[must_use]
     pub fn between(mut self, low: f64, high: f64) -> Self {
         (self.low, self.high) = (Some(low), Some(high));
         self
     }
 
     /// With what it must be, and whether it is.
-    #[must_use]
     pub fn must(self, be: impl Into<String>, holds: bool) -> Self {
         self.judged(be, Standing::of(holds))
     }
 
     /// With what it must be, and its standing.
-    #[must_use]
     pub fn judged(mut self, must: impl Into<String>, standing: Standing) -> Self {
         (self.must, self.standing) = (must.into(), standing);
         self
@@ -152,7 +143,6 @@ impl Figure {
 
 /// The figure of an invocation that did not measure: unjudged if a limit refused,
 /// a failure of the instrument otherwise. `None` if it measured.
-#[must_use]
 pub fn trouble(invocation: &Invocation) -> Option<Figure> {
     let reason = || invocation.error.clone().unwrap_or_default();
     match invocation.outcome {

@@ -13,7 +13,6 @@ const TOLERANCE: f64 = 0.05;
 const CONFIDENCE: f64 = 0.99;
 
 /// The figure of a ring in C and a case, in this order, round by round.
-#[must_use]
 pub fn figure(case: &str, hops: &Pair<ByRound>) -> Figure {
     let what = format!("{case} / the same ring in C");
     let ratio = Ratio::of_rounds(hops.each_ref(), CONFIDENCE);

@@ -31,7 +31,6 @@ pub struct Parts {
 
 impl Parts {
     /// The parts of what a record measured; `None` where it has no CPU time.
-    #[must_use]
     pub fn of(record: &Record) -> Option<Self> {
         let cpu = record.cpu.as_ref()?;
         let (user, kernel) = (cpu.user_ns_per_operation, cpu.system_ns_per_operation);

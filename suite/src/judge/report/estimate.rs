@@ -17,7 +17,6 @@ use crate::store::invocation::{Invocation, Outcome};
 
 /// Estimates one case from its invocations; what it is minus its baseline is
 /// left open.
-#[must_use]
 pub fn estimate(invocations: &[&Invocation]) -> CaseEstimate {
     let ended: Vec<&Invocation> =
         invocations.iter().copied().filter(|invocation| !invocation.interrupted).collect();
@@ -160,7 +159,6 @@ fn switches(switches: &Switches) -> f64 {
 
 impl CaseEstimate {
     /// The estimate of the named measurement, or of the principal one.
-    #[must_use]
     pub fn measurement(&self, name: Option<&str>) -> Option<&MeasurementEstimate> {
         match name {
             Some(name) => self.measurements.iter().find(|measurement| measurement.name == name),
@@ -169,14 +167,12 @@ impl CaseEstimate {
     }
 
     /// How many invocations came to this.
-    #[must_use]
     pub fn count(&self, fate: Fate) -> usize {
         self.invocations.iter().filter(|invocation| invocation.fate == fate).count()
     }
 
     /// The values of one of its measurements that the estimate is made from, by
     /// round.
-    #[must_use]
     pub fn by_round(&self, measurement: &MeasurementEstimate) -> ByRound {
         let values = self.invocations.iter().zip(&measurement.values_ns);
         let used = values.filter(|(invocation, _)| invocation.is_used);

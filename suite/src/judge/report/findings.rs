@@ -21,7 +21,6 @@ const CONDITIONS: [&str; 2] = ["placement", "tasks"];
 
 /// The finding with the figures of the run of this index; `None` if a case that
 /// it needs was not measured.
-#[must_use]
 pub fn finding(of: &finding::Finding, cases: &Cases, run: usize) -> Option<Finding> {
     match of {
         finding::Finding::Comparison(of) => comparison(of, cases, run),

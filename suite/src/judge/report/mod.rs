@@ -46,7 +46,6 @@ pub struct RunData<'a> {
 
 /// The report of these runs; groups, baselines, findings and headline are those
 /// of `manifest`.
-#[must_use]
 pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
     let mut cases = Cases::of(runs);
     cases.subtract_baselines(manifest);

@@ -236,7 +236,6 @@ pub enum Fate {
 
 impl Fate {
     /// Its name, as in JSON.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Clean => "clean",

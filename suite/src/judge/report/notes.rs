@@ -6,7 +6,6 @@ use crate::judge::statistics::MIN_SAMPLE;
 use super::model::{Case, CaseEstimate, Fate, MeasurementEstimate, Note};
 
 /// A note for everything in the run of this index that needs one.
-#[must_use]
 pub fn notes<'a>(cases: impl Iterator<Item = &'a Case>, run: usize) -> Vec<Note> {
     let estimates: Vec<(&str, &CaseEstimate)> = cases
         .filter_map(|case| Some((case.name.as_str(), case.estimates[run].as_ref()?)))

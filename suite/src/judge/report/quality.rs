@@ -11,7 +11,6 @@ use crate::store::results::RunDescription;
 const TARGET_PERCENT: f64 = 3.0;
 
 /// The quality of the run of this index.
-#[must_use]
 pub fn quality<'a>(
     cases: impl Iterator<Item = &'a Case>,
     run: usize,

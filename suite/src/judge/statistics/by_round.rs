@@ -9,21 +9,18 @@ use super::{Estimate, Interval};
 pub type ByRound = BTreeMap<u32, f64>;
 
 /// `first / second` of every round that has both, in the order of rounds.
-#[must_use]
 pub fn ratios(first: &ByRound, second: &ByRound) -> Vec<f64> {
     pairs(first, second).map(|(first, second)| first / second).collect()
 }
 
 /// `first − second` of every round that has both, in their unit and in the
 /// order of rounds.
-#[must_use]
 pub fn differences(first: &ByRound, second: &ByRound) -> Vec<f64> {
     pairs(first, second).map(|(first, second)| first - second).collect()
 }
 
 /// The rounds that both have: what stands in one sentence is estimated from the
 /// same rounds.
-#[must_use]
 pub fn common(first: &ByRound, second: &ByRound) -> [ByRound; 2] {
     [(first, second), (second, first)].map(|(of, other)| {
         of.iter().filter(|(round, _)| other.contains_key(round)).map(|(r, v)| (*r, *v)).collect()
@@ -37,7 +34,6 @@ pub fn common(first: &ByRound, second: &ByRound) -> [ByRound; 2] {
 /// a round share, extended by what it would be around the quotient: it covers
 /// the ratio as the former does, and has the quotient as near its middle.
 /// `None` where no round has both, or a median is not positive.
-#[must_use]
 pub fn ratio(first: &ByRound, second: &ByRound) -> Option<Estimate> {
     let by_round = Estimate::cautious(&ratios(first, second))?;
     let quotient = median_of(first)? / median_of(second)?;
@@ -47,7 +43,6 @@ pub fn ratio(first: &ByRound, second: &ByRound) -> Option<Estimate> {
 
 /// By how much `first` is larger than `second`: the difference of their medians,
 /// with an interval as that of [`ratio`]. `None` where no round has both.
-#[must_use]
 pub fn difference(first: &ByRound, second: &ByRound) -> Option<Estimate> {
     let by_round = Estimate::cautious(&differences(first, second))?;
     let difference = median_of(first)? - median_of(second)?;

@@ -37,7 +37,6 @@ pub struct Interval {
 
 impl Interval {
     /// Whether `value` lies inside, ends included.
-    #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -58,14 +57,12 @@ pub struct Estimate {
 impl Estimate {
     /// Estimates from a sample in any order, with an interval of 95 % from
     /// [`MIN_SAMPLE`] values on; `None` for an empty one.
-    #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         Self::from_fewest(MIN_SAMPLE, values, LEVEL)
     }
 
     /// As [`Self::of`], with an interval of `confidence`, 0 to 1, from as many
     /// values on as have a range of that confidence ([`fewest_pairs`]).
-    #[must_use]
     pub fn at(confidence: f64, values: &[f64]) -> Option<Self> {
         Self::from_fewest(fewest_pairs(confidence), values, confidence)
     }
@@ -80,7 +77,6 @@ impl Estimate {
     /// As [`Self::of`], but where a lone value of a small sample may be all that
     /// is seen of a second mode, the interval is the whole range: a narrow
     /// one would claim that there is no such mode.
-    #[must_use]
     pub fn cautious(values: &[f64]) -> Option<Self> {
         let estimate = Self::of(values)?;
         let sorted = sorted(values);
@@ -92,7 +88,6 @@ impl Estimate {
 
     /// Whether the true median differs from `value` as far as the sample can
     /// tell: there is an interval and `value` lies outside.
-    #[must_use]
     pub fn excludes(&self, value: f64) -> bool {
         self.interval.is_some_and(|interval| !interval.contains(value))
     }

@@ -56,7 +56,6 @@ pub struct Modes {
 impl Modes {
     /// The two modes of a sample, if it has two. A sample with a value that
     /// is not positive has none: the rule compares logarithms.
-    #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let sorted = sorted(values);
         let logs = logarithms(&sorted)?;
@@ -77,7 +76,6 @@ impl Modes {
 
 /// The one value of a small sample that lies as far from all others as a second
 /// mode would, if there is one: too few values to tell whether it is one.
-#[must_use]
 pub fn outlier(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let logs = logarithms(&sorted)?;

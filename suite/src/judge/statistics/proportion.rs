@@ -14,7 +14,6 @@ const HALVINGS: u32 = 64;
 
 /// The interval of the share of which `hits` of `trials` were seen, 0 to 1, at
 /// `confidence`, 0 to 1. `None` without trials.
-#[must_use]
 pub fn proportion(hits: u64, trials: u64, confidence: f64) -> Option<Interval> {
     if trials == 0 {
         return None;

@@ -1,7 +1,6 @@
 //! Quantiles of a sample.
 
 /// The median of `values`, in their unit; `None` for no values.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(&sorted(values), 0.5)
 }

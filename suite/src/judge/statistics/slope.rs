@@ -3,7 +3,6 @@
 /// The slope of the line that fits `points` (x, y) best in y, by ordinary
 /// least squares: Σ (x − x̄)(y − ȳ) / Σ (x − x̄)², in units of y per unit of x.
 /// `None` without two different x.
-#[must_use]
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let count = points.len() as f64;
     let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;

@@ -37,7 +37,6 @@ impl Software {
 
 impl Software {
     /// The commit, abbreviated, with `+` where files differed from it.
-    #[must_use]
     pub fn revision(&self) -> Option<String> {
         let commit: String = self.git_revision.as_ref()?.chars().take(12).collect();
         Some(if self.git_dirty == Some(true) { commit + "+" } else { commit })

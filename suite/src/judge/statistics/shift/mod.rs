@@ -41,7 +41,6 @@ pub struct Shift {
 impl Shift {
     /// The centre of `differences` between the two sides of pairs; `confidence`
     /// is 0 to 1. `None` for no differences.
-    #[must_use]
     pub fn of_pairs(differences: &[f64], confidence: f64) -> Option<Self> {
         let averages = differences.iter().enumerate().flat_map(|(index, first)| {
             differences[index..].iter().map(move |second| f64::midpoint(*first, *second))
@@ -52,7 +51,6 @@ impl Shift {
 
     /// How far the values of `second` lie above those of `first`, which are
     /// not paired; `confidence` is 0 to 1. `None` if either is empty.
-    #[must_use]
     pub fn between(first: &[f64], second: &[f64], confidence: f64) -> Option<Self> {
         let differences = first.iter().flat_map(|low| second.iter().map(move |high| high - low));
         let probabilities = rank_sum_probabilities(first.len(), second.len());
@@ -74,7 +72,6 @@ impl Shift {
 
 /// The fewest pairs that give an interval of `confidence`, 0 to 1: all of n
 /// differences lie on one side of their centre with probability 2 · 2⁻ⁿ.
-#[must_use]
 pub fn fewest_pairs(confidence: f64) -> usize {
     (2.0 / (1.0 - confidence)).log2().ceil() as usize
 }
@@ -99,7 +96,6 @@ fn values_in_tail(probabilities: &[f64], tail: f64) -> usize {
 /// Mann and Whitney, *On a test of whether one of two random variables is
 /// stochastically larger than the other*, Annals of Mathematical Statistics 18
 /// (1947), 50–60, with the variance corrected for ties (Lehmann 1975, 1.4).
-#[must_use]
 pub fn rank_sum_score(first: &[f64], second: &[f64]) -> Option<f64> {
     let (m, n) = (first.len() as f64, second.len() as f64);
     let wins = |low: &f64, high: &f64| match high.total_cmp(low) {
