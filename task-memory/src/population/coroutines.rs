@@ -1,48 +1,20 @@
 //! Suspended stackful coroutines.
 
+use std::io;
+
 use corosensei::Coroutine;
 use corosensei::stack::DefaultStack;
-use harness::failure;
 
-use super::{Population, Task};
+use super::Task;
 use crate::stack;
 
-pub struct Coroutines {
-    task: Task,
-    coroutines: Vec<Coroutine<(), (), ()>>,
-}
-
-impl Coroutines {
-    pub fn new(task: Task) -> Self {
-        Self { task, coroutines: Vec::new() }
-    }
-}
-
-impl Population for Coroutines {
-    fn add(&mut self, count: u64) -> anyhow::Result<()> {
-        for _ in 0..count {
-            let mapped = DefaultStack::new(self.task.stack_bytes).map_err(|error| {
-                failure::creating(format_args!("task {}", self.coroutines.len()), error)
-            })?;
-            let touch_bytes = self.task.touch_bytes;
-            let mut coroutine = Coroutine::with_stack(mapped, move |yielder, ()| {
-                stack::touch(touch_bytes);
-                yielder.suspend(());
-            });
-            coroutine.resume(());
-            self.coroutines.push(coroutine);
-        }
-        Ok(())
-    }
-
-    fn count(&self) -> u64 {
-        self.coroutines.len() as u64
-    }
-
-    fn end(self: Box<Self>) -> anyhow::Result<()> {
-        for mut coroutine in self.coroutines {
-            coroutine.resume(());
-        }
-        Ok(())
-    }
+/// A coroutine that has touched what it is to touch. Dropping it unwinds it.
+pub fn suspended(task: Task) -> io::Result<Coroutine<(), (), ()>> {
+    let mapped = DefaultStack::new(task.stack_bytes)?;
+    let mut coroutine = Coroutine::with_stack(mapped, move |yielder, ()| {
+        stack::touch(task.touch_bytes);
+        yielder.suspend(());
+    });
+    coroutine.resume(());
+    Ok(coroutine)
 }

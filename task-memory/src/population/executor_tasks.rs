@@ -32,11 +32,6 @@ impl Population for Tasks {
     fn count(&self) -> u64 {
         self.count
     }
-
-    fn end(self: Box<Self>) -> anyhow::Result<()> {
-        drop(self.executor);
-        Ok(())
-    }
 }
 
 /// The whole life of a task.

@@ -9,10 +9,12 @@ mod rings;
 mod threads;
 mod tokio_tasks;
 
+use std::io;
+
 use anyhow::bail;
-use harness::Amounts;
 use harness::failure::UsageError;
 use harness::limits::Kind;
+use harness::{Amounts, failure};
 
 use crate::stack::MARGIN_BYTES;
 use threads::Threads;
@@ -63,7 +65,9 @@ pub trait Population {
     ///
     /// # Errors
     /// When a task failed.
-    fn end(self: Box<Self>) -> anyhow::Result<()>;
+    fn end(self: Box<Self>) -> anyhow::Result<()> {
+        Ok(())
+    }
 }
 
 /// A population of no tasks yet.
@@ -84,17 +88,48 @@ pub fn open(kind: Kind, task: Task) -> anyhow::Result<Box<dyn Population>> {
         Kind::TokioChannel => Box::new(tokio(Upstream::Channels(Vec::new()))?),
         Kind::TokioPipe => Box::new(tokio(Upstream::Pipes(Vec::new()))?),
         Kind::AsyncExecutor => Box::new(executor_tasks::Tasks::new(task)),
-        Kind::Coroutine => Box::new(coroutines::Coroutines::new(task)),
+        Kind::Coroutine => Box::new(Each::of("stack", move || coroutines::suspended(task))),
         Kind::Process => Box::new(processes::Processes::new(task)?),
-        Kind::IoUring => Box::new(rings::Rings::default()),
+        Kind::IoUring => Box::new(Each::of("ring", rings::open)),
         Kind::Goroutine => {
             bail!(UsageError("--kind goroutine: only a Go program makes goroutines".into()))
         }
     })
 }
 
+/// Tasks, or what they need, that are made one like the other and then held.
+struct Each<T> {
+    /// What one of them is called in an error.
+    what: &'static str,
+    make: Box<dyn Fn() -> io::Result<T>>,
+    held: Vec<T>,
+}
+
+impl<T> Each<T> {
+    fn of(what: &'static str, make: impl Fn() -> io::Result<T> + 'static) -> Self {
+        Self { what, make: Box::new(make), held: Vec::new() }
+    }
+}
+
+impl<T> Population for Each<T> {
+    fn add(&mut self, count: u64) -> anyhow::Result<()> {
+        for _ in 0..count {
+            let (what, task) = (self.what, self.held.len());
+            let made = (self.make)();
+            self.held.push(made.map_err(|error| {
+                failure::creating(format_args!("the {what} of task {task}"), error)
+            })?);
+        }
+        Ok(())
+    }
+
+    fn count(&self) -> u64 {
+        self.held.len() as u64
+    }
+}
+
 /// A channel and a thread for each task.
-struct Both<C>(channels::Channels<C>, Threads);
+struct Both<C>(Each<C>, Threads);
 
 impl<C> Population for Both<C> {
     fn add(&mut self, count: u64) -> anyhow::Result<()> {
@@ -105,9 +140,5 @@ impl<C> Population for Both<C> {
     /// A channel whose thread was refused is no task.
     fn count(&self) -> u64 {
         self.1.count()
-    }
-
-    fn end(self: Box<Self>) -> anyhow::Result<()> {
-        Ok(())
     }
 }

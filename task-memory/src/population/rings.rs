@@ -4,10 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::ptr;
 
-use harness::failure;
 use harness::limits::RING_ENTRIES;
-
-use super::Population;
 
 /// Where the queues are mapped from (`IORING_OFF_SQ_RING`).
 const QUEUES: libc::off_t = 0;
@@ -22,39 +19,15 @@ const PARAMETER_WORDS: usize = 30;
 /// The word with where the entries begin (`sq_off.array`).
 const ENTRIES_AT: usize = 16;
 
-#[derive(Default)]
-pub struct Rings {
-    rings: Vec<Ring>,
-}
-
 /// A ring and its maps.
-struct Ring {
+pub struct Ring {
     _ring: OwnedFd,
     _queues: Map,
     _submissions: Map,
 }
 
-impl Population for Rings {
-    fn add(&mut self, count: u64) -> anyhow::Result<()> {
-        for _ in 0..count {
-            let task = self.rings.len();
-            let ring = open();
-            self.rings
-                .push(ring.map_err(|error| failure::creating(format_args!("ring {task}"), error))?);
-        }
-        Ok(())
-    }
-
-    fn count(&self) -> u64 {
-        self.rings.len() as u64
-    }
-
-    fn end(self: Box<Self>) -> anyhow::Result<()> {
-        Ok(())
-    }
-}
-
-fn open() -> io::Result<Ring> {
+/// Opens a ring and maps it.
+pub fn open() -> io::Result<Ring> {
     let mut parameters = [0_u32; PARAMETER_WORDS];
     // SAFETY: the kernel reads and writes the parameters, which have the size
     // of `struct io_uring_params`.

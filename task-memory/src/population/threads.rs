@@ -76,10 +76,6 @@ impl Population for Threads {
     fn count(&self) -> u64 {
         self.shared.complete.load(Ordering::Acquire)
     }
-
-    fn end(self: Box<Self>) -> anyhow::Result<()> {
-        Ok(())
-    }
 }
 
 impl Drop for Threads {

@@ -88,11 +88,6 @@ impl Population for Tasks {
     fn count(&self) -> u64 {
         self.count
     }
-
-    fn end(self: Box<Self>) -> anyhow::Result<()> {
-        drop(self.runtime);
-        Ok(())
-    }
 }
 
 /// Begins the life of a task: what it touches.
