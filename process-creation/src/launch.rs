@@ -76,10 +76,10 @@ impl Launcher {
 
     /// Launches a task; of those alive at once, it is number `task`.
     pub fn launch(&mut self, task: usize) -> anyhow::Result<Launched> {
-        let child = match self.via {
-            Via::Fork => fork(),
-            Via::Vfork => clone(&mut self.stacks[task], libc::CLONE_VM | libc::CLONE_VFORK),
-            Via::CloneVm => clone(&mut self.stacks[task], libc::CLONE_VM),
+        let launched = match self.via {
+            Via::Fork => fork().map(Launched::Process),
+            Via::Vfork => self.clone(task, libc::CLONE_VM | libc::CLONE_VFORK),
+            Via::CloneVm => self.clone(task, libc::CLONE_VM),
             Via::PosixSpawn => {
                 let arguments = [PROGRAM];
                 posix_spawn::<_, _, &std::ffi::CStr>(
@@ -89,20 +89,16 @@ impl Launcher {
                     &arguments,
                     &[],
                 )
+                .map(Launched::Process)
                 .map_err(io::Error::from)
             }
-            Via::Thread => return self.thread(task),
+            Via::Thread => thread::Builder::new().spawn(|| ()).map(Launched::Thread),
         };
-        child
-            .map(Launched::Process)
-            .map_err(|error| failure::creating(format_args!("task {task}"), error))
+        launched.map_err(|error| failure::creating(format_args!("task {task}"), error))
     }
 
-    fn thread(&self, task: usize) -> anyhow::Result<Launched> {
-        let thread = thread::Builder::new().spawn(|| ());
-        thread
-            .map(Launched::Thread)
-            .map_err(|error| failure::creating(format_args!("task {task}"), error))
+    fn clone(&mut self, task: usize, sharing: c_int) -> io::Result<Launched> {
+        clone(&mut self.stacks[task], sharing).map(Launched::Process)
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
-use harness::threads::join;
+use harness::threads::{self, join};
 use harness::{Amounts, Bench, Defaults, Measured, StackFlag, Tasks, clock, failure};
 
 /// Time creating, starting and joining N threads.
@@ -31,7 +31,6 @@ use harness::{Amounts, Bench, Defaults, Measured, StackFlag, Tasks, clock, failu
 /// any stack can be reused.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// The stack of each task.
     #[command(flatten)]
     #[serde(flatten)]
     stack: StackFlag,
@@ -104,13 +103,12 @@ fn observe_alive(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     thread::scope(|scope| {
         let closed = gate.write();
         for task in bench.creation() {
-            thread::Builder::new()
-                .stack_size(flags.stack.stack_size)
-                .spawn_scoped(scope, || {
-                    started.fetch_add(1, Relaxed);
-                    drop(gate.read());
-                })
-                .map_err(|error| failure::creating(format_args!("task {task}"), error))?;
+            let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
+            threads::spawn(scope, task, builder, || {
+                started.fetch_add(1, Relaxed);
+                drop(gate.read());
+                Ok(())
+            })?;
         }
         while started.load(Relaxed) < bench.tasks() && !bench.is_interrupted() {
             thread::yield_now();
