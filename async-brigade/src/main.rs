@@ -34,7 +34,6 @@ use tokio::net::{UnixStream, unix::pipe};
 /// downstream. That makes N + 1 hops.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// What carries the byte from one task to the next.
     #[command(flatten)]
     #[serde(flatten)]
     carrier: ChannelFlag,
@@ -43,12 +42,10 @@ struct Flags {
     #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
     runtime: RuntimeKind,
 
-    /// The threads of the runtime.
     #[command(flatten)]
     #[serde(flatten)]
     threads: WorkersFlag,
 
-    /// Work done before each send.
     #[command(flatten)]
     #[serde(flatten)]
     work: WorkFlag,

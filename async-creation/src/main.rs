@@ -33,7 +33,6 @@ struct Flags {
     #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
     runtime: RuntimeKind,
 
-    /// The threads of the runtime.
     #[command(flatten)]
     #[serde(flatten)]
     threads: WorkersFlag,

@@ -34,12 +34,10 @@ struct Flags {
     #[arg(long, value_enum, default_value_t = RuntimeKind::TokioCurrentThread)]
     runtime: RuntimeKind,
 
-    /// The threads of the runtime.
     #[command(flatten)]
     #[serde(flatten)]
     threads: WorkersFlag,
 
-    /// Work done before each send.
     #[command(flatten)]
     #[serde(flatten)]
     work: WorkFlag,

@@ -37,12 +37,10 @@ type Relay = Coroutine<Option<usize>, usize, ()>;
 /// That makes N + 1 hops, none of which the kernel takes part in.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// The stack of each task.
     #[command(flatten)]
     #[serde(flatten)]
     stack: StackFlag,
 
-    /// Work done before each send.
     #[command(flatten)]
     #[serde(flatten)]
     work: WorkFlag,

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use harness::failure::UsageError;
+use harness::flags::name;
 
 /// What `--executor` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
@@ -71,9 +72,4 @@ pub fn interface(executor: Executor, asked: Option<Interface>) -> Result<Interfa
         name(&executor),
         offered.join(", ")
     )))
-}
-
-/// The name on the command line.
-fn name(value: &impl ValueEnum) -> String {
-    value.to_possible_value().expect("no value is hidden").get_name().to_owned()
 }

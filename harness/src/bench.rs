@@ -10,14 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
+use crate::clock;
 use crate::command;
-use crate::creation::Creation;
 use crate::failure::UsageError;
 use crate::flags::{Flags, TasksFlag, WorkFlag};
 use crate::laps::{Laps, Purpose};
 use crate::limits::{self, Amounts, Need};
 use crate::memory;
 use crate::placement::{Placement, Policy};
+use crate::progress::Progress;
 use crate::record::{LedgerPoint, WorkRecord};
 use crate::samples::Measured;
 use crate::state::{Findings, Shared};
@@ -179,9 +180,14 @@ impl Bench {
 
     /// The numbers of the tasks, in the order in which the program creates
     /// them. On a terminal they show as progress; an interruption ends them.
-    #[must_use]
-    pub fn creation(&self) -> Creation<'_> {
-        Creation::new(&self.shared, self.tasks())
+    pub fn creation(&self) -> impl Iterator<Item = usize> {
+        let tasks = self.tasks();
+        let mut progress = Progress::new(self.shared.shows_progress());
+        progress.begin(tasks as u64, "tasks created");
+        (0..tasks).take_while(move |task| {
+            progress.show(clock::now(), (tasks - task) as u64);
+            !self.is_interrupted()
+        })
     }
 
     /// The tracer of a brigade of `tasks` tasks. With it, marked laps follow
@@ -297,5 +303,19 @@ impl Bench {
     /// What SIGINT does.
     pub(crate) fn interrupt(&self) {
         self.shared.interrupted.store(true, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bench;
+
+    #[test]
+    fn an_interruption_ends_the_creation() {
+        let bench = Bench::standalone(5, 1, 0, None).expect("affinity");
+        let mut creation = bench.creation();
+        assert_eq!(creation.by_ref().take(3).collect::<Vec<_>>(), [0, 1, 2]);
+        bench.interrupt();
+        assert_eq!(creation.next(), None);
     }
 }

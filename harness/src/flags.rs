@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _};
+use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
 use crate::channel::Channel;
@@ -171,6 +171,14 @@ impl Flags {
         flags.warmup_time = by_default.then_some(LONGEST_WARMUP);
         Ok(flags)
     }
+}
+
+/// The name of a flag's value on the command line.
+///
+/// # Panics
+/// For a value that clap skips.
+pub fn name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().expect("no value is skipped").get_name().to_owned()
 }
 
 /// The smallest stack that glibc takes (`PTHREAD_STACK_MIN`), in bytes.

@@ -12,7 +12,6 @@ mod command;
 pub mod control_groups;
 mod counters;
 pub mod cpus;
-pub mod creation;
 pub mod failure;
 pub mod flags;
 pub mod histogram;

@@ -13,7 +13,7 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::bench::Bench;
 use crate::failure::{UsageError, creating};
-use crate::limits::{Amounts, MAPS_PER_THREAD};
+use crate::limits::{Amounts, FILES_PER_RUNTIME, MAPS_PER_THREAD};
 use crate::placement::{Placement, Policy};
 use crate::threads::{TaskError, panic_text, root_cause};
 
@@ -27,10 +27,6 @@ pub enum RuntimeKind {
     TokioCurrentThread,
 }
 
-/// Files that a runtime opens: two handles of its `epoll` and the `eventfd`
-/// that wakes it.
-const FILES_PER_RUNTIME: u64 = 3;
-
 impl RuntimeKind {
     /// What a runtime takes besides its tasks.
     #[must_use]
@@ -39,8 +35,8 @@ impl RuntimeKind {
             Self::TokioCurrentThread => 0,
             Self::Tokio => workers.unwrap_or(bench.placement().cpus().len()) as u64,
         };
-        let of_threads = Amounts { threads, maps: threads * MAPS_PER_THREAD, ..Amounts::default() };
-        of_threads.and(Amounts { files: FILES_PER_RUNTIME, ..Amounts::default() })
+        let maps = threads * MAPS_PER_THREAD;
+        Amounts { threads, maps, files: FILES_PER_RUNTIME, ..Amounts::default() }
     }
 }
 

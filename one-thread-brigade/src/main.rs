@@ -23,12 +23,10 @@ use harness::{Bench, ChannelFlag, Defaults, Measured, Tasks, WorkFlag, failure};
 /// turn and reads it back. That makes N + 1 hops without a switch.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// What carries the byte.
     #[command(flatten)]
     #[serde(flatten)]
     carrier: ChannelFlag,
 
-    /// Work done before each write.
     #[command(flatten)]
     #[serde(flatten)]
     work: WorkFlag,

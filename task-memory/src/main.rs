@@ -38,7 +38,9 @@ mod stack;
 mod sweep;
 mod until_refused;
 
+use std::iter;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -100,15 +102,10 @@ enum Subject {
 
 impl ValueEnum for Subject {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [Subject; Kind::ALL.len() + 1] = {
-            let mut all = [Subject::Heap; Kind::ALL.len() + 1];
-            let mut place = 0;
-            while place < Kind::ALL.len() {
-                all[place] = Subject::Tasks(Kind::ALL[place]);
-                place += 1;
-            }
-            all
-        };
+        static ALL: LazyLock<Vec<Subject>> = LazyLock::new(|| {
+            let kinds = Kind::value_variants().iter().copied().map(Subject::Tasks);
+            iter::once(Subject::Heap).chain(kinds).collect()
+        });
         &ALL
     }
 

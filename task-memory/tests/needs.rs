@@ -32,7 +32,7 @@ const PROGRAM: Program = Program {
 /// A run that makes so many tasks of a kind, or fewer.
 fn populating(kind: Kind, tasks: u64) -> Invocation {
     let tasks = tasks.to_string();
-    PROGRAM.with(&["--until-refused", "--json", "--kind", kind.name(), "--tasks", &tasks])
+    PROGRAM.with(&["--until-refused", "--json", "--kind", &kind.to_string(), "--tasks", &tasks])
 }
 
 /// The number of tasks of such a run, and what the kernel refused.

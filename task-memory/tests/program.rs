@@ -1,5 +1,6 @@
 //! The program as a program: flags in, record out.
 
+use clap::ValueEnum as _;
 use contract::{Measurement, Program, Spread};
 use harness::limits::Kind;
 use harness::record::{LedgerPoint, Record};
@@ -48,8 +49,8 @@ fn resident(point: &LedgerPoint) -> Option<u64> {
 
 #[test]
 fn every_kind_is_swept_from_first_count_to_last() {
-    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Goroutine) {
-        let flags = ["--kind", kind.name(), "--from", "10", "--to", "50", "--steps", "4"];
+    for kind in Kind::value_variants().iter().filter(|kind| **kind != Kind::Goroutine) {
+        let flags = ["--kind", &kind.to_string(), "--from", "10", "--to", "50", "--steps", "4"];
         let record = record(&flags);
         let points = record.ledger.as_ref().expect("a ledger");
         let counts: Vec<_> = points.iter().map(|point| point.tasks).collect();

@@ -39,12 +39,10 @@ struct Flags {
     #[arg(long, value_enum, default_value_t = Channel::Pipe)]
     channel: Channel,
 
-    /// The stack of each task.
     #[command(flatten)]
     #[serde(flatten)]
     stack: StackFlag,
 
-    /// Work done before each send.
     #[command(flatten)]
     #[serde(flatten)]
     work: WorkFlag,

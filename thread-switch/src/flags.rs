@@ -1,6 +1,7 @@
 //! The program's flags, and which of them do not go together.
 
 use harness::failure::UsageError;
+use harness::flags::name;
 use harness::{Bench, WorkFlag};
 
 /// The longest message, in bytes.
@@ -33,7 +34,6 @@ pub struct Flags {
     #[serde(rename = "self")]
     pub alone: bool,
 
-    /// Work that each side does before it hands over.
     #[command(flatten)]
     #[serde(flatten)]
     pub work: WorkFlag,
@@ -78,12 +78,6 @@ pub enum Via {
 }
 
 impl Via {
-    /// Its name on the command line.
-    pub fn name(self) -> String {
-        let value = clap::ValueEnum::to_possible_value(&self).expect("no variant is skipped");
-        value.get_name().to_owned()
-    }
-
     /// Whether a hand-over carries a message of any length.
     pub fn carries_messages(self) -> bool {
         matches!(self, Self::Pipe | Self::SocketPair)
@@ -115,7 +109,7 @@ impl Flags {
     /// # Errors
     /// [`UsageError`], which says what to choose instead.
     pub fn check(&self, bench: &Bench) -> Result<(), UsageError> {
-        let via = self.via.name();
+        let via = name(&self.via);
         let refuse = |reason: String| Err(UsageError(reason));
         if self.message != 1 && !self.via.carries_messages() {
             let bytes = self.message;
@@ -136,7 +130,7 @@ impl Flags {
         if !self.via.is_io() {
             return Err(UsageError(format!(
                 "--self: --via {} writes and reads nothing; choose pipe, socketpair or eventfd",
-                self.via.name()
+                name(&self.via)
             )));
         }
         if self.kind == Kind::Process {

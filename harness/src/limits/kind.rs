@@ -12,7 +12,7 @@ use super::amounts::RING_ENTRIES;
 pub const STACK_BYTES: u64 = 1 << 20;
 /// Files that an async runtime opens: two handles of its `epoll` and the
 /// `eventfd` that wakes it.
-const FILES_PER_RUNTIME: u64 = 3;
+pub(crate) const FILES_PER_RUNTIME: u64 = 3;
 
 /// A kind of task, with the channels between the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
@@ -48,43 +48,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 13] = [
-        Self::Thread,
-        Self::ThreadFutex,
-        Self::ThreadEventfd,
-        Self::ThreadPipe,
-        Self::ThreadSocketpair,
-        Self::Tokio,
-        Self::TokioChannel,
-        Self::TokioPipe,
-        Self::AsyncExecutor,
-        Self::Goroutine,
-        Self::Coroutine,
-        Self::Process,
-        Self::IoUring,
-    ];
-
-    /// Its name, the value of `--kind`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Thread => "thread",
-            Self::ThreadFutex => "thread-futex",
-            Self::ThreadEventfd => "thread-eventfd",
-            Self::ThreadPipe => "thread-pipe",
-            Self::ThreadSocketpair => "thread-socketpair",
-            Self::Tokio => "tokio",
-            Self::TokioChannel => "tokio-channel",
-            Self::TokioPipe => "tokio-pipe",
-            Self::AsyncExecutor => "async-executor",
-            Self::Goroutine => "goroutine",
-            Self::Coroutine => "coroutine",
-            Self::Process => "process",
-            Self::IoUring => "io-uring",
-        }
-    }
-
     /// What the tasks are, in the plural.
     #[must_use]
     pub fn tasks(self) -> String {
@@ -115,19 +78,28 @@ impl Kind {
     /// one whose size is chosen.
     #[must_use]
     pub fn per_task_with_stack(self, stack_bytes: u64) -> Amounts {
-        let thread = Amounts::thread(stack_bytes);
-        match self {
-            Self::Thread => thread,
-            Self::ThreadFutex => thread.and(Amounts::channel_in_memory()),
-            Self::ThreadEventfd => thread.and(Amounts::eventfd()),
-            Self::ThreadPipe => thread.and(Amounts::pipe()),
-            Self::ThreadSocketpair => thread.and(Amounts::socket_pair()),
-            Self::Tokio | Self::TokioChannel | Self::AsyncExecutor => Amounts::async_task(),
-            Self::TokioPipe => Amounts::async_task().and(Amounts::pipe().watched()),
+        let task = match self {
+            Self::Tokio | Self::TokioChannel | Self::TokioPipe | Self::AsyncExecutor => {
+                Amounts::async_task()
+            }
             Self::Goroutine => Amounts::goroutine(),
             Self::Coroutine => Amounts::coroutine(stack_bytes),
             Self::Process => Amounts::process(),
             Self::IoUring => Amounts::ring(),
+            _ => Amounts::thread(stack_bytes),
+        };
+        task.and(self.channel())
+    }
+
+    /// What the channel takes that a task reads from, if it has one of its own.
+    fn channel(self) -> Amounts {
+        match self {
+            Self::ThreadFutex => Amounts::channel_in_memory(),
+            Self::ThreadEventfd => Amounts::eventfd(),
+            Self::ThreadPipe => Amounts::pipe(),
+            Self::ThreadSocketpair => Amounts::socket_pair(),
+            Self::TokioPipe => Amounts::pipe().watched(),
+            _ => Amounts::default(),
         }
     }
 
@@ -142,23 +114,18 @@ impl Kind {
     /// to look at itself.
     #[must_use]
     pub fn fixed(self) -> Amounts {
-        let runtime = Amounts { files: FILES_PER_RUNTIME, ..Amounts::default() };
-        let own = match self {
-            Self::ThreadFutex => Amounts::channel_in_memory(),
-            Self::ThreadEventfd => Amounts::eventfd(),
-            Self::ThreadPipe => Amounts::pipe(),
-            Self::ThreadSocketpair => Amounts::socket_pair(),
-            Self::Tokio | Self::TokioChannel => runtime,
-            Self::TokioPipe => runtime.and(Amounts::pipe().watched()),
-            _ => Amounts::default(),
+        let files = match self {
+            Self::Tokio | Self::TokioChannel | Self::TokioPipe => FILES_PER_RUNTIME,
+            _ => 0,
         };
+        let own = self.channel().and(Amounts { files, ..Amounts::default() });
         own.and(self.per_task().allocator(u64::MAX)).and(Amounts::observation())
     }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.name())
+        out.write_str(&crate::flags::name(self))
     }
 }
 
@@ -170,11 +137,8 @@ mod tests {
 
     #[test]
     fn a_kind_has_one_name_everywhere() {
-        assert_eq!(Kind::value_variants(), Kind::ALL);
-        for kind in Kind::ALL {
-            let value = kind.to_possible_value().expect("not hidden");
-            assert_eq!(value.get_name(), kind.name());
-            let json = serde_json::to_string(&kind).expect("serializes");
+        for kind in Kind::value_variants() {
+            let json = serde_json::to_string(kind).expect("serializes");
             assert_eq!(json, format!("\"{kind}\""));
         }
     }

@@ -18,6 +18,8 @@ use std::fmt;
 
 pub use amounts::{Amounts, MAPS_PER_THREAD, RING_ENTRIES, Resource};
 pub use forecast::{Forecast, Line};
+#[cfg(feature = "tokio")]
+pub(crate) use kind::FILES_PER_RUNTIME;
 pub use kind::{Kind, STACK_BYTES};
 pub use limit::Limit;
 pub use privileges::may_raise_hard_limits;

@@ -23,7 +23,7 @@ pub fn of_kinds(forecasts: &[(Kind, Forecast)]) -> String {
     for (kind, forecast) in forecasts {
         let next = forecast.next().and_then(|line| line.allows);
         table.push(vec![
-            kind.name().to_owned(),
+            kind.to_string(),
             forecast.binding().map_or(ABSENT.to_owned(), short_name),
             forecast.fits().map_or(ABSENT.to_owned(), count),
             next.map_or(ABSENT.to_owned(), count),

@@ -1,5 +1,6 @@
 //! What it prints and how it exits.
 
+use clap::ValueEnum as _;
 use harness::limits::Kind;
 
 use crate::{brigade, end, report};
@@ -8,7 +9,7 @@ use crate::{brigade, end, report};
 fn without_a_kind_every_kind_has_a_line() {
     let (text, complaints, code) = end(brigade(&[]));
     assert_eq!((complaints.as_str(), code), ("", Some(0)));
-    for kind in Kind::ALL {
+    for &kind in Kind::value_variants() {
         assert_eq!(text.matches(&format!("\n{kind} ")).count(), 1, "{kind}: {text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -17,8 +18,8 @@ fn without_a_kind_every_kind_has_a_line() {
 /// Only commands, which have to be copied whole, may be wider.
 #[test]
 fn with_a_kind_the_page_fits_a_terminal() {
-    for kind in Kind::ALL {
-        let (text, complaints, code) = end(brigade(&["--kind", kind.name()]));
+    for &kind in Kind::value_variants() {
+        let (text, complaints, code) = end(brigade(&["--kind", &kind.to_string()]));
         assert_eq!((complaints.as_str(), code), ("", Some(0)), "{kind}");
         let prose = text.lines().filter(|line| !line.starts_with("    "));
         prose.for_each(|line| assert!(line.chars().count() <= 80, "{line}"));
@@ -59,7 +60,7 @@ fn tasks_that_fit_are_not_refused() {
 fn without_a_kind_every_kind_that_does_not_fit_is_named() {
     let (_, complaints, code) = end(brigade(&["--tasks=4294967295"]));
     assert_eq!(code, Some(3));
-    assert_eq!(complaints.lines().count(), Kind::ALL.len(), "{complaints}");
+    assert_eq!(complaints.lines().count(), Kind::value_variants().len(), "{complaints}");
     assert!(complaints.contains("brigade: tokio-pipe: 4294967295 tasks need "), "{complaints}");
 }
 

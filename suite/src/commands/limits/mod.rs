@@ -3,6 +3,7 @@
 
 mod verify;
 
+use clap::ValueEnum as _;
 use harness::limits::{self, Forecast, Kind, Limit, Need, in_force, may_raise_hard_limits};
 use harness::system_files::SystemFiles;
 
@@ -22,7 +23,7 @@ use crate::exit::Exit;
 /// cannot be written.
 pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
     let limits = in_force(&SystemFiles::live());
-    let kinds = flags.kind.map_or_else(|| Kind::ALL.to_vec(), |kind| vec![kind]);
+    let kinds = flags.kind.map_or_else(|| Kind::value_variants().to_vec(), |kind| vec![kind]);
     let refusals = refusals(&kinds, flags.tasks, &limits);
     let verified = match flags.kind.filter(|_| flags.verify) {
         Some(kind) => match verify::verify(kind, &forecast(kind, &limits), &flags.programs)? {
