@@ -57,7 +57,6 @@ impl ControlGroup {
 
     /// What the group's processes are charged with, user and kernel memory
     /// together, in bytes.
-    #[must_use]
     pub fn memory_bytes(&self) -> Option<u64> {
         let folder = self.inner().to_str()?.trim_start_matches('/').to_owned();
         Group { folder, version: self.version }.memory_bytes(&SystemFiles::live())
@@ -68,20 +67,17 @@ impl ControlGroup {
     }
 
     /// The file with the limit.
-    #[must_use]
     pub fn limit_file(&self) -> PathBuf {
         self.outer.join("pids.max")
     }
 
     /// The script of a shell that enters the inner group and becomes `"$@"`.
-    #[must_use]
     pub fn entering(&self) -> String {
         format!(r#"echo $$ > {}/cgroup.procs && exec "$@""#, self.inner().display())
     }
 
     /// As [`Self::entering`], but the trees of groups are not mounted where
     /// `"$@"` looks for them: it cannot read the limit that it meets.
-    #[must_use]
     pub fn entering_unseen(&self) -> String {
         let hide = format!("umount --recursive --lazy {MOUNT}");
         let enter = format!("exec 3> {}/cgroup.procs", self.inner().display());

@@ -35,7 +35,6 @@ pub struct Invocation {
 impl Invocation {
     /// A run of `program` with these flags: standard input empty, output and
     /// errors in pipes.
-    #[must_use]
     pub fn new(program: &Program, flags: &[&str]) -> Self {
         let mut command = Command::new(program.path);
         command.args(flags).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -44,7 +43,6 @@ impl Invocation {
 
     /// The same run started by a shell: `script` has the program and its flags
     /// as `"$@"`.
-    #[must_use]
     pub fn from_shell(self, script: &str) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh"]).arg(self.command.get_program());
@@ -54,21 +52,18 @@ impl Invocation {
     }
 
     /// More flags.
-    #[must_use]
     pub fn and(mut self, flags: &[&str]) -> Self {
         self.command.args(flags);
         self
     }
 
     /// Standard output goes to `stdout`.
-    #[must_use]
     pub fn stdout(mut self, stdout: impl Into<Stdio>) -> Self {
         self.command.stdout(stdout);
         self
     }
 
     /// The process inherits this mask of CPUs, as `taskset` gives it.
-    #[must_use]
     pub fn on_cpus(mut self, cpus: &[usize]) -> Self {
         let mut mask = CpuSet::new();
         cpus.iter().for_each(|&cpu| mask.set(cpu).expect("a CPU number"));
@@ -80,7 +75,6 @@ impl Invocation {
     }
 
     /// The process inherits this limit.
-    #[must_use]
     pub fn limited(mut self, resource: Resource, soft: u64, hard: u64) -> Self {
         let limit = move || Ok(setrlimit(resource, soft, hard)?);
         // SAFETY: between fork and exec the closure makes one system call, on
@@ -90,7 +84,6 @@ impl Invocation {
     }
 
     /// Starts the program.
-    #[must_use]
     pub fn start(mut self) -> Running {
         let line = format!("{:?}", self.command);
         let child = self.command.spawn().unwrap_or_else(|error| panic!("starting {line}: {error}"));
@@ -98,7 +91,6 @@ impl Invocation {
     }
 
     /// Runs the program to its end.
-    #[must_use]
     pub fn run(self) -> Run {
         self.start().end()
     }
@@ -118,7 +110,6 @@ impl Running {
     }
 
     /// Its process id.
-    #[must_use]
     pub fn pid(&self) -> i32 {
         self.child.as_ref().expect("it has not ended").id().cast_signed()
     }
@@ -154,7 +145,6 @@ impl Running {
     }
 
     /// Waits for its end.
-    #[must_use]
     pub fn end(mut self) -> Run {
         let (pid, line) = (self.pid(), std::mem::take(&mut self.line));
         let child = self.child.take().expect("it has not ended");
@@ -207,13 +197,11 @@ pub struct Run {
 
 impl Run {
     /// The lines on standard error but the warning of a debug build.
-    #[must_use]
     pub fn complaints(&self) -> Vec<&str> {
         self.stderr.lines().filter(|line| !self.is_debug_warning(line)).collect()
     }
 
     /// How often it warned that it is a debug build.
-    #[must_use]
     pub fn debug_warnings(&self) -> usize {
         self.stderr.lines().filter(|line| self.is_debug_warning(line)).count()
     }
@@ -223,7 +211,6 @@ impl Run {
     }
 
     /// The run, which must have exited with 0 and complained of nothing.
-    #[must_use]
     pub fn succeeded(self) -> Self {
         assert_eq!(self.code, Some(0), "{self:#?}");
         assert!(self.complaints().is_empty(), "{self:#?}");
@@ -244,7 +231,6 @@ impl Run {
     }
 
     /// The record that it printed and nothing else.
-    #[must_use]
     pub fn record(&self) -> Record {
         assert_eq!(self.stdout.matches('\n').count(), 1, "not one line: {self:#?}");
         assert!(self.stdout.ends_with('\n'), "{self:#?}");
@@ -253,7 +239,6 @@ impl Run {
 }
 
 /// A standard output whose reader has gone away.
-#[must_use]
 pub fn without_a_reader() -> Stdio {
     let (reader, writer) = io::pipe().expect("a pipe");
     drop(reader);
@@ -261,7 +246,6 @@ pub fn without_a_reader() -> Stdio {
 }
 
 /// A standard output that is full.
-#[must_use]
 pub fn full() -> Stdio {
     std::fs::File::options().write(true).open("/dev/full").expect("/dev/full").into()
 }

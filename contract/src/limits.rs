@@ -121,7 +121,6 @@ pub fn a_limit_that_cannot_be_seen_ends_the_tasks_created_until_then(program: &P
 
 /// Runs a program that may have no more than `most` threads, its own included,
 /// and that cannot see this; `None` where that cannot be arranged.
-#[must_use]
 pub fn unseen(program: &Program, most: u64, flags: &[&str]) -> Option<Run> {
     match ControlGroup::with_most_threads(most) {
         Ok(group) => Some(program.with(flags).from_shell(&group.entering_unseen()).run()),

@@ -21,7 +21,6 @@ const COMMON: &[&str] = &[
 const COLUMNS: usize = 80;
 
 /// The shape of a line: every number is `#`, every duration `T`.
-#[must_use]
 pub fn shape(line: &str) -> String {
     let mut shape = String::new();
     let mut rest = line;

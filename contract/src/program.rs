@@ -64,7 +64,6 @@ impl Measurement {
     };
 
     /// One sample for each iteration, with one operation for each task.
-    #[must_use]
     pub const fn per_task(name: &'static str, operation: &'static str) -> Self {
         Self {
             name,
@@ -76,13 +75,11 @@ impl Measurement {
     }
 
     /// One sample in all, with one operation for each task.
-    #[must_use]
     pub const fn once(name: &'static str, operation: &'static str) -> Self {
         Self { samples: |_, _| 1, ..Self::per_task(name, operation) }
     }
 
     /// A sample for each task of each iteration, of one operation.
-    #[must_use]
     pub const fn of_each_task(name: &'static str, operation: &'static str) -> Self {
         Self {
             name,
@@ -97,13 +94,11 @@ impl Measurement {
 impl Program {
     /// A short run: of 5 tasks unless their number is fixed, 20 iterations
     /// and 3 warm-ups.
-    #[must_use]
     pub fn short(&self) -> Invocation {
         self.few_tasks(5).and(&["--iters", "20", "--warmups", "3"])
     }
 
     /// An invocation with so many tasks, unless their number is fixed.
-    #[must_use]
     pub fn few_tasks(&self, tasks: u64) -> Invocation {
         match self.fixed_tasks {
             Some(_) => self.with(&[]),
@@ -112,31 +107,26 @@ impl Program {
     }
 
     /// How many tasks [`Self::short`] has.
-    #[must_use]
     pub fn tasks(&self) -> u64 {
         self.fixed_tasks.unwrap_or(5)
     }
 
     /// The record of [`Self::short`].
-    #[must_use]
     pub fn short_record(&self) -> Record {
         self.short().and(&["--json"]).run().succeeded().record()
     }
 
     /// An invocation with these flags.
-    #[must_use]
     pub fn with(&self, flags: &[&str]) -> Invocation {
         Invocation::new(self, flags)
     }
 
     /// Runs it with these flags to its end.
-    #[must_use]
     pub fn run(&self, flags: &[&str]) -> Run {
         self.with(flags).run()
     }
 
     /// The record of a run that must succeed, with these flags and `--json`.
-    #[must_use]
     pub fn record(&self, flags: &[&str]) -> Record {
         self.with(flags).and(&["--json"]).run().succeeded().record()
     }

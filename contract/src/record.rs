@@ -167,7 +167,6 @@ pub fn switches_are_counted_and_claimed_as_described(program: &Program) {
 /// The voluntary switches per operation of a run with these flags: those of
 /// threads that blocked. Preemption depends on the kernel and on what else the
 /// machine does, so nothing is asserted about it.
-#[must_use]
 pub fn voluntary_switches(record: &Record) -> f64 {
     record.switches.expect("the kernel counts switches").voluntary_per_operation
 }

@@ -84,7 +84,6 @@ impl Bench {
 
     /// The number of tasks; of a program that sweeps it, the most that were
     /// asked for, or 0 where the program decides.
-    #[must_use]
     pub fn tasks(&self) -> usize {
         self.shared.tasks.load(Relaxed) as usize
     }
@@ -96,25 +95,21 @@ impl Bench {
     }
 
     /// The value of `--max-time`, if it is given.
-    #[must_use]
     pub fn max_time(&self) -> Option<Duration> {
         self.shared.flags.max_time
     }
 
     /// How many iterations to measure, and how many to run before them.
-    #[must_use]
     pub fn iterations_and_warmups(&self) -> (u64, u64) {
         (self.shared.flags.iters, self.shared.flags.warmups)
     }
 
     /// How many iterations have been measured.
-    #[must_use]
     pub fn measured_iterations(&self) -> u64 {
         self.findings().iterations
     }
 
     /// Where the tasks run.
-    #[must_use]
     pub fn placement(&self) -> &Placement {
         &self.shared.placement
     }
@@ -209,7 +204,6 @@ impl Bench {
     }
 
     /// As [`Self::station`], of a task that is no thread and is not pinned.
-    #[must_use]
     pub fn unpinned_station(&self, task: usize) -> Station {
         Station { work: self.shared.work(), tracer: Some((self.tracer(), task as u32)) }
     }
@@ -225,7 +219,6 @@ impl Bench {
     }
 
     /// As [`Self::driver_station`], of a driver that is not pinned.
-    #[must_use]
     pub fn unpinned_driver_station(&self) -> Station {
         Station { work: self.shared.work(), tracer: None }
     }
@@ -233,14 +226,12 @@ impl Bench {
     /// The principal laps: the warm-up, the measured iterations, and the
     /// marked ones for the tracer. `phases` says what the parts of a lap are;
     /// CPU time and switches are reported per operation of the first.
-    #[must_use]
     pub fn laps(&self, phases: &[Measured]) -> Laps<'_> {
         self.calibrate_work();
         Laps::new(&self.shared, Purpose::Principal, phases)
     }
 
     /// One lap without a warm-up: what the first time costs.
-    #[must_use]
     pub fn cold_lap(&self, measured: Measured) -> Laps<'_> {
         Laps::new(&self.shared, Purpose::Cold, &[measured])
     }
@@ -248,7 +239,6 @@ impl Bench {
     /// Laps beside the principal ones, as many of them, in which the program
     /// takes samples itself with [`crate::laps::Lap::sample`]; they do not
     /// count towards CPU time and switches.
-    #[must_use]
     pub fn side_laps(&self, measured: Measured) -> Laps<'_> {
         Laps::new(&self.shared, Purpose::Side, &[measured])
     }
@@ -276,19 +266,16 @@ impl Bench {
     }
 
     /// What was held at all moments so far.
-    #[must_use]
     pub fn ledger(&self) -> Vec<LedgerPoint> {
         self.findings().ledger.clone().unwrap_or_default()
     }
 
     /// Whether a text for people is asked for: neither `--json` nor `--quiet`.
-    #[must_use]
     pub fn prints_summary(&self) -> bool {
         !self.shared.flags.json && !self.shared.flags.quiet
     }
 
     /// Whether SIGINT or SIGTERM has come.
-    #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.shared.is_interrupted()
     }

@@ -21,7 +21,6 @@ pub enum Channel {
 
 impl Channel {
     /// What one takes.
-    #[must_use]
     pub fn amounts(self) -> Amounts {
         match self {
             Self::Pipe => Amounts::pipe(),

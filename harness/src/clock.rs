@@ -6,7 +6,6 @@
 /// Nanoseconds since an arbitrary point in the past, never going backwards,
 /// the same on every CPU.
 #[inline]
-#[must_use]
 pub fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes a timespec to where the pointer points. It cannot

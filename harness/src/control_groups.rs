@@ -33,7 +33,6 @@ pub enum Allowance {
 impl Allowance {
     /// Reads what a group's file says: a number, or what versions 2 and 1 write
     /// where there is none.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text.trim() {
             "max" | "-1" => Some(Self::Unlimited),
@@ -55,7 +54,6 @@ pub struct Group {
 /// those above it up to the root of what is mounted. A controller is attached
 /// to a tree of version 1 or to that of version 2; a group of the other one has
 /// no files of it.
-#[must_use]
 pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<Group> {
     let membership = files.text("proc/self/cgroup").unwrap_or_default();
     let mounts = files.text("proc/self/mountinfo").unwrap_or_default();
@@ -115,31 +113,26 @@ fn inside_mount<'a>(group: &'a Path, root: &Path) -> Option<&'a Path> {
 
 impl Group {
     /// The text of one of its files.
-    #[must_use]
     pub fn text(&self, files: &SystemFiles, file: &str) -> Option<String> {
         files.text(&self.path(file))
     }
 
     /// The path of one of its files, below the root.
-    #[must_use]
     pub fn path(&self, file: &str) -> String {
         format!("{}/{file}", self.folder.trim_end_matches('/'))
     }
 
     /// How many threads it may hold; `None` where it does not limit them.
-    #[must_use]
     pub fn most_threads(&self, files: &SystemFiles) -> Option<Allowance> {
         Allowance::parse(&self.text(files, "pids.max")?)
     }
 
     /// How many threads it holds.
-    #[must_use]
     pub fn threads(&self, files: &SystemFiles) -> Option<u64> {
         self.text(files, "pids.current")?.trim().parse().ok()
     }
 
     /// The file of its memory limit.
-    #[must_use]
     pub fn memory_limit_file(&self) -> &'static str {
         match self.version {
             Version::One => "memory.limit_in_bytes",
@@ -148,7 +141,6 @@ impl Group {
     }
 
     /// How much memory it may hold, in bytes; `None` where it has no such file.
-    #[must_use]
     pub fn most_memory_bytes(&self, files: &SystemFiles) -> Option<Allowance> {
         match Allowance::parse(&self.text(files, self.memory_limit_file())?)? {
             Allowance::AtMost(bytes) if bytes < NO_MEMORY_LIMIT => Some(Allowance::AtMost(bytes)),
@@ -157,7 +149,6 @@ impl Group {
     }
 
     /// The memory that it is charged with, user and kernel, in bytes.
-    #[must_use]
     pub fn memory_bytes(&self, files: &SystemFiles) -> Option<u64> {
         let file = match self.version {
             Version::One => "memory.usage_in_bytes",
@@ -168,7 +159,6 @@ impl Group {
 
     /// What of [`Self::memory_bytes`] are pages of files, which the kernel
     /// drops before it refuses memory, in bytes.
-    #[must_use]
     pub fn droppable_bytes(&self, files: &SystemFiles) -> u64 {
         let names = match self.version {
             Version::One => ["total_inactive_file", "total_active_file"],

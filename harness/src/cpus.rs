@@ -13,7 +13,6 @@ pub struct CpuList(Vec<usize>);
 
 impl CpuList {
     /// The CPU numbers, in the order in which they were named.
-    #[must_use]
     pub fn numbers(&self) -> &[usize] {
         &self.0
     }
@@ -88,7 +87,6 @@ pub fn confine(cpus: &[usize]) -> nix::Result<()> {
 
 /// The CPU that the calling thread runs on at this moment.
 #[inline]
-#[must_use]
 pub fn current() -> u32 {
     // SAFETY: sched_getcpu takes nothing and writes nothing.
     let cpu = unsafe { libc::sched_getcpu() };

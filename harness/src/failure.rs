@@ -41,7 +41,6 @@ pub struct Shortage {
 
 impl Shortage {
     /// What could not be created, and what the kernel said.
-    #[must_use]
     pub fn cause(&self) -> String {
         format!("creating {}: {}", self.what, self.cause)
     }
@@ -61,7 +60,6 @@ pub fn creating(what: fmt::Arguments<'_>, cause: io::Error) -> anyhow::Error {
 }
 
 /// The exit code that the design gives to this error.
-#[must_use]
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let code = if error.is::<UsageError>() {
         USAGE

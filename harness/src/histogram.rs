@@ -118,14 +118,12 @@ impl Histogram {
     }
 
     /// Number of samples.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
     /// The value that `percent` (0 to 100) of the samples do not exceed, in
     /// nanoseconds; 0 without samples.
-    #[must_use]
     pub fn percentile(&self, percent: f64) -> u64 {
         self.0.value_at_percentile(percent)
     }
@@ -134,7 +132,6 @@ impl Histogram {
     ///
     /// # Panics
     /// Never: writing to memory does not fail.
-    #[must_use]
     pub fn encode(&self) -> String {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()
@@ -173,7 +170,6 @@ impl Histogram {
     /// HdrHistogram's percentile text, which its plotters load: a header, one
     /// line for each step towards 100 % with value (nanoseconds), percentile
     /// (0 to 1), samples up to there and 1/(1 − percentile), and a footer.
-    #[must_use]
     pub fn percentile_text(&self) -> String {
         let mut text = String::from("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");
         let mut reached = 0;

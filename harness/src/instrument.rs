@@ -76,7 +76,6 @@ fn laps() -> anyhow::Result<(f64, f64)> {
 
 /// The smallest step between two reads of the clock that differ, in
 /// nanoseconds.
-#[must_use]
 pub fn clock_step() -> u64 {
     let mut smallest = u64::MAX;
     let mut last = clock::now();

@@ -66,7 +66,6 @@ impl Lap<'_> {
     /// The token to send round: 0, with a mark if there is work to do at every
     /// hop, and another in a lap that is traced and not timed.
     #[inline]
-    #[must_use]
     pub fn token<T: Token>(&self) -> T {
         T::marked(self.marks)
     }

@@ -5,13 +5,11 @@ use crate::record::Memory;
 use crate::system_files::{SystemFiles, kib_field};
 
 /// Reads what this process holds now; `None` where `/proc` does not tell.
-#[must_use]
 pub fn now() -> Option<Memory> {
     of_process(std::process::id())
 }
 
 /// Reads what a process holds now; `None` when it has gone.
-#[must_use]
 pub fn of_process(pid: u32) -> Option<Memory> {
     let status = SystemFiles::live().text(&format!("proc/{pid}/status"))?;
     Some(Memory {
@@ -24,7 +22,6 @@ pub fn of_process(pid: u32) -> Option<Memory> {
 
 /// What the memory control group of this process is charged with, user and
 /// kernel memory together, in bytes; `None` where there is no such group.
-#[must_use]
 pub fn of_group() -> Option<u64> {
     let files = SystemFiles::live();
     let groups = control_groups::of_process(&files, "memory");

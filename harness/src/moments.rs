@@ -25,13 +25,11 @@ impl Moments {
     }
 
     /// How many values were taken in.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// The mean in nanoseconds, or `None` without values.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let (whole, rest) = self.division()?;
         Some(whole as f64 + rest as f64 / self.count as f64)
@@ -39,7 +37,6 @@ impl Moments {
 
     /// The sample standard deviation in nanoseconds (divided by n − 1), or
     /// `None` for fewer than two values.
-    #[must_use]
     pub fn stddev(&self) -> Option<f64> {
         let (whole, rest) = self.division().filter(|_| self.count > 1)?;
         // Σ(x − w)² = Σx² − w·(2Σx − nw) about w, the mean rounded down, and

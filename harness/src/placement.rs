@@ -80,13 +80,11 @@ impl Placement {
     }
 
     /// The policy.
-    #[must_use]
     pub fn policy(&self) -> Policy {
         self.policy
     }
 
     /// The CPUs that tasks may run on.
-    #[must_use]
     pub fn cpus(&self) -> &[usize] {
         &self.cpus
     }

@@ -19,7 +19,6 @@ pub struct ProcessStat {
 impl ProcessStat {
     /// That of the process or thread whose folder this is, such as `proc/17`;
     /// `None` if there is none, or its file is not one.
-    #[must_use]
     pub fn read(files: &SystemFiles, folder: &str) -> Option<Self> {
         Self::parse(&files.text(&format!("{folder}/stat"))?)
     }

@@ -308,13 +308,11 @@ impl Record {
     }
 
     /// The program's principal measurement, if it got as far as having one.
-    #[must_use]
     pub fn principal(&self) -> Option<&Measurement> {
         self.measurements.first()
     }
 
     /// The measurement of this name, if there is one.
-    #[must_use]
     pub fn measurement(&self, name: &str) -> Option<&Measurement> {
         self.measurements.iter().find(|measurement| measurement.name == name)
     }

@@ -29,7 +29,6 @@ pub enum RuntimeKind {
 
 impl RuntimeKind {
     /// What a runtime takes besides its tasks.
-    #[must_use]
     pub fn amounts(self, workers: Option<usize>, bench: &Bench) -> Amounts {
         let threads = match self {
             Self::TokioCurrentThread => 0,

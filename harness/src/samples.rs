@@ -21,20 +21,17 @@ pub struct Measured {
 
 impl Measured {
     /// A brigade's iteration: one hop to each task and one back to the driver.
-    #[must_use]
     pub fn hops(tasks: usize) -> Self {
         let operations = tasks as u64 + 1;
         Self { name: "iteration", operation: "hop", operations, covers_tasks: true }
     }
 
     /// A sample that covers one operation for each of `tasks` tasks.
-    #[must_use]
     pub fn per_task(name: &'static str, operation: &'static str, tasks: usize) -> Self {
         Self { name, operation, operations: tasks as u64, covers_tasks: true }
     }
 
     /// A sample that is one operation of one task.
-    #[must_use]
     pub fn single(name: &'static str, operation: &'static str) -> Self {
         Self { name, operation, operations: 1, covers_tasks: false }
     }
@@ -52,7 +49,6 @@ pub struct Samples {
 
 impl Samples {
     /// No samples yet.
-    #[must_use]
     pub fn new(measured: Measured) -> Self {
         Self {
             measured,
@@ -73,26 +69,22 @@ impl Samples {
     }
 
     /// Number of samples.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.moments.count()
     }
 
     /// Operations covered by all samples together.
-    #[must_use]
     pub fn operations(&self) -> u64 {
         self.measured.operations * self.count()
     }
 
     /// The distribution.
-    #[must_use]
     pub fn histogram(&self) -> &Histogram {
         &self.histogram
     }
 
     /// The record's form, or `None` without samples. `tasks` is the number of
     /// tasks that a sample of all tasks covers.
-    #[must_use]
     pub fn measurement(&self, tasks: u64) -> Option<Measurement> {
         let mean_ns = self.moments.mean()?;
         // The histogram rounds up to its precision; the extremes are exact.

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use crate::record::{CpuTime, Ending, Measurement, Memory, Record, Switches, WorkRecord};
 
 /// A duration with three decimals in the largest unit that keeps it above 1.
-#[must_use]
 pub fn duration(nanoseconds: f64) -> String {
     let size = nanoseconds.abs();
     let (divisor, unit) = match size {
@@ -18,7 +17,6 @@ pub fn duration(nanoseconds: f64) -> String {
 }
 
 /// The summary of a record, in lines that end with a newline.
-#[must_use]
 pub fn summary(record: &Record) -> String {
     let mut text = heading(record);
     let Some((principal, others)) = record.measurements.split_first() else {

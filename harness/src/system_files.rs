@@ -22,20 +22,17 @@ pub struct SystemFiles {
 
 impl SystemFiles {
     /// The files of the running system.
-    #[must_use]
     pub fn live() -> Self {
         Self { live: true, made_up: BTreeMap::new() }
     }
 
     /// A system that consists of these files, each a path and its text.
-    #[must_use]
     pub fn made_up(files: &[(&str, &str)]) -> Self {
         let none = Self { live: false, made_up: BTreeMap::new() };
         files.iter().fold(none, |system, (path, text)| system.with(path, text))
     }
 
     /// The same system but for one file.
-    #[must_use]
     pub fn with(mut self, path: &str, text: &str) -> Self {
         self.made_up.insert(path.to_owned(), text.to_owned());
         self
@@ -43,7 +40,6 @@ impl SystemFiles {
 
     /// The whole text of the file at `path`; `None` if it is not there or may
     /// not be read.
-    #[must_use]
     pub fn text(&self, path: &str) -> Option<String> {
         let live = || fs::read_to_string(Path::new("/").join(path)).ok();
         self.made_up.get(path).cloned().or_else(|| live().filter(|_| self.live))
@@ -51,19 +47,16 @@ impl SystemFiles {
 
     /// The text of a short file in a form fit to be recorded; `None` if it is
     /// empty.
-    #[must_use]
     pub fn line(&self, path: &str) -> Option<String> {
         self.text(path).map(|text| recordable(&text)).filter(|line| !line.is_empty())
     }
 
     /// The number that a file begins with; `None` if it begins otherwise.
-    #[must_use]
     pub fn number(&self, path: &str) -> Option<u64> {
         self.text(path)?.split_whitespace().next()?.parse().ok()
     }
 
     /// The names in a directory, sorted; empty if there is no such directory.
-    #[must_use]
     pub fn names(&self, path: &str) -> Vec<String> {
         let inside = |file: &String| {
             let rest = file.strip_prefix(path)?.strip_prefix('/')?;
@@ -81,13 +74,11 @@ impl SystemFiles {
 }
 
 /// Bytes in a page, which some files count memory in.
-#[must_use]
 pub fn page_size() -> Option<u64> {
     system_constant(SysconfVar::PAGE_SIZE)
 }
 
 /// Clock ticks in a second, which some files count time in.
-#[must_use]
 pub fn ticks_per_second() -> Option<u64> {
     system_constant(SysconfVar::CLK_TCK)
 }
@@ -98,13 +89,11 @@ fn system_constant(which: SysconfVar) -> Option<u64> {
 
 /// `text` without its line end, printable ASCII only and bounded, so that what
 /// a machine says about itself cannot fill or garble a results folder.
-#[must_use]
 pub fn recordable(text: &str) -> String {
     text.trim().chars().filter(|c| matches!(c, ' '..='~')).take(LONGEST_RECORDED).collect()
 }
 
 /// The value, in bytes, of a line such as `MemTotal:  16000 kB`.
-#[must_use]
 pub fn kib_field(text: &str, name: &str) -> Option<u64> {
     let value = field(text, name)?;
     let kib: u64 = value.strip_suffix("kB")?.trim().parse().ok()?;
@@ -112,7 +101,6 @@ pub fn kib_field(text: &str, name: &str) -> Option<u64> {
 }
 
 /// The value of the first line that reads `name: value`.
-#[must_use]
 pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;

@@ -10,14 +10,12 @@ use std::borrow::Cow;
 
 /// `text` with every character escaped that acts instead of showing, line
 /// feeds excepted: for what has lines of its own.
-#[must_use]
 pub fn text(text: &str) -> Cow<'_, str> {
     escaped(text, |c| acts(c) && c != '\n')
 }
 
 /// `text` with every character escaped that acts instead of showing, line
 /// feeds too: for what stands on a line beside other things.
-#[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, acts)
 }

@@ -64,7 +64,6 @@ pub enum TaskError {
 
 impl TaskError {
     /// The error of the run of which task `number` failed like this.
-    #[must_use]
     pub fn of_task(self, number: usize) -> anyhow::Error {
         match self {
             Self::Failed(error) => anyhow!("task {number} failed: {error}"),
@@ -106,7 +105,6 @@ pub fn join<T>(number: usize, thread: JoinHandle<T>) -> anyhow::Result<T> {
 }
 
 /// The message of a panic, if it has one.
-#[must_use]
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

@@ -22,7 +22,6 @@ pub struct Tracer {
 
 impl Tracer {
     /// A tracer for `tasks` tasks in a line.
-    #[must_use]
     pub(crate) fn new(tasks: usize) -> Self {
         let cpus = (0..tasks).map(|_| AtomicU32::new(NOWHERE)).collect();
         Self { cpus, hops: AtomicU64::new(0), crossings: AtomicU64::new(0) }

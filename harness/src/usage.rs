@@ -74,13 +74,11 @@ pub struct Start {
 impl Start {
     /// Starts a span now, over this process and its peer, if it has one.
     /// What others do is watched on `cpus`.
-    #[must_use]
     pub fn now(peer: Option<u32>, cpus: &[usize]) -> Self {
         Self::of(Processes::Own { peer }, cpus)
     }
 
     /// Starts a span now, over another process alone, which waits.
-    #[must_use]
     pub fn of_process(pid: u32, cpus: &[usize]) -> Self {
         Self::of(Processes::Other(pid), cpus)
     }
@@ -94,7 +92,6 @@ impl Start {
 
     /// Ends the span now; `None` when the peer or the other process has
     /// gone.
-    #[must_use]
     pub fn end(self) -> Option<Span> {
         let after = self.processes.counters_after();
         let load = SystemLoad::read(&self.cpus);

@@ -42,7 +42,6 @@ pub struct Work {
 
 impl Work {
     /// This many units, which `--work` limits to what fits.
-    #[must_use]
     pub(crate) fn of(units: u64) -> Self {
         Self { units: u32::try_from(units).expect("the flag's range") }
     }

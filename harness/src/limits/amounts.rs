@@ -119,7 +119,6 @@ impl Resource {
     ];
 
     /// Whether amounts of it are bytes.
-    #[must_use]
     pub fn is_bytes(self) -> bool {
         use Resource::{AddressSpace, CommittedMemory, LockedMemory, Memory};
         matches!(self, Memory | AddressSpace | CommittedMemory | LockedMemory)
@@ -173,7 +172,6 @@ pub struct Amounts {
 
 impl Amounts {
     /// A thread that blocks, with a stack of `stack_bytes`.
-    #[must_use]
     pub fn thread(stack_bytes: u64) -> Self {
         let mapped_bytes = stack_bytes.saturating_add(ADDRESS_SPACE_BESIDES_STACK);
         Self {
@@ -188,19 +186,16 @@ impl Amounts {
     }
 
     /// An async task.
-    #[must_use]
     pub fn async_task() -> Self {
         Self::heap(BYTES_PER_ASYNC_TASK)
     }
 
     /// A goroutine.
-    #[must_use]
     pub fn goroutine() -> Self {
         Self::heap(BYTES_PER_GOROUTINE)
     }
 
     /// Memory that is allocated and written to.
-    #[must_use]
     pub fn heap(bytes: u64) -> Self {
         Self {
             user_bytes: bytes,
@@ -211,7 +206,6 @@ impl Amounts {
     }
 
     /// A suspended coroutine on a stack of `stack_bytes`.
-    #[must_use]
     pub fn coroutine(stack_bytes: u64) -> Self {
         Self {
             maps: MAPS_PER_COROUTINE,
@@ -224,7 +218,6 @@ impl Amounts {
     }
 
     /// A process that blocks, a copy of this one.
-    #[must_use]
     pub fn process() -> Self {
         Self {
             threads: 1,
@@ -236,31 +229,26 @@ impl Amounts {
     }
 
     /// A channel in memory, with what it waits by.
-    #[must_use]
     pub fn channel_in_memory() -> Self {
         Self::heap(BYTES_PER_CHANNEL_IN_MEMORY)
     }
 
     /// A pipe.
-    #[must_use]
     pub fn pipe() -> Self {
         Self { pipe_pages: PAGES_PER_PIPE, ..Self::socket_pair() }
     }
 
     /// A socket pair.
-    #[must_use]
     pub fn socket_pair() -> Self {
         Self { files: 2, kernel_bytes: KERNEL_BYTES_PER_CHANNEL, ..Self::default() }
     }
 
     /// An eventfd.
-    #[must_use]
     pub fn eventfd() -> Self {
         Self { files: 1, kernel_bytes: KERNEL_BYTES_PER_EVENTFD, ..Self::default() }
     }
 
     /// A ring of io_uring with [`RING_ENTRIES`] entries, mapped.
-    #[must_use]
     pub fn ring() -> Self {
         Self {
             files: 1,
@@ -275,7 +263,6 @@ impl Amounts {
     }
 
     /// What it takes to look at the process while its tasks are alive.
-    #[must_use]
     pub fn observation() -> Self {
         Self { files: FILES_TO_OBSERVE, ..Self::default() }
     }
@@ -283,7 +270,6 @@ impl Amounts {
     /// What the allocator maps for so many tasks like this one: for threads, its
     /// arenas. Each of the first threads gets one; the initial thread's, which
     /// counts as the first of all, grows with the heap and reserves nothing.
-    #[must_use]
     pub fn allocator(self, tasks: u64) -> Self {
         if self.threads == 0 || self.maps == 0 {
             return Self::default();
@@ -300,13 +286,11 @@ impl Amounts {
     }
 
     /// The same with its files watched by an epoll instance.
-    #[must_use]
     pub fn watched(self) -> Self {
         Self { epoll_watches: self.files, ..self }
     }
 
     /// This and `other` together.
-    #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
             files: self.files + other.files,
@@ -324,7 +308,6 @@ impl Amounts {
     }
 
     /// The amount of one resource.
-    #[must_use]
     pub fn of(self, resource: Resource) -> u64 {
         match resource {
             Resource::Files => self.files,

@@ -25,7 +25,6 @@ pub struct Forecast {
 impl Forecast {
     /// Compares what a task needs, and what is needed whatever their number, with `limits`.
     /// Those that it does not meet are left out.
-    #[must_use]
     pub fn new(per_task: Amounts, fixed: Amounts, limits: Vec<Limit>) -> Self {
         let need = Need { tasks: 0, per_task, fixed };
         let mut lines: Vec<Line> = limits
@@ -42,25 +41,21 @@ impl Forecast {
     }
 
     /// What every limit says, the tightest first.
-    #[must_use]
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
     /// The line of the limit that binds; `None` where none does.
-    #[must_use]
     pub fn binding(&self) -> Option<&Line> {
         self.lines.first().filter(|line| line.allows.is_some())
     }
 
     /// How many tasks fit; `None` where no limit binds.
-    #[must_use]
     pub fn fits(&self) -> Option<u64> {
         self.binding()?.allows
     }
 
     /// The line that binds once the binding limit is raised.
-    #[must_use]
     pub fn next(&self) -> Option<&Line> {
         self.lines.get(1).filter(|line| line.allows.is_some())
     }
@@ -71,7 +66,6 @@ impl Forecast {
     }
 
     /// How much of a resource `tasks` tasks need.
-    #[must_use]
     pub fn need(&self, tasks: u64, resource: Resource) -> u64 {
         Need { tasks, ..self.need }.of(resource)
     }

@@ -49,7 +49,6 @@ pub enum Kind {
 
 impl Kind {
     /// What the tasks are, in the plural.
-    #[must_use]
     pub fn tasks(self) -> String {
         match self {
             Self::Thread => "threads".into(),
@@ -69,14 +68,12 @@ impl Kind {
     }
 
     /// What one task needs, with the channel that it reads from.
-    #[must_use]
     pub fn per_task(self) -> Amounts {
         self.per_task_with_stack(STACK_BYTES)
     }
 
     /// As [`Self::per_task`], with a stack of so many bytes where the task has
     /// one whose size is chosen.
-    #[must_use]
     pub fn per_task_with_stack(self, stack_bytes: u64) -> Amounts {
         let task = match self {
             Self::Tokio | Self::TokioChannel | Self::TokioPipe | Self::AsyncExecutor => {
@@ -104,7 +101,6 @@ impl Kind {
     }
 
     /// Whether a task has a stack of a size that the program chooses.
-    #[must_use]
     pub fn has_sized_stack(self) -> bool {
         self.per_task_with_stack(0) != self.per_task()
     }
@@ -112,7 +108,6 @@ impl Kind {
     /// What a program with such tasks needs besides: the channel back to the
     /// driver, an async runtime on one thread, arenas of the allocator, and files
     /// to look at itself.
-    #[must_use]
     pub fn fixed(self) -> Amounts {
         let files = match self {
             Self::Tokio | Self::TokioChannel | Self::TokioPipe => FILES_PER_RUNTIME,

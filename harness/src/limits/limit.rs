@@ -30,7 +30,6 @@ pub struct Limit {
 
 impl Limit {
     /// A limit with nothing in use that nothing raises.
-    #[must_use]
     pub fn new(resource: Resource, name: &str, source: &str, value: Option<u64>) -> Self {
         Self {
             resource,
@@ -45,26 +44,22 @@ impl Limit {
     }
 
     /// The same with so much in use.
-    #[must_use]
     pub fn in_use(self, in_use: u64) -> Self {
         Self { in_use, ..self }
     }
 
     /// The same with one more command that raises it.
-    #[must_use]
     pub fn raised_by(mut self, command: &str) -> Self {
         self.raise.push(command.to_owned());
         self
     }
 
     /// The same with a reason why it does not bind, if there is one.
-    #[must_use]
     pub fn exempt(self, reason: Option<&str>) -> Self {
         Self { exempt: reason.map(str::to_owned), ..self }
     }
 
     /// How much is left of it; `None` where it does not bind.
-    #[must_use]
     pub fn available(&self) -> Option<u64> {
         let value = self.value.filter(|_| self.exempt.is_none())?;
         Some(value.saturating_sub(self.in_use))
@@ -72,7 +67,6 @@ impl Limit {
 
     /// The commands that make room for `amount` more than is in use; none
     /// where no command can.
-    #[must_use]
     pub fn commands_for(&self, amount: u64) -> Vec<String> {
         let enough = amount.saturating_add(self.in_use);
         if self.greatest.is_some_and(|greatest| enough > greatest) {

@@ -40,14 +40,12 @@ pub struct Need {
 
 impl Need {
     /// How much of a resource they need together.
-    #[must_use]
     pub fn of(&self, resource: Resource) -> u64 {
         let tasks = self.per_task.of(resource).saturating_mul(self.tasks);
         tasks.saturating_add(self.fixed.of(resource))
     }
 
     /// How many tasks fit into `available` of a resource.
-    #[must_use]
     pub fn fits(&self, resource: Resource, available: u64) -> u64 {
         match self.per_task.of(resource) {
             0 => u64::MAX,
@@ -121,7 +119,6 @@ pub fn require(need: &Need) -> Result<(), Refusal> {
 }
 
 /// How many of the tasks of `need` fit on this machine: all, or fewer.
-#[must_use]
 pub fn fitting(need: &Need) -> u64 {
     fitting_into(need, in_force(&SystemFiles::live()))
 }

@@ -53,7 +53,6 @@ impl Privileges {
 
 /// Whether this process may raise its hard resource limits, as `prlimit` under
 /// `sudo` usually may. In many containers not even root may.
-#[must_use]
 pub fn may_raise_hard_limits(files: &SystemFiles) -> bool {
     Privileges::read(files).has(RESOURCE)
 }

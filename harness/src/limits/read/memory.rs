@@ -4,7 +4,7 @@
 use super::super::privileges::{ADMIN, Privileges};
 use super::super::{Limit, Resource};
 use super::{of_setting, resource_limit, setting};
-use crate::control_groups::{self, Allowance, Group};
+use crate::control_groups::{self, Group};
 use crate::system_files::{SystemFiles, kib_field, page_size};
 
 pub(super) fn limits(files: &SystemFiles, privileges: Privileges) -> Vec<Limit> {
@@ -33,14 +33,11 @@ fn available(files: &SystemFiles) -> Option<Limit> {
 
 /// Pages of files do not count as in use: the kernel drops them first.
 fn of_group(files: &SystemFiles, group: &Group) -> Option<Limit> {
-    let value = match group.most_memory_bytes(files)? {
-        Allowance::AtMost(most) => Some(most),
-        Allowance::Unlimited => None,
-    };
+    let allowed = group.most_memory_bytes(files)?;
     let held = group.memory_bytes(files).unwrap_or(0);
     let in_use = held.saturating_sub(group.droppable_bytes(files));
     let file = group.memory_limit_file();
-    Some(super::of_group(files, group, Resource::Memory, file, "MemoryMax", (value, in_use)))
+    Some(super::of_group(files, group, Resource::Memory, file, "MemoryMax", (allowed, in_use)))
 }
 
 fn address_space(files: &SystemFiles) -> Option<Limit> {

@@ -10,12 +10,11 @@ pub use files::raise_soft_file_limit;
 
 use super::privileges::Privileges;
 use super::{Limit, Resource};
-use crate::control_groups::Group;
+use crate::control_groups::{Allowance, Group};
 use crate::system_files::SystemFiles;
 
 /// Every limit that tasks can meet, with what is in use already, as it holds
 /// for this process on the machine that `files` describe.
-#[must_use]
 pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
     let privileges = Privileges::read(files);
     let mut limits = files::limits(files, privileges);
@@ -68,8 +67,12 @@ fn of_group(
     resource: Resource,
     file: &str,
     property: &str,
-    (value, in_use): (Option<u64>, u64),
+    (allowance, in_use): (Allowance, u64),
 ) -> Limit {
+    let value = match allowance {
+        Allowance::AtMost(most) => Some(most),
+        Allowance::Unlimited => None,
+    };
     let path = format!("/{}", group.path(file));
     let name = format!("the control group's {path}");
     let limit = Limit::new(resource, &name, &path, value).in_use(in_use);
@@ -180,7 +183,15 @@ mod tests {
         let commands = |folder: &str| {
             let group = Group { folder: folder.to_owned(), version: Version::Two };
             let files = machine().with("run/systemd/system/x", "");
-            of_group(&files, &group, Resource::Threads, "pids.max", "TasksMax", (Some(9), 1)).raise
+            of_group(
+                &files,
+                &group,
+                Resource::Threads,
+                "pids.max",
+                "TasksMax",
+                (Allowance::AtMost(9), 1),
+            )
+            .raise
         };
         assert_eq!(
             commands("sys/fs/cgroup/system.slice/ssh.service"),

@@ -3,7 +3,7 @@
 use super::super::privileges::{ADMIN, Privileges, RESOURCE, real_user};
 use super::super::{Limit, Resource};
 use super::{of_setting, resource_limit};
-use crate::control_groups::{self, Allowance, Group};
+use crate::control_groups::{self, Group};
 use crate::system_files::{SystemFiles, field};
 
 /// Numbers below this are given to threads only until the first round of all
@@ -80,12 +80,16 @@ fn threads_of(files: &SystemFiles, user: u64) -> u64 {
 }
 
 fn of_group(files: &SystemFiles, group: &Group) -> Option<Limit> {
-    let value = match group.most_threads(files)? {
-        Allowance::AtMost(most) => Some(most),
-        Allowance::Unlimited => None,
-    };
+    let allowed = group.most_threads(files)?;
     let in_use = group.threads(files).unwrap_or(0);
-    Some(super::of_group(files, group, Resource::Threads, "pids.max", "TasksMax", (value, in_use)))
+    Some(super::of_group(
+        files,
+        group,
+        Resource::Threads,
+        "pids.max",
+        "TasksMax",
+        (allowed, in_use),
+    ))
 }
 
 #[cfg(test)]
