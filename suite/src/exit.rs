@@ -43,6 +43,24 @@ impl Exit {
         }
     }
 
+    /// What the help says of the codes that a command can end with.
+    pub fn help(codes: &[Self]) -> String {
+        let meanings = codes.iter().map(|exit| format!("{} {}", exit.code(), exit.meaning()));
+        format!("Exit codes: {}.", meanings.collect::<Vec<_>>().join(", "))
+    }
+
+    fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "something failed",
+            Self::Usage => "wrong flags or manifest",
+            Self::Limit => "a program refused because of a limit",
+            Self::Slower => "a case is slower, with --fail-on slower",
+            Self::NotShown => "nothing failed, but the machine is too busy to show a property",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
     /// The exit code that an error asks for: [`Exit::Usage`] where a
     /// [`UsageError`] is at its root.
     pub fn of(error: &anyhow::Error) -> Self {

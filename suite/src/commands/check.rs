@@ -23,7 +23,7 @@ enum Finding {
     Skipped(String),
 }
 
-/// Obeys `brigade check`.
+/// Runs `brigade check`.
 ///
 /// # Errors
 /// When the flags or the manifest are wrong, the programs cannot be built, or
@@ -78,12 +78,12 @@ pub fn size_flags(size: CheckSize) -> Vec<String> {
 }
 
 fn line(case: &str, finding: &Finding) -> String {
-    let said = match finding {
+    let text = match finding {
         Finding::Passed => format!("{case}: ok"),
         Finding::Failed(reason) => format!("{case}: FAILED {reason}"),
         Finding::Skipped(reason) => format!("{case}: skipped {reason}"),
     };
-    terminal::line(&said).into_owned() + "\n"
+    terminal::line(&text).into_owned() + "\n"
 }
 
 /// How many cases came out how.

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 ///
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, after_help = MEASURING)]
+#[command(version, args_conflicts_with_subcommands = true, after_help = measuring())]
 #[command(max_term_width = 80)]
 pub struct Cli {
     /// What to do.
@@ -26,45 +26,44 @@ pub struct Cli {
     pub run: RunFlags,
 }
 
-macro_rules! exit_codes {
-    () => {
-        "Exit codes: 0 done, 1 something failed, 2 wrong flags or manifest, \
-         3 a program refused because of a limit, 130 interrupted."
-    };
+/// What follows the help of a command that runs programs.
+fn measuring() -> String {
+    let codes = [Exit::Done, Exit::Failed, Exit::Usage, Exit::Limit, Exit::Interrupted];
+    format!(
+        "{}\n\nOnly one brigade measures at a time: it holds the lock /run/lock/brigade.lock, or \
+         /tmp/brigade.lock where that cannot be written; BRIGADE_LOCK=PATH names another file.",
+        Exit::help(&codes)
+    )
 }
-
-/// What follows the help of whatever runs programs.
-const MEASURING: &str = concat!(
-    exit_codes!(),
-    "\n\nWhoever runs programs holds the lock of the machine, /run/lock/brigade.lock or else ",
-    "/tmp/brigade.lock; BRIGADE_LOCK=PATH names another file."
-);
 
 /// What `brigade` can be asked to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Build the programs, run every case once per round, keep every record
-    #[command(after_help = MEASURING)]
+    #[command(after_help = measuring())]
     Run(RunCommand),
     /// Show the table and the findings of runs from their folders
     Report(ReportFlags),
     /// Show the groups and profiles, or the cases of a group or profile
     List(ListFlags),
     /// Run every case for a few iterations and verify what it reports
-    #[command(after_help = MEASURING)]
+    #[command(after_help = measuring())]
     Check(CheckFlags),
     /// Predict how many tasks fit on this machine, and which limit stops them
-    #[command(after_help = MEASURING)]
+    #[command(after_help = measuring())]
     Limits(LimitsFlags),
     /// Compare two saved runs, or two builds, commands or sets of flags side by side
-    #[command(after_help = COMPARING)]
+    #[command(after_help = comparing())]
     Compare(CompareFlags),
     /// Verify the instrument itself by experiments of known outcome
-    #[command(after_help = PROVING)]
+    #[command(after_help = proving())]
     Prove(ProveFlags),
 }
 
-const COMPARING: &str = "\
+fn comparing() -> String {
+    use Exit::{Done, Failed, Interrupted, Limit, Slower, Usage};
+    format!(
+        "\
 Two saved runs:  brigade compare results/A results/B
 Two builds:      brigade compare --bin old/target/release --bin target/release
 Two conditions:  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
@@ -74,15 +73,22 @@ The first of each is the baseline, the second the candidate. A flag that is give
 for both. Builds, conditions and flags are compared side by side: in every round both run \
 every case, in balanced order, until all cases are resolved or the budget is spent.
 
-Exit codes: 0 done; 1 a program, the build or the output failed; 2 wrong flags or manifest; \
-3 a limit refused; 4 a case is slower, with --fail-on slower; 130 interrupted.";
+{}",
+        Exit::help(&[Done, Failed, Usage, Limit, Slower, Interrupted])
+    )
+}
 
-const PROVING: &str = "\
+fn proving() -> String {
+    use Exit::{Done, Failed, Interrupted, NotShown, Usage};
+    format!(
+        "\
 Each property holds, FAILS, is NOT SHOWN because the machine is too busy, or cannot be \
 measured here.
 
-Exit codes: 0 all that can be measured here hold; 1 one FAILS; 5 none fails and one is NOT \
-SHOWN; 2 wrong flags or manifest; 130 interrupted.";
+{}",
+        Exit::help(&[Done, Failed, Usage, NotShown, Interrupted])
+    )
+}
 
 /// The flags of `brigade compare`.
 #[derive(Debug, Default, Args)]

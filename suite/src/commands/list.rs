@@ -12,7 +12,7 @@ use crate::measure::availability::Capabilities;
 use crate::show::page::{ABSENT, Side, Table};
 use crate::store::results::Skipped;
 
-/// Obeys `brigade list`.
+/// Runs `brigade list`.
 ///
 /// # Errors
 /// When the flags or the manifest are wrong, or standard output cannot be

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::show;
 
-/// Obeys `brigade report`.
+/// Runs `brigade report`.
 ///
 /// # Errors
 /// When a folder is not that of a run, the manifest that `--manifest` names is

@@ -27,13 +27,13 @@ use crate::store::saved_run::SavedRun;
 
 /// The parts of an environment that must be as they were: figures from two
 /// machines or kernels are not one sample. What the programs were built from is
-/// told by their fingerprints.
+/// checked by their fingerprints.
 const FIXED: [&str; 4] = ["processor.", "kernel.", "memory_total_bytes", "software.libc"];
 
-/// The parts whose change is told and does no harm.
-const TOLD: &str = "limits.";
+/// The parts whose change is reported and does no harm.
+const REPORTED: &str = "limits.";
 
-/// Obeys `brigade run --resume`.
+/// Runs `brigade run --resume`.
 ///
 /// # Errors
 /// When `path` is not the folder of a run that can go on here, the programs
@@ -63,7 +63,7 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     all_can_run(&session.capabilities, &cases).with_context(trouble)?;
     let Some(binaries) = session.binaries(&cases)? else { return Ok(Exit::Interrupted) };
     all_can_run(&session.capabilities, &cases).with_context(trouble)?;
-    let now = Environment::capture(&manifest.root, &manifest.measured_crates)?;
+    let now = Environment::capture(&manifest)?;
     same_environment(&environment, &now).with_context(trouble)?;
     same_binaries(procedure, &fingerprints(&cases, &binaries)?).with_context(trouble)?;
     let description = description.clone();
@@ -71,7 +71,7 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     run.finish(&mut folder, invocations, &mut session.signals)
 }
 
-/// Opens the folder of a run and reads it, and tells what of it is lost.
+/// Opens the folder of a run and reads it, and reports what of it is lost.
 fn open(path: &Path) -> anyhow::Result<(Folder, SavedRun, Option<Proof>)> {
     ensure!(
         path.join(results::RUN).exists(),
@@ -137,17 +137,17 @@ fn same_binaries(procedure: &Procedure, now: &BTreeMap<String, String>) -> anyho
     )
 }
 
-/// Checks that machine and kernel are those that the run began with, and tells
-/// of limits that are not.
+/// Checks that machine and kernel are those that the run began with, and reports
+/// limits that are not.
 fn same_environment(was: &Environment, now: &Environment) -> anyhow::Result<()> {
     let changes = differences(was, now)?;
-    for change in changes.iter().filter(|change| change.name.starts_with(TOLD)) {
-        if let Some(change) = told(change) {
+    for change in changes.iter().filter(|change| change.name.starts_with(REPORTED)) {
+        if let Some(change) = described(change) {
             output::complain(&format!("since the run began, {change}"));
         }
     }
     let fixed = |change: &&Difference| FIXED.iter().any(|part| change.name.starts_with(part));
-    let fatal: Vec<String> = changes.iter().filter(fixed).filter_map(told).collect();
+    let fatal: Vec<String> = changes.iter().filter(fixed).filter_map(described).collect();
     ensure!(
         fatal.is_empty(),
         "it was not measured under these conditions: {}; start a new run",
@@ -157,7 +157,7 @@ fn same_environment(was: &Environment, now: &Environment) -> anyhow::Result<()> 
 }
 
 /// A change in words; `None` where one of the values is not known.
-fn told(change: &Difference) -> Option<String> {
+fn described(change: &Difference) -> Option<String> {
     let [Some(was), Some(now)] = &change.values else { return None };
     Some(format!("{} was '{was}' and is '{now}'", change.name))
 }
@@ -182,8 +182,8 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_or_kernel_is_refused_and_told() {
-        for (pointer, value, told) in [
+    fn another_machine_or_kernel_is_refused_by_name() {
+        for (pointer, value, expected) in [
             ("/processor/model", json!("Z80"), "processor.model was 'AMD EPYC' and is 'Z80'"),
             ("/processor/allowed_cpus", json!(1), "processor.allowed_cpus was '2' and is '1'"),
             (
@@ -198,7 +198,7 @@ mod tests {
             ("/software/libc", json!("musl"), "software.libc was"),
         ] {
             let error = changed(pointer, value).unwrap_err().to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 

@@ -28,7 +28,7 @@ use crate::store::results::{
     self, CaseDetail, Folder, FurtherRounds, Procedure, RunDescription, Skipped,
 };
 
-/// Obeys `brigade run`.
+/// Runs `brigade run`.
 ///
 /// # Errors
 /// When the flags or the manifest are wrong, the programs cannot be built, or
@@ -47,7 +47,7 @@ pub fn run(asked: &RunCommand) -> anyhow::Result<Exit> {
     let (cases, skipped) = session.capabilities.divide(chosen);
     let intent = Intent::new(&manifest, asked, cases, skipped)?;
 
-    let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
+    let environment = Environment::capture(&manifest)?;
     let description = intent.description(&binaries)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
     let mut folder = Folder::create(&results, &description, &label)?;
@@ -217,7 +217,7 @@ impl Run<'_> {
     }
 
     /// The proof that a run of all cases of its profile ends with, where the
-    /// profile asks for one; `None` also when the runner is told to stop.
+    /// profile asks for one; `None` also when the runner is interrupted.
     fn proof(
         &self,
         invocations: &[Invocation],
@@ -234,7 +234,7 @@ impl Run<'_> {
         prove::for_run(self.manifest, &self.binaries, *seed, invocations, signals)
     }
 
-    /// Takes turns until the run is complete or the runner is told to stop,
+    /// Takes turns until the run is complete or the runner is interrupted,
     /// and appends each invocation to `folder` as it ends.
     fn measure(
         &self,

@@ -31,7 +31,7 @@ struct KindReport {
     kind: Kind,
     /// What one task needs.
     per_task: Amounts,
-    /// What the program needs besides.
+    /// What the program needs however many tasks it has.
     besides: Amounts,
     /// How many tasks fit; `null` where no limit binds.
     fits: Option<u64>,

@@ -1,12 +1,12 @@
 //! What reports subtract from a case's time.
 
-use super::Case;
-use super::place::{Complaint, Table, unknown};
+use super::place::{Complaint, Table};
+use super::{Case, Manifest};
 
 /// Checks that every baseline is a case, that no case has two, and that no
 /// case leads back to itself by its baseline's baseline.
-pub(super) fn validate(cases: &[Case]) -> Result<(), Complaint> {
-    cases.iter().try_for_each(|case| {
+pub(super) fn validate(manifest: &Manifest) -> Result<(), Complaint> {
+    manifest.cases.iter().try_for_each(|case| {
         let complaint = |reason| Complaint {
             table: Table::Case(case.entry.0, case.entry.1),
             key: "baseline",
@@ -16,12 +16,12 @@ pub(super) fn validate(cases: &[Case]) -> Result<(), Complaint> {
             let reason = "is a case, and baseline_measurement is in the same record: use one";
             return Err(complaint(reason.to_owned()));
         }
-        follow(case, cases).map_err(complaint)
+        follow(case, manifest).map_err(complaint)
     })
 }
 
 /// Goes from baseline to baseline until a case has none.
-fn follow(case: &Case, cases: &[Case]) -> Result<(), String> {
+fn follow(case: &Case, manifest: &Manifest) -> Result<(), String> {
     let mut way = vec![&case.name];
     let mut current = case;
     while let Some(baseline) = &current.baseline {
@@ -29,10 +29,7 @@ fn follow(case: &Case, cases: &[Case]) -> Result<(), String> {
             let cycle: Vec<&str> = way[start..].iter().map(|name| name.as_str()).collect();
             return Err(format!("leads back to itself: {} -> {baseline}", cycle.join(" -> ")));
         }
-        current = cases
-            .iter()
-            .find(|case| case.name == *baseline)
-            .ok_or_else(|| unknown("case", baseline, cases.iter().map(|case| &case.name)))?;
+        current = manifest.case(baseline)?;
         way.push(&current.name);
     }
     Ok(())

@@ -45,7 +45,7 @@ pub struct Remainder {
 pub struct Breakdown {
     /// The operation, as in "where the time of a hop between threads goes".
     pub of: String,
-    /// The cases, in the order in which they are told.
+    /// The cases, in the order in which they are shown.
     pub cases: Vec<Condition>,
 }
 

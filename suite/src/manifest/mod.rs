@@ -192,22 +192,37 @@ impl Manifest {
                 Complaint { table: Table::Case(group, entry), key, reason }
             })?;
         }
-        baseline::validate(&self.cases)?;
+        baseline::validate(self)?;
         self.validate_findings()?;
         proof::validate(self)
     }
 
-    /// A finding of a case that there is not would never be told.
+    /// A finding or a row of the headline whose case does not exist would never
+    /// be shown.
     fn validate_findings(&self) -> Result<(), Complaint> {
-        let names = || self.cases.iter().map(|case| &case.name);
-        for (index, finding) in self.findings.iter().enumerate() {
-            let mut named = finding.cases().into_iter();
-            if let Some((key, case)) = named.find(|(_, case)| names().all(|name| name != case)) {
-                let reason = format!("finding: {key}: {}", unknown("case", case, names()));
-                return Err(Complaint { table: Table::Finding(index), key, reason });
-            }
+        let findings = self.findings.iter().enumerate().flat_map(|(index, finding)| {
+            let cases = finding.cases().into_iter();
+            cases.map(move |(key, case)| (Table::Finding(index), "finding", key, case))
+        });
+        let headline = self.headline.iter().enumerate().flat_map(|(index, row)| {
+            let over = row.over.iter().map(|over| ("over", over.as_str()));
+            let cases = over.chain([("case", row.case.as_str())]);
+            cases.map(move |(key, case)| (Table::Headline(index), "headline", key, case))
+        });
+        for (table, what, key, case) in findings.chain(headline) {
+            self.case(case).map_err(|reason| {
+                let reason = format!("{what}: {key}: {reason}");
+                Complaint { table, key, reason }
+            })?;
         }
         Ok(())
+    }
+
+    /// The case of this name, or what is wrong with the name.
+    fn case(&self, name: &str) -> Result<&Case, String> {
+        let known = || self.cases.iter().map(|case| &case.name);
+        let found = self.cases.iter().find(|case| case.name == name);
+        found.ok_or_else(|| unknown("case", name, known()))
     }
 
     /// An error names the key and what is wrong with it.
@@ -301,10 +316,7 @@ impl Manifest {
     /// [`UsageError`] for a name that is not there, listing those that are.
     pub fn cases_named(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
         for name in names {
-            if !self.cases.iter().any(|case| case.name == *name) {
-                let known = self.cases.iter().map(|case| &case.name);
-                return Err(UsageError(format!("--case: {}", unknown("case", name, known))));
-            }
+            self.case(name).map_err(|reason| UsageError(format!("--case: {reason}")))?;
         }
         Ok(self.cases.iter().filter(|case| names.contains(&case.name)).collect())
     }
@@ -453,6 +465,16 @@ profiles = ["default"]
                 "[\"default\"]",
                 "[\"quick\"]",
                 ":13: case 'a': unknown profile 'quick'; known: default",
+            ),
+            (
+                "[\"default\"]",
+                "[\"default\"]\n[[headline]]\ntext = 'x'\ncase = 'b'",
+                ":16: headline: case: unknown case 'b'; known: a",
+            ),
+            (
+                "[\"default\"]",
+                "[\"default\"]\n[[headline]]\ntext = 'x'\ncase = 'a'\nover = 'b'",
+                ":17: headline: over: unknown case 'b'; known: a",
             ),
         ] {
             let error = parse_with(from, to).unwrap_err();

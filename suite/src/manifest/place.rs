@@ -31,6 +31,8 @@ pub(super) enum Table {
     Case(usize, usize),
     /// The finding at this index.
     Finding(usize),
+    /// The row of the headline at this index.
+    Headline(usize),
     /// What a proof runs.
     Prove,
 }
@@ -54,6 +56,7 @@ impl Complaint {
                 entries.get_ref().get(index)?.get_ref()
             }
             Table::Finding(index) => table("finding")?.get(index)?.get_ref(),
+            Table::Headline(index) => table("headline")?.get(index)?.get_ref(),
             Table::Prove => table("prove")?,
         };
         Some(value.get(self.key)?.span().start)

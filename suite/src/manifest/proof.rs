@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
+use super::Manifest;
 use super::place::{Complaint, Table, unknown};
-use super::{Case, Manifest};
 
 /// The table `[prove]`: what `brigade prove` runs.
 #[derive(Debug, Deserialize)]
@@ -120,12 +120,7 @@ pub(super) fn validate(manifest: &Manifest) -> Result<(), Complaint> {
     let ring = plan.ring.iter().map(|case| ("ring", case));
     let crossing = crossing.map(|case| ("crossing", case));
     let mut named = worked.chain(crossing).chain(disturbed).chain(ring);
-    let is_known = |name: &str| manifest.cases.iter().any(|case: &Case| case.name == name);
-    match named.find(|(_, case)| !is_known(case)) {
-        None => Ok(()),
-        Some((key, case)) => {
-            let known = manifest.cases.iter().map(|case| &case.name);
-            Err(complaint(key, unknown("case", case, known)))
-        }
-    }
+    named.try_for_each(|(key, case)| {
+        manifest.case(case).map(drop).map_err(|reason| complaint(key, reason))
+    })
 }

@@ -1,4 +1,4 @@
-//! A guest while it runs: a program that prints laps. It says `measuring` before
+//! A guest while it runs: a program that prints laps. It prints `measuring` before
 //! those that count and `measured` after them, and waits for a line each time;
 //! its counters are read meanwhile.
 
@@ -16,7 +16,7 @@ use crate::store::laps::{Laps, Outside};
 /// The longest part of a line that an error quotes, in characters.
 const LONGEST_QUOTE: usize = 60;
 
-/// What a guest has said until now.
+/// What a guest has printed until now.
 #[derive(Debug)]
 pub struct Guest {
     placement: &'static str,
@@ -80,7 +80,7 @@ impl Guest {
         }
         let counted = match self.stage {
             Stage::Wrong(reason) => return Err(reason),
-            Stage::Measuring(_) => return Err("never said `measured`".to_owned()),
+            Stage::Measuring(_) => return Err("never printed `measured`".to_owned()),
             Stage::Before => None,
             Stage::Measured(counted) => counted,
         };
@@ -118,13 +118,13 @@ impl Guest {
                 let start = Start::of_process(pid, &self.cpus);
                 Stage::Measuring(Box::new(start))
             }
-            ("measuring", _) => wrong("said `measuring` twice"),
+            ("measuring", _) => wrong("printed `measuring` twice"),
             ("measured", Stage::Measuring(start)) => {
                 let memory = memory::of_process(pid);
                 Stage::Measured(start.end().map(|span| (span, memory)))
             }
-            ("measured", Stage::Before) => wrong("said `measured`, but not `measuring`"),
-            ("measured", _) => wrong("said `measured` twice"),
+            ("measured", Stage::Before) => wrong("printed `measured`, but not `measuring`"),
+            ("measured", _) => wrong("printed `measured` twice"),
             (text, stage) if text.starts_with('{') => {
                 self.laps = Some(Laps::parse(text));
                 stage

@@ -1,5 +1,5 @@
-//! The lock of this machine: whoever measures holds it, since two that measure
-//! at once measure each other.
+//! The lock of this machine: a brigade that measures holds it, since two
+//! that measure at once measure each other.
 //!
 //! It is a `flock` on a file in a folder that every user can write, so the
 //! kernel takes it back from a holder that died, however that happened: there
@@ -30,7 +30,7 @@ const FILE_NAME: &str = "brigade.lock";
 /// The most that is read of the file, in bytes: anybody may write it.
 const LONGEST_HOLDER: u64 = 64;
 
-/// Held by whoever builds or runs programs, until it is dropped.
+/// Held while programs are built or run, until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,

@@ -19,7 +19,7 @@ use crate::store::invocation::Outcome;
 pub struct Verdict {
     /// The outcome.
     pub outcome: Outcome,
-    /// Whether the runner ended it because it was told to stop.
+    /// Whether the runner ended it because it was interrupted itself.
     pub interrupted: bool,
     /// Why it is not [`Outcome::Measured`], in one line.
     pub error: Option<String>,

@@ -1,5 +1,5 @@
 //! One process from start to end: its own process group, a time-out, bounded
-//! output, and an orderly end when the runner itself is told to stop.
+//! output, and an orderly end when the runner itself is interrupted.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -47,7 +47,7 @@ pub struct Ended {
 pub enum Cause {
     /// Itself, or somebody else.
     Itself,
-    /// The runner, which had been told to stop.
+    /// The runner, which was interrupted.
     Stopped,
     /// The runner, after the time-out.
     TimedOut,
@@ -161,7 +161,7 @@ impl Running {
     }
 
     /// Ends the process if there is a reason to; `stops` is how often the
-    /// runner has been told to stop.
+    /// runner has been interrupted.
     fn end_if_due(&mut self, stops: usize) {
         if self.cause == Cause::Itself && stops > 0 {
             self.cause = Cause::Stopped;

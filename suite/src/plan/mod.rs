@@ -80,7 +80,7 @@ pub enum Worth {
     Stands,
     /// Something disturbed it so much that it is worth another try.
     Unusable,
-    /// The runner ended it because it was told to stop.
+    /// The runner ended it because it was interrupted itself.
     Interrupted,
 }
 

@@ -8,7 +8,7 @@ use super::quantity::{duration, estimated_ratio, percent, three_digits};
 use crate::judge::environment::difference::Difference;
 
 use crate::judge::compare::comparison::{
-    CaseComparison, Comparison, Described, Design, ModesRecord, NotCompared, RatioRecord,
+    CaseComparison, Comparison, Described, Design, ModesRecord, RatioRecord, Skipped,
 };
 use crate::judge::compare::verdict::{Pair, Verdict};
 
@@ -152,9 +152,9 @@ fn unknown((side, name): (usize, &&str), differences: &[Difference]) -> Option<S
 }
 
 /// The cases that were not compared, by reason.
-fn not_compared(cases: &[NotCompared]) -> Vec<String> {
+fn not_compared(cases: &[Skipped]) -> Vec<String> {
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
-    for NotCompared { case, reason } in cases {
+    for Skipped { case, reason } in cases {
         match by_reason.iter_mut().find(|(known, _)| known == reason) {
             Some((_, cases)) => cases.push(case),
             None => by_reason.push((reason, vec![case])),
@@ -355,10 +355,8 @@ mod tests {
             difference("kernel.release", [Some("6.1.0"), Some("6.18.0")]),
             difference("software.go", [None, Some("go1.26")]),
         ];
-        let missing = |case: &str, reason: &str| NotCompared {
-            case: case.to_owned(),
-            reason: reason.to_owned(),
-        };
+        let missing =
+            |case: &str, reason: &str| Skipped { case: case.to_owned(), reason: reason.to_owned() };
         compared.not_compared = vec![
             missing("fork", "--max-time is 1 in the baseline and 2 in the candidate"),
             missing("uring", "the candidate has not measured it"),

@@ -128,6 +128,11 @@ pub fn run(slower: f64) -> SavedRun {
 /// The report of runs whose cases take so many times as long.
 pub fn report_of(slower: &[f64]) -> Report {
     let runs: Vec<SavedRun> = slower.iter().map(|slower| run(*slower)).collect();
+    report_with(&manifest(), &runs)
+}
+
+/// The report of these runs.
+pub fn report_with(manifest: &Manifest, runs: &[SavedRun]) -> Report {
     let data = runs.iter().enumerate().map(|(index, run)| RunData {
         name: format!("run-{}", index + 1),
         description: &run.description,
@@ -143,5 +148,5 @@ pub fn report_of(slower: &[f64]) -> Report {
             ..Progress::default()
         },
     });
-    report(&manifest(), &data.collect::<Vec<_>>())
+    report(manifest, &data.collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! The text of `brigade limits`, at most 80 columns wide but for commands that
+//! The text of `brigade limits`, at most 80 columns wide except commands that
 //! are longer themselves.
 
 use std::fmt::Write as _;

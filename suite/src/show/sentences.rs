@@ -27,7 +27,7 @@ pub fn finding(finding: &Finding) -> String {
             let longer = if *is_second_longer { second } else { first };
             let why = why(waiting_ns.as_ref(), crossing_shares.as_ref());
             let (ratio_text, seen) = (estimated_ratio(ratio), seen(ratio, unlike));
-            let said = match outcome {
+            let outcome = match outcome {
                 Outcome::Differ => {
                     format!("{} takes {ratio_text} times as long {seen}.{why}", longer.name)
                 }
@@ -37,11 +37,11 @@ pub fn finding(finding: &Finding) -> String {
                 Outcome::Same => format!("the same within {} {seen}.", percent(MARGIN)),
                 Outcome::TooFewRounds => format!("too few rounds to tell {seen}."),
             };
-            format!("{}: {said}", both(first, second))
+            format!("{}: {outcome}", both(first, second))
         }
         Finding::Remainder { of, baseline, outcome, difference_ns, remains, unlike } => {
             let seen = seen(difference_ns, unlike);
-            let said = match outcome {
+            let outcome = match outcome {
                 Outcome::Differ if difference_ns.median < 0.0 => {
                     let longer = estimated_duration(&negated(difference_ns));
                     format!("{} takes {longer} longer {seen}.", baseline.name)
@@ -56,7 +56,7 @@ pub fn finding(finding: &Finding) -> String {
                 Outcome::Same => format!("the same within {} {seen}.", percent(MARGIN)),
                 Outcome::TooFewRounds => format!("too few rounds to tell {seen}."),
             };
-            format!("{}: {said}", both(of, baseline))
+            format!("{}: {outcome}", both(of, baseline))
         }
         Finding::Attribution { of, parts } => {
             let parts: Vec<String> = parts.iter().map(part).collect();

@@ -50,9 +50,11 @@ pub fn blocks(page: &[Block]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::report_of;
+    use super::super::fixture::{self, report_of};
     use super::super::page::COLUMNS;
     use super::*;
+    use crate::store::results::CaseDetail;
+    use crate::store::saved_run::SavedRun;
 
     #[test]
     fn a_run_begins_with_the_machine_and_ends_with_its_records() {
@@ -182,5 +184,26 @@ mod tests {
         for line in text(&report, &["results/a".to_owned()]).lines() {
             assert!(line.chars().count() <= COLUMNS, "{line}");
         }
+    }
+
+    #[test]
+    fn a_case_of_two_groups_is_in_the_one_that_was_run() {
+        let mut manifest = fixture::manifest();
+        manifest.groups[1].cases.push("tasks".to_owned());
+        let groups_of = |run: SavedRun| {
+            let report = fixture::report_with(&manifest, &[run]);
+            let groups = report.groups.into_iter();
+            let with = groups.filter(|group| group.cases.iter().any(|case| case.name == "tasks"));
+            with.map(|group| group.name).collect::<Vec<_>>()
+        };
+        let mut run = fixture::run(1.0);
+        assert_eq!(groups_of(fixture::run(1.0)), ["hops"]);
+        run.description.details = vec![CaseDetail {
+            case: "tasks".to_owned(),
+            program: "fake".to_owned(),
+            parameters: [].into(),
+            group: Some("creation".to_owned()),
+        }];
+        assert_eq!(groups_of(run), ["creation"]);
     }
 }

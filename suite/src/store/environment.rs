@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of [`Environment`]'s schema, `major.minor`: the minor number rises
 /// when a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.1";
+pub const SCHEMA_VERSION: &str = "1.2";
 
 /// What `environment.json` holds: read once, before the first case of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Environment {
     pub schema_version: String,
     /// The CPUs: model, topology, mitigations, clock.
     pub processor: Processor,
-    /// The kernel and how it was told to behave.
+    /// The kernel and how it was set to behave.
     pub kernel: Kernel,
     /// Memory of the machine (`MemTotal`), in bytes.
     pub memory_total_bytes: Option<u64>,
@@ -177,7 +177,12 @@ pub struct Software {
     pub libc: Option<String>,
     /// The compiler, as `rustc --version` prints it in the workspace.
     pub rustc: Option<String>,
-    /// The Go compiler, as `go version` prints it; `null` without one.
+    /// What the tools that programs need print of their versions, by command;
+    /// `null` where one cannot be run. Since 1.2; before, `go` had that of Go.
+    #[serde(default)]
+    pub tools: BTreeMap<String, Option<String>>,
+    /// The Go compiler, as `go version` prints it. Before 1.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub go: Option<String>,
     /// Versions of the crates that are measured, by name; `null` for one that
     /// `Cargo.lock` does not hold.

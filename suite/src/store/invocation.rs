@@ -30,7 +30,7 @@ pub struct Invocation {
     pub command: Vec<String>,
     /// What came of it.
     pub outcome: Outcome,
-    /// Whether the runner ended the process because it was told to stop, which
+    /// Whether the runner ended the process because it was interrupted itself, which
     /// is no fault of the program's. Since 1.1.
     #[serde(default)]
     pub interrupted: bool,

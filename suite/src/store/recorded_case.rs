@@ -27,19 +27,24 @@ pub struct RecordedCase {
 impl RecordedCase {
     /// The case that a record is of.
     pub fn of(record: &Record) -> Self {
-        let parameters = record.parameters.iter();
-        let parameters = parameters.filter_map(|(name, value)| {
-            let value = single(value);
-            (!NOT_MEASURED.contains(&name.as_str()) && is_given(value))
-                .then(|| (name.clone(), value.clone()))
-        });
-        Self { program: record.program.clone(), parameters: parameters.collect() }
+        let parameters = given_parameters(record, &NOT_MEASURED);
+        Self { program: record.program.clone(), parameters }
     }
 
     /// The parameters as one JSON object.
     pub fn parameters_json(&self) -> String {
         Value::from_iter(self.parameters.clone()).to_string()
     }
+}
+
+/// The parameters of a record but those of these names. One that is absent,
+/// `null`, `false` or 0 is not given.
+pub fn given_parameters(record: &Record, others: &[&str]) -> BTreeMap<String, Value> {
+    let given = record.parameters.iter().filter_map(|(name, value)| {
+        let value = single(value);
+        (!others.contains(&name.as_str()) && is_given(value)).then(|| (name.clone(), value.clone()))
+    });
+    given.collect()
 }
 
 /// The only element of a list that has one: a flag that may be repeated.

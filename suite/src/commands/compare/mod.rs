@@ -19,7 +19,7 @@ use crate::store::environment::Environment;
 use crate::store::results::Skipped;
 use crate::store::results::{self, Folder, RunDescription};
 
-use crate::judge::compare::comparison::{Comparison, Design, NotCompared};
+use crate::judge::compare::comparison::{Comparison, Design, Judgement};
 use crate::judge::compare::interim::{CONFIDENCE, MOST_ROUNDS};
 use crate::judge::compare::sample::Sample;
 use crate::judge::compare::verdict::{Pair, Verdict};
@@ -58,7 +58,7 @@ fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
     let (cases, skipped) = session.capabilities.divide(chosen);
     let signals = &mut session.signals;
 
-    let environment = Environment::capture(&manifest.root, &manifest.measured_crates)?;
+    let environment = Environment::capture(&manifest)?;
     let plan = plan(flags, &manifest, cases, sides, margin)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
     let description = RunDescription {
@@ -127,18 +127,12 @@ fn judge(
     skipped: &[Skipped],
     measured: &Measured,
 ) -> Comparison {
-    let mut cases = Vec::new();
-    let mut not_compared: Vec<NotCompared> = skipped
-        .iter()
-        .map(|Skipped { case, reason }| NotCompared { case: case.clone(), reason: reason.clone() })
-        .collect();
-    for (case, confidence) in plan.cases.iter().zip(&measured.confidences) {
+    let each = plan.cases.iter().zip(&measured.confidences).map(|(case, confidence)| {
         let sides = measured.invocations.each_ref().map(|side| Sample::of(&case.name, side));
-        match plan.judgement(*confidence).compare(&case.name, sides.each_ref()) {
-            Ok(compared) => cases.push(compared),
-            Err(reason) => not_compared.push(NotCompared { case: case.name.clone(), reason }),
-        }
-    }
+        (plan.judgement(*confidence), &*case.name, sides)
+    });
+    let (cases, not_compared) = Judgement::of_each(each);
+    let not_compared = [skipped, &not_compared].concat();
     let described = |side: usize| {
         let name = folders[side].path().file_name().unwrap_or_default().to_string_lossy();
         plan.sides[side].described(name.into_owned(), &environment.software)

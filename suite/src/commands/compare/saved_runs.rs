@@ -1,15 +1,15 @@
 //! Two saved runs, the second compared with the first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::commands::output;
+use crate::commands::saved::read;
 use crate::judge::environment::difference::differences;
-use crate::store::invocation::Invocation;
+use crate::store::results::Skipped;
 use crate::store::saved_run::SavedRun;
 
 use crate::judge::compare::comparison::{
-    Comparison, Described, Design, Judgement, Method, NotCompared, SCHEMA_VERSION, values,
+    Comparison, Described, Design, Judgement, Method, SCHEMA_VERSION, values,
 };
 use crate::judge::compare::interim::{CONFIDENCE, MOST_ROUNDS, confidence_of_one};
 use crate::judge::compare::sample::Sample;
@@ -25,28 +25,21 @@ const NOT_THE_ENVIRONMENT: [&str; 4] =
 /// # Errors
 /// When a folder is not that of a run.
 pub fn compare(folders: Pair<&PathBuf>, margin: f64) -> anyhow::Result<Comparison> {
-    let runs = [read(folders[0])?, read(folders[1])?];
+    let runs = [read(folders[0])?.0, read(folders[1])?.0];
     let [first, second] = &runs;
     let mut pairs = Vec::new();
     let mut not_compared = Vec::new();
-    let by_case = runs.each_ref().map(by_case);
     for name in case_names([first, second]) {
-        let [first, second] = by_case
-            .each_ref()
-            .map(|run| Sample::of(name, run.get(name).into_iter().flatten().copied()));
-        match reason_against([&first, &second]) {
-            None => pairs.push((name, [first, second])),
-            Some(reason) => not_compared.push(NotCompared { case: name.to_owned(), reason }),
+        let sides = runs.each_ref().map(|run| Sample::of(name, &run.invocations));
+        match reason_against(sides.each_ref()) {
+            None => pairs.push((name, sides)),
+            Some(reason) => not_compared.push(Skipped { case: name.to_owned(), reason }),
         }
     }
     let judgement = judgement(&pairs, margin);
-    let mut cases = Vec::new();
-    for (name, [first, second]) in &pairs {
-        match judgement.compare(name, [first, second]) {
-            Ok(case) => cases.push(case),
-            Err(reason) => not_compared.push(NotCompared { case: (*name).to_owned(), reason }),
-        }
-    }
+    let each = pairs.into_iter().map(|(name, sides)| (judgement, name, sides));
+    let (cases, others) = Judgement::of_each(each);
+    not_compared.extend(others);
     let mut environment_differences = differences(&first.environment, &second.environment)?;
     environment_differences.retain(|of| !NOT_THE_ENVIRONMENT.contains(&of.name.as_str()));
     let Method::Runs { drift } = judgement.method else { unreachable!("these are runs") };
@@ -64,28 +57,11 @@ pub fn compare(folders: Pair<&PathBuf>, margin: f64) -> anyhow::Result<Compariso
     })
 }
 
-fn read(folder: &Path) -> anyhow::Result<SavedRun> {
-    let run = SavedRun::read(folder)?;
-    for warning in &run.warnings {
-        output::complain(&format!("{}: {warning}", folder.display()));
-    }
-    Ok(run)
-}
-
 /// The cases of both runs, in the order of the first.
 fn case_names(runs: Pair<&SavedRun>) -> Vec<&str> {
     let mut seen = BTreeSet::new();
     let names = runs.into_iter().flat_map(|run| &run.description.cases).map(String::as_str);
     names.filter(|name| seen.insert(*name)).collect()
-}
-
-/// The invocations of a run by their cases.
-fn by_case(run: &SavedRun) -> BTreeMap<&str, Vec<&Invocation>> {
-    let mut cases: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
-    for invocation in &run.invocations {
-        cases.entry(&invocation.case).or_default().push(invocation);
-    }
-    cases
 }
 
 /// Why a case cannot be compared, if it cannot.

@@ -16,7 +16,7 @@ use crate::commands::flags::LimitsFlags;
 use crate::commands::output;
 use crate::exit::Exit;
 
-/// Obeys `brigade limits`.
+/// Runs `brigade limits`.
 ///
 /// # Errors
 /// When the program that is to make tasks cannot be run, or standard output

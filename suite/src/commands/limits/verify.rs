@@ -25,7 +25,7 @@ const BEYOND_PERCENT: u64 = 2;
 const LEAST_MARGIN: u64 = 64;
 
 /// Has the manifest's program make tasks of a kind up to the limit. `None`
-/// means that the runner was told to stop.
+/// means that the runner was interrupted.
 ///
 /// # Errors
 /// When no limit binds that could be reached safely, or the program cannot be

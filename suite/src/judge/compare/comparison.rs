@@ -9,6 +9,7 @@ use crate::judge::statistics::{ByRound, Interval, median};
 use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::difference::Difference;
+pub use crate::store::results::Skipped;
 
 use super::sample::{ModesOfSides, Percentile, Sample};
 use super::verdict::{Pair, Ratio, Verdict};
@@ -43,7 +44,7 @@ pub struct Comparison {
     /// The cases that were compared.
     pub cases: Vec<CaseComparison>,
     /// The cases that were not.
-    pub not_compared: Vec<NotCompared>,
+    pub not_compared: Vec<Skipped>,
 }
 
 /// How baseline and candidate were measured.
@@ -151,16 +152,6 @@ pub struct ModesRecord {
     pub slow_share: Pair<f64>,
 }
 
-/// A case that was not compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct NotCompared {
-    /// The case's name.
-    pub case: String,
-    /// Why, without a full stop.
-    pub reason: String,
-}
-
 /// How a ratio is estimated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
@@ -214,6 +205,20 @@ impl Judgement {
     pub fn ratio(&self, sides: Pair<&Sample>) -> Option<Ratio> {
         let [baseline, candidate] = sides.map(Sample::time_ns);
         self.method.ratio([&baseline, &candidate], self.confidence)
+    }
+
+    /// Compares each case by its judgement; what cannot be compared is second.
+    pub fn of_each<'a>(
+        cases: impl IntoIterator<Item = (Self, &'a str, Pair<Sample<'a>>)>,
+    ) -> (Vec<CaseComparison>, Vec<Skipped>) {
+        let (mut compared, mut not_compared) = (Vec::new(), Vec::new());
+        for (judgement, case, sides) in cases {
+            match judgement.compare(case, sides.each_ref()) {
+                Ok(case) => compared.push(case),
+                Err(reason) => not_compared.push(Skipped { case: case.to_owned(), reason }),
+            }
+        }
+        (compared, not_compared)
     }
 
     /// Compares a case.

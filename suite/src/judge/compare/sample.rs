@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::judge::interference::{self, assess};
 use crate::judge::sample::{Run, sample_of};
 use crate::store::invocation::{Invocation, Outcome};
+use crate::store::recorded_case::given_parameters;
 
 use super::verdict::Pair;
 
@@ -129,7 +130,9 @@ impl<'a> Sample<'a> {
         let [first, second] = sides.map(|side| side.first().map(parameters).unwrap_or_default());
         let mut names: Vec<&String> = first.keys().chain(second.keys()).collect();
         names.sort();
-        let values = |name: &String| [&first, &second].map(|side| given(side.get(name)));
+        let values = |name: &String| {
+            [&first, &second].map(|side| side.get(name).cloned().unwrap_or_default())
+        };
         let differing = names.into_iter().find(|name| {
             let [first, second] = values(name);
             first != second
@@ -171,18 +174,10 @@ impl<'a> Sample<'a> {
 
 /// What an invocation was asked to measure.
 fn parameters(record: &Record) -> BTreeMap<String, Value> {
-    let own = record.parameters.iter().filter(|(name, _)| !NOT_MEASURED.contains(&name.as_str()));
-    let named = [("program", record.program.as_str().into()), ("tasks", record.tasks.into())];
-    let named = named.into_iter().map(|(name, value)| (name.to_owned(), value));
-    own.map(|(name, value)| (name.clone(), value.clone())).chain(named).collect()
-}
-
-/// A parameter's value, with one value for all that mean "not given".
-fn given(value: Option<&Value>) -> Value {
-    match value {
-        Some(value) if *value != Value::Bool(false) && value.as_u64() != Some(0) => value.clone(),
-        _ => Value::Null,
-    }
+    let mut parameters = given_parameters(record, &NOT_MEASURED);
+    parameters.insert("program".to_owned(), record.program.as_str().into());
+    parameters.insert("tasks".to_owned(), record.tasks.into());
+    parameters
 }
 
 /// Two modes of a case, and how often each side was in the slow one.

@@ -1,4 +1,4 @@
-//! The environment in one sentence, for whoever reads a table of figures.
+//! The environment in one sentence, for the readers of a table.
 
 use crate::store::environment::{Environment, Processor};
 

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     /// 40 comparisons of 8 rounds that scatter by 2 %; the candidate takes `longer`
-    /// times as long, and is said to take 1.05 times as long.
+    /// times as long, and is reported to take 1.05 times as long.
     fn trials(longer: f64) -> Vec<Trial> {
         let mut rng = Rng::with_seed(3);
         let mut side = |hop: f64| -> ByRound {

@@ -57,7 +57,7 @@ pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
         schema_version: SCHEMA_VERSION.to_owned(),
         runs: described,
         headline: headline.collect(),
-        groups: groups(manifest, cases.cases),
+        groups: groups(manifest, runs, cases.cases),
     }
 }
 
@@ -238,14 +238,20 @@ fn by_name<'a>(run: &RunData<'a>) -> Vec<(&'a str, Vec<&'a Invocation>)> {
     found
 }
 
-/// The cases by the group that names them first, and at last those that no group
-/// names.
-fn groups(manifest: &Manifest, cases: Vec<Case>) -> Vec<Group> {
+/// The cases by the group that a run was for, or else that names them first, and
+/// at last those that no group names.
+fn groups(manifest: &Manifest, runs: &[RunData], cases: Vec<Case>) -> Vec<Group> {
+    let recorded = runs.iter().flat_map(|run| &run.description.details).filter_map(|detail| {
+        let group = detail.group.as_ref()?;
+        let index = manifest.groups.iter().position(|stated| stated.name == *group)?;
+        Some((&*detail.case, index))
+    });
+    let stated = manifest.groups.iter().enumerate();
+    let stated =
+        stated.flat_map(|(index, group)| group.cases.iter().map(move |case| (&**case, index)));
     let mut of_case: HashMap<&str, usize> = HashMap::new();
-    for (index, group) in manifest.groups.iter().enumerate() {
-        for case in &group.cases {
-            of_case.entry(case).or_insert(index);
-        }
+    for (case, index) in recorded.chain(stated) {
+        of_case.entry(case).or_insert(index);
     }
     let questions = manifest.groups.iter().map(|group| (&*group.name, &*group.question));
     let mut groups: Vec<Group> = questions

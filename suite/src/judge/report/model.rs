@@ -230,7 +230,7 @@ pub enum Fate {
     TimedOut,
     /// It refused for a limit.
     Refused,
-    /// The runner ended it because it was told to stop.
+    /// The runner ended it because it was interrupted itself.
     Interrupted,
 }
 

@@ -9,7 +9,7 @@
 //! least [`MIN_DOMINANCE`] times as wide as the wider interquartile range of
 //! the two sides. A lone outlier is no mode, nor is a wide scatter; but among
 //! fewer than [`ENOUGH`] values a lone one that lies as far from the others may
-//! be all that is seen of a second mode, and is told as such. How often the
+//! be all that is seen of a second mode, and is reported as such. How often the
 //! rules err, both ways, is shown by the simulation in `coverage.rs`.
 
 use serde::{Deserialize, Serialize};

@@ -15,7 +15,7 @@ use crate::measure::signals::Signals;
 
 /// The binary of each of `packages`, by the package's name, after building
 /// what is missing or stale if `build` says so. `None` means that the runner
-/// was told to stop meanwhile.
+/// was interrupted meanwhile.
 ///
 /// # Errors
 /// When cargo fails.

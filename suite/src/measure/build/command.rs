@@ -19,7 +19,7 @@ pub(super) enum Built {
     File(PathBuf),
     /// Why it cannot be built, in one line.
     Failed(String),
-    /// The runner was told to stop meanwhile.
+    /// The runner was interrupted meanwhile.
     Stopped,
 }
 

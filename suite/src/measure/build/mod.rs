@@ -34,8 +34,8 @@ pub type Binaries = BTreeMap<String, Executable>;
 /// `build` is true. Of packages all are built, whichever cases will run: cargo
 /// unifies features over what is built together, so a subset could be built
 /// differently and measure something else. What cannot be built by its own
-/// command is noted in `capabilities`. `None` means that the runner was told to
-/// stop meanwhile.
+/// command is noted in `capabilities`. `None` means that the runner was
+/// interrupted meanwhile.
 ///
 /// # Errors
 /// When cargo fails, or a file is not where it should be.
@@ -125,7 +125,7 @@ fn existing(program: &str, path: PathBuf) -> anyhow::Result<PathBuf> {
 }
 
 /// Runs a build tool, `name`, and returns its standard output; `None` means
-/// that the runner was told to stop meanwhile.
+/// that the runner was interrupted meanwhile.
 fn output_of(
     tool: &mut Command,
     name: &str,

@@ -1,4 +1,4 @@
-//! The kernel: which one, and how it was told to behave.
+//! The kernel: which one, and how it was set to behave.
 
 use std::collections::BTreeMap;
 

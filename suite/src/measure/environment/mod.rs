@@ -10,21 +10,20 @@ mod processor;
 mod software;
 mod virtualisation;
 
-use std::path::Path;
-
 use anyhow::Context;
 use harness::system_files::{SystemFiles, kib_field};
 
+use crate::manifest::Manifest;
 use crate::store::environment::{Environment, Kernel, Limits, Processor, SCHEMA_VERSION, Software};
 
 impl Environment {
-    /// Reads the environment of this process, with the workspace at `root` and
-    /// the versions of `measured_crates` from its `Cargo.lock`.
+    /// Reads the environment of this process, with the workspace, tools and
+    /// measured crates of the `manifest`.
     ///
     /// # Errors
     /// When `Cargo.lock` cannot be read as one. A fact about the machine that
     /// cannot be had is no error but `null`.
-    pub fn capture(root: &Path, measured_crates: &[String]) -> anyhow::Result<Self> {
+    pub fn capture(manifest: &Manifest) -> anyhow::Result<Self> {
         let files = SystemFiles::live();
         Ok(Self {
             schema_version: SCHEMA_VERSION.to_owned(),
@@ -34,7 +33,7 @@ impl Environment {
                 .text("proc/meminfo")
                 .and_then(|meminfo| kib_field(&meminfo, "MemTotal")),
             limits: Limits::read(&files),
-            software: Software::read(root, measured_crates)
+            software: Software::read(manifest)
                 .context("recording the versions of the measured crates")?,
         })
     }
@@ -42,6 +41,8 @@ impl Environment {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn workspace() -> &'static Path {
@@ -49,7 +50,15 @@ mod tests {
     }
 
     fn captured() -> Environment {
-        Environment::capture(workspace(), &["serde".to_owned()]).expect("capture here")
+        let mut manifest = Manifest::parse(
+            "[profiles]\n[programs.shell]\npath = 'sh'\nneeds = [{ command = ['rustc', '--version'] }, \
+             { command = ['no-such-tool-of-brigade'] }]\n\
+             check = { tasks = 1, iters = 1, warmups = 0, operations = 1 }\n",
+        )
+        .expect("a manifest");
+        manifest.root = workspace().to_owned();
+        manifest.measured_crates = vec!["serde".to_owned()];
+        Environment::capture(&manifest).expect("capture here")
     }
 
     /// Whether `name` stands in `text` as a word of its own: a host called
@@ -98,7 +107,9 @@ mod tests {
         assert!(captured.processor.allowed_cpus <= captured.processor.online_cpus);
         assert!(captured.memory_total_bytes.is_some());
         assert!(captured.kernel.release.is_some());
-        assert!(captured.software.rustc.is_some_and(|rustc| rustc.starts_with("rustc ")));
+        assert!(captured.software.rustc.as_ref().is_some_and(|rustc| rustc.starts_with("rustc ")));
+        assert_eq!(captured.software.tools["rustc --version"], captured.software.rustc);
+        assert_eq!(captured.software.tools["no-such-tool-of-brigade"], None);
         assert!(captured.software.measured_crates["serde"].is_some());
     }
 }

@@ -1,11 +1,14 @@
 //! What the programs were built from and with.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
+use crate::manifest::Manifest;
+use crate::manifest::program::Tool;
 use crate::store::environment::Software;
 
 use harness::system_files::recordable;
@@ -15,8 +18,14 @@ impl Software {
     /// Asks the C library, the compilers, git and `Cargo.lock`.
     ///
     /// # Errors
-    /// When `Cargo.lock` in `root` cannot be read as one.
-    pub(super) fn read(root: &Path, measured_crates: &[String]) -> anyhow::Result<Self> {
+    /// When the manifest's `Cargo.lock` cannot be read as one.
+    pub(super) fn read(manifest: &Manifest) -> anyhow::Result<Self> {
+        let root = &manifest.root;
+        let version_of = |tool: &Tool| {
+            let (program, arguments) = tool.command.split_first().expect("not without words");
+            let printed = output(root, program, arguments);
+            (tool.command.join(" "), printed.map(|version| recordable(&version)))
+        };
         let git_revision = output(root, "git", &["rev-parse", "--show-prefix", "HEAD"])
             .and_then(|answer| revision(&answer));
         let git_dirty = git_revision.as_ref().and_then(|_| {
@@ -27,8 +36,14 @@ impl Software {
             brigade: env!("CARGO_PKG_VERSION").to_owned(),
             libc: libc_version(),
             rustc: output(root, "rustc", &["--version"]).map(|version| recordable(&version)),
-            go: output(root, "go", &["version"]).map(|version| recordable(&version)),
-            measured_crates: crate_versions(root, measured_crates)?,
+            tools: manifest
+                .programs
+                .values()
+                .flat_map(|program| &program.needs)
+                .map(version_of)
+                .collect(),
+            go: None,
+            measured_crates: crate_versions(root, &manifest.measured_crates)?,
             git_revision,
             git_dirty,
         })
@@ -60,7 +75,7 @@ fn crate_versions(
 
 /// What `program` prints when run in `directory`; `None` if it cannot be run
 /// or fails.
-fn output(directory: &Path, program: &str, arguments: &[&str]) -> Option<String> {
+fn output(directory: &Path, program: &str, arguments: &[impl AsRef<OsStr>]) -> Option<String> {
     let output = Command::new(program)
         .args(arguments)
         .current_dir(directory)
@@ -166,8 +181,8 @@ mod tests {
     #[test]
     fn a_program_that_is_missing_or_fails_has_no_output() {
         let here = Path::new(".");
-        assert_eq!(output(here, "no-such-program-of-brigade", &[]), None);
-        assert_eq!(output(here, "false", &[]), None);
+        assert_eq!(output(here, "no-such-program-of-brigade", &[""; 0]), None);
+        assert_eq!(output(here, "false", &[""; 0]), None);
         assert_eq!(output(here, "echo", &["on"]), Some("on\n".to_owned()));
     }
 

@@ -14,7 +14,7 @@ const SIZES: [usize; 3] = [8, 12, 20];
 /// Samples drawn for each cell: the standard error of a coverage near 95 % is
 /// then 0.4 %.
 const SAMPLES: usize = 3_000;
-/// Where the coverage of a 95 % interval has to lie: never less but for the
+/// Where the coverage of a 95 % interval has to lie: never less, apart from the
 /// chance of the simulation, and more by one step of the rank statistic.
 const BAND: RangeInclusive<f64> = 0.94..=0.975;
 /// The shift to be found.

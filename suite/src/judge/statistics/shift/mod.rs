@@ -15,7 +15,7 @@
 //! Of a normal sample these estimates need 5 % more values than the mean does,
 //! and the median 57 % more (π/3 and π/2); one wild value in ten moves neither.
 //! What they presume: differences of pairs that are as likely to lie above
-//! their centre as below it by the same amount, which those of two like arms
+//! their centre as below it by the same amount, which those of two like samples
 //! always are; samples of two distributions of the same shape.
 
 #[cfg(test)]
