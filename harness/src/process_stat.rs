@@ -1,6 +1,25 @@
-//! What the kernel tells of a process, or of a thread, in its `stat` file.
+//! What the kernel tells of a process, or of a thread, in its `stat` file and at
+//! its end.
+
+use nix::errno::Errno;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
 
 use crate::system_files::SystemFiles;
+
+/// Waits for the end of a child, whatever signal it sends then. A signal that is
+/// caught meanwhile does not cut the wait short.
+///
+/// # Errors
+/// The kernel's, when it is no child of this process.
+pub fn reap(child: Pid) -> nix::Result<WaitStatus> {
+    loop {
+        match waitpid(child, Some(WaitPidFlag::__WALL)) {
+            Err(Errno::EINTR) => {}
+            status => return status,
+        }
+    }
+}
 
 /// Fields of `/proc/PID/stat`, or of `/proc/PID/task/TID/stat`; see
 /// `proc_pid_stat(5)`.

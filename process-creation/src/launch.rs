@@ -8,10 +8,10 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context as _, bail};
 use harness::failure;
+use harness::process_stat::reap;
 use harness::threads;
-use nix::errno::Errno;
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
 /// What `posix-spawn` executes: the smallest program that every system has.
@@ -106,22 +106,12 @@ impl Launched {
     /// Waits for the task's end.
     pub fn join(self, task: usize) -> anyhow::Result<()> {
         match self {
-            Self::Process(pid) => match wait(pid).context("waiting for a process")? {
+            Self::Process(pid) => match reap(pid).context("waiting for a process")? {
                 WaitStatus::Exited(_, 0) => Ok(()),
                 WaitStatus::Exited(_, code) => bail!("task {task} failed: it exited with {code}"),
                 status => bail!("task {task} failed: {status:?}"),
             },
             Self::Thread(thread) => threads::join(task, thread),
-        }
-    }
-}
-
-/// Reaps a child, whatever signal it sends at its end.
-fn wait(pid: Pid) -> nix::Result<WaitStatus> {
-    loop {
-        match waitpid(pid, Some(WaitPidFlag::__WALL)) {
-            Err(Errno::EINTR) => {}
-            status => return status,
         }
     }
 }

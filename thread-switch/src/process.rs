@@ -5,13 +5,14 @@ use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::{Context as _, bail, ensure};
 use harness::placement::Placement;
+use harness::process_stat::reap;
 use harness::threads::panic_text;
 use harness::{Bench, Work, failure};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
-use nix::sys::wait::{WaitStatus, waitpid};
+use nix::sys::wait::WaitStatus;
 use nix::unistd::{ForkResult, Pid, alarm, fork, getpid, getppid};
 
 use crate::side::{Alarm, Held, Pair, RoundTrips, Side};
@@ -45,7 +46,7 @@ pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> any
             drop((partner, reporter));
             bench.also_count(child.as_raw().unsigned_abs());
             let driven = lead(bench, trips, Held(driver), report, ring);
-            reap(child).and(driven)
+            end(child).and(driven)
         }
     }
 }
@@ -135,17 +136,12 @@ fn die_with(parent: Pid) -> io::Result<()> {
     if getppid() == parent { Ok(()) } else { Err(io::Error::other("its parent has ended")) }
 }
 
-/// Waits for the end of the child. A signal that is caught meanwhile does not
-/// cut the wait short.
-fn reap(child: Pid) -> anyhow::Result<()> {
-    loop {
-        return match waitpid(child, None) {
-            Err(nix::Error::EINTR) => continue,
-            // One that failed by itself has said how.
-            Ok(WaitStatus::Exited(..)) => Ok(()),
-            Ok(WaitStatus::Signaled(_, signal, _)) => Err(anyhow!("task 1 was killed by {signal}")),
-            Ok(status) => Err(anyhow!("task 1 ended strangely: {status:?}")),
-            Err(error) => Err(error).context("waiting for the end of task 1"),
-        };
+/// Waits for the end of the child.
+fn end(child: Pid) -> anyhow::Result<()> {
+    match reap(child).context("waiting for the end of task 1")? {
+        // One that failed by itself has said how.
+        WaitStatus::Exited(..) => Ok(()),
+        WaitStatus::Signaled(_, signal, _) => bail!("task 1 was killed by {signal}"),
+        status => bail!("task 1 ended strangely: {status:?}"),
     }
 }

@@ -4,9 +4,6 @@ use std::{io, ptr};
 
 /// Puts `value` into memory that this process shares with its forks. It stays
 /// mapped until the process ends.
-///
-/// # Errors
-/// The kernel's, when it gives no memory.
 pub fn shared<T: Sync>(value: T) -> io::Result<&'static T> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;

@@ -39,17 +39,11 @@ pub trait Side: Send {
 
     /// What to call when the other side has died without hanging up, so that
     /// this one ceases to wait; `None` where it is woken by that anyway.
-    ///
-    /// # Errors
-    /// The kernel's, such as too many open files.
     fn alarm(&self) -> io::Result<Option<Alarm>> {
         Ok(None)
     }
 
     /// What the driver does: hand over and wait for its turn, lap after lap.
-    ///
-    /// # Errors
-    /// That of the side.
     fn drive(&mut self, bench: &Bench, trips: RoundTrips) -> anyhow::Result<()> {
         let operations = 2 * trips.per_lap;
         let switches =
@@ -66,9 +60,6 @@ pub trait Side: Send {
     }
 
     /// What the partner does: answer every turn until the driver hangs up.
-    ///
-    /// # Errors
-    /// That of the side.
     fn answer(&mut self, work: Work) -> io::Result<()> {
         loop {
             match self.wait() {

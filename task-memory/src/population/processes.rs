@@ -5,8 +5,8 @@ use std::os::fd::AsRawFd as _;
 
 use anyhow::{Context as _, bail, ensure};
 use harness::failure;
-use nix::errno::Errno;
-use nix::sys::wait::{WaitStatus, waitpid};
+use harness::process_stat::reap;
+use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
 use super::{Population, Task};
@@ -83,20 +83,11 @@ impl Population for Processes {
     fn end(self: Box<Self>) -> anyhow::Result<()> {
         drop(self.gate);
         for (task, child) in self.children.into_iter().enumerate() {
-            match wait(child).with_context(|| format!("waiting for task {task}"))? {
+            match reap(child).with_context(|| format!("waiting for task {task}"))? {
                 WaitStatus::Exited(_, 0) => {}
                 status => bail!("task {task} failed: {status:?}"),
             }
         }
         Ok(())
-    }
-}
-
-fn wait(child: Pid) -> nix::Result<WaitStatus> {
-    loop {
-        match waitpid(child, None) {
-            Err(Errno::EINTR) => {}
-            status => return status,
-        }
     }
 }

@@ -97,9 +97,6 @@ impl Drop for In {
 }
 
 /// A channel over a new counter.
-///
-/// # Errors
-/// The kernel's, such as too many open files.
 pub fn channel() -> io::Result<(Out, In)> {
     let file = File::from(eventfd(0, EventfdFlags::CLOEXEC)?);
     let counter = Arc::new(Counter { file, closed: AtomicBool::new(false) });

@@ -51,9 +51,6 @@ impl Channel {
 pub trait Source: Send {
     /// Waits for a token and takes it; `None` when there is none left and the
     /// other end is closed. A signal that is caught does not end the wait.
-    ///
-    /// # Errors
-    /// The kernel's.
     fn receive(&mut self) -> io::Result<Option<u8>>;
 }
 

@@ -26,17 +26,11 @@ impl Sink for File {
 }
 
 /// A pipe.
-///
-/// # Errors
-/// The kernel's, such as too many open files.
 pub fn pipe() -> io::Result<(File, File)> {
     harness::Channel::Pipe.open()
 }
 
 /// A pair of connected Unix stream sockets.
-///
-/// # Errors
-/// The kernel's, such as too many open files.
 pub fn socket_pair() -> io::Result<(File, File)> {
     harness::Channel::SocketPair.open()
 }

@@ -180,9 +180,6 @@ impl Side for Condvar {
 }
 
 /// Two sides of a monitor in shared memory.
-///
-/// # Errors
-/// The kernel's, when it gives no memory.
 pub fn condvars(kind: Kind) -> io::Result<(Condvar, Condvar)> {
     let monitor = Monitor::new(kind)?;
     let side = |mine, other| Condvar { monitor, mine, other };

@@ -49,9 +49,6 @@ fn add(mut counter: &File, number: u64) -> io::Result<()> {
 }
 
 /// Two counters that stand at 0.
-///
-/// # Errors
-/// The kernel's, such as too many open files.
 pub fn counters() -> io::Result<(EventFd, EventFd)> {
     let (there, back) = (counter()?, counter()?);
     let driver = EventFd { incoming: back.try_clone()?, outgoing: there.try_clone()? };
@@ -59,9 +56,6 @@ pub fn counters() -> io::Result<(EventFd, EventFd)> {
 }
 
 /// One counter that stands at 0.
-///
-/// # Errors
-/// The kernel's, such as too many open files.
 pub fn counter() -> io::Result<File> {
     Ok(eventfd(0, EventfdFlags::CLOEXEC)?.into())
 }

@@ -34,18 +34,12 @@ impl Side for Stream {
 }
 
 /// Two pipes, one for each direction.
-///
-/// # Errors
-/// The kernel's, such as too many open files.
 pub fn pipes(bytes: usize) -> io::Result<(Stream, Stream)> {
     let (there, back) = (Channel::Pipe.open()?, Channel::Pipe.open()?);
     Ok((Stream::new(back.0, there.1, bytes), Stream::new(there.0, back.1, bytes)))
 }
 
 /// One pair of connected sockets, used in both directions.
-///
-/// # Errors
-/// The kernel's, such as too many open files.
 pub fn sockets(bytes: usize) -> io::Result<(Stream, Stream)> {
     let (driver, partner) = Channel::SocketPair.open()?;
     let driver = Stream::new(driver.try_clone()?, driver, bytes);

@@ -127,9 +127,6 @@ impl<W: Waiting> Side for TurnSide<W> {
 }
 
 /// Two sides of a word in shared memory.
-///
-/// # Errors
-/// The kernel's, when it gives no memory.
 pub fn turns<W: Waiting>(waiting: W) -> io::Result<(TurnSide<W>, TurnSide<W>)> {
     let turn = shared(Turn(AtomicU32::new(0)))?;
     let side = |mine| TurnSide { turn, mine, waiting };
