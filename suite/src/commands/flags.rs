@@ -269,7 +269,7 @@ pub struct ProveFlags {
     #[arg(long)]
     pub profile: Option<String>,
     /// How long each invocation measures [default: the manifest's]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub seconds: Option<f64>,
     /// Compare the halves of this saved run, instead of the rounds that run here
     #[arg(long, value_name = "DIR")]
@@ -315,13 +315,6 @@ pub struct ProgramFlags {
     pub no_build: bool,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse::<f64>().ok();
-    seconds
-        .filter(|seconds| *seconds > 0.0 && seconds.is_finite())
-        .ok_or_else(|| "not a number of seconds above 0".to_owned())
-}
-
 /// Accepts what is safe as part of a folder's name on any system.
 fn label(text: &str) -> Result<String, String> {
     let safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -331,7 +324,7 @@ fn label(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A number of seconds above zero.
+/// A number above zero.
 fn positive(text: &str) -> Result<f64, String> {
     number(text).filter(|number| *number > 0.0).ok_or_else(|| "use a number above 0".to_owned())
 }

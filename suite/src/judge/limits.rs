@@ -32,7 +32,8 @@ struct KindReport {
     /// What one task needs.
     per_task: Amounts,
     /// What the program needs however many tasks it has.
-    besides: Amounts,
+    #[serde(rename = "besides")]
+    fixed: Amounts,
     /// How many tasks fit; `null` where no limit binds.
     fits: Option<u64>,
     /// Every limit that the tasks meet. The first binds, unless it allows
@@ -96,7 +97,7 @@ impl LimitsReport {
         let kinds = forecasts.iter().map(|(kind, forecast)| KindReport {
             kind: *kind,
             per_task: kind.per_task(),
-            besides: kind.fixed(),
+            fixed: kind.fixed(),
             fits: forecast.fits(),
             limits: forecast.lines().iter().map(|line| report(line, forecast, tasks)).collect(),
         });

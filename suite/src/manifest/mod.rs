@@ -385,7 +385,7 @@ profiles = ["default"]
         }
 
         #[test]
-        fn a_damaged_manifest_is_told_with_its_line(
+        fn a_damaged_manifest_is_reported_with_its_line(
             place in any::<Index>(),
             length in 0_usize..12,
             piece in "|\\[|\\]|=|-1|''|\"|\n|#|\\{|b",

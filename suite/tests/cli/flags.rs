@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, Ended, RECORD};
 
-/// Checks that `brigade` said exactly this line and nothing ran.
+/// Checks that `brigade` printed exactly this line and nothing ran.
 fn check_refusal(arguments: &[&str], expected: &str) {
     let bench = Bench::new(&["a", "b"], "touch ran");
     let ended = bench.ends(arguments);
@@ -13,7 +13,7 @@ fn check_refusal(arguments: &[&str], expected: &str) {
 }
 
 #[test]
-fn wrong_flags_are_told_on_one_line() {
+fn wrong_flags_are_reported_on_one_line() {
     for (arguments, expected) in [
         (&["run", "--profile", "x"][..], "--profile: unknown profile 'x'; known: default"),
         (&["list", "--profile", "x"], "--profile: unknown profile 'x'; known: default"),
@@ -50,7 +50,7 @@ fn wrong_flags_are_told_on_one_line() {
 }
 
 #[test]
-fn a_typo_in_the_manifest_is_told_with_line_and_key() {
+fn a_typo_in_the_manifest_is_reported_with_line_and_key() {
     let bench = Bench::printing(RECORD);
     let manifest = bench.manifest().replace("rounds", "runds");
     let ended = Ended::from(bench.brigade_with(&manifest, &["run"]));
@@ -68,7 +68,7 @@ fn a_typo_in_the_manifest_is_told_with_line_and_key() {
 }
 
 #[test]
-fn a_cycle_of_baselines_is_told_with_line_and_key() {
+fn a_cycle_of_baselines_is_reported_with_line_and_key() {
     let mut bench = Bench::new(&["a", "b"], "touch ran");
     bench.case_keys = "baseline = 'b'";
     for command in ["run", "check", "list"] {

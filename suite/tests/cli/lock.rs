@@ -16,7 +16,7 @@ fn measuring() -> (Bench, Child) {
 }
 
 #[test]
-fn whoever_comes_second_is_refused_and_told_of_the_first() {
+fn a_second_run_refuses_to_start_and_names_the_first() {
     let (bench, mut first) = measuring();
     for command in ["run", "check"] {
         let ended = bench.ends(&[command]);

@@ -86,7 +86,7 @@ fn the_json_has_what_the_page_has() {
     assert_eq!(maps["source"], "/proc/sys/vm/max_map_count");
     let all: u64 = maps["value"].as_u64().expect("its value");
     let used = maps["in_use"].as_u64().expect("what is in use");
-    let besides = kind["besides"]["maps"].as_u64().expect("what the program needs besides");
-    assert_eq!(maps["allows"], (all - used - besides) / 4);
+    let fixed = kind["besides"]["maps"].as_u64().expect("what the program needs fixed");
+    assert_eq!(maps["allows"], (all - used - fixed) / 4);
     assert_eq!(kind["per_task"]["maps"], 4);
 }
