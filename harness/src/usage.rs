@@ -16,55 +16,27 @@ use crate::system_load::SystemLoad;
 /// costs more time than it tells.
 const MOST_THREADS_READ: usize = 10_000;
 
-/// Whose counters a span is over.
-#[derive(Clone, Copy, Debug)]
-enum Processes {
-    Own { peer: Option<u32> },
-    Other(u32),
-}
-
-impl Processes {
-    /// This process's own last, so that reading the other's is not in the span.
-    fn counters_before(self) -> Option<Counters> {
-        match self {
-            Self::Own { peer } => {
-                let theirs = Counters::default().with_peer(peer)?;
-                Some(theirs.and(Counters::own()))
-            }
-            Self::Other(pid) => Counters::of_process(pid),
-        }
+/// Migrations of all live threads of a process since each was created.
+fn migrations_of(pid: u32) -> Option<u64> {
+    let tasks: Vec<_> = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().collect();
+    if tasks.len() > MOST_THREADS_READ {
+        return None;
     }
-
-    /// This process's own first.
-    fn counters_after(self) -> Option<Counters> {
-        match self {
-            Self::Own { peer } => Counters::own().with_peer(peer),
-            Self::Other(pid) => Counters::of_process(pid),
-        }
-    }
-
-    /// Migrations of all live threads since each was created.
-    fn migrations(self) -> Option<u64> {
-        let pid = match self {
-            Self::Own { .. } => std::process::id(),
-            Self::Other(pid) => pid,
-        };
-        let tasks: Vec<_> = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().collect();
-        if tasks.len() > MOST_THREADS_READ {
-            return None;
-        }
-        tasks
-            .iter()
-            .map(|task| migrations_in(&fs::read_to_string(task.path().join("sched")).ok()?))
-            .sum()
-    }
+    tasks
+        .iter()
+        .map(|task| migrations_in(&fs::read_to_string(task.path().join("sched")).ok()?))
+        .sum()
 }
 
 /// The start of a span. It reads this process's counters last, so that reading
 /// the files is not part of the span.
 #[derive(Debug)]
 pub struct Start {
-    processes: Processes,
+    /// The process whose migrations count.
+    pid: u32,
+    /// A process whose counters are added to those of this one, or, where it is
+    /// `pid`, stand for them.
+    other: Option<u32>,
     cpus: Vec<usize>,
     migrations: Option<u64>,
     load: SystemLoad,
@@ -75,25 +47,26 @@ impl Start {
     /// Starts a span now, over this process and its peer, if it has one.
     /// What others do is watched on `cpus`.
     pub fn now(peer: Option<u32>, cpus: &[usize]) -> Self {
-        Self::of(Processes::Own { peer }, cpus)
+        Self::of(std::process::id(), peer, cpus)
     }
 
     /// Starts a span now, over another process alone, which waits.
     pub fn of_process(pid: u32, cpus: &[usize]) -> Self {
-        Self::of(Processes::Other(pid), cpus)
+        Self::of(pid, Some(pid), cpus)
     }
 
-    fn of(processes: Processes, cpus: &[usize]) -> Self {
-        let migrations = processes.migrations();
+    fn of(pid: u32, other: Option<u32>, cpus: &[usize]) -> Self {
+        let migrations = migrations_of(pid);
         let load = SystemLoad::read(cpus);
-        let counters = processes.counters_before();
-        Self { processes, cpus: cpus.to_vec(), migrations, load, counters }
+        let before = Counters::default().with_peer(other);
+        let counters = before.map(|other| other.and(own(pid)));
+        Self { pid, other, cpus: cpus.to_vec(), migrations, load, counters }
     }
 
     /// Ends the span now; `None` when the peer or the other process has
     /// gone.
     pub fn end(self) -> Option<Span> {
-        let after = self.processes.counters_after();
+        let after = own(self.pid).with_peer(self.other);
         let load = SystemLoad::read(&self.cpus);
         let used = after?.since(self.counters?);
         let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
@@ -102,10 +75,15 @@ impl Start {
             system_ns: used.system_ns,
             voluntary: used.voluntary,
             involuntary: used.involuntary,
-            migrations: between(self.migrations, self.processes.migrations()),
+            migrations: between(self.migrations, migrations_of(self.pid)),
             interference: load.since(&self.load, used.user_ns + used.system_ns),
         })
     }
+}
+
+/// This process's own counters, which count if the span is over it.
+fn own(pid: u32) -> Counters {
+    if pid == std::process::id() { Counters::own() } else { Counters::default() }
 }
 
 /// What was used in a span of time.

@@ -26,7 +26,7 @@ use anyhow::Context as _;
 use harness::threads::{end, spawn};
 use harness::{Amounts, Bench, Defaults, Measured, StackFlag, Tasks, WorkFlag, failure};
 
-use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc, stream};
+use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc};
 
 /// Time a byte on its way through N threads that wait for one another.
 ///
@@ -59,8 +59,8 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.require(thread.and(channel), channel)?;
     bench.expect_switches(1.0);
     match flags.channel {
-        Channel::Pipe => brigade(flags, bench, stream::pipe),
-        Channel::SocketPair => brigade(flags, bench, stream::socket_pair),
+        Channel::Pipe => brigade(flags, bench, || harness::Channel::Pipe.open()),
+        Channel::SocketPair => brigade(flags, bench, || harness::Channel::SocketPair.open()),
         Channel::EventFd => brigade(flags, bench, eventfd::channel),
         Channel::Futex => brigade(flags, bench, || Ok(futex::channel())),
         Channel::Mpsc => brigade(flags, bench, || Ok(mpsc::channel())),

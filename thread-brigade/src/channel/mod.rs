@@ -9,7 +9,7 @@ pub mod condvar;
 pub mod eventfd;
 pub mod futex;
 pub mod mpsc;
-pub mod stream;
+mod stream;
 
 use std::io;
 
@@ -86,8 +86,8 @@ mod tests {
 
     /// Checks a new channel of every kind.
     fn each(check: &impl Check) {
-        check.of(Channel::Pipe, stream::pipe().expect("a pipe"));
-        check.of(Channel::SocketPair, stream::socket_pair().expect("sockets"));
+        check.of(Channel::Pipe, harness::Channel::Pipe.open().expect("a pipe"));
+        check.of(Channel::SocketPair, harness::Channel::SocketPair.open().expect("sockets"));
         check.of(Channel::EventFd, eventfd::channel().expect("a counter"));
         check.of(Channel::Futex, futex::channel());
         check.of(Channel::Mpsc, mpsc::channel());

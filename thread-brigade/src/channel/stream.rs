@@ -24,13 +24,3 @@ impl Sink for File {
         self.write_all(&[token])
     }
 }
-
-/// A pipe.
-pub fn pipe() -> io::Result<(File, File)> {
-    harness::Channel::Pipe.open()
-}
-
-/// A pair of connected Unix stream sockets.
-pub fn socket_pair() -> io::Result<(File, File)> {
-    harness::Channel::SocketPair.open()
-}
