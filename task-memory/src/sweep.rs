@@ -36,7 +36,7 @@ impl Counts {
 /// Sweeps once. One iteration adds a step's tasks; the readings are taken
 /// between iterations, warm-ups too.
 pub fn sweep(kind: Kind, task: Task, counts: Counts, bench: &Bench) -> anyhow::Result<()> {
-    let mut population = open(kind, task)?;
+    let mut population = open(kind, task, false)?;
     let mut tasks = counts.from;
     population.add(tasks)?;
     bench.record_point(reading::read(tasks, &population.processes()));

@@ -19,7 +19,7 @@ pub fn populate(kind: Kind, task: Task, bench: &Bench) -> anyhow::Result<()> {
         return Err(UsageError("--until-refused: say the most tasks by --tasks".into()).into());
     }
     raise_soft_file_limit();
-    let mut population = open(kind, task)?;
+    let mut population = open(kind, task, true)?;
     let mut refused = None;
     for lap in bench.cold_lap(Measured::single("populate", "population")) {
         while population.count() < most && refused.is_none() && !bench.is_interrupted() {

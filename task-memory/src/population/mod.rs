@@ -5,6 +5,7 @@ mod channels;
 mod coroutines;
 mod executor_tasks;
 mod processes;
+mod refusable_threads;
 mod rings;
 mod threads;
 mod tokio_tasks;
@@ -17,6 +18,7 @@ use harness::limits::Kind;
 use harness::{Amounts, failure};
 
 use crate::stack::MARGIN_BYTES;
+use refusable_threads::RefusableThreads;
 use threads::Threads;
 use tokio_tasks::{Tasks, Upstream};
 
@@ -70,16 +72,22 @@ pub trait Population {
     }
 }
 
-/// A population of no tasks yet.
+/// A population of no tasks yet; one that is to grow until a task is refused
+/// survives that refusal.
 ///
 /// # Errors
 /// When this program cannot make such tasks, or what all of them share cannot
 /// be had.
-pub fn open(kind: Kind, task: Task) -> anyhow::Result<Box<dyn Population>> {
-    let threads = || Threads::new(task);
+pub fn open(kind: Kind, task: Task, until_refused: bool) -> anyhow::Result<Box<dyn Population>> {
+    let threads = || -> Box<dyn Population> {
+        match until_refused {
+            true => Box::new(RefusableThreads::new(task)),
+            false => Box::new(Threads::new(task)),
+        }
+    };
     let tokio = |upstream| Tasks::waiting_for(upstream, task);
     Ok(match kind {
-        Kind::Thread => Box::new(threads()),
+        Kind::Thread => threads(),
         Kind::ThreadFutex => Box::new(Both(channels::in_memory(), threads())),
         Kind::ThreadEventfd => Box::new(Both(channels::eventfds(), threads())),
         Kind::ThreadPipe => Box::new(Both(channels::pipes(), threads())),
@@ -129,7 +137,7 @@ impl<T> Population for Each<T> {
 }
 
 /// A channel and a thread for each task.
-struct Both<C>(Each<C>, Threads);
+struct Both<C>(Each<C>, Box<dyn Population>);
 
 impl<C> Population for Both<C> {
     fn add(&mut self, count: u64) -> anyhow::Result<()> {
@@ -140,5 +148,9 @@ impl<C> Population for Both<C> {
     /// A channel whose thread was refused is no task.
     fn count(&self) -> u64 {
         self.1.count()
+    }
+
+    fn end(self: Box<Self>) -> anyhow::Result<()> {
+        self.1.end()
     }
 }
