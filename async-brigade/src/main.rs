@@ -52,7 +52,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: 100 };
+    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: None };
     harness::run(harness::program!(), defaults, run)
 }
 

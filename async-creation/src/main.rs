@@ -39,7 +39,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(10_000), iters: 100, warmups: 10 };
+    let defaults = Defaults { tasks: Tasks::Default(10_000), iters: 100, warmups: None };
     harness::run(harness::program!(), defaults, run)
 }
 

@@ -25,6 +25,16 @@ fn the_kernel_has_nothing_to_switch() {
     assert!(switches < 0.1, "{switches}");
 }
 
+/// Ten laps of one coroutine take microseconds.
+#[test]
+fn a_warm_up_of_short_laps_is_longer_than_a_few_laps() {
+    let few = ["--tasks=1", "--iters=1"];
+    let warmups = PROGRAM.record(&few).warmups;
+    assert!(warmups > 100, "{warmups}");
+    let asked_for = PROGRAM.record(&[&few[..], &["--warmups=2"]].concat());
+    assert_eq!(asked_for.warmups, 2);
+}
+
 /// The program's constant is a fact about the stacks of corosensei: count it.
 #[test]
 fn a_coroutine_takes_two_maps() {

@@ -52,7 +52,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Fixed(100), iters: 20, warmups: 3 };
+    let defaults = Defaults { tasks: Tasks::Fixed(100), iters: 20, warmups: None };
     harness::run(harness::program!(), defaults, run)
 }
 

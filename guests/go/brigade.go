@@ -20,7 +20,7 @@ One lap: a number goes from the driver through N goroutines and back, over
 channels of capacity 1; each goroutine adds one, and the driver checks the sum.
 That makes N + 1 hops. Other sub-commands: creation, memory.
 `,
-	tasks: 500, iters: 10_000, warmups: 100, works: true, measure: measureBrigade,
+	tasks: 500, iters: 10_000, warmups: fewestWarmups, works: true, measure: measureBrigade,
 }
 
 func measureBrigade(r *run) error {

@@ -25,7 +25,7 @@ One lap: start N goroutines whose body ends at once, then wait for all of them.
 One operation is one goroutine. start is the time from the go statement to the
 first line of the body; create_cold is the first lap's creation.
 `,
-	tasks: 10_000, iters: 100, warmups: 10, measure: measureCreation,
+	tasks: 10_000, iters: 100, warmups: fewestWarmups, measure: measureCreation,
 }
 
 func measureCreation(r *run) error {
@@ -54,7 +54,7 @@ func measureCreation(r *run) error {
 	}
 
 	called, started := make([]int64, r.tasks), make([]int64, r.tasks)
-	_, _, err := r.repeat(min(r.iters, mostStarts/r.tasks+1), r.limit, func() error {
+	_, _, err := r.repeat(min(r.iters, mostStarts/r.tasks+1), 0, r.limit, func() error {
 		running.Add(r.tasks)
 		for task := range started {
 			called[task] = now()

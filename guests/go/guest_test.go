@@ -41,6 +41,17 @@ func TestLapsFollowTheTwoMarks(t *testing.T) {
 	}
 }
 
+func TestAWarmUpOfShortLapsGoesOnForItsTime(t *testing.T) {
+	begun := now()
+	_, _, laps := obeyed(t, "--tasks 1 --iters 1")
+	if laps.Warmups <= fewestWarmups || now()-begun < int64(shortestWarmup) {
+		t.Errorf("%d laps in %d ns", laps.Warmups, now()-begun)
+	}
+	if _, _, laps = obeyed(t, "--tasks 1 --iters 1 --warmups 0"); laps.Warmups != 0 {
+		t.Errorf("%d laps that were not asked for", laps.Warmups)
+	}
+}
+
 func TestOnlyOneWorkerClaimsNoSwitches(t *testing.T) {
 	_, _, one := obeyed(t, "--tasks 3 --iters 1 --workers 1")
 	_, _, two := obeyed(t, "--tasks 3 --iters 1 --workers 2")

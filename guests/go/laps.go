@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -42,6 +41,8 @@ type measurement struct {
 // run is one run of a program.
 type run struct {
 	tasks, iters, warmups, workers int
+	// warmupTime is how long a warm-up takes at least.
+	warmupTime time.Duration
 	// limit is how long laps may begin; 0 is for ever.
 	limit, warmupLimit time.Duration
 	work               work
@@ -70,7 +71,7 @@ func (r *run) measurement(name, operation string, operations int) *measurement {
 // returns the times that its phases took, for which there are measurements.
 func (r *run) laps(lap func() ([2]int64, error), phases ...*measurement) error {
 	r.work.calibrate()
-	warmups, _, err := r.repeat(r.warmups, r.warmupLimit, func() error {
+	warmups, _, err := r.repeat(r.warmups, r.warmupTime, r.warmupLimit, func() error {
 		_, err := lap()
 		return err
 	})
@@ -79,7 +80,7 @@ func (r *run) laps(lap func() ([2]int64, error), phases ...*measurement) error {
 		return err
 	}
 	r.mark("measuring")
-	_, r.report.EndedBy, err = r.repeat(r.iters, r.limit, func() error {
+	_, r.report.EndedBy, err = r.repeat(r.iters, 0, r.limit, func() error {
 		times, err := lap()
 		if err == nil {
 			for phase, taken := range phases {
@@ -93,25 +94,25 @@ func (r *run) laps(lap func() ([2]int64, error), phases ...*measurement) error {
 	return err
 }
 
-// repeat runs up to so many laps, and says how many it were and what ended
-// them. None begins after the limit, but one is run however late it is.
-func (r *run) repeat(count int, limit time.Duration, lap func() error) (int, string, error) {
-	deadline := int64(math.MaxInt64)
-	if limit > 0 {
-		deadline = now() + int64(limit)
-	}
-	for done := range count {
+// repeat runs so many laps, and more until the least time has passed, and says
+// how many it were and what ended them. None begins after the limit, but one is
+// run however late it is.
+func (r *run) repeat(
+	count int, least, limit time.Duration, lap func() error,
+) (int, string, error) {
+	begun, done := now(), 0
+	for ; done < count || now()-begun < int64(least); done++ {
 		if r.interrupted.Load() {
 			return done, "signal", nil
 		}
-		if done > 0 && now() >= deadline {
+		if done > 0 && limit > 0 && now()-begun >= int64(limit) {
 			return done, "max-time", nil
 		}
 		if err := lap(); err != nil {
 			return done, "error", err
 		}
 	}
-	return count, "iterations", nil
+	return done, "iterations", nil
 }
 
 // mark prints a word and waits for a line, or for the end of the input: the

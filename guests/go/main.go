@@ -23,6 +23,14 @@ const (
 	exitInterrupted = 130
 )
 
+// A warm-up whose laps are not counted out by --warmups takes so many laps and so
+// long at least, and begins none after longestWarmup.
+const (
+	fewestWarmups  = 3
+	shortestWarmup = 20 * time.Millisecond
+	longestWarmup  = 2 * time.Second
+)
+
 // mostLaps is how many lap times the runner takes.
 const mostLaps = 1_000_000
 
@@ -98,7 +106,7 @@ func (r *run) parse(arguments []string) (program, error) {
 	flags.IntVar(&r.tasks, "threads", program.tasks, "another name for --tasks `N`")
 	flags.IntVar(&r.iters, "iters", program.iters, "how many `laps` to measure")
 	flags.IntVar(&r.warmups, "warmups", program.warmups,
-		"how many `laps` to run before; without it, as many of these as begin within 2 s")
+		"how many `laps` to run before; without it, and if any, for 20 ms at least")
 	seconds := flags.Float64("max-time", 0, "begin no lap after so many `seconds`; 0 is no limit")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0),
 		"how many goroutines run at once (`GOMAXPROCS`)")
@@ -116,8 +124,11 @@ func (r *run) parse(arguments []string) (program, error) {
 	r.warmupLimit = r.limit
 	given := map[string]any{}
 	flags.Visit(func(set *flag.Flag) { given[set.Name] = set.Value.(flag.Getter).Get() })
-	if _, chosen := given["warmups"]; !chosen && (r.limit == 0 || r.limit > 2*time.Second) {
-		r.warmupLimit = 2 * time.Second
+	if _, chosen := given["warmups"]; !chosen && program.warmups > 0 {
+		r.warmupTime = shortestWarmup
+		if r.limit == 0 || r.limit > longestWarmup {
+			r.warmupLimit = longestWarmup
+		}
 	}
 	switch {
 	case err != nil:
@@ -142,7 +153,7 @@ func (r *run) parse(arguments []string) (program, error) {
 	runtime.GOMAXPROCS(max(1, *workers))
 	r.workers = *workers
 	r.report.Parameters = map[string]any{
-		"subcommand": name, "tasks": r.tasks, "iters": r.iters, "warmups": r.warmups,
+		"subcommand": name, "tasks": r.tasks, "iters": r.iters, "warmups": given["warmups"],
 		"max_time": given["max-time"], "workers": given["workers"],
 	}
 	r.works = program.works

@@ -68,8 +68,7 @@ impl Bench {
         let flags = Flags {
             tasks: Some(TasksFlag { tasks }),
             iters,
-            warmups,
-            warmup_time: None,
+            warmups: Some(warmups),
             max_time,
             placement: Policy::Free,
             cpus: None,
@@ -99,9 +98,10 @@ impl Bench {
         self.shared.flags.max_time
     }
 
-    /// How many iterations to measure, and how many to run before them.
+    /// How many iterations to measure, and how many to run before them: 0 for
+    /// a program that warms up by time.
     pub fn iterations_and_warmups(&self) -> (u64, u64) {
-        (self.shared.flags.iters, self.shared.flags.warmups)
+        (self.shared.flags.iters, self.shared.flags.warmups.unwrap_or(0))
     }
 
     /// How many iterations have been measured.

@@ -6,7 +6,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
@@ -14,20 +13,16 @@ use crate::channel::Channel;
 use crate::cpus::CpuList;
 use crate::placement::Policy;
 
-/// The longest warm-up of a program that is not told how long it should be: of
-/// a million tasks, the default number of iterations would take minutes.
-const LONGEST_WARMUP: Duration = Duration::from_secs(2);
-
-/// The numbers that `--tasks`, `--iters` and `--warmups` stand at when they
-/// are not given.
+/// The values of `--tasks`, `--iters` and `--warmups` where they are not given.
 #[derive(Clone, Copy, Debug)]
 pub struct Defaults {
     /// Tasks.
     pub tasks: Tasks,
     /// Measured iterations.
     pub iters: u64,
-    /// Iterations that are run first and not measured.
-    pub warmups: u64,
+    /// Iterations that are run first and not measured; `None` for a warm-up by
+    /// time.
+    pub warmups: Option<u64>,
 }
 
 /// How many tasks a program has.
@@ -113,15 +108,10 @@ pub struct Flags {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub iters: u64,
 
-    /// How many iterations to run first without measuring them; without it, as
-    /// many of the default as begin within 2 seconds
+    /// How many iterations to run first without measuring them; without it, at
+    /// least 3 and for 20 ms, but none that begins after 2 seconds
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub warmups: u64,
-
-    /// How long the warm-up may take, if its length is not given.
-    #[arg(skip)]
-    #[serde(skip)]
-    pub warmup_time: Option<Duration>,
+    pub warmups: Option<u64>,
 
     /// Start no further iteration after this many seconds of measuring; the
     /// warm-up is held to the same
@@ -167,8 +157,6 @@ impl Flags {
         if !matches!(defaults.tasks, Tasks::Fixed(_)) {
             flags.tasks = matches.get_one("tasks").map(|tasks| TasksFlag { tasks: *tasks });
         }
-        let by_default = matches.value_source("warmups") == Some(ValueSource::DefaultValue);
-        flags.warmup_time = by_default.then_some(LONGEST_WARMUP);
         Ok(flags)
     }
 }
@@ -242,9 +230,13 @@ pub(crate) fn with_common(command: Command, defaults: Defaults) -> Command {
             arg.visible_alias("steps").help("In how many steps to go up to the most tasks")
         });
     }
-    command
-        .mut_arg("iters", |arg| standing_at(arg, defaults.iters))
-        .mut_arg("warmups", |arg| standing_at(arg, defaults.warmups))
+    if let Some(warmups) = defaults.warmups {
+        command = command.mut_arg("warmups", |arg| {
+            standing_at(arg, warmups)
+                .help("How many iterations to run first without measuring them")
+        });
+    }
+    command.mut_arg("iters", |arg| standing_at(arg, defaults.iters))
 }
 
 fn standing_at(arg: Arg, default: u64) -> Arg {
@@ -258,7 +250,7 @@ mod tests {
     use super::{Command, Defaults, Flags, Tasks, seconds, stack_size, with_common};
 
     fn read(tasks: Tasks, line: &[&str]) -> Result<Flags, clap::Error> {
-        let defaults = Defaults { tasks, iters: 10, warmups: 1 };
+        let defaults = Defaults { tasks, iters: 10, warmups: None };
         let command = with_common(Command::new("program").no_binary_name(true), defaults);
         Flags::read(&command.try_get_matches_from(line)?, defaults)
     }
@@ -279,14 +271,6 @@ mod tests {
         let flags = read(Tasks::Fixed(2), &[]).expect("valid flags");
         let parameters = serde_json::to_value(&flags).expect("flags serialize");
         assert_eq!((&parameters["tasks"], &parameters["iters"]), (&().into(), &10.into()));
-    }
-
-    #[test]
-    fn a_warm_up_takes_as_long_as_asked_for_and_not_too_long_without() {
-        let time =
-            |line: &[&str]| read(Tasks::Fixed(2), line).expect("valid flags").warmup_time.is_some();
-        assert!(time(&[]));
-        assert!(!time(&["--warmups", "1"]));
     }
 
     #[test]

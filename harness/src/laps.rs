@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The loop reads the same in sync and async code. It runs the warm-up, the
-//! measured iterations and the marked ones in turn. A lap's first timestamp is
+//! measured iterations and the marked ones in turn. A warm-up lasts for a time,
+//! since ten laps of a small case would be over in microseconds. A lap's first timestamp is
 //! the last thing that happens before the body, the second is the first thing
 //! that `finish` does; all bookkeeping happens between laps. A lap that is
 //! dropped unfinished, because passing the token failed, is not counted.
@@ -26,6 +27,17 @@ use crate::station::{TRACED, Token, WORK};
 use crate::tracer::{TRACER_LAPS, Tracer};
 use crate::usage::Start;
 use crate::work::BetweenLaps;
+
+/// How long a warm-up by time takes at least: caches, branch predictors and the
+/// frequency of the CPU settle within milliseconds.
+const SHORTEST_WARMUP: Duration = Duration::from_millis(20);
+
+/// How many laps a warm-up by time has at least.
+const FEWEST_WARMUPS: u64 = 3;
+
+/// When a warm-up by time starts no more laps: of a million tasks, a lap may
+/// take a second.
+const LONGEST_WARMUP: Duration = Duration::from_secs(2);
 
 /// How long the marked laps may take: one of a million tasks takes a fifth of a
 /// second.
@@ -103,6 +115,8 @@ pub struct Laps<'a> {
     left: u64,
     /// When this stage must start no more laps.
     deadline: u64,
+    /// When a warm-up by time has taken long enough.
+    warm_at: Option<u64>,
     /// When the lap in hand began.
     begun: Option<u64>,
     samples: Vec<Samples>,
@@ -120,13 +134,15 @@ pub struct Laps<'a> {
 impl<'a> Laps<'a> {
     pub(crate) fn new(shared: &'a Shared, purpose: Purpose, phases: &[Measured]) -> Self {
         assert!((1..=MOST_PHASES).contains(&phases.len()), "a lap has 1 to {MOST_PHASES} phases");
-        let warmups = if purpose == Purpose::Cold { 0 } else { shared.flags.warmups };
+        let warmups = if purpose == Purpose::Cold { Some(0) } else { shared.flags.warmups };
+        let longest = warmups.is_none().then_some(LONGEST_WARMUP);
         Self {
             shared,
             purpose,
             stage: Stage::Warmup,
-            left: warmups,
-            deadline: warmup_deadline(shared),
+            left: warmups.unwrap_or(u64::MAX),
+            deadline: deadline(shared).min(in_future(longest)),
+            warm_at: warmups.is_none().then(|| in_future(Some(SHORTEST_WARMUP))),
             begun: None,
             samples: phases.iter().copied().map(Samples::new).collect(),
             iterations: 0,
@@ -193,7 +209,7 @@ impl<'a> Laps<'a> {
             self.ended_by.get_or_insert(Ending::Signal);
             return true;
         }
-        if self.left == 0 {
+        if self.left == 0 || (self.stage == Stage::Warmup && self.is_warm(now)) {
             return true;
         }
         let late = now.is_some_and(|now| now >= self.deadline);
@@ -201,6 +217,13 @@ impl<'a> Laps<'a> {
             self.ended_by.get_or_insert(Ending::MaxTime);
         }
         late
+    }
+
+    /// Whether a warm-up by time has been long enough.
+    #[inline]
+    fn is_warm(&self, now: Option<u64>) -> bool {
+        self.warmups >= FEWEST_WARMUPS
+            && self.warm_at.zip(now).is_some_and(|(warm_at, now)| now >= warm_at)
     }
 
     /// Goes on to the next stage. The counters of usage are read last before
@@ -253,11 +276,6 @@ impl<'a> Laps<'a> {
 /// When a stage that begins now must start no more laps.
 fn deadline(shared: &Shared) -> u64 {
     in_future(shared.flags.max_time)
-}
-
-/// When a warm-up that begins now must start no more laps.
-fn warmup_deadline(shared: &Shared) -> u64 {
-    deadline(shared).min(in_future(shared.flags.warmup_time))
 }
 
 /// The clock's time after so much has passed.
@@ -391,16 +409,48 @@ mod tests {
         assert_eq!(findings.ended_by, Some(Ending::MaxTime));
     }
 
-    #[test]
-    fn a_warm_up_whose_time_is_spent_gives_way_to_the_measuring() {
-        let bench = bench(5, u64::MAX);
-        let mut bench = std::sync::Arc::into_inner(bench.shared).expect("no clone");
-        bench.flags.warmup_time = Some(Duration::from_nanos(1));
-        let bench = Bench { shared: bench.into() };
-        bench.laps(&[Measured::hops(3)]).for_each(|lap| lap.finish());
+    /// A bench without `--warmups`.
+    fn bench_warmed_by_time(iters: u64) -> Bench {
+        let mut shared = std::sync::Arc::into_inner(bench(iters, 0).shared).expect("no clone");
+        shared.flags.warmups = None;
+        Bench { shared: shared.into() }
+    }
+
+    /// Laps that were warmed up with and measured, when `laps` are run.
+    fn run(bench: &Bench, laps: super::Laps<'_>) -> (u64, u64) {
+        laps.for_each(|lap| lap.finish());
         let findings = bench.findings();
-        assert!(findings.warmups >= 1);
-        assert_eq!((findings.iterations, findings.ended_by), (5, Some(Ending::Iterations)));
+        assert_eq!(findings.ended_by, Some(Ending::Iterations));
+        (findings.warmups, findings.iterations)
+    }
+
+    #[test]
+    fn a_warm_up_of_short_laps_goes_on_for_its_time() {
+        let bench = bench_warmed_by_time(1);
+        let begun = clock::now();
+        let (mut laps, mut last) = (0, begun);
+        for lap in bench.laps(&[Measured::hops(3)]) {
+            (laps, last) = (laps + 1, clock::now());
+            lap.finish();
+        }
+        assert!(last - begun >= super::SHORTEST_WARMUP.as_nanos() as u64);
+        assert_eq!(bench.findings().warmups, laps - 1);
+    }
+
+    #[test]
+    fn a_warm_up_of_long_laps_has_some_all_the_same() {
+        let bench = bench_warmed_by_time(5);
+        let mut laps = bench.laps(&[Measured::hops(3)]);
+        laps.warm_at = Some(0);
+        assert_eq!(run(&bench, laps), (super::FEWEST_WARMUPS, 5));
+    }
+
+    #[test]
+    fn a_warm_up_of_endless_laps_gives_way_to_the_measuring() {
+        let bench = bench_warmed_by_time(5);
+        let mut laps = bench.laps(&[Measured::hops(3)]);
+        laps.deadline = 0;
+        assert_eq!(run(&bench, laps), (1, 5));
     }
 
     #[test]

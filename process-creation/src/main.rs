@@ -48,7 +48,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(1), iters: 1000, warmups: 50 };
+    let defaults = Defaults { tasks: Tasks::Default(1), iters: 1000, warmups: None };
     harness::run(harness::program!(), defaults, run)
 }
 

@@ -16,7 +16,7 @@ struct Flags {}
 
 fn main() -> ExitCode {
     let program = Program { name: "busy-thread", version: env!("CARGO_PKG_VERSION") };
-    let defaults = Defaults { tasks: Tasks::Fixed(1), iters: 100_000, warmups: 0 };
+    let defaults = Defaults { tasks: Tasks::Fixed(1), iters: 100_000, warmups: Some(0) };
     harness::run(program, defaults, spin)
 }
 

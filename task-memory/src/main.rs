@@ -118,7 +118,7 @@ impl ValueEnum for Subject {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Swept, iters: 9, warmups: 0 };
+    let defaults = Defaults { tasks: Tasks::Swept, iters: 9, warmups: Some(0) };
     harness::run(harness::program!(), defaults, run)
 }
 

@@ -37,7 +37,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(1000), iters: 100, warmups: 10 };
+    let defaults = Defaults { tasks: Tasks::Default(1000), iters: 100, warmups: None };
     harness::run(harness::program!(), defaults, creation)
 }
 

@@ -40,7 +40,7 @@ use crate::mechanism::{channel, condvar, eventfd, park, stream, turn};
 use crate::side::{Pair, RoundTrips, Side};
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Fixed(2), iters: 10_000, warmups: 100 };
+    let defaults = Defaults { tasks: Tasks::Fixed(2), iters: 10_000, warmups: None };
     harness::run(harness::program!(), defaults, measure)
 }
 

@@ -75,7 +75,7 @@ enum Scenario {
 }
 
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Fixed(1), iters: 100, warmups: 2 };
+    let defaults = Defaults { tasks: Tasks::Fixed(1), iters: 100, warmups: None };
     harness::run(harness::program!(), defaults, run)
 }
 
