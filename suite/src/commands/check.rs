@@ -66,6 +66,7 @@ fn examine(case: &Case, session: &mut Session, binaries: &Binaries) -> Finding {
         under: &[],
         binary: &binaries[&case.program],
         flags: &flags,
+        shared_cpu: None,
     };
     judge(case, size, &invoke(&job, &mut session.signals))
 }

@@ -179,6 +179,10 @@ pub struct RunFlags {
     /// Rounds, instead of the profile's number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: Option<u32>,
+    /// Seconds that all invocations may take, while further rounds narrow the
+    /// widest intervals, instead of the profile's
+    #[arg(long, value_name = "SECONDS", value_parser = budget, conflicts_with = "rounds")]
+    pub budget: Option<f64>,
     /// Seed of the order of the cases, to repeat that of an earlier run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -192,7 +196,7 @@ pub struct RunFlags {
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["profile", "cases", "rounds", "seed", "results", "name"]
+        conflicts_with_all = ["profile", "cases", "rounds", "budget", "seed", "results", "name"]
     )]
     pub resume: Option<PathBuf>,
     /// The manifest and how to get its programs.
@@ -327,6 +331,12 @@ fn label(text: &str) -> Result<String, String> {
 /// A number above zero.
 fn positive(text: &str) -> Result<f64, String> {
     number(text).filter(|number| *number > 0.0).ok_or_else(|| "use a number above 0".to_owned())
+}
+
+/// Seconds of measuring: above zero, and less than two weeks.
+fn budget(text: &str) -> Result<f64, String> {
+    let bounded = positive(text).ok().filter(|seconds| *seconds < 1e6);
+    bounded.ok_or_else(|| "use a number of seconds above 0 and below 1000000".to_owned())
 }
 
 /// A number of zero or more.

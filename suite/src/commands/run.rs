@@ -1,9 +1,10 @@
 //! `brigade run`: every case once per round, each time as a fresh process, and
 //! every record kept.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
+use harness::cpus;
 use humantime::format_rfc3339_millis;
 
 use crate::commands::flags::{RunCommand, RunFlags};
@@ -92,7 +93,9 @@ impl<'a> Intent<'a> {
     }
 
     fn procedure(&self, binaries: &Binaries) -> anyhow::Result<Procedure> {
-        let Profile { flags, target_percent, budget_seconds, reruns, .. } = self.profile;
+        let Profile { flags, target_percent, budget_seconds, reruns, spacing_seconds, .. } =
+            self.profile;
+        let RunFlags { rounds, budget, .. } = self.asked.flags;
         let further =
             |budget_seconds| FurtherRounds { target_percent: *target_percent, budget_seconds };
         let named = |case: &&Case| {
@@ -103,16 +106,26 @@ impl<'a> Intent<'a> {
             command: self.command(),
             flags: flags.clone(),
             // A number of rounds that was asked for is the number of rounds.
-            further: budget_seconds.filter(|_| self.asked.flags.rounds.is_none()).map(further),
+            further: budget.or(budget_seconds.filter(|_| rounds.is_none())).map(further),
             reruns: *reruns,
+            spacing_seconds: *spacing_seconds,
+            partners: self.partners(),
             commands: self.cases.iter().map(named).collect(),
             binaries: fingerprints(&self.cases, binaries)?,
         })
     }
 
+    /// The partners among its cases.
+    fn partners(&self) -> Vec<[String; 2]> {
+        let has = |name: &String| self.cases.iter().any(|case| case.name == *name);
+        let mut partners = self.manifest.partners();
+        partners.retain(|pair| pair.iter().all(has));
+        partners
+    }
+
     /// What to type for another run like this.
     fn command(&self) -> Vec<String> {
-        let RunFlags { cases, rounds, .. } = &self.asked.flags;
+        let RunFlags { cases, rounds, budget, .. } = &self.asked.flags;
         let mut words = vec!["brigade".to_owned(), "run".to_owned()];
         words.extend_from_slice(&self.asked.groups);
         words.extend(["--profile".to_owned(), self.asked.profile().to_owned()]);
@@ -122,6 +135,9 @@ impl<'a> Intent<'a> {
         }
         if let Some(rounds) = rounds {
             words.extend(["--rounds".to_owned(), rounds.to_string()]);
+        }
+        if let Some(budget) = budget {
+            words.extend(["--budget".to_owned(), budget.to_string()]);
         }
         words.extend(["--seed".to_owned(), self.seed.to_string()]);
         words
@@ -242,17 +258,36 @@ impl Run<'_> {
         invocations: &mut Vec<Invocation>,
         signals: &mut Signals,
     ) -> anyhow::Result<()> {
-        let flags = self.description.procedure.as_ref().map_or(&[][..], |how| &how.flags);
+        let procedure = self.description.procedure.as_ref();
+        let flags = procedure.map_or(&[][..], |how| &how.flags);
+        let spacing = procedure
+            .and_then(|how| Duration::try_from_secs_f64(how.spacing_seconds).ok())
+            .unwrap_or_default();
         let mut schedule = history::schedule(&self.description, invocations);
         let mut progress = Progress::new(&self.description.cases, self.description.rounds);
+        let cpus = cpus::allowed().context("reading which CPUs may be used")?;
+        let mut began: Vec<Option<Instant>> = vec![None; self.cases.len()];
         while signals.stops() == 0
             && let Some(turn) = schedule.next_turn()
         {
             progress.starting(turn, &schedule);
+            if let Some(before) = began[turn.case] {
+                signals.sleep_until(before + spacing);
+                if signals.stops() > 0 {
+                    break;
+                }
+            }
+            began[turn.case] = Some(Instant::now());
             let case = self.cases[turn.case];
-            let binary = &self.binaries[&case.program];
-            let job =
-                Job { case, round: turn.round, attempt: turn.attempt, under: &[], binary, flags };
+            let job = Job {
+                case,
+                round: turn.round,
+                attempt: turn.attempt,
+                under: &[],
+                binary: &self.binaries[&case.program],
+                flags,
+                shared_cpu: plan::shared_cpu(turn.round, &cpus),
+            };
             let invocation = invoke(&job, signals);
             folder.append(&invocation).with_context(|| {
                 format!("free some space, then: brigade run --resume {}", folder.path().display())

@@ -97,6 +97,11 @@ pub struct Profile {
     /// to be used, over the whole run.
     #[serde(default = "Profile::default_reruns")]
     pub reruns: u32,
+    /// The least time from the start of an invocation to the start of the next one
+    /// of the same case, in seconds: what disturbs a virtual machine lasts about
+    /// a second, and invocations that follow at once are not independent.
+    #[serde(default)]
+    pub spacing_seconds: f64,
     /// Whether a run of all its cases ends with a proof of the instrument.
     #[serde(default)]
     pub prove: bool,
@@ -134,6 +139,10 @@ impl Profile {
             if let Some(figure) = figure.filter(|figure| !(*figure > 0.0 && *figure < 1e6)) {
                 return Err((key, format!("{key} is {figure}; use more than 0 and less than 1e6")));
             }
+        }
+        if !(0.0..=60.0).contains(&self.spacing_seconds) {
+            let reason = format!("spacing_seconds is {}; use 0 to 60", self.spacing_seconds);
+            return Err(("spacing_seconds", reason));
         }
         Ok(())
     }
@@ -238,6 +247,24 @@ impl Manifest {
             Some(name) => Err(("profiles", unknown("profile", name, self.profiles.keys()))),
             None => Ok(()),
         }
+    }
+
+    /// The pairs of cases that reports set side by side: those of a finding, of a
+    /// ratio of the headline, and a case with its baseline.
+    pub fn partners(&self) -> Vec<[String; 2]> {
+        let findings = self.findings.iter().flat_map(|finding| {
+            let cases = finding.cases();
+            let pairs = cases.windows(2).map(|pair| [pair[0].1, pair[1].1]);
+            pairs.collect::<Vec<_>>()
+        });
+        let headline =
+            self.headline.iter().filter_map(|row| Some([row.case.as_str(), row.over.as_deref()?]));
+        let baselines = self
+            .cases
+            .iter()
+            .filter_map(|case| Some([case.name.as_str(), case.baseline.as_deref()?]));
+        let pairs = findings.chain(headline).chain(baselines);
+        pairs.map(|pair| pair.map(str::to_owned)).collect()
     }
 
     /// The profile of this name.

@@ -35,6 +35,29 @@ pub struct Job<'a> {
     pub binary: &'a Executable,
     /// Flags besides the case's own: the profile's, or those of a check.
     pub flags: &'a [String],
+    /// The CPU that the tasks share, if they share one: without it the first of
+    /// those that this process may use.
+    pub shared_cpu: Option<usize>,
+}
+
+impl Job<'_> {
+    /// The program's name and its flags.
+    fn words(&self) -> Vec<String> {
+        let form = self.binary.program.form;
+        let mut words = command(form, self.case, self.flags);
+        if let (Form::Record, Some(cpu)) = (form, self.chosen_cpu()) {
+            words.extend(["--cpus".to_owned(), cpu.to_string()]);
+        }
+        words
+    }
+
+    /// The CPU that the tasks share, where the case has them share one and no flag
+    /// says which.
+    fn chosen_cpu(&self) -> Option<usize> {
+        let is_free =
+            !self.case.flags.iter().chain(self.flags).any(|flag| flag.starts_with("--cpus"));
+        self.shared_cpu.filter(|_| is_free && self.case.placement == Placement::SameCpu)
+    }
 }
 
 /// What to type to run a case of a program of this form with a profile's `flags`:
@@ -51,7 +74,7 @@ pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
 /// Makes an invocation. Whatever goes wrong is part of what is returned.
 pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
-    let words = command(job.binary.program.form, job.case, job.flags);
+    let words = job.words();
     let (ended, verdict) = run(job, &words, signals);
     let verdict = verdict.held_to(job.case);
     let Verdict { outcome, interrupted, error, record } = verdict;
@@ -86,7 +109,7 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Ve
             if let Err(refusal) = check_limits(job, words) {
                 return failed(Outcome::Refused, format!("--tasks: {refusal}"));
             }
-            let cpus = match place(&mut process, job.case.placement) {
+            let cpus = match place(&mut process, job) {
                 Ok(cpus) => cpus,
                 Err(error) => {
                     return failed(Outcome::Failed, format!("could not be placed: {error}"));
@@ -116,10 +139,11 @@ fn check_limits(job: &Job, words: &[String]) -> Result<(), Refusal> {
 }
 
 /// Has a guest start on the CPUs that its placement leaves, and returns them.
-fn place(process: &mut Command, placement: Placement) -> nix::Result<Vec<usize>> {
+fn place(process: &mut Command, job: &Job) -> nix::Result<Vec<usize>> {
     let mut allowed = cpus::allowed()?;
-    if placement == Placement::SameCpu {
-        allowed.truncate(1);
+    if job.case.placement == Placement::SameCpu {
+        let shared = job.chosen_cpu().or(allowed.first().copied());
+        allowed.retain(|cpu| Some(*cpu) == shared);
         let chosen = allowed.clone();
         // SAFETY: between fork and exec, this makes one system call and
         // allocates nothing.

@@ -6,8 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use nix::libc::c_int;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level::pipe};
 
@@ -57,6 +59,18 @@ impl Signals {
     pub fn stops(&mut self) -> usize {
         self.stops += drain(&mut self.stop);
         self.stops
+    }
+
+    /// Sleeps until `end`, or until a stop is asked for.
+    pub fn sleep_until(&mut self, end: Instant) {
+        while self.stops == 0
+            && let Some(left) = end.checked_duration_since(Instant::now())
+        {
+            let mut stop = [PollFd::new(self.stop.as_fd(), PollFlags::POLLIN)];
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let _ = poll(&mut stop, timeout);
+            self.stops();
+        }
     }
 
     /// From now on SIGINT and SIGTERM end the process as they come: for when

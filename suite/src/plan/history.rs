@@ -10,7 +10,7 @@ use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{FurtherRounds, RunDescription};
 
 /// Version of [`RunEnd`]'s schema.
-pub const RUN_END_SCHEMA_VERSION: &str = "1.0";
+pub const RUN_END_SCHEMA_VERSION: &str = "1.1";
 
 /// How a complete run ended: the contents of `run-end.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,13 +54,20 @@ impl RunEnd {
 /// The schedule of a run, after these of its invocations. An invocation of a
 /// case that the run does not have is passed over.
 pub fn schedule(run: &RunDescription, invocations: &[Invocation]) -> Schedule {
-    let mut schedule = Schedule::new(run.cases.len(), extent(run), run.seed);
+    let mut schedule = Schedule::new(run.cases.len(), extent(run), run.seed, &partners(run));
     for invocation in invocations {
         if let Some(case) = run.cases.iter().position(|case| *case == invocation.case) {
             schedule.record(case, invocation.round, attempt(invocation));
         }
     }
     schedule
+}
+
+/// The indices of the cases that are partners.
+fn partners(run: &RunDescription) -> Vec<[usize; 2]> {
+    let index = |name: &String| run.cases.iter().position(|case| case == name);
+    let pairs = run.procedure.iter().flat_map(|procedure| &procedure.partners);
+    pairs.filter_map(|[first, second]| Some([index(first)?, index(second)?])).collect()
 }
 
 fn extent(run: &RunDescription) -> Extent {

@@ -2,9 +2,11 @@
 //!
 //! First come the common rounds: every case once per round, shuffled, so that
 //! no case always follows the same other and none gets all of a quiet or a busy
-//! stretch of the machine. Where there is a budget, further rounds follow, of
-//! those cases whose interval is still the widest, shuffled likewise. Cases of
-//! one round are measured close to each other and so may be paired.
+//! stretch of the machine. Cases that a sentence or a baseline sets side by side
+//! are partners, and run one after the other: what disturbs a machine for a
+//! second disturbs both. Where there is a budget, further rounds follow, of
+//! those cases whose interval a second of measuring narrows most, in the same
+//! kind of order.
 //!
 //! What comes next depends on nothing but the seed and the invocations before. A
 //! run that was interrupted goes on where it was: its records are added again,
@@ -16,7 +18,7 @@ pub mod order;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::judge::statistics::Estimate;
+use crate::judge::statistics::{Estimate, Modes};
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +26,25 @@ use serde::{Deserialize, Serialize};
 /// interval of 93.75 % only.
 pub const FEWEST_ROUNDS: usize = 6;
 
-/// A further round takes the cases whose interval is at least this share of
-/// the widest.
-const SHARE_OF_WIDEST: f64 = 0.5;
+/// A further round takes the cases that gain at least this share of what the
+/// case gains that gains most.
+const SHARE_OF_MOST: f64 = 0.5;
+
+/// A case with two modes gets at most so many times the common rounds, or
+/// [`FEWEST_WITH_MODES`]: how often it falls into one of them is what its interval
+/// shows, and more rounds do not change that.
+const MOST_WITH_MODES: u32 = 2;
+
+/// Fewer rounds do not tell two modes from a wide scatter.
+const FEWEST_WITH_MODES: u32 = 20;
+
+/// The CPU on which tasks that share one run in `round`, counted from 1: each of
+/// `cpus` in turn, since the first often serves the interrupts. `None` without
+/// CPUs.
+pub fn shared_cpu(round: u32, cpus: &[usize]) -> Option<usize> {
+    let turn = (round.saturating_sub(1) as usize).checked_rem(cpus.len())?;
+    Some(cpus[turn])
+}
 
 /// How far a run goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,6 +113,8 @@ pub enum Reason {
     BudgetSpent,
     /// The number of rounds was fixed.
     RoundsDone,
+    /// It has two modes, and further rounds do not narrow its interval.
+    TwoModes,
     /// An invocation did not measure, and further rounds are no cure for that.
     Failed,
 }
@@ -113,14 +133,15 @@ struct CaseHistory {
     rounds: BTreeMap<u32, Tries>,
     reruns: u32,
     failed: bool,
+    spent: Duration,
 }
 
 /// A run as far as it has come.
 pub struct Schedule {
     extent: Extent,
     rng: Rng,
-    /// All cases, as the latest round shuffled them.
-    order: Vec<usize>,
+    /// All cases, partners together, as the latest round shuffled them.
+    order: Vec<Vec<usize>>,
     round: u32,
     /// The latest round of which there is an invocation.
     latest: u32,
@@ -132,11 +153,12 @@ pub struct Schedule {
 
 impl Schedule {
     /// A run of `cases` cases that has not begun; `seed` decides the order.
-    pub fn new(cases: usize, extent: Extent, seed: u64) -> Self {
+    /// `partners` are pairs of indices of cases.
+    pub fn new(cases: usize, extent: Extent, seed: u64, partners: &[[usize; 2]]) -> Self {
         Self {
             extent,
             rng: Rng::with_seed(seed),
-            order: (0..cases).collect(),
+            order: together(cases, partners),
             round: 0,
             latest: 0,
             members: Vec::new(),
@@ -184,7 +206,9 @@ impl Schedule {
         }
         self.round += 1;
         self.rng.shuffle(&mut self.order);
-        self.members = self.order.iter().copied().filter(|case| members.contains(case)).collect();
+        self.order.iter_mut().for_each(|partners| self.rng.shuffle(partners));
+        let order = self.order.iter().flatten().copied();
+        self.members = order.filter(|case| members.contains(case)).collect();
         Some(())
     }
 
@@ -202,15 +226,22 @@ impl Schedule {
             let cases = if round <= self.extent.rounds { self.histories.len() } else { 0 };
             return (0..cases).collect();
         };
-        let wide: Vec<(usize, f64)> = (0..)
+        let gains: Vec<(usize, f64)> = (0..)
             .zip(&self.histories)
-            .filter(|(_, history)| !history.failed)
-            .map(|(case, history)| (case, history.half_width(round).unwrap_or(f64::INFINITY)))
-            .filter(|&(_, half_width)| half_width > target)
+            .filter(|(_, history)| !history.failed && !self.is_capped(history, round))
+            .filter_map(|(case, history)| Some((case, history.gain(round, target)?)))
             .collect();
-        let widest = wide.iter().map(|&(_, half_width)| half_width).fold(0.0, f64::max);
-        let among_widest = |&(_, half_width): &(usize, f64)| half_width >= SHARE_OF_WIDEST * widest;
-        wide.into_iter().filter(among_widest).map(|(case, _)| case).collect()
+        let most = gains.iter().map(|&(_, gain)| gain).fold(0.0, f64::max);
+        let gains_much = |&(_, gain): &(usize, f64)| gain >= SHARE_OF_MOST * most;
+        gains.into_iter().filter(gains_much).map(|(case, _)| case).collect()
+    }
+
+    /// Whether a case has two modes, and as many rounds before `round` as such a
+    /// case gets.
+    fn is_capped(&self, history: &CaseHistory, round: u32) -> bool {
+        let times = history.times(round);
+        let most = self.extent.rounds.saturating_mul(MOST_WITH_MODES).max(FEWEST_WITH_MODES);
+        times.len() >= most as usize && Modes::of(&times).is_some()
     }
 
     /// How many turns of the common rounds are left, by case.
@@ -240,6 +271,7 @@ impl Schedule {
             None => Reason::RoundsDone,
             Some(Further { target, .. }) => match self.half_width(history) {
                 Some(half_width) if half_width <= target => Reason::Resolved,
+                _ if self.is_capped(history, u32::MAX) => Reason::TwoModes,
                 _ => Reason::BudgetSpent,
             },
         }
@@ -259,6 +291,7 @@ impl Schedule {
 
 impl CaseHistory {
     fn record(&mut self, round: u32, attempt: Attempt) {
+        self.spent += attempt.duration;
         let before = self.rounds.get(&round);
         self.reruns += u32::from(before.is_some_and(|tries| tries.last == Worth::Unusable));
         self.failed |= attempt.worth == Worth::Stands && attempt.time_ns.is_none();
@@ -296,6 +329,16 @@ impl CaseHistory {
         if usable.is_empty() { times(|_| true) } else { usable }
     }
 
+    /// By how much a second of further invocations narrows the interval over the
+    /// rounds before `round`, as a share of the case's time: the half-width falls
+    /// with the root of their number. Without an interval there is no bound to it;
+    /// `None` where the half-width is within `target`.
+    fn gain(&self, round: u32, target: f64) -> Option<f64> {
+        let Some(half_width) = self.half_width(round) else { return Some(f64::INFINITY) };
+        let gain = half_width / (2.0 * self.spent.as_secs_f64());
+        (half_width > target).then_some(gain)
+    }
+
     /// The half-width of the interval over the rounds before `round`, as a
     /// share of their median.
     fn half_width(&self, round: u32) -> Option<f64> {
@@ -303,6 +346,23 @@ impl CaseHistory {
         let interval = estimate.interval.filter(|_| estimate.count >= FEWEST_ROUNDS)?;
         Some((interval.high - interval.low) / 2.0 / estimate.median)
     }
+}
+
+/// The indices of `cases` cases, those together that partners link, directly or
+/// through others.
+fn together(cases: usize, partners: &[[usize; 2]]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = (0..cases).map(|case| vec![case]).collect();
+    for pair in partners {
+        let [first, second] =
+            pair.map(|case| groups.iter().position(|group| group.contains(&case)));
+        if let (Some(first), Some(second)) = (first, second)
+            && first != second
+        {
+            let joined = groups.remove(first.max(second));
+            groups[first.min(second)].extend(joined);
+        }
+    }
+    groups
 }
 
 /// A seed for a run that was not given one: short enough to type again.
@@ -348,7 +408,7 @@ mod tests {
         seed: u64,
         outcome: impl Fn(Turn) -> Attempt,
     ) -> Vec<Turn> {
-        take(&mut Schedule::new(cases, extent, seed), 10_000, outcome)
+        take(&mut Schedule::new(cases, extent, seed, &[]), 10_000, outcome)
     }
 
     /// Case 0 does not vary from round to round; the others do, by 10 % and a
@@ -382,9 +442,9 @@ mod tests {
                 _ => spreading(turn),
             };
             let whole = all(cases, ADAPTIVE, seed, outcome);
-            let mut first = Schedule::new(cases, ADAPTIVE, seed);
+            let mut first = Schedule::new(cases, ADAPTIVE, seed, &[]);
             let before = take(&mut first, stop, outcome);
-            let mut second = Schedule::new(cases, ADAPTIVE, seed);
+            let mut second = Schedule::new(cases, ADAPTIVE, seed, &[]);
             for &turn in &before {
                 second.record(turn.case, turn.round, outcome(turn));
             }
@@ -424,7 +484,7 @@ mod tests {
 
     #[test]
     fn a_resolved_case_gets_the_common_rounds_and_the_widest_gets_the_rest() {
-        let mut schedule = Schedule::new(3, ADAPTIVE, 7);
+        let mut schedule = Schedule::new(3, ADAPTIVE, 7, &[]);
         let turns = take(&mut schedule, 10_000, spreading);
         // Cases 1 and 2 are at ± 10 % and ± 11 %: both are wide, to the end.
         assert_eq!(count(&turns), [6, 47, 47]);
@@ -433,13 +493,71 @@ mod tests {
         assert_eq!(schedule.precision()[0], (6, Some(0.0)));
     }
 
+    /// Alternates between 1 − `spread` and 1 + `spread`.
+    fn alternating(turn: Turn, spread: f64) -> f64 {
+        if turn.round.is_multiple_of(2) { 1.0 - spread } else { 1.0 + spread }
+    }
+
+    // After the common rounds case 1 gains three times as much in a second as
+    // case 0, until it has had so many more of them that case 0 gains half as much.
     #[test]
-    fn a_case_that_is_less_than_half_as_wide_as_the_widest_waits() {
-        let turns = all(4, ADAPTIVE, 7, |turn| match turn.case {
-            3 => spreading(turn),
-            _ => measured(if turn.round.is_multiple_of(2) { 96.0 } else { 104.0 }),
+    fn time_goes_where_it_narrows_most() {
+        let turns = all(2, ADAPTIVE, 7, |turn| {
+            measured(alternating(turn, if turn.case == 0 { 0.04 } else { 0.12 }))
         });
-        assert_eq!(count(&turns), [6, 6, 6, 82]);
+        let first = turns.iter().filter(|turn| turn.round > 6).take(2).map(|turn| turn.case);
+        assert_eq!(first.collect::<Vec<_>>(), [1, 1]);
+        let [narrow, wide] = count(&turns);
+        assert_eq!(narrow + wide, 100);
+        assert!(wide > narrow, "{wide} rounds of the wide case, {narrow} of the other");
+    }
+
+    #[test]
+    fn of_two_cases_that_are_as_wide_the_quicker_gets_more_rounds() {
+        let turns = all(2, ADAPTIVE, 7, |turn| Attempt {
+            duration: Duration::from_millis(if turn.case == 0 { 500 } else { 2000 }),
+            ..measured(alternating(turn, 0.1))
+        });
+        let [quick, slow] = count(&turns);
+        assert!(quick > slow, "{quick} rounds of the quick case, {slow} of the slow one");
+    }
+
+    #[test]
+    fn a_case_with_two_modes_gets_no_more_than_its_share() {
+        let outcome = |turn: Turn| match turn.case {
+            0 => measured(if turn.round.is_multiple_of(3) { 50.0 } else { 5.0 }),
+            _ => spreading(turn),
+        };
+        let mut schedule = Schedule::new(2, ADAPTIVE, 7, &[]);
+        let turns = take(&mut schedule, 10_000, outcome);
+        assert_eq!(count(&turns), [20, 80]);
+        assert_eq!(schedule.reasons(), [Reason::TwoModes, Reason::BudgetSpent]);
+    }
+
+    #[test]
+    fn partners_follow_each_other_in_every_round() {
+        let extent = Extent { rounds: 20, ..FIXED };
+        let mut schedule = Schedule::new(12, extent, 7, &[[3, 9], [9, 1], [5, 5], [7, 0]]);
+        let turns = take(&mut schedule, 10_000, |_| measured(1.0));
+        let mut orders = Vec::new();
+        for round in turns.chunks(12) {
+            let place = |case| round.iter().position(|turn| turn.case == case).unwrap();
+            let places = |cases: &[usize]| cases.iter().map(|case| place(*case)).collect();
+            for cases in [vec![1, 3, 9], vec![0, 7]] {
+                let places: Vec<usize> = places(&cases);
+                let (first, last) = (places.iter().min(), places.iter().max());
+                assert_eq!(last.unwrap() - first.unwrap(), cases.len() - 1, "{round:?}");
+            }
+            orders.push(place(0) < place(7));
+        }
+        assert!(orders.contains(&true) && orders.contains(&false), "one always comes first");
+    }
+
+    #[test]
+    fn tasks_that_share_a_cpu_share_each_in_turn() {
+        let of = |cpus: &[usize]| [1, 2, 3, 4].map(|round| shared_cpu(round, cpus));
+        assert_eq!(of(&[0, 3, 5]), [Some(0), Some(3), Some(5), Some(0)]);
+        assert_eq!(of(&[]), [None; 4]);
     }
 
     #[test]
@@ -447,7 +565,7 @@ mod tests {
         // Its first round is an outlier, which an interval of eight all but leaves
         // out.
         let outlier = |turn: Turn| measured(if turn.round == 1 { 190.0 } else { 100.0 });
-        let mut schedule = Schedule::new(1, ADAPTIVE, 7);
+        let mut schedule = Schedule::new(1, ADAPTIVE, 7, &[]);
         let turns = take(&mut schedule, 10_000, outlier);
         assert_eq!((turns.len(), schedule.reasons()), (8, vec![Reason::Resolved]));
     }
@@ -478,7 +596,7 @@ mod tests {
             Turn { case: 0, round: 2, .. } => Attempt { time_ns: None, ..measured(0.0) },
             _ => spreading(Turn { case: 1, ..turn }),
         };
-        let mut schedule = Schedule::new(2, ADAPTIVE, 7);
+        let mut schedule = Schedule::new(2, ADAPTIVE, 7, &[]);
         assert_eq!(count(&take(&mut schedule, 10_000, failing)), [6, 94]);
         assert_eq!(schedule.reasons(), [Reason::Failed, Reason::BudgetSpent]);
     }
@@ -517,7 +635,7 @@ mod tests {
 
     #[test]
     fn what_was_interrupted_is_run_again_and_counts_as_no_failure() {
-        let mut schedule = Schedule::new(1, FIXED, 7);
+        let mut schedule = Schedule::new(1, FIXED, 7, &[]);
         let interrupted = Attempt { time_ns: None, worth: Worth::Interrupted, ..measured(1.0) };
         for attempt in 1..=5 {
             assert_eq!(schedule.next_turn(), Some(Turn { round: 1, case: 0, attempt }));
@@ -529,11 +647,11 @@ mod tests {
 
     #[test]
     fn what_is_left_is_told_by_case() {
-        let mut schedule = Schedule::new(2, ADAPTIVE, 7);
+        let mut schedule = Schedule::new(2, ADAPTIVE, 7, &[]);
         take(&mut schedule, 3, spreading);
         assert_eq!(schedule.remaining().iter().sum::<u32>(), 9);
         assert_eq!(schedule.budget_left(), Some(Duration::from_secs(97)));
-        assert_eq!(Schedule::new(2, FIXED, 7).budget_left(), None);
+        assert_eq!(Schedule::new(2, FIXED, 7, &[]).budget_left(), None);
     }
 
     /// A log-normal value whose median is 1 (Box and Muller).
@@ -549,7 +667,7 @@ mod tests {
         let further = Some(Further { target: 0.03, budget: Duration::from_secs(30) });
         let holds = |seed: &u64| {
             let mut rng = Rng::with_seed(*seed);
-            let mut schedule = Schedule::new(1, Extent { further, ..ADAPTIVE }, *seed);
+            let mut schedule = Schedule::new(1, Extent { further, ..ADAPTIVE }, *seed, &[]);
             while let Some(turn) = schedule.next_turn() {
                 schedule.record(0, turn.round, measured(log_normal(spread, &mut rng)));
             }

@@ -38,7 +38,7 @@ pub const PROOF: &str = "prove.json";
 pub const PROOF_PAGE: &str = "prove.md";
 
 /// Version of [`RunDescription`]'s schema.
-pub const RUN_SCHEMA_VERSION: &str = "2.1";
+pub const RUN_SCHEMA_VERSION: &str = "2.2";
 
 /// What was run: the contents of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,6 +108,14 @@ pub struct Procedure {
     pub further: Option<FurtherRounds>,
     /// How often a case may run again because an invocation was unusable.
     pub reruns: u32,
+    /// The least time from the start of an invocation to the start of the next one
+    /// of the same case, in seconds. Since 2.2.
+    #[serde(default)]
+    pub spacing_seconds: f64,
+    /// Pairs of cases that run one after the other in every round, since a
+    /// sentence or a baseline sets them side by side. Since 2.2.
+    #[serde(default)]
+    pub partners: Vec<[String; 2]>,
     /// The command of each case, as its records have it.
     pub commands: BTreeMap<String, Vec<String>>,
     /// A fingerprint of each program's binary: its length in bytes and its

@@ -2,22 +2,33 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, SystemTime};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::bench::{Bench, Ended, RECORD};
 
 /// A bench whose case `steady` always measures the same; `noisy`, which has a
-/// flag more, twice as much every second time.
+/// flag more, 1, 1.5, 2 and 2.5 times as much in turn.
 fn steady_and_noisy() -> (Bench, String) {
-    let twice = RECORD
-        .replace("150.0", "300.0")
-        .replace("\"ns_per_operation\":75.0", "\"ns_per_operation\":150.0")
-        .replace("\"max_ns\":200", "\"max_ns\":500");
+    let times = [1.0, 1.5, 2.0, 2.5].map(|factor| {
+        RECORD
+            .replace("150.0", &format!("{:.1}", 150.0 * factor))
+            .replace(
+                "\"ns_per_operation\":75.0",
+                &format!("\"ns_per_operation\":{}", 75.0 * factor),
+            )
+            .replace("\"max_ns\":200", "\"max_ns\":500")
+    });
+    let turns: String =
+        (0..).zip(times).map(|(turn, record)| format!("{turn}) echo '{record}';;\n")).collect();
     let script = format!(
-        "if [ \"$1\" = noisy ] && [ $(( $(wc -l <runs) % 2 )) = 1 ]; then echo '{twice}'\n\
-         else echo '{RECORD}'; fi\n\
-         if [ \"$1\" = noisy ]; then echo run >>runs; fi"
+        "[ \"$1\" = noisy ] || {{ echo '{RECORD}'; exit; }}\n\
+         case $(( $(wc -l <runs) % 4 )) in\n{turns}esac\necho run >>runs"
     );
     let bench = Bench::new(&["steady", "noisy"], &script);
     fs::write(bench.path("runs"), "").unwrap();
@@ -128,4 +139,90 @@ fn the_profile_bounds_how_often_a_case_is_run_again() {
     let manifest = bench.manifest().replace("rounds = 3", "rounds = 3\nreruns = 0");
     bench.brigade_with(&manifest, &["run"]).output().unwrap();
     assert_eq!(rounds_and_attempts(&bench), [(1, 1), (2, 1), (3, 1)]);
+}
+
+#[test]
+fn invocations_of_a_case_begin_apart_and_cases_do_not_wait_for_each_other() {
+    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
+    let manifest = bench.manifest().replacen("rounds = 3", "rounds = 2\nspacing_seconds = 0.7", 1);
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let records = bench.records();
+    let began = |index: usize| -> SystemTime {
+        humantime::parse_rfc3339(records[index]["started_at"].as_str().unwrap()).unwrap()
+    };
+    let of_case = |case: &str| -> Vec<usize> {
+        (0..records.len()).filter(|index| records[*index]["case"] == case).collect()
+    };
+    for case in ["a", "b"] {
+        let [first, second] = of_case(case)[..] else { panic!("{records:?}") };
+        let apart = began(second).duration_since(began(first)).unwrap();
+        // The record has whole milliseconds.
+        assert!(apart >= Duration::from_millis(699), "{case} after {apart:?}");
+    }
+    assert_eq!(json(&bench, "run.json")["procedure"]["spacing_seconds"], 0.7);
+}
+
+#[test]
+fn an_interruption_ends_the_wait_between_two_invocations() {
+    let bench = Bench::new(&["a"], &format!("touch ran; echo '{RECORD}'"));
+    let manifest = bench.manifest().replacen("rounds = 3", "rounds = 2\nspacing_seconds = 60", 1);
+    let mut command = bench.brigade_with(&manifest, &["run"]);
+    let brigade = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !bench.path("results").exists()
+        || bench.result_folders().is_empty()
+        || recorded(&bench) < 1
+    {
+        thread::yield_now();
+    }
+    kill(Pid::from_raw(brigade.id() as i32), Signal::SIGINT).unwrap();
+    assert_eq!(brigade.wait_with_output().unwrap().status.code(), Some(130));
+    assert_eq!(bench.records().len(), 1);
+}
+
+/// How many records the first run has so far.
+fn recorded(bench: &Bench) -> usize {
+    let records = bench.result_folders()[0].join("records.jsonl");
+    fs::read_to_string(records).map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn tasks_that_share_a_cpu_share_another_one_in_the_next_round() {
+    let mut bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
+    bench.case_keys = "placement = 'same-cpu'";
+    assert_eq!(bench.ends(&["run"]).code, Some(0));
+    let cpus = harness::cpus::allowed().unwrap();
+    let records = bench.records();
+    for (round, record) in records.iter().enumerate() {
+        let command: Vec<&str> = record["command"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|word| word.as_str().unwrap())
+            .collect();
+        let cpu = cpus[round % cpus.len()].to_string();
+        assert_eq!(command[command.len() - 2..], ["--cpus", &cpu], "{command:?}");
+    }
+
+    // A flag of the case says which.
+    let own = bench.manifest().replace("placement =", "flags = ['--cpus', '0']\nplacement =");
+    fs::remove_dir_all(bench.path("results")).unwrap();
+    assert_eq!(Ended::from(bench.brigade_with(&own, &["run"])).code, Some(0));
+    let once = |record: &Value| record["command"].to_string().matches("--cpus").count() == 1;
+    assert!(bench.records().iter().all(once));
+}
+
+#[test]
+fn a_budget_replaces_the_one_of_the_profile() {
+    let (bench, manifest) = steady_and_noisy();
+    let run = |arguments: &[&str]| Ended::from(bench.brigade_with(&manifest, arguments));
+    assert_eq!(run(&["run", "--budget", "0.01"]).code, Some(0));
+    assert_eq!(lines_by_case(&bench.records()), BTreeMap::from([("noisy", 2), ("steady", 2)]));
+    let further = &json(&bench, "run.json")["procedure"]["further"];
+    assert_eq!(further["budget_seconds"], 0.01);
+    for wrong in ["0", "-1", "1e6", "18446744073709551615", "nan", "soon"] {
+        let ended = run(&["run", &format!("--budget={wrong}")]);
+        assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1), "{ended:?}");
+    }
+    assert_eq!(run(&["run", "--budget", "9", "--rounds", "3"]).code, Some(2));
 }

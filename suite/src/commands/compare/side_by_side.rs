@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use harness::cpus;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::manifest::Case;
@@ -19,6 +20,7 @@ use crate::judge::compare::interim::{InterimAnalyses, MOST_ROUNDS};
 use crate::judge::compare::sample::Sample;
 use crate::judge::compare::verdict::{Pair, Verdict};
 use crate::plan::order::{Order, Turn};
+use crate::plan::shared_cpu;
 
 use super::sides::Side;
 
@@ -70,6 +72,8 @@ pub struct Measuring<'a> {
     /// The confidence of the analysis that resolved a case, by its index.
     resolved: BTreeMap<usize, f64>,
     began: Instant,
+    /// The CPUs that programs may use; empty where that cannot be read.
+    cpus: Vec<usize>,
     progress: ProgressBar,
 }
 
@@ -90,7 +94,8 @@ impl<'a> Measuring<'a> {
         let (began, invocations) = (Instant::now(), Pair::default());
         let analyses = vec![InterimAnalyses::of_one_in(plan.cases.len()); plan.cases.len()];
         let resolved = BTreeMap::new();
-        Self { plan, binaries, folders, invocations, analyses, resolved, began, progress }
+        let cpus = cpus::allowed().unwrap_or_default();
+        Self { plan, binaries, folders, invocations, analyses, resolved, began, cpus, progress }
     }
 
     /// Measures until every case is resolved, the budget is spent or the runner
@@ -144,7 +149,9 @@ impl<'a> Measuring<'a> {
             let Side { under, with, .. } = &self.plan.sides[side];
             let flags = [self.plan.flags, with.as_slice()].concat();
             let binary = &self.binaries[side][&case.program];
-            let job = Job { case, round, attempt: 1, under, binary, flags: &flags };
+            // A command may have its own idea of where the program runs.
+            let shared_cpu = under.is_empty().then(|| shared_cpu(round, &self.cpus)).flatten();
+            let job = Job { case, round, attempt: 1, under, binary, flags: &flags, shared_cpu };
             let invocation = invoke(&job, signals);
             self.folders[side].append(&invocation)?;
             self.invocations[side].push(invocation);

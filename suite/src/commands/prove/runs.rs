@@ -190,7 +190,7 @@ impl<'a> Runs<'a> {
     ) -> Option<Invocation> {
         bar.tick();
         let binary = &self.binaries[&case.program];
-        let job = Job { case, round, attempt: 1, binary, flags, under: &[] };
+        let job = Job { case, round, attempt: 1, binary, flags, under: &[], shared_cpu: None };
         let invocation = invoke(&job, self.signals);
         bar.inc(1);
         (self.signals.stops() == 0).then_some(invocation)
