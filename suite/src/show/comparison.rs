@@ -3,10 +3,9 @@
 use crate::judge::statistics::Estimate;
 use harness::terminal;
 
-use super::page::{ABSENT, NO_BREAK_SPACE, Side, Table, item};
+use super::environment::{self, different_cpus};
+use super::page::{ABSENT, NO_BREAK_SPACE, Side, Table, item, lines};
 use super::quantity::{duration, estimated_ratio, percent, three_digits};
-use crate::judge::environment::difference::Difference;
-
 use crate::judge::compare::comparison::{
     CaseComparison, Comparison, Described, Design, ModesRecord, RatioRecord, Skipped,
 };
@@ -30,7 +29,9 @@ pub fn render(comparison: &Comparison) -> String {
         [] => String::new(),
         cases => format!("\n{}{}", table(cases), legend(comparison)),
     };
-    format!("{sides}{cases}\n{notes}{}\n", totals(comparison))
+    let cpus = different_cpus(&comparison.environment_differences);
+    let cpus = cpus.map_or(String::new(), |cpus| lines(&terminal::line(&cpus)));
+    format!("{cpus}{sides}{cases}\n{notes}{}\n", totals(comparison))
 }
 
 /// A row for each case.
@@ -121,34 +122,14 @@ fn totals(comparison: &Comparison) -> String {
 
 /// One sentence for each thing to know.
 fn notes(comparison: &Comparison) -> Vec<String> {
-    let differences = &comparison.environment_differences;
-    let mut notes: Vec<String> = differences.iter().filter_map(environment).collect();
-    notes.extend(
-        ["baseline", "candidate"].iter().enumerate().filter_map(|side| unknown(side, differences)),
-    );
+    let names = ["the baseline", "the candidate"];
+    let mut notes = environment::others(&comparison.environment_differences, names);
     notes.extend(not_compared(&comparison.not_compared));
     notes.extend(drift(comparison));
     notes.extend(all_together(comparison));
     notes.extend(comparison.cases.iter().flat_map(about));
     notes.extend(unresolved(comparison));
     notes
-}
-
-/// A fact that is known of both environments and differs.
-fn environment(difference: &Difference) -> Option<String> {
-    let [Some(first), Some(second)] = &difference.values else { return None };
-    Some(format!(
-        "The environments differ: {} is {first} in the baseline and {second} in the candidate.",
-        difference.name
-    ))
-}
-
-/// The facts that are not known of one environment alone.
-fn unknown((side, name): (usize, &&str), differences: &[Difference]) -> Option<String> {
-    let missing = differences.iter().filter(|difference| difference.values[side].is_none());
-    let names: Vec<&str> = missing.map(|difference| difference.name.as_str()).collect();
-    (!names.is_empty())
-        .then(|| format!("Not known of the {name}'s environment: {}.", names.join(", ")))
 }
 
 /// The cases that were not compared, by reason.
@@ -256,6 +237,7 @@ mod tests {
     use super::*;
     use crate::judge::compare::comparison::{Judgement, Method, SCHEMA_VERSION};
     use crate::judge::compare::sample::Sample;
+    use crate::judge::environment::difference::Difference;
     use crate::show::page::COLUMNS;
     use crate::store::invocation::Invocation;
     use crate::store::sample::{self, Sample as Hop};
@@ -352,6 +334,7 @@ mod tests {
             values: values.map(|value| value.map(str::to_owned)),
         };
         compared.environment_differences = vec![
+            difference("processor", [Some("Z80, L1 1 KiB"), Some("Z80, L1 2 KiB")]),
             difference("kernel.release", [Some("6.1.0"), Some("6.18.0")]),
             difference("software.go", [None, Some("go1.26")]),
         ];
@@ -365,6 +348,7 @@ mod tests {
         compared.cases[0].disturbed = [0, 2];
         compared.cases[0].failed = [1, 0];
         insta::assert_snapshot!(render(&compared), @r"
+        different CPUs: Z80, L1 1 KiB against Z80, L1 2 KiB
         - baseline: 2026-01-01-x-baseline, commit 0123456789ab+
         - candidate: 2026-01-01-x-candidate
 
@@ -373,9 +357,8 @@ mod tests {
         time: the baseline's, per operation; ratio and p50 to p99: candidate / baseline.
         Intervals: 95 % together, 99.00 % each; same: within 3 %.
 
-        - The environments differ: kernel.release is 6.1.0 in the baseline and 6.18.0 in
-          the candidate.
-        - Not known of the baseline's environment: software.go.
+        - different kernel release: 6.1.0 against 6.18.0
+        - not known of the baseline: go
         - Not compared: fork, vfork: --max-time is 1 in the baseline and 2 in the
           candidate.
         - Not compared: uring: the candidate has not measured it.

@@ -2,6 +2,7 @@
 
 pub mod comparison;
 pub mod csv;
+mod environment;
 #[cfg(test)]
 mod fixture;
 pub mod limits;

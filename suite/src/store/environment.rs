@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of [`Environment`]'s schema, `major.minor`: the minor number rises
 /// when a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.2";
+pub const SCHEMA_VERSION: &str = "1.3";
 
 /// What `environment.json` holds: read once, before the first case of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,13 @@ pub struct Environment {
 pub struct Processor {
     /// What the first CPU calls itself.
     pub model: Option<String>,
+    /// Its family, where the architecture numbers them: a vendor's models of one
+    /// name may be of several. Since 1.3.
+    #[serde(default)]
+    pub family: Option<u64>,
+    /// Its number within the family. Since 1.3.
+    #[serde(default)]
+    pub model_number: Option<u64>,
     /// The architecture that the runner was built for.
     pub architecture: String,
     /// CPUs that the kernel may use, a count.
@@ -56,6 +63,13 @@ pub struct Processor {
     pub clock_source: Option<String>,
     /// The hypervisor, `none` or `unknown`.
     pub virtualisation: String,
+    /// What halts an idle CPU: the driver of `cpuidle`. Since 1.3.
+    #[serde(default)]
+    pub idle_driver: Option<String>,
+    /// How long the driver `haltpoll` polls for work before it halts a CPU, at the
+    /// most, in nanoseconds. Since 1.3.
+    #[serde(default)]
+    pub idle_poll_ns: Option<u64>,
 }
 
 /// How the online CPUs are arranged.

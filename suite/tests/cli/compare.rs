@@ -280,25 +280,33 @@ fn environments_that_differ_are_named() {
     let bench = noisy(&["a"]);
     let [first, second] = two_runs(&bench, "6");
     let ended = bench.ends(&["compare", &first, &second]);
-    assert!(!ended.stdout.contains("environment"), "{ended:?}");
+    assert!(!ended.stdout.contains("different "), "{ended:?}");
     edit(&second, "environment.json", |environment| {
         environment["kernel"]["release"] = "9.9.9".into();
         environment["processor"]["governor"] = "conservative".into();
+        environment["processor"]["model"] = "Z80".into();
+        environment["processor"]["caches"] = Value::Array(Vec::new());
         environment["software"]["rustc"] = Value::Null;
         // Facts of the builds are no difference of the environments.
         environment["software"]["git_revision"] = "0".repeat(40).into();
         environment["software"]["git_dirty"] = true.into();
     });
     let ended = bench.ends(&["compare", &first, &second]);
+    assert!(ended.stdout.starts_with("different CPUs: "), "{ended:?}");
     let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for expected in [
-        "The environments differ: kernel.release is ",
-        "The environments differ: processor.governor is ",
-        "conservative in the candidate.",
-        "Not known of the candidate's environment: software.rustc.",
+        " against Z80",
+        "- different kernel release: ",
+        " against 9.9.9 ",
+        "- different governor: ",
+        " against conservative ",
+        "- not known of the candidate: rustc",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+    assert!(!text.contains(['{', '"']), "{text}");
+    let report = bench.ends(&["report", &first, &second]);
+    assert!(report.stdout.starts_with("different CPUs: "), "{report:?}");
     assert!(!text.contains("git_"), "{text}");
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::commands::saved::read;
-use crate::judge::environment::difference::differences;
+use crate::judge::environment::difference::between_machines;
 use crate::store::results::Skipped;
 use crate::store::saved_run::SavedRun;
 
@@ -14,10 +14,6 @@ use crate::judge::compare::comparison::{
 use crate::judge::compare::interim::{CONFIDENCE, MOST_ROUNDS, confidence_of_one};
 use crate::judge::compare::sample::Sample;
 use crate::judge::compare::verdict::{Pair, drift};
-
-/// Facts about the programs that were compared, not about the machine.
-const NOT_THE_ENVIRONMENT: [&str; 4] =
-    ["schema_version", "software.brigade", "software.git_revision", "software.git_dirty"];
 
 /// Compares the runs in two folders. Unreadable parts are reported on standard
 /// error.
@@ -40,8 +36,7 @@ pub fn compare(folders: Pair<&PathBuf>, margin: f64) -> anyhow::Result<Compariso
     let each = pairs.into_iter().map(|(name, sides)| (judgement, name, sides));
     let (cases, others) = Judgement::of_each(each);
     not_compared.extend(others);
-    let mut environment_differences = differences(&first.environment, &second.environment)?;
-    environment_differences.retain(|of| !NOT_THE_ENVIRONMENT.contains(&of.name.as_str()));
+    let environment_differences = between_machines(&first.environment, &second.environment)?;
     let Method::Runs { drift } = judgement.method else { unreachable!("these are runs") };
     Ok(Comparison {
         schema_version: SCHEMA_VERSION.to_owned(),

@@ -6,9 +6,34 @@ pub(super) const LONGEST: usize = 48;
 /// Words of model names that tell machines apart no better than nothing.
 const NOISE: [&str; 4] = ["cpu", "processor", "core", "cores"];
 
-/// `model` and `online_cpus` as `amd-epyc-2cpu`.
-pub(super) fn label(model: &str, online_cpus: Option<u64>) -> String {
+/// What tells CPUs of one model name apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Kind {
+    /// Family, and the model's number within it.
+    pub numbers: Option<(u64, u64)>,
+    /// Size of a second-level cache, in bytes.
+    pub second_level_bytes: Option<u64>,
+}
+
+impl Kind {
+    /// `25-17`, or where there are no such numbers `l2-512k`. A figure that no CPU
+    /// has is left out.
+    fn words(self) -> Option<String> {
+        let numbers = self.numbers.filter(|(family, model)| *family < 10_000 && *model < 10_000);
+        let of_cache = |bytes: u64| match bytes {
+            mebibytes if mebibytes.is_multiple_of(1 << 20) => format!("l2-{}m", mebibytes >> 20),
+            bytes => format!("l2-{}k", bytes >> 10),
+        };
+        let cache = self.second_level_bytes.filter(|bytes| *bytes < 1 << 40);
+        let numbers = numbers.map(|(family, model)| format!("{family}-{model}"));
+        numbers.or_else(|| cache.map(of_cache))
+    }
+}
+
+/// `model`, `kind` and `online_cpus` as `amd-epyc-25-17-2cpu`.
+pub(super) fn label(model: &str, kind: Kind, online_cpus: Option<u64>) -> String {
     let count = online_cpus.map_or("cpu".to_owned(), |count| format!("{count}cpu"));
+    let count = kind.words().into_iter().chain([count]).collect::<Vec<_>>().join("-");
     let room = LONGEST - count.len() - 1;
     let mut words = String::new();
     for word in significant_words(model) {
@@ -47,7 +72,7 @@ mod tests {
 
     #[test]
     fn vendors_noise_is_left_out() {
-        let check = |model, expected| assert_eq!(label(model, Some(4)), expected);
+        let check = |model, expected| assert_eq!(label(model, Kind::default(), Some(4)), expected);
         check("AMD EPYC", "amd-epyc-4cpu");
         check("Intel(R) Xeon(R) CPU E5-2686 v4 @ 2.30GHz", "intel-xeon-e5-2686-v4-4cpu");
         check("Intel(R) Core(TM) i7-8550U CPU @ 1.80GHz", "intel-i7-8550u-4cpu");
@@ -59,18 +84,33 @@ mod tests {
     }
 
     #[test]
+    fn cpus_of_one_name_have_labels_of_their_own() {
+        let check = |numbers, second_level_bytes, expected| {
+            let kind = Kind { numbers, second_level_bytes };
+            assert_eq!(label("AMD EPYC", kind, Some(2)), expected);
+        };
+        check(Some((25, 17)), Some(1 << 20), "amd-epyc-25-17-2cpu");
+        check(Some((25, 17)), None, "amd-epyc-25-17-2cpu");
+        check(None, Some(1 << 20), "amd-epyc-l2-1m-2cpu");
+        check(None, Some(512 << 10), "amd-epyc-l2-512k-2cpu");
+        check(Some((u64::MAX, 1)), Some(u64::MAX), "amd-epyc-2cpu");
+    }
+
+    #[test]
     fn a_label_is_a_safe_folder_name_whatever_the_model() {
         let long = "very-long-model ".repeat(50);
         for model in ["", " ", "../../etc", "a/b\0c", "Ω°", "@ 2 GHz", &long, &"x".repeat(500)] {
             for count in [None, Some(1), Some(u64::MAX)] {
-                let label = label(model, count);
+                let numbers = count.map(|count| (count.min(9999), 9999));
+                let kind = Kind { numbers, second_level_bytes: count };
+                let label = label(model, kind, count);
                 assert!(label.len() <= LONGEST, "{label}");
                 let safe = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
                 assert!(label.chars().all(safe), "{label}");
                 assert!(!label.starts_with('-') && !label.contains("--"), "{label}");
             }
         }
-        assert_eq!(label("", Some(2)), "unknown-2cpu");
-        assert_eq!(label("AMD EPYC", None), "amd-epyc-cpu");
+        assert_eq!(label("", Kind::default(), Some(2)), "unknown-2cpu");
+        assert_eq!(label("AMD EPYC", Kind::default(), None), "amd-epyc-cpu");
     }
 }

@@ -1,6 +1,6 @@
 //! The environment in one sentence, for the readers of a table.
 
-use crate::store::environment::{Environment, Processor};
+use crate::store::environment::{Cache, Environment, Processor};
 
 impl Environment {
     /// What the figures hold for, in the order in which it matters; what is
@@ -28,17 +28,55 @@ impl Environment {
 }
 
 impl Environment {
-    /// The machine in one line: its CPUs, their caches, whether it is virtual.
+    /// The machine in one line: its CPUs, their caches, whether it is virtual, how
+    /// an idle CPU waits and how the kernel preempts.
     pub fn machine(&self) -> String {
         let processor = &self.processor;
-        let model = processor.model.as_deref().unwrap_or(&processor.architecture);
-        let caches = processor.caches.iter().filter(|cache| cache.holds != "instruction");
-        let mut facts: Vec<String> = vec![model.to_owned()];
+        let mut facts = vec![kind(processor)];
         facts.extend(cpus(processor.allowed_cpus, processor.online_cpus));
-        facts.extend(caches.map(|cache| format!("L{} {}", cache.level, size(cache.size_bytes))));
+        facts.extend(caches(processor));
         facts.extend(host(processor));
+        facts.extend(idle(processor));
+        facts.extend(known("preemption ", self.kernel.preemption.as_deref()));
         facts.join(", ")
     }
+
+    /// The kind of CPU: model, family and number, and the sizes of its caches.
+    pub fn cpu(&self) -> String {
+        let facts = [kind(&self.processor)].into_iter().chain(caches(&self.processor));
+        facts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The model, such as `AMD EPYC family 25 model 17`.
+fn kind(processor: &Processor) -> String {
+    let model = processor.model.as_deref().unwrap_or(&processor.architecture);
+    let numbers = processor.family.zip(processor.model_number);
+    let numbers = numbers.map(|(family, number)| format!(" family {family} model {number}"));
+    format!("{model}{}", numbers.unwrap_or_default())
+}
+
+/// The caches that hold data.
+fn caches(processor: &Processor) -> impl Iterator<Item = String> {
+    let caches = processor.caches.iter().filter(|cache| cache.holds != "instruction");
+    caches.map(Cache::words)
+}
+
+impl Cache {
+    /// Level and size, such as `L2 512 KiB`.
+    pub(super) fn words(&self) -> String {
+        format!("L{} {}", self.level, size(self.size_bytes))
+    }
+}
+
+/// How an idle CPU waits, such as `idle haltpoll (polls 200 µs)`.
+fn idle(processor: &Processor) -> Option<String> {
+    let idle = known("idle ", processor.idle_driver.as_deref())?;
+    let polls = processor.idle_poll_ns.map(|ns| match ns {
+        0 => " (without polling)".to_owned(),
+        ns => format!(" (polls {} µs)", ns / 1000),
+    });
+    Some(idle + &polls.unwrap_or_default())
 }
 
 /// A power of two of bytes, such as `512 KiB`.
@@ -97,8 +135,25 @@ mod tests {
 
     #[test]
     fn a_machine_is_its_processors_and_caches() {
-        let expected = "AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest";
+        let expected = "AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest, \
+                        preemption dynamic";
         assert_eq!(recorded().machine(), expected);
+        let mut machine = recorded();
+        let processor = &mut machine.processor;
+        (processor.family, processor.model_number) = (Some(23), Some(49));
+        processor.idle_driver = Some("haltpoll".to_owned());
+        let shown = |ns| {
+            let mut machine = machine.clone();
+            machine.processor.idle_poll_ns = ns;
+            machine.machine()
+        };
+        assert_eq!(
+            shown(Some(200_000)),
+            "AMD EPYC family 23 model 49, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest, \
+             idle haltpoll (polls 200 µs), preemption dynamic"
+        );
+        assert!(shown(Some(0)).contains("idle haltpoll (without polling), "));
+        assert!(shown(None).contains("idle haltpoll, "));
     }
 
     #[test]

@@ -35,8 +35,13 @@ impl Processor {
             .text("proc/self/status")
             .and_then(|status| cpu_list(field(&status, "Cpus_allowed_list")?));
         let cpus = online.clone().unwrap_or_default();
+        let cpuinfo = files.text("proc/cpuinfo").unwrap_or_default();
+        let idle_driver = files.line(&format!("{CPUS}/cpuidle/current_driver"));
+        let polls = idle_driver.as_deref() == Some("haltpoll");
         Self {
-            model: files.text("proc/cpuinfo").and_then(|cpuinfo| model(&cpuinfo)),
+            model: model(&cpuinfo),
+            family: number(&cpuinfo, "cpu family"),
+            model_number: number(&cpuinfo, "model"),
             architecture: std::env::consts::ARCH.to_owned(),
             online_cpus: online.map(|cpus| cpus.len() as u64),
             allowed_cpus: allowed.map(|cpus| cpus.len() as u64),
@@ -47,6 +52,10 @@ impl Processor {
             clock_source: files
                 .line("sys/devices/system/clocksource/clocksource0/current_clocksource"),
             virtualisation: virtualisation::detect(files),
+            idle_poll_ns: polls
+                .then(|| files.number("sys/module/haltpoll/parameters/guest_halt_poll_ns"))
+                .flatten(),
+            idle_driver: idle_driver.filter(|driver| driver != "none"),
         }
     }
 }
@@ -97,6 +106,11 @@ fn model(cpuinfo: &str) -> Option<String> {
         .find_map(|name| field(cpuinfo, name))
         .map(recordable)
         .filter(|model| !model.is_empty())
+}
+
+/// The first CPU's number of this name in `/proc/cpuinfo`.
+fn number(cpuinfo: &str, name: &str) -> Option<u64> {
+    field(cpuinfo, name)?.parse().ok()
 }
 
 /// The CPUs of a list such as `0-3,8`; `None` if it is not one.
@@ -188,6 +202,14 @@ mod tests {
     }
 
     #[test]
+    fn family_and_number_tell_models_of_one_name_apart() {
+        let cpuinfo = "cpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\n";
+        assert_eq!(number(cpuinfo, "cpu family"), Some(25));
+        assert_eq!(number(cpuinfo, "model"), Some(17));
+        assert_eq!(number("model name\t: AMD EPYC\n", "model"), None);
+    }
+
+    #[test]
     fn the_kernels_lists_end_in_a_line_feed() {
         assert_eq!(cpu_list("0,2-3\n"), Some(vec![0, 2, 3]));
         assert_eq!(cpu_list("\n"), None);
@@ -258,6 +280,8 @@ mod tests {
             (&format!("{cpu}/cpu0/cache/uevent"), ""),
             (&format!("{cpu}/vulnerabilities/meltdown"), "Mitigation: PTI\n"),
             (&format!("{cpu}/cpu0/cpufreq/scaling_governor"), "performance\n"),
+            (&format!("{cpu}/cpuidle/current_driver"), "haltpoll\n"),
+            ("sys/module/haltpoll/parameters/guest_halt_poll_ns", "200000\n"),
             ("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0\n"),
         ]);
         let processor = Processor::read(&made);
@@ -266,5 +290,7 @@ mod tests {
         assert_eq!(processor.caches[0].size_bytes, 32 << 10);
         assert_eq!(processor.mitigations["meltdown"], "Mitigation: PTI");
         assert_eq!(processor.governor, "performance");
+        assert_eq!(processor.idle_driver.as_deref(), Some("haltpoll"));
+        assert_eq!(processor.idle_poll_ns, Some(200_000));
     }
 }
