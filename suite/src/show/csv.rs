@@ -93,14 +93,14 @@ mod tests {
             |case: &str| -> Vec<&str> { text.lines().filter(|line| line.contains(case)).collect() };
         assert_eq!(text.lines().next(), Some(HEADINGS.join(",").as_str()));
         insta::assert_snapshot!(of(",tasks,").join("\n"), @r#"
-        run-1,amd-epyc-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,1,1,clean,923.1
-        run-1,amd-epyc-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,2,1,clean,886.9
-        run-1,amd-epyc-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,3,1,clean,909.5249999999999
-        run-1,amd-epyc-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,4,1,clean,905
-        run-1,amd-epyc-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,5,1,clean,895.95
-        run-1,amd-epyc-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,6,1,clean,914.05
-        run-1,amd-epyc-2cpu,tasks,tasks,"{""placement"":""free""}",,7,1,failed,
-        run-1,amd-epyc-2cpu,tasks,tasks,"{""placement"":""free""}",,7,1,interrupted,
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,1,1,clean,923.1
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,2,1,clean,886.9
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,3,1,clean,909.5249999999999
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,4,1,clean,905
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,5,1,clean,895.95
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,6,1,clean,914.05
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",,7,1,failed,
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",,7,1,interrupted,
         "#);
         let measurements: Vec<_> =
             of(",create,").iter().map(|line| line.contains("create_join")).collect();

@@ -90,14 +90,14 @@ mod tests {
 
             brigade run --profile default --seed 3940445089
 
-        AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest
+        AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest, preemption dynamic
 
         5 of 5 cases within ± 3 %, median ± 1.6 %
 
         | in short | [95 % interval] | n |
         | --- | --- | --: |
         | hop between threads | 1.79 µs [1.76, 1.82] | 6 |
-        | threads over tasks | 1.98 [1.95, 2.01] times | 6 |
+        | threads over tasks (same-cpu / free) | 1.98 [1.95, 2.01] times | 6 |
         | join | 800 ns [800, 800] | 6 |
 
         ## What does a hop cost?
@@ -135,8 +135,8 @@ mod tests {
 
         ## In words
 
-        - A hop between tasks takes 907 ns [890, 920], one between threads 22.1 µs [21.6, 22.4]: the threads' hop takes 24.3 [23.6, 24.9] times as long (n = 6; placement free against spread). 6.38 µs [5.96, 6.69] of the difference is waiting; 99 % of the hops cross CPUs, against 0 %.
-        - A hop on one CPU takes 1.79 µs [1.76, 1.82], the I/O alone 642 ns [629, 651]: 1.15 µs [1.11, 1.18] remain for the switch (n = 6; placement same-cpu against free).
+        - A hop between tasks takes 907 ns [890, 920], one between threads 22.1 µs [21.6, 22.4]: the threads' hop takes 24.3 [23.6, 24.9] times as long (n = 6; 9 tasks; placement free against spread). 6.38 µs [5.96, 6.69] of the difference is waiting; 99 % of the hops cross CPUs, against 0 %.
+        - A hop on one CPU takes 1.79 µs [1.76, 1.82], the I/O alone 642 ns [629, 651]: 1.15 µs [1.11, 1.18] remain for the switch (n = 6; 9 tasks; placement same-cpu against free).
         - Where the time of a hop goes: on one CPU 310 ns in user space, 1.40 µs in the kernel, 84.5 ns [50.6, 109] waiting, 0 % of hops cross CPUs; in creation 8.00 µs in user space, 4.55 µs in the kernel, 3.43 µs [3.30, 3.60] of it at the same time, 0 % of hops cross CPUs.
 
         ## Notes

@@ -5,7 +5,7 @@ use crate::judge::statistics::Estimate;
 
 use super::page::{ABSENT, Block, Side, Table};
 use super::quantity::{Unit, estimated_bytes, estimated_duration, estimated_ratio, three_digits};
-use super::{proof, sentences};
+use super::{environment, proof, sentences};
 use crate::judge::report::model::{
     Attribution, Case, CaseEstimate, Fate, Group, Headline, MeasurementEstimate, Note, Quantity,
     Report, Run,
@@ -87,7 +87,7 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
         Part::Notes => {
             let runs = report.runs.iter().enumerate();
             let notes = runs.flat_map(|(index, run)| notes(&label(report, index), run));
-            list("Notes", notes.collect())
+            list("Notes", differences(report).chain(notes).collect())
         }
     }
 }
@@ -126,7 +126,7 @@ fn list(heading: &str, items: Vec<String>) -> Vec<Block> {
 }
 
 fn first_screen(report: &Report) -> Vec<Block> {
-    let mut page = Vec::new();
+    let mut page: Vec<Block> = different_cpus(report).collect();
     for (index, run) in report.runs.iter().enumerate() {
         let name = match report.runs.len() {
             1 => String::new(),
@@ -141,15 +141,38 @@ fn first_screen(report: &Report) -> Vec<Block> {
     page
 }
 
+/// A line for each run whose CPUs are not those of the first.
+fn different_cpus(report: &Report) -> impl Iterator<Item = Block> {
+    let runs = report.environment_differences.iter().enumerate();
+    runs.filter_map(|(index, differences)| {
+        let cpus = environment::different_cpus(differences)?;
+        Some(Block::Paragraph(match report.runs.len() {
+            2 => cpus,
+            _ => format!("A and {}: {cpus}", letter(index + 1)),
+        }))
+    })
+}
+
+/// In what else the conditions of runs differ from the first's.
+fn differences(report: &Report) -> impl Iterator<Item = String> {
+    let runs = report.environment_differences.iter().enumerate();
+    runs.flat_map(|(index, differences)| {
+        let name = letter(index + 1);
+        let lines = environment::others(differences, ["A", &name]);
+        lines.into_iter().map(move |line| format!("A and {name}: {line}"))
+    })
+}
+
 fn headline(report: &Report) -> Table {
     let mut table = runs_table("in short", report);
-    for Headline { text, unit, figures } in &report.headline {
+    for Headline { text, unit, figures, unlike } in &report.headline {
         let show = |figure: &Estimate| match unit {
             Quantity::Nanoseconds => estimated_duration(figure),
             Quantity::Ratio => format!("{} times", estimated_ratio(figure)),
             Quantity::Bytes => estimated_bytes(figure),
         };
-        table.push(runs_row(text.clone(), figures, show));
+        let name = format!("{text}{}", sentences::beside(unlike));
+        table.push(runs_row(name, figures, show));
     }
     table
 }
@@ -372,4 +395,69 @@ fn notes(label: &str, run: &Run) -> Vec<String> {
     let skipped =
         run.skipped.iter().map(|skipped| format!("{}: skipped: {}", skipped.case, skipped.reason));
     wide.chain(notes).chain(skipped).map(|note| format!("{label}{note}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::fixture::report_with;
+    use super::super::page::COLUMNS;
+    use super::super::text::blocks;
+    use super::*;
+    use crate::manifest::Manifest;
+    use crate::store::saved_run::SavedRun;
+
+    /// A run of everything that the headline asks for, made of recorded runs.
+    fn full(manifest: &Manifest) -> SavedRun {
+        let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
+        let read = |name: &str| SavedRun::read(&results.join(name)).unwrap();
+        let mut run = read("2026-11-22-amd-epyc-2cpu");
+        for other in ["memory", "processes", "switches"] {
+            let other = read(&format!("2026-11-22-amd-epyc-2cpu-{other}"));
+            let known: Vec<String> = run.description.cases.clone();
+            let is_new = |case: &String| !known.contains(case);
+            run.description.cases.extend(other.description.cases.into_iter().filter(is_new));
+            run.invocations.extend(other.invocations.into_iter().filter(|of| is_new(&of.case)));
+        }
+        let rows = manifest.headline.iter().map(|row| &row.case);
+        assert!(rows.clone().all(|case| run.description.cases.contains(case)));
+        let processor = &mut run.environment.processor;
+        (processor.family, processor.model_number) = (Some(26), Some(2));
+        processor.idle_driver = Some("haltpoll".to_owned());
+        processor.idle_poll_ns = Some(0);
+        run
+    }
+
+    #[test]
+    fn the_first_screen_of_a_run_with_every_row_is_one_screen() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suite.toml");
+        let manifest = Manifest::load(Some(&path)).unwrap();
+        let report = report_with(&manifest, &[full(&manifest)]);
+        assert_eq!(report.headline.len(), manifest.headline.len());
+        let text = blocks(&part(&report, &Part::FirstScreen));
+        assert!(text.lines().count() <= 24, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+        let machine = text.replace('\n', " ");
+        for fact in ["family 26 model 2", "L2 1 MiB", "kvm guest", "idle haltpoll", "preemption "] {
+            assert!(machine.contains(fact), "{fact}: {text}");
+        }
+        assert!(machine.contains("; for the rest: --budget "), "{text}");
+    }
+
+    #[test]
+    fn runs_on_unlike_cpus_say_so_first() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suite.toml");
+        let manifest = Manifest::load(Some(&path)).unwrap();
+        let (first, second) = (super::super::fixture::run(1.0), full(&manifest));
+        let report = report_with(&manifest, &[first, second]);
+        let text = blocks(&page(&report));
+        let expected = "different CPUs: AMD EPYC, L1 32 KiB, L2 512 KiB, L3 32 MiB against AMD EPYC \
+                        family 26 model 2, L1 48 KiB, L2 1 MiB, L3 32 MiB A: ";
+        assert!(text.replace('\n', " ").starts_with(expected), "{text}");
+        assert!(text.contains("\n- A and B: different kernel release: "), "{text}");
+        assert!(!text.contains('{'), "{text}");
+        let same = report_with(&manifest, &[full(&manifest), full(&manifest)]);
+        assert!(!blocks(&page(&same)).contains("different"));
+    }
 }

@@ -22,11 +22,12 @@ pub fn finding(finding: &Finding) -> String {
             ratio,
             waiting_ns,
             crossing_shares,
+            tasks,
             unlike,
         } => {
             let longer = if *is_second_longer { second } else { first };
             let why = why(waiting_ns.as_ref(), crossing_shares.as_ref());
-            let (ratio_text, seen) = (estimated_ratio(ratio), seen(ratio, unlike));
+            let (ratio_text, seen) = (estimated_ratio(ratio), seen(ratio, *tasks, unlike));
             let outcome = match outcome {
                 Outcome::Differ => {
                     format!("{} takes {ratio_text} times as long {seen}.{why}", longer.name)
@@ -34,13 +35,15 @@ pub fn finding(finding: &Finding) -> String {
                 Outcome::TooNoisy => {
                     format!("too noisy to tell, {ratio_text} times as long {seen}.")
                 }
-                Outcome::Same => format!("the same within {} {seen}.", percent(MARGIN)),
+                Outcome::Same => {
+                    format!("the same within {}, {ratio_text} times {seen}.", percent(MARGIN))
+                }
                 Outcome::TooFewRounds => format!("too few rounds to tell {seen}."),
             };
             format!("{}: {outcome}", both(first, second))
         }
-        Finding::Remainder { of, baseline, outcome, difference_ns, remains, unlike } => {
-            let seen = seen(difference_ns, unlike);
+        Finding::Remainder { of, baseline, outcome, difference_ns, remains, tasks, unlike } => {
+            let seen = seen(difference_ns, *tasks, unlike);
             let outcome = match outcome {
                 Outcome::Differ if difference_ns.median < 0.0 => {
                     let longer = estimated_duration(&negated(difference_ns));
@@ -53,7 +56,10 @@ pub fn finding(finding: &Finding) -> String {
                     "what remains for {remains} is too noisy to tell, {} {seen}.",
                     estimated_duration(difference_ns)
                 ),
-                Outcome::Same => format!("the same within {} {seen}.", percent(MARGIN)),
+                Outcome::Same => {
+                    let apart = estimated_duration(difference_ns);
+                    format!("the same within {}, {apart} apart {seen}.", percent(MARGIN))
+                }
                 Outcome::TooFewRounds => format!("too few rounds to tell {seen}."),
             };
             format!("{}: {outcome}", both(of, baseline))
@@ -74,13 +80,29 @@ fn both(first: &Side, second: &Side) -> String {
     format!("{} takes {}, {} {}", first.text, time(first), second.text, time(second))
 }
 
-/// From how many rounds a figure is, and under which different conditions.
-fn seen(figure: &Estimate, unlike: &[Unlike]) -> String {
+/// In what the two sides of a ratio were not measured alike, behind its name, such as
+/// ` (same-cpu / free)`.
+pub fn beside(unlike: &[Unlike]) -> String {
+    let conditions = unlike.iter().map(|Unlike { parameter, values: [first, second] }| {
+        let name = if parameter == "placement" { String::new() } else { format!(" {parameter}") };
+        format!("{first} / {second}{name}")
+    });
+    let conditions: Vec<String> = conditions.collect();
+    if conditions.is_empty() { String::new() } else { format!(" ({})", conditions.join(", ")) }
+}
+
+/// From how many rounds a figure is, of how many tasks, and under which different
+/// conditions.
+fn seen(figure: &Estimate, tasks: Option<u64>, unlike: &[Unlike]) -> String {
     let conditions = unlike.iter().map(|Unlike { parameter, values: [first, second] }| {
         format!("; {parameter} {first} against {second}")
     });
     let conditions: String = conditions.collect();
-    format!("(n{NO_BREAK_SPACE}={NO_BREAK_SPACE}{}{conditions})", figure.count)
+    let tasks = tasks.map_or(String::new(), |count| match count {
+        1 => format!("; 1{NO_BREAK_SPACE}task"),
+        count => format!("; {count}{NO_BREAK_SPACE}tasks"),
+    });
+    format!("(n{NO_BREAK_SPACE}={NO_BREAK_SPACE}{}{tasks}{conditions})", figure.count)
 }
 
 fn why(waiting_ns: Option<&Estimate>, crossing_shares: Option<&[f64; 2]>) -> String {
@@ -334,6 +356,73 @@ mod tests {
         }
     }
 
+    /// A parameter of the first record of a case, as a sentence has it.
+    fn parameter(run: &SavedRun, case: &str, name: &str) -> String {
+        let mut of_case = run.invocations.iter().filter(|of| of.case == case);
+        let record = of_case.find_map(|of| of.record.as_ref()).unwrap();
+        match (name, record.parameters.get(name)) {
+            ("tasks", _) => record.tasks.to_string(),
+            (_, Some(serde_json::Value::String(text))) => text.clone(),
+            (_, value) => panic!("{case}: {name}: {value:?}"),
+        }
+    }
+
+    /// Checks that sentences and headline rows that set unlike cases against each
+    /// other say so; returns how many did.
+    fn check_conditions(manifest: &Manifest, run: &SavedRun) -> usize {
+        let report = reported(manifest, run);
+        let mut said = 0;
+        for found in &report.runs[0].findings {
+            let (Finding::Comparison { first, second, .. }
+            | Finding::Remainder { of: first, baseline: second, .. }) = found
+            else {
+                continue;
+            };
+            let sentence = finding(found);
+            assert!(!sentence.contains("resolv"), "{sentence}");
+            for name in ["placement", "tasks"] {
+                let [first, second] = [first, second].map(|side| parameter(run, &side.case, name));
+                let expected = format!("{name} {first} against {second}");
+                assert_eq!(sentence.contains(&expected), first != second, "{sentence}");
+                said += usize::from(first != second);
+            }
+        }
+        for row in manifest.headline.iter().filter(|row| row.over.is_some()) {
+            let shown = report.headline.iter().find(|shown| shown.text == row.text);
+            let Some(shown) = shown else { continue };
+            let over = row.over.as_ref().unwrap();
+            let [first, second] = [&row.case, over].map(|case| parameter(run, case, "placement"));
+            let name = beside(&shown.unlike);
+            let expected = format!("{first} / {second}");
+            assert_eq!(name.contains(&expected), first != second, "{name}");
+            said += usize::from(first != second);
+        }
+        said
+    }
+
+    #[test]
+    fn what_sets_unlike_things_against_each_other_says_so() {
+        let manifest = Manifest::load(Some(&in_repository("suite.toml"))).unwrap();
+        let said: usize = recorded().iter().map(|run| check_conditions(&manifest, run)).sum();
+        assert!(said > 10, "{said}");
+        let mut rng = Rng::with_seed(2);
+        let mut said = 0;
+        for _ in 0..50 {
+            let mut run = fixture::run(1.0);
+            for case in ["threads/same-cpu", "threads/spread", "tasks", "alone", "create"] {
+                let placement = rng.choice(["free", "spread", "same-cpu"]).unwrap();
+                let tasks = rng.u64(2..4);
+                let of_case = run.invocations.iter_mut().filter(|of| of.case == case);
+                for record in of_case.filter_map(|of| of.record.as_mut()) {
+                    record.parameters.insert("placement".to_owned(), placement.into());
+                    record.tasks = tasks;
+                }
+            }
+            said += check_conditions(&fixture::manifest(), &run);
+        }
+        assert!(said > 50, "{said}");
+    }
+
     #[test]
     fn of_every_recorded_invocation_the_parts_are_the_elapsed_time() {
         for run in recorded() {
@@ -360,8 +449,9 @@ mod tests {
             let text = finding(&found).replace(NO_BREAK_SPACE, " ");
             text.split_once("]: ").unwrap().1.to_owned()
         };
-        let conditions = "(n = 6; placement free against spread).";
-        assert_eq!(said(Outcome::Same), format!("the same within 3 % {conditions}"));
+        let conditions = "(n = 6; 9 tasks; placement free against spread).";
+        let same = format!("the same within 3 %, 24.3 [23.6, 24.9] times {conditions}");
+        assert_eq!(said(Outcome::Same), same);
         let noisy = format!("too noisy to tell, 24.3 [23.6, 24.9] times as long {conditions}");
         assert_eq!(said(Outcome::TooNoisy), noisy);
         assert_eq!(said(Outcome::TooFewRounds), format!("too few rounds to tell {conditions}"));

@@ -5,8 +5,9 @@
 
 use crate::judge::statistics::{ByRound, Estimate, common, difference, ratio};
 
-use super::model::{AttributedCase, Attribution, Finding, Outcome, Side, Unlike};
-use super::{Cases, attribution, estimate::shown};
+use super::model::{AttributedCase, Attribution, Finding, Outcome, Side};
+use super::unlike::Conditions;
+use super::{Cases, attribution};
 use crate::judge::sample::Run;
 use crate::manifest::finding::{self, Breakdown, Comparison, Remainder, Subject};
 
@@ -16,8 +17,6 @@ pub const MARGIN: f64 = 0.03;
 const LEAST_SHARE: f64 = 0.1;
 /// By how much the share of crossing hops has to differ.
 const LEAST_CROSSING: f64 = 0.1;
-/// The parameters that are conditions, and not what is compared.
-const CONDITIONS: [&str; 2] = ["placement", "tasks"];
 
 /// The finding with the figures of the run of this index; `None` if a case that
 /// it needs was not measured.
@@ -37,7 +36,7 @@ struct Measured<'a> {
     /// The runs, if the measurement is its case's principal one.
     runs: &'a [Run<'a>],
     attribution: Option<&'a Attribution>,
-    conditions: [Option<String>; 2],
+    conditions: Conditions,
 }
 
 impl<'a> Measured<'a> {
@@ -46,17 +45,13 @@ impl<'a> Measured<'a> {
         let estimate = case.estimates[run].as_ref()?;
         let measurement = estimate.measurement(subject.measurement.as_deref())?;
         let is_principal = estimate.measurement(None) == Some(measurement);
-        let condition = |name: &str| {
-            let value = case.key.parameters.get(name)?;
-            Some(shown(&value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
-        };
         Some(Self {
             subject,
             time_ns: estimate.by_round(measurement),
             has_two_modes: measurement.modes.is_some(),
             runs: if is_principal { runs } else { &[] },
             attribution: estimate.attribution.as_ref().filter(|_| is_principal),
-            conditions: CONDITIONS.map(condition),
+            conditions: Conditions::of(case, runs),
         })
     }
 
@@ -90,18 +85,6 @@ fn both<'a>(subjects: [&'a Subject; 2], cases: &'a Cases, run: usize) -> Option<
     Some([first, second])
 }
 
-fn unlike([first, second]: [&Measured; 2]) -> Vec<Unlike> {
-    let values = first.conditions.iter().zip(&second.conditions);
-    let pairs = CONDITIONS.iter().zip(values);
-    pairs
-        .filter_map(|(parameter, (first, second))| {
-            let values = [first.clone()?, second.clone()?];
-            let unlike = Unlike { parameter: (*parameter).to_owned(), values };
-            (first != second).then_some(unlike)
-        })
-        .collect()
-}
-
 fn comparison(of: &Comparison, cases: &Cases, run: usize) -> Option<Finding> {
     let [first, second] = both([&of.first, &of.second], cases, run)?;
     let outcome = outcome_of_ratio(&ratio(&first.time_ns, &second.time_ns)?);
@@ -116,7 +99,8 @@ fn comparison(of: &Comparison, cases: &Cases, run: usize) -> Option<Finding> {
         ratio: ratio(&longer.time_ns, &shorter.time_ns)?,
         waiting_ns: waiting(longer, shorter).filter(|_| differ),
         crossing_shares: crossings(longer, shorter).filter(|_| differ),
-        unlike: unlike([&first, &second]),
+        tasks: first.conditions.common_tasks(&second.conditions),
+        unlike: first.conditions.unlike(&second.conditions),
     })
 }
 
@@ -162,7 +146,8 @@ fn remainder(of: &Remainder, cases: &Cases, run: usize) -> Option<Finding> {
         outcome,
         difference_ns,
         remains: of.remains.clone(),
-        unlike: unlike([&whole, &baseline]),
+        tasks: whole.conditions.common_tasks(&baseline.conditions),
+        unlike: whole.conditions.unlike(&baseline.conditions),
     })
 }
 

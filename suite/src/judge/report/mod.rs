@@ -7,11 +7,13 @@ mod findings;
 pub mod model;
 mod notes;
 mod quality;
+mod unlike;
 
 use std::collections::{HashMap, HashSet};
 
 use crate::judge::statistics::{Estimate, difference, ratio};
 
+use crate::judge::environment::difference::{Difference, between_machines};
 use crate::judge::ledger;
 use crate::judge::prove::proof::Proof;
 use crate::judge::sample::{Run as Measured, sample_of};
@@ -24,8 +26,9 @@ use crate::store::results::RunDescription;
 use estimate::{estimate, shown};
 pub use findings::MARGIN;
 use model::{
-    Case, Group, Headline, MinusBaseline, Progress, Quantity, Report, Run, SCHEMA_VERSION,
+    Case, Group, Headline, MinusBaseline, Progress, Quantity, Report, Run, SCHEMA_VERSION, Unlike,
 };
+use unlike::Conditions;
 
 /// A run to report.
 #[derive(Clone, Debug)]
@@ -56,9 +59,17 @@ pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
         runs: described,
+        environment_differences: environment_differences(runs),
         headline: headline.collect(),
         groups: groups(manifest, runs, cases.cases),
     }
+}
+
+/// In what the conditions of each run but the first differ from the first's.
+fn environment_differences(runs: &[RunData]) -> Vec<Vec<Difference>> {
+    let Some((first, others)) = runs.split_first() else { return Vec::new() };
+    let differences = others.iter().map(|run| between_machines(first.environment, run.environment));
+    differences.map(|of| of.expect("an environment always serializes")).collect()
 }
 
 fn describe(manifest: &Manifest, cases: &Cases, index: usize, run: &RunData) -> Run {
@@ -75,13 +86,7 @@ fn describe(manifest: &Manifest, cases: &Cases, index: usize, run: &RunData) -> 
         seed: *seed,
         progress: run.progress.clone(),
         skipped: skipped.clone(),
-        quality: quality::quality(
-            cases.cases.iter(),
-            index,
-            run.description,
-            run.invocations,
-            manifest,
-        ),
+        quality: quality::quality(cases.cases.iter(), index, run.description, run.invocations),
         notes: notes::notes(cases.cases.iter(), index),
         findings: findings.filter_map(|of| findings::finding(of, cases, index)).collect(),
         proof: run.proof.cloned(),
@@ -187,7 +192,8 @@ impl<'a> Cases<'a> {
 
     /// A row to read first, if a run has it.
     fn headline(&self, row: &headline::Headline) -> Option<Headline> {
-        let case = &self.cases[*self.named.get(&row.case)?];
+        let index = *self.named.get(&row.case)?;
+        let case = &self.cases[index];
         let over = row.over.as_ref().map(|over| self.named.get(over).map(|&at| &self.cases[at]));
         let figure = |run: usize| -> Option<Estimate> {
             let estimate = case.estimates[run].as_ref()?;
@@ -212,7 +218,20 @@ impl<'a> Cases<'a> {
             () => Quantity::Nanoseconds,
         };
         let any = figures.iter().any(Option::is_some);
-        any.then(|| Headline { text: row.text.clone(), unit, figures })
+        let below = row.over.as_ref().and_then(|over| self.named.get(over));
+        let unlike = below.map_or(Vec::new(), |below| self.unlike(index, *below));
+        any.then(|| Headline { text: row.text.clone(), unit, figures, unlike })
+    }
+
+    /// In what two cases were not measured alike in the first run that has both.
+    fn unlike(&self, first: usize, second: usize) -> Vec<Unlike> {
+        let conditions = |index: usize, run: usize| {
+            let runs = self.samples.get(&(index, run)).filter(|runs| !runs.is_empty())?;
+            Some(Conditions::of(&self.cases[index], runs))
+        };
+        let runs = 0..self.cases[first].estimates.len();
+        let both = |run| conditions(first, run).zip(conditions(second, run));
+        runs.filter_map(both).next().map_or(Vec::new(), |(first, second)| first.unlike(&second))
     }
 }
 

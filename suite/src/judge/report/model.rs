@@ -7,6 +7,7 @@
 use crate::judge::statistics::{Estimate, Modes};
 use serde::{Deserialize, Serialize};
 
+use crate::judge::environment::difference::Difference;
 use crate::judge::interference::Verdict;
 use crate::judge::prove::proof::Proof;
 use crate::store::recorded_case::RecordedCase;
@@ -14,7 +15,7 @@ use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`: the minor number rises when a
 /// field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.0";
+pub const SCHEMA_VERSION: &str = "1.1";
 
 /// What one run, or several side by side, say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,10 @@ pub struct Report {
     pub schema_version: String,
     /// The runs, in the order in which they were named.
     pub runs: Vec<Run>,
+    /// In what the conditions of each run but the first differ from the first's.
+    /// Since 1.1.
+    #[serde(default)]
+    pub environment_differences: Vec<Vec<Difference>>,
     /// The figures to read first.
     pub headline: Vec<Headline>,
     /// The cases, by the question that they answer.
@@ -36,7 +41,7 @@ pub struct Report {
 pub struct Run {
     /// The name of its folder.
     pub name: String,
-    /// A name for this kind of machine, such as `amd-epyc-2cpu`.
+    /// A name for this kind of machine, such as `amd-epyc-25-17-2cpu`.
     pub label: String,
     /// The machine in one line: CPUs, caches, whether it is virtual.
     pub machine: String,
@@ -134,6 +139,10 @@ pub struct Headline {
     pub unit: Quantity,
     /// One for each run; `null` where a run lacks it.
     pub figures: Vec<Option<Estimate>>,
+    /// Of a ratio: conditions under which its two sides were not measured alike, in
+    /// the first run that has both. Since 1.1.
+    #[serde(default)]
+    pub unlike: Vec<Unlike>,
 }
 
 /// What a figure counts.
@@ -444,6 +453,9 @@ pub enum Finding {
         waiting_ns: Option<Estimate>,
         /// The shares of hops that cross CPUs, if they differ.
         crossing_shares: Option<[f64; 2]>,
+        /// The number of tasks of both, if it is one. Since 1.1.
+        #[serde(default)]
+        tasks: Option<u64>,
         /// Conditions under which first and second were not measured alike.
         unlike: Vec<Unlike>,
     },
@@ -459,6 +471,9 @@ pub enum Finding {
         difference_ns: Estimate,
         /// What the remainder is for.
         remains: String,
+        /// The number of tasks of both, if it is one. Since 1.1.
+        #[serde(default)]
+        tasks: Option<u64>,
         /// Conditions under which the two were not measured alike.
         unlike: Vec<Unlike>,
     },

@@ -3,9 +3,15 @@
 use crate::judge::statistics::{Estimate, median};
 
 use super::model::{Case, CaseEstimate, Fate, Quality, WideCase};
-use crate::manifest::Manifest;
+use crate::judge::statistics::MIN_SAMPLE;
 use crate::store::invocation::Invocation;
 use crate::store::results::RunDescription;
+
+/// An advised budget is a multiple of this, in seconds.
+const STEP_SECONDS: f64 = 60.0;
+
+/// Nobody is advised to measure for longer, in seconds.
+const LONGEST_SECONDS: f64 = 6.0 * 3600.0;
 
 /// The half-width that is narrow enough where the run names none, in percent.
 const TARGET_PERCENT: f64 = 3.0;
@@ -16,7 +22,6 @@ pub fn quality<'a>(
     run: usize,
     description: &RunDescription,
     invocations: &[Invocation],
-    manifest: &Manifest,
 ) -> Quality {
     let further = description.procedure.as_ref().and_then(|procedure| procedure.further);
     let target_percent = further.map_or(TARGET_PERCENT, |further| further.target_percent);
@@ -49,7 +54,7 @@ pub fn quality<'a>(
             .map(|(_, case)| case.count(Fate::Disturbed) + case.count(Fate::Unusable))
             .sum(),
         steal_seconds: (!steal.is_empty()).then(|| steal.iter().sum()),
-        remedy: if wide.is_empty() { None } else { remedy(description, manifest) },
+        remedy: remedy(&wide, target_percent, invocations),
         wide,
     }
 }
@@ -60,13 +65,45 @@ fn half_width_percent(time: &Estimate) -> Option<f64> {
     (time.median > 0.0).then(|| (interval.high - interval.low) / 2.0 / time.median * 100.0)
 }
 
-/// The profile that measures next longer than the run's.
-fn remedy(description: &RunDescription, manifest: &Manifest) -> Option<String> {
-    let budget = |name: &str| manifest.profiles.get(name)?.budget_seconds;
-    let spent = budget(&description.profile).unwrap_or(0.0);
-    let longer = manifest.profiles.iter().filter_map(|(name, profile)| {
-        Some((name, profile.budget_seconds.filter(|budget| *budget > spent)?))
-    });
-    let next = longer.min_by(|(_, first), (_, second)| first.total_cmp(second));
-    next.map(|(name, _)| format!("--profile {name}"))
+/// The budget that brings the cases to the target, where there is one: an interval
+/// narrows with the root of the number of processes. Those of a case take as long as
+/// they did, and all that ran counts.
+fn remedy(wide: &[WideCase], target_percent: f64, invocations: &[Invocation]) -> Option<String> {
+    let seconds = |of: &Invocation| of.duration_ns as f64 / 1e9;
+    let further = |case: &WideCase| {
+        let times: Vec<f64> =
+            invocations.iter().filter(|of| of.case == case.case).map(seconds).collect();
+        let needed = match case.half_width_percent {
+            Some(percent) => case.count as f64 * (percent / target_percent).powi(2),
+            None => MIN_SAMPLE as f64,
+        };
+        Some((needed - case.count as f64).max(1.0) * median(&times)?)
+    };
+    let further: f64 = wide.iter().filter_map(further).sum();
+    let budget = invocations.iter().map(seconds).sum::<f64>() + further;
+    let budget = (budget / STEP_SECONDS).ceil() * STEP_SECONDS;
+    (!wide.is_empty() && budget <= LONGEST_SECONDS).then(|| format!("--budget {budget:.0}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sample;
+
+    fn wide(half_width_percent: Option<f64>) -> WideCase {
+        WideCase { case: "ring".to_owned(), half_width_percent, count: 10 }
+    }
+
+    #[test]
+    fn a_budget_grows_with_the_square_of_what_is_too_wide() {
+        let mut invocations = sample::case("ring", [1.0; 10]);
+        invocations.iter_mut().for_each(|of| of.duration_ns = 2_000_000_000);
+        let advised = |wide: &[WideCase]| remedy(wide, 3.0, &invocations);
+        assert_eq!(advised(&[]), None);
+        // 20 s, and 30 processes more than the ten there are.
+        assert_eq!(advised(&[wide(Some(6.0))]).as_deref(), Some("--budget 120"));
+        assert_eq!(advised(&[wide(Some(30.0))]).as_deref(), Some("--budget 2040"));
+        assert_eq!(advised(&[wide(None)]).as_deref(), Some("--budget 60"));
+        assert_eq!(advised(&[wide(Some(300.0))]), None);
+    }
 }
