@@ -47,6 +47,10 @@ pub struct TasksFlag {
     pub tasks: u32,
 }
 
+/// No time that a flag gives is as long: 31 years. Its nanoseconds fit into the
+/// numbers that count them.
+const LONGEST_TIME: Duration = Duration::from_secs(1_000_000_000);
+
 /// The most units of work at a hop.
 const MOST_WORK: u64 = 1_000_000_000;
 
@@ -196,8 +200,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .filter(|time| !time.is_zero())
-        .ok_or_else(|| "not a number of seconds above 0".into())
+        .filter(|time| !time.is_zero() && *time < LONGEST_TIME)
+        .ok_or_else(|| "not a number of seconds above 0 and below 1e9".into())
 }
 
 fn as_seconds<S: serde::Serializer>(
@@ -284,7 +288,7 @@ mod tests {
     #[test]
     fn seconds_are_positive_numbers() {
         assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
-        for nonsense in ["0", "-1", "inf", "NaN", "1e99", "soon", ""] {
+        for nonsense in ["0", "-1", "inf", "NaN", "1e99", "18446744073.71", "1e9", "soon", ""] {
             assert!(seconds(nonsense).is_err(), "{nonsense}");
         }
     }
