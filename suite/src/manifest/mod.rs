@@ -27,6 +27,9 @@ use place::{Complaint, Table, line_of, meant, unknown};
 use program::{CheckSize, Form, Program};
 pub use proof::{Crossing, FEWEST_SLOPES, ProofPlan, SLOPE_CONFIDENCE};
 
+/// The longest time-out of a case, in seconds: 11 days.
+const LONGEST_TIMEOUT: u64 = 1_000_000;
+
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
 
@@ -242,6 +245,11 @@ impl Manifest {
         if self.program_of(case).form == Form::Laps && case.placement == Placement::Spread {
             let reason = "placement: of a program of the form `laps` no task can be pinned apart";
             return Err(("placement", reason.to_owned()));
+        }
+        if !(1..=LONGEST_TIMEOUT).contains(&case.timeout_seconds) {
+            let reason =
+                format!("timeout_seconds is {}; use 1 to {LONGEST_TIMEOUT}", case.timeout_seconds);
+            return Err(("timeout_seconds", reason));
         }
         match case.profiles.iter().find(|name| !self.profiles.contains_key(*name)) {
             Some(name) => Err(("profiles", unknown("profile", name, self.profiles.keys()))),
