@@ -9,6 +9,7 @@ use crate::commands::flags::ProgramFlags;
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::{self, Binaries};
+use crate::measure::guard::Guard;
 use crate::measure::lock::Lock;
 use crate::measure::signals::Signals;
 
@@ -21,6 +22,7 @@ pub struct Session<'a> {
     /// Whether to stop.
     pub signals: Signals,
     builds: bool,
+    // The last to go: the guard has it too.
     _lock: Lock,
 }
 
@@ -30,8 +32,9 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When another process holds it, or this one cannot be set up.
     pub fn begin(manifest: &'a Manifest, flags: &ProgramFlags) -> anyhow::Result<Self> {
-        let signals = Signals::register().context("setting up signal handlers")?;
+        let mut signals = Signals::register().context("setting up signal handlers")?;
         let lock = Lock::take()?;
+        signals.guard = Some(Guard::start(lock.file()).context("starting the guard")?);
         let capabilities = Capabilities::detect(manifest)?;
         Ok(Self { manifest, capabilities, signals, builds: !flags.no_build, _lock: lock })
     }

@@ -100,6 +100,11 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Ve
     let failed = |outcome, error| {
         (None, Verdict { outcome, interrupted: false, error: Some(error), record: None })
     };
+    if job.binary.is_replaced() {
+        let error = "could not be run: its file was replaced since the run began: put it back, or \
+                     start a new run";
+        return failed(Outcome::Failed, error.to_owned());
+    }
     let time_out = Some(Duration::from_secs(job.case.timeout_seconds));
     let mut process = process_of(job);
     process.args(&words[1..]).stderr(Stdio::piped());
@@ -154,7 +159,7 @@ fn place(process: &mut Command, job: &Job) -> nix::Result<Vec<usize>> {
 
 /// The program, under the command that is to run it and by its interpreter.
 fn process_of(job: &Job) -> Command {
-    let Executable { file, program } = job.binary;
+    let Executable { file, program, .. } = job.binary;
     let mut words = job.under.iter().chain(&program.interpreter).map(OsStr::new);
     let mut command = match words.next() {
         None => return Command::new(file),

@@ -3,20 +3,25 @@
 //!
 //! It is a `flock` on a file in a folder that every user can write, so the
 //! kernel takes it back from a holder that died, however that happened: there
-//! is no stale lock. The file tells who holds it, by number and start time,
+//! is no stale lock. Programs inherit it: it is free when the last process of a
+//! run has ended. The file tells who holds it, by number and start time,
 //! since numbers are used again. It is never removed, as then two could hold
 //! two files of one name.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use harness::process_stat::ProcessStat;
 use harness::system_files::SystemFiles;
-use nix::libc::O_NOFOLLOW;
+
+use crate::measure::guard::holders;
+use crate::store::own_file;
 
 /// The environment variable that names another file.
 pub const VARIABLE: &str = "BRIGADE_LOCK";
@@ -27,13 +32,19 @@ const FOLDERS: [&str; 2] = ["/run/lock", "/tmp"];
 /// The file's name.
 const FILE_NAME: &str = "brigade.lock";
 
-/// The most that is read of the file, in bytes: anybody may write it.
-const LONGEST_HOLDER: u64 = 64;
+/// The longest file that is taken for a lock, in bytes: anybody may write it, and
+/// another that is named by mistake is not overwritten.
+const LONGEST_SIGNATURE: u64 = 64;
+
+/// How long to wait for the guard of a run that was killed, which ends what that
+/// left, and how often to look.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Held while programs are built or run, until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -43,25 +54,35 @@ impl Lock {
     /// # Errors
     /// When another process holds it, naming that, or the file cannot be used.
     pub fn take() -> anyhow::Result<Self> {
-        Self::take_at(&path(std::env::var_os(VARIABLE)))
+        Self::take_at(&path(std::env::var_os(VARIABLE)), PATIENCE)
     }
 
-    fn take_at(path: &Path) -> anyhow::Result<Self> {
+    fn take_at(path: &Path, patience: Duration) -> anyhow::Result<Self> {
         let trouble = || {
             format!("taking the lock {}: name another file with {VARIABLE}=PATH", path.display())
         };
         let mut file = open(path).with_context(trouble)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!(
-                "{} is measuring on this machine: wait for it to end ({} is locked)",
-                holder(&mut file),
-                path.display()
-            ),
-            Err(TryLockError::Error(error)) => return Err(error).with_context(trouble),
+        let deadline = Instant::now() + patience;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(error).with_context(trouble),
+                Err(TryLockError::WouldBlock) => {
+                    let holder = holder(&mut file);
+                    if !matches!(holder, Holder::Ended) || Instant::now() >= deadline {
+                        bail!("{}", refusal(&holder, &file, path));
+                    }
+                    thread::sleep(PAUSE);
+                }
+            }
         }
         sign(&mut file).with_context(trouble)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+
+    /// The file whose lock it is.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 }
 
@@ -83,18 +104,30 @@ fn is_for_everyone(folder: &str) -> bool {
 /// Opens the file, or makes it. An existing one is not opened with `O_CREAT`,
 /// which the kernel refuses in a shared folder where another user made it
 /// (`fs.protected_regular`).
-fn open(path: &Path) -> io::Result<File> {
+fn open(path: &Path) -> anyhow::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(O_NOFOLLOW);
-    match options.open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let file = options.create(true).truncate(false).open(path)?;
+    options.read(true).write(true);
+    let mut opened = own_file::open(path, &mut options, LONGEST_SIGNATURE);
+    if kind_of(&opened) == Some(ErrorKind::NotFound) {
+        opened = own_file::open(path, options.create_new(true), LONGEST_SIGNATURE);
+        if let Ok(file) = &opened {
             // For the next user, whatever this one's umask.
             file.set_permissions(Permissions::from_mode(0o666))?;
-            Ok(file)
         }
-        opened => opened,
     }
+    if kind_of(&opened) == Some(ErrorKind::AlreadyExists) {
+        // Another brigade has just made it.
+        opened = own_file::open(path, options.create_new(false), LONGEST_SIGNATURE);
+    }
+    if kind_of(&opened) == Some(ErrorKind::PermissionDenied) {
+        return opened.context("or have its owner let every user write this one (chmod 666)");
+    }
+    opened
+}
+
+/// Why the kernel did not open a file.
+fn kind_of(opened: &anyhow::Result<File>) -> Option<ErrorKind> {
+    opened.as_ref().err()?.downcast_ref::<io::Error>().map(io::Error::kind)
 }
 
 /// Writes who holds the lock: this process and when it started.
@@ -106,26 +139,55 @@ fn sign(file: &mut File) -> io::Result<()> {
     file.write_all(format!("{pid} {started}\n").as_bytes())
 }
 
-/// Who holds the lock, as the beginning of a sentence. A holder that has not
-/// signed yet is not named, nor is its predecessor.
-fn holder(file: &mut File) -> String {
+/// Who holds a lock.
+enum Holder {
+    /// A process that lives.
+    Process(u32),
+    /// What is left of a process that has ended: its programs, or its guard.
+    Ended,
+    /// One that has not signed yet.
+    Unsigned,
+}
+
+/// Who holds the lock, by what the file tells.
+fn holder(file: &mut File) -> Holder {
     let mut text = String::new();
-    let read = file.take(LONGEST_HOLDER).read_to_string(&mut text);
+    let read = file.rewind().and_then(|()| file.take(LONGEST_SIGNATURE).read_to_string(&mut text));
     let signature = read.ok().and_then(|_| text.trim().split_once(' '));
-    let pid = signature.and_then(|(pid, started)| {
-        let pid = pid.parse().ok()?;
-        (start_of(pid)?.to_string() == started).then_some(pid)
-    });
-    match pid {
-        Some(pid) => format!("another brigade, process {pid},"),
-        None => "another brigade".to_owned(),
+    let signature = signature.and_then(|(pid, started)| Some((pid.parse().ok()?, started)));
+    match signature {
+        None => Holder::Unsigned,
+        Some((pid, started)) if start_of(pid).is_some_and(|at| at.to_string() == started) => {
+            Holder::Process(pid)
+        }
+        Some(_) => Holder::Ended,
     }
 }
 
-/// When a process started, in clock ticks since boot; `None` if there is none.
+/// Why the lock cannot be taken, and what to do.
+fn refusal(holder: &Holder, file: &File, path: &Path) -> String {
+    let name = |pid: &_| SystemFiles::live().line(&format!("proc/{pid}/comm")).unwrap_or_default();
+    let path = path.display();
+    let left = if matches!(holder, Holder::Ended) { holders(file) } else { Vec::new() };
+    let who = match (holder, left.first()) {
+        (Holder::Process(pid), _) => format!("another brigade, process {pid},"),
+        (_, None) => "another brigade".to_owned(),
+        (_, Some(pid)) => {
+            return format!(
+                "process {pid} ({}) is left of a brigade that was killed, and would be measured \
+                 beside: end it with kill -KILL {pid} ({path} is locked)",
+                name(pid)
+            );
+        }
+    };
+    format!("{who} is measuring on this machine: wait for it to end ({path} is locked)")
+}
+
+/// When a process started, in clock ticks since boot; `None` if there is none, or
+/// one that has ended and has not been waited for.
 fn start_of(pid: u32) -> Option<u64> {
     let stat = ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"))?;
-    Some(stat.started_ticks)
+    (!"ZX".contains(stat.state)).then_some(stat.started_ticks)
 }
 
 #[cfg(test)]
@@ -139,24 +201,24 @@ mod tests {
     }
 
     fn refusal(path: &Path) -> String {
-        Lock::take_at(path).unwrap_err().to_string()
+        format!("{:#}", Lock::take_at(path, Duration::ZERO).unwrap_err())
     }
 
     #[test]
     fn a_second_holder_is_refused_and_told_of_the_first() {
         let (_folder, path) = lock_file();
-        let held = Lock::take_at(&path).unwrap();
+        let held = Lock::take_at(&path, Duration::ZERO).unwrap();
         let told = format!("another brigade, process {}, is measuring", std::process::id());
         assert!(refusal(&path).starts_with(&told), "{}", refusal(&path));
         drop(held);
-        Lock::take_at(&path).unwrap();
+        Lock::take_at(&path, Duration::ZERO).unwrap();
     }
 
     #[test]
     fn a_file_that_a_dead_holder_left_is_taken_over() {
         let (_folder, path) = lock_file();
         fs::write(&path, "4194305 17\nand more than the next holder writes").unwrap();
-        let _held = Lock::take_at(&path).unwrap();
+        let _held = Lock::take_at(&path, Duration::ZERO).unwrap();
         let signature = fs::read_to_string(&path).unwrap();
         let pid = std::process::id();
         let ticks = start_of(pid).unwrap();
@@ -166,7 +228,7 @@ mod tests {
     #[test]
     fn a_process_that_took_over_the_holders_number_is_not_blamed() {
         let (_folder, path) = lock_file();
-        let _held = Lock::take_at(&path).unwrap();
+        let _held = Lock::take_at(&path, Duration::ZERO).unwrap();
         for signature in ["1 18446744073709551615\n", "", "nobody", "\u{ff}\n \n"] {
             fs::write(&path, signature).unwrap();
             assert!(refusal(&path).starts_with("another brigade is measuring"), "{signature:?}");
@@ -176,7 +238,7 @@ mod tests {
     #[test]
     fn every_user_can_take_the_next_turn() {
         let (_folder, path) = lock_file();
-        drop(Lock::take_at(&path).unwrap());
+        drop(Lock::take_at(&path, Duration::ZERO).unwrap());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
     }
 
@@ -188,6 +250,27 @@ mod tests {
         std::os::unix::fs::symlink(&precious, &path).unwrap();
         assert!(refusal(&path).contains("name another file with BRIGADE_LOCK=PATH"));
         assert_eq!(fs::read_to_string(&precious).unwrap(), "kept");
+    }
+
+    #[test]
+    fn what_is_no_lock_is_not_written_to() {
+        for (contents, linked, says) in
+            [("x".repeat(65), false, "it has 65 bytes"), ("1 2".to_owned(), true, "it has 2 names")]
+        {
+            let (folder, path) = lock_file();
+            fs::write(&path, &contents).unwrap();
+            if linked {
+                fs::hard_link(&path, folder.path().join("precious")).unwrap();
+            }
+            assert!(refusal(&path).contains(says), "{}", refusal(&path));
+            assert_eq!(fs::read_to_string(&path).unwrap(), contents);
+        }
+        let (_folder, path) = lock_file();
+        fs::create_dir(&path).unwrap();
+        assert!(refusal(&path).contains("name another file with BRIGADE_LOCK=PATH"));
+        fs::remove_dir(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(refusal(&path).contains("it is not a regular file"), "{}", refusal(&path));
     }
 
     #[test]

@@ -5,10 +5,14 @@ pub mod availability;
 pub mod build;
 mod capture;
 pub mod environment;
+mod file_state;
 pub mod fingerprint;
+pub mod guard;
 mod guest;
 pub mod invoke;
 pub mod lock;
 pub mod outcome;
 pub mod process;
 pub mod signals;
+
+pub use guest::heard;

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 use crate::measure::capture::{Capture, Keep};
+use crate::measure::guard::{self, Guard};
 use crate::measure::guest::Guest;
 use crate::measure::signals::Signals;
 
@@ -58,9 +58,10 @@ pub enum Cause {
 /// Runs `command` to its end, without input, and ends whatever it leaves
 /// behind in its process group. Standard error is captured unless `command`
 /// says where it goes; without a time-out the process may take as long as it
-/// likes. If SIGINT or SIGTERM comes, the process gets SIGINT; if it has not
+/// likes. If a signal to stop comes, the process gets SIGINT; if it has not
 /// ended 3 s later, or at the second signal, SIGKILL. It does not outlive the
-/// calling thread: were the runner killed, it would disturb the next one.
+/// calling thread: were the runner killed, it would disturb the next one. Of
+/// what it started, the guard takes care.
 ///
 /// # Errors
 /// When the process cannot be started or waited for.
@@ -69,7 +70,7 @@ pub fn run(
     time_out: Option<Duration>,
     signals: &mut Signals,
 ) -> io::Result<Ended> {
-    start(command.stdin(Stdio::null()), time_out)?.wait(signals, None)
+    start(command.stdin(Stdio::null()), time_out, signals)?.wait(signals, None)
 }
 
 /// Runs a guest to its end, as [`run`] does a program, and answers it.
@@ -82,17 +83,24 @@ pub fn run_guest(
     signals: &mut Signals,
     guest: &mut Guest,
 ) -> io::Result<Ended> {
-    let mut running = start(command.stdin(Stdio::piped()), time_out)?;
+    let mut running = start(command.stdin(Stdio::piped()), time_out, signals)?;
     if let Some(answers) = running.child.stdin.take() {
         guest.started(running.child.id(), answers);
     }
     running.wait(signals, Some(guest))
 }
 
-fn start(command: &mut Command, time_out: Option<Duration>) -> io::Result<Running> {
+fn start(
+    command: &mut Command,
+    time_out: Option<Duration>,
+    signals: &Signals,
+) -> io::Result<Running> {
     command.stdout(Stdio::piped()).process_group(0);
-    // SAFETY: between fork and exec, this makes one system call and no more.
-    unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
+    guard::end_with_this(command);
+    if let Some(guard) = &signals.guard {
+        guard.watch(command);
+    }
+    signals.defer_stops();
     let started = Instant::now();
     Running::new(command.spawn()?, started, time_out)
 }
@@ -114,7 +122,7 @@ impl Running {
         let group = Pid::from_raw(child.id().cast_signed());
         let stdout = Capture::new(child.stdout.take(), Keep::First, STDOUT_BOUND)?;
         let stderr = Capture::new(child.stderr.take(), Keep::Last, STDERR_BOUND)?;
-        let deadline = time_out.map(|time_out| started + time_out);
+        let deadline = time_out.and_then(|time_out| started.checked_add(time_out));
         Ok(Self { child, group, started, deadline, cause: Cause::Itself, stdout, stderr })
     }
 
@@ -122,7 +130,7 @@ impl Running {
         loop {
             signals.forget_children();
             if self.has_ended()? {
-                return self.finish();
+                return self.finish(signals.guard.as_ref());
             }
             self.sleep(signals)?;
             self.stdout.read_some()?;
@@ -190,11 +198,14 @@ impl Running {
         let _ = killpg(self.group, signal);
     }
 
-    fn finish(mut self) -> io::Result<Ended> {
+    fn finish(mut self, guard: Option<&Guard>) -> io::Result<Ended> {
         let duration = self.started.elapsed();
         self.signal(Signal::SIGKILL);
+        guard.inspect(|guard| guard.forget());
+        let status = self.child.wait()?;
+        guard.inspect(|guard| guard.end_strays());
         Ok(Ended {
-            status: self.child.wait()?,
+            status,
             cause: self.cause,
             duration,
             stdout: self.stdout.finish()?,
@@ -218,14 +229,14 @@ mod tests {
     fn a_process_within_its_time_is_left_alone() {
         let mut running = endless(Duration::from_secs(3600));
         running.end_if_due(0);
-        assert_eq!(running.finish().unwrap().cause, Cause::Itself);
+        assert_eq!(running.finish(None).unwrap().cause, Cause::Itself);
     }
 
     #[test]
     fn a_process_past_its_time_is_killed() {
         let mut running = endless(Duration::ZERO);
         running.end_if_due(0);
-        let ended = running.finish().unwrap();
+        let ended = running.finish(None).unwrap();
         assert_eq!((ended.cause, ended.status.code()), (Cause::TimedOut, None));
     }
 
@@ -239,6 +250,6 @@ mod tests {
         assert_eq!(running.deadline, deadline, "the time is given once");
         running.end_if_due(2);
         assert_eq!(running.deadline, None, "no time is left");
-        assert_eq!(running.finish().unwrap().cause, Cause::Stopped);
+        assert_eq!(running.finish(None).unwrap().cause, Cause::Stopped);
     }
 }

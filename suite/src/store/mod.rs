@@ -4,6 +4,7 @@ pub mod consistency;
 pub mod environment;
 pub mod invocation;
 pub mod laps;
+pub mod own_file;
 pub mod recorded_case;
 pub mod results;
 #[cfg(test)]

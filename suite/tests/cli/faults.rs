@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use nix::sys::signal::Signal;
 
-use crate::bench::{Bench, Ended, RECORD, eventually};
+use crate::bench::{Bench, Ended, RECORD, eventually, records_in};
 use crate::interruption::{end_of, send, start};
 
 #[test]
@@ -43,7 +43,7 @@ fn a_program_that_hangs_is_killed_with_all_that_it_started() {
 }
 
 /// Whether a process exists and is no zombie.
-fn is_running(pid: &str) -> bool {
+pub fn is_running(pid: &str) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     !stat.contains(") Z ")
 }
@@ -106,6 +106,42 @@ fn a_program_that_vanishes_costs_its_own_rounds_alone() {
     assert_eq!(outcomes, ["\"measured\"", "\"failed\"", "\"failed\""]);
     let error = bench.records()[1]["error"].to_string();
     assert!(error.contains("could not be run: No such file"), "{error}");
+}
+
+#[test]
+fn a_program_that_is_replaced_costs_its_own_rounds_alone() {
+    // By another file, and by other contents of the same.
+    for replace in ["cp next new; mv new \"$0\"", "touch -d 2001-01-01 \"$0\""] {
+        let script = format!("echo run >>runs; [ $(wc -l <runs) = 2 ] && {{ {replace}; }}");
+        let bench = Bench::new(&["a"], &format!("{script}\necho '{RECORD}'"));
+        fs::write(bench.path("next"), format!("#!/bin/sh\necho '{RECORD}'\n")).unwrap();
+        fs::set_permissions(bench.path("next"), fs::Permissions::from_mode(0o755)).unwrap();
+        let ended = bench.ends(&["run", "--seed", "1"]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let outcomes: Vec<_> =
+            bench.records().iter().map(|record| record["outcome"].to_string()).collect();
+        assert_eq!(outcomes, ["\"measured\"", "\"measured\"", "\"failed\""], "{replace}");
+        let error = bench.records()[2]["error"].to_string();
+        assert!(error.contains("was replaced since"), "{error}");
+    }
+}
+
+#[test]
+fn a_program_that_is_replaced_during_a_comparison_is_noticed_too() {
+    let script = "echo run >>runs; [ $(wc -l <runs) = 3 ] && { cp next new; mv new \"$0\"; }";
+    let bench = Bench::new(&["a"], &format!("{script}\necho '{RECORD}'"));
+    fs::write(bench.path("next"), format!("#!/bin/sh\necho '{RECORD}'\n")).unwrap();
+    fs::set_permissions(bench.path("next"), fs::Permissions::from_mode(0o755)).unwrap();
+    let ended = bench.ends(&["compare", "--with", "x", "--with", "y"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let errors: Vec<String> = bench
+        .result_folders()
+        .iter()
+        .flat_map(|folder| records_in(folder))
+        .filter_map(|record| record["error"].as_str().map(str::to_owned))
+        .collect();
+    let replaced = errors.iter().filter(|error| error.contains("was replaced since")).count();
+    assert!(replaced > 0 && replaced == errors.len(), "{errors:?}");
 }
 
 /// `brigade` with no more than 100 MiB of address space, which its programs

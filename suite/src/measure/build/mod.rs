@@ -14,6 +14,7 @@ use crate::exit::UsageError;
 use crate::manifest::program::{Program, Source};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
+use crate::measure::file_state::FileState;
 use crate::measure::process::{self, Cause};
 use crate::measure::signals::Signals;
 use command::Built;
@@ -25,6 +26,22 @@ pub struct Executable {
     pub file: PathBuf,
     /// What the manifest says of it.
     pub program: Program,
+    /// The file as it was found.
+    found: FileState,
+}
+
+impl Executable {
+    fn new(file: PathBuf, program: &Program) -> anyhow::Result<Self> {
+        let found =
+            FileState::of(&file).with_context(|| format!("looking for {}", file.display()))?;
+        Ok(Self { file, program: program.clone(), found })
+    }
+
+    /// Whether there is another file in its place, or other contents in the file. One
+    /// that is gone is found out by starting it.
+    pub fn is_replaced(&self) -> bool {
+        FileState::of(&self.file).is_ok_and(|now| now != self.found)
+    }
 }
 
 /// The programs that can be started here, by their names.
@@ -73,7 +90,7 @@ pub fn binaries(
             },
         };
         let file = existing(name, path)?;
-        binaries.insert(name.clone(), Executable { file, program: program.clone() });
+        binaries.insert(name.clone(), Executable::new(file, program)?);
     }
     Ok(Some(binaries))
 }
@@ -100,7 +117,7 @@ pub fn binaries_in(
         let file = path.canonicalize().map_err(|error| {
             UsageError(format!("program '{name}': looking for {}: {error}", path.display()))
         })?;
-        Ok((name.clone(), Executable { file, program: program.clone() }))
+        Ok((name.clone(), Executable::new(file, program)?))
     };
     needed.into_iter().map(binary).collect()
 }

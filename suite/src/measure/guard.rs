@@ -1,0 +1,212 @@
+//! What ends the processes that programs leave behind, whatever becomes of the
+//! runner.
+//!
+//! Every program has the lock's file open, and what it starts inherits that: as long
+//! as one of them lives, the lock is held. While the runner lives, it adopts what
+//! leaves its program, and ends it after each invocation. For when the runner is
+//! killed there is a guard: a process that sleeps until the runner has ended, and
+//! then kills the group of the program that was running, and whatever else holds the
+//! lock.
+
+use std::fs::{self, File};
+use std::io::{self, PipeReader, PipeWriter, Read as _};
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use harness::process_stat::reap;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
+use nix::sys::prctl::{set_child_subreaper, set_name, set_pdeathsig};
+use nix::sys::signal::{SigHandler, Signal, kill, killpg, signal};
+use nix::unistd::{
+    ForkResult, Pid, dup2_stderr, dup2_stdin, dup2_stdout, fork, getpid, getppid, setsid,
+};
+
+/// The signals that reach a guard with the others of its terminal, or by the name
+/// that it shares with the runner.
+const IGNORED: [Signal; 5] =
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD];
+
+/// How long the guard waits for what it has killed before it looks again.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The guard of this process. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Guard {
+    process: Pid,
+    leash: Leash,
+    /// Closed by the kernel when the runner ends, which wakes the guard.
+    _alive: PipeWriter,
+}
+
+/// What a program takes with it.
+#[derive(Clone, Copy, Debug)]
+struct Leash {
+    /// The group of the program that is running, or 0: in memory that the runner, the
+    /// guard and the program share, until that is executed.
+    group: &'static AtomicI32,
+    lock: RawFd,
+}
+
+impl Guard {
+    /// Starts the guard of this process, which must have no other thread, and has
+    /// what its programs leave adopted by it.
+    ///
+    /// # Errors
+    /// When the kernel refuses a process, a pipe or a page.
+    pub fn start(lock: &File) -> io::Result<Self> {
+        let leash = Leash { group: shared_number()?, lock: lock.as_raw_fd() };
+        let (reader, alive) = io::pipe()?;
+        // SAFETY: there is no other thread, whose locks would stay locked.
+        match unsafe { fork() }? {
+            ForkResult::Child => {
+                drop(alive);
+                keep(reader, leash, lock)
+            }
+            ForkResult::Parent { child } => {
+                let guard = Self { process: child, leash, _alive: alive };
+                set_child_subreaper(true)?;
+                Ok(guard)
+            }
+        }
+    }
+
+    /// Has `command` start a process that does not outlive this one, whatever
+    /// process ends when.
+    pub fn watch(&self, command: &mut Command) {
+        let Leash { group, lock } = self.leash;
+        let leash = move || {
+            group.store(getpid().as_raw(), Ordering::SeqCst);
+            // SAFETY: the lock is open as long as the runner measures.
+            let lock = unsafe { BorrowedFd::borrow_raw(lock) };
+            fcntl(lock, FcntlArg::F_SETFD(FdFlag::empty()))?;
+            Ok(())
+        };
+        // SAFETY: between fork and exec, this makes system calls and no more.
+        unsafe { command.pre_exec(leash) };
+    }
+
+    /// Forgets the group of a program that has ended, whose number another process may
+    /// get once the program has been waited for.
+    pub fn forget(&self) {
+        self.leash.group.store(0, Ordering::SeqCst);
+    }
+
+    /// Ends what a program has left outside of its group, where the kernel lists the
+    /// children of a process.
+    pub fn end_strays(&self) {
+        loop {
+            let children = children();
+            let mut strays = children.into_iter().filter(|child| *child != self.process).peekable();
+            if strays.peek().is_none() {
+                return;
+            }
+            for stray in strays {
+                let _ = kill(stray, Signal::SIGKILL);
+                let _ = reap(stray);
+            }
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = kill(self.process, Signal::SIGKILL);
+        let _ = reap(self.process);
+    }
+}
+
+/// Has `command` start a process that is killed when this one ends. One that starts
+/// just then ends by itself.
+pub fn end_with_this(command: &mut Command) {
+    let runner = getpid();
+    let tie = move || {
+        set_pdeathsig(Signal::SIGKILL)?;
+        if getppid() == runner { Ok(()) } else { Err(Errno::ECHILD.into()) }
+    };
+    // SAFETY: between fork and exec, this makes two system calls and no more.
+    unsafe { command.pre_exec(tie) };
+}
+
+/// The processes that hold the lock of `file`, this one excepted, as far as they may
+/// be seen: those that have the file open as it was when the lock was taken.
+pub fn holders(file: &File) -> Vec<Pid> {
+    let Ok(place) = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())) else {
+        return Vec::new();
+    };
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let others = numbers.map(Pid::from_raw).filter(|process| *process != getpid());
+    others.filter(|process| holds(*process, &place)).collect()
+}
+
+fn holds(process: Pid, place: &Path) -> bool {
+    let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let mut open = files.filter(|file| fs::read_link(file.path()).is_ok_and(|link| link == place));
+    open.any(|file| {
+        let about = Path::new("/proc").join(process.to_string()).join("fdinfo");
+        let about = fs::read_to_string(about.join(file.file_name()));
+        about.is_ok_and(|text| text.lines().any(|line| line.starts_with("lock:")))
+    })
+}
+
+/// The children of this process.
+fn children() -> Vec<Pid> {
+    let text = fs::read_to_string(format!("/proc/self/task/{}/children", getpid()));
+    let text = text.unwrap_or_default();
+    text.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect()
+}
+
+/// A number that this process shares with those that it forks.
+fn shared_number() -> io::Result<&'static AtomicI32> {
+    let length = NonZeroUsize::new(size_of::<AtomicI32>()).expect("a number has bytes");
+    let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    // SAFETY: nothing is mapped in place of anything.
+    let page = unsafe { mmap_anonymous(None, length, protection, MapFlags::MAP_SHARED) }?;
+    // SAFETY: the page is aligned, filled with zeros, and never unmapped.
+    Ok(unsafe { page.cast::<AtomicI32>().as_ref() })
+}
+
+/// What the guard does: sleeps until the runner has ended, then ends what is left.
+fn keep(mut runner: PipeReader, leash: Leash, lock: &File) -> ! {
+    leave_alone();
+    let _ = runner.read(&mut [0]);
+    let group = leash.group.load(Ordering::SeqCst);
+    if group > 0 {
+        let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+    }
+    loop {
+        let left = holders(lock);
+        if left.is_empty() {
+            // SAFETY: this ends the process, and nothing of the runner's is run.
+            unsafe { libc::_exit(0) };
+        }
+        for process in left {
+            let _ = kill(process, Signal::SIGKILL);
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Has the guard out of the way of signals and terminals. It works where any of this
+/// fails, too.
+fn leave_alone() {
+    for ignored in IGNORED {
+        // SAFETY: no handler is installed.
+        let _ = unsafe { signal(ignored, SigHandler::SigIgn) };
+    }
+    let _ = setsid();
+    let _ = set_name(c"brigade-guard");
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = dup2_stdin(null.as_fd());
+        let _ = dup2_stdout(null.as_fd());
+        let _ = dup2_stderr(null.as_fd());
+    }
+}
