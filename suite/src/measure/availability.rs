@@ -1,6 +1,7 @@
 //! Which cases can run on this machine.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
@@ -10,6 +11,7 @@ use nix::unistd::Pid;
 
 use crate::manifest::program::Tool;
 use crate::manifest::{Case, Manifest};
+use crate::measure::outcome::last_line;
 use crate::store::results::Skipped;
 
 /// What this machine can do of what cases need.
@@ -80,7 +82,14 @@ fn trouble_with(tool: &Tool) -> Option<String> {
     command.args(arguments).stdin(Stdio::null());
     let output = match command.output() {
         Ok(output) if output.status.success() => output,
-        _ => return Some(format!("{name} is not installed")),
+        Ok(output) => {
+            let reason = last_line(&output.stderr).unwrap_or_else(|| output.status.to_string());
+            return Some(recordable(&format!("{name} does not work: {reason}")));
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Some(format!("{name} is not installed"));
+        }
+        Err(error) => return Some(recordable(&format!("{name} cannot be run: {error}"))),
     };
     // Some print their version as an error.
     let printed = [output.stdout, output.stderr].concat();
@@ -159,6 +168,7 @@ placement = "spread"
         let reason = "sh 1.19.8 is too old: 1.21 or later is needed";
         assert_eq!(trouble("echo go version go1.19.8 linux").as_deref(), Some(reason));
         assert_eq!(trouble("echo tool-1.19.8rc2 >&2").as_deref(), Some(reason));
-        assert_eq!(trouble("exit 1").as_deref(), Some("sh is not installed"));
+        let reason = "sh does not work: no home";
+        assert_eq!(trouble("echo no home >&2; exit 1").as_deref(), Some(reason));
     }
 }

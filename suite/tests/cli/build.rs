@@ -140,6 +140,26 @@ fn a_program_that_its_tool_cannot_build_is_skipped_with_the_reason() {
 }
 
 #[test]
+fn a_program_that_cannot_be_built_costs_its_own_cases_alone() {
+    for tool in ["echo no cache >&2; exit 1", "[ $1 = version ] || { echo no cache >&2; exit 1; }"]
+    {
+        let (bench, manifest) = built_by(tool);
+        let record = RECORD.replace("\"program\":\"fake\"", "\"program\":\"other\"");
+        fs::write(bench.path("other"), format!("#!/bin/sh\necho '{record}'\n")).unwrap();
+        fs::set_permissions(bench.path("other"), Permissions::from_mode(0o755)).unwrap();
+        let manifest = manifest
+            + "[programs.other]\npath = 'other'\n\
+               check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n\
+               [[group.case]]\nname = 'b'\nprogram = 'other'\nprofiles = ['default']\n";
+        let ended = with_its_path(&bench, &manifest, &["run", "--rounds", "1"]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        assert!(ended.stdout.contains("- a: skipped: tool "), "{ended:?}");
+        assert!(ended.stdout.contains("no cache"), "{ended:?}");
+        assert_eq!(bench.records().len(), 1);
+    }
+}
+
+#[test]
 fn only_what_the_chosen_cases_need_is_built() {
     let (bench, manifest) = built_by("[ \"$1\" = version ] || exit 7");
     fs::write(bench.path("other"), format!("#!/bin/sh\necho '{RECORD}'\n")).unwrap();
