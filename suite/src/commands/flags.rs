@@ -177,7 +177,7 @@ pub struct RunFlags {
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
     pub cases: Vec<String>,
     /// Rounds, instead of the profile's number
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: Option<u32>,
     /// Seconds that all invocations may take, while further rounds narrow the
     /// widest intervals, instead of the profile's

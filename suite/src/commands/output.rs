@@ -2,7 +2,9 @@
 //! it is made safe for a terminal. A reader that has gone away is no failure; a
 //! full disk is one.
 
+use std::fs;
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 
 use anyhow::Context;
 use harness::terminal;
@@ -20,6 +22,16 @@ pub fn print(text: &str) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes text to the file that `--output` names, escaped likewise: what shows it
+/// may be a terminal.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(path, terminal::text(text).as_bytes())
+        .with_context(|| format!("--output {}", path.display()))
 }
 
 /// Writes one line to standard error, after the program's name.

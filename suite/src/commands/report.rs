@@ -1,10 +1,6 @@
 //! `brigade report RUN…`: what runs say, from what they saved; several side by
 //! side.
 
-use std::fs;
-
-use anyhow::Context;
-
 use crate::commands::documents;
 use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
@@ -36,9 +32,7 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     };
     match &flags.output {
         None => output::print(&text)?,
-        Some(path) => {
-            fs::write(path, text).with_context(|| format!("--output {}", path.display()))?;
-        }
+        Some(path) => output::write(path, &text)?,
     }
     Ok(Exit::Done)
 }

@@ -9,8 +9,8 @@ use anyhow::{Context, bail, ensure};
 
 use crate::commands::flags::ProgramFlags;
 use crate::commands::output;
-use crate::commands::run::Run;
-use crate::commands::saved::read;
+use crate::commands::run::{Run, exit_of};
+use crate::commands::saved::with_proof;
 use crate::commands::session::Session;
 use crate::commands::summary::Summary;
 use crate::exit::Exit;
@@ -22,7 +22,7 @@ use crate::measure::fingerprint::fingerprints;
 use crate::measure::invoke::command;
 use crate::show::markdown::markdown;
 use crate::store::environment::Environment;
-use crate::store::results::{self, Folder, Procedure, RunDescription, Skipped};
+use crate::store::results::{self, Folder, Mending, Procedure, RunDescription, Skipped};
 use crate::store::saved_run::SavedRun;
 
 /// The parts of an environment that must be as they were: figures from two
@@ -42,21 +42,21 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.manifest.as_deref())?;
     // Before anything is read: a run that writes to the folder holds the lock.
     let mut session = Session::begin(&manifest, flags)?;
-    let (mut folder, saved, proof) = open(path)?;
+    let Opened { mut folder, mending, saved, proof } = open(path)?;
     let SavedRun { description, environment, invocations, .. } = saved;
     if let Some(side) = &description.side {
         bail!("--resume {}: it is the {side} of a comparison; compare anew", path.display());
     }
 
-    let summary = Summary::new(&description, &environment, &invocations, path, proof.as_ref());
+    let summary =
+        Summary::new(&manifest, &description, &environment, &invocations, path, proof.as_ref());
     if let Some(end) = summary.end() {
-        if !path.join(results::RUN_END).exists() {
-            folder.write_once(results::RUN_END, &end)?;
-        }
-        folder.replace(results::PAGE, &markdown(&summary.report(&manifest)))?;
+        mend(&mut folder, mending)?;
+        folder.replace(results::PAGE, &markdown(&summary.report()))?;
+        folder.write_end(&end)?;
         let path = path.display();
         output::print(&format!("nothing to do: the run is complete (brigade report {path})\n"))?;
-        return Ok(Exit::Done);
+        return Ok(exit_of(&invocations, proof.as_ref()));
     }
     let trouble = || format!("--resume {}", path.display());
     let (cases, procedure) = same_cases(&manifest, &description).with_context(trouble)?;
@@ -66,13 +66,22 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     let now = Environment::capture(&manifest)?;
     same_environment(&environment, &now).with_context(trouble)?;
     same_binaries(procedure, &fingerprints(&cases, &binaries)?).with_context(trouble)?;
+    mend(&mut folder, mending)?;
     let description = description.clone();
     let run = Run { manifest: &manifest, cases, binaries, description, environment };
-    run.finish(&mut folder, invocations, &mut session.signals)
+    run.finish(&mut folder, invocations, proof, &mut session.signals)
 }
 
-/// Opens the folder of a run and reads it, and reports what of it is lost.
-fn open(path: &Path) -> anyhow::Result<(Folder, SavedRun, Option<Proof>)> {
+/// The folder of a run that is to go on. Nothing has been written to it.
+struct Opened {
+    folder: Folder,
+    mending: Mending,
+    saved: SavedRun,
+    proof: Option<Proof>,
+}
+
+/// Opens the folder of a run and reads it.
+fn open(path: &Path) -> anyhow::Result<Opened> {
     ensure!(
         path.join(results::RUN).exists(),
         "--resume {}: there is no {}: it is not the folder of a run, or of one that ended before \
@@ -80,15 +89,52 @@ fn open(path: &Path) -> anyhow::Result<(Folder, SavedRun, Option<Proof>)> {
         path.display(),
         results::RUN
     );
-    let (folder, cut) = Folder::open(path)?;
-    if cut > 0 {
+    let (folder, records) = Folder::open(path)?;
+    let mending = Mending::of(&records);
+    let saved = SavedRun::read_beside(path, &records[..mending.kept])?;
+    let (saved, proof) = with_proof(path, saved);
+    let unread = proof.is_none() && path.join(results::PROOF).symlink_metadata().is_ok();
+    ensure!(
+        !unread,
+        "--resume {}: {} cannot be read: remove it, so that it is made again",
+        path.display(),
+        results::PROOF
+    );
+    Ok(Opened { folder, mending, saved, proof })
+}
+
+/// Reads three files of a folder as resuming its run does, without any of what would
+/// be written or run. Returns the run, and the records as they would be mended.
+///
+/// # Errors
+/// When the run cannot go on.
+pub fn rehearse(
+    manifest: &Manifest,
+    [description, environment, records]: [&[u8]; 3],
+) -> anyhow::Result<(SavedRun, Vec<u8>)> {
+    let Mending { kept, lacks_end, .. } = Mending::of(records);
+    let mended = [&records[..kept], &b"\n"[..usize::from(lacks_end)]].concat();
+    let saved = SavedRun::parse(description, environment, &records[..kept])?;
+    let SavedRun { description, environment, invocations, .. } = &saved;
+    let summary =
+        Summary::new(manifest, description, environment, invocations, Path::new("run"), None);
+    if summary.end().is_none() {
+        same_cases(manifest, description)?;
+    }
+    Ok((saved, mended))
+}
+
+/// Cuts off a line that was never finished, and says so.
+fn mend(folder: &mut Folder, mending: Mending) -> anyhow::Result<()> {
+    folder.mend(mending)?;
+    if mending.cut > 0 {
         output::complain(&format!(
-            "{}: cut off {cut} bytes of a line that was never finished; it is run again",
-            path.join(results::RECORDS).display()
+            "{}: cut off {} bytes of a line that was never finished; it is run again",
+            folder.path().join(results::RECORDS).display(),
+            mending.cut
         ));
     }
-    let (saved, proof) = read(path)?;
-    Ok((folder, saved, proof))
+    Ok(())
 }
 
 /// The cases of a run, if the manifest has them as they were.

@@ -12,8 +12,8 @@ use crate::commands::output;
 use crate::commands::progress::Progress;
 use crate::commands::prove;
 use crate::commands::session::Session;
-use crate::commands::summary::Summary;
-use crate::exit::Exit;
+use crate::commands::summary::{Summary, is_to_be_proven};
+use crate::exit::{Exit, UsageError};
 use crate::judge::prove::proof::{Proof, Standing};
 use crate::manifest::{Case, CaseKey, Manifest, Profile};
 use crate::measure::build::Binaries;
@@ -50,6 +50,7 @@ pub fn run(asked: &RunCommand) -> anyhow::Result<Exit> {
 
     let environment = Environment::capture(&manifest)?;
     let description = intent.description(&binaries)?;
+    check_extent(&description)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
     let mut folder = Folder::create(&results, &description, &label)?;
     // A run whose run.json is there can be resumed: it comes last.
@@ -57,7 +58,21 @@ pub fn run(asked: &RunCommand) -> anyhow::Result<Exit> {
     folder.write_once(results::RUN, &description)?;
     let cases = intent.cases;
     let run = Run { manifest: &manifest, cases, binaries, description, environment };
-    run.finish(&mut folder, Vec::new(), &mut session.signals)
+    run.finish(&mut folder, Vec::new(), None, &mut session.signals)
+}
+
+/// Checks that the run can be read back.
+fn check_extent(run: &RunDescription) -> Result<(), UsageError> {
+    let planned = run.cases.len().saturating_mul(run.rounds as usize);
+    if planned <= results::MOST_INVOCATIONS {
+        return Ok(());
+    }
+    Err(UsageError(format!(
+        "{} rounds of {} cases are {planned} invocations, more than {}: use fewer, with --rounds",
+        run.rounds,
+        run.cases.len(),
+        results::MOST_INVOCATIONS
+    )))
 }
 
 /// What a run sets out to do.
@@ -180,6 +195,16 @@ fn details(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Vec<CaseD
     cases.iter().map(detail).collect()
 }
 
+/// The exit code of a run that is complete.
+pub fn exit_of(invocations: &[Invocation], proof: Option<&Proof>) -> Exit {
+    match crate::commands::exit_after(invocations) {
+        Exit::Done if proof.is_some_and(|proof| proof.standing() == Standing::Fails) => {
+            Exit::Failed
+        }
+        exit => exit,
+    }
+}
+
 /// A run that is described, with all that it takes.
 pub struct Run<'a> {
     /// The manifest.
@@ -195,7 +220,9 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Takes the turns that `invocations` leave, then tells of all.
+    /// Takes the turns that `invocations` leave and makes the proof that is to be
+    /// made unless `proof` is that, then tells of all. What tells that the run has
+    /// ended is written last.
     ///
     /// # Errors
     /// When the results or standard output cannot be written.
@@ -203,33 +230,30 @@ impl Run<'_> {
         &self,
         folder: &mut Folder,
         mut invocations: Vec<Invocation>,
+        proof: Option<Proof>,
         signals: &mut Signals,
     ) -> anyhow::Result<Exit> {
         self.measure(folder, &mut invocations, signals)?;
-        let proof = self.proof(&invocations, signals)?;
+        let made = if proof.is_none() { self.proof(&invocations, signals)? } else { None };
         signals.exit_on_next_stop();
+        let proof = proof.as_ref().or(made.as_ref());
         let Self { manifest, description, environment, .. } = self;
         let summary =
-            Summary::new(description, environment, &invocations, folder.path(), proof.as_ref());
-        let report = summary.report(manifest);
+            Summary::new(manifest, description, environment, &invocations, folder.path(), proof);
+        let report = summary.report();
         let printed = output::print(&summary.text(&report)).with_context(|| {
             format!("showing the results that are in {}", folder.path().display())
         });
-        if let Some(end) = summary.end() {
-            folder.write_once(results::RUN_END, &end)?;
-        }
-        if let Some(proof) = &proof {
+        if let Some(proof) = &made {
             folder.write_once(results::PROOF, proof)?;
             folder.replace(results::PROOF_PAGE, &prove::markdown(proof))?;
         }
         folder.replace(results::PAGE, &markdown(&report))?;
+        if let Some(end) = summary.end() {
+            folder.write_end(&end)?;
+        }
         printed?;
-        let proven = proof.is_none_or(|proof| proof.standing() != Standing::Fails);
-        Ok(match crate::commands::exit_after(&invocations) {
-            _ if signals.stops() > 0 => Exit::Interrupted,
-            Exit::Done if !proven => Exit::Failed,
-            exit => exit,
-        })
+        Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_of(&invocations, proof) })
     }
 
     /// The proof that a run of all cases of its profile ends with, where the
@@ -239,15 +263,10 @@ impl Run<'_> {
         invocations: &[Invocation],
         signals: &mut Signals,
     ) -> anyhow::Result<Option<Proof>> {
-        let RunDescription { profile, cases, skipped, seed, .. } = &self.description;
-        let asked = self.manifest.profiles.get(profile).is_some_and(|profile| profile.prove);
-        let skipped = || skipped.iter().map(|skipped| &skipped.case);
-        let mut of_profile = self.manifest.cases_of(profile).map(|case| &case.name);
-        let has_all = of_profile.all(|name| cases.iter().chain(skipped()).any(|case| case == name));
-        if signals.stops() > 0 || !asked || !has_all {
+        if signals.stops() > 0 || !is_to_be_proven(self.manifest, &self.description) {
             return Ok(None);
         }
-        prove::for_run(self.manifest, &self.binaries, *seed, invocations, signals)
+        prove::for_run(self.manifest, &self.binaries, self.description.seed, invocations, signals)
     }
 
     /// Takes turns until the run is complete or the runner is interrupted,
@@ -289,9 +308,7 @@ impl Run<'_> {
                 shared_cpu: plan::shared_cpu(turn.round, &cpus),
             };
             let invocation = invoke(&job, signals);
-            folder.append(&invocation).with_context(|| {
-                format!("free some space, then: brigade run --resume {}", folder.path().display())
-            })?;
+            folder.append(&invocation)?;
             schedule.record(turn.case, turn.round, history::attempt(&invocation));
             progress.ended(turn, Duration::from_nanos(invocation.duration_ns));
             invocations.push(invocation);

@@ -20,7 +20,7 @@ pub fn report_of(manifest: &Manifest, folders: &[PathBuf]) -> anyhow::Result<Rep
         folders.iter().map(|folder| read(folder)).collect::<anyhow::Result<_>>()?;
     let runs = saved.iter().zip(folders).map(|((saved, proof), folder)| {
         let SavedRun { description, environment, invocations, .. } = saved;
-        Summary::new(description, environment, invocations, folder, proof.as_ref()).data()
+        Summary::new(manifest, description, environment, invocations, folder, proof.as_ref()).data()
     });
     Ok(report(manifest, &runs.collect::<Vec<RunData>>()))
 }
@@ -31,11 +31,15 @@ pub fn report_of(manifest: &Manifest, folders: &[PathBuf]) -> anyhow::Result<Rep
 /// # Errors
 /// When `path` is not the folder of a run.
 pub fn read(path: &Path) -> anyhow::Result<(SavedRun, Option<Proof>)> {
-    let mut saved = SavedRun::read(path)?;
+    Ok(with_proof(path, SavedRun::read(path)?))
+}
+
+/// What was read of `path`, and the proof, likewise.
+pub fn with_proof(path: &Path, mut saved: SavedRun) -> (SavedRun, Option<Proof>) {
     let warnings = &mut saved.warnings;
     let proof = optional(path, results::PROOF, proof::SCHEMA_VERSION, warnings);
     for warning in warnings {
         output::complain(&format!("{}: {warning}", path.display()));
     }
-    Ok((saved, proof))
+    (saved, proof)
 }

@@ -17,6 +17,7 @@ use crate::store::saved_run::SavedRun;
 
 /// A run with the schedule that it followed.
 pub struct Summary<'a> {
+    manifest: &'a Manifest,
     run: &'a RunDescription,
     environment: &'a Environment,
     invocations: &'a [Invocation],
@@ -31,6 +32,7 @@ impl<'a> Summary<'a> {
     /// whose records are in `folder`, with the proof of the instrument that the
     /// run ended with, if it did.
     pub fn new(
+        manifest: &'a Manifest,
         run: &'a RunDescription,
         environment: &'a Environment,
         invocations: &'a [Invocation],
@@ -38,9 +40,10 @@ impl<'a> Summary<'a> {
         proof: Option<&'a Proof>,
     ) -> Self {
         let mut schedule = history::schedule(run, invocations);
+        let proven = proof.is_some() || !is_to_be_proven(manifest, run);
         // A comparison ends when its cases are resolved.
-        let complete = run.side.is_some() || schedule.next_turn().is_none();
-        Self { run, environment, invocations, folder, proof, schedule, complete }
+        let complete = run.side.is_some() || schedule.next_turn().is_none() && proven;
+        Self { manifest, run, environment, invocations, folder, proof, schedule, complete }
     }
 
     /// How the run ended; `None` if it is not complete, or a side of a
@@ -76,8 +79,8 @@ impl<'a> Summary<'a> {
     }
 
     /// The report of this run alone.
-    pub fn report(&self, manifest: &Manifest) -> Report {
-        report(manifest, &[self.data()])
+    pub fn report(&self) -> Report {
+        report(self.manifest, &[self.data()])
     }
 
     /// The report as text.
@@ -86,11 +89,21 @@ impl<'a> Summary<'a> {
     }
 }
 
+/// Whether a run ends with a proof: its profile asks for one, and it has all cases
+/// of that.
+pub fn is_to_be_proven(manifest: &Manifest, run: &RunDescription) -> bool {
+    let RunDescription { profile, cases, skipped, .. } = run;
+    let asked = manifest.profiles.get(profile).is_some_and(|profile| profile.prove);
+    let skipped = || skipped.iter().map(|skipped| &skipped.case);
+    let has = |name| cases.iter().chain(skipped()).any(|case| case == name);
+    asked && manifest.prove.is_some() && manifest.cases_of(profile).all(|case| has(&case.name))
+}
+
 /// A saved run as text and as Markdown.
 pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 2] {
     let SavedRun { description, environment, invocations, .. } = saved;
     let folder = Path::new("results/run");
-    let summary = Summary::new(description, environment, invocations, folder, None);
-    let report = summary.report(manifest);
+    let summary = Summary::new(manifest, description, environment, invocations, folder, None);
+    let report = summary.report();
     [summary.text(&report), show::markdown::markdown(&report)]
 }

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 use tempfile::{NamedTempFile, PersistError};
 
 use crate::store::invocation::Invocation;
+use crate::store::own_file;
 
 /// The folder, beside the manifest, that receives the folders of runs.
 pub const FOLDER: &str = "results";
@@ -25,7 +26,7 @@ pub const ENVIRONMENT: &str = "environment.json";
 /// The file that receives one line per invocation.
 pub const RECORDS: &str = "records.jsonl";
 
-/// The file that tells how a run ended; there once it is complete.
+/// The file that tells how a run ended; written last, when all else is there.
 pub const RUN_END: &str = "run-end.json";
 
 /// The page for readers, made from the others.
@@ -36,6 +37,13 @@ pub const PROOF: &str = "prove.json";
 
 /// The same as a page for readers.
 pub const PROOF_PAGE: &str = "prove.md";
+
+/// The longest [`RECORDS`] that is read, in bytes. Half an hour of measuring fills
+/// some ten MiB.
+pub const RECORDS_BOUND: u64 = 128 * 1024 * 1024;
+
+/// The most invocations that a run may have or intend.
+pub const MOST_INVOCATIONS: usize = 100_000;
 
 /// Version of [`RunDescription`]'s schema.
 pub const RUN_SCHEMA_VERSION: &str = "2.2";
@@ -144,6 +152,29 @@ pub struct Folder {
     length: u64,
 }
 
+/// How a file of records that may have been torn is mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mending {
+    /// How many bytes are kept.
+    pub kept: usize,
+    /// How many are cut off: a line that was never finished.
+    pub cut: usize,
+    /// Whether the last line that is kept lacks its end.
+    pub lacks_end: bool,
+}
+
+impl Mending {
+    /// What these records need. A line that only lacks its end is kept.
+    pub fn of(records: &[u8]) -> Self {
+        let whole = records.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let torn = &records[whole..];
+        if serde_json::from_slice::<Invocation>(torn).is_ok() {
+            return Self { kept: records.len(), cut: 0, lacks_end: true };
+        }
+        Self { kept: whole, cut: torn.len(), lacks_end: false }
+    }
+}
+
 /// Checks that folders and files can be made in `parent`, which is made if it
 /// is not there: better now than after the measuring.
 ///
@@ -179,37 +210,42 @@ impl Folder {
         Ok(Self { path, records, length: 0 })
     }
 
-    /// Opens the folder of a run that did not come to its end, to add to it. A
-    /// last line that was not finished is cut off: returns of how many bytes.
+    /// Opens the folder of a run that did not come to its end, to add to it, and
+    /// returns what its records hold. Nothing is written before [`Self::mend`].
     ///
     /// # Errors
-    /// When the records cannot be read and added to.
-    pub fn open(path: &Path) -> anyhow::Result<(Self, usize)> {
+    /// When the records are not a file that can be read and added to, or are
+    /// longer than any run's.
+    pub fn open(path: &Path) -> anyhow::Result<(Self, Vec<u8>)> {
         let file = path.join(RECORDS);
-        let opened = OpenOptions::new().read(true).append(true).create(true).open(&file);
         let going_on = || format!("going on with {}", file.display());
-        let mut folder =
-            Self { path: path.to_owned(), records: opened.with_context(going_on)?, length: 0 };
-        let cut = folder.mend().with_context(going_on)?;
-        Ok((folder, cut))
+        let mut options = OpenOptions::new();
+        let mut records = own_file::open(&file, options.read(true).append(true), RECORDS_BOUND)
+            .with_context(going_on)?;
+        let mut bytes = Vec::new();
+        (&mut records).take(RECORDS_BOUND).read_to_end(&mut bytes).with_context(going_on)?;
+        Ok((Self { path: path.to_owned(), records, length: bytes.len() as u64 }, bytes))
     }
 
-    /// Ends the records with a whole line, and returns how many bytes that
-    /// costs. A line that only lacks its end is kept.
-    fn mend(&mut self) -> io::Result<usize> {
-        let mut bytes = Vec::new();
-        self.records.read_to_end(&mut bytes)?;
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-        let torn = &bytes[whole..];
-        if serde_json::from_slice::<Invocation>(torn).is_ok() {
-            self.records.write_all(b"\n")?;
-            self.length = bytes.len() as u64 + 1;
-            return Ok(0);
-        }
-        self.records.set_len(whole as u64)?;
-        self.records.sync_data()?;
-        self.length = whole as u64;
-        Ok(torn.len())
+    /// Ends the records with a whole line, as `mending` says of what
+    /// [`Self::open`] returned.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn mend(&mut self, mending: Mending) -> anyhow::Result<()> {
+        let Mending { kept, cut, lacks_end } = mending;
+        let mut mend = || {
+            if cut > 0 {
+                self.records.set_len(kept as u64)?;
+            }
+            if lacks_end {
+                self.records.write_all(b"\n")?;
+            }
+            self.records.sync_data()
+        };
+        mend().with_context(|| format!("going on with {}", self.path.join(RECORDS).display()))?;
+        self.length = kept as u64 + u64::from(lacks_end);
+        Ok(())
     }
 
     /// Where the folder is.
@@ -224,6 +260,17 @@ impl Folder {
     pub fn write_once(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(value)? + "\n";
         self.persist(name, &text, |file, path| file.persist_noclobber(path))
+    }
+
+    /// Writes how the run ended, unless that is there already.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_end(&self, end: &impl Serialize) -> anyhow::Result<()> {
+        match self.path.join(RUN_END).symlink_metadata() {
+            Ok(_) => Ok(()),
+            Err(_) => self.write_once(RUN_END, end),
+        }
     }
 
     /// Writes a text that is made from the other files, in place of an earlier
@@ -259,19 +306,34 @@ impl Folder {
     /// disk. If that fails, what was written of the line is taken back.
     ///
     /// # Errors
-    /// When the line cannot be written.
+    /// When the line cannot be written, or the folder has gone meanwhile.
     pub fn append(&mut self, invocation: &Invocation) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(invocation)?;
         line.push(b'\n');
+        let appending = || format!("appending to {}", self.path.join(RECORDS).display());
         let written = self.records.write_all(&line).and_then(|()| self.records.sync_data());
         if let Err(error) = written {
             // The first error is the one to report.
             let _ = self.records.set_len(self.length);
-            let file = self.path.join(RECORDS);
-            return Err(error).with_context(|| format!("appending to {}", file.display()));
+            return Err(error).with_context(appending).with_context(|| {
+                format!("free some space, then: brigade run --resume {}", self.path.display())
+            });
         }
         self.length += line.len() as u64;
+        ensure!(
+            self.is_in_place()?,
+            "{}: it was removed or replaced during the run: leave results alone while a run \
+             measures, and start a new one",
+            appending()
+        );
         Ok(())
+    }
+
+    /// Whether the file that is open is the one that its name leads to.
+    fn is_in_place(&self) -> io::Result<bool> {
+        let open = self.records.metadata()?;
+        let named = fs::symlink_metadata(self.path.join(RECORDS));
+        Ok(named.is_ok_and(|named| (named.dev(), named.ino()) == (open.dev(), open.ino())))
     }
 }
 
@@ -357,9 +419,12 @@ mod tests {
         // Torn anywhere, or the end of the line alone lost.
         for length in 0..=line.len() {
             fs::write(&records, [&whole, &line[..length]].concat()).unwrap();
-            let (mut folder, cut) = Folder::open(folder.path()).unwrap();
+            let (mut folder, bytes) = Folder::open(folder.path()).unwrap();
             let kept = length == line.len();
-            assert_eq!(cut, if kept { 0 } else { length });
+            let mending = Mending::of(&bytes);
+            assert_eq!(mending.cut, if kept { 0 } else { length });
+            assert_eq!(fs::read(&records).unwrap(), bytes, "it was written to");
+            folder.mend(mending).unwrap();
             folder.append(&invocation(3)).unwrap();
             let text = fs::read_to_string(&records).unwrap();
             let rounds: Vec<u32> = text

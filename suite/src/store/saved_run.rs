@@ -18,22 +18,15 @@ use serde::de::DeserializeOwned;
 use crate::store::consistency;
 use crate::store::environment::{self, Environment};
 use crate::store::invocation::{self, Invocation, Outcome};
-use crate::store::results::{self, RunDescription};
+use crate::store::results::{self, MOST_INVOCATIONS, RECORDS_BOUND, RunDescription};
 use crate::store::schema_version::{Version, compare};
 
 /// The longest `run.json` or `environment.json` that is read, in bytes; a few
 /// KiB are usual.
 const DOCUMENT_BOUND: u64 = 1024 * 1024;
 
-/// The longest `records.jsonl` that is read, in bytes. Half an hour of
-/// measuring fills some ten MiB.
-const RECORDS_BOUND: u64 = 128 * 1024 * 1024;
-
 /// The longest line of `records.jsonl` that is read, in bytes; 20 KiB are usual.
 const LINE_BOUND: usize = 2 * 1024 * 1024;
-
-/// The most invocations that a run may have or intend.
-const MOST_INVOCATIONS: usize = 100_000;
 
 /// The most lines of `records.jsonl` that are complained of one by one.
 const MOST_COMPLAINTS: usize = 20;
@@ -60,6 +53,21 @@ impl SavedRun {
     /// is larger than any run's, `run.json` or `environment.json` is not what
     /// it should be, or something is of a newer major schema version.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
+        Self::read_with(folder, || open(folder, results::RECORDS, RECORDS_BOUND))
+    }
+
+    /// Reads the folder of a run whose records are these.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_beside(folder: &Path, records: &[u8]) -> anyhow::Result<Self> {
+        Self::read_with(folder, || Ok(records))
+    }
+
+    fn read_with<R: Read>(
+        folder: &Path,
+        records: impl FnOnce() -> anyhow::Result<R>,
+    ) -> anyhow::Result<Self> {
         let kind = folder.metadata().with_context(|| reading(folder))?;
         ensure!(
             kind.is_dir(),
@@ -70,8 +78,8 @@ impl SavedRun {
         );
         let description = document(folder, results::RUN)?;
         let environment = document(folder, results::ENVIRONMENT)?;
-        let records = BufReader::new(open(folder, results::RECORDS, RECORDS_BOUND)?);
-        Self::parse(&description, &environment, records).with_context(|| reading(folder))
+        Self::parse(&description, &environment, BufReader::new(records()?))
+            .with_context(|| reading(folder))
     }
 
     /// Parses what the three files of the folder hold: `run.json`,

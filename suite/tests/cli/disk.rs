@@ -31,6 +31,50 @@ fn a_full_disk_behind_standard_output_loses_no_record() {
     assert_eq!(bench.records().len(), 3);
 }
 
+#[test]
+fn a_limit_of_file_sizes_costs_no_record_that_was_finished() {
+    let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
+    let brigade = bench.brigade(&["run", "--rounds", "200"]);
+    let mut shell = Command::new("sh");
+    // In blocks of 512 bytes, or of 1024.
+    shell.args(["-c", "ulimit -f 64; exec \"$0\" \"$@\""]).arg(brigade.get_program());
+    shell.args(brigade.get_args()).current_dir(bench.path(""));
+    let ended = Ended::from(shell.env("BRIGADE_LOCK", bench.path("lock")).output().unwrap());
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert!(ended.stderr.contains("File too large"), "{ended:?}");
+    let kept = bench.records().len();
+    assert!((10..200).contains(&kept), "{kept} records fit");
+    assert_eq!(bench.resumes().code, Some(0));
+    assert_eq!(bench.records().len(), 200);
+}
+
+#[test]
+fn a_folder_that_is_gone_during_a_run_is_noticed_at_the_next_record() {
+    for (gone, left) in [
+        ("rm -r results", None),
+        ("mv results elsewhere", None),
+        (
+            "for folder in results/*; do mv $folder x; mkdir $folder; : >$folder/records.jsonl; done",
+            Some(0),
+        ),
+    ] {
+        let script = format!("echo run >>runs; [ $(wc -l <runs) = 2 ] && {{ {gone}; }}");
+        let bench = Bench::new(&["a"], &format!("{script}\necho '{RECORD}'"));
+        let ended = bench.ends(&["run", "--rounds", "9"]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+        assert!(ended.stderr.contains("records.jsonl"), "{ended:?}");
+        assert!(ended.stderr.contains("removed or replaced during the run"), "{ended:?}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+        let runs = fs::read_to_string(bench.path("runs")).unwrap();
+        assert_eq!(runs.lines().count(), 2, "it went on");
+        let found = bench.result_folders().first().map(|folder| {
+            assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "something was written");
+            records_in(folder).len()
+        });
+        assert_eq!(found, left, "{gone}");
+    }
+}
+
 /// A file system in memory, of its own; unmounted at its end.
 struct Mount(PathBuf);
 
@@ -97,7 +141,7 @@ fn a_disk_that_fills_up_costs_no_record_that_was_finished() {
 fn a_disk_that_cannot_be_written_is_found_before_anything_runs() {
     let bench = Bench::new(&["a"], &format!("touch ran; echo '{RECORD}'"));
     let Some(disk) = Mount::over(&bench, "results", "size=1m") else { return };
-    let brigade = start(&bench, &["run", "--rounds", "100000"]);
+    let brigade = start(&bench, &["run", "--rounds", "10000"]);
     eventually("a record is there", || lines_of(&bench) > 0);
     send(&brigade, Signal::SIGINT);
     assert_eq!(end_of(brigade).code, Some(130));

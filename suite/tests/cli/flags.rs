@@ -32,7 +32,7 @@ fn wrong_flags_are_reported_on_one_line() {
         (&["walk"], "unrecognized subcommand 'walk' (try 'brigade --help')"),
         (
             &["run", "--rounds", "0"],
-            "invalid value '0' for '--rounds <N>': 0 is not in 1..=4294967295 \
+            "invalid value '0' for '--rounds <N>': 0 is not in 1..=100000 \
              (try 'brigade --help')",
         ),
         (

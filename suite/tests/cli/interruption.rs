@@ -67,7 +67,7 @@ fn a_second_stop_ends_a_program_that_ignores_the_first() {
 #[test]
 fn killed_half_way_it_leaves_whole_lines() {
     let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
-    let mut brigade = start(&bench, &["run", "--rounds", "100000"]);
+    let mut brigade = start(&bench, &["run", "--rounds", "10000"]);
     eventually("20 records are there", || lines_of(&bench) >= 20);
     brigade.kill().unwrap();
     brigade.wait().unwrap();

@@ -299,3 +299,53 @@ fn what_cannot_be_followed_is_refused() {
     assert!(ended.stderr.contains("no table [prove]"), "{ended:?}");
     assert_eq!(ended.code, Some(2));
 }
+
+/// A run that is stopped while its proof is made is not complete: its proof is
+/// still to be made.
+#[test]
+fn a_run_that_is_stopped_during_its_proof_is_completed() {
+    let waits = "case \"$*\" in *--max-time*)\n\
+                 touch proving; while [ ! -e go ]; do sleep 0.01; done;;\nesac\n";
+    let manifest = MANIFEST.replacen("rounds = 3", "rounds = 1\nprove = true", 1);
+    let bench = Bench::new(&[], &format!("{waits}{}", script("")));
+    let brigade = start_with(&bench, &manifest, &["run", "--seed", "1"]);
+    eventually("the proof is being made", || bench.path("proving").exists());
+    send(&brigade, Signal::SIGINT);
+    let ended = end_of(brigade);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(ended.stdout.contains("not complete; to go on: brigade run --resume "), "{ended:?}");
+    let folder = bench.result_folders()[0].clone();
+    let exist = || ["prove.json", "run-end.json"].map(|name| folder.join(name).exists());
+    assert_eq!(exist(), [false, false]);
+
+    let path = folder.to_str().unwrap();
+    let told = Ended::from(bench.brigade_with(&manifest, &["report", path]));
+    assert!(told.stdout.contains("not complete; to go on: brigade run --resume "), "{told:?}");
+
+    std::fs::write(bench.path("go"), "").unwrap();
+    let resume = || Ended::from(bench.brigade_with(&manifest, &["run", "--resume", path]));
+    let proven = resume();
+    assert!(proven.stdout.contains("of 1 rounds") || proven.code.is_some(), "{proven:?}");
+    assert_eq!(exist(), [true, true], "{proven:?}");
+    let again = resume();
+    assert!(again.stdout.starts_with("nothing to do: the run is complete"), "{again:?}");
+    assert_eq!(again.code, proven.code, "{again:?}");
+
+    // As a Brigade left it that ended a run before its proof.
+    std::fs::remove_file(folder.join("prove.json")).unwrap();
+    let proven = resume();
+    assert_eq!((exist(), proven.code), ([true, true], again.code), "{proven:?}");
+}
+
+#[test]
+fn a_run_whose_proof_fails_has_failed_when_it_is_resumed() {
+    let manifest = MANIFEST.replacen("rounds = 3", "rounds = 1\nprove = true", 1);
+    let bench = Bench::new(&[], &script("operations = 3"));
+    let lie = "switches = 3.0";
+    std::fs::write(bench.path("fake"), format!("#!/bin/sh\n{}\n", script(lie))).unwrap();
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--seed", "1"]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let folder = bench.result_folders()[0].to_str().unwrap().to_owned();
+    let again = Ended::from(bench.brigade_with(&manifest, &["run", "--resume", &folder]));
+    assert_eq!(again.code, Some(1), "{again:?}");
+}

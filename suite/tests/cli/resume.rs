@@ -28,7 +28,7 @@ fn waiting() -> Bench {
 }
 
 /// A run of three rounds of two cases, killed in its third invocation.
-fn killed() -> Bench {
+pub fn killed() -> Bench {
     let bench = waiting();
     let mut brigade = start(&bench, &["run", "--seed", "7", "--name", "x"]);
     eventually("the third is running", || bench.path("ready").exists());
@@ -129,6 +129,17 @@ fn of_a_complete_run_nothing_is_left_to_do() {
     assert!(ended.stdout.starts_with("nothing to do: the run is complete"), "{ended:?}");
     assert_eq!(fs::read(bench.result_folders()[0].join("records.jsonl")).unwrap(), records);
     assert_eq!(fs::read_to_string(bench.path("runs")).unwrap().lines().count(), 3);
+}
+
+#[test]
+fn a_run_that_failed_has_failed_when_it_is_resumed() {
+    for (exits, code) in [(1, 1), (3, 3)] {
+        let bench = Bench::new(&["a"], &format!("exit {exits}"));
+        assert_eq!(bench.ends(&["run"]).code, Some(code));
+        let ended = bench.resumes();
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(ended.stdout.starts_with("nothing to do: the run is complete"), "{ended:?}");
+    }
 }
 
 /// Checks that a killed run is refused with these words, once `change` has

@@ -1,0 +1,194 @@
+//! A folder or a manifest from a stranger: read within bounds, shown as text, and
+//! nothing outside of it is touched.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use harness::process_stat::ProcessStat;
+use harness::system_files::SystemFiles;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Ended, RECORD, eventually, records_in};
+use crate::interruption::{end_of, start};
+use crate::resume::killed;
+
+/// The end of a file that `--resume` would cut off.
+const TORN: &str = "{\"schema_version\":\"1.1\",\"case\":\"";
+
+/// Resumes the killed run of a bench whose records have been replaced, and checks
+/// that this is refused with these words, at once.
+fn check_refusal(bench: &Bench, says: &str) {
+    let folder = bench.result_folders()[0].to_str().unwrap().to_owned();
+    let mut brigade = start(bench, &["run", "--resume", &folder]);
+    eventually("it is refused", || brigade.try_wait().unwrap().is_some());
+    let ended = end_of(brigade);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert!(ended.stderr.contains(says), "{ended:?} does not say {says:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+}
+
+/// A killed run whose records `replaced` puts in place, from a file elsewhere.
+fn with_records(replaced: impl Fn(&Path, &Path)) -> (Bench, PathBuf) {
+    let bench = killed();
+    let (records, elsewhere) =
+        (bench.result_folders()[0].join("records.jsonl"), bench.path("precious"));
+    let text = fs::read_to_string(&records).unwrap() + TORN;
+    fs::write(&elsewhere, text).unwrap();
+    fs::remove_file(&records).unwrap();
+    replaced(&elsewhere, &records);
+    (bench, elsewhere)
+}
+
+#[test]
+fn records_that_are_linked_to_another_file_are_not_touched() {
+    let hard = |from: &Path, to: &Path| fs::hard_link(from, to).unwrap();
+    let soft = |from: &Path, to: &Path| symlink(from, to).unwrap();
+    for (link, says) in
+        [(&soft as &dyn Fn(&Path, &Path), "it is a link"), (&hard, "it has 2 names")]
+    {
+        let (bench, elsewhere) = with_records(link);
+        check_refusal(&bench, says);
+        assert!(fs::read_to_string(elsewhere).unwrap().ends_with(TORN), "{says}");
+    }
+}
+
+#[test]
+fn records_that_never_end_are_refused_at_once() {
+    for (replaced, says) in [
+        ((|path| mkfifo(path, Mode::S_IRWXU).unwrap()) as fn(&Path), "it is not a regular file"),
+        (|path| symlink("/dev/zero", path).unwrap(), "it is a link"),
+        (|path| fs::create_dir(path).unwrap(), "records.jsonl"),
+        (|path| File::create(path).unwrap().set_len(1 << 40).unwrap(), "bytes, more than"),
+    ] {
+        let (bench, _) = with_records(|_, path| replaced(path));
+        check_refusal(&bench, says);
+    }
+}
+
+#[test]
+fn a_run_that_cannot_go_on_is_not_mended() {
+    let (bench, _) = with_records(|from, to| assert!(fs::copy(from, to).is_ok()));
+    let folder = bench.result_folders()[0].clone();
+    let run = fs::read_to_string(folder.join("run.json")).unwrap();
+    for (from, to, says) in [
+        ("\"a\",", "\"z\",", "suite.toml has no case 'z' any more"),
+        ("\"schema_version\": \"2.", "\"schema_version\": \"9.", "update Brigade"),
+    ] {
+        fs::write(folder.join("run.json"), run.replace(from, to)).unwrap();
+        check_refusal(&bench, says);
+        let records = fs::read_to_string(folder.join("records.jsonl")).unwrap();
+        assert!(records.ends_with(TORN), "{says}: {records}");
+    }
+}
+
+#[test]
+fn a_report_is_escaped_for_the_format_that_is_written() {
+    let hostile = "\u{1b}[31m<script>alert(1)</script>\u{202e}";
+    let bench = Bench::printing(RECORD);
+    bench.ends(&["run"]);
+    let folder = bench.result_folders()[0].clone();
+    let mut run: Value =
+        serde_json::from_str(&fs::read_to_string(folder.join("run.json")).unwrap()).unwrap();
+    run["skipped"] = json!([{ "case": "b", "reason": hostile }]);
+    run["procedure"]["command"] = json!(["brigade", hostile]);
+    fs::write(folder.join("run.json"), run.to_string()).unwrap();
+    let records = fs::read_to_string(folder.join("records.jsonl")).unwrap();
+    let records = records.replace("\"iteration\"", &json!(hostile).to_string());
+    fs::write(folder.join("records.jsonl"), records).unwrap();
+
+    let folder = folder.to_str().unwrap();
+    for format in ["text", "markdown", "csv", "json"] {
+        let ended = bench.ends(&["report", folder, "--format", format, "--output", "report"]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let text = fs::read_to_string(bench.path("report")).unwrap();
+        assert!(text.contains("script"), "{format}: {text}");
+        let acts = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!text.contains(acts), "{format}: {text:?}");
+        // In a block of code, which is indented, a page shows it as it is.
+        let is_markup = |line: &&str| line.contains("<script>") && !line.starts_with("    ");
+        assert!(format != "markdown" || !text.lines().any(|line| is_markup(&line)), "{text}");
+    }
+    bench.resumes();
+    let page = fs::read_to_string(Path::new(folder).join("report.md")).unwrap();
+    assert!(!page.contains(['\u{1b}', '\u{202e}']), "{page:?}");
+}
+
+#[test]
+fn figures_beyond_any_run_are_refused_in_one_line() {
+    let bench = Bench::printing(RECORD);
+    let timeout = |seconds: &str| {
+        let key = format!("timeout_seconds = {seconds}\nprofiles = [\"default\"]");
+        bench.manifest().replace("profiles = [\"default\"]", &key)
+    };
+    let rounds =
+        |rounds: &str| bench.manifest().replace("rounds = 3", &format!("rounds = {rounds}"));
+    for (manifest, arguments, says) in [
+        (timeout("9223372036854775807"), &["run"][..], "timeout_seconds is 9223372036854775807"),
+        (timeout("0"), &["run"], "timeout_seconds is 0"),
+        (bench.manifest(), &["run", "--rounds", "4294967295"], "4294967295"),
+        (bench.manifest(), &["run", "--rounds", "100001"], "100001"),
+        (rounds("100001"), &["run"], "100001"),
+        (bench.manifest(), &["run", "--rounds", "4294967296"], "4294967296"),
+    ] {
+        let ended = Ended::from(bench.brigade_with(&manifest, arguments));
+        assert_eq!(ended.code, Some(2), "{says}: {ended:?}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+        assert!(ended.stderr.contains(says), "{ended:?} does not say {says:?}");
+        assert!(bench.result_folders().is_empty(), "{says}: it began");
+    }
+}
+
+/// Writes so many records of rounds of every case, of times that never agree.
+fn write_records(folder: &Path, cases: usize, records: usize) {
+    let mut line = records_in(folder).swap_remove(0);
+    let slow = RECORD.replace("00,", "000,").replace("50.0,", "500.0,").replace("75.0", "750.0");
+    let slow = serde_json::from_str(&slow.replace("70.7", "707.0")).unwrap();
+    let results = [line["record"].clone(), slow];
+    let mut file = BufWriter::new(File::create(folder.join("records.jsonl")).unwrap());
+    for index in 0..records {
+        let round = index / cases;
+        line["case"] = char::from(b'a' + u8::try_from(index % cases).unwrap()).to_string().into();
+        line["round"] = (round + 1).into();
+        line["record"] = results[round % 2].clone();
+        writeln!(file, "{line}").unwrap();
+    }
+}
+
+/// The CPU time of a report, in clock ticks: beside other processes, elapsed time
+/// says nothing.
+fn ticks_of_report(bench: &Bench, folder: &Path) -> u64 {
+    let mut brigade = bench.brigade(&["report", folder.to_str().unwrap()]);
+    let mut child = brigade.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let stat = || ProcessStat::read(&SystemFiles::live(), &format!("proc/{}", child.id())).unwrap();
+    // Its figures can be read until it is waited for.
+    eventually("the report has ended", || stat().state == 'Z');
+    let ticks = stat().user_ticks + stat().system_ticks;
+    assert!(child.wait().unwrap().success());
+    ticks
+}
+
+#[test]
+fn the_time_of_a_report_grows_as_its_records_do() {
+    for cases in [1, 20] {
+        let names: Vec<String> =
+            (b'a'..).take(cases).map(|name| char::from(name).to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let bench = Bench::new(&names, &format!("echo '{RECORD}'"));
+        let manifest = bench.manifest().replace("rounds = 3", "rounds = 1\nbudget_seconds = 0.001");
+        let ended = Ended::from(bench.brigade_with(&manifest, &["run"]));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let folder = bench.result_folders()[0].clone();
+        let [few, many] = [25_000, 100_000].map(|records| {
+            write_records(&folder, cases, records);
+            ticks_of_report(&bench, &folder)
+        });
+        // Four times as many: 4 where it is linear, 16 where it is not.
+        assert!(many < 8 * few, "{cases} cases: {few} ticks, and {many} for four times as many");
+        assert!(few > 0, "too few to tell");
+    }
+}
