@@ -11,7 +11,8 @@ it make up inputs from those in fuzz/corpus/. What it learns goes to
 fuzz/found/, an input that fails to fuzz/artifacts/: put that one into the
 corpus, which every test run replays, and repair what it shows.
 
-  --target NAME  saved-run, manifest or histogram [default: saved-run]
+  --target NAME  saved-run, resume, laps, manifest or histogram
+                 [default: saved-run]
   --inputs N     end after so many inputs [default: 1000000]
   --seconds S    end after so long, if that is sooner
   --help         show this
@@ -52,7 +53,7 @@ read_arguments() {
         shift
     done
     [[ -d $workspace/fuzz/corpus/$target && -n $target ]] ||
-        bad_usage "--target: '$target' is not saved-run, manifest or histogram"
+        bad_usage "--target: '$target' is not saved-run, resume, laps, manifest or histogram"
 }
 
 read_arguments "$@"

@@ -2,5 +2,7 @@
 //! them what libFuzzer makes up; `suite/tests/corpus.rs` hands them the corpus.
 
 pub mod histogram;
+pub mod laps;
 pub mod manifest;
+pub mod resume;
 pub mod saved_run;

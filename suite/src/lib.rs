@@ -24,4 +24,5 @@ mod schema;
 mod show;
 pub mod store;
 
-pub use commands::{main, renderings};
+pub use commands::{main, rehearse, renderings};
+pub use measure::heard;

@@ -6,8 +6,12 @@ use std::path::Path;
 
 #[path = "../../fuzz/src/histogram.rs"]
 mod histogram;
+#[path = "../../fuzz/src/laps.rs"]
+mod laps;
 #[path = "../../fuzz/src/manifest.rs"]
 mod manifest;
+#[path = "../../fuzz/src/resume.rs"]
+mod resume;
 #[path = "../../fuzz/src/saved_run.rs"]
 mod saved_run;
 
@@ -40,8 +44,18 @@ fn the_corpus_of_histograms_is_read_without_harm() {
 }
 
 #[test]
+fn the_corpus_of_runs_to_resume_is_read_without_harm() {
+    corpus("resume").iter().for_each(|input| resume::check(input));
+}
+
+#[test]
+fn the_corpus_of_laps_is_read_without_harm() {
+    corpus("laps").iter().for_each(|input| laps::check(input));
+}
+
+#[test]
 fn the_corpus_is_small() {
-    let inputs = ["saved-run", "manifest", "histogram"].map(corpus).concat();
+    let inputs = ["saved-run", "resume", "laps", "manifest", "histogram"].map(corpus).concat();
     let bytes: u64 = inputs.iter().map(|input| input.len() as u64).sum();
     assert!(
         bytes <= CORPUS_BOUND,

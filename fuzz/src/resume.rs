@@ -1,0 +1,42 @@
+//! What `brigade run --resume` does with the folder of a stranger's run before it
+//! writes or runs anything: mends the records, reads the run, finds what is left.
+//! Whole lines stay as they are, and mended records need no mending.
+//!
+//! An input is two files with a NUL between them: `records.jsonl` and `run.json`.
+//! The second may be left out.
+
+use std::sync::OnceLock;
+
+use suite::manifest::Manifest;
+use suite::store::results::Mending;
+use suite::store::saved_run::SavedRun;
+
+const RUN: &[u8] = include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-3/run.json");
+const ENVIRONMENT: &[u8] =
+    include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-3/environment.json");
+
+/// The manifest of this repository.
+fn manifest() -> &'static Manifest {
+    static MANIFEST: OnceLock<Manifest> = OnceLock::new();
+    let text = include_str!("../../suite.toml");
+    MANIFEST.get_or_init(|| Manifest::parse(text).expect("this repository's manifest"))
+}
+
+/// Checks one input.
+pub fn check(input: &[u8]) {
+    let mut files = input.split(|byte| *byte == 0);
+    let records = files.next().unwrap_or_default();
+    let description = files.next().unwrap_or(RUN);
+    match suite::rehearse(manifest(), [description, ENVIRONMENT, records]) {
+        Ok((saved, mended)) => {
+            let whole = records.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+            assert!(mended.starts_with(&records[..whole]), "a whole line was lost");
+            assert!(mended.is_empty() || mended.ends_with(b"\n"), "a line has no end");
+            let Mending { cut, lacks_end, .. } = Mending::of(&mended);
+            assert_eq!((cut, lacks_end), (0, false), "mended again");
+            let again = SavedRun::parse(description, ENVIRONMENT, &mended[..]).expect("mended");
+            assert_eq!(again.invocations, saved.invocations);
+        }
+        Err(error) => assert!(!format!("{error:#}").is_empty()),
+    }
+}
