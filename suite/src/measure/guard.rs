@@ -99,8 +99,7 @@ impl Guard {
         self.leash.group.store(0, Ordering::SeqCst);
     }
 
-    /// Ends what a program has left outside of its group, where the kernel lists the
-    /// children of a process.
+    /// Ends what a program has left outside of its group.
     pub fn end_strays(&self) {
         loop {
             let children = children();
@@ -141,9 +140,7 @@ pub fn holders(file: &File) -> Vec<Pid> {
     let Ok(place) = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())) else {
         return Vec::new();
     };
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let others = numbers.map(Pid::from_raw).filter(|process| *process != getpid());
+    let others = processes().map(Pid::from_raw).filter(|process| *process != getpid());
     others.filter(|process| holds(*process, &place)).collect()
 }
 
@@ -157,11 +154,28 @@ fn holds(process: Pid, place: &Path) -> bool {
     })
 }
 
-/// The children of this process.
+/// The children of this process: as the kernel lists them, or where it does not
+/// (`CONFIG_PROC_CHILDREN`), by asking every process for its parent.
 fn children() -> Vec<Pid> {
-    let text = fs::read_to_string(format!("/proc/self/task/{}/children", getpid()));
-    let text = text.unwrap_or_default();
-    text.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect()
+    match fs::read_to_string(format!("/proc/self/task/{}/children", getpid())) {
+        Ok(text) => text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>(),
+        Err(_) => processes().filter(|pid| parent_of(*pid) == Some(getpid().as_raw())).collect(),
+    }
+    .into_iter()
+    .map(Pid::from_raw)
+    .collect()
+}
+
+/// The numbers of all processes that may be seen.
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The fourth field of `/proc/PID/stat`; the second, a name, may hold anything.
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// A number that this process shares with those that it forks.
@@ -208,5 +222,17 @@ fn leave_alone() {
         let _ = dup2_stdin(null.as_fd());
         let _ = dup2_stdout(null.as_fd());
         let _ = dup2_stderr(null.as_fd());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_of_a_process_is_found() {
+        assert_eq!(parent_of(getpid().as_raw()), Some(getppid().as_raw()));
+        assert_eq!(parent_of(i32::MAX), None);
+        assert!(processes().any(|pid| pid == getpid().as_raw()));
     }
 }

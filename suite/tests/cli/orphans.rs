@@ -1,7 +1,6 @@
 //! What a program started ends with the runner, whatever becomes of that.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -88,15 +87,21 @@ fn a_hang_up_that_is_ignored_stays_ignored() {
 
 /// The numbers of the runner's children.
 fn children_of(brigade: &Child) -> Vec<Pid> {
-    let path = PathBuf::from(format!("/proc/{0}/task/{0}/children", brigade.id()));
-    let Ok(text) = fs::read_to_string(path) else { return Vec::new() };
-    text.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap())).collect()
+    let is_child = |pid: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let (_, fields) = stat.rsplit_once(')').unwrap_or_default();
+        fields.split_whitespace().nth(1) == Some(&brigade.id().to_string())
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(is_child).map(Pid::from_raw).collect()
 }
 
 #[test]
 fn what_outlives_even_the_guard_holds_the_lock_and_is_named() {
     let (bench, mut brigade, child) = waiting(STARTS[1]);
     let program = children_of(&brigade);
+    assert!(!program.is_empty());
     for pid in program {
         kill(pid, Signal::SIGSTOP).unwrap();
     }
@@ -116,15 +121,17 @@ fn what_outlives_even_the_guard_holds_the_lock_and_is_named() {
 
 #[test]
 fn nothing_runs_beside_a_program_but_what_sleeps() {
-    let (bench, brigade, _) = waiting("sleep 6000 &\necho $! >child.new; mv child.new child");
-    for pid in children_of(&brigade) {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        assert!(stat.contains(") S "), "{stat}");
-    }
+    let (_bench, brigade, _) = waiting("sleep 6000 & echo $! >child.new; mv child.new child");
+    let sleeps = |pid: &Pid| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| stat.contains(") S "))
+    };
+    // The program, whose shell waits, and the guard.
+    assert_eq!(children_of(&brigade).len(), 2);
+    eventually("both sleep", || children_of(&brigade).iter().all(sleeps));
     send(&brigade, Signal::SIGTERM);
     let ended = end_of(brigade);
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    drop(bench);
 }
 
 #[test]
