@@ -33,6 +33,11 @@ const FIXED: [&str; 4] = ["processor.", "kernel.", "memory_total_bytes", "softwa
 /// The parts whose change is reported and does no harm.
 const REPORTED: &str = "limits.";
 
+/// The flags that a run may give to every program without the manifest's doing so:
+/// they say for how long to measure, and no more. The folder may be a stranger's, and
+/// there are flags that run a command or write a file.
+const HARMLESS: [&str; 3] = ["--iters", "--max-time", "--warmups"];
+
 /// Runs `brigade run --resume`.
 ///
 /// # Errors
@@ -146,6 +151,9 @@ fn same_cases<'a, 'b>(
         .procedure
         .as_ref()
         .context("it is from a Brigade that did not record what resuming needs; start a new run")?;
+    if let Some(flag) = procedure.flags.iter().find(|flag| !is_known(manifest, flag)) {
+        bail!("its profile gives every program {flag}, and suite.toml does not; start a new run");
+    }
     let case = |name: &String| {
         let case = manifest.cases.iter().find(|case| case.name == *name);
         let case = case.with_context(|| format!("suite.toml has no case '{name}' any more"))?;
@@ -161,6 +169,14 @@ fn same_cases<'a, 'b>(
     };
     let cases = run.cases.iter().map(case).collect::<anyhow::Result<Vec<_>>>()?;
     Ok((cases, procedure))
+}
+
+/// Whether a word of a profile's flags is a value, or a flag that is harmless or one of
+/// the manifest's own.
+fn is_known(manifest: &Manifest, word: &str) -> bool {
+    let flag = word.split('=').next().unwrap_or_default();
+    let mut own = manifest.profiles.values().flat_map(|profile| &profile.flags);
+    !word.starts_with('-') || HARMLESS.contains(&flag) || own.any(|own| own == word)
 }
 
 fn all_can_run(capabilities: &Capabilities, cases: &[&Case]) -> anyhow::Result<()> {

@@ -290,8 +290,8 @@ impl Run<'_> {
             && let Some(turn) = schedule.next_turn()
         {
             progress.starting(turn, &schedule);
-            if let Some(before) = began[turn.case] {
-                signals.sleep_until(before + spacing);
+            if let Some(end) = began[turn.case].and_then(|before| before.checked_add(spacing)) {
+                signals.sleep_until(end);
                 if signals.stops() > 0 {
                     break;
                 }

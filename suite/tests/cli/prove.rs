@@ -325,7 +325,6 @@ fn a_run_that_is_stopped_during_its_proof_is_completed() {
     std::fs::write(bench.path("go"), "").unwrap();
     let resume = || Ended::from(bench.brigade_with(&manifest, &["run", "--resume", path]));
     let proven = resume();
-    assert!(proven.stdout.contains("of 1 rounds") || proven.code.is_some(), "{proven:?}");
     assert_eq!(exist(), [true, true], "{proven:?}");
     let again = resume();
     assert!(again.stdout.starts_with("nothing to do: the run is complete"), "{again:?}");

@@ -87,6 +87,18 @@ fn a_run_that_cannot_go_on_is_not_mended() {
 }
 
 #[test]
+fn a_run_gives_programs_no_flag_that_its_folder_alone_names() {
+    for flag in ["--command", "--histogram=/tmp/x"] {
+        let bench = killed();
+        let file = bench.result_folders()[0].join("run.json");
+        let run = fs::read_to_string(&file).unwrap();
+        let run = run.replace("\"--max-time\",", &format!("\"--max-time\", \"1\", \"{flag}\","));
+        fs::write(&file, run).unwrap();
+        check_refusal(&bench, &format!("its profile gives every program {flag}, and suite.toml"));
+    }
+}
+
+#[test]
 fn a_report_is_escaped_for_the_format_that_is_written() {
     let hostile = "\u{1b}[31m<script>alert(1)</script>\u{202e}";
     let bench = Bench::printing(RECORD);
