@@ -10,8 +10,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use harness::cpus::Mask;
 use harness::record::Record;
-use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -65,9 +65,8 @@ impl Invocation {
 
     /// The process inherits this mask of CPUs, as `taskset` gives it.
     pub fn on_cpus(mut self, cpus: &[usize]) -> Self {
-        let mut mask = CpuSet::new();
-        cpus.iter().for_each(|&cpu| mask.set(cpu).expect("a CPU number"));
-        let confine = move || Ok(sched_setaffinity(Pid::from_raw(0), &mask)?);
+        let mask = Mask::of(cpus);
+        let confine = move || Ok(mask.confine()?);
         // SAFETY: between fork and exec the closure makes one system call, on
         // a value that it owns; it neither allocates nor locks.
         unsafe { self.command.pre_exec(confine) };

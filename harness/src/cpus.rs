@@ -3,8 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
+use nix::errno::Errno;
+
+/// The most CPUs that a kernel is built for (`NR_CPUS` of x86 with
+/// `MAXSMP`).
+const MOST: usize = 8192;
+/// CPUs in a word of a mask.
+const PER_WORD: usize = libc::c_ulong::BITS as usize;
 
 /// An ordered list of CPU numbers, written like `0,2-3`. Numbers start at 0;
 /// none occurs twice.
@@ -38,8 +43,8 @@ impl FromStr for CpuList {
 fn range(part: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
     let (first, last) = part.split_once('-').unwrap_or((part, part));
     let number = |digits: &str| match digits.parse::<usize>() {
-        Ok(number) if number < CpuSet::count() => Ok(number),
-        Ok(number) => Err(format!("CPU {number} is beyond the {} supported", CpuSet::count())),
+        Ok(number) if number < MOST => Ok(number),
+        Ok(number) => Err(format!("CPU {number} is beyond the {MOST} supported")),
         Err(_) => Err(format!("'{part}' is not a CPU number or a range such as 2-3")),
     };
     let (first, last) = (number(first)?, number(last)?);
@@ -62,27 +67,74 @@ impl serde::Serialize for CpuList {
     }
 }
 
+/// A set of CPUs as the kernel takes it, of as many words as it needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mask(Vec<libc::c_ulong>);
+
+impl Mask {
+    /// The mask of these CPUs.
+    pub fn of(cpus: &[usize]) -> Self {
+        let words = cpus.iter().max().map_or(0, |most| most / PER_WORD) + 1;
+        let mut mask = vec![0; words];
+        cpus.iter().for_each(|cpu| mask[cpu / PER_WORD] |= 1 << (cpu % PER_WORD));
+        Self(mask)
+    }
+
+    /// Its CPUs, in ascending order.
+    fn numbers(&self) -> Vec<usize> {
+        let is_set = |cpu: &usize| self.0[cpu / PER_WORD] & (1 << (cpu % PER_WORD)) != 0;
+        (0..self.0.len() * PER_WORD).filter(is_set).collect()
+    }
+
+    /// Confines the calling thread, and the threads that it will create, to it.
+    /// Neither allocates nor locks.
+    ///
+    /// # Errors
+    /// When none of the CPUs may be used.
+    pub fn confine(&self) -> nix::Result<()> {
+        let mask = self.0.as_ptr().cast();
+        // SAFETY: the kernel reads so many bytes from the words.
+        let result = unsafe { libc::sched_setaffinity(0, size_of_val(&*self.0), mask) };
+        Errno::result(result).map(drop)
+    }
+
+    /// The mask that `read` fills in. The kernel refuses one with fewer bits
+    /// than it has CPUs.
+    fn read(read: impl Fn(&mut [libc::c_ulong]) -> nix::Result<()>) -> nix::Result<Self> {
+        let mut mask = vec![0; 1024 / PER_WORD];
+        loop {
+            match read(&mut mask) {
+                Err(Errno::EINVAL) if mask.len() * PER_WORD < MOST => {
+                    mask.resize(2 * mask.len(), 0)
+                }
+                result => return result.map(|()| Self(mask)),
+            }
+        }
+    }
+}
+
 /// The CPUs that the calling thread may run on, in ascending order.
 ///
 /// # Errors
 /// When the kernel refuses, as it does on machines with more CPUs than
-/// [`CpuSet::count`].
+/// [`CpuList`] supports.
 pub fn allowed() -> nix::Result<Vec<usize>> {
-    let set = sched_getaffinity(Pid::from_raw(0))?;
-    Ok((0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect())
+    let read = |mask: &mut [libc::c_ulong]| {
+        let bytes = size_of_val(mask);
+        // SAFETY: the kernel writes at most so many bytes to the words.
+        let result = unsafe { libc::sched_getaffinity(0, bytes, mask.as_mut_ptr().cast()) };
+        Errno::result(result).map(drop)
+    };
+    Mask::read(read).map(|mask| mask.numbers())
 }
 
 /// Confines the calling thread, and the threads that it will create, to
 /// `cpus`.
 ///
 /// # Errors
-/// When a number is too large or none of them may be used.
+/// When none of them may be used.
 pub fn confine(cpus: &[usize]) -> nix::Result<()> {
-    let mut set = CpuSet::new();
-    for &cpu in cpus {
-        set.set(cpu)?;
-    }
-    sched_setaffinity(Pid::from_raw(0), &set)
+    Mask::of(cpus).confine()
 }
 
 /// The CPU that the calling thread runs on at this moment.
@@ -111,7 +163,7 @@ mod tests {
                 unique.sort_unstable();
                 unique.dedup();
                 prop_assert_eq!(unique.len(), numbers.len());
-                prop_assert!(unique.last() < Some(&CpuSet::count()));
+                prop_assert!(unique.last() < Some(&MOST));
             }
         }
     }
@@ -130,6 +182,24 @@ mod tests {
         assert_eq!(parsed("3-1"), Err("the range '3-1' runs backwards".into()));
         assert!(parsed("99999").is_err());
         assert!(parsed("0-").is_err());
+    }
+
+    /// A kernel for 2048 CPUs takes no smaller mask.
+    #[test]
+    fn a_mask_grows_until_the_kernel_takes_it() {
+        let kernel = |mask: &mut [libc::c_ulong]| {
+            if mask.len() * PER_WORD < 2048 {
+                return Err(Errno::EINVAL);
+            }
+            mask[1500 / PER_WORD] = 1 << (1500 % PER_WORD);
+            mask[0] = 0b101;
+            Ok(())
+        };
+        let mask = Mask::read(kernel).expect("it grows");
+        assert_eq!(mask.numbers(), [0, 2, 1500]);
+        assert_eq!(Mask::of(&[1500, 0, 2]).numbers(), [0, 2, 1500]);
+        assert_eq!(Mask::read(|_| Err(Errno::EINVAL)), Err(Errno::EINVAL), "not for ever");
+        assert_eq!(parsed("1500"), Ok(vec![1500]));
     }
 
     #[test]
