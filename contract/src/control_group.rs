@@ -2,14 +2,52 @@
 //! in which a program is started.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
 
 use harness::control_groups::{self, Group, Version};
 use harness::system_files::SystemFiles;
 
 /// Where the trees of groups are mounted, by custom.
 const MOUNT: &str = "/sys/fs/cgroup";
+
+/// What the names of groups begin with; the number of the process that made one
+/// follows.
+const PREFIX: &str = "contract-";
+
+/// How often a group is tried to be removed: the kernel counts a process to its
+/// group until it has let go of it.
+const TRIES: u32 = 200;
+
+/// Removes the groups of processes that have ended without doing so.
+fn remove_left_behind(folder: &Path) {
+    let groups = fs::read_dir(folder).into_iter().flatten().flatten();
+    for group in groups.map(|group| group.path()) {
+        let name = group.file_name().and_then(|name| name.to_str());
+        let maker = name.and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
+        if maker.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            remove(&group);
+        }
+    }
+}
+
+/// Removes a group and the one inside it, once their last processes are gone.
+fn remove(outer: &Path) {
+    for group in [outer.join("inner"), outer.to_owned()] {
+        for _ in 0..TRIES {
+            match fs::remove_dir(&group) {
+                Err(error) if error.kind() == ErrorKind::ResourceBusy => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                // One that was never made is gone, too.
+                _ => break,
+            }
+        }
+    }
+}
 
 /// A group and one inside it. Both are removed with this.
 #[derive(Debug)]
@@ -47,8 +85,10 @@ impl ControlGroup {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let own = control_groups::of_process(&SystemFiles::live(), controller);
         let own = own.into_iter().next().ok_or("this process is in no control group")?;
-        let name = format!("contract-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
-        let outer = Path::new("/").join(own.folder).join(name);
+        let name = format!("{PREFIX}{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
+        let own_folder = Path::new("/").join(own.folder);
+        remove_left_behind(&own_folder);
+        let outer = own_folder.join(name);
         let group = Self { outer, version: own.version };
         let inner = group.inner();
         fs::create_dir_all(&inner).map_err(|error| format!("{}: {error}", inner.display()))?;
@@ -88,8 +128,41 @@ impl ControlGroup {
 
 impl Drop for ControlGroup {
     fn drop(&mut self) {
-        // Both fail when the group was never made.
-        let _ = fs::remove_dir(self.inner());
-        let _ = fs::remove_dir(&self.outer);
+        remove(&self.outer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A process that is in the group when it is given up, and one that was killed
+    /// before it could remove its group.
+    #[test]
+    fn no_group_is_left_behind() {
+        let Ok(group) = ControlGroup::with_most_threads(50) else {
+            return crate::skip("control groups", "this process may not make any");
+        };
+        let mut ended = Command::new("true").spawn().expect("a process");
+        ended.wait().expect("own child");
+        let own = group.outer.parent().expect("a group around it").to_owned();
+        let forgotten = own.join(format!("{PREFIX}{}-7", ended.id()));
+        fs::create_dir_all(forgotten.join("inner")).expect("a group");
+        let outer = group.outer.clone();
+        let mut inside = Command::new("sh");
+        inside.args(["-c", &group.entering(), "sh", "sleep", "0.3"]);
+        let mut inside = inside.spawn().expect("a process");
+        while fs::read_to_string(group.inner().join("cgroup.procs"))
+            .is_ok_and(|pids| pids.is_empty())
+        {
+            thread::yield_now();
+        }
+        drop(group);
+        assert!(!outer.exists(), "{}", outer.display());
+        inside.wait().expect("own child");
+        drop(ControlGroup::with_most_threads(50));
+        assert!(!forgotten.exists(), "{}", forgotten.display());
     }
 }
