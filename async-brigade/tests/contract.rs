@@ -55,8 +55,11 @@ fn workers_that_the_runtime_cannot_have_are_usage_errors() {
 
 #[test]
 fn the_current_thread_cannot_be_spread() {
-    let flags = ["--runtime=tokio-current-thread", "--placement=spread"];
-    PROGRAM.refuses(&flags, &["--placement spread", "one thread"]);
+    contract::placement::check_that_spread_is_refused(
+        &PROGRAM,
+        &["--runtime=tokio-current-thread"],
+        "one thread",
+    );
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn workers_that_the_runtime_cannot_have_are_usage_errors() {
 
 #[test]
 fn the_current_thread_cannot_be_spread() {
-    PROGRAM.refuses(&["--placement=spread"], &["--placement spread", "one thread"]);
+    contract::placement::check_that_spread_is_refused(&PROGRAM, &[], "one thread");
 }
 
 #[test]

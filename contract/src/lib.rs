@@ -35,6 +35,7 @@ pub mod ending;
 pub mod histogram;
 pub mod invocation;
 pub mod limits;
+pub mod machine;
 pub mod output;
 pub mod placement;
 pub mod program;
@@ -65,6 +66,7 @@ macro_rules! keeps {
             record::measurements_are_those_described,
             record::switches_are_counted_and_claimed_as_described,
             placement::an_inherited_mask_is_kept,
+            limits::without_proc_it_ends_with_one_line,
             usage::flags_that_do_not_exist_are_usage_errors,
             command::the_pid_is_that_of_the_program,
             ending::max_time_ends_the_measuring_early,

@@ -11,7 +11,7 @@ use nix::unistd::geteuid;
 
 use crate::control_group::ControlGroup;
 use crate::invocation::{Invocation, Run};
-use crate::{Program, skip};
+use crate::{Program, machine, skip};
 
 /// What a count of tasks is followed by in a refusal.
 const FITS: &str = " tasks fit into";
@@ -74,12 +74,15 @@ pub fn a_soft_file_limit_is_raised(program: &Program) {
 /// Stacks of threads and memory of tasks meet it. Channels do not, and of
 /// programs that open them the file limit may be tighter.
 pub fn the_address_space_limit_refuses(program: &Program) {
-    const BYTES: u64 = 1 << 30;
-    let limited = |tasks| short(program, tasks).limited(Resource::RLIMIT_AS, BYTES, BYTES);
+    // A runtime has a worker on each CPU by default, and each worker an arena.
+    let cpus = harness::cpus::allowed().expect("the CPUs of this process").len() as u64;
+    let bytes = (1 << 30) + Amounts::workers(cpus).address_space_bytes;
+    let limited = |tasks| short(program, tasks).limited(Resource::RLIMIT_AS, bytes, bytes);
     let _ = limited(3).run().succeeded();
     if program.threads_per_task > 0 || program.files_per_task == 0 {
-        let words = ["bytes of address space", "RLIMIT_AS", "1073741824", "prlimit --pid $$ --as="];
-        limited(1_000_000).run().failed(3, &words);
+        let value = bytes.to_string();
+        let words = ["bytes of address space", "RLIMIT_AS", &value, "prlimit --pid $$ --as="];
+        limited(bytes / 1024).run().failed(3, &words);
     }
 }
 
@@ -152,6 +155,24 @@ pub fn check_that_workers_meet_the_pids_limit(program: &Program, flags: &[&str])
     }
 }
 
+/// Stacks and arenas of a runtime's workers count towards the limit of address
+/// space although no task does: what is left of it decides, at every amount,
+/// whether the program runs or is refused. `flags` ask for 64 workers.
+pub fn check_that_workers_meet_the_address_space_limit(program: &Program, flags: &[&str]) {
+    let mut codes = Vec::new();
+    for mib in [200, 400, 600, 800, 1000, 1024, 1100, 1200, 1400] {
+        let limited =
+            short(program, 3).and(flags).limited(Resource::RLIMIT_AS, mib << 20, mib << 20);
+        let run = limited.run();
+        codes.push(run.code);
+        match run.code {
+            Some(0) => drop(run.succeeded()),
+            _ => drop(run.failed(3, &[" bytes of address space", "RLIMIT_AS"])),
+        }
+    }
+    assert_eq!(codes[0], Some(3), "{codes:?}");
+}
+
 /// `RLIMIT_NPROC` makes an exception for root, who becomes somebody else here,
 /// a user without any other thread.
 pub fn the_users_thread_limit_refuses(program: &Program) {
@@ -192,6 +213,18 @@ fn somebody(program: &Program) -> Option<String> {
     may_run.then_some(script)
 }
 
+/// An empty folder lies over `/proc`, from which limits and counters are read.
+pub fn without_proc_it_ends_with_one_line(program: &Program) {
+    let hide = |then: &str| {
+        format!("exec unshare --mount sh -c 'mount -t tmpfs none /proc && {then}' sh \"$@\"")
+    };
+    if !succeeds(&hide("true"), &[]) {
+        return skip("a machine without /proc", "a file system cannot be mounted over it");
+    }
+    let run = program.short().from_shell(&hide("exec \"$@\"")).run();
+    assert_eq!(run.failed(1, &["/proc is not mounted"]).stdout, "");
+}
+
 /// A machine that is this one but for `vm.max_map_count`: another file lies
 /// over it, for the program alone.
 /// A task of the program takes `per_task`.
@@ -221,6 +254,7 @@ pub fn check_that_few_maps_refuse(program: &Program, per_task: Amounts) {
 /// too few, and the standard library aborts the program. `flags` make a program
 /// whose threads meet no other limit before.
 pub fn check_that_as_many_threads_run_as_fit(program: &Program, flags: &[&str]) {
+    let _machine = machine::alone();
     let run = program.with(flags).and(&["--tasks=4000000000"]).run();
     let fit = fitting(&run);
     if !run.stderr.contains("vm.max_map_count") || fit > MOST_THREADS {
@@ -233,6 +267,7 @@ pub fn check_that_as_many_threads_run_as_fit(program: &Program, flags: &[&str]) 
 /// As many threads as fit into a limit of address space are created, besides
 /// what the allocator reserves for the first of them.
 pub fn check_that_as_many_threads_run_as_fit_into_address_space(program: &Program, flags: &[&str]) {
+    let _machine = machine::alone();
     let per_task = Amounts::thread(1 << 20);
     let bytes = per_task.allocator(u64::MAX).address_space_bytes + (512 << 20);
     let limited = |tasks: u64| {

@@ -97,6 +97,14 @@ pub fn a_cpu_that_is_not_ours_is_a_usage_error(program: &Program) {
     }
 }
 
+/// With these flags `--placement spread` is refused for this reason. On one CPU
+/// another one comes first.
+pub fn check_that_spread_is_refused(program: &Program, flags: &[&str], reason: &str) {
+    let reason = if allowed().len() < 2 { "needs two CPUs" } else { reason };
+    let run = program.with(flags).and(&["--placement", "spread"]).run();
+    run.failed(2, &["--placement spread", reason]);
+}
+
 /// Runs `program` with `--placement spread` and these flags: more than 95 % of
 /// the traced hops must cross. Not a clause that every program keeps: a
 /// runtime that schedules tasks itself may run neighbours on one CPU.

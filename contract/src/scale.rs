@@ -1,6 +1,9 @@
 //! Scale: what grows with the number of tasks grows no faster than it.
 
-use crate::Program;
+use std::mem::MaybeUninit;
+use std::process::{Command, Stdio};
+
+use crate::{Program, machine};
 
 /// How often each number of tasks is run. The least time of several is that of
 /// the run that was disturbed least.
@@ -11,6 +14,7 @@ const RUNS: usize = 3;
 /// four, and what grows with the square sixteen. `tasks` must be so many that
 /// the process itself, which starts and ends, is little beside them.
 pub fn check_that_cpu_time_is_linear(program: &Program, flags: &[&str], tasks: u32) {
+    let _machine = machine::alone();
     let mut least = [f64::INFINITY; 2];
     for _ in 0..RUNS {
         for (tasks, least) in [tasks, 4 * tasks].into_iter().zip(&mut least) {
@@ -24,31 +28,22 @@ pub fn check_that_cpu_time_is_linear(program: &Program, flags: &[&str], tasks: u
     );
 }
 
-/// The CPU time of one run in seconds, as the shell that has started it tells
-/// at its end.
+/// The CPU time of one run in seconds, as the kernel tells who waits for its end:
+/// to the microsecond, where clock ticks would be too coarse.
 fn cpu_seconds(program: &Program, flags: &[&str], tasks: u32) -> f64 {
-    let size = ["--quiet", "--iters=1", "--warmups=0", "--tasks", &tasks.to_string()];
-    let run = program.with(&size).and(flags).from_shell(r#""$@" && times"#).run().succeeded();
-    // The shell's own times are on the first line, those of its children on
-    // the second: user and system, like 0m0.250000s.
-    let children = run.stdout.lines().nth(1).unwrap_or_else(|| panic!("no times: {run:#?}"));
-    children.split_whitespace().map(seconds).sum()
-}
-
-fn seconds(text: &str) -> f64 {
-    let (minutes, rest) = text.split_once('m').unwrap_or_else(|| panic!("no minutes: {text}"));
-    let number =
-        |digits: &str| -> f64 { digits.parse().unwrap_or_else(|error| panic!("{text}: {error}")) };
-    number(minutes) * 60.0 + number(rest.trim_end_matches('s'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::seconds;
-
-    #[test]
-    fn times_are_minutes_and_seconds() {
-        assert_eq!(seconds("0m0.250000s"), 0.25);
-        assert_eq!(seconds("2m1.5s"), 121.5);
-    }
+    let mut command = Command::new(program.path);
+    command.args(["--quiet", "--iters=1", "--warmups=0", "--tasks", &tasks.to_string()]);
+    command.args(flags).stdin(Stdio::null()).stderr(Stdio::null());
+    #[expect(clippy::zombie_processes, reason = "it is waited for by its number")]
+    let child = command.spawn().unwrap_or_else(|error| panic!("starting {command:?}: {error}"));
+    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
+    // SAFETY: the kernel writes both, which outlive the call; all zeros is a
+    // value of `rusage`, so that it is one after a failure too.
+    let (pid, usage) = unsafe {
+        let pid = libc::wait4(child.id().cast_signed(), &raw mut status, 0, usage.as_mut_ptr());
+        (pid, usage.assume_init())
+    };
+    assert_eq!((pid, status), (child.id().cast_signed(), 0), "{command:?}");
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }

@@ -122,7 +122,7 @@ impl Bench {
     /// [`limits::Refusal`], which names the limit that binds.
     pub fn require(&self, per_task: Amounts, fixed: Amounts) -> anyhow::Result<()> {
         let tasks = self.tasks() as u64;
-        let fixed = fixed.and(per_task.allocator(tasks)).and(Amounts::observation());
+        let fixed = fixed.and(Amounts::observation());
         Ok(limits::require(&Need { tasks, per_task, fixed })?)
     }
 

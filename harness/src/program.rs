@@ -26,6 +26,7 @@ use crate::placement::Placement;
 use crate::record::{CpuTime, Ending, Record, SCHEMA_VERSION, Switches};
 use crate::state::Findings;
 use crate::summary::summary;
+use crate::system_files;
 use crate::terminal;
 use crate::threads::panic_text;
 
@@ -109,6 +110,7 @@ impl Session {
         own: &impl Serialize,
         flags: Flags,
     ) -> anyhow::Result<Self> {
+        system_files::require_proc()?;
         let own_flags = serde_json::to_value(own).context("recording the program's flags")?;
         let histogram = match &flags.histogram {
             None => None,

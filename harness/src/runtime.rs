@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use anyhow::Context as _;
+use nix::errno::Errno;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::bench::Bench;
 use crate::failure::{UsageError, creating};
-use crate::limits::{Amounts, FILES_PER_RUNTIME, MAPS_PER_THREAD};
+use crate::limits::{Amounts, FILES_PER_RUNTIME};
 use crate::placement::{Placement, Policy};
 use crate::threads::{TaskError, panic_text, root_cause};
 
@@ -34,8 +35,8 @@ impl RuntimeKind {
             Self::TokioCurrentThread => 0,
             Self::Tokio => workers.unwrap_or(bench.placement().cpus().len()) as u64,
         };
-        let maps = threads * MAPS_PER_THREAD;
-        Amounts { threads, maps, files: FILES_PER_RUNTIME, ..Amounts::default() }
+        let driver = Amounts { files: FILES_PER_RUNTIME, ..Amounts::default() };
+        driver.and(Amounts::workers(threads))
     }
 }
 
@@ -125,11 +126,19 @@ fn multi_thread(
 /// A runtime of `workers` worker threads, built by `builder`.
 ///
 /// # Errors
-/// The kernel's; of threads that are not to be had before tokio meets with it,
-/// which would panic and then wait for ever for those that it has created.
+/// The kernel's, of threads that are not to be had. They are tried beforehand:
+/// without its first worker tokio panics. And they are counted afterwards: of
+/// others it takes no notice, and then waits for ever for what was left to them.
 pub fn with_workers(mut builder: Builder, workers: usize) -> io::Result<Runtime> {
     try_threads(workers)?;
-    builder.worker_threads(workers).build()
+    let before = threads()?;
+    let runtime = builder.worker_threads(workers).build()?;
+    if threads()? < before + workers {
+        // Dropping it would wait.
+        runtime.shutdown_background();
+        return Err(Errno::EAGAIN.into());
+    }
+    Ok(runtime)
 }
 
 /// Creates so many threads at once, and ends them.

@@ -32,6 +32,11 @@ impl SystemFiles {
         files.iter().fold(none, |system, (path, text)| system.with(path, text))
     }
 
+    /// Whether they are, but for some, those of the running system.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
     /// The same system but for one file.
     pub fn with(mut self, path: &str, text: &str) -> Self {
         self.made_up.insert(path.to_owned(), text.to_owned());
@@ -71,6 +76,16 @@ impl SystemFiles {
         }
         names.into_iter().collect()
     }
+}
+
+/// Checks that `/proc` is there: limits, counters and memory are read from it.
+///
+/// # Errors
+/// That it is not.
+pub fn require_proc() -> anyhow::Result<()> {
+    let there = Path::new("/proc/self/stat").exists();
+    anyhow::ensure!(there, "/proc is not mounted here: mount -t proc proc /proc");
+    Ok(())
 }
 
 /// Bytes in a page, which some files count memory in.

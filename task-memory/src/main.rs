@@ -46,7 +46,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use harness::failure::UsageError;
 use harness::limits::{self, Kind, Need, STACK_BYTES};
-use harness::{Bench, Defaults, Tasks, program};
+use harness::{Amounts, Bench, Defaults, Tasks, program};
 
 use population::Task;
 use sweep::{Counts, sweep};
@@ -135,7 +135,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         return show(bench);
     }
     let per_task = task.amounts(kind);
-    let need = |tasks| Need { tasks, per_task, fixed: per_task.allocator(tasks) };
+    let need = |tasks| Need { tasks, per_task, fixed: Amounts::default() };
     let (steps, warmups) = bench.iterations_and_warmups();
     let steps = steps.saturating_add(warmups);
     let most = match bench.tasks() as u64 {

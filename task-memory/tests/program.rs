@@ -71,30 +71,48 @@ fn warmups_are_steps_too() {
 
 #[test]
 fn what_a_thread_touches_of_its_stack_becomes_resident() {
-    const TOUCHED: f64 = 409_600.0;
     let flags = ["--kind", "thread", "--from", "10", "--to", "110", "--steps", "2"];
     let idle = rise(&ledger(&flags), resident);
     let touched = rise(&ledger(&[&flags[..], &["--touch", "400KiB"]].concat()), resident);
     assert!((touched - idle - TOUCHED).abs() < TOUCHED * 0.05, "{idle} idle, {touched} touched");
 }
 
+/// So much that the few pages of stack that a forked process inherits, and that
+/// are resident before it touches them, do not matter.
+const TOUCHED: f64 = 409_600.0;
+
+/// Of a program: that what `kind` touches of so many tasks shows in `figure`.
+#[track_caller]
+fn check_touched(program: &Program, kind: &str, figure: fn(&LedgerPoint) -> Option<u64>) {
+    let flags = ["--kind", kind, "--from", "20", "--to", "100", "--steps", "2"];
+    let sweep = |more: &[&str]| {
+        let record = program.record(&[&flags[..], more].concat());
+        rise(&record.ledger.expect("a ledger"), figure)
+    };
+    let (idle, touched) = (sweep(&[]), sweep(&["--touch", "400KiB"]));
+    assert!((touched - idle - TOUCHED).abs() < TOUCHED * 0.1, "{kind}: {idle}, {touched}");
+}
+
 #[test]
 fn what_other_kinds_touch_becomes_resident_too() {
-    // So much that the few pages of stack that a forked process inherits, and
-    // that are resident before it touches them, do not matter. Proportional,
-    // because how much of the binary each process maps differs by chance.
-    const TOUCHED: f64 = 409_600.0;
-    for kind in ["tokio", "async-executor", "coroutine", "process"] {
-        let flags = ["--kind", kind, "--from", "20", "--to", "100", "--steps", "2"];
-        // The first run of a binary that has just been built reads it into the
-        // page cache, and its processes map it in other pieces: not compared.
-        ledger(&flags);
-        let idle = rise(&ledger(&flags), |point| point.proportional_bytes);
-        let touched = rise(&ledger(&[&flags[..], &["--touch", "400KiB"]].concat()), |point| {
-            point.proportional_bytes
-        });
-        assert!((touched - idle - TOUCHED).abs() < TOUCHED * 0.1, "{kind}: {idle}, {touched}");
+    for kind in ["tokio", "async-executor", "coroutine"] {
+        check_touched(&PROGRAM, kind, resident);
     }
+}
+
+/// What a process maps of its binary differs by chance, so each page is divided
+/// among those that map it. They are of this test alone: the binary is a copy.
+#[test]
+fn what_processes_touch_becomes_resident_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join(PROGRAM.name);
+    std::fs::copy(PROGRAM.path, &copy).expect("a copy of the binary");
+    let path = copy.to_str().expect("UTF-8").to_owned().leak();
+    let program = Program { path, ..PROGRAM };
+    // The first run reads the binary into the page cache, and its processes map
+    // it in other pieces: not compared.
+    program.record(&["--kind", "process", "--from", "20", "--to", "100", "--steps", "2"]);
+    check_touched(&program, "process", |point| point.proportional_bytes);
 }
 
 #[test]

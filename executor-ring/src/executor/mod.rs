@@ -12,9 +12,6 @@ use harness::{Amounts, Bench};
 
 use crate::combination::{Executor, Interface};
 
-/// Stack that the standard library gives a thread, in bytes.
-const STACK: u64 = 2 << 20;
-
 /// Measures an executor through one of the interfaces that it has.
 ///
 /// # Errors
@@ -37,5 +34,5 @@ fn workers(executor: Executor, bench: &Bench) -> Amounts {
         Executor::LocalPool | Executor::TokioCt => 0,
         _ => bench.placement().cpus().len(),
     };
-    (0..threads).fold(Amounts::default(), |sum, _| sum.and(Amounts::thread(STACK)))
+    Amounts::workers(threads as u64)
 }

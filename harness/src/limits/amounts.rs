@@ -3,13 +3,19 @@
 //! them on populations of tasks, seen from outside.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 
+use crate::system_files::page_size;
+
 /// Memory maps of a Rust thread under glibc: stack, its guard, alternate
 /// signal stack, its guard.
-pub const MAPS_PER_THREAD: u64 = 4;
+const MAPS_PER_THREAD: u64 = 4;
+/// Stack that the standard library gives a thread, in bytes, unless asked for
+/// another.
+const STANDARD_STACK_BYTES: u64 = 2 << 20;
 /// Arenas that glibc's allocator makes for each CPU while threads are created
 /// (`M_ARENA_MAX` of mallopt(3), on 64 bits).
 const ARENAS_PER_CPU: u64 = 8;
@@ -20,41 +26,40 @@ const MAPS_PER_ARENA: u64 = 2;
 const ADDRESS_SPACE_PER_ARENA: u64 = 64 << 20;
 /// Memory maps of the few blocks that the allocator maps by themselves.
 const MAPS_OF_LARGE_BLOCKS: u64 = 8;
-/// Memory that a thread that does nothing but block holds in user space, in
-/// bytes: pages of its stack and of its alternate signal stack.
-const USER_BYTES_PER_THREAD: u64 = 10 << 10;
-/// What the kernel holds for it, in bytes: a stack of 16 KiB, about 2 KiB of
-/// page tables and 6 KiB of other objects.
-const KERNEL_BYTES_PER_THREAD: u64 = 24 << 10;
-/// Address space of a thread besides its stack, in bytes, rounded up: the
-/// guard, and the alternate signal stack with its own.
-const ADDRESS_SPACE_BESIDES_STACK: u64 = 20 << 10;
+/// Half pages that a thread that does nothing but block holds in user space, of
+/// its stack and of its alternate signal stack.
+const HALF_PAGES_PER_THREAD: u64 = 5;
+/// The kernel's stack of a thread, in bytes; one page where pages are larger.
+const KERNEL_STACK_BYTES: u64 = 16 << 10;
+/// What the kernel holds for a thread besides, in bytes: about 2 KiB of page
+/// tables and 6 KiB of other objects.
+const KERNEL_BYTES_BESIDES_STACK: u64 = 8 << 10;
+/// The alternate signal stack of a thread, in bytes, rounded up to pages: what
+/// the CPU's registers may take, and `SIGSTKSZ`.
+const SIGNAL_STACK_BYTES: u64 = 12 << 10;
+/// Guard pages of a thread: one below its stack, one below that for signals.
+const GUARDS_PER_THREAD: u64 = 2;
 /// Memory that an async task on two pipes holds, in bytes, rounded up.
 const BYTES_PER_ASYNC_TASK: u64 = 2 << 10;
 /// Memory that a goroutine and its channel hold, in bytes, rounded up: a stack
 /// of 2 KiB, 0.5 KiB of the scheduler's, a channel.
 const BYTES_PER_GOROUTINE: u64 = 3 << 10;
-/// Address space of a guard page, in bytes.
-const GUARD_BYTES: u64 = 4 << 10;
 /// Memory maps of a coroutine: its stack and the guard page below.
 const MAPS_PER_COROUTINE: u64 = 2;
-/// Memory that a suspended coroutine holds in user space, in bytes: the top of
-/// its stack.
-const USER_BYTES_PER_COROUTINE: u64 = 4 << 10;
 /// What the kernel holds for it, in bytes: its maps and page tables.
 const KERNEL_BYTES_PER_COROUTINE: u64 = 5 << 10;
-/// Memory that a forked process that does nothing but block holds in user
-/// space, in bytes, rounded up: the pages that were written.
-const USER_BYTES_PER_PROCESS: u64 = 96 << 10;
+/// Pages that a forked process that does nothing but block holds in user space,
+/// rounded up: those that were written.
+const PAGES_PER_PROCESS: u64 = 24;
 /// What it could come to write to, in bytes, rounded up: the heap and the data
 /// of one of the programs here.
 const COMMITTED_BYTES_PER_PROCESS: u64 = 1 << 20;
-/// What the kernel holds for it, in bytes, rounded up: stack, page tables and
-/// other objects.
-const KERNEL_BYTES_PER_PROCESS: u64 = 160 << 10;
-/// What the kernel holds for a pipe or a socket pair with a token in it, in
-/// bytes: one page of data and the objects around it.
-const KERNEL_BYTES_PER_CHANNEL: u64 = 6 << 10;
+/// Pages that the kernel holds for it, rounded up: stack, page tables and other
+/// objects.
+const KERNEL_PAGES_PER_PROCESS: u64 = 40;
+/// What the kernel holds for a pipe or a socket pair besides a page of data, in
+/// bytes.
+const KERNEL_BYTES_PER_CHANNEL: u64 = 2 << 10;
 /// Memory of a channel of the standard library, or of a slot with a futex or a
 /// condition variable, in bytes, rounded up.
 const BYTES_PER_CHANNEL_IN_MEMORY: u64 = 1 << 10;
@@ -65,9 +70,9 @@ const KERNEL_BYTES_PER_EVENTFD: u64 = 1 << 10;
 pub const PAGES_PER_PIPE: u64 = 2;
 /// Entries of the submission queue of the ring that a need is given for.
 pub const RING_ENTRIES: u32 = 64;
-/// What such a ring locks, in bytes: a page of the two queues' heads and the
-/// completions, and a page of 64 submissions of 64 bytes.
-const LOCKED_BYTES_PER_RING: u64 = 8 << 10;
+/// Pages that such a ring locks: one of the two queues' heads and the
+/// completions, and one of 64 submissions of 64 bytes.
+const LOCKED_PAGES_PER_RING: u64 = 2;
 /// What the kernel holds for such a ring besides, in bytes, rounded up.
 const KERNEL_BYTES_PER_RING: u64 = 4 << 10;
 /// Memory maps of a ring: the queues and the submissions.
@@ -173,12 +178,18 @@ pub struct Amounts {
 impl Amounts {
     /// A thread that blocks, with a stack of `stack_bytes`.
     pub fn thread(stack_bytes: u64) -> Self {
-        let mapped_bytes = stack_bytes.saturating_add(ADDRESS_SPACE_BESIDES_STACK);
+        Self::thread_of_pages(stack_bytes, page_bytes())
+    }
+
+    fn thread_of_pages(stack_bytes: u64, page_bytes: u64) -> Self {
+        let signal_stack_bytes = SIGNAL_STACK_BYTES.next_multiple_of(page_bytes);
+        let besides_stack = signal_stack_bytes + GUARDS_PER_THREAD * page_bytes;
+        let mapped_bytes = stack_bytes.saturating_add(besides_stack);
         Self {
             threads: 1,
             maps: MAPS_PER_THREAD,
-            user_bytes: USER_BYTES_PER_THREAD,
-            kernel_bytes: KERNEL_BYTES_PER_THREAD,
+            user_bytes: HALF_PAGES_PER_THREAD * page_bytes / 2,
+            kernel_bytes: KERNEL_STACK_BYTES.max(page_bytes) + KERNEL_BYTES_BESIDES_STACK,
             address_space_bytes: mapped_bytes,
             committed_bytes: mapped_bytes,
             ..Self::default()
@@ -209,9 +220,10 @@ impl Amounts {
     pub fn coroutine(stack_bytes: u64) -> Self {
         Self {
             maps: MAPS_PER_COROUTINE,
-            user_bytes: USER_BYTES_PER_COROUTINE,
+            // The top of its stack.
+            user_bytes: page_bytes(),
             kernel_bytes: KERNEL_BYTES_PER_COROUTINE,
-            address_space_bytes: stack_bytes.saturating_add(GUARD_BYTES),
+            address_space_bytes: stack_bytes.saturating_add(page_bytes()),
             committed_bytes: stack_bytes,
             ..Self::default()
         }
@@ -221,8 +233,8 @@ impl Amounts {
     pub fn process() -> Self {
         Self {
             threads: 1,
-            user_bytes: USER_BYTES_PER_PROCESS,
-            kernel_bytes: KERNEL_BYTES_PER_PROCESS,
+            user_bytes: PAGES_PER_PROCESS * page_bytes(),
+            kernel_bytes: KERNEL_PAGES_PER_PROCESS * page_bytes(),
             committed_bytes: COMMITTED_BYTES_PER_PROCESS,
             ..Self::default()
         }
@@ -240,7 +252,8 @@ impl Amounts {
 
     /// A socket pair.
     pub fn socket_pair() -> Self {
-        Self { files: 2, kernel_bytes: KERNEL_BYTES_PER_CHANNEL, ..Self::default() }
+        let kernel_bytes = page_bytes() + KERNEL_BYTES_PER_CHANNEL;
+        Self { files: 2, kernel_bytes, ..Self::default() }
     }
 
     /// An eventfd.
@@ -250,13 +263,14 @@ impl Amounts {
 
     /// A ring of io_uring with [`RING_ENTRIES`] entries, mapped.
     pub fn ring() -> Self {
+        let locked_bytes = LOCKED_PAGES_PER_RING * page_bytes();
         Self {
             files: 1,
             maps: MAPS_PER_RING,
-            user_bytes: LOCKED_BYTES_PER_RING,
+            user_bytes: locked_bytes,
             kernel_bytes: KERNEL_BYTES_PER_RING,
-            address_space_bytes: LOCKED_BYTES_PER_RING,
-            locked_bytes: LOCKED_BYTES_PER_RING,
+            address_space_bytes: locked_bytes,
+            locked_bytes,
             rings: 1,
             ..Self::default()
         }
@@ -267,19 +281,27 @@ impl Amounts {
         Self { files: FILES_TO_OBSERVE, ..Self::default() }
     }
 
+    /// So many worker threads of an async runtime, with what the allocator maps
+    /// for them.
+    pub fn workers(count: u64) -> Self {
+        let worker = Self::thread(STANDARD_STACK_BYTES);
+        (0..count).fold(worker.allocator(count), |sum, _| sum.and(worker))
+    }
+
     /// What the allocator maps for so many tasks like this one: for threads, its
     /// arenas. Each of the first threads gets one; the initial thread's, which
     /// counts as the first of all, grows with the heap and reserves nothing.
     pub fn allocator(self, tasks: u64) -> Self {
+        self.allocator_of(arenas(), tasks)
+    }
+
+    fn allocator_of(self, arenas: u64, tasks: u64) -> Self {
         if self.threads == 0 || self.maps == 0 {
             return Self::default();
         }
-        let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
-        let cpus = cpus.and_then(|cpus| u64::try_from(cpus).ok()).unwrap_or(1);
-        let arenas = cpus * ARENAS_PER_CPU;
         let reserving = (arenas - 1).min(self.threads.saturating_mul(tasks));
         Self {
-            maps: arenas * MAPS_PER_ARENA + MAPS_OF_LARGE_BLOCKS,
+            maps: (reserving + 1) * MAPS_PER_ARENA + MAPS_OF_LARGE_BLOCKS,
             address_space_bytes: reserving * ADDRESS_SPACE_PER_ARENA,
             ..Self::default()
         }
@@ -324,6 +346,21 @@ impl Amounts {
     }
 }
 
+/// The arenas that the allocator makes at most: threads beyond as many share
+/// them.
+pub fn arenas() -> u64 {
+    static ARENAS: OnceLock<u64> = OnceLock::new();
+    *ARENAS.get_or_init(|| {
+        let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
+        cpus.and_then(|cpus| u64::try_from(cpus).ok()).unwrap_or(1) * ARENAS_PER_CPU
+    })
+}
+
+/// The size of a page, in bytes.
+fn page_bytes() -> u64 {
+    page_size().unwrap_or(4 << 10)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,5 +375,25 @@ mod tests {
             assert_eq!(both.of(resource), sum, "{resource}");
             assert!(sum > 0, "{resource} is in none of them");
         }
+    }
+
+    #[test]
+    fn guards_and_stacks_are_whole_pages() {
+        let thread = |page_bytes| Amounts::thread_of_pages(1 << 20, page_bytes);
+        let [small, large] = [4 << 10, 64 << 10].map(thread);
+        assert_eq!(small.address_space_bytes, (1 << 20) + (20 << 10));
+        assert_eq!(large.address_space_bytes, (1 << 20) + 3 * (64 << 10));
+        assert_eq!((small.kernel_bytes, large.kernel_bytes), (24 << 10, 72 << 10));
+        assert_eq!(large.user_bytes, 16 * small.user_bytes);
+    }
+
+    #[test]
+    fn the_first_threads_get_an_arena_each_and_later_ones_share_them() {
+        let thread = Amounts::thread(1 << 20);
+        let of = |threads| thread.allocator_of(128, threads);
+        assert_eq!(of(20).address_space_bytes, 20 * ADDRESS_SPACE_PER_ARENA);
+        assert_eq!(of(20).maps, 21 * MAPS_PER_ARENA + MAPS_OF_LARGE_BLOCKS);
+        assert_eq!(of(127), of(u64::MAX));
+        assert_eq!(Amounts::process().allocator_of(128, 20), Amounts::default());
     }
 }

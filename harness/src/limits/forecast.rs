@@ -60,6 +60,13 @@ impl Forecast {
         self.lines.get(1).filter(|line| line.allows.is_some())
     }
 
+    /// What the program needs besides the tasks, where as many are made as fit:
+    /// also what the allocator maps for them.
+    pub fn besides(&self) -> Amounts {
+        let Need { per_task, fixed, .. } = self.need;
+        fixed.and(per_task.allocator(self.fits().unwrap_or(u64::MAX)))
+    }
+
     /// The lines of all limits that `tasks` tasks do not fit into.
     pub fn too_tight(&self, tasks: u64) -> impl Iterator<Item = &Line> {
         self.lines.iter().filter(move |line| line.allows.is_some_and(|allows| allows < tasks))
@@ -93,7 +100,8 @@ mod tests {
         ]);
         assert_eq!(forecast.fits(), Some((20_000 - 4 - 2) / 2));
         assert_eq!(forecast.binding().map(|line| line.limit.resource), Some(Resource::Files));
-        assert_eq!(forecast.next().and_then(|line| line.allows), Some(16_375));
+        let arenas = Amounts::thread(1 << 20).allocator(u64::MAX).maps;
+        assert_eq!(forecast.next().and_then(|line| line.allows), Some((65_500 - arenas) / 4));
         let tight: Vec<_> = forecast.too_tight(20_000).map(|line| line.limit.resource).collect();
         assert_eq!(tight, [Resource::Files, Resource::Maps]);
         assert_eq!(forecast.need(10, Resource::Files), 22);

@@ -106,15 +106,14 @@ impl Kind {
     }
 
     /// What a program with such tasks needs besides: the channel back to the
-    /// driver, an async runtime on one thread, arenas of the allocator, and files
-    /// to look at itself.
+    /// driver, an async runtime on one thread, and files to look at itself.
     pub fn fixed(self) -> Amounts {
         let files = match self {
             Self::Tokio | Self::TokioChannel | Self::TokioPipe => FILES_PER_RUNTIME,
             _ => 0,
         };
         let own = self.channel().and(Amounts { files, ..Amounts::default() });
-        own.and(self.per_task().allocator(u64::MAX)).and(Amounts::observation())
+        own.and(Amounts::observation())
     }
 }
 

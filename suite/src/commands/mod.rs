@@ -40,6 +40,7 @@ pub fn main() -> ExitCode {
 }
 
 fn obey(cli: Cli) -> anyhow::Result<Exit> {
+    harness::system_files::require_proc()?;
     match cli.command.unwrap_or(Command::Run(RunCommand { groups: Vec::new(), flags: cli.run })) {
         Command::Run(command) => match &command.flags.resume {
             Some(folder) => resume::resume(folder, &command.flags.programs),

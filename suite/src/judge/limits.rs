@@ -31,7 +31,7 @@ struct KindReport {
     kind: Kind,
     /// What one task needs.
     per_task: Amounts,
-    /// What the program needs however many tasks it has.
+    /// What the program needs besides, with as many tasks as fit.
     #[serde(rename = "besides")]
     fixed: Amounts,
     /// How many tasks fit; `null` where no limit binds.
@@ -97,7 +97,7 @@ impl LimitsReport {
         let kinds = forecasts.iter().map(|(kind, forecast)| KindReport {
             kind: *kind,
             per_task: kind.per_task(),
-            fixed: kind.fixed(),
+            fixed: forecast.besides(),
             fits: forecast.fits(),
             limits: forecast.lines().iter().map(|line| report(line, forecast, tasks)).collect(),
         });

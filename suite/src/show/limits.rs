@@ -45,7 +45,7 @@ pub fn of_kind(
 ) -> String {
     let mut text = headline(kind, forecast);
     text += &lines(&format!("One of them needs {}.", needs(kind.per_task())));
-    let fixed = needs(kind.fixed());
+    let fixed = needs(forecast.besides());
     text += &lines(&format!("A program with them also needs {fixed}."));
     text.push('\n');
     text += &limits_table(forecast);

@@ -2,6 +2,10 @@
 //! of epoll, and memory that rings of io_uring lock. How much of them other
 //! processes of the user hold is told nowhere, so it is not subtracted.
 
+use std::ptr;
+
+use nix::errno::Errno;
+
 use super::super::amounts::PAGES_PER_PIPE;
 use super::super::privileges::{ADMIN, LOCK, Privileges, RESOURCE};
 use super::super::{Limit, Resource};
@@ -23,6 +27,7 @@ pub(super) fn limits(files: &SystemFiles, privileges: Privileges) -> Vec<Limit> 
     ));
     limits.extend(locked_memory(files, privileges));
     limits.extend(rings(files, privileges));
+    limits.extend(rings_denied(files.is_live().then(try_io_uring).and_then(Result::err)));
     limits
 }
 
@@ -96,6 +101,28 @@ fn rings(files: &SystemFiles, privileges: Privileges) -> Option<Limit> {
     forbidden.then(|| limit.raised_by("sudo sysctl kernel.io_uring_disabled=0"))
 }
 
+/// Whether the kernel lets this process make a ring: it is asked for one without
+/// saying which, so that none is made.
+fn try_io_uring() -> nix::Result<()> {
+    // SAFETY: the kernel reads the parameters, which are missing, and writes
+    // nothing.
+    let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 0, ptr::null_mut::<u8>()) };
+    match Errno::result(result) {
+        Err(Errno::EFAULT | Errno::EINVAL) | Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What no setting says: a kernel that is built without io_uring, or a filter
+/// of system calls, as containers have it.
+fn rings_denied(denied: Option<Errno>) -> Option<Limit> {
+    let name = match denied? {
+        Errno::ENOSYS => "what this kernel, or the container's filter of system calls, has",
+        _ => "what the kernel or the container's filter of system calls permits",
+    };
+    Some(Limit::new(Resource::Rings, name, "io_uring_setup", Some(0)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::{machine, values};
@@ -150,5 +177,14 @@ mod tests {
         assert_eq!(rings("2", user), none);
         assert_eq!(rings("1", ADMINISTRATOR), []);
         assert_eq!(rings("2", ADMINISTRATOR), none);
+    }
+
+    #[test]
+    fn io_uring_that_is_denied_holds_no_ring() {
+        assert_eq!(rings_denied(None), None);
+        for error in [Errno::ENOSYS, Errno::EPERM, Errno::EACCES] {
+            let limit = rings_denied(Some(error)).expect("a limit");
+            assert_eq!((limit.available(), limit.resource), (Some(0), Resource::Rings));
+        }
     }
 }
