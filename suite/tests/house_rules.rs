@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// Names that say nothing of what is inside.
 const EMPTY_NAMES: [&str; 5] = ["util", "utils", "helpers", "common", "manager"];
@@ -29,6 +30,26 @@ impl File {
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the suite lies in the workspace")
+}
+
+/// Every text file of the workspace: those that git keeps, and without git those
+/// that lie there.
+fn files() -> Vec<File> {
+    let kept = Command::new("git").current_dir(root()).args(["ls-files", "-z"]).output();
+    let mut files = Vec::new();
+    match kept {
+        Ok(output) if output.status.success() && !output.stdout.is_empty() => {
+            let paths = String::from_utf8(output.stdout).expect("paths in UTF-8");
+            let ruled = |path: &&str| !NOT_RULED.iter().any(|folder| path.starts_with(folder));
+            for path in paths.split_terminator('\0').filter(ruled) {
+                // One that is deleted, or no text.
+                let Ok(text) = fs::read_to_string(root().join(path)) else { continue };
+                files.push(File::new(path, &text));
+            }
+        }
+        _ => files_below(root(), &mut files),
+    }
+    files
 }
 
 /// Every text file below `directory`.
@@ -60,8 +81,7 @@ fn members() -> Vec<String> {
 /// subject to it, and that `broken` does break it.
 fn check(subject: fn(&File) -> bool, rule: impl Fn(&File) -> Option<String>, broken: &File) {
     assert!(subject(broken) && rule(broken).is_some(), "the rule cannot fail");
-    let mut files = Vec::new();
-    files_below(root(), &mut files);
+    let mut files = files();
     files.retain(subject);
     assert!(!files.is_empty(), "the rule holds of nothing");
     let complaints: Vec<_> =

@@ -6,8 +6,14 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const SCRIPTS: [&str; 5] =
-    ["rss-per-thread.sh", "rss-per-task.sh", "sweep-tasks.sh", "pinned-vs-free.sh", "fuzz.sh"];
+const SCRIPTS: [&str; 6] = [
+    "rss-per-thread.sh",
+    "rss-per-task.sh",
+    "sweep-tasks.sh",
+    "pinned-vs-free.sh",
+    "fuzz.sh",
+    "test-elsewhere.sh",
+];
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name)
@@ -145,6 +151,23 @@ fn wrong_flags_are_refused_in_one_line_before_anything_is_built() {
     check("fuzz.sh", &["--target", "nonsense"], "'nonsense'");
     check("fuzz.sh", &["--inputs", "0"], "--inputs: '0'");
     check("fuzz.sh", &["--forever"], "--forever");
+    check("test-elsewhere.sh", &[], "'' is not a condition");
+    check("test-elsewhere.sh", &["cpus-many"], "'cpus-many' is not a condition");
+}
+
+#[test]
+fn elsewhere_a_command_meets_the_condition_and_ends_the_script() {
+    let stage = Stage::new();
+    stage.write("tools/go", "exit 0");
+    let elsewhere = |condition, command| {
+        let ended = stage.run("test-elsewhere.sh", &[condition, "sh", "-c", command]);
+        assert_eq!(ended.code, Some(7), "{ended:?}");
+        ended.stdout
+    };
+    let go = "command -v go >/dev/null && echo there; exit 7";
+    assert_eq!(elsewhere("plain", go), "there\n");
+    assert_eq!(elsewhere("without-go", go), "");
+    assert_eq!(elsewhere("threads32", "echo $RUST_TEST_THREADS; exit 7"), "32\n");
 }
 
 #[test]

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::OnceLock;
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
+use harness::cpus;
 use serde_json::Value;
 
 use crate::bench::{Bench, Ended};
@@ -22,7 +21,8 @@ fn busy_thread() -> &'static Path {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
         let mut cargo = Command::new(env!("CARGO"));
         cargo.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--quiet");
-        cargo.args(["build", "--example", "busy-thread", "--target-dir"]).arg(target);
+        cargo.args(["build", "--locked", "--offline", "--example", "busy-thread"]);
+        cargo.arg("--target-dir").arg(target);
         assert!(cargo.status().unwrap().success(), "{cargo:?}");
         target.join("debug/examples/busy-thread")
     })
@@ -30,11 +30,7 @@ fn busy_thread() -> &'static Path {
 
 /// Confines this thread, and what it starts, to the first CPU that it may use.
 fn keep_to_one_cpu() {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
-    let first = (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap()).unwrap();
-    let mut one = CpuSet::new();
-    one.set(first).unwrap();
-    sched_setaffinity(Pid::from_raw(0), &one).unwrap();
+    cpus::confine(&cpus::allowed().unwrap()[..1]).unwrap();
 }
 
 /// A shell that never rests, until it is dropped or this process has died.

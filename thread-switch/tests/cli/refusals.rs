@@ -14,8 +14,10 @@ fn refuses(flags: &str, words: &str) {
 #[test]
 fn cpus_that_a_mechanism_cannot_use_are_refused_in_words() {
     refuses("--via spin --placement same-cpu", "--via spin needs two CPUs");
-    refuses("--via spin --cpus 0", "--via spin needs two CPUs");
-    refuses("--via yield --cpus 0 --placement spread", "--placement spread needs two CPUs");
+    let cpu = harness::cpus::allowed().expect("the CPUs of this process")[0];
+    refuses(&format!("--via spin --cpus {cpu}"), "--via spin needs two CPUs");
+    let spread = format!("--via yield --cpus {cpu} --placement spread");
+    refuses(&spread, "--placement spread needs two CPUs");
     if crate::run::has_two_cpus() {
         refuses("--via yield", "--via yield needs one CPU");
         refuses("--via yield --placement spread", "--via yield needs one CPU");
