@@ -62,7 +62,7 @@ require_tool c++ g++
 cd -- "$workspace/fuzz"
 # With --target, build scripts and macros are not compiled for coverage.
 host=$(rustc -vV | sed -n 's/^host: //p')
-RUSTFLAGS="${COVERAGE[*]}" cargo build --release --quiet --target "$host" --bin "$target" ||
+RUSTFLAGS="${COVERAGE[*]}" cargo build --locked --release --quiet --target "$host" --bin "$target" ||
     fail "$FAILED" "building the target $target failed; cargo says why above"
 
 mkdir -p "found/$target" artifacts

@@ -41,7 +41,7 @@ build_programs() {
     local name packages=()
     for name; do packages+=(--package "$name"); done
     # From inside the workspace, where its toolchain file counts.
-    (cd -- "$workspace" && cargo build --release --quiet "${packages[@]}") >&2 ||
+    (cd -- "$workspace" && cargo build --locked --release --quiet "${packages[@]}") >&2 ||
         fail "$FAILED" "building $* failed; cargo says why above"
 }
 
