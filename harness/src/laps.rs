@@ -24,7 +24,7 @@ use crate::record::Ending;
 use crate::samples::{Measured, Samples};
 use crate::state::{MOST_PHASES, Shared};
 use crate::station::{TRACED, Token, WORK};
-use crate::tracer::{TRACER_LAPS, Tracer};
+use crate::tracer::{MOST_TRACED, Tracer};
 use crate::usage::Start;
 use crate::work::BetweenLaps;
 
@@ -39,9 +39,9 @@ const FEWEST_WARMUPS: u64 = 3;
 /// take a second.
 const LONGEST_WARMUP: Duration = Duration::from_secs(2);
 
-/// How long the marked laps may take: one of a million tasks takes a fifth of a
-/// second.
-const LONGEST_TRACING: Duration = Duration::from_secs(2);
+/// One marked lap follows so many measured ones, so that those take a tenth of
+/// the time of these at most.
+const LAPS_PER_MARKED: u64 = 10;
 
 /// What a loop of laps is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,8 +246,8 @@ impl<'a> Laps<'a> {
                 self.ended_by.get_or_insert(Ending::Iterations);
                 self.end_usage();
                 self.stage = Stage::Marked;
-                self.left = TRACER_LAPS;
-                self.deadline = deadline(self.shared).min(in_future(Some(LONGEST_TRACING)));
+                self.left = (self.iterations / LAPS_PER_MARKED).clamp(1, MOST_TRACED);
+                self.deadline = deadline(self.shared);
             }
             Stage::Warmup | Stage::Measured | Stage::Marked => {
                 if self.stage == Stage::Measured {
@@ -455,20 +455,22 @@ mod tests {
 
     #[test]
     fn marked_laps_follow_the_measured_ones_and_are_not_timed() {
-        let bench = bench(5, 0);
-        let stations = [0, 1, 2].map(|task| bench.unpinned_station(task));
-        let mut marked = 0;
-        for lap in bench.laps(&[Measured::hops(3)]) {
-            let token: u8 = lap.token();
-            if token.marks() != 0 {
-                marked += 1;
-                stations.iter().for_each(|station| station.visit(token));
+        for (measured, expected) in [(5, 1), (10, 1), (30, 3), (100_000, super::MOST_TRACED)] {
+            let bench = bench(measured, 0);
+            let stations = [0, 1, 2].map(|task| bench.unpinned_station(task));
+            let mut marked = 0;
+            for lap in bench.laps(&[Measured::hops(3)]) {
+                let token: u8 = lap.token();
+                if token.marks() != 0 {
+                    marked += 1;
+                    stations.iter().for_each(|station| station.visit(token));
+                }
+                lap.finish();
             }
-            lap.finish();
+            assert_eq!(marked, expected, "after {measured}");
+            assert_eq!(bench.findings().samples[0].count(), measured);
+            assert!(bench.tracer().cross_cpu_share().is_some());
         }
-        assert_eq!(marked, super::TRACER_LAPS);
-        assert_eq!(bench.findings().samples[0].count(), 5);
-        assert!(bench.tracer().cross_cpu_share().is_some());
     }
 
     #[test]

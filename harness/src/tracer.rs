@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::cpus;
 
-/// Marked laps in a run.
-pub(crate) const TRACER_LAPS: u64 = 32;
+/// The most marked laps in a run.
+pub(crate) const MOST_TRACED: u64 = 32;
 
 const NOWHERE: u32 = u32::MAX;
 
