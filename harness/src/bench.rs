@@ -23,6 +23,7 @@ use crate::record::{LedgerPoint, WorkRecord};
 use crate::samples::Measured;
 use crate::state::{Findings, Shared};
 use crate::station::Station;
+use crate::thread_ends;
 use crate::tracer::Tracer;
 use crate::work::Work;
 
@@ -241,6 +242,24 @@ impl Bench {
     /// count towards CPU time and switches.
     pub fn side_laps(&self, measured: Measured) -> Laps<'_> {
         Laps::new(&self.shared, Purpose::Side, &[measured])
+    }
+
+    /// Measures what the end of a thread takes beside the CPU time that counts
+    /// as this process's, for a program whose threads end in its laps, one for
+    /// each operation. `create_and_join` does that with as many threads as it is
+    /// given.
+    ///
+    /// # Errors
+    /// Those of `create_and_join`; the kernel's, when the thread cannot be
+    /// confined to its CPU for as long.
+    pub fn measure_thread_ends(
+        &self,
+        mut create_and_join: impl FnMut(usize) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let threads = self.tasks().min(thread_ends::MOST_THREADS);
+        let ns = thread_ends::uncounted_ns(threads, || create_and_join(threads))?;
+        self.findings().thread_end_ns = Some(ns);
+        Ok(())
     }
 
     /// Looks at the process while its tasks are alive: reads its memory, then

@@ -4,6 +4,9 @@ use std::io;
 
 use crate::cpus::{self, CpuList};
 use crate::failure::UsageError;
+use crate::record::Distance;
+use crate::system_files::SystemFiles;
+use crate::topology;
 
 /// What `--placement` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
@@ -87,6 +90,13 @@ impl Placement {
     /// The CPUs that tasks may run on.
     pub fn cpus(&self) -> &[usize] {
         &self.cpus
+    }
+
+    /// Under `spread`, how far the CPU of each seat is from that of the next one,
+    /// once round the CPUs; `None` where the kernel does not tell.
+    pub fn neighbours(&self) -> Option<Vec<Distance>> {
+        let spread = self.policy == Policy::Spread;
+        spread.then(|| topology::round(&SystemFiles::live(), &self.cpus)).flatten()
     }
 
     /// Under `spread`, pins the calling thread to the CPU of `seat`; otherwise

@@ -23,7 +23,7 @@ use crate::bench::Bench;
 use crate::failure::{self, UsageError};
 use crate::flags::{self, Defaults, Flags, Tasks};
 use crate::placement::Placement;
-use crate::record::{CpuTime, Ending, Record, SCHEMA_VERSION, Switches};
+use crate::record::{CpuTime, Ending, Interference, Record, SCHEMA_VERSION, Switches};
 use crate::state::Findings;
 use crate::summary::summary;
 use crate::system_files;
@@ -201,6 +201,7 @@ impl Session {
             ended_by,
             error: error.filter(|_| !interrupted).map(|error| format!("{error:#}")),
             affinity: self.bench.placement().cpus().to_vec(),
+            neighbours: self.bench.placement().neighbours(),
             measurements: findings
                 .samples
                 .iter()
@@ -208,7 +209,7 @@ impl Session {
                 .collect(),
             cpu: cpu_time(&findings),
             switches: switches(&findings, &self.bench),
-            interference: findings.span.map(|span| span.interference).unwrap_or_default(),
+            interference: interference(&findings),
             memory: findings.memory,
             ledger: findings.ledger.clone(),
             work: findings.work,
@@ -240,7 +241,19 @@ fn cpu_time(findings: &Findings) -> Option<CpuTime> {
     Some(CpuTime {
         user_ns_per_operation: span.user_ns as f64 / operations,
         system_ns_per_operation: span.system_ns as f64 / operations,
+        uncounted_ns_per_operation: findings.thread_end_ns,
     })
+}
+
+/// What the rest of the machine did, without what the kernel did for this
+/// program's threads after they had ended.
+fn interference(findings: &Findings) -> Interference {
+    let mut found = findings.span.map(|span| span.interference).unwrap_or_default();
+    if let (Some(others_ns), Some(each_ns)) = (&mut found.others_cpu_ns, findings.thread_end_ns) {
+        let ends_ns = each_ns * principal_operations(findings).unwrap_or(0.0);
+        *others_ns = others_ns.saturating_sub(ends_ns as u64);
+    }
+    found
 }
 
 fn switches(findings: &Findings, bench: &Bench) -> Option<Switches> {
@@ -307,7 +320,23 @@ fn warn(program: Program, line: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::caught;
+    use super::{Findings, Interference, caught, interference};
+    use crate::samples::{Measured, Samples};
+    use crate::usage::Span;
+
+    #[test]
+    fn the_ends_of_its_own_threads_are_not_others() {
+        let mut created = Samples::new(Measured::per_task("create", "thread creation", 1000));
+        created.add(50_000_000);
+        let found = Interference { others_cpu_ns: Some(7_000_000), ..Interference::default() };
+        let span = Some(Span { interference: found, ..Span::default() });
+        let mut findings = Findings { samples: vec![created], span, ..Findings::default() };
+        assert_eq!(interference(&findings).others_cpu_ns, Some(7_000_000));
+        findings.thread_end_ns = Some(5_400.0);
+        assert_eq!(interference(&findings).others_cpu_ns, Some(1_600_000));
+        findings.thread_end_ns = Some(8_000.0);
+        assert_eq!(interference(&findings).others_cpu_ns, Some(0));
+    }
 
     #[test]
     fn a_panic_of_the_driver_is_a_failed_run() {

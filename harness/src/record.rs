@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.3";
+pub const SCHEMA_VERSION: &str = "1.4";
 
 /// The major schema version that this reader understands.
 const READABLE_MAJOR: u64 = 1;
@@ -51,6 +51,11 @@ pub struct Record {
     pub error: Option<String>,
     /// The CPUs that the tasks may run on under the placement in force.
     pub affinity: Vec<usize>,
+    /// How far neighbours are apart under `spread`: from each CPU of `affinity`
+    /// to the next one, and from the last to the first. `null` under other
+    /// placements and where the kernel does not tell. Since 1.4.
+    #[serde(default)]
+    pub neighbours: Option<Vec<Distance>>,
     /// The measured distributions, the program's principal one first.
     pub measurements: Vec<Measurement>,
     /// CPU time of the whole process over the measured iterations.
@@ -150,6 +155,26 @@ pub struct CpuTime {
     pub user_ns_per_operation: f64,
     /// In the kernel, in nanoseconds.
     pub system_ns_per_operation: f64,
+    /// In the kernel after a thread has been joined, while it is taken apart, in
+    /// nanoseconds. No process's account holds it; it is measured in laps of its
+    /// own, on one CPU. `null` where threads do not end in the laps. Since 1.4.
+    #[serde(default)]
+    pub uncounted_ns_per_operation: Option<f64>,
+}
+
+/// How far two CPUs are apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Distance {
+    /// Two hardware threads of one core.
+    SmtSibling,
+    /// Two cores that share a cache.
+    SharedCache,
+    /// Two cores of a NUMA node that share no cache.
+    SameNode,
+    /// Cores of two NUMA nodes.
+    OtherNode,
 }
 
 /// Context switches as the kernel counts them, per operation of the principal
@@ -186,7 +211,8 @@ pub struct Interference {
     pub wall_ns: Option<u64>,
     /// CPU time that others had on the CPUs in `affinity`: other processes,
     /// threads of the kernel, interrupts, other guests. In nanoseconds, to a
-    /// clock tick or two for each CPU.
+    /// clock tick or two for each CPU. Since 1.4 without the program's own
+    /// `uncounted_ns_per_operation`.
     #[serde(default)]
     pub others_cpu_ns: Option<u64>,
     /// Frequency of the driver's CPU before the first measured iteration, in

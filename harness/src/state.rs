@@ -51,6 +51,8 @@ pub(crate) struct Findings {
     pub expected_switches: Option<f64>,
     pub work: Option<WorkRecord>,
     pub calibration: Calibration,
+    /// CPU time of a thread's end that no account holds, in nanoseconds.
+    pub thread_end_ns: Option<f64>,
 }
 
 impl Shared {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::record::{CpuTime, Ending, Measurement, Memory, Record, Switches, WorkRecord};
+use crate::record::{CpuTime, Distance, Ending, Measurement, Memory, Record, Switches, WorkRecord};
 
 /// A duration with three decimals in the largest unit that keeps it above 1.
 pub fn duration(nanoseconds: f64) -> String {
@@ -38,6 +38,9 @@ pub fn summary(record: &Record) -> String {
     }
     if let Some(switches) = &record.switches {
         text.push_str(&switches_line(switches, principal));
+    }
+    if let Some(neighbours) = &record.neighbours {
+        text.push_str(&neighbours_line(neighbours));
     }
     if let Some(memory) = &record.memory {
         text.push_str(&memory_line(memory));
@@ -117,7 +120,11 @@ fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
         ),
     });
     let wall = wall.map_or_else(|| duration(user + system), duration);
-    format!("per {}: {wall}{rest}\n", principal.operation)
+    let line = format!("per {}: {wall}{rest}\n", principal.operation);
+    match cpu.uncounted_ns_per_operation {
+        Some(ns) => format!("{line}  and {} in the kernel after the join\n", duration(ns)),
+        None => line,
+    }
 }
 
 /// The wall time of one operation, if the principal measurement is all that
@@ -156,6 +163,27 @@ fn switches_line(switches: &Switches, principal: &Measurement) -> String {
     line
 }
 
+/// How far neighbours are apart, with the share of the hops where it differs.
+fn neighbours_line(neighbours: &[Distance]) -> String {
+    let distances = [
+        (Distance::SmtSibling, "SMT siblings"),
+        (Distance::SharedCache, "cores that share a cache"),
+        (Distance::SameNode, "cores of a NUMA node"),
+        (Distance::OtherNode, "cores of two NUMA nodes"),
+    ];
+    let count = |distance| neighbours.iter().filter(|other| **other == distance).count();
+    let found: Vec<String> = distances
+        .into_iter()
+        .map(|(distance, text)| (count(distance), text))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, text)| match count == neighbours.len() {
+            true => text.to_owned(),
+            false => format!("{text} {count} of {}", neighbours.len()),
+        })
+        .collect();
+    format!("neighbours: {}\n", found.join(", "))
+}
+
 /// The work at every hop, if there is any.
 fn work_line(work: &WorkRecord, principal: &Measurement) -> String {
     let Some(ns) = work.ns_per_unit else { return String::new() };
@@ -176,8 +204,8 @@ fn memory_line(memory: &Memory) -> String {
 mod tests {
     use super::{duration, summary};
     use crate::record::{
-        CpuTime, Ending, Interference, Measurement, Memory, Record, SCHEMA_VERSION, Switches,
-        WorkRecord,
+        CpuTime, Distance, Ending, Interference, Measurement, Memory, Record, SCHEMA_VERSION,
+        Switches, WorkRecord,
     };
 
     fn measurement(name: &str, operation: &str, operations: u64) -> Measurement {
@@ -200,6 +228,10 @@ mod tests {
         }
     }
 
+    fn cpu(user_ns_per_operation: f64, system_ns_per_operation: f64) -> CpuTime {
+        CpuTime { user_ns_per_operation, system_ns_per_operation, uncounted_ns_per_operation: None }
+    }
+
     fn brigade() -> Record {
         Record {
             schema_version: SCHEMA_VERSION.into(),
@@ -214,8 +246,9 @@ mod tests {
             ended_by: Ending::Iterations,
             error: None,
             affinity: vec![0, 1],
+            neighbours: None,
             measurements: vec![measurement("iteration", "hop", 501)],
-            cpu: Some(CpuTime { user_ns_per_operation: 500.0, system_ns_per_operation: 2_500.0 }),
+            cpu: Some(cpu(500.0, 2_500.0)),
             switches: Some(Switches {
                 voluntary_per_operation: 1.0,
                 involuntary_per_operation: 0.0625,
@@ -293,6 +326,30 @@ mod tests {
     }
 
     #[test]
+    fn the_ends_of_threads_follow_their_cpu_time() {
+        let cpu = CpuTime { uncounted_ns_per_operation: Some(5_400.0), ..cpu(500.0, 2_500.0) };
+        let text = summary(&Record { cpu: Some(cpu), ..creation() });
+        let lines = "per thread creation: 3.000µs\n  and 5.400µs in the kernel after the join\n";
+        assert!(text.contains(lines), "{text}");
+    }
+
+    #[test]
+    fn neighbours_that_differ_are_counted() {
+        let line = |neighbours: &[Distance]| {
+            let record = Record { neighbours: Some(neighbours.to_vec()), ..brigade() };
+            let text = summary(&record);
+            text.lines().find(|line| line.starts_with("neighbours: ")).map(str::to_owned)
+        };
+        use Distance::{OtherNode, SameNode, SharedCache, SmtSibling};
+        let alike = line(&[SharedCache, SharedCache]);
+        assert_eq!(alike.as_deref(), Some("neighbours: cores that share a cache"));
+        let unlike = line(&[SmtSibling, OtherNode, SmtSibling]);
+        let expected = "neighbours: SMT siblings 2 of 3, cores of two NUMA nodes 1 of 3";
+        assert_eq!(unlike.as_deref(), Some(expected));
+        assert_eq!(line(&[SameNode]).as_deref(), Some("neighbours: cores of a NUMA node"));
+    }
+
+    #[test]
     fn what_could_not_be_had_is_left_out() {
         let record = Record { cpu: None, switches: None, memory: None, ..brigade() };
         insta::assert_snapshot!(summary(&record), @r"
@@ -340,7 +397,7 @@ mod tests {
 
     #[test]
     fn cpu_time_beyond_the_wall_time_is_overlap_not_waiting() {
-        let cpu = CpuTime { user_ns_per_operation: 3_000.0, system_ns_per_operation: 2_000.0 };
+        let cpu = cpu(3_000.0, 2_000.0);
         let text = summary(&Record { cpu: Some(cpu), ..brigade() });
         let line = "per hop: 3.582µs: 3.000µs user, 2.000µs kernel, 1.418µs overlapped";
         assert!(text.lines().any(|found| found == line), "{text}");
@@ -360,7 +417,7 @@ mod tests {
                 measurement.p99_ns = WIDE;
                 measurement.max_ns = WIDE;
             }
-            let cpu = CpuTime { user_ns_per_operation: 1e8, system_ns_per_operation: 1e8 };
+            let cpu = cpu(1e8, 1e8);
             let work = WorkRecord {
                 units: 1_000_000_000,
                 ns_per_unit: Some(999.999),

@@ -38,6 +38,15 @@ fn every_measurement_has_its_lines_in_the_summary() {
 }
 
 #[test]
+fn the_ends_of_its_threads_are_accounted_for() {
+    let ends = |record: harness::record::Record| {
+        record.cpu.expect("the kernel tells").uncounted_ns_per_operation
+    };
+    let ns = ends(PROGRAM.record(&["--tasks=20", "--iters=5"]));
+    assert!(ns.is_some_and(|ns| ns > 0.0), "{ns:?}");
+}
+
+#[test]
 fn a_limit_of_few_maps_refuses() {
     contract::limits::check_that_few_maps_refuse(&PROGRAM, harness::Amounts::thread(1 << 20));
 }

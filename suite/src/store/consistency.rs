@@ -28,6 +28,7 @@ pub fn verify(record: &Record) -> Result<(), String> {
     for (what, count) in [
         ("measurements", measurements.len()),
         ("CPUs", affinity.len()),
+        ("neighbours", record.neighbours.as_ref().map_or(0, Vec::len)),
         ("points in its ledger", points),
         ("values of parameters", values),
     ] {
@@ -137,8 +138,9 @@ fn verify_quotient(of: &str, mean_ns: f64, divisor: u64, figure: f64) -> Result<
 }
 
 fn verify_cpu(cpu: &CpuTime) -> Result<(), String> {
-    let CpuTime { user_ns_per_operation, system_ns_per_operation } = *cpu;
-    verify_figures("CPU time", [user_ns_per_operation, system_ns_per_operation])
+    let uncounted = cpu.uncounted_ns_per_operation.unwrap_or(0.0);
+    let counted = [cpu.user_ns_per_operation, cpu.system_ns_per_operation];
+    verify_figures("CPU time", [counted[0], counted[1], uncounted])
 }
 
 fn verify_switches(switches: &Switches) -> Result<(), String> {

@@ -178,9 +178,11 @@ impl Laps {
             ended_by: self.ended_by,
             error: self.error,
             affinity: outside.affinity,
+            neighbours: None,
             cpu: outside.span.map(|span| CpuTime {
                 user_ns_per_operation: per_operation(span.user_ns),
                 system_ns_per_operation: per_operation(span.system_ns),
+                uncounted_ns_per_operation: None,
             }),
             switches: outside.span.map(|span| Switches {
                 voluntary_per_operation: per_operation(span.voluntary),

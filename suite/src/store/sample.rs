@@ -63,10 +63,12 @@ impl Sample {
             ended_by: Ending::Iterations,
             error: None,
             affinity: vec![0, 1],
+            neighbours: None,
             measurements: vec![measurement("iteration", "hop", laps, self.wall_ns)],
             cpu: Some(CpuTime {
                 user_ns_per_operation: self.user_ns,
                 system_ns_per_operation: self.system_ns,
+                uncounted_ns_per_operation: None,
             }),
             switches: Some(Switches {
                 voluntary_per_operation: self.switches * 0.75,
