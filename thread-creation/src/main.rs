@@ -129,3 +129,37 @@ fn observe_alive(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         observed
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Flags, StackFlag, create, join_all};
+
+    /// Address space that a lap of `tasks` threads leaves behind, in stacks: of
+    /// the first lap, and of one more.
+    fn stacks_left_behind(tasks: usize) -> [u64; 2] {
+        const STACK: u64 = 1 << 20;
+        let flags = Flags { stack: StackFlag { stack_size: STACK as usize } };
+        let mapped = || harness::memory::now().expect("Linux tells").virtual_bytes;
+        [(); 2].map(|()| {
+            let before = mapped();
+            let mut threads = Vec::new();
+            create(&flags, tasks, &mut threads).expect("threads");
+            join_all(&mut threads).expect("threads that end");
+            mapped().saturating_sub(before) / STACK
+        })
+    }
+
+    /// What the cases of suite.toml rest on. All in one test, since address space
+    /// is that of the process.
+    #[test]
+    fn few_threads_reuse_all_stacks_and_many_reuse_few() {
+        // SAFETY: it takes two numbers. Arenas of the allocator are address space
+        // too, and would come with the first threads.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+        let [first, second] = stacks_left_behind(20);
+        assert!((20..=21).contains(&first), "{first} of 20 stacks are kept");
+        assert_eq!(second, 0, "20 threads find no stack to reuse");
+        let [first, _] = stacks_left_behind(200);
+        assert!(first + 20 <= 41, "{first} of 200 stacks are kept beside 20");
+    }
+}
