@@ -39,6 +39,26 @@ pub struct ProofPlan {
     /// A case of threads over pipes on one CPU, compared with a ring in C.
     #[serde(default)]
     pub ring: Option<String>,
+    /// Cases whose hop takes as long among more tasks.
+    #[serde(default)]
+    pub linear: Option<Linear>,
+    /// Cases whose hop is one call that writes and one that reads.
+    #[serde(default)]
+    pub counted: Vec<String>,
+}
+
+/// Cases with the same work and growing numbers of tasks.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Linear {
+    /// The cases.
+    pub cases: Vec<String>,
+    /// Their numbers of tasks, the fewest first.
+    pub tasks: Vec<u64>,
+    /// Units of work at a hop.
+    pub units: u64,
+    /// How often each runs with each number of tasks.
+    pub rounds: u32,
 }
 
 impl ProofPlan {
@@ -114,12 +134,24 @@ pub(super) fn validate(manifest: &Manifest) -> Result<(), Complaint> {
     if plan.units.iter().collect::<BTreeSet<_>>().len() < 2 {
         return Err(complaint("units", "a slope needs two different amounts".to_owned()));
     }
+    if let Some(linear) = &plan.linear {
+        if linear.rounds < fewest {
+            let reason = format!("{} rounds are too few: use {fewest} or more", linear.rounds);
+            return Err(complaint("linear", reason));
+        }
+        if linear.tasks.len() < 2 {
+            return Err(complaint("linear", "it needs two numbers of tasks".to_owned()));
+        }
+    }
     let worked = plan.work.iter().map(|worked| ("work", &worked.case));
     let crossing = plan.crossing.iter().flat_map(|pair| [&pair.spread, &pair.same_cpu]);
     let disturbed = plan.disturbed.iter().map(|case| ("disturbed", case));
     let ring = plan.ring.iter().map(|case| ("ring", case));
+    let linear = plan.linear.iter().flat_map(|linear| &linear.cases).map(|case| ("linear", case));
+    let counted = plan.counted.iter().map(|case| ("counted", case));
     let crossing = crossing.map(|case| ("crossing", case));
-    let mut named = worked.chain(crossing).chain(disturbed).chain(ring);
+    let mut named =
+        worked.chain(crossing).chain(disturbed).chain(ring).chain(linear).chain(counted);
     named.try_for_each(|(key, case)| {
         manifest.case(case).map(drop).map_err(|reason| complaint(key, reason))
     })

@@ -12,31 +12,33 @@ use crate::bench::{Bench, Ended, eventually};
 use crate::interruption::{end_of, send, start_with};
 
 /// The properties, as a proof names them.
-const PROPERTIES: [&str; 6] =
-    ["A/A", "known work", "known switches", "known crossing", "clock", "empty lap"];
+const PROPERTIES: [&str; 7] =
+    ["A/A", "known work", "known switches", "known crossing", "clock", "empty lap", "accounting"];
 
 /// Prints a record. `awk` gets the number of this invocation of the case, from 0,
 /// and changes the figures by `lie`.
 fn script(lie: &str) -> String {
     let program = r#"
-count=$#; units=0; placement=free
+count=$#; units=0; placement=free; tasks=1
 while [ $# -gt 0 ]; do
     case "$1" in
         --work) units=$2; shift ;;
         --placement) placement=$2; shift ;;
+        --tasks) tasks=$2; shift ;;
     esac
     shift
 done
-counter="$0.$placement.$units.$count"; number=0
+counter="$0.$placement.$units.$count.$tasks"; number=0
 [ -e "$counter" ] && read -r number < "$counter"
 echo $((number + 1)) > "$counter"
-awk -v units=$units -v placement=$placement -v number=$number 'BEGIN {
+awk -v units=$units -v placement=$placement -v tasks=$tasks -v number=$number 'BEGIN {
     srand(1 + 10007 * number + units + length(placement)); rand()
-    unit = 1.25; operations = 2
+    unit = 1.25; operations = tasks + 1
     hop = (1000 + units * unit) * (1 + 0.02 * (rand() - 0.5))
     lap = hop * operations; mean = 0
     switches = 1.0; crossing = (placement == "spread") ? 1 : 0
     LIE
+    wall = 2 * lap * 1.001 + 1
     if (mean == 0) mean = lap
     work = (units > 0) ? unit : "null"
     printf "{\"schema_version\":\"1.2\",\"program\":\"fake\",\"version\":\"0.1.0\",\"parameters\":{},"
@@ -49,7 +51,8 @@ awk -v units=$units -v placement=$placement -v number=$number 'BEGIN {
     printf "\"cpu\":null,\"switches\":{\"voluntary_per_operation\":%f,", switches
     printf "\"involuntary_per_operation\":0.0,\"expected_per_operation\":1.0,\"migrations\":null,"
     printf "\"cross_cpu_share\":%f},\"interference\":{\"steal_ns\":null,", crossing
-    printf "\"psi_cpu_some_ns\":null},\"memory\":null,\"ledger\":null,"
+    printf "\"psi_cpu_some_ns\":null,\"wall_ns\":%d},", wall
+    printf "\"memory\":null,\"ledger\":null,"
     print "\"work\":{\"units\":" units ",\"ns_per_unit\":" work ",\"mean_ns_per_unit\":" work "}}"
 }'
 "#;
@@ -143,6 +146,12 @@ fn six_percent_of_work_in_the_mean_alone_are_found() {
     assert_eq!(failing("mean = lap + 0.06 * units * unit * operations"), ["known work"]);
 }
 
+/// All means are of six percent more than there was.
+#[test]
+fn six_percent_in_every_mean_do_not_fit_into_the_time_that_passed() {
+    assert_eq!(failing("mean = 1.06 * lap"), ["known work", "accounting"]);
+}
+
 /// The properties of a plan with known differences and a known disturbance, when
 /// the program lies.
 fn further_properties(lie: &str) -> Vec<(String, String)> {
@@ -162,6 +171,34 @@ fn known_differences_must_come_out_as_what_they_are() {
     assert_eq!(further_properties(""), [differences("holds"), disturbance.clone()]);
     let lie = "if (units == 4200) lap *= 1.1";
     assert_eq!(further_properties(lie), [differences("fails"), disturbance]);
+}
+
+/// The standing of the last property of a plan with this table, when the program lies.
+fn last_property(table: &str, lie: &str) -> (String, String) {
+    let manifest = MANIFEST.replacen("[programs.fake]", &format!("{table}[programs.fake]"), 1);
+    let ended = prove_with(lie, &manifest, &["--json"]);
+    let proof: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"));
+    let last = proof["properties"].as_array().and_then(|all| all.last()).expect("a property");
+    let word = |key| last[key].as_str().expect("a word").to_owned();
+    (word("name"), word("standing"))
+}
+
+#[test]
+fn hops_that_take_longer_among_more_tasks_are_found() {
+    let table = "[prove.linear]\ncases = [\"near/same-cpu\"]\ntasks = [4, 16]\n\
+                 units = 1000\nrounds = 16\n";
+    let linear = |standing: &str| ("linearity".to_owned(), standing.to_owned());
+    assert_eq!(last_property(table, ""), linear("holds"));
+    assert_eq!(last_property(table, "if (tasks == 16) lap *= 1.07"), linear("fails"));
+    assert_eq!(last_property(table, "if (tasks == 16) mean = 1.07 * lap"), linear("fails"));
+}
+
+/// The script makes no calls for its hops.
+#[test]
+fn hops_without_system_calls_are_found() {
+    let counted = MANIFEST.replacen("rounds = 8", "rounds = 8\ncounted = [\"near/same-cpu\"]", 1);
+    let ended = prove_with("", &counted, &[]);
+    assert!(ended.stdout.starts_with("FAILS: system calls"), "{ended:?}");
 }
 
 #[test]

@@ -8,8 +8,10 @@
 mod detection;
 mod disturbance;
 mod instrument;
+mod linearity;
 mod ring;
 mod runs;
+mod system_calls;
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -23,7 +25,7 @@ use crate::exit::{Exit, UsageError};
 use crate::judge::prove::detection::figures as detection_figures;
 use crate::judge::prove::proof::{Figure, Proof, Property, SCHEMA_VERSION, Standing, trouble};
 use crate::judge::prove::ring::figure as ring_figure;
-use crate::judge::prove::{a_a, known_counts, known_disturbance, known_work};
+use crate::judge::prove::{a_a, accounting, known_counts, known_disturbance, known_work};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::Binaries;
@@ -116,7 +118,9 @@ fn examine(
     identical.push(a_a::in_time_order(saved.unwrap_or(&same.invocations)));
     identical.extend(a_a::side_by_side(&same.pairs));
     let slopes = worked.points.iter().map(|(case, rounds)| known_work::slope_of(case, rounds));
-    let work = slopes.chain(worked.troubles.into_values()).collect();
+    let units = worked.points.iter().filter(|(case, _)| runs.has_own_unit(case));
+    let spread = known_work::unit_spread(units.map(|(_, rounds)| rounds.as_slice()));
+    let work = slopes.chain([spread]).chain(worked.troubles.into_values()).collect();
     let lap = instrument::lap(once.iter().map(|(_, invocation)| invocation))?;
     let crossings = known_counts::crossings(&runs.plan.crossing, &once);
     Ok(Some(Proof {
@@ -131,6 +135,7 @@ fn examine(
             Property::of("known crossing", crossings),
             Property::of("clock", clock),
             Property::of("empty lap", lap),
+            Property::of("accounting", accounting::figures(&same.invocations)),
         ]
         .into_iter()
         .chain(further)
@@ -162,6 +167,13 @@ fn further(runs: &mut Runs) -> Option<Vec<Property>> {
             },
         };
         properties.push(Property::of("ring in C", vec![figure]));
+    }
+    if let Some(plan) = &plan.linear {
+        properties.push(Property::of("linearity", linearity::figures(runs, plan)?));
+    }
+    if !plan.counted.is_empty() {
+        let figures = system_calls::figures(runs, &plan.counted);
+        properties.push(Property::of("system calls", figures));
     }
     Some(properties)
 }

@@ -11,6 +11,7 @@ use crate::judge::compare::verdict::Pair;
 use crate::judge::prove::a_a::{SIDE_BY_SIDE, time_ns};
 use crate::judge::prove::known_work::{Point, is_blunt};
 use crate::judge::prove::proof::{Figure, trouble};
+use crate::manifest::program::Form;
 use crate::manifest::{Case, Manifest, ProofPlan};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::Binaries;
@@ -147,6 +148,15 @@ impl<'a> Runs<'a> {
         let worked = self.manifest.cases.iter().filter(|case| flags_of(case).is_some());
         let cases = self.possible(worked).into_iter();
         cases.filter_map(|case| Some((case, flags_of(case)?.as_slice()))).collect()
+    }
+
+    /// Whether the unit of work of this case is that of the harness: a guest has one of
+    /// its own.
+    pub(super) fn has_own_unit(&self, case: &str) -> bool {
+        let mut cases = self.manifest.cases.iter();
+        let program = cases.find(|of| of.name == case).map(|of| &of.program);
+        let program = program.and_then(|program| self.binaries.get(program));
+        program.is_some_and(|binary| binary.program.form == Form::Record)
     }
 
     /// A case of the plan by its name, if it can run here.

@@ -31,6 +31,12 @@ const BAND: f64 = 0.05;
 /// slows a loop and a thread that waits differently, and means prove nothing.
 const QUIET: f64 = 0.03;
 
+/// Quartiles of the unit that are less than this apart are those of one loop.
+const MOST_SPREAD: f64 = 0.05;
+
+/// A clock that changes its rate does not move them so far apart.
+const CERTAIN_SPREAD: f64 = 0.15;
+
 /// One process: the work at a hop, and how long a unit of it and a hop took, all
 /// times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,6 +74,14 @@ impl Point {
     }
 }
 
+impl Point {
+    /// The mean hop in mean units of work; `None` if the program does not time units
+    /// between its laps.
+    pub(super) fn hop_in_units(&self) -> Option<f64> {
+        self.mean.map(|mean| mean.hop / mean.unit)
+    }
+}
+
 /// The work and the time of the quickest hop of a round's processes with each
 /// amount of work. Work can only add to a lap, and so can whatever else the machine
 /// does: the quickest lap has all of the work and least of the rest.
@@ -85,7 +99,7 @@ fn quickest(round: &[Point]) -> Option<f64> {
 /// Whether the machine was too busy for means, by what did not come from laps: the
 /// CPU time of others over all processes, whose ticks say nothing of a single short
 /// one, and the units between the laps.
-fn is_busy(rounds: &[Vec<Point>]) -> bool {
+pub(super) fn is_busy(rounds: &[Vec<Point>]) -> bool {
     let points = || rounds.iter().flatten();
     let times = points().filter_map(|point| point.others_of_all);
     let (others, all) =
@@ -102,6 +116,31 @@ fn means(round: &[Point]) -> Option<f64> {
         Some((point.units as f64 * unit, hop))
     });
     slope(&points.collect::<Option<Vec<_>>>()?)
+}
+
+/// The figure of the unit of work itself, over all these processes of any case: the
+/// distance of the quartiles of the quickest unit of each. Compiled differently, or laid
+/// out badly, a unit takes half as long again in some of them.
+pub fn unit_spread<'a>(cases: impl Iterator<Item = &'a [Vec<Point>]>) -> Figure {
+    let cases: Vec<&[Vec<Point>]> = cases.collect();
+    let points = cases.iter().flat_map(|rounds| rounds.iter().flatten());
+    let mut units: Vec<f64> = points.map(|point| point.quickest.unit).collect();
+    units.sort_by(f64::total_cmp);
+    let what = format!("spread of a unit over {} processes", units.len());
+    let (lower, upper) = (&units[..units.len() / 2], &units[units.len().div_ceil(2)..]);
+    let [Some(low), Some(middle), Some(high)] = [lower, &units, upper].map(median) else {
+        return Figure::missing(what, "no process has work");
+    };
+    let spread = (high - low) / middle;
+    let standing = if spread < MOST_SPREAD {
+        Standing::Holds
+    } else if spread < CERTAIN_SPREAD || cases.iter().any(|rounds| is_busy(rounds)) {
+        Standing::NotShown
+    } else {
+        Standing::Fails
+    };
+    let must = format!("below {:.0} %", 100.0 * MOST_SPREAD);
+    Figure::new(what, 100.0 * spread, "%").judged(must, standing)
 }
 
 /// Whether the slope of a case is not shown yet, and further rounds may show it.
@@ -170,6 +209,27 @@ mod tests {
             [250, 500, 1000, 2000].map(point).to_vec()
         };
         (0..8).map(round).collect()
+    }
+
+    #[test]
+    fn a_unit_that_takes_longer_in_some_programs_fails() {
+        let spread = |units: [f64; 3]| {
+            let cases = units.map(|unit| {
+                let mut rounds = rounds(1.0, 0.001);
+                let points = rounds.iter_mut().flatten();
+                points.for_each(|point| {
+                    point.quickest.unit = unit;
+                    point.mean.as_mut().unwrap().unit = unit;
+                });
+                rounds
+            });
+            unit_spread(cases.iter().map(Vec::as_slice))
+        };
+        assert_eq!(spread([1.06, 1.07, 1.06]).standing, Standing::Holds);
+        assert_eq!(spread([1.06, 1.15, 1.06]).standing, Standing::NotShown);
+        // As an unoptimized harness took in three programs.
+        assert_eq!(spread([1.5, 1.9, 2.0]).standing, Standing::Fails);
+        assert_eq!(unit_spread([].into_iter()).standing, Standing::Unjudged);
     }
 
     fn figure(longer: f64, scatter: f64) -> Figure {

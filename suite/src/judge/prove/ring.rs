@@ -14,7 +14,13 @@ const CONFIDENCE: f64 = 0.99;
 
 /// The figure of a ring in C and a case, in this order, round by round.
 pub fn figure(case: &str, hops: &Pair<ByRound>) -> Figure {
-    let what = format!("{case} / the same ring in C");
+    near_one(format!("{case} / the same ring in C"), hops)
+}
+
+/// The ratio of two times that must be alike, the second over the first, round by
+/// round. It fails if it is further apart than the tolerance for certain, and is not
+/// shown if it may be.
+pub(super) fn near_one(what: String, hops: &Pair<ByRound>) -> Figure {
     let ratio = Ratio::of_rounds(hops.each_ref(), CONFIDENCE);
     let Some((estimate, ends)) = ratio.and_then(|ratio| Some((ratio.estimate, ratio.interval?)))
     else {
