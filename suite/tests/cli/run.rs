@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::process::Stdio;
 
+use harness::cpus;
 use serde_json::Value;
 
 use crate::bench::{Bench, Ended, RECORD, records_in, rounds_in};
@@ -52,7 +53,10 @@ fn the_command_can_be_typed_again_and_tells_no_path() {
     let mut bench = Bench::printing(RECORD);
     bench.case_keys = "placement = 'same-cpu'\nflags = ['--stack-size', '1']";
     bench.ends(&["run", "--rounds", "1"]);
-    let expected = "fake --stack-size 1 --max-time 1 --placement same-cpu --json --quiet";
+    let first = cpus::allowed().unwrap()[0];
+    let expected = format!(
+        "fake --stack-size 1 --max-time 1 --placement same-cpu --json --quiet --cpus {first}"
+    );
     let words: Vec<_> = expected.split(' ').collect();
     assert_eq!(bench.records()[0]["command"], serde_json::json!(words));
 }
@@ -184,7 +188,10 @@ fn a_group_is_run_with_the_profile_for_groups() {
     assert_eq!(cases_and_rounds(&bench), expected);
     let records = bench.records();
     let record = records.iter().find(|record| record["case"] == "fake 2/same-cpu").unwrap();
-    let words = "fake --tasks 2 --warmups 7 --placement same-cpu --json --quiet";
+    assert_eq!(record["round"], 1);
+    let first = cpus::allowed().unwrap()[0];
+    let words =
+        format!("fake --tasks 2 --warmups 7 --placement same-cpu --json --quiet --cpus {first}");
     assert_eq!(record["command"], serde_json::json!(words.split(' ').collect::<Vec<_>>()));
 
     let run = fs::read_to_string(bench.result_folders()[0].join("run.json")).unwrap();
