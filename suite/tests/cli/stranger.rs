@@ -195,7 +195,7 @@ fn the_time_of_a_report_grows_as_its_records_do() {
         let ended = Ended::from(bench.brigade_with(&manifest, &["run"]));
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let folder = bench.result_folders()[0].clone();
-        let [few, many] = [25_000, 100_000].map(|records| {
+        let [few, many] = [5_000, 20_000].map(|records| {
             write_records(&folder, cases, records);
             ticks_of_report(&bench, &folder)
         });
