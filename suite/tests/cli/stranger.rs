@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use fastrand::Rng;
 use harness::process_stat::ProcessStat;
 use harness::system_files::SystemFiles;
 use nix::sys::stat::Mode;
@@ -155,32 +156,41 @@ fn figures_beyond_any_run_are_refused_in_one_line() {
     }
 }
 
-/// Writes so many records of rounds of every case, of times that never agree.
+/// Writes so many records of rounds of every case, of times that lie far apart and in
+/// no modes: no case has enough rounds.
 fn write_records(folder: &Path, cases: usize, records: usize) {
     let mut line = records_in(folder).swap_remove(0);
-    let slow = RECORD.replace("00,", "000,").replace("50.0,", "500.0,").replace("75.0", "750.0");
-    let slow = serde_json::from_str(&slow.replace("70.7", "707.0")).unwrap();
-    let results = [line["record"].clone(), slow];
+    let mut rng = Rng::with_seed(1);
     let mut file = BufWriter::new(File::create(folder.join("records.jsonl")).unwrap());
     for index in 0..records {
-        let round = index / cases;
         line["case"] = char::from(b'a' + u8::try_from(index % cases).unwrap()).to_string().into();
-        line["round"] = (round + 1).into();
-        line["record"] = results[round % 2].clone();
+        line["round"] = (index / cases + 1).into();
+        let factor = rng.u32(100..1000);
+        let measured = &mut line["record"]["measurements"][0];
+        for (key, ns) in [("min_ns", 100), ("p50_ns", 100), ("p90_ns", 200), ("p99_ns", 200)] {
+            measured[key] = (ns * factor).into();
+        }
+        for (key, ns) in [("p999_ns", 200), ("max_ns", 200), ("mean_ns", 150), ("ns_per_task", 150)]
+        {
+            measured[key] = (ns * factor).into();
+        }
+        measured["ns_per_operation"] = (75 * factor).into();
         writeln!(file, "{line}").unwrap();
     }
 }
 
 /// The CPU time of a report, in clock ticks: beside other processes, elapsed time
 /// says nothing.
-fn ticks_of_report(bench: &Bench, folder: &Path) -> u64 {
+fn ticks_of_report(bench: &Bench, folder: &Path, records: usize) -> u64 {
     let mut brigade = bench.brigade(&["report", folder.to_str().unwrap()]);
-    let mut child = brigade.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let child = brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let stat = || ProcessStat::read(&SystemFiles::live(), &format!("proc/{}", child.id())).unwrap();
     // Its figures can be read until it is waited for.
     eventually("the report has ended", || stat().state == 'Z');
     let ticks = stat().user_ticks + stat().system_ticks;
-    assert!(child.wait().unwrap().success());
+    let ended = end_of(child);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(ended.stdout.contains(&format!("{records} invocations")), "{ended:?}");
     ticks
 }
 
@@ -195,9 +205,13 @@ fn the_time_of_a_report_grows_as_its_records_do() {
         let ended = Ended::from(bench.brigade_with(&manifest, &["run"]));
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let folder = bench.result_folders()[0].clone();
+        // It never ends, so that a report finds out what would come next.
+        let run = fs::read_to_string(folder.join("run.json")).unwrap();
+        let run = run.replace("\"budget_seconds\": 0.001", "\"budget_seconds\": 1e5");
+        fs::write(folder.join("run.json"), run).unwrap();
         let [few, many] = [5_000, 20_000].map(|records| {
             write_records(&folder, cases, records);
-            ticks_of_report(&bench, &folder)
+            ticks_of_report(&bench, &folder, records)
         });
         // Four times as many: 4 where it is linear, 16 where it is not.
         assert!(many < 8 * few, "{cases} cases: {few} ticks, and {many} for four times as many");
