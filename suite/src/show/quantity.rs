@@ -36,7 +36,7 @@ impl Unit {
 
     /// An estimate and its interval in this unit, such as `1.79 [1.77, 1.81]`.
     pub fn estimated(self, ns: &Estimate) -> String {
-        format!("{}{NO_BREAK_SPACE}{}", self.show(ns.median), interval(ns, |ns| self.show(ns)))
+        format!("{}{NO_BREAK_SPACE}{}", self.show(ns.value), interval(ns, |ns| self.show(ns)))
     }
 }
 
@@ -49,26 +49,26 @@ pub fn duration(ns: f64) -> String {
 /// An estimated duration in nanoseconds with its interval in the same unit,
 /// such as `1.79 µs [1.77, 1.81]`.
 pub fn estimated_duration(ns: &Estimate) -> String {
-    let unit = Unit::of(ns.median);
-    format!("{}{NO_BREAK_SPACE}{}", duration(ns.median), interval(ns, |ns| unit.show(ns)))
+    let unit = Unit::of(ns.value);
+    format!("{}{NO_BREAK_SPACE}{}", duration(ns.value), interval(ns, |ns| unit.show(ns)))
 }
 
 /// An estimated ratio with its interval, such as `2.03 [1.98, 2.11]`.
 pub fn estimated_ratio(ratio: &Estimate) -> String {
-    format!("{}{NO_BREAK_SPACE}{}", three_digits(ratio.median), interval(ratio, three_digits))
+    format!("{}{NO_BREAK_SPACE}{}", three_digits(ratio.value), interval(ratio, three_digits))
 }
 
 /// An estimated number of bytes with its interval, such as
 /// `9.72 KiB [9.70, 9.75]`.
 pub fn estimated_bytes(bytes: &Estimate) -> String {
-    let (symbol, unit) = match bytes.median.abs() {
+    let (symbol, unit) = match bytes.value.abs() {
         0.0..1023.5 => ("B", 1.0),
         1023.5..1_048_064.0 => ("KiB", 1024.0),
         _ => ("MiB", 1_048_576.0),
     };
     let show = |bytes: f64| three_digits(bytes / unit);
     let shown = interval(bytes, show);
-    format!("{}{NO_BREAK_SPACE}{symbol}{NO_BREAK_SPACE}{shown}", show(bytes.median))
+    format!("{}{NO_BREAK_SPACE}{symbol}{NO_BREAK_SPACE}{shown}", show(bytes.value))
 }
 
 fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {

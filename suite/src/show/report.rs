@@ -1,7 +1,7 @@
 //! A report as a page: the first screen, then the groups, then what has to be
 //! known about them.
 
-use crate::judge::statistics::Estimate;
+use crate::judge::statistics::{ENOUGH_FOR_RANKS, Estimate, Estimator};
 
 use super::page::{ABSENT, Block, Side, Table};
 use super::quantity::{Unit, estimated_bytes, estimated_duration, estimated_ratio, three_digits};
@@ -12,9 +12,9 @@ use crate::judge::report::model::{
 };
 
 /// What the columns mean.
-const LEGEND: &str = "Per operation: median over n processes [95 % interval]; p50, p99 and CPU \
-                      time in the unit of the time; sw: the kernel's context switches. \
-                      Elapsed, with the time between laps, is user + kernel + waiting − overlap.";
+const LEGEND: &str = "Per operation, over n processes [95 % interval]; p50, p99 and CPU time in \
+                      the unit of the time; sw: the kernel's context switches. Elapsed, with \
+                      the time between laps, is user + kernel + waiting − overlap.";
 
 /// Stands behind the count of processes where some were disturbed.
 const DISTURBED: &str = "~";
@@ -77,6 +77,7 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
             let mut page: Vec<Block> = groups.flat_map(|of| group(report, of)).collect();
             if !page.is_empty() && report.runs.len() == 1 {
                 page.push(Block::Paragraph(LEGEND.to_owned()));
+                page.push(Block::Paragraph(estimators(report)));
             }
             page
         }
@@ -89,6 +90,26 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
             let notes = runs.flat_map(|(index, run)| notes(&label(report, index), run));
             list("Notes", differences(report).chain(notes).collect())
         }
+    }
+}
+
+/// How the times are estimated.
+fn estimators(report: &Report) -> String {
+    let cases = report.groups.iter().flat_map(estimates);
+    let times = cases.filter_map(|(_, estimate)| Some(estimate.measurement(None)?.time_ns));
+    let (medians, others): (Vec<_>, Vec<_>) =
+        times.partition(|time| time.estimator == Estimator::Median);
+    let why = format!("fewer than {ENOUGH_FOR_RANKS} processes, two modes or an outlier");
+    match (medians.len(), others.len()) {
+        (_, 0) => format!("Times are medians over processes: every case has {why}."),
+        (0, _) => "Times are Hodges-Lehmann estimates: the middle of all averages of two \
+                   processes, among logarithms."
+            .to_owned(),
+        (medians, others) => format!(
+            "Times are Hodges-Lehmann estimates (the middle of all averages of two processes, \
+             among logarithms), and medians in {medians} of {} cases: {why}.",
+            medians + others
+        ),
     }
 }
 
@@ -244,7 +265,7 @@ fn times_row(
     index: usize,
     measurement: &MeasurementEstimate,
 ) -> Vec<String> {
-    let unit = Unit::of(measurement.time_ns.median);
+    let unit = Unit::of(measurement.time_ns.value);
     let optional = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
     let percentiles = measurement.percentiles;
     vec![
@@ -325,8 +346,8 @@ fn attribution(group: &Group) -> Table {
     for (case, estimate) in estimates(group) {
         let Some(parts) = &estimate.attribution else { continue };
         let Attribution { elapsed_ns, user_ns, kernel_ns, waiting_ns, overlap_ns, .. } = parts;
-        let unit = Unit::of(elapsed_ns.median);
-        let rest = match (waiting_ns.median, overlap_ns.median) {
+        let unit = Unit::of(elapsed_ns.value);
+        let rest = match (waiting_ns.value, overlap_ns.value) {
             (0.0, 0.0) => ABSENT.to_owned(),
             (_, 0.0) => unit.estimated(waiting_ns),
             _ => format!("overlap {}", unit.estimated(overlap_ns)),
@@ -334,9 +355,9 @@ fn attribution(group: &Group) -> Table {
         table.push(vec![
             case_name(case, estimate),
             unit.symbol.to_owned(),
-            unit.show(elapsed_ns.median),
-            unit.show(user_ns.median),
-            unit.show(kernel_ns.median),
+            unit.show(elapsed_ns.value),
+            unit.show(user_ns.value),
+            unit.show(kernel_ns.value),
             rest,
         ]);
     }

@@ -45,7 +45,7 @@ pub fn finding(finding: &Finding) -> String {
         Finding::Remainder { of, baseline, outcome, difference_ns, remains, tasks, unlike } => {
             let seen = seen(difference_ns, *tasks, unlike);
             let outcome = match outcome {
-                Outcome::Differ if difference_ns.median < 0.0 => {
+                Outcome::Differ if difference_ns.value < 0.0 => {
                     let longer = estimated_duration(&negated(difference_ns));
                     format!("{} takes {longer} longer {seen}.", baseline.name)
                 }
@@ -118,20 +118,20 @@ fn why(waiting_ns: Option<&Estimate>, crossing_shares: Option<&[f64; 2]>) -> Str
 fn negated(estimate: &Estimate) -> Estimate {
     let interval =
         estimate.interval.map(|Interval { low, high }| Interval { low: -high, high: -low });
-    Estimate { median: -estimate.median, interval, ..*estimate }
+    Estimate { value: -estimate.value, interval, ..*estimate }
 }
 
 fn part(AttributedCase { text, attribution }: &AttributedCase) -> String {
     let Attribution { user_ns, kernel_ns, waiting_ns, overlap_ns, crossing_share, .. } =
         attribution;
     let mut parts = vec![
-        format!("{} in user space", duration(user_ns.median)),
-        format!("{} in the kernel", duration(kernel_ns.median)),
+        format!("{} in user space", duration(user_ns.value)),
+        format!("{} in the kernel", duration(kernel_ns.value)),
     ];
-    if waiting_ns.median > 0.0 {
+    if waiting_ns.value > 0.0 {
         parts.push(format!("{} waiting", estimated_duration(waiting_ns)));
     }
-    if overlap_ns.median > 0.0 {
+    if overlap_ns.value > 0.0 {
         parts.push(format!("{} of it at the same time", estimated_duration(overlap_ns)));
     }
     parts.extend(crossing_share.map(|share| format!("{} of hops cross CPUs", percent(share))));
@@ -311,8 +311,8 @@ mod tests {
     fn check(made: f64, printed: &Estimate, rounding: f64, sentence: &str) {
         let Some(Interval { low, high }) = printed.interval else { return };
         assert!((low - rounding..=high + rounding).contains(&made), "{made}: {sentence}");
-        let nearest = (made - printed.median).abs();
-        assert!(nearest <= rounding, "{made} is not {}: {sentence}", printed.median);
+        let nearest = (made - printed.value).abs();
+        assert!(nearest <= rounding, "{made} is not {}: {sentence}", printed.value);
     }
 
     fn check_all(report: &Report) -> usize {
@@ -321,12 +321,12 @@ mod tests {
             let sentence = finding(found);
             match found {
                 Finding::Comparison { first, second, is_second_longer, ratio, .. } => {
-                    let [first, second] = [first, second].map(|side| printed(side.time_ns.median));
+                    let [first, second] = [first, second].map(|side| printed(side.time_ns.value));
                     let made = if *is_second_longer { second / first } else { first / second };
-                    check(made, ratio, 0.02 * ratio.median, &sentence);
+                    check(made, ratio, 0.02 * ratio.value, &sentence);
                 }
                 Finding::Remainder { of, baseline, difference_ns, .. } => {
-                    let [whole, part] = [of, baseline].map(|side| printed(side.time_ns.median));
+                    let [whole, part] = [of, baseline].map(|side| printed(side.time_ns.value));
                     check(whole - part, difference_ns, 0.02 * whole.max(part), &sentence);
                 }
                 Finding::Attribution { .. } => continue,

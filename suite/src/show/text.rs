@@ -92,9 +92,11 @@ mod tests {
         where the time goes    elapsed user kernel waiting or overlap [95 %]
         create              µs    9.12 8.00   4.55 overlap 3.43 [3.30, 3.60]
 
-        Per operation: median over n processes [95 % interval]; p50, p99 and CPU time in
-        the unit of the time; sw: the kernel's context switches. Elapsed, with the time
+        Per operation, over n processes [95 % interval]; p50, p99 and CPU time in the
+        unit of the time; sw: the kernel's context switches. Elapsed, with the time
         between laps, is user + kernel + waiting − overlap.
+        Times are medians over processes: every case has fewer than 10 processes, two
+        modes or an outlier.
 
         In words
         - A hop between tasks takes 907 ns [890, 920], one between threads

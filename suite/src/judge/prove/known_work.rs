@@ -157,11 +157,11 @@ pub fn slope_of(case: &str, rounds: &[Vec<Point>]) -> Figure {
     let of_quickest = fitted(quickest);
     let judged = fitted(means).or(of_quickest);
     let what = format!("{case}: slope over known work");
-    let Some(Estimate { median: middle, interval: Some(Interval { low, high }), .. }) = judged
+    let Some(Estimate { value: middle, interval: Some(Interval { low, high }), .. }) = judged
     else {
         return Figure::missing(what, "").must("too few rounds with work", false);
     };
-    let quickest = of_quickest.map_or(f64::NAN, |estimate| estimate.median);
+    let quickest = of_quickest.map_or(f64::NAN, |estimate| estimate.value);
     let of_quickest = of_quickest.and_then(|estimate| estimate.interval);
     let standing = match standing(low, high) {
         _ if of_quickest.is_some_and(|of| of.low > 1.0 + BAND || of.high < 1.0 - BAND) => {

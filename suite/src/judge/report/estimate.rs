@@ -194,7 +194,7 @@ mod tests {
         let case = of(&sample::case("ring", [30.0, 10.0, 20.0]));
         let hop = case.measurement(None).unwrap();
         assert_eq!((hop.name.as_str(), hop.operation.as_str()), ("iteration", "hop"));
-        assert_eq!((hop.time_ns.median, hop.time_ns.count), (20.0, 3));
+        assert_eq!((hop.time_ns.value, hop.time_ns.count), (20.0, 3));
         assert_eq!(case.by_round(hop), ByRound::from([(1, 30.0), (2, 10.0), (3, 20.0)]));
         // The percentiles of a sample of 10 hops are 0.9 to 3 times its mean.
         let expected = Percentiles { p50: 18.0, p90: 30.0, p99: 40.0, p999: 60.0 };
@@ -235,7 +235,7 @@ mod tests {
         use Fate::{Clean, Failed, Interrupted, Refused, TimedOut};
         assert_eq!(fates, [Clean, Failed, Interrupted, TimedOut, Refused]);
         let hop = case.measurement(None).unwrap();
-        assert_eq!(hop.time_ns.median, 10.0);
+        assert_eq!(hop.time_ns.value, 10.0);
         assert_eq!(hop.values_ns, [Some(10.0), None, None, None, None]);
     }
 
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(case.count(Fate::Unusable), 1);
         let hop = case.measurement(None).unwrap();
         assert_eq!(hop.values_ns, [Some(30.0), Some(20.0), Some(10.0)]);
-        assert_eq!(hop.time_ns.median, 15.0);
+        assert_eq!(hop.time_ns.value, 15.0);
     }
 
     #[test]

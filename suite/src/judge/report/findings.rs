@@ -1,9 +1,9 @@
 //! What `suite.toml` sets against each other, with the figures of a run. Both
-//! sides of a finding are estimated from the rounds that they share, so that
-//! its ratio or difference is that of the figures beside it. A finding whose
+//! sides of a finding are estimated from the rounds that they share, and by one
+//! estimator, so that its ratio or difference is that of the figures beside it. A finding whose
 //! case was not measured says nothing.
 
-use crate::judge::statistics::{ByRound, Estimate, common, difference, ratio};
+use crate::judge::statistics::{ByRound, Estimate, alike, common, difference, ratio};
 
 use super::model::{AttributedCase, Attribution, Finding, Outcome, Side};
 use super::unlike::Conditions;
@@ -55,14 +55,14 @@ impl<'a> Measured<'a> {
         })
     }
 
-    fn side(&self) -> Option<Side> {
-        Some(Side {
+    fn side(&self, time_ns: Estimate) -> Side {
+        Side {
             case: self.subject.case.clone(),
             text: self.subject.text.clone(),
             name: self.subject.name.clone(),
-            time_ns: estimated(&self.time_ns)?,
+            time_ns,
             has_two_modes: self.has_two_modes,
-        })
+        }
     }
 
     /// The waiting of its operation in each of its rounds.
@@ -71,10 +71,6 @@ impl<'a> Measured<'a> {
         let shared = |(round, _): &(u32, f64)| self.time_ns.contains_key(round);
         self.runs.iter().filter_map(of).filter(shared).collect()
     }
-}
-
-fn estimated(by_round: &ByRound) -> Option<Estimate> {
-    Estimate::cautious(&by_round.values().copied().collect::<Vec<_>>())
 }
 
 /// Both subjects, over the rounds that they share.
@@ -88,12 +84,13 @@ fn both<'a>(subjects: [&'a Subject; 2], cases: &'a Cases, run: usize) -> Option<
 fn comparison(of: &Comparison, cases: &Cases, run: usize) -> Option<Finding> {
     let [first, second] = both([&of.first, &of.second], cases, run)?;
     let outcome = outcome_of_ratio(&ratio(&first.time_ns, &second.time_ns)?);
-    let is_second_longer = estimated(&first.time_ns)?.median < estimated(&second.time_ns)?.median;
+    let [first_ns, second_ns] = alike(&first.time_ns, &second.time_ns)?;
+    let is_second_longer = first_ns.value < second_ns.value;
     let (longer, shorter) = if is_second_longer { (&second, &first) } else { (&first, &second) };
     let differ = outcome == Outcome::Differ;
     Some(Finding::Comparison {
-        first: first.side()?,
-        second: second.side()?,
+        first: first.side(first_ns),
+        second: second.side(second_ns),
         outcome,
         is_second_longer,
         ratio: ratio(&longer.time_ns, &shorter.time_ns)?,
@@ -120,7 +117,7 @@ fn outcome_of_ratio(ratio: &Estimate) -> Outcome {
 fn waiting(longer: &Measured, shorter: &Measured) -> Option<Estimate> {
     let whole_ns = difference(&longer.time_ns, &shorter.time_ns)?;
     let more_ns = difference(&longer.waiting(), &shorter.waiting())?;
-    let matters = more_ns.median >= LEAST_SHARE * whole_ns.median && more_ns.excludes(0.0);
+    let matters = more_ns.value >= LEAST_SHARE * whole_ns.value && more_ns.excludes(0.0);
     matters.then_some(more_ns)
 }
 
@@ -133,7 +130,8 @@ fn crossings(longer: &Measured, shorter: &Measured) -> Option<[f64; 2]> {
 fn remainder(of: &Remainder, cases: &Cases, run: usize) -> Option<Finding> {
     let [whole, baseline] = both([&of.of, &of.baseline], cases, run)?;
     let difference_ns = difference(&whole.time_ns, &baseline.time_ns)?;
-    let margin = MARGIN * estimated(&baseline.time_ns)?.median;
+    let [whole_ns, baseline_ns] = alike(&whole.time_ns, &baseline.time_ns)?;
+    let margin = MARGIN * baseline_ns.value;
     let outcome = match difference_ns.interval {
         None => Outcome::TooFewRounds,
         Some(interval) if -margin <= interval.low && interval.high <= margin => Outcome::Same,
@@ -141,8 +139,8 @@ fn remainder(of: &Remainder, cases: &Cases, run: usize) -> Option<Finding> {
         Some(_) => Outcome::Differ,
     };
     Some(Finding::Remainder {
-        of: whole.side()?,
-        baseline: baseline.side()?,
+        of: whole.side(whole_ns),
+        baseline: baseline.side(baseline_ns),
         outcome,
         difference_ns,
         remains: of.remains.clone(),

@@ -15,7 +15,7 @@ use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`: the minor number rises when a
 /// field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.1";
+pub const SCHEMA_VERSION: &str = "2.0";
 
 /// What one run, or several side by side, say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -122,7 +122,7 @@ pub struct Quality {
 pub struct WideCase {
     /// The case's name.
     pub case: String,
-    /// The half-width of its interval, in percent of its median; `null` where it
+    /// The half-width of its interval, in percent of its figure; `null` where it
     /// has none.
     pub half_width_percent: Option<f64>,
     /// The number of processes.
@@ -281,7 +281,7 @@ pub struct MeasurementEstimate {
     /// The mean of each of the case's invocations, in their order; `null` where
     /// one did not measure this.
     pub values_ns: Vec<Option<f64>>,
-    /// The median of those values that are used, and its interval.
+    /// One figure for those values that are used, and its interval.
     pub time_ns: Estimate,
     /// The two modes that the values fall into, if they do.
     pub modes: Option<TwoModes>,
@@ -360,7 +360,7 @@ pub struct MinusBaseline {
 pub struct MemoryPart {
     /// What it is.
     pub name: String,
-    /// Bytes per task: the slope over the number of tasks, a median over
+    /// Bytes per task: the slope over the number of tasks, over
     /// processes.
     pub bytes_per_task: Estimate,
 }

@@ -59,10 +59,9 @@ pub fn quality<'a>(
     }
 }
 
-/// Half the width of an interval, in percent of its median.
+/// Half the width of an interval, in percent of its figure.
 fn half_width_percent(time: &Estimate) -> Option<f64> {
-    let interval = time.interval?;
-    (time.median > 0.0).then(|| (interval.high - interval.low) / 2.0 / time.median * 100.0)
+    Some(time.half_width()? * 100.0)
 }
 
 /// The budget that brings the cases to the target, where there is one: an interval

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Estimate, Interval};
+use super::{Estimate, Estimator, Interval};
 
 /// One figure per round; rounds that gave no figure are absent.
 pub type ByRound = BTreeMap<u32, f64>;
@@ -27,41 +27,56 @@ pub fn common(first: &ByRound, second: &ByRound) -> [ByRound; 2] {
     })
 }
 
-/// How many times as large `first` is as `second`: the quotient of their
-/// medians, so that it agrees with figures that are printed beside it.
+/// Both sides by one estimator ([`Estimate::alike`]); `None` if either is empty.
+pub fn alike(first: &ByRound, second: &ByRound) -> Option<[Estimate; 2]> {
+    let [first, second] = [first, second].map(values);
+    Estimate::alike([&first, &second])
+}
+
+/// How many times as large `first` is as `second`: the quotient of their figures
+/// by one estimator, so that it agrees with those that are printed beside it.
 ///
 /// Its interval is that of the ratios by round, which cancels what both sides of
 /// a round share, extended by what it would be around the quotient: it covers
 /// the ratio as the former does, and has the quotient as near its middle.
-/// `None` where no round has both, or a median is not positive.
+/// `None` where no round has both, or a figure is not positive.
 pub fn ratio(first: &ByRound, second: &ByRound) -> Option<Estimate> {
     let by_round = Estimate::cautious(&ratios(first, second))?;
-    let quotient = median_of(first)? / median_of(second)?;
-    let factor = quotient / by_round.median;
-    (factor.is_finite() && factor > 0.0).then(|| extended(by_round, quotient, |end| end * factor))
+    let [above, below] = alike(first, second)?;
+    let quotient = above.value / below.value;
+    let factor = quotient / by_round.value;
+    let moved = |end: f64| end * factor;
+    (factor.is_finite() && factor > 0.0)
+        .then(|| extended(by_round, Estimate { value: quotient, ..above }, moved))
 }
 
-/// By how much `first` is larger than `second`: the difference of their medians,
-/// with an interval as that of [`ratio`]. `None` where no round has both.
+/// By how much `first` is larger than `second`: the difference of their figures
+/// by one estimator, with an interval as that of [`ratio`]. `None` where no round
+/// has both.
 pub fn difference(first: &ByRound, second: &ByRound) -> Option<Estimate> {
-    let by_round = Estimate::cautious(&differences(first, second))?;
-    let difference = median_of(first)? - median_of(second)?;
-    let shift = difference - by_round.median;
-    Some(extended(by_round, difference, |end| end + shift))
+    let [whole, part] = alike(first, second)?;
+    let differences = differences(first, second);
+    let by_round = match whole.estimator {
+        Estimator::Median => Estimate::cautious(&differences)?,
+        Estimator::HodgesLehmann => Estimate::centre(&differences)?,
+    };
+    let difference = whole.value - part.value;
+    let shift = difference - by_round.value;
+    Some(extended(by_round, Estimate { value: difference, ..whole }, |end| end + shift))
 }
 
-fn median_of(values: &ByRound) -> Option<f64> {
-    super::median(&values.values().copied().collect::<Vec<_>>())
+fn values(by_round: &ByRound) -> Vec<f64> {
+    by_round.values().copied().collect()
 }
 
-/// `by_round` with another centre, and an interval that spans its own and the
+/// The figure of `of` with an interval that spans that of `by_round` and the
 /// `moved` one.
-fn extended(by_round: Estimate, median: f64, moved: impl Fn(f64) -> f64) -> Estimate {
+fn extended(by_round: Estimate, of: Estimate, moved: impl Fn(f64) -> f64) -> Estimate {
     let interval = by_round.interval.map(|Interval { low, high }| Interval {
         low: low.min(moved(low)),
         high: high.max(moved(high)),
     });
-    Estimate { median, interval, ..by_round }
+    Estimate { interval, count: by_round.count, ..of }
 }
 
 fn pairs(first: &ByRound, second: &ByRound) -> impl Iterator<Item = (f64, f64)> {
@@ -102,7 +117,10 @@ mod tests {
         let [first, second] =
             [rounds([12.0, 6.0, 40.0, 9.0, 60.0]), rounds([6.0, 6.0, 10.0, 3.0, 10.0])];
         let interval = Some(Interval { low: 2.0 / 3.0, high: 6.0 });
-        assert_eq!(ratio(&first, &second), Some(Estimate { median: 2.0, interval, count: 5 }));
+        assert_eq!(
+            ratio(&first, &second),
+            Some(Estimate { value: 2.0, interval, count: 5, estimator: Estimator::Median })
+        );
     }
 
     // The differences by round are 6, 0, 30, 6 and 50, of median 6, which is
@@ -112,7 +130,10 @@ mod tests {
         let [first, second] =
             [rounds([12.0, 6.0, 40.0, 9.0, 60.0]), rounds([6.0, 6.0, 10.0, 3.0, 10.0])];
         let interval = Some(Interval { low: 0.0, high: 50.0 });
-        assert_eq!(difference(&first, &second), Some(Estimate { median: 6.0, interval, count: 5 }));
+        assert_eq!(
+            difference(&first, &second),
+            Some(Estimate { value: 6.0, interval, count: 5, estimator: Estimator::Median })
+        );
     }
 
     #[test]

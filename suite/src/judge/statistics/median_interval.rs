@@ -11,14 +11,7 @@
 //! median this is also the interval of Nyblom, *Note on interpolated order
 //! statistics*, Statistics & Probability Letters 14 (1992), 129–131.)
 
-use super::modes::outlier;
 use serde::{Deserialize, Serialize};
-
-use super::quantile::{quantile, sorted};
-use super::shift::fewest_pairs;
-
-/// The confidence of an interval, unless another is asked for.
-const LEVEL: f64 = 0.95;
 
 /// The smallest sample that gets an interval of 95 %. The range of five values
 /// covers the median with probability 93.75 %, and is given as it is; the range
@@ -42,59 +35,9 @@ impl Interval {
     }
 }
 
-/// The estimate of a distribution's median.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Estimate {
-    /// The sample's median, in the sample's unit.
-    pub median: f64,
-    /// The interval of the true median; `None` for too small a sample.
-    pub interval: Option<Interval>,
-    /// The size of the sample.
-    pub count: usize,
-}
-
-impl Estimate {
-    /// Estimates from a sample in any order, with an interval of 95 % from
-    /// [`MIN_SAMPLE`] values on; `None` for an empty one.
-    pub fn of(values: &[f64]) -> Option<Self> {
-        Self::from_fewest(MIN_SAMPLE, values, LEVEL)
-    }
-
-    /// As [`Self::of`], with an interval of `confidence`, 0 to 1, from as many
-    /// values on as have a range of that confidence ([`fewest_pairs`]).
-    pub fn at(confidence: f64, values: &[f64]) -> Option<Self> {
-        Self::from_fewest(fewest_pairs(confidence), values, confidence)
-    }
-
-    fn from_fewest(fewest: usize, values: &[f64], level: f64) -> Option<Self> {
-        let sorted = sorted(values);
-        let median = quantile(&sorted, 0.5)?;
-        let interval = (sorted.len() >= fewest).then(|| interval(&sorted, level));
-        Some(Self { median, interval, count: sorted.len() })
-    }
-
-    /// As [`Self::of`], but where a lone value of a small sample may be all that
-    /// is seen of a second mode, the interval is the whole range: a narrow
-    /// one would claim that there is no such mode.
-    pub fn cautious(values: &[f64]) -> Option<Self> {
-        let estimate = Self::of(values)?;
-        let sorted = sorted(values);
-        let (low, high) = (*sorted.first()?, *sorted.last()?);
-        let is_unclear = estimate.interval.is_some() && outlier(values).is_some();
-        let whole = is_unclear.then_some(Interval { low, high });
-        Some(Self { interval: whole.or(estimate.interval), ..estimate })
-    }
-
-    /// Whether the true median differs from `value` as far as the sample can
-    /// tell: there is an interval and `value` lies outside.
-    pub fn excludes(&self, value: f64) -> bool {
-        self.interval.is_some_and(|interval| !interval.contains(value))
-    }
-}
-
-/// The interval of confidence `level` for a sample in ascending order.
-fn interval(sorted: &[f64], level: f64) -> Interval {
+/// The interval of confidence `level`, 0 to 1, for a sample in ascending order,
+/// which has two values at least.
+pub(super) fn interval(sorted: &[f64], level: f64) -> Interval {
     let count = sorted.len();
     let Cut { rank, weight } = cut(count, level);
     let inwards = |outer: f64, inner: f64| outer * (1.0 - weight) + inner * weight;
@@ -147,6 +90,8 @@ fn weight(count: usize, rank: usize, share: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Estimate;
+    use super::super::quantile::sorted;
     use super::*;
 
     fn close(actual: f64, expected: f64) -> bool {
@@ -157,18 +102,6 @@ mod tests {
     fn check(values: &[f64], low: f64, high: f64) {
         let interval = Estimate::of(values).unwrap().interval.unwrap();
         assert!(close(interval.low, low) && close(interval.high, high), "{interval:?}");
-    }
-
-    #[test]
-    fn no_values_have_no_estimate() {
-        assert_eq!(Estimate::of(&[]), None);
-    }
-
-    #[test]
-    fn fewer_than_five_values_have_a_median_and_no_interval() {
-        let expected = Estimate { median: 2.5, interval: None, count: 4 };
-        assert_eq!(Estimate::of(&[4.0, 1.0, 2.0, 3.0]), Some(expected));
-        assert_eq!(Estimate::of(&[7.0]).unwrap().interval, None);
     }
 
     #[test]
@@ -214,19 +147,6 @@ mod tests {
     }
 
     #[test]
-    fn the_cautious_interval_reaches_to_a_lone_value_far_away() {
-        let near = [1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07, 1.08, 1.09];
-        assert_eq!(Estimate::cautious(&near), Estimate::of(&near));
-        let far = [&near[..9], &[10.0]].concat();
-        assert_eq!(Estimate::cautious(&far).unwrap().median, Estimate::of(&far).unwrap().median);
-        let cautious = Estimate::cautious(&far).unwrap().interval;
-        assert_eq!(cautious, Some(Interval { low: 1.0, high: 10.0 }));
-        assert!(Estimate::of(&far).unwrap().interval.unwrap().high < 1.1);
-        assert_eq!(Estimate::cautious(&[1.0, 1.0, 1.0, 10.0]).unwrap().interval, None);
-        assert_eq!(Estimate::cautious(&[]), None);
-    }
-
-    #[test]
     fn the_interval_of_a_mirrored_sample_is_the_mirrored_interval() {
         let values = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
         let mirrored = values.map(|value| -value);
@@ -245,18 +165,6 @@ mod tests {
         check(&[1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0], 1.0, 3.0);
     }
 
-    #[test]
-    fn an_interval_contains_its_ends_and_excludes_what_lies_outside() {
-        let estimate = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        assert!(!estimate.excludes(1.0) && !estimate.excludes(5.0));
-        assert!(estimate.excludes(0.999) && estimate.excludes(5.001));
-    }
-
-    #[test]
-    fn without_an_interval_nothing_is_excluded() {
-        assert!(!Estimate::of(&[1.0, 2.0]).unwrap().excludes(100.0));
-    }
-
     // The ranks of the ends are n / 2 ∓ 1.96 √n / 2, by the normal approximation.
     #[test]
     fn the_coin_of_a_huge_sample_does_not_underflow() {
@@ -272,10 +180,10 @@ mod tests {
         fn the_median_lies_in_the_interval_and_the_interval_in_the_range(
             values in proptest::collection::vec(0.0..1e9_f64, MIN_SAMPLE..60),
         ) {
-            let Estimate { median, interval, .. } = Estimate::of(&values).unwrap();
+            let Estimate { value, interval, .. } = Estimate::of(&values).unwrap();
             let interval = interval.unwrap();
             let range = sorted(&values);
-            proptest::prop_assert!(interval.contains(median));
+            proptest::prop_assert!(interval.contains(value));
             proptest::prop_assert!(range[0] <= interval.low);
             proptest::prop_assert!(interval.high <= range[values.len() - 1]);
         }

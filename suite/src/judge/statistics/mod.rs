@@ -6,8 +6,10 @@
 //! to process, and a million iterations of one process see one such choice.
 
 mod by_round;
+mod estimate;
 mod median_interval;
 mod modes;
+mod normal;
 mod proportion;
 mod quantile;
 mod shift;
@@ -18,8 +20,9 @@ mod coverage;
 #[cfg(test)]
 mod reference;
 
-pub use by_round::{ByRound, common, difference, ratio, ratios};
-pub use median_interval::{Estimate, Interval, MIN_SAMPLE};
+pub use by_round::{ByRound, alike, common, difference, ratio, ratios};
+pub use estimate::{ENOUGH_FOR_RANKS, Estimate, Estimator};
+pub use median_interval::{Interval, MIN_SAMPLE};
 pub use modes::{Modes, outlier};
 pub use proportion::proportion;
 pub use quantile::median;
