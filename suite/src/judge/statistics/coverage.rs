@@ -393,3 +393,47 @@ fn drift_widens_the_interval_of_a_case_and_not_that_of_a_ratio_by_round() {
         assert!(BAND.contains(&ratio.1), "n = {size}: {} of the ratios", ratio.1);
     }
 }
+
+/// Noise of a machine that lasts: eight tenths of the variance are correlated over
+/// a second, as the kernel work of neighbouring processes was seen to be on a
+/// virtual machine, and the rest is each process's own. The values are those of
+/// invocations that begin `spacing` seconds apart.
+fn lasting_noise(count: usize, spacing: f64, rng: &mut Rng) -> Vec<f64> {
+    const LASTING: f64 = 0.8;
+    let kept = (-spacing).exp();
+    let mut state = standard_normal(rng);
+    let mut next = || {
+        state = kept * state + (1.0 - kept * kept).sqrt() * standard_normal(rng);
+        let noise = LASTING.sqrt() * state + (1.0 - LASTING).sqrt() * standard_normal(rng);
+        (0.08 * noise).exp()
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// The share of intervals over invocations so far apart that hold the centre.
+fn coverage_of_lasting_noise(count: usize, spacing: f64) -> f64 {
+    let mut rng = Rng::with_seed(count as u64);
+    let mut one = || Estimate::cautious(&lasting_noise(count, spacing, &mut rng)).expect("values");
+    let estimates: Vec<Estimate> = (0..2 * RUNS).map(|_| one()).collect();
+    share(&estimates, |estimate| covers(estimate, 1.0, 1.0))
+}
+
+/// Invocations of one case that follow at once are too alike; those that the
+/// profiles keep apart are not.
+#[test]
+fn the_spacing_of_the_profiles_keeps_what_an_interval_promises() {
+    let suite: toml::Table = include_str!("../../../../suite.toml").parse().expect("a manifest");
+    let profiles = suite["profiles"].as_table().expect("profiles");
+    for (name, profile) in profiles {
+        let spacing = &profile["spacing_seconds"];
+        let spacing = spacing.as_float().or(spacing.as_integer().map(|seconds| seconds as f64));
+        let spacing = spacing.expect("a number of seconds");
+        for count in [10, 20, 40] {
+            let at_once = coverage_of_lasting_noise(count, 0.1);
+            let apart = coverage_of_lasting_noise(count, spacing);
+            println!("{name}, n = {count}: at once {at_once:.4}, {spacing} s apart {apart:.4}");
+            assert!(at_once < 0.75, "{name}, n = {count}: {at_once} at once");
+            assert!(BAND.contains(&apart), "{name}, n = {count}: {apart} at {spacing} s");
+        }
+    }
+}
