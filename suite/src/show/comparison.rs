@@ -92,18 +92,24 @@ fn side(name: &str, described: &Described) -> String {
 }
 
 fn legend(comparison: &Comparison) -> String {
-    let Comparison { confidence, margin, .. } = comparison;
+    let Comparison { confidence, margin, design, .. } = comparison;
+    let together = confidence * 100.0;
     let each = match comparison.confidence_of_each() {
         Some((least, most)) if least < most => {
-            format!(", {:.2} to {:.2} % each", least * 100.0, most * 100.0)
+            format!("{:.2} to {:.2} % each", least * 100.0, most * 100.0)
         }
-        Some((all, _)) => format!(", {:.2} % each", all * 100.0),
-        None => String::new(),
+        Some((all, _)) => format!("{:.2} % each", all * 100.0),
+        None => "none".to_owned(),
+    };
+    let intervals = match design {
+        Design::SideBySide => format!("Intervals: {together:.0} % together, {each};"),
+        Design::SavedRuns => {
+            format!("Intervals: {each}; all faster and slower: {together:.0} % together;")
+        }
     };
     format!(
         "time: the baseline's, per operation; ratio and p50 to p99: candidate / baseline.\n\
-         Intervals: {:.0} % together{each}; same: within {} %.\n",
-        confidence * 100.0,
+         {intervals} same: within {} %.\n",
         margin * 100.0,
     )
 }
@@ -266,7 +272,7 @@ mod tests {
             Design::SideBySide => (Method::Rounds, None),
             Design::SavedRuns => (Method::Runs { drift: 1.2 }, Some(1.2)),
         };
-        let judgement = Judgement { method, confidence: 0.99, margin: 0.03 };
+        let judgement = Judgement { method, confidence: 0.99, of_difference: 0.99, margin: 0.03 };
         let compared = cases.iter().map(|case| {
             let sides = sides.map(|side| Sample::of(case, side));
             judgement.compare(case, sides.each_ref()).unwrap()
@@ -355,7 +361,7 @@ mod tests {
         case         time ratio [interval]     p50  p90  p99 verdict
         ring/free 2.50 µs 1.045 [1.034, 13.5] 1.05 1.05 1.05 slower
         time: the baseline's, per operation; ratio and p50 to p99: candidate / baseline.
-        Intervals: 95 % together, 99.00 % each; same: within 3 %.
+        Intervals: 99.00 % each; all faster and slower: 95 % together; same: within 3 %.
 
         - different kernel release: 6.1.0 against 6.18.0
         - not known of the baseline: go

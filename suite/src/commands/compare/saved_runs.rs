@@ -9,9 +9,9 @@ use crate::store::results::Skipped;
 use crate::store::saved_run::SavedRun;
 
 use crate::judge::compare::comparison::{
-    Comparison, Described, Design, Judgement, Method, SCHEMA_VERSION, values,
+    Comparison, Described, Design, Judgement, Method, RatioRecord, SCHEMA_VERSION, values,
 };
-use crate::judge::compare::interim::{CONFIDENCE, MOST_ROUNDS, confidence_of_one};
+use crate::judge::compare::interim::{CONFIDENCE, MOST_ROUNDS, step_down};
 use crate::judge::compare::sample::Sample;
 use crate::judge::compare::verdict::{Pair, drift};
 
@@ -32,12 +32,13 @@ pub fn compare(folders: Pair<&PathBuf>, margin: f64) -> anyhow::Result<Compariso
             Some(reason) => not_compared.push(Skipped { case: name.to_owned(), reason }),
         }
     }
-    let judgement = judgement(&pairs, margin);
-    let each = pairs.into_iter().map(|(name, sides)| (judgement, name, sides));
+    let drift = drift_of(&pairs);
+    let judgements = judgements(&pairs, drift, margin);
+    let each = judgements.into_iter().zip(pairs);
+    let each = each.map(|(judgement, (name, sides))| (judgement, name, sides));
     let (cases, others) = Judgement::of_each(each);
     not_compared.extend(others);
     let environment_differences = between_machines(&first.environment, &second.environment)?;
-    let Method::Runs { drift } = judgement.method else { unreachable!("these are runs") };
     Ok(Comparison {
         schema_version: SCHEMA_VERSION.to_owned(),
         design: Design::SavedRuns,
@@ -73,13 +74,25 @@ fn reason_against(sides: Pair<&Sample>) -> Option<String> {
         .then(|| format!("it has {rounds} rounds; at most {MOST_ROUNDS} are compared"))
 }
 
-/// How the cases are judged: with the drift of all of them together.
-fn judgement(pairs: &[(&str, Pair<Sample>)], margin: f64) -> Judgement {
+/// How much the runs drift, all cases together.
+fn drift_of(pairs: &[(&str, Pair<Sample>)]) -> f64 {
     let runs: Vec<Vec<f64>> =
         pairs.iter().flat_map(|(_, sides)| sides).map(|side| values(&side.time_ns())).collect();
-    let drift = drift(runs.iter().map(Vec::as_slice));
-    let confidence = confidence_of_one(pairs.len());
-    Judgement { method: Method::Runs { drift }, confidence, margin }
+    drift(runs.iter().map(Vec::as_slice))
+}
+
+/// How each case is judged: intervals are of 95 % each, and differences hold
+/// together with 95 %.
+fn judgements(pairs: &[(&str, Pair<Sample>)], drift: f64, margin: f64) -> Vec<Judgement> {
+    let method = Method::Runs { drift };
+    let judgement =
+        |of_difference| Judgement { method, confidence: CONFIDENCE, of_difference, margin };
+    let differs = |case: usize, confidence: f64| {
+        let sure = Judgement { confidence, ..judgement(confidence) };
+        let ratio = sure.ratio(pairs[case].1.each_ref());
+        ratio.is_some_and(|ratio| RatioRecord::from(ratio).excludes_one())
+    };
+    step_down(pairs.len(), differs).into_iter().map(judgement).collect()
 }
 
 fn described(folder: &Path, run: &SavedRun) -> Described {

@@ -48,7 +48,8 @@ pub struct Plan<'a> {
 impl Plan<'_> {
     /// How a case is judged in an analysis of this confidence.
     pub fn judgement(&self, confidence: f64) -> Judgement {
-        Judgement { method: Method::Rounds, confidence, margin: self.margin }
+        let of_difference = confidence;
+        Judgement { method: Method::Rounds, confidence, of_difference, margin: self.margin }
     }
 }
 

@@ -16,7 +16,7 @@ use super::verdict::{Pair, Ratio, Verdict};
 
 /// Version of [`Comparison`]'s schema, `major.minor`: the minor number rises
 /// when a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "3.0";
+pub const SCHEMA_VERSION: &str = "3.1";
 
 /// A baseline and a candidate, case by case. Of every pair of values the first is
 /// the baseline's and the second the candidate's.
@@ -31,7 +31,7 @@ pub struct Comparison {
     pub baseline: Described,
     /// What is compared with it.
     pub candidate: Described,
-    /// The joint confidence of all intervals, 0 to 1.
+    /// The joint confidence of all cases that are faster or slower, 0 to 1.
     pub confidence: f64,
     /// The difference that does not matter, as a share: 0.03 for ratios of
     /// 1/1.03 to 1.03.
@@ -92,6 +92,9 @@ pub struct CaseComparison {
     pub ns_per_operation: Pair<f64>,
     /// The confidence of each of its intervals, 0 to 1.
     pub confidence: f64,
+    /// The confidence that a difference must have for the verdict, 0 to 1: that of
+    /// the intervals in a comparison side by side. Since 3.1.
+    pub confidence_of_difference: f64,
     /// The candidate's time divided by the baseline's.
     pub ratio: RatioRecord,
     /// The verdict on that ratio.
@@ -196,6 +199,8 @@ pub struct Judgement {
     pub method: Method,
     /// The confidence of each interval, 0 to 1.
     pub confidence: f64,
+    /// The confidence that a difference must have, 0 to 1.
+    pub of_difference: f64,
     /// The difference that does not matter, as a share.
     pub margin: f64,
 }
@@ -205,6 +210,20 @@ impl Judgement {
     pub fn ratio(&self, sides: Pair<&Sample>) -> Option<Ratio> {
         let [baseline, candidate] = sides.map(Sample::time_ns);
         self.method.ratio([&baseline, &candidate], self.confidence)
+    }
+
+    /// The verdict on a case whose ratio is `ratio`: a difference has to have the
+    /// confidence of differences, and to be the same that of intervals.
+    fn verdict(&self, ratio: &Ratio, sides: Pair<&Sample>) -> Verdict {
+        let verdict = Verdict::of(ratio, self.margin);
+        let is_sure = || {
+            let sure = Self { confidence: self.of_difference, ..*self }.ratio(sides);
+            sure.is_some_and(|ratio| Verdict::of(&ratio, 0.0) == verdict)
+        };
+        match verdict {
+            Verdict::Faster | Verdict::Slower if !is_sure() => Verdict::Unresolved,
+            verdict => verdict,
+        }
     }
 
     /// Compares each case by its judgement; what cannot be compared is second.
@@ -247,8 +266,9 @@ impl Judgement {
             ns_per_operation: [&first_ns, &second_ns]
                 .map(|times| median(times).unwrap_or(f64::NAN)),
             confidence: self.confidence,
+            confidence_of_difference: self.of_difference,
             ratio: ratio.into(),
-            verdict: Verdict::of(&ratio, self.margin),
+            verdict: self.verdict(&ratio, sides),
             percentiles: self.percentiles(sides),
             second_place: self.second_place(sides),
             modes: ModesOfSides::of([&first_ns, &second_ns]).map(ModesRecord::from),

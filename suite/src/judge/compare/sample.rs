@@ -13,8 +13,9 @@ use crate::store::recorded_case::given_parameters;
 
 use super::verdict::Pair;
 
-/// Parameters that change how an invocation reports, and not what it measures.
-const NOT_MEASURED: [&str; 3] = ["histogram", "json", "quiet"];
+/// Parameters that change how an invocation reports and not what it measures, and
+/// the CPU, which is another one in every round.
+const NOT_MEASURED: [&str; 4] = ["cpus", "histogram", "json", "quiet"];
 
 /// A percentile of a measurement, in nanoseconds.
 pub type Percentile = fn(&Measurement) -> u64;
