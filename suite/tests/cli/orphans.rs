@@ -105,6 +105,8 @@ fn what_outlives_even_the_guard_holds_the_lock_and_is_named() {
     for pid in program {
         kill(pid, Signal::SIGSTOP).unwrap();
     }
+    // A runner that goes on would end what is left, now that its program has ended.
+    kill(Pid::from_raw(brigade.id().cast_signed()), Signal::SIGSTOP).unwrap();
     for pid in children_of(&brigade) {
         kill(pid, Signal::SIGKILL).unwrap();
     }
