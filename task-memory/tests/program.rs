@@ -3,7 +3,7 @@
 use clap::ValueEnum as _;
 use contract::{Measurement, Program, Spread};
 use harness::limits::Kind;
-use harness::record::{LedgerPoint, Record};
+use harness::record::{LedgerPoint, Record, SCHEMA_VERSION};
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
@@ -58,7 +58,7 @@ fn every_kind_is_swept_from_first_count_to_last() {
         assert_eq!((record.tasks, record.iterations), (50, 4), "{kind}");
         let create = record.principal().expect("a measurement");
         assert_eq!((create.name.as_str(), create.operations, create.count), ("create", 10, 4));
-        assert_eq!(record.schema_version, "1.3");
+        assert_eq!(record.schema_version, SCHEMA_VERSION);
     }
 }
 

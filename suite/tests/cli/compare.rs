@@ -255,7 +255,8 @@ fn two_runs_are_compared_case_by_case() {
     assert!(ended.stdout.contains("0 slower, 0 faster, 2 same, 0 unresolved\n"), "{ended:?}");
     let comparison = compared(&bench, &[&first, &second]);
     assert_eq!(comparison["design"], "saved-runs");
-    assert_eq!(comparison["cases"][0]["confidence"], 0.975);
+    assert_eq!(comparison["cases"][0]["confidence"], 0.95);
+    assert_eq!(comparison["cases"][0]["confidence_of_difference"], 0.975, "of two cases");
     assert_eq!(comparison["cases"][0]["rounds"], serde_json::json!([10, 10]));
     assert_eq!(bench.result_folders().len(), 2, "a comparison of runs makes no folder");
 }
