@@ -100,9 +100,9 @@ pub struct Profile {
     /// to be used, over the whole run.
     #[serde(default = "Profile::default_reruns")]
     pub reruns: u32,
-    /// The least time from the start of an invocation to the start of the next one
-    /// of the same case, in seconds: what disturbs a virtual machine lasts about
-    /// a second, and invocations that follow at once are not independent.
+    /// The least time from the start of a round to the start of the next one, in
+    /// seconds: what disturbs a virtual machine lasts about a second, and
+    /// invocations of a case that follow at once are not independent.
     #[serde(default)]
     pub spacing_seconds: f64,
     /// Whether a run of all its cases ends with a proof of the instrument.

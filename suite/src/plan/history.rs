@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::judge::interference::{Verdict, assess};
 use crate::plan::{Attempt, Extent, Further, Reason, Schedule, Worth};
 use crate::store::invocation::{Invocation, Outcome};
-use crate::store::results::{FurtherRounds, RunDescription};
+use crate::store::results::{FurtherRounds, Procedure, RunDescription};
 
 /// Version of [`RunEnd`]'s schema.
 pub const RUN_END_SCHEMA_VERSION: &str = "1.1";
@@ -80,6 +80,7 @@ fn extent(run: &RunDescription) -> Extent {
         rounds: run.rounds,
         further: procedure.and_then(|procedure| procedure.further).map(further),
         reruns: procedure.map_or(0, |procedure| procedure.reruns),
+        spacing: procedure.map_or(Duration::ZERO, Procedure::spacing),
     }
 }
 

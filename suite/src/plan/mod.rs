@@ -56,6 +56,9 @@ pub struct Extent {
     /// How often a case may run again because an invocation is unusable, over
     /// the whole run.
     pub reruns: u32,
+    /// How far apart rounds begin at least: a further round takes more cases rather
+    /// than wait.
+    pub spacing: Duration,
 }
 
 /// Until when further rounds follow the common ones.
@@ -231,9 +234,21 @@ impl Schedule {
             .filter(|(_, history)| !history.failed && !self.is_capped(history, round))
             .filter_map(|(case, history)| Some((case, history.gain(round, target)?)))
             .collect();
-        let most = gains.iter().map(|&(_, gain)| gain).fold(0.0, f64::max);
-        let gains_much = |&(_, gain): &(usize, f64)| gain >= SHARE_OF_MOST * most;
-        gains.into_iter().filter(gains_much).map(|(case, _)| case).collect()
+        self.worth_it(gains)
+    }
+
+    /// The cases that gain at least half as much as the one that gains most, and
+    /// others in the order of their gains while there is time for them.
+    fn worth_it(&self, mut gains: Vec<(usize, f64)>) -> Vec<usize> {
+        gains.sort_by(|(_, first), (_, second)| second.total_cmp(first));
+        let least = SHARE_OF_MOST * gains.first().map_or(0.0, |&(_, most)| most);
+        let mut lasts = Duration::ZERO;
+        let is_worth_it = |&(case, gain): &(usize, f64)| {
+            let has_time = lasts < self.extent.spacing;
+            lasts += self.histories[case].mean_duration();
+            gain >= least || has_time
+        };
+        gains.into_iter().take_while(is_worth_it).map(|(case, _)| case).collect()
     }
 
     /// Whether a case has two modes, and as many rounds before `round` as such a
@@ -329,6 +344,11 @@ impl CaseHistory {
         if usable.is_empty() { times(|_| true) } else { usable }
     }
 
+    /// How long an invocation takes, on average.
+    fn mean_duration(&self) -> Duration {
+        self.spent / u32::try_from(self.rounds.len()).unwrap_or(u32::MAX).max(1)
+    }
+
     /// By how much a second of further invocations narrows the interval over the
     /// rounds before `round`, as a share of the case's time: the half-width falls
     /// with the root of their number. Without an interval there is no bound to it;
@@ -376,13 +396,14 @@ mod tests {
 
     use super::*;
 
-    const FIXED: Extent = Extent { rounds: 3, further: None, reruns: 2 };
+    const FIXED: Extent = Extent { rounds: 3, further: None, reruns: 2, spacing: Duration::ZERO };
 
     /// Six rounds, then further ones until ± 3 % or 100 s.
     const ADAPTIVE: Extent = Extent {
         rounds: 6,
         further: Some(Further { target: 0.03, budget: Duration::from_secs(100) }),
         reruns: 2,
+        spacing: Duration::ZERO,
     };
 
     /// A measurement of one second.
@@ -519,6 +540,19 @@ mod tests {
         });
         let [quick, slow] = count(&turns);
         assert!(quick > slow, "{quick} rounds of the quick case, {slow} of the slow one");
+    }
+
+    // A round of the wide case lasts a second, and a round is to last three.
+    #[test]
+    fn a_round_takes_more_cases_rather_than_wait() {
+        let extent = Extent { spacing: Duration::from_secs(3), ..ADAPTIVE };
+        let turns = all(4, extent, 7, |turn| {
+            measured(1.0 + scatter(turn) * if turn.case == 0 { 0.9 } else { 0.1 })
+        });
+        let first: Vec<usize> =
+            turns.iter().filter(|turn| turn.round == 7).map(|turn| turn.case).collect();
+        assert_eq!(first.len(), 3, "{first:?}");
+        assert!(first.contains(&0), "{first:?}");
     }
 
     #[test]

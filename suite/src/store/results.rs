@@ -6,6 +6,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
@@ -116,8 +117,8 @@ pub struct Procedure {
     pub further: Option<FurtherRounds>,
     /// How often a case may run again because an invocation was unusable.
     pub reruns: u32,
-    /// The least time from the start of an invocation to the start of the next one
-    /// of the same case, in seconds. Since 2.2.
+    /// The least time from the start of a round to the start of the next one, in
+    /// seconds. Since 2.2.
     #[serde(default)]
     pub spacing_seconds: f64,
     /// Pairs of cases that run one after the other in every round, since a
@@ -129,6 +130,14 @@ pub struct Procedure {
     /// A fingerprint of each program's binary: its length in bytes and its
     /// CRC-32.
     pub binaries: BTreeMap<String, String>,
+}
+
+impl Procedure {
+    /// The least time from the start of a round to the start of the next one; none
+    /// where the figure is no such time.
+    pub fn spacing(&self) -> Duration {
+        Duration::try_from_secs_f64(self.spacing_seconds).unwrap_or_default()
+    }
 }
 
 /// Until when further rounds follow the common ones.
