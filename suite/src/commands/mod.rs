@@ -3,6 +3,7 @@
 
 mod check;
 mod compare;
+mod description;
 mod documents;
 mod flags;
 mod limits;

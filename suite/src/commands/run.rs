@@ -1,12 +1,12 @@
 //! `brigade run`: every case once per round, each time as a fresh process, and
 //! every record kept.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use harness::cpus;
-use humantime::format_rfc3339_millis;
 
+use crate::commands::description::described;
 use crate::commands::flags::{RunCommand, RunFlags};
 use crate::commands::output;
 use crate::commands::progress::Progress;
@@ -15,7 +15,7 @@ use crate::commands::session::Session;
 use crate::commands::summary::{Summary, is_to_be_proven};
 use crate::exit::{Exit, UsageError};
 use crate::judge::prove::proof::{Proof, Standing};
-use crate::manifest::{Case, CaseKey, Manifest, Profile};
+use crate::manifest::{Case, Manifest, Profile};
 use crate::measure::build::Binaries;
 use crate::measure::fingerprint::fingerprints;
 use crate::measure::invoke::{Job, command, invoke};
@@ -25,9 +25,7 @@ use crate::plan::history;
 use crate::show::markdown::markdown;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
-use crate::store::results::{
-    self, CaseDetail, Folder, FurtherRounds, Procedure, RunDescription, Skipped,
-};
+use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescription, Skipped};
 
 /// Runs `brigade run`.
 ///
@@ -159,42 +157,6 @@ impl<'a> Intent<'a> {
     }
 }
 
-/// What every run of these `cases` has in its `run.json`; the groups are those
-/// that were `chosen`.
-pub fn described(
-    manifest: &Manifest,
-    profile: &str,
-    cases: &[&Case],
-    chosen: &[String],
-) -> RunDescription {
-    RunDescription {
-        schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
-        brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
-        profile: profile.to_owned(),
-        rounds: 0,
-        seed: 0,
-        cases: cases.iter().map(|case| case.name.clone()).collect(),
-        details: details(manifest, cases, chosen),
-        skipped: Vec::new(),
-        procedure: None,
-        side: None,
-    }
-}
-
-/// What each of `cases` is, and the group that it is run for: of those that
-/// were `chosen`, or else of all, the first that has it.
-fn details(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Vec<CaseDetail> {
-    let detail = |case: &&Case| {
-        let CaseKey { program, parameters } = case.key();
-        let mut groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
-        let first = groups.clone().find(|group| chosen.contains(&group.name));
-        let group = first.or_else(|| groups.next()).map(|group| group.name.clone());
-        CaseDetail { case: case.name.clone(), program, parameters, group }
-    };
-    cases.iter().map(detail).collect()
-}
-
 /// The exit code of a run that is complete.
 pub fn exit_of(invocations: &[Invocation], proof: Option<&Proof>) -> Exit {
     match crate::commands::exit_after(invocations) {
@@ -279,24 +241,25 @@ impl Run<'_> {
     ) -> anyhow::Result<()> {
         let procedure = self.description.procedure.as_ref();
         let flags = procedure.map_or(&[][..], |how| &how.flags);
-        let spacing = procedure
-            .and_then(|how| Duration::try_from_secs_f64(how.spacing_seconds).ok())
-            .unwrap_or_default();
+        let spacing = procedure.map_or(Duration::ZERO, Procedure::spacing);
         let mut schedule = history::schedule(&self.description, invocations);
         let mut progress = Progress::new(&self.description.cases, self.description.rounds);
         let cpus = cpus::allowed().context("reading which CPUs may be used")?;
-        let mut began: Vec<Option<Instant>> = vec![None; self.cases.len()];
+        let mut round: Option<(u32, Instant)> = None;
         while signals.stops() == 0
             && let Some(turn) = schedule.next_turn()
         {
             progress.starting(turn, &schedule);
-            if let Some(end) = began[turn.case].and_then(|before| before.checked_add(spacing)) {
+            if let Some((_, began)) = round.filter(|(round, _)| *round != turn.round)
+                && let Some(end) = began.checked_add(spacing)
+            {
                 signals.sleep_until(end);
                 if signals.stops() > 0 {
                     break;
                 }
             }
-            began[turn.case] = Some(Instant::now());
+            round = round.filter(|(round, _)| *round == turn.round);
+            round.get_or_insert_with(|| (turn.round, Instant::now()));
             let case = self.cases[turn.case];
             let job = Job {
                 case,

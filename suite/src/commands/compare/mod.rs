@@ -8,9 +8,9 @@ mod sides;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::commands::description::described;
 use crate::commands::flags::{CompareFlags, FailOn};
 use crate::commands::output;
-use crate::commands::run::described;
 use crate::commands::session::Session;
 use crate::exit::Exit;
 use crate::manifest::{Case, Manifest};

@@ -18,6 +18,7 @@ use std::time::SystemTime;
 
 use humantime::format_rfc3339_millis;
 
+use crate::commands::description::described;
 use crate::commands::flags::ProveFlags;
 use crate::commands::output;
 use crate::commands::session::Session;
@@ -25,13 +26,18 @@ use crate::exit::{Exit, UsageError};
 use crate::judge::prove::detection::figures as detection_figures;
 use crate::judge::prove::proof::{Figure, Proof, Property, SCHEMA_VERSION, Standing, trouble};
 use crate::judge::prove::ring::figure as ring_figure;
-use crate::judge::prove::{a_a, accounting, known_counts, known_disturbance, known_work};
+use crate::judge::prove::{
+    a_a, accounting, arithmetic, known_counts, known_disturbance, known_work,
+};
+use crate::judge::report::model::{Finding, Progress};
+use crate::judge::report::{RunData, report};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::Binaries;
 use crate::measure::signals::Signals;
 use crate::plan;
 pub use crate::show::proof::{markdown, page};
+use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::saved_run::SavedRun;
 use runs::Runs;
@@ -123,6 +129,10 @@ fn examine(
     let work = slopes.chain([spread]).chain(worked.troubles.into_values()).collect();
     let lap = instrument::lap(once.iter().map(|(_, invocation)| invocation))?;
     let crossings = known_counts::crossings(&runs.plan.crossing, &once);
+    let sentences = sentences(runs.manifest, profile, saved.unwrap_or(&same.invocations))?;
+    let printed = Property::of("printed arithmetic", arithmetic::figures(&sentences));
+    // Without findings there is no sentence.
+    let printed = (!runs.manifest.findings.is_empty()).then_some(printed);
     Ok(Some(Proof {
         schema_version: SCHEMA_VERSION.to_owned(),
         brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -138,6 +148,7 @@ fn examine(
             Property::of("accounting", accounting::figures(&same.invocations)),
         ]
         .into_iter()
+        .chain(printed)
         .chain(further)
         .collect(),
     }))
@@ -176,6 +187,24 @@ fn further(runs: &mut Runs) -> Option<Vec<Property>> {
         properties.push(Property::of("system calls", figures));
     }
     Some(properties)
+}
+
+/// The sentences of a report of these invocations.
+fn sentences(
+    manifest: &Manifest,
+    profile: &str,
+    invocations: &[Invocation],
+) -> anyhow::Result<Vec<Finding>> {
+    let cases: Vec<&Case> = manifest.cases.iter().collect();
+    let run = RunData {
+        name: String::new(),
+        description: &described(manifest, profile, &cases, &[]),
+        environment: &Environment::capture(manifest)?,
+        invocations,
+        proof: None,
+        progress: Progress::default(),
+    };
+    Ok(report(manifest, &[run]).runs.into_iter().flat_map(|run| run.findings).collect())
 }
 
 /// The first failure of each case.

@@ -2,6 +2,7 @@
 
 pub mod a_a;
 pub mod accounting;
+pub mod arithmetic;
 pub mod detection;
 pub mod known_counts;
 pub mod known_disturbance;
