@@ -1,5 +1,6 @@
 //! The tokio runtimes that a program can choose, and async tasks as tasks.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::future::Future;
 use std::io;
@@ -9,6 +10,7 @@ use std::thread;
 
 use anyhow::Context as _;
 use nix::errno::Errno;
+use nix::unistd::gettid;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinError, JoinHandle};
 
@@ -133,7 +135,8 @@ pub fn with_workers(mut builder: Builder, workers: usize) -> io::Result<Runtime>
     try_threads(workers)?;
     let before = threads()?;
     let runtime = builder.worker_threads(workers).build()?;
-    if threads()? < before + workers {
+    // By their numbers: others may end meanwhile.
+    if threads()?.difference(&before).count() < workers {
         // Dropping it would wait.
         runtime.shutdown_background();
         return Err(Errno::EAGAIN.into());
@@ -143,26 +146,31 @@ pub fn with_workers(mut builder: Builder, workers: usize) -> io::Result<Runtime>
 
 /// Creates so many threads at once, and ends them.
 fn try_threads(count: usize) -> io::Result<()> {
-    let before = threads()?;
-    let gate = Mutex::new(());
+    let gate = Mutex::new(BTreeSet::new());
     thread::scope(|scope| {
+        let gate = &gate;
         let closed = gate.lock();
+        let pass = move || drop(gate.lock().map(|mut passed| passed.insert(gettid().as_raw())));
         for _ in 0..count {
-            thread::Builder::new().spawn_scoped(scope, || drop(gate.lock()))?;
+            thread::Builder::new().spawn_scoped(scope, pass)?;
         }
         drop(closed);
         io::Result::Ok(())
     })?;
+    let passed = gate.into_inner().unwrap_or_default();
     // One that has been joined counts until the kernel has let go of it.
-    while threads()? > before {
+    while !threads()?.is_disjoint(&passed) {
         thread::yield_now();
     }
     Ok(())
 }
 
-/// The threads of this process.
-fn threads() -> io::Result<usize> {
-    Ok(fs::read_dir("/proc/self/task")?.count())
+/// The threads of this process, by their numbers.
+fn threads() -> io::Result<BTreeSet<i32>> {
+    let number = |entry: io::Result<fs::DirEntry>| -> io::Result<Option<i32>> {
+        Ok(entry?.file_name().to_str().and_then(|name| name.parse().ok()))
+    };
+    fs::read_dir("/proc/self/task")?.filter_map(|entry| number(entry).transpose()).collect()
 }
 
 /// Ends a brigade whose driver has `passed` its tokens or failed, as
@@ -199,4 +207,23 @@ pub async fn join<T>(number: usize, task: JoinHandle<T>) -> anyhow::Result<T> {
 fn panicked(error: JoinError) -> TaskError {
     let panic = error.try_into_panic();
     TaskError::Panicked(panic.map_or("cancelled".into(), |panic| panic_text(&*panic)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_starts_while_other_threads_end() {
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let runtime = with_workers(Builder::new_multi_thread(), 4);
+                        drop(runtime.expect("workers that are there"));
+                    }
+                });
+            }
+        });
+    }
 }
