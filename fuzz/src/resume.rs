@@ -5,22 +5,14 @@
 //! An input is two files with a NUL between them: `records.jsonl` and `run.json`.
 //! The second may be left out.
 
-use std::sync::OnceLock;
-
-use suite::manifest::Manifest;
 use suite::store::results::Mending;
 use suite::store::saved_run::SavedRun;
+
+use crate::saved_run::manifest;
 
 const RUN: &[u8] = include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-3/run.json");
 const ENVIRONMENT: &[u8] =
     include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-3/environment.json");
-
-/// The manifest of this repository.
-fn manifest() -> &'static Manifest {
-    static MANIFEST: OnceLock<Manifest> = OnceLock::new();
-    let text = include_str!("../../suite.toml");
-    MANIFEST.get_or_init(|| Manifest::parse(text).expect("this repository's manifest"))
-}
 
 /// Checks one input.
 pub fn check(input: &[u8]) {

@@ -16,8 +16,8 @@ const RUN: &[u8] = include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-2/run.
 const ENVIRONMENT: &[u8] =
     include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-2/environment.json");
 
-/// The manifest of this repository, for its findings and baselines.
-fn manifest() -> &'static Manifest {
+/// The manifest of this repository.
+pub fn manifest() -> &'static Manifest {
     static MANIFEST: OnceLock<Manifest> = OnceLock::new();
     let text = include_str!("../../suite.toml");
     MANIFEST.get_or_init(|| Manifest::parse(text).expect("this repository's manifest"))

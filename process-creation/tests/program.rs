@@ -21,6 +21,7 @@ const PROGRAM: Program = Program {
 
 contract::keeps! { PROGRAM;
     output::help_names_every_common_flag_in_80_columns,
+    limits::without_proc_it_ends_with_one_line,
     usage::numbers_that_make_no_sense_are_usage_errors,
     usage::lists_of_cpus_that_make_no_sense_are_usage_errors,
     usage::flags_that_do_not_exist_are_usage_errors,

@@ -1,6 +1,6 @@
 //! Guests, programs in other languages: what they print, what `brigade run` makes
-//! of it, and what it says of one that breaks the protocol. Without go or python3
-//! their tests say so and test nothing.
+//! of it, and what it says of one that breaks the protocol. Without python3, or a go
+//! that can build, their tests say so and test nothing.
 
 use std::fs::{self, Permissions};
 use std::io::Write as _;
@@ -23,14 +23,17 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the suite lies in the workspace")
 }
 
-/// Whether a tool can be run here.
-fn has(tool: &str, version: &str) -> bool {
-    let output = Command::new(tool).arg(version).output();
-    let there = output.is_ok_and(|output| output.status.success());
-    if !there {
-        contract::skip("guests", &format!("{tool} cannot be run"));
-    }
-    there
+/// Whether a tool can do this here, in the folder of a guest.
+fn can(tool: &str, arguments: &[&str], folder: &str) -> bool {
+    let command = [&[tool], arguments].concat().join(" ");
+    let output = Command::new(tool).args(arguments).current_dir(root().join(folder)).output();
+    let why = match output {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim_end().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    contract::skip("guests", &format!("{command}: {}", why.lines().last().unwrap_or_default()));
+    false
 }
 
 /// The words that start a guest, built once; `None` without its language.
@@ -38,13 +41,16 @@ fn guest(name: &str) -> Option<Vec<String>> {
     static GO_BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
     if name == PYTHON {
         let script = root().join("guests/python/brigade.py").to_str()?.to_owned();
-        return has("python3", "--version").then(|| vec!["python3".to_owned(), script]);
+        return can("python3", &["--version"], "guests/python")
+            .then(|| vec!["python3".to_owned(), script]);
     }
     let build = || {
         let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(GO);
         let mut go = Command::new("go");
         go.args(["build", "-o"]).arg(&binary).arg(".").current_dir(root().join("guests/go"));
-        has("go", "version").then(|| {
+        // Needs the toolchain that go.mod asks for, which may have to be fetched, and
+        // a folder to cache in: what building the guest needs.
+        can("go", &["build", "runtime"], "guests/go").then(|| {
             assert!(go.status().expect("run go").success(), "go build");
             binary
         })

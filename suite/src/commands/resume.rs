@@ -16,7 +16,7 @@ use crate::commands::summary::Summary;
 use crate::exit::Exit;
 use crate::judge::environment::difference::{Difference, differences};
 use crate::judge::prove::proof::Proof;
-use crate::manifest::{Case, Manifest};
+use crate::manifest::{Case, LONGEST_SPACING, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::fingerprint::fingerprints;
 use crate::measure::invoke::command;
@@ -154,6 +154,11 @@ fn same_cases<'a, 'b>(
     if let Some(flag) = procedure.flags.iter().find(|flag| !is_known(manifest, flag)) {
         bail!("its profile gives every program {flag}, and suite.toml does not; start a new run");
     }
+    ensure!(
+        (0.0..=LONGEST_SPACING).contains(&procedure.spacing_seconds),
+        "its rounds begin {} s apart, and suite.toml allows {LONGEST_SPACING}; start a new run",
+        procedure.spacing_seconds
+    );
     let case = |name: &String| {
         let case = manifest.cases.iter().find(|case| case.name == *name);
         let case = case.with_context(|| format!("suite.toml has no case '{name}' any more"))?;

@@ -30,6 +30,9 @@ pub use proof::{Crossing, FEWEST_SLOPES, Linear, ProofPlan, SLOPE_CONFIDENCE};
 /// The longest time-out of a case, in seconds: 11 days.
 const LONGEST_TIMEOUT: u64 = 1_000_000;
 
+/// The most that `spacing_seconds` may be.
+pub const LONGEST_SPACING: f64 = 60.0;
+
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
 
@@ -143,8 +146,9 @@ impl Profile {
                 return Err((key, format!("{key} is {figure}; use more than 0 and less than 1e6")));
             }
         }
-        if !(0.0..=60.0).contains(&self.spacing_seconds) {
-            let reason = format!("spacing_seconds is {}; use 0 to 60", self.spacing_seconds);
+        if !(0.0..=LONGEST_SPACING).contains(&self.spacing_seconds) {
+            let seconds = self.spacing_seconds;
+            let reason = format!("spacing_seconds is {seconds}; use 0 to {LONGEST_SPACING}");
             return Err(("spacing_seconds", reason));
         }
         Ok(())

@@ -10,7 +10,9 @@ fn package(main: &str) -> (Bench, String) {
     let bench = Bench::new(&["a"], "");
     let cargo_toml =
         "[workspace]\n[package]\nname = \"fake\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    let cargo_lock = "version = 4\n[[package]]\nname = \"fake\"\nversion = \"0.1.0\"\n";
     fs::write(bench.path("Cargo.toml"), cargo_toml).unwrap();
+    fs::write(bench.path("Cargo.lock"), cargo_lock).unwrap();
     fs::create_dir(bench.path("src")).unwrap();
     fs::write(bench.path("src/main.rs"), main).unwrap();
     let manifest = bench.manifest().replace("path = ", "package = ");
@@ -51,6 +53,18 @@ fn a_package_that_does_not_compile_ends_the_run() {
         "{ended:?}"
     );
     assert!(bench.result_folders().is_empty());
+}
+
+/// Versions that nobody has locked are not measured.
+#[test]
+fn a_build_resolves_no_versions() {
+    let (bench, manifest) =
+        package(&format!("fn main() {{ println!(\"{{}}\", r#\"{RECORD}\"#); }}"));
+    fs::remove_file(bench.path("Cargo.lock")).unwrap();
+    let ended = run(&bench, &manifest, &[]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("--locked"), "{ended:?}");
+    assert!(!bench.path("Cargo.lock").exists());
 }
 
 /// A bench whose program a tool builds, and a folder to be its `$PATH`, with a

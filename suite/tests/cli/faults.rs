@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
+use contract::skip;
 use nix::sys::signal::Signal;
 
 use crate::bench::{Bench, Ended, RECORD, eventually, records_in};
@@ -16,6 +17,33 @@ fn a_failure_does_not_end_the_run() {
     let bench = Bench::new(&["a", "b"], "exit 1");
     bench.ends(&["run"]);
     assert_eq!(bench.records().len(), 6);
+}
+
+/// An empty folder lies over `/proc`.
+#[test]
+fn without_proc_every_command_ends_with_one_line() {
+    let hide = "mount -t tmpfs none /proc && exec \"$@\"";
+    let without = |words: &[&str]| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "sh", "-c", hide, "sh"]).args(words);
+        unshare
+    };
+    if !without(&["true"]).output().is_ok_and(|output| output.status.success()) {
+        return skip("brigade without /proc", "a file system cannot be mounted over it");
+    }
+    let bench = Bench::printing(RECORD);
+    for arguments in [&["run"][..], &["list"], &["check"], &["limits"], &["report", "."]] {
+        let brigade = bench.brigade(arguments);
+        let mut command = without(&[brigade.get_program().to_str().unwrap()]);
+        let ended = Ended::from({
+            command.args(arguments).current_dir(bench.path(""));
+            command.env("BRIGADE_LOCK", bench.path("lock"));
+            command
+        });
+        let line = "brigade: /proc is not mounted here: mount -t proc proc /proc\n";
+        assert_eq!((ended.code, &*ended.stderr, &*ended.stdout), (Some(1), line, ""));
+    }
+    assert!(bench.result_folders().is_empty());
 }
 
 #[test]
@@ -197,7 +225,7 @@ fn stepping_clock(bench: &Bench) -> Option<PathBuf> {
 fn a_clock_that_is_set_during_a_run_changes_no_duration() {
     let bench = Bench::printing(RECORD);
     let Some(clock) = stepping_clock(&bench) else {
-        contract::skip("a clock step", "there is no C compiler, cc");
+        skip("a clock step", "there is no C compiler, cc");
         return;
     };
     let mut brigade = bench.brigade(&["run", "--rounds", "4"]);

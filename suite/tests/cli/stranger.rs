@@ -100,6 +100,19 @@ fn a_run_gives_programs_no_flag_that_its_folder_alone_names() {
 }
 
 #[test]
+fn a_run_whose_rounds_begin_years_apart_is_refused() {
+    for seconds in [1e9, 1e300, -1.0] {
+        let bench = killed();
+        let file = bench.result_folders()[0].join("run.json");
+        let run = fs::read_to_string(&file).unwrap();
+        let mut run: Value = serde_json::from_str(&run).unwrap();
+        run["procedure"]["spacing_seconds"] = seconds.into();
+        fs::write(&file, run.to_string()).unwrap();
+        check_refusal(&bench, "s apart, and suite.toml allows 60; start a new run");
+    }
+}
+
+#[test]
 fn a_report_is_escaped_for_the_format_that_is_written() {
     let hostile = "\u{1b}[31m<script>alert(1)</script>\u{202e}";
     let bench = Bench::printing(RECORD);
@@ -140,8 +153,16 @@ fn figures_beyond_any_run_are_refused_in_one_line() {
     };
     let rounds =
         |rounds: &str| bench.manifest().replace("rounds = 3", &format!("rounds = {rounds}"));
+    let spacing = |seconds: &str| {
+        bench.manifest().replace("rounds = 3", &format!("rounds = 3\nspacing_seconds = {seconds}"))
+    };
     for (manifest, arguments, says) in [
-        (timeout("9223372036854775807"), &["run"][..], "timeout_seconds is 9223372036854775807"),
+        (spacing("60.5"), &["run"][..], "spacing_seconds is 60.5; use 0 to 60"),
+        (spacing("1e300"), &["run"], "use 0 to 60"),
+        (spacing("inf"), &["run"], "spacing_seconds is inf"),
+        (spacing("nan"), &["run"], "spacing_seconds is NaN"),
+        (spacing("-1"), &["run"], "spacing_seconds is -1"),
+        (timeout("9223372036854775807"), &["run"], "timeout_seconds is 9223372036854775807"),
         (timeout("0"), &["run"], "timeout_seconds is 0"),
         (bench.manifest(), &["run", "--rounds", "4294967295"], "4294967295"),
         (bench.manifest(), &["run", "--rounds", "100001"], "100001"),

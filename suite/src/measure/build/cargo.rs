@@ -35,7 +35,7 @@ fn built(
     signals: &mut Signals,
 ) -> anyhow::Result<Option<BTreeMap<String, PathBuf>>> {
     let mut cargo = cargo(root);
-    cargo.args(["build", "--release", "--message-format", "json-render-diagnostics"]);
+    cargo.args(["build", "--locked", "--release", "--message-format", "json-render-diagnostics"]);
     for package in packages {
         cargo.args(["--package", package]);
     }
