@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# Runs the tests as on a machine that is not this one: busier, with other CPUs,
+# Runs the tests as on machines that are not this one: busier, with other CPUs,
 # without Go or io_uring, or as an ordinary user.
 set -euo pipefail
 
 usage() {
     cat <<'HELP'
-Usage: test-elsewhere.sh CONDITION [COMMAND...]
+Usage: test-elsewhere.sh CONDITION[:TIMES]... [-- COMMAND...]
 
-Runs COMMAND in the workspace under a condition and exits with its exit code
-[default: cargo test --workspace --locked].
+Runs COMMAND in the workspace under one condition after the other, so often
+under each [default: 1], and goes on after a failure. It ends with a table of
+the conditions, and names what failed. Without COMMAND it builds the tests of
+the workspace once and runs what it has built, as `cargo test` does but for the
+examples in documentation; it keeps the output of those that fail. Build
+nothing beside it.
 
   plain             none
   busy              beside four loops that take all the CPU time they can get
@@ -25,10 +29,10 @@ Runs COMMAND in the workspace under a condition and exits with its exit code
 
 Examples:
   scripts/test-elsewhere.sh busy
-  scripts/test-elsewhere.sh cpus-64 cargo test -p harness
-  scripts/test-elsewhere.sh user cargo test -p suite --test house_rules
+  scripts/test-elsewhere.sh plain:8 busy:4 threads32:2 cpu0 cpu1 user:2
+  scripts/test-elsewhere.sh cpus-64 -- cargo test -p harness
 
-Exit codes: COMMAND's; 1 failed, 2 usage, 130 interrupted.
+Exit codes: 0 everything passed, 1 something failed, 2 usage, 130 interrupted.
 HELP
 }
 
@@ -37,6 +41,45 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 
 # The arenas that glibc makes for each CPU.
 readonly ARENAS_PER_CPU=8
+
+# How long the tests of one binary may take, in seconds, before they count as hung.
+readonly LONGEST=3600
+
+# From the messages of cargo, the tests that it has built: the folder of the
+# package, in which they run, the binary, and a name.
+readonly LIST_TESTS='
+import json, os, sys
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("executable") and message["profile"]["test"]:
+        folder = os.path.dirname(message["manifest_path"])
+        name = os.path.basename(folder) + "/" + message["target"]["name"]
+        print(folder, message["executable"], name, sep="\t")
+'
+
+# Runs the tests that are listed in a file, each for so many seconds at most.
+# shellcheck disable=SC2016 # for the shell inside
+readonly RUN_TESTS='
+    tests=$1 longest=$2 failed=0
+    while IFS="$(printf "\t")" read -r folder binary name; do
+        echo "== $name"
+        cd "$folder" || exit
+        CARGO_MANIFEST_DIR=$folder timeout --foreground --kill-after=10 "$longest" "$binary" </dev/null
+        status=$?
+        [ "$status" = 0 ] || { failed=1; echo "== $name: FAILED with $status"; }
+    done <"$tests"
+    exit "$failed"
+'
+
+# From their output, the names of the tests that failed, and of the binaries that
+# ended without saying which.
+# shellcheck disable=SC2016 # for awk
+readonly LIST_FAILURES='
+/^== .*: FAILED with / { if (!named) print binary ": ended with " $NF; next }
+/^== / { binary = $2; named = 0 }
+/^test .* \.\.\. FAILED$/ { print binary ": " $2; named = 1 }
+'
 
 # Denies the three system calls of io_uring, then becomes its arguments. Their
 # numbers are the same on every architecture but Alpha.
@@ -65,21 +108,23 @@ if prctl(SET_SECCOMP, FILTER, header) != 0:
 os.execvp(sys.argv[1], sys.argv[1:])
 '
 
-# Ends the loops and removes what was made for the condition.
+# Removes what was made, but not the output of what failed.
 finish() {
-    local status=$? loops
-    loops=$(jobs -p)
-    # shellcheck disable=SC2086 # a list of numbers
-    [[ -z $loops ]] || kill $loops
+    local status=$?
     rm -rf -- "$stage"
     exit "$status"
 }
+
 require_root() {
     ((EUID == 0)) || fail "$FAILED" "$1 mounts files over others: run it as root"
 }
 
 beside_four_loops() {
     local loops=4
+    # They ignore SIGINT, as all that a script starts in the background.
+    # shellcheck disable=SC2046 # a list of numbers
+    trap 'kill $(jobs -p) 2>/dev/null' EXIT
+    trap 'exit 130' INT
     while ((loops-- > 0)); do
         while :; do :; done &
     done
@@ -107,9 +152,12 @@ as_nobody() {
         "$@"
         return
     fi
-    chmod 755 "$stage"
-    mkdir "$stage/cargo" "$stage/rustup" "$stage/home" "$stage/tmp"
-    cp --archive "$workspace" "$stage/workspace"
+    local folders=("$stage/"{cargo,rustup,home,tmp,workspace})
+    rm -rf -- "${folders[@]}"
+    mkdir -- "${folders[@]}"
+    # Without what no test needs, which is most of it.
+    tar --create --directory="$workspace" --exclude=./target/release --exclude=incremental \
+        --exclude=./fuzz/target . | tar --extract --directory="$stage/workspace"
     chown --recursive nobody "$stage/workspace" "$stage/home" "$stage/tmp"
     # shellcheck disable=SC2016 # for the shell inside
     TMPDIR=$stage/tmp unshare --mount sh -c '
@@ -150,22 +198,98 @@ without_io_uring() {
     python3 -c "$DENY_IO_URING" "$@"
 }
 
-case ${1-} in
-    --help | -h) usage && exit ;;
-    plain) under=() ;;
-    busy) under=(beside_four_loops) ;;
-    threads32) under=(env RUST_TEST_THREADS=32) ;;
-    cpu[0-9]*) under=(taskset --cpu-list "${1#cpu}") ;;
-    cpus-[1-9]*) require_count "$1" "${1#cpus-}" && under=(with_cpus "${1#cpus-}") ;;
-    user) under=(as_nobody) ;;
-    without-go) under=(without_go) ;;
-    without-io-uring) under=(without_io_uring) ;;
-    *) bad_usage "'${1-}' is not a condition" ;;
-esac
-shift
+# under CONDITION COMMAND...: runs COMMAND under it.
+under() {
+    local condition=$1
+    shift
+    case $condition in
+        plain) "$@" ;;
+        busy) beside_four_loops "$@" ;;
+        threads32) RUST_TEST_THREADS=32 "$@" ;;
+        cpus-*) with_cpus "${condition#cpus-}" "$@" ;;
+        cpu*) taskset --cpu-list "${condition#cpu}" "$@" ;;
+        user) as_nobody "$@" ;;
+        without-go) without_go "$@" ;;
+        without-io-uring) without_io_uring "$@" ;;
+    esac
+}
+
+# read_arguments ARGUMENTS...: sets conditions, each as often as it is asked for,
+# and command.
+read_arguments() {
+    conditions=() command=()
+    local condition times
+    while (($# > 0)); do
+        case $1 in
+            --help | -h) usage && exit ;;
+            --) shift && command=("$@") && break ;;
+        esac
+        condition=${1%%:*} times=1
+        [[ $condition =~ ^(plain|busy|threads32|cpu[0-9]+|cpus-[1-9][0-9]{0,3}|user)$ ||
+            $condition =~ ^without-(go|io-uring)$ ]] || bad_usage "'$condition' is not a condition"
+        [[ $1 != *:* ]] || { times=${1#*:} && require_count "$condition" "$times"; }
+        while ((times-- > 0)); do conditions+=("$condition"); done
+        shift
+    done
+    ((${#conditions[@]} > 0)) || bad_usage "no condition named"
+}
+
+# Builds the tests and lists them. Those that run cargo themselves get the
+# toolchain of the workspace, as from `cargo test`.
+build_tests() {
+    require_tool cargo "Rust, from https://rustup.rs"
+    require_tool python3 python3
+    cargo test --workspace --locked --no-run --message-format json-render-diagnostics \
+        >"$stage/messages" || fail "$FAILED" "building the tests failed; cargo says why above"
+    python3 -c "$LIST_TESTS" <"$stage/messages" >"$stage/tests"
+    [[ -s $stage/tests ]] || fail "$FAILED" "cargo has built no tests"
+    chmod 644 "$stage/tests"
+    if command -v rustup >/dev/null; then
+        RUSTUP_TOOLCHAIN=$(rustup show active-toolchain | cut --delimiter=' ' --fields=1)
+        export RUSTUP_TOOLCHAIN
+    fi
+    command=(sh -c "$RUN_TESTS" sh "$stage/tests" "$LONGEST")
+}
+
+# run_once CONDITION: runs the command, with its output in a file if it is the tests,
+# and adds what came of it to the table.
+run_once() {
+    local condition=$1 began=$SECONDS outcome=passed status log='' failures
+    exec 3>&1 4>&2
+    if ((tests)); then
+        log=$(mktemp --suffix=".$condition.log")
+        exec >"$log" 2>&1
+    fi
+    # A shell of its own ends where the condition cannot be made; left of `||`, it
+    # would go on.
+    set +e
+    (set -e && under "$condition" "${command[@]}") 3>&- 4>&-
+    status=$?
+    set -e
+    exec 1>&3- 2>&4-
+    ((status != 130)) || exit "$status"
+    if ((status != 0)); then
+        failed=$((failed + 1)) outcome="FAILED with $status"
+        failures=$([[ -z $log ]] || awk "$LIST_FAILURES" "$log")
+        outcome+=${log:+: $log}${failures:+$'\n    '${failures//$'\n'/$'\n    '}}
+    elif [[ -n $log ]]; then
+        rm -- "$log"
+    fi
+    table+=$(printf '%-17s %6d s  %s' "$condition" $((SECONDS - began)) "$outcome")$'\n'
+    # For who waits; the table repeats it.
+    ((${#conditions[@]} == 1)) || printf '%s: %s\n' "$condition" "$outcome" >&2
+}
+
+read_arguments "$@"
 stage=$(mktemp --directory)
 readonly stage
 trap finish EXIT
-(($# > 0)) || set -- cargo test --workspace --locked
+chmod 755 "$stage"
 cd -- "$workspace"
-"${under[@]}" "$@"
+tests=0 failed=0 table=''
+((${#command[@]} > 0)) || { tests=1 && build_tests; }
+for condition in "${conditions[@]}"; do
+    run_once "$condition"
+done
+printf '\n%s' "$table"
+((failed == 0)) || fail "$FAILED" "$failed of ${#conditions[@]} failed"

@@ -6,12 +6,13 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 7] = [
     "rss-per-thread.sh",
     "rss-per-task.sh",
     "sweep-tasks.sh",
     "pinned-vs-free.sh",
     "fuzz.sh",
+    "signals.sh",
     "test-elsewhere.sh",
 ];
 
@@ -64,6 +65,7 @@ impl Stage {
             .args(arguments)
             .current_dir(self.0.path())
             .env("PATH", path)
+            .env("TMPDIR", self.0.path())
             .env("CARGO_TARGET_DIR", self.0.path().join("target"))
             .output()
             .expect("run bash");
@@ -151,23 +153,108 @@ fn wrong_flags_are_refused_in_one_line_before_anything_is_built() {
     check("fuzz.sh", &["--target", "nonsense"], "'nonsense'");
     check("fuzz.sh", &["--inputs", "0"], "--inputs: '0'");
     check("fuzz.sh", &["--forever"], "--forever");
-    check("test-elsewhere.sh", &[], "'' is not a condition");
-    check("test-elsewhere.sh", &["cpus-many"], "'cpus-many' is not a condition");
+    check("signals.sh", &["--minutes", "0"], "--minutes: '0'");
+    check("signals.sh", &["--seed"], "--seed: ''");
+    check("signals.sh", &["--hours"], "--hours");
+    check("test-elsewhere.sh", &[], "no condition named");
+    check("test-elsewhere.sh", &["plain", "cpus-many"], "'cpus-many' is not a condition");
+    check("test-elsewhere.sh", &["plain:0"], "plain: '0'");
+    check("test-elsewhere.sh", &["busy", "echo"], "'echo' is not a condition");
 }
 
 #[test]
-fn elsewhere_a_command_meets_the_condition_and_ends_the_script() {
+fn elsewhere_a_command_meets_each_condition_and_a_table_says_what_came_of_it() {
     let stage = Stage::new();
     stage.write("tools/go", "exit 0");
-    let elsewhere = |condition, command| {
-        let ended = stage.run("test-elsewhere.sh", &[condition, "sh", "-c", command]);
-        assert_eq!(ended.code, Some(7), "{ended:?}");
-        ended.stdout
+    let command = "command -v go >/dev/null && echo there; echo $RUST_TEST_THREADS; \
+                   [ \"$RUST_TEST_THREADS\" != 32 ] || exit 7";
+    let conditions = ["plain:2", "threads32", "without-go", "--", "sh", "-c", command];
+    let ended = stage.run("test-elsewhere.sh", &conditions);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let (printed, table) = ended.stdout.split_once("\n\nplain").expect("a table");
+    assert_eq!(printed, "there\n\nthere\n\nthere\n32\n");
+    let rows: Vec<_> = table.lines().map(|line| line.split_whitespace().last()).collect();
+    assert_eq!(rows, [Some("passed"), Some("passed"), Some("7"), Some("passed")], "{table}");
+    assert!(ended.stderr.ends_with(": 1 of 4 failed\n"), "{ended:?}");
+}
+
+#[test]
+fn elsewhere_the_tests_are_built_once_and_those_that_fail_are_named() {
+    let stage = Stage::new();
+    let folder = stage.0.path().display();
+    let built = |name: &str| {
+        format!(
+            "echo '{{\"executable\":\"{folder}/{name}\",\"profile\":{{\"test\":true}},\
+             \"manifest_path\":\"{folder}/package/Cargo.toml\",\"target\":{{\"name\":\"{name}\"}}}}'"
+        )
     };
-    let go = "command -v go >/dev/null && echo there; exit 7";
-    assert_eq!(elsewhere("plain", go), "there\n");
-    assert_eq!(elsewhere("without-go", go), "");
-    assert_eq!(elsewhere("threads32", "echo $RUST_TEST_THREADS; exit 7"), "32\n");
+    let names = ["sound", "unsound", "crash"];
+    stage.write("tools/cargo", &format!("echo >>{folder}/builds\n{}", names.map(built).join("\n")));
+    stage.write("tools/rustup", "echo here");
+    stage.write("package/any", "");
+    stage.write("sound", "[ \"${PWD##*/}\" = package ] || exit 9; echo 'test a ... ok'");
+    stage.write("unsound", "echo 'test b::c ... FAILED'; exit 101");
+    stage.write("crash", "kill -SEGV $$");
+    let ended = stage.run("test-elsewhere.sh", &["plain", "threads32"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let failures = ".log\n    package/unsound: b::c\n    package/crash: ended with 139\n";
+    assert_eq!(ended.stdout.matches(failures).count(), 2, "{ended:?}");
+    let builds = fs::read_to_string(stage.0.path().join("builds")).expect("a build");
+    assert_eq!(builds.lines().count(), 1);
+}
+
+/// A runner that keeps all promises until it does `fault`.
+fn runner(fault: &str) -> Stage {
+    let body = format!(
+        "[ \"$1\" != report ] || exit 0\n\
+         for word; do\n\
+         case $last in --results) run=$word/run ;; --resume) run=$word ;; esac\n\
+         last=$word\n\
+         done\n\
+         mkdir -p \"$run\"\n\
+         echo '{{\"cases\":[\"a\"],\"rounds\":1}}' >\"$run/run.json\"\n\
+         record='{{\"case\":\"a\",\"round\":1,\"interrupted\":false,\"outcome\":\"measured\"}}'\n\
+         echo \"$record\" >\"$run/records.jsonl\"\n\
+         touch \"$run/run-end.json\"\n\
+         {fault}"
+    );
+    Stage::new().program("brigade", &body)
+}
+
+#[test]
+fn runs_that_keep_their_promises_meet_signals_without_a_fault() {
+    let ended = runner("").run("signals.sh", &["--seconds", "2"]);
+    assert!(ended.last_line().starts_with("no fault: "), "{ended:?}");
+    assert!(ended.last_line().chars().count() <= 80, "{ended:?}");
+}
+
+#[test]
+fn a_fault_that_a_signal_leaves_is_named_with_its_seed() {
+    for (fault, says) in [
+        ("sleep 600 &", "processes are left: "),
+        (
+            "exec 9>\"$BRIGADE_LOCK\"; flock 9; env -u BRIGADE_LOCK sleep 5 >/dev/null 2>&1 &",
+            "its lock is held",
+        ),
+        ("printf '{\"case' >>\"$run/records.jsonl\"", "its last record is torn"),
+        ("echo '{\"case' >>\"$run/records.jsonl\"", "a record is torn"),
+        ("echo \"$record\" >>\"$run/records.jsonl\"", "a round was run twice"),
+        ("printf '' >\"$run/records.jsonl\"", "a round is lost"),
+        ("rm \"$run/run-end.json\"", "it has no run-end.json"),
+        ("rm \"$run/run.json\"", "it has records and no run.json"),
+        ("exit 101", "it ended with 101"),
+        ("exit 1", "it ended with 1, and its records say 0"),
+    ] {
+        // Time for a run that meets no signal before it comes to its fault.
+        let stage = runner(fault);
+        let ended = stage.run("signals.sh", &["--seconds", "60", "--seed", "7"]);
+        assert_eq!(ended.code, Some(1), "{fault}: {ended:?}");
+        let told = ended.stderr.lines().last().unwrap_or_default();
+        assert!(told.starts_with(&format!("signals.sh: {says}")), "{fault}: {ended:?}");
+        let (_, folder) = told.split_once("see ").expect("a folder");
+        let (folder, seed) = folder.split_once("; again with --seed ").expect("a seed");
+        assert!(Path::new(folder).join("log").exists() && seed.parse::<u32>().is_ok(), "{told}");
+    }
 }
 
 #[test]
