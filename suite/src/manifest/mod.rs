@@ -25,7 +25,7 @@ use group::GroupTable;
 use headline::Headline;
 use place::{Complaint, Table, line_of, meant, unknown};
 use program::{CheckSize, Form, Program};
-pub use proof::{Crossing, FEWEST_SLOPES, Linear, ProofPlan, SLOPE_CONFIDENCE};
+pub use proof::{Crossing, Linear, ProofPlan, WorkedCase, fewest_rounds};
 
 /// The longest time-out of a case, in seconds: 11 days.
 const LONGEST_TIMEOUT: u64 = 1_000_000;

@@ -19,8 +19,12 @@ pub struct ProofPlan {
     pub pairs: u32,
     /// Units of work at a hop, from a case's shortest to its longest.
     pub units: Vec<u64>,
-    /// How many slopes are fitted.
+    /// Rounds of each experiment whose interval they narrow: of known work, of the ring
+    /// in C and of linearity. They are repeated until it shows something.
     pub rounds: u32,
+    /// The most rounds of such an experiment; without it they are not repeated.
+    #[serde(default)]
+    pub most_rounds: Option<u32>,
     /// How often a case is run with each of these in a round; the quickest
     /// counts.
     #[serde(default = "ProofPlan::default_repeats")]
@@ -57,13 +61,16 @@ pub struct Linear {
     pub tasks: Vec<u64>,
     /// Units of work at a hop.
     pub units: u64,
-    /// How often each runs with each number of tasks.
-    pub rounds: u32,
 }
 
 impl ProofPlan {
     fn default_repeats() -> u32 {
         1
+    }
+
+    /// How often an experiment is looked at, at the most.
+    pub fn looks(&self) -> u32 {
+        self.most_rounds.unwrap_or(self.rounds) / self.rounds
     }
 }
 
@@ -88,12 +95,14 @@ pub struct Crossing {
     pub same_cpu: String,
 }
 
-/// The confidence of the interval of a slope over known work, 0 to 1. Several
-/// cases have to pass, so it is more than that of a single figure.
-pub const SLOPE_CONFIDENCE: f64 = 0.99;
+/// The fewest pairs of invocations in a comparison.
+const FEWEST_PAIRS: u32 = 8;
 
-/// The fewest slopes that have an interval of that confidence.
-pub const FEWEST_SLOPES: u32 = 8;
+/// The fewest rounds that have an interval, if so many looks at it share an error of
+/// 1 %: all of n rounds lie on one side of their centre with probability 2 · 2⁻ⁿ.
+pub fn fewest_rounds(looks: u32) -> u32 {
+    (200.0 * f64::from(looks)).log2().ceil() as u32
+}
 
 /// Checks that no profile ends with a proof that there is no plan for.
 fn validate_absence(manifest: &Manifest) -> Result<(), Complaint> {
@@ -122,8 +131,13 @@ pub(super) fn validate(manifest: &Manifest) -> Result<(), Complaint> {
     if !(plan.seconds > 0.0 && plan.seconds.is_finite()) {
         return Err(complaint("seconds", format!("{} is no time to measure", plan.seconds)));
     }
-    let fewest = FEWEST_SLOPES;
-    for (key, count) in [("pairs", plan.pairs), ("rounds", plan.rounds)] {
+    if plan.rounds == 0 || plan.most_rounds.is_some_and(|most| most < plan.rounds) {
+        return Err(complaint("rounds", "there is nothing to repeat".to_owned()));
+    }
+    let looks = plan.looks();
+    for (key, count, fewest) in
+        [("pairs", plan.pairs, FEWEST_PAIRS), ("rounds", plan.rounds, fewest_rounds(looks))]
+    {
         if count < fewest {
             return Err(complaint(key, format!("{count} are too few: use {fewest} or more")));
         }
@@ -134,14 +148,8 @@ pub(super) fn validate(manifest: &Manifest) -> Result<(), Complaint> {
     if plan.units.iter().collect::<BTreeSet<_>>().len() < 2 {
         return Err(complaint("units", "a slope needs two different amounts".to_owned()));
     }
-    if let Some(linear) = &plan.linear {
-        if linear.rounds < fewest {
-            let reason = format!("{} rounds are too few: use {fewest} or more", linear.rounds);
-            return Err(complaint("linear", reason));
-        }
-        if linear.tasks.len() < 2 {
-            return Err(complaint("linear", "it needs two numbers of tasks".to_owned()));
-        }
+    if plan.linear.as_ref().is_some_and(|linear| linear.tasks.len() < 2) {
+        return Err(complaint("linear", "it needs two numbers of tasks".to_owned()));
     }
     let worked = plan.work.iter().map(|worked| ("work", &worked.case));
     let crossing = plan.crossing.iter().flat_map(|pair| [&pair.spread, &pair.same_cpu]);

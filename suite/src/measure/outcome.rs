@@ -165,6 +165,7 @@ mod tests {
             duration: Duration::from_secs(2),
             stdout: stdout.into(),
             stderr: stderr.into(),
+            calls: None,
         }
     }
 

@@ -1,11 +1,13 @@
 //! One process from start to end: its own process group, a time-out, bounded
 //! output, and an orderly end when the runner itself is interrupted.
 
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use harness::system_files::field;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
@@ -40,6 +42,26 @@ pub struct Ended {
     pub stdout: Vec<u8>,
     /// The end of its standard error.
     pub stderr: Vec<u8>,
+    /// Its system calls; `None` where the kernel does not count them.
+    pub calls: Option<Calls>,
+}
+
+/// What the kernel counts of a process with all its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calls {
+    /// Calls that read.
+    pub reads: u64,
+    /// Calls that write.
+    pub writes: u64,
+}
+
+impl Calls {
+    /// Of a process that is not reaped yet.
+    fn of(process: Pid) -> Option<Self> {
+        let text = fs::read_to_string(format!("/proc/{process}/io")).ok()?;
+        let count = |name| field(&text, name)?.parse().ok();
+        Some(Self { reads: count("syscr")?, writes: count("syscw")? })
+    }
 }
 
 /// Who ended a process.
@@ -202,6 +224,7 @@ impl Running {
         let duration = self.started.elapsed();
         self.signal(Signal::SIGKILL);
         guard.inspect(|guard| guard.forget());
+        let calls = Calls::of(self.group);
         let status = self.child.wait()?;
         guard.inspect(|guard| guard.end_strays());
         Ok(Ended {
@@ -210,6 +233,7 @@ impl Running {
             duration,
             stdout: self.stdout.finish()?,
             stderr: self.stderr.finish()?,
+            calls,
         })
     }
 }
@@ -223,6 +247,20 @@ mod tests {
         let mut command = Command::new("sleep");
         let child = command.arg("infinity").process_group(0).spawn().unwrap();
         Running::new(child, Instant::now(), Some(time_out)).unwrap()
+    }
+
+    #[test]
+    fn calls_are_counted_where_the_kernel_counts_them() {
+        let mut command = Command::new("dd");
+        command.args(["if=/dev/zero", "of=/dev/null", "bs=1", "count=1000"]);
+        let child = command.stderr(Stdio::null()).process_group(0).spawn().unwrap();
+        let running = Running::new(child, Instant::now(), None).unwrap();
+        waitid(Id::Pid(running.group), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+        let calls = running.finish(None).unwrap().calls;
+        assert_eq!(calls.is_some(), fs::exists("/proc/self/io").unwrap());
+        for count in calls.into_iter().flat_map(|calls| [calls.reads, calls.writes]) {
+            assert!((1000..1100).contains(&count), "{calls:?}");
+        }
     }
 
     #[test]

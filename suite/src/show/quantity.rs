@@ -46,6 +46,27 @@ pub fn duration(ns: f64) -> String {
     format!("{}{NO_BREAK_SPACE}{}", unit.show(ns), unit.symbol)
 }
 
+/// `ns` nanoseconds as [`duration`] shows them, in nanoseconds.
+pub fn as_printed(ns: f64) -> f64 {
+    let unit = Unit::of(ns);
+    unit.show(ns).parse::<f64>().map_or(ns, |shown| shown * unit.ns)
+}
+
+/// `ns` nanoseconds as briefly as a label of an axis has it, such as `10 µs`.
+pub fn tick(ns: f64) -> String {
+    let unit = Unit::of(ns);
+    format!("{}{NO_BREAK_SPACE}{}", brief(ns / unit.ns), unit.symbol)
+}
+
+/// `value` with three significant digits, without zeros at the end of decimals.
+pub fn brief(value: f64) -> String {
+    let digits = three_digits(value);
+    match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => digits,
+    }
+}
+
 /// An estimated duration in nanoseconds with its interval in the same unit,
 /// such as `1.79 µs [1.77, 1.81]`.
 pub fn estimated_duration(ns: &Estimate) -> String {
@@ -136,6 +157,18 @@ mod tests {
             (9.999e11, "1000 s"),
         ];
         check(duration, &pairs);
+    }
+
+    #[test]
+    fn a_printed_duration_has_three_digits() {
+        for (ns, printed) in [(0.0, 0.0), (0.304, 0.3), (5594.0, 5590.0), (-24_349.0, -24_300.0)] {
+            assert!((as_printed(ns) - printed).abs() < 1e-9, "{ns}: {}", as_printed(ns));
+        }
+    }
+
+    #[test]
+    fn a_label_of_an_axis_is_brief() {
+        check(tick, &[(1.0, "1 ns"), (20_000.0, "20 µs"), (1_050.0, "1.05 µs"), (0.1, "0.1 ns")]);
     }
 
     #[test]

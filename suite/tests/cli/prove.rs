@@ -15,6 +15,10 @@ use crate::interruption::{end_of, send, start_with};
 const PROPERTIES: [&str; 7] =
     ["A/A", "known work", "known switches", "known crossing", "clock", "empty lap", "accounting"];
 
+/// Those that a test does not judge: they are measured on the real machine's clock, and
+/// judged with made-up ones beside their code.
+const OF_THE_MACHINE: [&str; 2] = ["clock", "empty lap"];
+
 /// Prints a record. `awk` gets the number of this invocation of the case, from 0,
 /// and changes the figures by `lie`.
 fn script(lie: &str) -> String {
@@ -67,7 +71,8 @@ profile = "default"
 seconds = 0.1
 pairs = 8
 units = [1000, 4000]
-rounds = 8
+rounds = 10
+most_rounds = 30
 work = [{ case = "near/same-cpu" }]
 crossing = [{ spread = "far/spread", same_cpu = "near/same-cpu" }]
 [programs.fake]
@@ -102,10 +107,11 @@ fn not_holding(lie: &str) -> Vec<(String, String)> {
     assert_eq!(names, PROPERTIES, "{ended:?}");
     let word = |of: &Value, key| of[key].as_str().expect("a word").to_owned();
     let standings = properties.iter().map(|of| (word(of, "name"), word(of, "standing")));
-    let bad: Vec<_> = standings.filter(|(_, is)| is != "holds" && is != "unjudged").collect();
+    let mut bad: Vec<_> = standings.filter(|(_, is)| is != "holds" && is != "unjudged").collect();
     let any = |standing| bad.iter().any(|(_, is)| is == standing);
     let code = if any("fails") { 1 } else { 5 * i32::from(any("not-shown")) };
     assert_eq!(ended.code, Some(code), "{ended:?}");
+    bad.retain(|(name, _)| !OF_THE_MACHINE.contains(&name.as_str()));
     bad
 }
 
@@ -155,8 +161,8 @@ fn six_percent_in_every_mean_do_not_fit_into_the_time_that_passed() {
 /// The properties of a plan with known differences and a known disturbance, when
 /// the program lies.
 fn further_properties(lie: &str) -> Vec<(String, String)> {
-    let keys = "comparisons = 12\ndisturbed = \"near/same-cpu\"\nrounds = 8";
-    let manifest = MANIFEST.replacen("rounds = 8", keys, 1);
+    let keys = "comparisons = 12\ndisturbed = \"near/same-cpu\"\nrounds = 10";
+    let manifest = MANIFEST.replacen("rounds = 10", keys, 1);
     let ended = prove_with(lie, &manifest, &["--json"]);
     let proof: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"));
     let further = proof["properties"].as_array().expect("a list").iter().skip(PROPERTIES.len());
@@ -186,7 +192,7 @@ fn last_property(table: &str, lie: &str) -> (String, String) {
 #[test]
 fn hops_that_take_longer_among_more_tasks_are_found() {
     let table = "[prove.linear]\ncases = [\"near/same-cpu\"]\ntasks = [4, 16]\n\
-                 units = 1000\nrounds = 16\n";
+                 units = 1000\n";
     let linear = |standing: &str| ("linearity".to_owned(), standing.to_owned());
     assert_eq!(last_property(table, ""), linear("holds"));
     assert_eq!(last_property(table, "if (tasks == 16) lap *= 1.07"), linear("fails"));
@@ -196,9 +202,9 @@ fn hops_that_take_longer_among_more_tasks_are_found() {
 /// The script makes no calls for its hops.
 #[test]
 fn hops_without_system_calls_are_found() {
-    let counted = MANIFEST.replacen("rounds = 8", "rounds = 8\ncounted = [\"near/same-cpu\"]", 1);
+    let counted = MANIFEST.replacen("rounds = 10", "rounds = 10\ncounted = [\"near/same-cpu\"]", 1);
     let ended = prove_with("", &counted, &[]);
-    assert!(ended.stdout.starts_with("FAILS: system calls"), "{ended:?}");
+    assert!(ended.stdout.contains("\nsystem calls: FAILS\n"), "{ended:?}");
 }
 
 #[test]
@@ -213,6 +219,27 @@ fn one_disturbed_round_is_made_up_for_by_further_ones() {
     assert!(not_holding(once).is_empty());
 }
 
+/// Ten rounds of linearity show nothing; those of known work do. Each number of tasks
+/// has noise of its own.
+#[test]
+fn rounds_are_repeated_until_they_show_something() {
+    let linear = "[prove.linear]\ncases = [\"near/same-cpu\"]\ntasks = [4, 16]\nunits = 1000\n";
+    let manifest = MANIFEST.replacen("[programs.fake]", &format!("{linear}[programs.fake]"), 1);
+    let noise = "for (turn = 0; turn < tasks; turn++) rand()\n\
+                 if (tasks > 1) lap *= 1 + 0.12 * (rand() - 0.5)\n";
+    for (lie, standing) in [("", "holds"), ("if (tasks == 16) lap *= 1.1", "fails")] {
+        let ended = prove_with(&format!("{noise}{lie}"), &manifest, &["--json"]);
+        let proof: Value = serde_json::from_str(&ended.stdout).expect("a proof");
+        let properties = proof["properties"].as_array().expect("a list");
+        let of = |name: &str| properties.iter().find(|of| of["name"] == name).expect("a property");
+        let (linearity, work) = (of("linearity"), &of("known work")["figures"][0]["what"]);
+        let pairs = linearity["figures"][0]["what"].as_str().expect("a name");
+        assert_eq!(linearity["standing"], standing, "{linearity}");
+        assert!(pairs.ends_with(" 20 pairs") || pairs.ends_with(" 30 pairs"), "{linearity}");
+        assert_eq!(*work, "near/same-cpu: slope over known work, 10 rounds");
+    }
+}
+
 #[test]
 fn hops_that_stay_where_they_must_cross_are_found() {
     assert_eq!(failing("crossing = 0"), ["known crossing"]);
@@ -222,11 +249,9 @@ fn hops_that_stay_where_they_must_cross_are_found() {
 #[test]
 fn a_page_names_what_fails_and_fits_a_terminal() {
     let ended = prove_with("operations *= 2; switches /= 2", MANIFEST, &[]);
-    let first = ended.stdout.lines().next();
-    assert_eq!(first, Some("FAILS: known work, known switches (seed 1)"), "{ended:?}");
-    assert!(
-        ended.stdout.contains("\nknown work: FAILS\n- near/same-cpu: slope over known work: 0.5")
-    );
+    assert!(ended.stdout.starts_with("FAILS: known work, known switches"), "{ended:?}");
+    let slope = "\nknown work: FAILS\n- near/same-cpu: slope over known work, 10 rounds: 0.5";
+    assert!(ended.stdout.contains(slope), "{ended:?}");
     for line in ended.stdout.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
@@ -261,6 +286,19 @@ fn a_stop_says_that_there_is_no_proof() {
 }
 
 #[test]
+fn calls_are_counted_of_a_process_that_ends_with_the_runner() {
+    let counting = "case \"$*\" in *\"--iters 400 \"*)\n\
+                    touch counting; while :; do sleep 0.01; done;;\nesac\n";
+    let manifest =
+        MANIFEST.replacen("rounds = 10", "rounds = 10\ncounted = [\"near/same-cpu\"]", 1);
+    let bench = Bench::new(&[], &format!("{counting}{}", script("")));
+    let brigade = start_with(&bench, &manifest, &["prove"]);
+    eventually("calls are counted", || bench.path("counting").exists());
+    send(&brigade, Signal::SIGINT);
+    assert_eq!(end_of(brigade).code, Some(130));
+}
+
+#[test]
 fn the_halves_of_a_saved_run_are_compared() {
     let bench = Bench::new(&[], &script(""));
     let run = bench.brigade_with(MANIFEST, &["run", "--rounds", "10", "--name", "x"]).output();
@@ -268,7 +306,6 @@ fn the_halves_of_a_saved_run_are_compared() {
     let folder = bench.result_folders().remove(0);
     let prove = ["prove", "--seed", "1", "--run", folder.to_str().unwrap()];
     let ended = Ended::from(bench.brigade_with(MANIFEST, &prove));
-    assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("late against early rounds, false verdicts of 2:"), "{ended:?}");
     let missing = ["prove", "--run", "nowhere"];
     let ended = Ended::from(bench.brigade_with(MANIFEST, &missing));
@@ -286,12 +323,12 @@ fn a_run_of_a_profile_that_asks_for_it_ends_with_a_proof() {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let proof: Value = serde_json::from_str(&read("prove.json")).unwrap();
     assert_eq!(proof["seed"], 1);
-    assert!(read("prove.md").contains("    FAILS: known crossing (seed 1)\n"));
+    assert!(read("prove.md").contains("    FAILS: known crossing"));
     assert!(read("report.md").contains("\n## The instrument\n\n    FAILS: known crossing"));
 
     let folder = folder.to_str().unwrap();
     let shown = Ended::from(bench.brigade_with(&manifest, &["report", folder]));
-    assert_eq!(shown.stdout, ended.stdout);
+    assert_eq!(shown.stdout + &format!("{folder}/report.html\n"), ended.stdout);
     std::fs::write(format!("{folder}/prove.json"), "{}").unwrap();
     let shown = Ended::from(bench.brigade_with(&manifest, &["report", folder]));
     assert_eq!(shown.code, Some(0), "{shown:?}");
@@ -312,10 +349,12 @@ fn a_run_of_some_cases_proves_nothing() {
 fn what_cannot_be_followed_is_refused() {
     for (from, to, reason) in [
         ("pairs = 8", "pairs = 7", ":7: prove: pairs: 7 are too few: use 8 or more"),
+        ("rounds = 10", "rounds = 9", ":9: prove: rounds: 9 are too few: use 10 or more"),
+        ("most_rounds = 30", "most_rounds = 9", ":9: prove: rounds: there is nothing to repeat"),
         ("[1000, 4000]", "[5, 5]", ":8: prove: units: a slope needs two different amounts"),
         ("seconds = 0.1", "seconds = 0", ":6: prove: seconds: 0 is no time to measure"),
-        ("\"far/spread\"", "\"far\"", ":11: prove: crossing: unknown case 'far'; known: near"),
-        ("{ case = \"near/same-cpu\" }", "{ case = \"near\" }", ":10: prove: work: unknown case"),
+        ("\"far/spread\"", "\"far\"", ":12: prove: crossing: unknown case 'far'; known: near"),
+        ("{ case = \"near/same-cpu\" }", "{ case = \"near\" }", ":11: prove: work: unknown case"),
         ("profile = \"default\"", "profile = \"slow\"", ":5: prove: profile: unknown profile"),
     ] {
         assert!(MANIFEST.contains(from), "{from}");

@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use harness::cpus;
-use harness::instrument::{Crossings, EmptyLap, clock_across, clock_step, empty_lap};
+use harness::instrument::{Crossings, EmptyLap, clock_across, clock_step};
 
-use crate::judge::prove::proof::Figure;
+use crate::judge::prove::proof::{Figure, Standing};
 use crate::store::invocation::Invocation;
 
 /// The coarsest clock that tells hops apart, in nanoseconds.
@@ -22,14 +22,14 @@ const FEWEST_HAND_OVERS: u64 = 100;
 /// # Errors
 /// When the CPUs that this process may use cannot be read or used.
 pub fn clock() -> anyhow::Result<Vec<Figure>> {
-    let step = clock_step();
     let cpus = cpus::allowed().context("reading which CPUs may be used")?;
     let seen = clock_across(&cpus).context("reading the clock on every CPU")?;
-    Ok(vec![
-        Figure::new("smallest step", step as f64, "ns")
-            .must(format!("below {COARSEST_NS} ns"), step < COARSEST_NS),
-        across(cpus.len(), seen),
-    ])
+    Ok(vec![step(clock_step()), across(cpus.len(), seen)])
+}
+
+fn step(ns: u64) -> Figure {
+    let must = format!("below {COARSEST_NS} ns");
+    Figure::new("smallest step", ns as f64, "ns").must(must, ns < COARSEST_NS)
 }
 
 fn across(cpus: usize, seen: Crossings) -> Figure {
@@ -39,17 +39,19 @@ fn across(cpus: usize, seen: Crossings) -> Figure {
     if cpus < 2 {
         return Figure::missing("across CPUs", "this process may use one only");
     }
-    let enough = hand_overs >= FEWEST_HAND_OVERS;
+    let standing = match backwards {
+        0 if hand_overs < FEWEST_HAND_OVERS => Standing::NotShown,
+        times => Standing::of(times == 0),
+    };
     Figure::new(what, backwards as f64, "times")
-        .must(format!("0, in {FEWEST_HAND_OVERS} or more"), enough && backwards == 0)
+        .judged(format!("0, in {FEWEST_HAND_OVERS} or more"), standing)
 }
 
-/// The figures of the lap, beside the shortest that `invocations` measured.
-///
-/// # Errors
-/// When the CPUs that this process may use cannot be read.
-pub fn lap<'a>(invocations: impl Iterator<Item = &'a Invocation>) -> anyhow::Result<Vec<Figure>> {
-    let EmptyLap { read_ns, timed_ns, whole_ns } = empty_lap()?;
+/// The figures of an empty lap, beside the shortest that `invocations` measured.
+pub fn lap<'a>(
+    EmptyLap { read_ns, timed_ns, whole_ns }: EmptyLap,
+    invocations: impl Iterator<Item = &'a Invocation>,
+) -> Vec<Figure> {
     let reads = timed_ns / read_ns;
     let mut figures = vec![
         Figure::new("a read of the clock", read_ns, "ns"),
@@ -65,22 +67,47 @@ pub fn lap<'a>(invocations: impl Iterator<Item = &'a Invocation>) -> anyhow::Res
         let what = format!("of the shortest lap here, {case} with {shortest} ns");
         figures.push(Figure::new(what, 100.0 * timed_ns / shortest as f64, "%"));
     }
-    Ok(figures)
+    figures
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::prove::proof::Standing;
+    use crate::store::sample;
 
     #[test]
-    fn a_clock_that_goes_backwards_fails_and_so_does_one_hardly_tried() {
+    fn a_clock_that_cannot_tell_hops_apart_fails() {
+        let standings = [1, 999, 1000].map(|ns| step(ns).standing);
+        assert_eq!(standings, [Standing::Holds, Standing::Holds, Standing::Fails]);
+    }
+
+    #[test]
+    fn a_lap_that_times_more_than_the_clock_fails() {
+        let invocations = sample::case("x", [1000.0; 4]);
+        let figures = |timed_ns| {
+            let empty = EmptyLap { read_ns: 20.0, timed_ns, whole_ns: 60.0 };
+            lap(empty, invocations.iter())
+        };
+        assert_eq!(figures(40.0)[2].standing, Standing::Holds);
+        assert_eq!(figures(41.0)[2].standing, Standing::Fails);
+        let shortest = figures(40.0).pop().expect("a figure");
+        assert!(shortest.what.starts_with("of the shortest lap here, x with"), "{shortest:?}");
+        assert_eq!(figures(40.0).len(), 4);
+        assert_eq!(
+            lap(EmptyLap { read_ns: 1.0, timed_ns: 1.0, whole_ns: 1.0 }, [].iter()).len(),
+            3
+        );
+    }
+
+    #[test]
+    fn a_clock_that_goes_backwards_fails_and_one_hardly_tried_is_not_shown() {
         let standing = |hand_overs, backwards| {
             across(2, Crossings { hand_overs, backwards, least_ns: Some(5) }).standing
         };
         assert_eq!(standing(1000, 0), Standing::Holds);
         assert_eq!(standing(1000, 1), Standing::Fails);
-        assert_eq!(standing(99, 0), Standing::Fails);
+        assert_eq!(standing(99, 0), Standing::NotShown);
+        assert_eq!(standing(99, 1), Standing::Fails);
         let nothing = Crossings { hand_overs: 0, backwards: 0, least_ns: None };
         assert_eq!(across(1, nothing).standing, Standing::Unjudged);
     }

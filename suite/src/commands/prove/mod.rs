@@ -8,14 +8,17 @@
 mod detection;
 mod disturbance;
 mod instrument;
+mod known_work;
 mod linearity;
 mod ring;
+mod rounds;
 mod runs;
 mod system_calls;
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use harness::instrument::empty_lap;
 use humantime::format_rfc3339_millis;
 
 use crate::commands::description::described;
@@ -24,11 +27,9 @@ use crate::commands::output;
 use crate::commands::session::Session;
 use crate::exit::{Exit, UsageError};
 use crate::judge::prove::detection::figures as detection_figures;
+use crate::judge::prove::known_work::unit_spread;
 use crate::judge::prove::proof::{Figure, Proof, Property, SCHEMA_VERSION, Standing, trouble};
-use crate::judge::prove::ring::figure as ring_figure;
-use crate::judge::prove::{
-    a_a, accounting, arithmetic, known_counts, known_disturbance, known_work,
-};
+use crate::judge::prove::{a_a, accounting, arithmetic, known_counts, known_disturbance};
 use crate::judge::report::model::{Finding, Progress};
 use crate::judge::report::{RunData, report};
 use crate::manifest::{Case, Manifest};
@@ -37,9 +38,11 @@ use crate::measure::build::Binaries;
 use crate::measure::signals::Signals;
 use crate::plan;
 pub use crate::show::proof::{markdown, page};
+use crate::show::quantity::as_printed;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::saved_run::SavedRun;
+use rounds::until_shown;
 use runs::Runs;
 
 /// Runs `brigade prove`.
@@ -116,23 +119,20 @@ fn examine(
     let (seed, started_at) = (runs.seed, format_rfc3339_millis(SystemTime::now()).to_string());
     let clock = instrument::clock()?;
     let Some(same) = runs.side_by_side(profile) else { return Ok(None) };
-    let Some(worked) = runs.known_work() else { return Ok(None) };
+    let Some(mut narrowed) = narrowed(runs) else { return Ok(None) };
+    // Known work is among the first of the page.
+    let work = narrowed.remove(0);
     let Some(once) = runs.each_case_once() else { return Ok(None) };
     let Some(further) = further(runs) else { return Ok(None) };
+    let Some(calls) = calls(runs) else { return Ok(None) };
 
     let mut identical = first_troubles(&same.invocations);
-    identical.push(a_a::in_time_order(saved.unwrap_or(&same.invocations)));
+    let all = saved.unwrap_or(&same.invocations);
+    identical.push(a_a::in_time_order(all));
     identical.extend(a_a::side_by_side(&same.pairs));
-    let slopes = worked.points.iter().map(|(case, rounds)| known_work::slope_of(case, rounds));
-    let units = worked.points.iter().filter(|(case, _)| runs.has_own_unit(case));
-    let spread = known_work::unit_spread(units.map(|(_, rounds)| rounds.as_slice()));
-    let work = slopes.chain([spread]).chain(worked.troubles.into_values()).collect();
-    let lap = instrument::lap(once.iter().map(|(_, invocation)| invocation))?;
+    let lap = instrument::lap(empty_lap()?, once.iter().map(|(_, invocation)| invocation));
     let crossings = known_counts::crossings(&runs.plan.crossing, &once);
-    let sentences = sentences(runs.manifest, profile, saved.unwrap_or(&same.invocations))?;
-    let printed = Property::of("printed arithmetic", arithmetic::figures(&sentences));
-    // Without findings there is no sentence.
-    let printed = (!runs.manifest.findings.is_empty()).then_some(printed);
+    let printed = printed_arithmetic(runs.manifest, profile, all)?;
     Ok(Some(Proof {
         schema_version: SCHEMA_VERSION.to_owned(),
         brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -140,7 +140,7 @@ fn examine(
         seed,
         properties: vec![
             Property::of("A/A", identical),
-            Property::of("known work", work),
+            work,
             Property::of("known switches", known_counts::switches(&once)),
             Property::of("known crossing", crossings),
             Property::of("clock", clock),
@@ -150,6 +150,8 @@ fn examine(
         .into_iter()
         .chain(printed)
         .chain(further)
+        .chain(narrowed)
+        .chain(calls)
         .collect(),
     }))
 }
@@ -169,32 +171,48 @@ fn further(runs: &mut Runs) -> Option<Vec<Property>> {
         };
         properties.push(Property::of("known disturbance", figures));
     }
-    if let Some(name) = &plan.ring {
-        let figure = match runs.named(Some(name)) {
-            None => Figure::missing(name, "it cannot run here"),
-            Some(case) => match ring::hops(runs, case)? {
-                Ok(hops) => ring_figure(name, &hops),
-                Err(reason) => Figure::missing(format!("{name} / the same ring in C"), reason),
-            },
-        };
-        properties.push(Property::of("ring in C", vec![figure]));
-    }
-    if let Some(plan) = &plan.linear {
-        properties.push(Property::of("linearity", linearity::figures(runs, plan)?));
-    }
-    if !plan.counted.is_empty() {
-        let figures = system_calls::figures(runs, &plan.counted);
-        properties.push(Property::of("system calls", figures));
-    }
     Some(properties)
 }
 
-/// The sentences of a report of these invocations.
-fn sentences(
+/// Known work, and the others that the plan asks for whose experiments go on until they
+/// show something. `None` if interrupted.
+fn narrowed(runs: &mut Runs) -> Option<Vec<Property>> {
+    let of_properties = [
+        ("known work", known_work::of_plan(runs)),
+        ("ring in C", ring::of_plan(runs).into_iter().collect()),
+        ("linearity", linearity::of_plan(runs)),
+    ];
+    let names = of_properties.each_ref().map(|(name, of)| (*name, of.len()));
+    let mut experiments: Vec<_> = of_properties.into_iter().flat_map(|(_, of)| of).collect();
+    let mut figures = until_shown(&mut experiments, runs)?.into_iter();
+    let units = experiments.iter().filter_map(|of| of.units_of_harness(runs));
+    let mut spread = Some(unit_spread(units));
+    let property = |(name, count)| {
+        let of: Vec<Figure> = figures.by_ref().take(count).flatten().chain(spread.take()).collect();
+        (!of.is_empty()).then(|| Property::of(name, of))
+    };
+    Some(names.into_iter().filter_map(property).collect())
+}
+
+/// System calls, if the plan asks for them. `None` if interrupted.
+fn calls(runs: &mut Runs) -> Option<Option<Property>> {
+    if runs.plan.counted.is_empty() {
+        return Some(None);
+    }
+    let figures = system_calls::figures(runs, &runs.plan.counted)?;
+    Some(Some(Property::of("system calls", figures)))
+}
+
+/// The sentences of a report of these invocations, against their own figures. `None` if
+/// the manifest has no sentence.
+fn printed_arithmetic(
     manifest: &Manifest,
     profile: &str,
     invocations: &[Invocation],
-) -> anyhow::Result<Vec<Finding>> {
+) -> anyhow::Result<Option<Property>> {
+    if manifest.findings.is_empty() {
+        return Ok(None);
+    }
     let cases: Vec<&Case> = manifest.cases.iter().collect();
     let run = RunData {
         name: String::new(),
@@ -204,7 +222,10 @@ fn sentences(
         proof: None,
         progress: Progress::default(),
     };
-    Ok(report(manifest, &[run]).runs.into_iter().flat_map(|run| run.findings).collect())
+    let report = report(manifest, &[run]);
+    let sentences: Vec<Finding> = report.runs.into_iter().flat_map(|run| run.findings).collect();
+    let figures = arithmetic::figures(&sentences, as_printed);
+    Ok(Some(Property::of("printed arithmetic", figures)))
 }
 
 /// The first failure of each case.

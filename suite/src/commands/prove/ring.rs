@@ -8,10 +8,14 @@ use std::time::Duration;
 
 use crate::judge::statistics::ByRound;
 use harness::cpus;
+use indicatif::ProgressBar;
 
-use super::runs::{Runs, bar};
+use super::rounds::Experiment;
+use super::runs::Runs;
 use crate::judge::compare::verdict::Pair;
 use crate::judge::prove::a_a::time_ns;
+use crate::judge::prove::proof::{Figure, trouble};
+use crate::judge::prove::ring::figure;
 use crate::manifest::Case;
 use crate::measure::process::run;
 
@@ -21,41 +25,73 @@ const SOURCE: &str = include_str!("ring.c");
 /// Tasks of either ring.
 const TASKS: &str = "20";
 
-/// Rounds, of each ring once.
-const ROUNDS: u32 = 20;
+/// Pairs of a round: two processes of a pair share what the machine does that second,
+/// and differ by much more than the tolerance where it is noisy.
+const PAIRS: u32 = 3;
 
 /// How long a run of the C ring may take.
 const TIME_OUT: Duration = Duration::from_secs(60);
 
-/// The mean time of a hop in C and in `case`, in nanoseconds, or why there is none.
-/// `None` if interrupted.
-pub fn hops(runs: &mut Runs, case: &Case) -> Option<Result<Pair<ByRound>, String>> {
-    let ring = match Ring::compiled() {
-        Ok(ring) => ring,
-        Err(reason) => return Some(Err(reason)),
+/// The experiment: the ring in C and the plan's case, in pairs.
+struct RingInC<'a> {
+    ring: Ring,
+    case: &'a Case,
+    hops: Pair<ByRound>,
+    trouble: Option<Figure>,
+}
+
+/// The experiment of the plan, if it has one.
+pub fn of_plan<'a>(runs: &Runs<'a>) -> Option<Box<dyn Experiment + 'a>> {
+    let name = runs.plan.ring.as_ref()?;
+    let Some(case) = runs.named(Some(name)) else {
+        return Some(Box::new(Figure::missing(name, "it cannot run here")));
     };
-    let seconds = runs.seconds.to_string();
-    let flags = ["--tasks", TASKS, "--max-time", &seconds, "--warmups", "10"].map(str::to_owned);
-    let bar = bar(ROUNDS as usize, "the same ring in C");
-    let mut hops = Pair::<ByRound>::default();
-    for round in 1..=ROUNDS {
-        for turn in 0..2 {
-            let side = (turn + round as usize) % 2;
-            let time = if side == 0 {
-                match ring.hop_ns(&seconds, runs) {
-                    Ok(time) => Some(time),
-                    Err(reason) => return Some(Err(reason)),
-                }
-            } else {
-                time_ns(&runs.invoke(case, round, &flags, &bar)?)
-            };
-            hops[side].extend(time.map(|time| (round, time)));
-        }
-        if runs.signals.stops() > 0 {
-            return None;
-        }
+    Some(match Ring::compiled() {
+        Ok(ring) => Box::new(RingInC { ring, case, hops: <_>::default(), trouble: None }),
+        Err(reason) => Box::new(Figure::missing("a ring in C", reason)),
+    })
+}
+
+impl Experiment for RingInC<'_> {
+    fn invocations(&self) -> usize {
+        2 * PAIRS as usize
     }
-    Some(Ok(hops))
+
+    /// Pairs follow one another as first, second, second, first.
+    fn run(&mut self, round: u32, runs: &mut Runs, bar: &ProgressBar) -> Option<()> {
+        let seconds = runs.seconds.to_string();
+        let flags =
+            ["--tasks", TASKS, "--max-time", &seconds, "--warmups", "10"].map(str::to_owned);
+        for pair in (round - 1) * PAIRS..round * PAIRS {
+            for turn in 0..2 {
+                let side = (turn + pair) as usize % 2;
+                let (time, trouble) = match side {
+                    0 => {
+                        bar.inc(1);
+                        let ended = self.ring.hop_ns(&seconds, runs);
+                        let trouble =
+                            |reason| Figure::missing("a ring in C", "").must(reason, false);
+                        (ended.as_ref().ok().copied(), ended.err().map(trouble))
+                    }
+                    _ => {
+                        let invocation = runs.invoke(self.case, round, &flags, bar)?;
+                        (time_ns(&invocation), trouble(&invocation))
+                    }
+                };
+                if runs.signals.stops() > 0 {
+                    return None;
+                }
+                self.hops[side].extend(time.map(|time| (pair, time)));
+                self.trouble = self.trouble.take().or(trouble);
+            }
+        }
+        Some(())
+    }
+
+    fn figures(&self, confidence: f64) -> Vec<Figure> {
+        let ratio = figure(&self.case.name, &self.hops, confidence);
+        self.trouble.clone().into_iter().chain([ratio]).collect()
+    }
 }
 
 /// A folder with the compiled ring, removed at the end.

@@ -1,7 +1,5 @@
 //! The invocations of a proof.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::judge::statistics::ByRound;
 use fastrand::Rng;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -9,8 +7,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::commands::check;
 use crate::judge::compare::verdict::Pair;
 use crate::judge::prove::a_a::{SIDE_BY_SIDE, time_ns};
-use crate::judge::prove::known_work::{Point, is_blunt};
-use crate::judge::prove::proof::{Figure, trouble};
 use crate::manifest::program::Form;
 use crate::manifest::{Case, Manifest, ProofPlan};
 use crate::measure::availability::Capabilities;
@@ -44,15 +40,6 @@ pub struct SideBySide {
     pub pairs: Vec<Pair<ByRound>>,
     /// Every invocation, in the order in which they ran.
     pub invocations: Vec<Invocation>,
-}
-
-/// Cases that had known work to do.
-#[derive(Default)]
-pub struct Worked {
-    /// The processes of each case, sorted by round.
-    pub points: BTreeMap<String, Vec<Vec<Point>>>,
-    /// The first failure of a case.
-    pub troubles: BTreeMap<String, Figure>,
 }
 
 impl<'a> Runs<'a> {
@@ -94,48 +81,6 @@ impl<'a> Runs<'a> {
         Some(came)
     }
 
-    /// Every case of the plan with every amount of work, in the plan's rounds. A
-    /// case whose slope is not shown by then gets further rounds until it is, up to
-    /// half as many invocations again: of eight rounds a disturbed one is an end of
-    /// the interval, of sixteen it is not.
-    pub fn known_work(&mut self) -> Option<Worked> {
-        let plan = self.plan;
-        let worked = self.worked_cases();
-        let mut turns: Vec<(&Case, &[String], u64)> = worked
-            .iter()
-            .flat_map(|(case, own)| plan.units.iter().map(|units| (*case, *own, *units)))
-            .collect();
-        turns = turns.repeat(plan.repeats as usize);
-        let mut further = turns.len() * plan.rounds as usize / 2;
-        let bar = bar(turns.len() * plan.rounds as usize, "known work");
-        let mut came = Worked::default();
-        let mut rng = Rng::with_seed(self.seed);
-        for round in 1.. {
-            if round > plan.rounds {
-                let blunt = came.points.iter().filter(|(_, rounds)| is_blunt(rounds));
-                let blunt: BTreeSet<&str> = blunt.map(|(case, _)| case.as_str()).collect();
-                turns.retain(|(case, ..)| blunt.contains(case.name.as_str()));
-                if turns.is_empty() || turns.len() > further {
-                    break;
-                }
-                further -= turns.len();
-                bar.inc_length(turns.len() as u64);
-            }
-            rng.shuffle(&mut turns);
-            for (case, own, units) in &turns {
-                let invocation = self.with_work(case, own, *units, round, &bar)?;
-                let rounds = came.points.entry(case.name.clone()).or_default();
-                rounds.resize(round as usize, Vec::new());
-                let point = invocation.record.as_ref().and_then(Point::of);
-                match trouble(&invocation) {
-                    None => rounds[round as usize - 1].extend(point),
-                    Some(figure) => _ = came.troubles.entry(case.name.clone()).or_insert(figure),
-                }
-            }
-        }
-        Some(came)
-    }
-
     /// The cases of known work that can run here, with their flags.
     pub(super) fn worked_cases(&self) -> Vec<(&'a Case, &'a [String])> {
         let flags_of = |case: &Case| {
@@ -152,7 +97,7 @@ impl<'a> Runs<'a> {
 
     /// Whether the unit of work of this case is that of the harness: a guest has one of
     /// its own.
-    pub(super) fn has_own_unit(&self, case: &str) -> bool {
+    pub(super) fn has_unit_of_harness(&self, case: &str) -> bool {
         let mut cases = self.manifest.cases.iter();
         let program = cases.find(|of| of.name == case).map(|of| &of.program);
         let program = program.and_then(|program| self.binaries.get(program));

@@ -10,10 +10,12 @@ use super::proof::Figure;
 /// of the larger figure.
 const ROUNDING: f64 = 0.02;
 
-/// How many of the sentences agree with their own figures.
-pub fn figures(sentences: &[Finding]) -> Vec<Figure> {
+/// How many of the sentences agree with their own figures. `printed` is a time as it
+/// is printed, in nanoseconds.
+pub fn figures(sentences: &[Finding], printed: impl Fn(f64) -> f64) -> Vec<Figure> {
     let what = "sentences that agree with their own figures";
-    let judged: Vec<(bool, &str)> = sentences.iter().filter_map(agreement).collect();
+    let judged: Vec<(bool, &str)> =
+        sentences.iter().filter_map(|sentence| agreement(sentence, &printed)).collect();
     let agreeing = judged.iter().filter(|(agrees, _)| *agrees).count();
     let wrong = judged.iter().find(|(agrees, _)| !agrees);
     let wrong = wrong.map_or(String::new(), |(_, case)| format!(", not that of {case}"));
@@ -27,29 +29,21 @@ pub fn figures(sentences: &[Finding]) -> Vec<Figure> {
 
 /// Whether a sentence agrees with its figures, and the case that it begins with;
 /// `None` for one that sets nothing against anything.
-fn agreement(sentence: &Finding) -> Option<(bool, &str)> {
+fn agreement(sentence: &Finding, printed: impl Fn(f64) -> f64) -> Option<(bool, &str)> {
+    let times = |sides: [&Side; 2]| sides.map(|side| printed(side.time_ns.value));
     match sentence {
         Finding::Comparison { first, second, is_second_longer, ratio, .. } => {
-            let [of_first, of_second] = printed([first, second]);
+            let [of_first, of_second] = times([first, second]);
             let made = if *is_second_longer { of_second / of_first } else { of_first / of_second };
             Some((is_near(made, ratio, ROUNDING * ratio.value), &first.case))
         }
         Finding::Remainder { of, baseline, difference_ns, .. } => {
-            let [whole, part] = printed([of, baseline]);
+            let [whole, part] = times([of, baseline]);
             let rounding = ROUNDING * whole.max(part);
             Some((is_near(whole - part, difference_ns, rounding), &of.case))
         }
         Finding::Attribution { .. } => None,
     }
-}
-
-/// The times of both sides, in nanoseconds, to three digits.
-fn printed(sides: [&Side; 2]) -> [f64; 2] {
-    sides.map(|side| {
-        let time = side.time_ns.value;
-        let unit = 10_f64.powf(time.abs().log10().floor() - 2.0);
-        if time == 0.0 { time } else { (time / unit).round() * unit }
-    })
 }
 
 /// Whether a figure made of two printed ones is the one that is printed, and lies in
@@ -94,9 +88,14 @@ mod tests {
         [comparison, remainder].map(|of| serde_json::from_value(of).expect("a finding")).into()
     }
 
+    /// What the sentences are found to be, with times to the nanosecond.
+    fn judged(sentences: &[Finding]) -> Figure {
+        figures(sentences, f64::round).remove(0)
+    }
+
     #[test]
     fn sentences_agree_with_their_figures() {
-        let figure = &figures(&sentences(2.379, 4589.0))[0];
+        let figure = &judged(&sentences(2.379, 4589.0));
         assert_eq!((figure.standing, figure.value), (Standing::Holds, Some(2.0)), "{figure:?}");
     }
 
@@ -104,7 +103,7 @@ mod tests {
     #[test]
     fn a_ratio_or_a_difference_of_other_rounds_fails_by_name() {
         for (ratio, difference_ns, case) in [(2.72, 4589.0, "threads"), (2.379, 5440.0, "ring")] {
-            let figure = &figures(&sentences(ratio, difference_ns))[0];
+            let figure = &judged(&sentences(ratio, difference_ns));
             assert_eq!((figure.standing, figure.value), (Standing::Fails, Some(1.0)), "{figure:?}");
             assert!(figure.what.ends_with(&format!("not that of {case}")), "{figure:?}");
         }
@@ -112,6 +111,6 @@ mod tests {
 
     #[test]
     fn without_a_sentence_there_is_nothing_to_judge() {
-        assert_eq!(figures(&[])[0].standing, Standing::Unjudged);
+        assert_eq!(judged(&[]).standing, Standing::Unjudged);
     }
 }

@@ -17,7 +17,6 @@ use crate::judge::statistics::{Estimate, Interval, median, slope};
 use harness::record::Record;
 
 use super::proof::{Figure, Standing};
-use crate::manifest::SLOPE_CONFIDENCE;
 
 /// How far from 1 the slope may be: beyond that for certain it fails. The CPU's
 /// clock and caches are not quite the same between the laps and within them.
@@ -143,20 +142,16 @@ pub fn unit_spread<'a>(cases: impl Iterator<Item = &'a [Vec<Point>]>) -> Figure 
     Figure::new(what, 100.0 * spread, "%").judged(must, standing)
 }
 
-/// Whether the slope of a case is not shown yet, and further rounds may show it.
-pub fn is_blunt(rounds: &[Vec<Point>]) -> bool {
-    slope_of("", rounds).standing == Standing::NotShown
-}
-
-/// The figure of one case, whose processes are sorted by round.
-pub fn slope_of(case: &str, rounds: &[Vec<Point>]) -> Figure {
+/// The figure of one case, whose processes are sorted by round, with an interval of
+/// `confidence`, 0 to 1.
+pub fn slope_of(case: &str, rounds: &[Vec<Point>], confidence: f64) -> Figure {
     let fitted = |slope: fn(&[Point]) -> Option<f64>| {
         let slopes: Vec<f64> = rounds.iter().filter_map(|round| slope(round)).collect();
-        Estimate::at(SLOPE_CONFIDENCE, &slopes).filter(|estimate| estimate.interval.is_some())
+        Estimate::at(confidence, &slopes).filter(|estimate| estimate.interval.is_some())
     };
     let of_quickest = fitted(quickest);
     let judged = fitted(means).or(of_quickest);
-    let what = format!("{case}: slope over known work");
+    let what = format!("{case}: slope over known work, {} rounds", rounds.len());
     let Some(Estimate { value: middle, interval: Some(Interval { low, high }), .. }) = judged
     else {
         return Figure::missing(what, "").must("too few rounds with work", false);
@@ -233,7 +228,7 @@ mod tests {
     }
 
     fn figure(longer: f64, scatter: f64) -> Figure {
-        slope_of("x", &rounds(longer, scatter))
+        slope_of("x", &rounds(longer, scatter), 0.99)
     }
 
     #[test]
@@ -248,7 +243,7 @@ mod tests {
     fn a_program_that_times_no_units_between_laps_is_judged_by_its_quickest() {
         let mut rounds = rounds(1.5, 0.001);
         rounds.iter_mut().flatten().for_each(|point| point.mean = None);
-        let figure = slope_of("x", &rounds);
+        let figure = slope_of("x", &rounds, 0.99);
         assert_eq!((figure.standing, figure.value), (Standing::Holds, Some(1.0)));
     }
 
@@ -269,7 +264,7 @@ mod tests {
                 vec![point(250, 1.0), slow(250), slow(2000), point(2000, 1.0)]
             })
             .collect();
-        let figure = slope_of("x", &rounds);
+        let figure = slope_of("x", &rounds, 0.99);
         assert_eq!((figure.standing, figure.value), (Standing::Holds, Some(1.0)), "{figure:?}");
     }
 
@@ -284,7 +279,7 @@ mod tests {
     fn an_interval_that_is_too_wide_shows_nothing() {
         assert_eq!(figure(1.0, 0.03).standing, Standing::NotShown);
         assert_eq!(figure(1.5, 0.03).standing, Standing::Fails, "wide, and 1 is not in it");
-        assert_eq!(slope_of("x", &[]).standing, Standing::Fails);
+        assert_eq!(slope_of("x", &[], 0.99).standing, Standing::Fails);
     }
 
     #[test]
@@ -292,16 +287,16 @@ mod tests {
         let mut rounds = rounds(2.0, 0.001);
         let points = rounds.iter_mut().flatten();
         points.filter_map(|point| point.mean.as_mut()).for_each(|mean| mean.unit *= 1.1);
-        assert_eq!(slope_of("x", &rounds).standing, Standing::NotShown);
+        assert_eq!(slope_of("x", &rounds, 0.99).standing, Standing::NotShown);
     }
 
     #[test]
     fn means_beside_others_show_nothing_and_quickest_laps_still_do() {
         let mut rounds = rounds(2.0, 0.001);
         rounds.iter_mut().flatten().for_each(|point| point.others_of_all = Some((0.1, 1.0)));
-        assert_eq!(slope_of("x", &rounds).standing, Standing::NotShown);
+        assert_eq!(slope_of("x", &rounds, 0.99).standing, Standing::NotShown);
         rounds.iter_mut().flatten().for_each(|point| point.quickest.hop *= 1.1);
-        assert_eq!(slope_of("x", &rounds).standing, Standing::Fails);
+        assert_eq!(slope_of("x", &rounds, 0.99).standing, Standing::Fails);
     }
 
     #[test]
@@ -328,8 +323,9 @@ mod tests {
         let mut rounds: Vec<_> = (0..7).map(|by| round(1.0 + 0.001 * f64::from(by))).collect();
         rounds.push(round(1.4));
         rounds.push(round(1.6));
-        assert!(is_blunt(&rounds));
+        assert_eq!(slope_of("x", &rounds, 0.99).standing, Standing::NotShown);
         rounds.extend((0..7).map(|by| round(1.0 - 0.001 * f64::from(by))));
-        assert!(!is_blunt(&rounds), "{:?}", slope_of("x", &rounds));
+        let figure = slope_of("x", &rounds, 0.99);
+        assert_eq!(figure.standing, Standing::Holds, "{figure:?}");
     }
 }

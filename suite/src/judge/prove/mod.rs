@@ -8,6 +8,7 @@ pub mod known_counts;
 pub mod known_disturbance;
 pub mod known_work;
 pub mod linearity;
+pub mod looks;
 pub mod proof;
 pub mod ring;
 pub mod system_calls;

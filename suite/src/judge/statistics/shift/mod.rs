@@ -135,17 +135,11 @@ pub fn rank_sum_score(first: &[f64], second: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::{FEWEST_SLOPES, SLOPE_CONFIDENCE};
 
     #[track_caller]
     fn check(shift: Option<Shift>, estimate: f64, ends: Option<(f64, f64)>) {
         let interval = ends.map(|(low, high)| Interval { low, high });
         assert_eq!(shift, Some(Shift { estimate, interval }));
-    }
-
-    #[test]
-    fn a_manifest_asks_for_as_many_slopes_as_an_interval_needs() {
-        assert_eq!(fewest_pairs(SLOPE_CONFIDENCE), FEWEST_SLOPES as usize);
     }
 
     #[test]
