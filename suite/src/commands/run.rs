@@ -19,6 +19,7 @@ use crate::manifest::{Case, Manifest, Profile};
 use crate::measure::build::Binaries;
 use crate::measure::fingerprint::fingerprints;
 use crate::measure::invoke::{Job, command, invoke};
+use crate::measure::reference::reference;
 use crate::measure::signals::Signals;
 use crate::plan;
 use crate::plan::history;
@@ -270,7 +271,8 @@ impl Run<'_> {
                 flags,
                 shared_cpu: plan::shared_cpu(turn.round, &cpus),
             };
-            let invocation = invoke(&job, signals);
+            let reference = reference(&cpus, invocations.len());
+            let invocation = Invocation { reference, ..invoke(&job, signals) };
             folder.append(&invocation)?;
             schedule.record(turn.case, turn.round, history::attempt(&invocation));
             progress.ended(turn, Duration::from_nanos(invocation.duration_ns));

@@ -92,6 +92,7 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
         signal: ended.as_ref().and_then(|ended| ended.status.signal()),
         error,
         record,
+        reference: None,
     }
 }
 

@@ -13,6 +13,7 @@ pub mod invoke;
 pub mod lock;
 pub mod outcome;
 pub mod process;
+pub mod reference;
 pub mod signals;
 
 pub use guest::heard;

@@ -9,6 +9,7 @@ use super::quantity::{duration, estimated_ratio, percent, three_digits};
 use crate::judge::compare::comparison::{
     CaseComparison, Comparison, Described, Design, ModesRecord, RatioRecord, Skipped,
 };
+use crate::judge::compare::machine::Machine;
 use crate::judge::compare::verdict::{Pair, Verdict};
 
 /// The fewest cases whose ratios show a change of the machine.
@@ -132,6 +133,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = environment::others(&comparison.environment_differences, names);
     notes.extend(not_compared(&comparison.not_compared));
     notes.extend(drift(comparison));
+    notes.extend(machine(comparison));
     notes.extend(all_together(comparison));
     notes.extend(comparison.cases.iter().flat_map(about));
     notes.extend(unresolved(comparison));
@@ -158,6 +160,17 @@ fn drift(comparison: &Comparison) -> Option<String> {
     Some(format!(
         "The two halves of each run differ by more than chance: all intervals are widened by a \
          factor of {drift:.2}."
+    ))
+}
+
+/// What the machine itself did.
+fn machine(comparison: &Comparison) -> Option<String> {
+    let Machine { kernel, user } = comparison.machine?;
+    Some(format!(
+        "The machine itself: in the candidate's run, the same work took {} times as long in the \
+         kernel and {} times as long outside it. Intervals allow for that.",
+        thousandths(kernel),
+        thousandths(user),
     ))
 }
 
@@ -268,9 +281,12 @@ mod tests {
     }
 
     fn comparison(design: Design, cases: &[&str], sides: Pair<&[Invocation]>) -> Comparison {
-        let (method, drift) = match design {
-            Design::SideBySide => (Method::Rounds, None),
-            Design::SavedRuns => (Method::Runs { drift: 1.2 }, Some(1.2)),
+        let of_runs = Some(Machine { kernel: 1.005, user: 0.994 });
+        let (method, drift, machine) = match design {
+            Design::SideBySide => (Method::Rounds, None, None),
+            Design::SavedRuns => {
+                (Method::Runs { drift: 1.2, machine: of_runs }, Some(1.2), of_runs)
+            }
         };
         let judgement = Judgement { method, confidence: 0.99, of_difference: 0.99, margin: 0.03 };
         let compared = cases.iter().map(|case| {
@@ -285,6 +301,7 @@ mod tests {
             confidence: 0.95,
             margin: judgement.margin,
             drift,
+            machine,
             environment_differences: Vec::new(),
             cases: compared.collect(),
             not_compared: Vec::new(),
@@ -359,7 +376,7 @@ mod tests {
         - candidate: 2026-01-01-x-candidate
 
         case         time ratio [interval]     p50  p90  p99 verdict
-        ring/free 2.50 µs 1.045 [1.034, 13.5] 1.05 1.05 1.05 slower
+        ring/free 2.50 µs 1.045 [1.029, 13.6] 1.05 1.05 1.05 slower
         time: the baseline's, per operation; ratio and p50 to p99: candidate / baseline.
         Intervals: 99.00 % each; all faster and slower: 95 % together; same: within 3 %.
 
@@ -370,6 +387,9 @@ mod tests {
         - Not compared: uring: the candidate has not measured it.
         - The two halves of each run differ by more than chance: all intervals are
           widened by a factor of 1.20.
+        - The machine itself: in the candidate's run, the same work took 1.005 times as
+          long in the kernel and 0.994 times as long outside it. Intervals allow for
+          that.
         - ring/free: two modes, 2.60 µs and 22.0 µs; slow in 0 % of the baseline's
           processes and 38 % of the candidate's.
         - ring/free: 0 % of the baseline's hops cross CPUs, 2 % of the candidate's.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of [`Invocation`]'s schema, `major.minor`; it moves as the record's
 /// does.
-pub const SCHEMA_VERSION: &str = "1.1";
+pub const SCHEMA_VERSION: &str = "1.2";
 
 /// One invocation of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,23 @@ pub struct Invocation {
     /// What the program measured, as it printed it; `null` when it printed
     /// no record.
     pub record: Option<Record>,
+    /// How fast the machine was just before the process was started; `null` where
+    /// it was not measured. Since 1.2.
+    #[serde(default)]
+    pub reference: Option<Reference>,
+}
+
+/// The time of work that belongs to no program: what it takes longer or shorter in
+/// one run than in another, the machine does and not what is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Reference {
+    /// The CPU that did it, another one each time.
+    pub cpu: usize,
+    /// A write of a byte to a pipe and its read, both by one thread, in nanoseconds.
+    pub kernel_ns: f64,
+    /// A step of plain computation that waits for the one before, in nanoseconds.
+    pub user_ns: f64,
 }
 
 /// Before 1.1 every round was tried once.
@@ -76,5 +93,6 @@ mod tests {
             "outcome":"failed","exit_code":1,"signal":null,"error":"x","record":null}"#;
         let invocation: Invocation = serde_json::from_str(line).unwrap();
         assert_eq!((invocation.attempt, invocation.interrupted), (1, false));
+        assert_eq!(invocation.reference, None);
     }
 }

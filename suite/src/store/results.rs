@@ -381,6 +381,7 @@ mod tests {
             signal: None,
             error: Some("two\nlines".to_owned()),
             record: None,
+            reference: None,
         }
     }
 

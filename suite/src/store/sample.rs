@@ -115,6 +115,7 @@ pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
         signal: None,
         error: None,
         record: None,
+        reference: None,
     }
 }
 

@@ -277,6 +277,35 @@ fn a_slower_run_is_found() {
 }
 
 #[test]
+fn a_run_on_a_slower_machine_is_no_slower_program() {
+    let bench = noisy(&["a"]);
+    assert_eq!(bench.ends(&["run", "--name", "first", "--rounds", "10"]).code, Some(0));
+    let mut slow = bench.brigade(&["run", "--name", "second", "--rounds", "10"]);
+    slow.env("SLOWDOWN", "500");
+    assert_eq!(Ended::from(slow).code, Some(0));
+    let [first, second] = folders(&bench).map(|folder| folder.to_str().unwrap().to_owned());
+    for (times, code, totals) in [(1.0, 4, "1 slower"), (9.0, 0, "0 slower")] {
+        for (folder, times) in [(&first, 1.0), (&second, times)] {
+            let path = format!("{folder}/records.jsonl");
+            let records = fs::read_to_string(&path).unwrap();
+            let with_reference = |line: &str| {
+                let mut line: Value = serde_json::from_str(line).unwrap();
+                assert!(line["reference"]["kernel_ns"].as_f64().unwrap() > 0.0, "{line}");
+                line["reference"]["kernel_ns"] = (500.0 * times).into();
+                line["reference"]["user_ns"] = 2.0.into();
+                line.to_string() + "\n"
+            };
+            fs::write(&path, records.lines().map(with_reference).collect::<String>()).unwrap();
+        }
+        let ended = bench.ends(&["compare", &first, &second, "--fail-on", "slower"]);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(ended.stdout.contains(totals), "{ended:?}");
+    }
+    let comparison = compared(&bench, &[&first, &second]);
+    assert_eq!(comparison["machine"], serde_json::json!({ "kernel": 9.0, "user": 1.0 }));
+}
+
+#[test]
 fn environments_that_differ_are_named() {
     let bench = noisy(&["a"]);
     let [first, second] = two_runs(&bench, "6");

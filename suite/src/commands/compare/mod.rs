@@ -145,6 +145,7 @@ fn judge(
         confidence: CONFIDENCE,
         margin: plan.margin,
         drift: None,
+        machine: None,
         environment_differences: Vec::new(),
         cases,
         not_compared,

@@ -12,6 +12,7 @@ use crate::judge::compare::comparison::{
     Comparison, Described, Design, Judgement, Method, RatioRecord, SCHEMA_VERSION, values,
 };
 use crate::judge::compare::interim::{CONFIDENCE, MOST_ROUNDS, step_down};
+use crate::judge::compare::machine::Machine;
 use crate::judge::compare::sample::Sample;
 use crate::judge::compare::verdict::{Pair, drift};
 
@@ -33,7 +34,8 @@ pub fn compare(folders: Pair<&PathBuf>, margin: f64) -> anyhow::Result<Compariso
         }
     }
     let drift = drift_of(&pairs);
-    let judgements = judgements(&pairs, drift, margin);
+    let machine = Machine::of([&first.invocations, &second.invocations]);
+    let judgements = judgements(&pairs, Method::Runs { drift, machine }, margin);
     let each = judgements.into_iter().zip(pairs);
     let each = each.map(|(judgement, (name, sides))| (judgement, name, sides));
     let (cases, others) = Judgement::of_each(each);
@@ -47,6 +49,7 @@ pub fn compare(folders: Pair<&PathBuf>, margin: f64) -> anyhow::Result<Compariso
         confidence: CONFIDENCE,
         margin,
         drift: Some(drift),
+        machine,
         environment_differences,
         cases,
         not_compared,
@@ -83,8 +86,7 @@ fn drift_of(pairs: &[(&str, Pair<Sample>)]) -> f64 {
 
 /// How each case is judged: intervals are of 95 % each, and differences hold
 /// together with 95 %.
-fn judgements(pairs: &[(&str, Pair<Sample>)], drift: f64, margin: f64) -> Vec<Judgement> {
-    let method = Method::Runs { drift };
+fn judgements(pairs: &[(&str, Pair<Sample>)], method: Method, margin: f64) -> Vec<Judgement> {
     let judgement =
         |of_difference| Judgement { method, confidence: CONFIDENCE, of_difference, margin };
     let differs = |case: usize, confidence: f64| {

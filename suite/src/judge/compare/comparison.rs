@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 use crate::judge::environment::difference::Difference;
 pub use crate::store::results::Skipped;
 
+use super::machine::Machine;
 use super::sample::{ModesOfSides, Percentile, Sample};
 use super::verdict::{Pair, Ratio, Verdict};
 
 /// Version of [`Comparison`]'s schema, `major.minor`: the minor number rises
 /// when a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "3.1";
+pub const SCHEMA_VERSION: &str = "3.2";
 
 /// A baseline and a candidate, case by case. Of every pair of values the first is
 /// the baseline's and the second the candidate's.
@@ -39,6 +40,9 @@ pub struct Comparison {
     /// The factor by which the intervals are widened for drift between the
     /// halves of each run; `null` for a comparison side by side.
     pub drift: Option<f64>,
+    /// How the machine itself differed between two runs; `null` where a run has no
+    /// reference, and for a comparison side by side. Since 3.2.
+    pub machine: Option<Machine>,
     /// How the environments of two runs differ.
     pub environment_differences: Vec<Difference>,
     /// The cases that were compared.
@@ -160,10 +164,12 @@ pub struct ModesRecord {
 pub enum Method {
     /// By round, for a comparison side by side.
     Rounds,
-    /// Over all pairs of processes, with this much drift.
+    /// Over all pairs of processes, of two runs that differ in more than chance.
     Runs {
         /// See [`super::verdict::drift`].
         drift: f64,
+        /// How the machine differed, if it is known.
+        machine: Option<Machine>,
     },
 }
 
@@ -172,9 +178,10 @@ impl Method {
     pub fn ratio(self, sides: Pair<&ByRound>, confidence: f64) -> Option<Ratio> {
         match self {
             Self::Rounds => Ratio::of_rounds(sides, confidence),
-            Self::Runs { drift } => {
+            Self::Runs { drift, machine } => {
                 let [baseline, candidate] = sides.map(values);
-                Ratio::of_runs([&baseline, &candidate], confidence, drift)
+                let ratio = Ratio::of_runs([&baseline, &candidate], confidence, drift)?;
+                Some(machine.map_or(ratio, |machine| machine.widened(ratio)))
             }
         }
     }

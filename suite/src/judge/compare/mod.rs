@@ -2,6 +2,7 @@
 
 pub mod comparison;
 pub mod interim;
+pub mod machine;
 pub mod sample;
 #[cfg(test)]
 mod simulation;
