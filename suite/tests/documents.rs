@@ -20,8 +20,13 @@ fn documents() -> Vec<PathBuf> {
 
 /// What `--update` makes of a document, or what it complains of.
 fn updated(text: &str) -> Result<String, String> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let copy = folder.path().join("copy.md");
+    updated_in(tempfile::tempdir().expect("a folder").path(), text)
+}
+
+/// The same in this folder, which receives its pictures.
+fn updated_in(folder: &Path, text: &str) -> Result<String, String> {
+    fs::create_dir_all(folder.join("docs")).expect("a folder for pictures");
+    let copy = folder.join("copy.md");
     fs::write(&copy, text).expect("writing the copy");
     let output = Command::new(env!("CARGO_BIN_EXE_brigade"))
         .args(["report", "--manifest"])
@@ -50,6 +55,30 @@ fn no_figure_in_a_document_is_stale() {
         );
     }
     assert!(blocks > 0, "README has figures");
+}
+
+#[test]
+fn no_picture_in_the_readme_is_stale() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = fs::read_to_string(root().join("README.md")).expect("README.md");
+    updated_in(folder.path(), &text).unwrap_or_else(|error| panic!("{error}"));
+    let made = fs::read_dir(folder.path().join("docs")).expect("the pictures");
+    let names: Vec<_> = made.map(|entry| entry.expect("a picture").file_name()).collect();
+    assert_eq!(names, ["ladder.svg"]);
+    let read = |root: &Path| fs::read_to_string(root.join("docs/ladder.svg")).expect("a picture");
+    let stale = "docs/ladder.svg: not what the records say: run brigade report --update";
+    assert!(read(&root()) == read(folder.path()), "{stale}");
+}
+
+#[test]
+fn a_picture_is_written_beside_the_document_that_shows_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = updated_in(folder.path(), &block(RUN, "ladder=a.svg")).unwrap();
+    let picture = fs::read_to_string(folder.path().join("a.svg")).unwrap();
+    assert!(text.contains(" cases: the cheapest is "), "{text}");
+    assert!(text.contains("](a.svg)\n<!-- end -->"), "{text}");
+    assert!(picture.starts_with("<svg xmlns=") && picture.ends_with("</svg>\n"), "{picture}");
+    assert!(picture.contains("prefers-color-scheme: dark"), "legible on light and dark");
 }
 
 const RUN: &str = "results/2026-11-21-amd-epyc-2cpu";

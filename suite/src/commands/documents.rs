@@ -7,12 +7,14 @@
 //!   `group=NAME`, `sentences` or `notes`.
 //! - `<!-- figure CASE [MEASUREMENT] -->…<!-- end -->` within a line: a time with
 //!   its interval, of the run that the file's first block names.
+//! - `<!-- brigade report RUN ladder=FILE.svg -->`, likewise: the ladder of RUN as a
+//!   picture in FILE.svg, a path from the folder of the Markdown file.
 //!
 //! A block of another run than the file's first one says so.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
@@ -21,6 +23,7 @@ use crate::judge::report::model::Report;
 use crate::manifest::Manifest;
 use crate::show::markdown;
 use crate::show::page::NO_BREAK_SPACE;
+use crate::show::picture;
 use crate::show::report::{Part, figure, part};
 
 const BLOCK: &str = "<!-- brigade report ";
@@ -34,13 +37,17 @@ const END: &str = "<!-- end -->";
 /// When a file cannot be read or written, a marker is not understood, or what it
 /// names is not there.
 pub fn update(manifest: &Manifest, files: &[PathBuf]) -> anyhow::Result<()> {
-    let mut runs = Runs { manifest, reports: BTreeMap::new() };
+    let mut runs = Runs { manifest, reports: BTreeMap::new(), pictures: Vec::new() };
     for path in files {
         let context = || format!("--update {}", path.display());
         let text = fs::read_to_string(path).with_context(context)?;
         let updated = runs.document(&text).with_context(context)?;
         if updated != text {
             fs::write(path, updated).with_context(context)?;
+        }
+        for (name, picture) in std::mem::take(&mut runs.pictures) {
+            let file = path.parent().unwrap_or(Path::new("")).join(name);
+            fs::write(&file, picture).with_context(|| format!("writing {}", file.display()))?;
         }
     }
     Ok(())
@@ -50,6 +57,8 @@ pub fn update(manifest: &Manifest, files: &[PathBuf]) -> anyhow::Result<()> {
 struct Runs<'a> {
     manifest: &'a Manifest,
     reports: BTreeMap<String, Report>,
+    /// The pictures of the document that is being updated, with their files.
+    pictures: Vec<(String, String)>,
 }
 
 impl Runs<'_> {
@@ -93,10 +102,21 @@ impl Runs<'_> {
     }
 
     fn block(&mut self, run: &str, name: &str) -> anyhow::Result<String> {
+        if let Some(file) = name.strip_prefix("ladder=") {
+            return self.ladder(run, file);
+        }
         let of = Part::named(name).with_context(|| format!("there is no part '{name}'"))?;
         let blocks = part(self.report(run)?, &of);
         ensure!(!blocks.is_empty(), "{run} has nothing of '{name}'");
         Ok(markdown::blocks(&blocks))
+    }
+
+    /// The ladder of a run as a picture in this file.
+    fn ladder(&mut self, run: &str, file: &str) -> anyhow::Result<String> {
+        let picture = picture::ladder(self.report(run)?);
+        let picture = picture.with_context(|| format!("{run} has nothing of a ladder"))?;
+        self.pictures.push((file.to_owned(), picture.file));
+        Ok(format!("![{}]({file})\n", markdown::escape(&picture.description)))
     }
 
     fn figure(&mut self, run: &str, case: &str, part: Option<&str>) -> anyhow::Result<String> {

@@ -120,9 +120,9 @@ pub struct CompareFlags {
     /// Exit with 4 if a case has this verdict
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
-    /// Print one JSON object instead of the table
-    #[arg(long)]
-    pub json: bool,
+    /// Format of the comparison
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ComparisonFormat,
     /// Seed of the order of the invocations, to repeat an earlier one
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -210,12 +210,16 @@ pub struct ReportFlags {
     /// Folders of runs, as `run` leaves them in results/; several are set side by side
     #[arg(value_name = "DIR", required_unless_present = "update")]
     pub folders: Vec<PathBuf>,
-    /// Format of the report
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    /// Format of the report [default: text, and html with --open]
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
     /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Open the page, which is report.html in the folder of the run unless --output
+    /// names another file
+    #[arg(long, conflicts_with = "update")]
+    pub open: bool,
     /// Write the figures between the markers of these Markdown files anew
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["folders", "output"])]
     pub update: Vec<PathBuf>,
@@ -226,16 +230,36 @@ pub struct ReportFlags {
 }
 
 /// A format of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Plain text of 80 columns
     Text,
+    /// A page to look at, in one file
+    Html,
     /// A page in Markdown
     Markdown,
     /// One object, as report.schema.json describes it
     Json,
     /// A row for each value of each invocation
     Csv,
+    /// The format of Go's benchmarks, which benchstat reads
+    Benchstat,
+    /// Bencher Metric Format
+    Bmf,
+}
+
+/// A format of a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ComparisonFormat {
+    /// Plain text of 80 columns
+    #[default]
+    Text,
+    /// A page to look at, in one file
+    Html,
+    /// A comment on a change: what is the same is folded away
+    Markdown,
+    /// One object, as comparison.schema.json describes it
+    Json,
 }
 
 /// The flags of `brigade list`.

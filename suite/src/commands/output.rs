@@ -2,12 +2,15 @@
 //! it is made safe for a terminal. A reader that has gone away is no failure; a
 //! full disk is one.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::Context;
 use harness::terminal;
+
+use crate::show::bars::Characters;
 
 /// Writes text to standard output, with what would act on a terminal escaped;
 /// JSON stays the same JSON.
@@ -24,6 +27,18 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// The characters that bars are made of for the caller: blocks where the locale
+/// says UTF-8.
+pub fn bars() -> Characters {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
+    let locale = names.into_iter().flatten().find(|value| !value.is_empty());
+    let locale = locale.unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    match locale.contains("utf-8") || locale.contains("utf8") {
+        true => Characters::Eighths,
+        false => Characters::Plain,
+    }
+}
+
 /// Writes text to the file that `--output` names, escaped likewise: what shows it
 /// may be a terminal.
 ///
@@ -32,6 +47,28 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, terminal::text(text).as_bytes())
         .with_context(|| format!("--output {}", path.display()))
+}
+
+/// Writes text to a file in place of what has its name, whatever that is: a link is
+/// not followed.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || -> anyhow::Result<()> {
+        let permissions = Permissions::from_mode(0o666);
+        let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
+        file.write_all(terminal::text(text).as_bytes())?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("writing {}", path.display()))
+}
+
+/// Where a page to look at is, as the last line that is printed.
+pub fn page_at(path: &Path) -> String {
+    format!("{}\n", path.display())
 }
 
 /// Writes one line to standard error, after the program's name.

@@ -23,6 +23,7 @@ use crate::measure::reference::reference;
 use crate::measure::signals::Signals;
 use crate::plan;
 use crate::plan::history;
+use crate::show::html::html;
 use crate::show::markdown::markdown;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
@@ -212,10 +213,13 @@ impl Run<'_> {
             folder.replace(results::PROOF_PAGE, &prove::markdown(proof))?;
         }
         folder.replace(results::PAGE, &markdown(&report))?;
+        folder.replace(results::HTML_PAGE, &html(&report)?)?;
         if let Some(end) = summary.end() {
             folder.write_end(&end)?;
         }
         printed?;
+        let page = folder.path().join(results::HTML_PAGE);
+        output::print(&output::page_at(&page))?;
         Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_of(&invocations, proof) })
     }
 

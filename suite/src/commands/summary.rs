@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::commands::output;
 use crate::judge::prove::proof::Proof;
 use crate::judge::report::model::{Progress, Report};
 use crate::judge::report::{RunData, report};
@@ -85,7 +86,7 @@ impl<'a> Summary<'a> {
 
     /// The report as text.
     pub fn text(&self, report: &Report) -> String {
-        show::text::text(report, &[self.folder.display().to_string()])
+        show::text::text(report, &[self.folder.display().to_string()], output::bars())
     }
 }
 
@@ -99,11 +100,15 @@ pub fn is_to_be_proven(manifest: &Manifest, run: &RunDescription) -> bool {
     asked && manifest.prove.is_some() && manifest.cases_of(profile).all(|case| has(&case.name))
 }
 
-/// A saved run as text and as Markdown.
-pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 2] {
+/// A saved run as text, as Markdown and as HTML.
+///
+/// # Panics
+/// Never: the template of the page is a constant.
+pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 3] {
     let SavedRun { description, environment, invocations, .. } = saved;
     let folder = Path::new("results/run");
     let summary = Summary::new(manifest, description, environment, invocations, folder, None);
     let report = summary.report();
-    [summary.text(&report), show::markdown::markdown(&report)]
+    let page = show::html::html(&report).expect("the template is well-formed");
+    [summary.text(&report), show::markdown::markdown(&report), page]
 }

@@ -12,6 +12,7 @@ use super::Manifest;
 use super::case::{Case, Placement, parse_flags};
 use super::place::{Complaint, Table};
 use super::program::CheckSize;
+use super::task_kind::TaskKind;
 
 /// A question and the cases that answer it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +69,7 @@ struct Entry {
     /// As in `name`.
     baseline: Option<String>,
     baseline_measurement: Option<String>,
+    kind: Option<TaskKind>,
 }
 
 /// A value of an axis.
@@ -151,6 +153,7 @@ impl Entry {
             may_block_more: self.may_block_more,
             baseline: self.baseline.as_ref().map(|name| filled("baseline", name)).transpose()?,
             baseline_measurement: self.baseline_measurement.clone(),
+            kind: self.kind,
             entry,
         })
     }

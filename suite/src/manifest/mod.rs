@@ -9,6 +9,7 @@ pub mod headline;
 mod place;
 pub mod program;
 mod proof;
+mod task_kind;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,6 +27,7 @@ use headline::Headline;
 use place::{Complaint, Table, line_of, meant, unknown};
 use program::{CheckSize, Form, Program};
 pub use proof::{Crossing, Linear, ProofPlan, WorkedCase, fewest_rounds};
+pub use task_kind::TaskKind;
 
 /// The longest time-out of a case, in seconds: 11 days.
 const LONGEST_TIMEOUT: u64 = 1_000_000;
@@ -292,6 +294,14 @@ impl Manifest {
     /// How `brigade check` runs a case.
     pub fn check_size(&self, case: &Case) -> CheckSize {
         case.check.unwrap_or(self.program_of(case).check)
+    }
+
+    /// What the tasks of the case of this name are, or those of this program where
+    /// there is no such case.
+    pub fn kind_of(&self, case: &str, program: &str) -> Option<TaskKind> {
+        let case = self.cases.iter().find(|known| known.name == case);
+        let program = self.programs.get(case.map_or(program, |case| &case.program))?;
+        case.and_then(|case| case.kind).or(program.kind)
     }
 
     /// The program that a case runs.

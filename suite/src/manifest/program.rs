@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use harness::limits::Kind;
 use serde::Deserialize;
 
+use super::task_kind::TaskKind;
+
 /// A program that measures one thing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, try_from = "ProgramTable")]
@@ -21,6 +23,9 @@ pub struct Program {
     pub needs: Vec<Tool>,
     /// What its tasks are, where the runner is to check their limits.
     pub tasks: Option<Kind>,
+    /// What its tasks are in reports, unless a case says otherwise; `None` where
+    /// nothing is handed over or created.
+    pub kind: Option<TaskKind>,
     /// How `brigade check` runs it.
     pub check: CheckSize,
 }
@@ -98,6 +103,7 @@ struct ProgramTable {
     #[serde(default)]
     needs: Vec<Tool>,
     tasks: Option<Kind>,
+    kind: Option<TaskKind>,
     check: CheckSize,
 }
 
@@ -105,7 +111,7 @@ impl TryFrom<ProgramTable> for Program {
     type Error = &'static str;
 
     fn try_from(table: ProgramTable) -> Result<Self, Self::Error> {
-        let ProgramTable { interpreter, form, needs, tasks, check, .. } = table;
+        let ProgramTable { interpreter, form, needs, tasks, kind, check, .. } = table;
         let source = match (table.package, table.path, table.build) {
             (Some(package), None, None) => Source::Package(package),
             (None, Some(path), None) => Source::Path(path),
@@ -117,6 +123,6 @@ impl TryFrom<ProgramTable> for Program {
         if unbuildable || commands.any(Vec::is_empty) {
             return Err("a `command` of no words cannot be run");
         }
-        Ok(Self { source, interpreter, form, needs, tasks, check })
+        Ok(Self { source, interpreter, form, needs, tasks, kind, check })
     }
 }

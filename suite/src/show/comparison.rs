@@ -4,6 +4,7 @@ use crate::judge::statistics::Estimate;
 use harness::terminal;
 
 use super::environment::{self, different_cpus};
+use super::markdown::escape;
 use super::page::{ABSENT, NO_BREAK_SPACE, Side, Table, item, lines};
 use super::quantity::{duration, estimated_ratio, percent, three_digits};
 use crate::judge::compare::comparison::{
@@ -20,23 +21,28 @@ const CROSSING_DIFFERENCE: f64 = 0.1;
 
 /// A comparison as plain text of at most 80 columns, ended by a newline.
 pub fn render(comparison: &Comparison) -> String {
-    let sides = format!(
-        "{}{}",
-        side("baseline", &comparison.baseline),
-        side("candidate", &comparison.candidate)
-    );
+    let sides: String = sides(comparison).iter().map(|side| item(&terminal::line(side))).collect();
     let notes: String = notes(comparison).iter().map(|note| item(&terminal::line(note))).collect();
-    let cases = match comparison.cases.as_slice() {
-        [] => String::new(),
-        cases => format!("\n{}{}", table(cases), legend(comparison)),
+    let cases: Vec<&CaseComparison> = comparison.cases.iter().collect();
+    let cases = match cases.is_empty() {
+        true => String::new(),
+        false => format!("\n{}{}", table(&cases).text(), legend(comparison)),
     };
     let cpus = different_cpus(&comparison.environment_differences);
     let cpus = cpus.map_or(String::new(), |cpus| lines(&terminal::line(&cpus)));
     format!("{cpus}{sides}{cases}\n{notes}{}\n", totals(comparison))
 }
 
+/// The cases, the largest change first.
+pub fn by_size(comparison: &Comparison) -> Vec<&CaseComparison> {
+    let size = |case: &CaseComparison| case.ratio.estimate.ln().abs();
+    let mut cases: Vec<&CaseComparison> = comparison.cases.iter().collect();
+    cases.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    cases
+}
+
 /// A row for each case.
-fn table(cases: &[CaseComparison]) -> String {
+pub fn table(cases: &[&CaseComparison]) -> Table {
     let mut table = Table::new(&[
         ("case", Side::Left),
         ("time", Side::Right),
@@ -62,7 +68,7 @@ fn table(cases: &[CaseComparison]) -> String {
             case.verdict.as_str().to_owned(),
         ]);
     }
-    table.text()
+    table
 }
 
 /// A ratio and its interval, such as `1.051 [1.012, 1.093]`.
@@ -81,7 +87,11 @@ fn thousandths(ratio: f64) -> String {
     if (0.0..9.9995).contains(&ratio) { format!("{ratio:.3}") } else { three_digits(ratio) }
 }
 
-/// What a side is.
+/// What the sides are.
+pub fn sides(comparison: &Comparison) -> [String; 2] {
+    [side("baseline", &comparison.baseline), side("candidate", &comparison.candidate)]
+}
+
 fn side(name: &str, described: &Described) -> String {
     let Described { records, revision, under, with } = described;
     let mut parts = vec![records.clone()];
@@ -89,10 +99,11 @@ fn side(name: &str, described: &Described) -> String {
     let words =
         [("under", under), ("with", with)].into_iter().filter(|(_, words)| !words.is_empty());
     parts.extend(words.map(|(how, words)| format!("{how} '{}'", words.join(" "))));
-    item(&terminal::line(&format!("{name}: {}", parts.join(", "))))
+    format!("{name}: {}", parts.join(", "))
 }
 
-fn legend(comparison: &Comparison) -> String {
+/// What the columns mean.
+pub fn legend(comparison: &Comparison) -> String {
     let Comparison { confidence, margin, design, .. } = comparison;
     let together = confidence * 100.0;
     let each = match comparison.confidence_of_each() {
@@ -115,8 +126,48 @@ fn legend(comparison: &Comparison) -> String {
     )
 }
 
+/// Within what cases are the same.
+pub fn extent_of(comparison: &Comparison) -> String {
+    format!("within {} %", comparison.margin * 100.0)
+}
+
+/// A comparison in Markdown, for a comment on a change: what is the same is folded
+/// away.
+pub fn markdown(comparison: &Comparison) -> String {
+    let cases = by_size(comparison);
+    let (same, others): (Vec<&CaseComparison>, Vec<_>) =
+        cases.iter().copied().partition(|case| case.verdict == Verdict::Same);
+    let list = |items: &[String]| -> String {
+        items.iter().map(|item| format!("- {}\n", escape(item))).collect()
+    };
+    let mut text = format!("**{}**\n\n", escape(&totals(comparison)));
+    if let Some(cpus) = different_cpus(&comparison.environment_differences) {
+        text += &format!("{}\n\n", escape(&cpus));
+    }
+    text += &(list(&sides(comparison)) + "\n");
+    if !others.is_empty() {
+        text += &format!("{}\n", table(&others).markdown(escape));
+    }
+    if !same.is_empty() {
+        text += &format!(
+            "<details><summary>{} the same {}</summary>\n\n{}\n</details>\n\n",
+            same.len(),
+            extent_of(comparison),
+            table(&same).markdown(escape)
+        );
+    }
+    let notes = notes(comparison);
+    if !cases.is_empty() {
+        text += &legend(comparison).lines().map(|line| escape(line) + "\n").collect::<String>();
+    }
+    if !notes.is_empty() {
+        text += &format!("\n{}", list(&notes));
+    }
+    text.replace(NO_BREAK_SPACE, " ")
+}
+
 /// The number of cases with each verdict.
-fn totals(comparison: &Comparison) -> String {
+pub fn totals(comparison: &Comparison) -> String {
     let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Unresolved];
     let counts =
         verdicts.map(|verdict| format!("{} {}", comparison.count(verdict), verdict.as_str()));
@@ -128,7 +179,7 @@ fn totals(comparison: &Comparison) -> String {
 }
 
 /// One sentence for each thing to know.
-fn notes(comparison: &Comparison) -> Vec<String> {
+pub fn notes(comparison: &Comparison) -> Vec<String> {
     let names = ["the baseline", "the candidate"];
     let mut notes = environment::others(&comparison.environment_differences, names);
     notes.extend(not_compared(&comparison.not_compared));
@@ -336,6 +387,47 @@ mod tests {
         - 1 unresolved: a larger --budget gives more rounds.
         Cases: 1 slower, 1 faster, 1 same, 1 unresolved
         ");
+    }
+
+    #[test]
+    fn a_comment_begins_with_what_changed_most_and_folds_what_is_the_same() {
+        let cases = ["alike/free", "longer_<b>", "shorter/free"];
+        let first = cases.map(|case| rounds(case, 1800.0)).concat();
+        let second = [
+            other_rounds(cases[0], 1801.0),
+            other_rounds(cases[1], 1890.0),
+            other_rounds(cases[2], 150.0),
+        ];
+        let compared = comparison(Design::SideBySide, &cases, [&first, &second.concat()]);
+        insta::assert_snapshot!(markdown(&compared), @r"
+        **Cases: 1 slower, 1 faster, 1 same, 0 unresolved**
+
+        - baseline: 2026-01-01-x-baseline
+        - candidate: 2026-01-01-x-candidate
+
+        | case | time | ratio [interval] | p50 | p90 | p99 | verdict |
+        | --- | --: | --- | --: | --: | --: | --- |
+        | shorter/free | 1.80 µs | 0.083 [0.083, 0.084] | 0.08 | 0.08 | 0.08 | faster |
+        | longer\_&lt;b&gt; | 1.80 µs | 1.050 [1.043, 1.058] | 1.05 | 1.05 | 1.05 | slower |
+
+        <details><summary>1 the same within 3 %</summary>
+
+        | case | time | ratio [interval] | p50 | p90 | p99 | verdict |
+        | --- | --: | --- | --: | --: | --: | --- |
+        | alike/free | 1.80 µs | 1.001 [0.994, 1.009] | 1.00 | 1.00 | 1.00 | same |
+
+        </details>
+
+        time: the baseline's, per operation; ratio and p50 to p99: candidate / baseline.
+        Intervals: 95 % together, 99.00 % each; same: within 3 %.
+        ");
+        let page = crate::show::html::comparison(&compared).unwrap();
+        let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("{what}: {page}"));
+        assert!(
+            at("What changed?") < at("shorter/free") && at("shorter/free") < at("longer_&lt;b&gt;")
+        );
+        assert!(at("<summary>1 the same within 3 %</summary>") < at(">alike/free<"));
+        assert!(page.contains("class=\"band\"") && !page.contains("<b>"), "{page}");
     }
 
     #[test]

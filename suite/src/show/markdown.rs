@@ -3,9 +3,13 @@
 
 use harness::terminal;
 
-use super::page::{Block, NO_BREAK_SPACE, indented};
+use super::bars::{Bar, Bars, Characters, bar};
+use super::page::{Block, NO_BREAK_SPACE, Side, Table, indented};
 use super::report::page;
 use crate::judge::report::model::Report;
+
+/// The columns of the longest bar.
+const BAR: usize = 24;
 
 /// The report as a page, which names no path.
 pub fn markdown(report: &Report) -> String {
@@ -36,8 +40,28 @@ fn block(block: &Block) -> String {
         Block::Paragraph(paragraph) => escape(paragraph) + "\n",
         Block::Items(items) => items.iter().map(|item| format!("- {}\n", escape(item))).collect(),
         Block::Table(table) => table.markdown(escape),
+        Block::Bars(bars) => bars_table(bars).markdown(escape),
         Block::Code(code) => indented(code),
     }
+}
+
+/// Bars as a table, whose last column they are.
+fn bars_table(bars: &Bars) -> Table {
+    let [name, note, figure] = bars.headings;
+    let ends = [bars.ticks.first(), bars.ticks.last()].into_iter().flatten();
+    let ends: Vec<&str> = ends.map(|(_, label)| label.as_str()).collect();
+    let axis = ends.join(" to ");
+    let mut table = Table::new(&[
+        (name, Side::Left),
+        (note, Side::Left),
+        (figure, Side::Right),
+        (&axis, Side::Left),
+    ]);
+    for Bar { name, note, figure, share } in &bars.rows {
+        let bar = bar(*share, BAR, Characters::Eighths);
+        table.push(vec![name.clone(), note.clone(), figure.clone(), bar]);
+    }
+    table
 }
 
 /// Text that stays text: nothing in it is markup, an element or a link.
@@ -100,6 +124,16 @@ mod tests {
         | threads over tasks (same-cpu / free) | 1.98 [1.95, 2.01] times | 6 |
         | join | 800 ns [800, 800] | 6 |
 
+        ## From the cheapest to the dearest
+
+        | case | op | time | 100 ns to 100 µs |
+        | --- | --- | --: | --- |
+        | alone | hop | 642 ns | ██████▌ |
+        | tasks | hop | 907 ns | ███████▋ |
+        | threads/same-cpu | hop | 1.79 µs | ██████████ |
+        | create | hop | 9.12 µs | ███████████████▋ |
+        | threads/spread | hop | 22.1 µs | ██████████████████▊ |
+
         ## What does a hop cost?
 
         | case | op | time [95 %] | p50 | p99 | cpu | sw/op | n |
@@ -160,7 +194,8 @@ mod tests {
         report.groups[0].cases[0].name = "<b>|x| [y](http://z)\n# h".to_owned();
         let page = markdown(&report);
         assert!(!page.contains("<b>") && !page.contains("](http"), "{page}");
-        let row = page.lines().find(|line| line.contains("&lt;b&gt;")).expect("a row");
+        let row = page.lines().find(|line| line.contains("&lt;b&gt;") && line.contains("[1.76"));
+        let row = row.expect("a row");
         assert_eq!(row.matches(" | ").count(), 7, "{row}");
     }
 

@@ -1,15 +1,24 @@
-//! What `judge` returns, as text, Markdown, CSV and JSON.
+//! What `judge` returns, as text, Markdown, HTML, CSV and JSON, and in pictures.
 
+pub mod bars;
+pub mod benchstat;
+pub mod bmf;
 pub mod comparison;
 pub mod csv;
 mod environment;
 #[cfg(test)]
 mod fixture;
+pub mod html;
+mod ladder;
 pub mod limits;
 pub mod markdown;
 pub mod page;
+pub mod picture;
+mod plot;
 pub mod proof;
 pub mod quantity;
 pub mod report;
+mod scale;
 mod sentences;
+mod svg;
 pub mod text;

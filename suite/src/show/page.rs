@@ -4,6 +4,8 @@
 use harness::terminal;
 use textwrap::{Options, WordSeparator, WrapAlgorithm};
 
+use super::bars::Bars;
+
 /// Columns of a terminal.
 pub const COLUMNS: usize = 80;
 
@@ -27,6 +29,8 @@ pub enum Block {
     Items(Vec<String>),
     /// A table.
     Table(Table),
+    /// Bars of text.
+    Bars(Bars),
     /// Lines that are shown as they are.
     Code(String),
 }
@@ -68,6 +72,22 @@ impl Table {
     /// The table, which may be wider than a terminal.
     pub fn growing(self) -> Self {
         Self { grows: true, ..self }
+    }
+
+    /// The table with a further column; it has no rows yet.
+    pub fn and(mut self, heading: &str, side: Side) -> Self {
+        self.columns.push((heading.to_owned(), side));
+        self
+    }
+
+    /// The headings, and whether their columns are set to the right.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.columns.iter().map(|(heading, side)| (heading.as_str(), *side == Side::Right))
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
     }
 
     /// Adds a row of as many cells as there are columns.

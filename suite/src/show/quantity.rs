@@ -92,7 +92,8 @@ pub fn estimated_bytes(bytes: &Estimate) -> String {
     format!("{}{NO_BREAK_SPACE}{symbol}{NO_BREAK_SPACE}{shown}", show(bytes.value))
 }
 
-fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
+/// An interval, of which each end is shown likewise, such as `[1.77, 1.81]`.
+pub fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
     match estimate.interval {
         Some(interval) => {
             format!("[{},{NO_BREAK_SPACE}{}]", show(interval.low), show(interval.high))

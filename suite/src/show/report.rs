@@ -4,12 +4,16 @@
 use crate::judge::statistics::{ENOUGH_FOR_RANKS, Estimate, Estimator};
 
 use super::page::{ABSENT, Block, Side, Table};
+use super::plot::letter;
 use super::quantity::{Unit, estimated_bytes, estimated_duration, estimated_ratio, three_digits};
-use super::{environment, proof, sentences};
+use super::{environment, ladder, proof, sentences};
 use crate::judge::report::model::{
     Attribution, Case, CaseEstimate, Fate, Group, Headline, MeasurementEstimate, Note, Quantity,
     Report, Run,
 };
+
+/// The heading of the ladder.
+pub const LADDER: &str = "From the cheapest to the dearest";
 
 /// What the columns mean.
 const LEGEND: &str = "Per operation, over n processes [95 % interval]; p50, p99 and CPU time in \
@@ -26,6 +30,8 @@ const UNUSABLE: &str = "!";
 pub enum Part {
     /// Machine, quality and headline.
     FirstScreen,
+    /// All cases on one axis.
+    Ladder,
     /// All groups, or that of this name.
     Groups(Option<String>),
     /// The findings in words.
@@ -39,6 +45,7 @@ impl Part {
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "first-screen" => Self::FirstScreen,
+            "ladder" => Self::Ladder,
             "groups" => Self::Groups(None),
             "sentences" => Self::Sentences,
             "notes" => Self::Notes,
@@ -50,7 +57,7 @@ impl Part {
 /// The page of a whole report.
 pub fn page(report: &Report) -> Vec<Block> {
     let mut page = part(report, &Part::FirstScreen);
-    for of in [Part::Groups(None), Part::Sentences, Part::Notes] {
+    for of in [Part::Ladder, Part::Groups(None), Part::Sentences, Part::Notes] {
         page.extend(part(report, &of));
     }
     let facts = report.runs.iter().enumerate().flat_map(|(index, run)| {
@@ -71,6 +78,12 @@ pub fn page(report: &Report) -> Vec<Block> {
 pub fn part(report: &Report, part: &Part) -> Vec<Block> {
     match part {
         Part::FirstScreen => first_screen(report),
+        Part::Ladder => {
+            let names: Vec<String> = (0..report.runs.len()).map(letter).collect();
+            let heading = Block::Heading(2, LADDER.to_owned());
+            let bars = ladder::bars(report, &names).map(Block::Bars);
+            bars.map_or(Vec::new(), |bars| vec![heading, bars])
+        }
         Part::Groups(name) => {
             let named = |group: &&Group| name.as_ref().is_none_or(|name| group.name == *name);
             let groups = report.groups.iter().filter(named);
@@ -94,7 +107,7 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
 }
 
 /// How the times are estimated.
-fn estimators(report: &Report) -> String {
+pub fn estimators(report: &Report) -> String {
     let cases = report.groups.iter().flat_map(estimates);
     let times = cases.filter_map(|(_, estimate)| Some(estimate.measurement(None)?.time_ns));
     let (medians, others): (Vec<_>, Vec<_>) =
@@ -127,15 +140,6 @@ fn label(report: &Report, index: usize) -> String {
     match report.runs.len() {
         1 => String::new(),
         _ => format!("{}: ", letter(index)),
-    }
-}
-
-/// A run's column: `A`, `B` … `Z`, `A2` and so on.
-fn letter(index: usize) -> String {
-    let letter = char::from(b'A' + (index % 26) as u8);
-    match index / 26 {
-        0 => letter.to_string(),
-        turn => format!("{letter}{}", turn + 1),
     }
 }
 
@@ -175,7 +179,7 @@ fn different_cpus(report: &Report) -> impl Iterator<Item = Block> {
 }
 
 /// In what else the conditions of runs differ from the first's.
-fn differences(report: &Report) -> impl Iterator<Item = String> {
+pub fn differences(report: &Report) -> impl Iterator<Item = String> {
     let runs = report.environment_differences.iter().enumerate();
     runs.flat_map(|(index, differences)| {
         let name = letter(index + 1);
@@ -234,6 +238,13 @@ fn group(report: &Report, group: &Group) -> Vec<Block> {
     if page.len() > 1 { page } else { Vec::new() }
 }
 
+/// What cases of a group are minus their baselines, and what their tasks hold in
+/// memory, of the first run.
+pub fn differences_and_memory(group: &Group) -> Vec<Block> {
+    let tables = [minus_baseline(group), memory(group)];
+    tables.into_iter().filter(|table| !table.is_empty()).map(Block::Table).collect()
+}
+
 /// The cases of a group that the first run has.
 fn estimates(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
     group.cases.iter().filter_map(|case| Some((case, case.estimates.first()?.as_ref()?)))
@@ -270,7 +281,7 @@ fn times_row(
     let percentiles = measurement.percentiles;
     vec![
         if index == 0 { case_name(case, estimate) } else { String::new() },
-        short_operation(measurement).to_owned(),
+        measurement.short_name().to_owned(),
         estimated_duration(&measurement.time_ns),
         optional(percentiles.map(|percentiles| percentiles.p50)),
         optional(percentiles.map(|percentiles| percentiles.p99)),
@@ -288,16 +299,6 @@ fn case_name(case: &Case, estimate: &CaseEstimate) -> String {
             format!("{} ({placement})", case.name)
         }
         _ => case.name.clone(),
-    }
-}
-
-/// What is measured: what an operation is where the measurement is of whole
-/// iterations, otherwise the last word of the measurement's name (`create`,
-/// `cold` for `create_cold`).
-fn short_operation(measurement: &MeasurementEstimate) -> &str {
-    match measurement.name.as_str() {
-        "iteration" => &measurement.operation,
-        name => name.rsplit('_').next().unwrap_or(name),
     }
 }
 
@@ -402,7 +403,7 @@ fn side_by_side(report: &Report, group: &Group) -> Table {
             let figures: Vec<_> = case.estimates.iter().map(figure).collect();
             let name = match index {
                 0 => case.name.clone(),
-                _ => format!("{}, {}", case.name, short_operation(like)),
+                _ => format!("{}, {}", case.name, like.short_name()),
             };
             table.push(runs_row(name, &figures, estimated_duration));
         }
@@ -422,12 +423,17 @@ fn notes(label: &str, run: &Run) -> Vec<String> {
 mod tests {
     use std::path::Path;
 
+    use super::super::bars::Characters;
     use super::super::fixture::report_with;
     use super::super::page::COLUMNS;
-    use super::super::text::blocks;
+    use super::super::text;
     use super::*;
     use crate::manifest::Manifest;
     use crate::store::saved_run::SavedRun;
+
+    fn blocks(page: &[Block]) -> String {
+        text::blocks(page, Characters::Eighths)
+    }
 
     /// A run of everything that the headline asks for, made of recorded runs.
     fn full(manifest: &Manifest) -> SavedRun {

@@ -121,7 +121,7 @@ fn negated(estimate: &Estimate) -> Estimate {
     Estimate { value: -estimate.value, interval, ..*estimate }
 }
 
-fn part(AttributedCase { text, attribution }: &AttributedCase) -> String {
+fn part(AttributedCase { text, attribution, .. }: &AttributedCase) -> String {
     let Attribution { user_ns, kernel_ns, waiting_ns, overlap_ns, crossing_share, .. } =
         attribution;
     let mut parts = vec![
@@ -263,8 +263,10 @@ mod tests {
     use fastrand::Rng;
 
     use super::super::fixture::{self, report_of};
-    use super::super::quantity::Unit;
+    use super::super::quantity::as_printed;
     use super::*;
+    use crate::judge::prove::arithmetic;
+    use crate::judge::prove::proof::Standing;
     use crate::judge::report::attribution::Parts;
     use crate::judge::report::model::{Progress, Report};
     use crate::judge::report::{RunData, report};
@@ -293,47 +295,12 @@ mod tests {
         report(manifest, &[data])
     }
 
-    /// A time as it is printed, in nanoseconds.
-    fn printed(ns: f64) -> f64 {
-        let unit = Unit::of(ns);
-        let scale: f64 = match unit.symbol {
-            "ns" => 1.0,
-            "µs" => 1e3,
-            "ms" => 1e6,
-            _ => 1e9,
-        };
-        unit.show(ns).parse::<f64>().unwrap() * scale
-    }
-
-    /// Whether a figure made from two printed ones lies in the printed interval,
-    /// closer to its middle than to its ends, as far as three digits tell.
-    #[track_caller]
-    fn check(made: f64, printed: &Estimate, rounding: f64, sentence: &str) {
-        let Some(Interval { low, high }) = printed.interval else { return };
-        assert!((low - rounding..=high + rounding).contains(&made), "{made}: {sentence}");
-        let nearest = (made - printed.value).abs();
-        assert!(nearest <= rounding, "{made} is not {}: {sentence}", printed.value);
-    }
-
+    /// Checks that the sentences of a report agree with their figures; returns how many
+    /// do.
     fn check_all(report: &Report) -> usize {
-        let mut checked = 0;
-        for found in &report.runs[0].findings {
-            let sentence = finding(found);
-            match found {
-                Finding::Comparison { first, second, is_second_longer, ratio, .. } => {
-                    let [first, second] = [first, second].map(|side| printed(side.time_ns.value));
-                    let made = if *is_second_longer { second / first } else { first / second };
-                    check(made, ratio, 0.02 * ratio.value, &sentence);
-                }
-                Finding::Remainder { of, baseline, difference_ns, .. } => {
-                    let [whole, part] = [of, baseline].map(|side| printed(side.time_ns.value));
-                    check(whole - part, difference_ns, 0.02 * whole.max(part), &sentence);
-                }
-                Finding::Attribution { .. } => continue,
-            }
-            checked += 1;
-        }
-        checked
+        let figure = arithmetic::figures(&report.runs[0].findings, as_printed).remove(0);
+        assert_ne!(figure.standing, Standing::Fails, "{figure:?}");
+        figure.value.unwrap_or_default() as usize
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use harness::terminal;
 
-use super::page::{Block, NO_BREAK_SPACE, item, lines};
+use super::bars::Characters;
+use super::page::{Block, COLUMNS, NO_BREAK_SPACE, item, lines};
 use super::report::page;
 use crate::judge::report::model::Report;
 
-/// The report as text. `folders` are where the records of each run are.
-pub fn text(report: &Report, folders: &[String]) -> String {
-    let mut text = blocks(&page(report));
+/// The report as text, with bars of these characters. `folders` are where the
+/// records of each run are.
+pub fn text(report: &Report, folders: &[String], bars: Characters) -> String {
+    let mut text = blocks(&page(report), bars);
     for (run, folder) in report.runs.iter().zip(folders) {
         text += &format!("records in {}\n", terminal::line(folder));
         if !run.progress.is_complete {
@@ -22,7 +24,7 @@ pub fn text(report: &Report, folders: &[String]) -> String {
 }
 
 /// Parts of a page as text: a blank line before tables, headings and lists.
-pub fn blocks(page: &[Block]) -> String {
+pub fn blocks(page: &[Block], characters: Characters) -> String {
     let mut text = String::new();
     for (index, block) in page.iter().enumerate() {
         let is_after_heading =
@@ -42,6 +44,7 @@ pub fn blocks(page: &[Block]) -> String {
             Block::Paragraph(paragraph) => lines(&terminal::line(paragraph)),
             Block::Items(items) => items.iter().map(|of| item(&terminal::line(of))).collect(),
             Block::Table(table) => table.text(),
+            Block::Bars(bars) => bars.text(COLUMNS, characters),
             Block::Code(code) => code.clone(),
         };
     }
@@ -51,14 +54,13 @@ pub fn blocks(page: &[Block]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{self, report_of};
-    use super::super::page::COLUMNS;
     use super::*;
     use crate::store::results::CaseDetail;
     use crate::store::saved_run::SavedRun;
 
     #[test]
     fn a_run_begins_with_the_machine_and_ends_with_its_records() {
-        insta::assert_snapshot!(text(&report_of(&[1.0]), &["results/run-1".to_owned()]), @r"
+        insta::assert_snapshot!(text(&report_of(&[1.0]), &["results/run-1".to_owned()], Characters::Eighths), @r"
         AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest, preemption
         dynamic
         5 of 5 cases within ± 3 %, median ± 1.6 %
@@ -67,6 +69,14 @@ mod tests {
         hop between threads                  1.79 µs [1.76, 1.82]    6
         threads over tasks (same-cpu / free) 1.98 [1.95, 2.01] times 6
         join                                 800 ns [800, 800]       6
+
+        From the cheapest to the dearest
+        case             op     time 100 ns           1 µs             10 µs
+        alone            hop  642 ns █████████████▊
+        tasks            hop  907 ns ████████████████▎
+        threads/same-cpu hop 1.79 µs █████████████████████▍
+        create           hop 9.12 µs █████████████████████████████████▍
+        threads/spread   hop 22.1 µs ███████████████████████████████████████▉
 
         What does a hop cost?
         case             op  time [95 %]           p50  p99  cpu sw/op n
@@ -125,7 +135,7 @@ mod tests {
     #[test]
     fn several_runs_have_a_column_each() {
         let report = report_of(&[1.0, 1.3]);
-        let text = text(&report, &["a".to_owned(), "b".to_owned()]);
+        let text = text(&report, &["a".to_owned(), "b".to_owned()], Characters::Eighths);
         insta::assert_snapshot!(text, @r"
         A: run-1, AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest,
         preemption dynamic
@@ -138,6 +148,19 @@ mod tests {
         hop between threads                  1.79 µs [1.76, 1.82]    2.33 µs [2.29, 2.37]
         threads over tasks (same-cpu / free) 1.98 [1.95, 2.01] times 1.98 [1.95, 2.01] times
         join                                 800 ns [800, 800]       800 ns [800, 800]
+
+        From the cheapest to the dearest
+        case             run    time 100 ns           1 µs             10 µs
+        alone            A    642 ns █████████████▊
+                         B    834 ns ███████████████▋
+        tasks            A    907 ns ████████████████▎
+                         B   1.18 µs ██████████████████▎
+        threads/same-cpu A   1.79 µs █████████████████████▍
+                         B   2.33 µs ███████████████████████▎
+        create           A   9.12 µs █████████████████████████████████▍
+                         B   11.9 µs ███████████████████████████████████▎
+        threads/spread   A   22.1 µs ███████████████████████████████████████▉
+                         B   28.7 µs █████████████████████████████████████████▊
 
         What does a hop cost?
         case             A                    B
@@ -174,7 +197,7 @@ mod tests {
     fn a_run_that_can_go_on_says_how() {
         let mut report = report_of(&[1.0]);
         report.runs[0].progress.is_complete = false;
-        let said = |report: &Report| text(report, &["results/a".to_owned()]);
+        let said = |report: &Report| text(report, &["results/a".to_owned()], Characters::Plain);
         assert!(said(&report).ends_with("\nrecords in results/a\nnot complete\n"));
         report.runs[0].progress.resumable = true;
         let expected = "\nnot complete; to go on: brigade run --resume results/a\n";
@@ -186,7 +209,7 @@ mod tests {
         let mut report = report_of(&[1.0]);
         let cases = report.groups.iter_mut().flat_map(|group| &mut group.cases);
         cases.for_each(|case| case.name = format!("a-rather-long-name-of-a-case-{}", case.name));
-        for line in text(&report, &["results/a".to_owned()]).lines() {
+        for line in text(&report, &["results/a".to_owned()], Characters::Eighths).lines() {
             assert!(line.chars().count() <= COLUMNS, "{line}");
         }
     }

@@ -33,6 +33,9 @@ pub const RUN_END: &str = "run-end.json";
 /// The page for readers, made from the others.
 pub const PAGE: &str = "report.md";
 
+/// The page to look at, made from the others.
+pub const HTML_PAGE: &str = "report.html";
+
 /// The proof of the instrument that a run ended with.
 pub const PROOF: &str = "prove.json";
 

@@ -46,9 +46,9 @@ fn build(bench: &Bench, name: &str, slowdown: u32) -> String {
     name.to_owned()
 }
 
-/// What a comparison with `--json` prints.
+/// What a comparison with `--format json` prints.
 fn compared(bench: &Bench, arguments: &[&str]) -> Value {
-    let ended = bench.ends(&[&["compare", "--json", "--seed", "1"], arguments].concat());
+    let ended = bench.ends(&[&["compare", "--format", "json", "--seed", "1"], arguments].concat());
     assert_eq!(ended.code, Some(0), "{ended:?}");
     serde_json::from_str(&ended.stdout).unwrap()
 }

@@ -14,6 +14,7 @@ mod interruption;
 mod list;
 mod lock;
 mod orphans;
+mod page;
 mod prove;
 mod records;
 mod report;

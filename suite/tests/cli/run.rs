@@ -15,7 +15,8 @@ fn every_round_runs_every_case_once_and_keeps_its_record() {
     let bench = Bench::new(&["a", "b", "c"], &format!("echo '{RECORD}'"));
     let ended = bench.ends(&["run", "--name", "here", "--seed", "7"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    let [.., line, last_line] = &ended.stdout.lines().collect::<Vec<_>>()[..] else { panic!() };
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    let [.., line, last_line, _page] = &lines[..] else { panic!() };
     assert_eq!(*line, "9 of 9 invocations, profile default, 3 rounds, seed 7");
     assert!(last_line.starts_with("records in "), "{last_line}");
     assert!(last_line.ends_with("-here"), "{last_line}");

@@ -9,12 +9,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::commands::description::described;
-use crate::commands::flags::{CompareFlags, FailOn};
+use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
 use crate::commands::output;
 use crate::commands::session::Session;
 use crate::exit::Exit;
 use crate::manifest::{Case, Manifest};
 use crate::plan;
+use crate::show;
 use crate::store::environment::Environment;
 use crate::store::results::Skipped;
 use crate::store::results::{self, Folder, RunDescription};
@@ -38,7 +39,7 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
     let margin = flags.margin / 100.0;
     if let [first, second] = flags.runs.as_slice() {
         let comparison = saved_runs::compare([first, second], margin)?;
-        show(&comparison, flags)?;
+        print(&comparison, flags)?;
         return Ok(exit_after(&comparison, flags, Exit::Done));
     }
     side_by_side(flags, margin)
@@ -72,7 +73,7 @@ fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
     signals.exit_on_next_stop();
 
     let comparison = judge(&plan, &folders, &environment, &skipped, &measured);
-    show(&comparison, flags)?;
+    print(&comparison, flags)?;
     if signals.stops() > 0 {
         return Ok(Exit::Interrupted);
     }
@@ -152,13 +153,13 @@ fn judge(
     }
 }
 
-fn show(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
-    let text = if flags.json {
-        serde_json::to_string(comparison)? + "\n"
-    } else {
-        crate::show::comparison::render(comparison)
-    };
-    output::print(&text)
+fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
+    output::print(&match flags.format {
+        ComparisonFormat::Text => show::comparison::render(comparison),
+        ComparisonFormat::Html => show::html::comparison(comparison)?,
+        ComparisonFormat::Markdown => show::comparison::markdown(comparison),
+        ComparisonFormat::Json => serde_json::to_string(comparison)? + "\n",
+    })
 }
 
 /// The exit code of a comparison; `measured` is that of its invocations.

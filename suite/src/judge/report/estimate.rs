@@ -157,6 +157,18 @@ fn switches(switches: &Switches) -> f64 {
     switches.voluntary_per_operation + switches.involuntary_per_operation
 }
 
+impl MeasurementEstimate {
+    /// What is measured: what an operation is where the measurement is of whole
+    /// iterations, otherwise the last word of the measurement's name (`create`,
+    /// `cold` for `create_cold`).
+    pub fn short_name(&self) -> &str {
+        match self.name.as_str() {
+            "iteration" => &self.operation,
+            name => name.rsplit('_').next().unwrap_or(name),
+        }
+    }
+}
+
 impl CaseEstimate {
     /// The estimate of the named measurement, or of the principal one.
     pub fn measurement(&self, name: Option<&str>) -> Option<&MeasurementEstimate> {

@@ -153,7 +153,11 @@ fn breakdown(of: &Breakdown, cases: &Cases, run: usize) -> Option<Finding> {
     let part = |condition: &finding::Condition| {
         let (case, _) = cases.find(&condition.case, run)?;
         let attribution = case.estimates[run].as_ref()?.attribution.clone()?;
-        Some(AttributedCase { text: condition.text.clone(), attribution })
+        Some(AttributedCase {
+            case: condition.case.clone(),
+            text: condition.text.clone(),
+            attribution,
+        })
     };
     let parts: Vec<AttributedCase> = of.cases.iter().filter_map(part).collect();
     (!parts.is_empty()).then(|| Finding::Attribution { of: of.of.clone(), parts })

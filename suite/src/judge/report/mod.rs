@@ -50,7 +50,7 @@ pub struct RunData<'a> {
 /// The report of these runs; groups, baselines, findings and headline are those
 /// of `manifest`.
 pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
-    let mut cases = Cases::of(runs);
+    let mut cases = Cases::of(manifest, runs);
     cases.subtract_baselines(manifest);
     let described =
         runs.iter().enumerate().map(|(index, run)| describe(manifest, &cases, index, run));
@@ -103,7 +103,7 @@ struct Cases<'a> {
 }
 
 impl<'a> Cases<'a> {
-    fn of(runs: &[RunData<'a>]) -> Self {
+    fn of(manifest: &Manifest, runs: &[RunData<'a>]) -> Self {
         let mut all = Self { cases: Vec::new(), samples: HashMap::new(), named: HashMap::new() };
         let mut keyed: HashMap<String, usize> = HashMap::new();
         for (run, data) in runs.iter().enumerate() {
@@ -114,7 +114,8 @@ impl<'a> Cases<'a> {
                 let index = *keyed.entry(id).or_insert(all.cases.len());
                 if index == all.cases.len() {
                     let estimates = vec![None; runs.len()];
-                    all.cases.push(Case { key, name: shown(name), estimates });
+                    let kind = manifest.kind_of(name, &key.program);
+                    all.cases.push(Case { key, name: shown(name), kind, estimates });
                 }
                 all.cases[index].estimates[run] = Some(estimate(&invocations));
                 let ended: Vec<_> =

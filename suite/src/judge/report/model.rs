@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use crate::judge::environment::difference::Difference;
 use crate::judge::interference::Verdict;
 use crate::judge::prove::proof::Proof;
+pub use crate::manifest::TaskKind;
 use crate::store::recorded_case::RecordedCase;
 use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`: the minor number rises when a
 /// field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "2.0";
+pub const SCHEMA_VERSION: &str = "2.1";
 
 /// What one run, or several side by side, say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -178,6 +179,10 @@ pub struct Case {
     pub key: RecordedCase,
     /// What it is called.
     pub name: String,
+    /// What its tasks are; `null` where nothing is handed over or created, or the
+    /// manifest does not know it. Since 2.1.
+    #[serde(default)]
+    pub kind: Option<TaskKind>,
     /// What is estimated of it, for each run; `null` where a run lacks it.
     pub estimates: Vec<Option<CaseEstimate>>,
 }
@@ -532,6 +537,9 @@ pub struct Unlike {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AttributedCase {
+    /// The case's name. Since 2.1.
+    #[serde(default)]
+    pub case: String,
     /// The words for its conditions.
     pub text: String,
     /// Where its time goes.

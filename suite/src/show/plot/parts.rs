@@ -1,0 +1,76 @@
+//! Where the time of an operation goes: a bar for each case, whose parts are CPU
+//! time in user space, CPU time in the kernel, and waiting.
+
+use super::super::quantity::{duration, percent};
+use super::super::svg::{Anchor, Picture, cut, group as element, line, rectangle, spans};
+use super::label;
+use crate::judge::report::model::{Attribution, Group, Report};
+
+const LABEL: f64 = 17.0;
+const BAR: f64 = 13.0;
+const GAP: f64 = 9.0;
+/// The room for a name, in pixels.
+const NAME: f64 = 270.0;
+
+/// The parts, by the class that has their colour.
+pub const PARTS: [(&str, &str); 3] =
+    [("p-user", "user space"), ("p-kernel", "kernel"), ("p-waiting", "waiting")];
+
+/// The picture; `None` where no record has the CPU time.
+pub fn picture(report: &Report, group: &Group) -> Option<Picture> {
+    let mut body = String::new();
+    let mut y = 0.0;
+    for case in &group.cases {
+        for (run, estimate) in case.estimates.iter().enumerate() {
+            let parts = estimate.as_ref().and_then(|of| of.attribution.as_ref());
+            let Some(parts) = parts else { continue };
+            let name = label(report, run) + &case.name;
+            let Some(bar) = bar(&name, parts, y) else { continue };
+            body += &element(&case.name, "row", &bar);
+            y += LABEL + BAR + GAP;
+        }
+    }
+    (!body.is_empty()).then(|| Picture {
+        title: "Where the time goes".to_owned(),
+        description: "A bar for each case: the shares of CPU time in user space, CPU time in the \
+                      kernel and waiting. A line marks the elapsed time where threads ran at the \
+                      same time."
+            .to_owned(),
+        height: y,
+        body,
+    })
+}
+
+fn bar(name: &str, parts: &Attribution, y: f64) -> Option<String> {
+    let values = [&parts.user_ns, &parts.kernel_ns, &parts.waiting_ns].map(|of| of.value.max(0.0));
+    let whole: f64 = values.iter().sum();
+    if !(whole > 0.0 && whole.is_finite()) {
+        return None;
+    }
+    let figure = duration(parts.elapsed_ns.value);
+    let shares: Vec<String> = PARTS
+        .iter()
+        .zip(values)
+        .filter(|(_, ns)| *ns / whole >= 0.005)
+        .map(|((_, what), ns)| format!("{what} {}", percent(ns / whole)))
+        .collect();
+    let baseline = y + LABEL - 4.0;
+    let mut elements = spans(0.0, baseline, Anchor::Start, &[("name", &cut(name, NAME))]);
+    let said = [("more", &*shares.join(", ")), ("figure", &figure)];
+    elements += &spans(1.0, baseline, Anchor::End, &said);
+    let top = y + LABEL;
+    let mut from = 0.0;
+    for ((class, what), ns) in PARTS.into_iter().zip(values) {
+        let share = ns / whole;
+        let title = format!("{name}: {} {what}, {}", duration(ns), percent(share));
+        if share > 0.0 {
+            elements += &rectangle(from, from + share, top, BAR, class, &title);
+        }
+        from += share;
+    }
+    let elapsed = parts.elapsed_ns.value / whole;
+    if parts.overlap_ns.value > 0.0 && elapsed < 0.99 {
+        elements += &line((elapsed, top - 3.0), (elapsed, top + BAR + 3.0), "elapsed");
+    }
+    Some(elements)
+}

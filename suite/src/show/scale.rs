@@ -1,0 +1,120 @@
+//! A logarithmic axis: from figures to places on it, and where its ticks are.
+
+/// How much wider a narrow axis is than its figures, as a share of their span.
+const MARGIN: f64 = 0.06;
+
+/// The most ticks of an axis.
+const MOST_TICKS: usize = 7;
+
+/// The span in powers of ten from which on an axis has whole powers.
+const WIDE: f64 = 1.5;
+
+/// A logarithmic axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scale {
+    low: f64,
+    high: f64,
+    ticks: Vec<f64>,
+}
+
+impl Scale {
+    /// The axis that shows these values as far as they are positive; `None` if
+    /// none is.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let logs = values.into_iter().filter(|value| *value > 0.0).map(f64::log10);
+        let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
+        let low = logs.iter().copied().reduce(f64::min)?;
+        let high = logs.iter().copied().reduce(f64::max)?;
+        let span = high - low;
+        if span >= WIDE {
+            let (low, high) = (low.floor(), high.ceil());
+            let step = ((high - low) / MOST_TICKS as f64).ceil().max(1.0);
+            let powers = (0..=MOST_TICKS).map(|index| low + index as f64 * step);
+            let ticks = powers.filter(|power| *power <= high).map(|power| 10_f64.powf(power));
+            return Some(Self { low, high, ticks: ticks.collect() });
+        }
+        let pad = (MARGIN * span).max(0.005);
+        let (low, high) = (low - pad, high + pad);
+        Some(Self { low, high, ticks: round_values(10_f64.powf(low), 10_f64.powf(high)) })
+    }
+
+    /// The place of a value, 0 to 1; that of a value beyond the axis is its end.
+    pub fn share(&self, value: f64) -> f64 {
+        let log = if value > 0.0 { value.log10() } else { self.low };
+        ((log - self.low) / (self.high - self.low).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
+    }
+
+    /// The values of its ticks.
+    pub fn ticks(&self) -> &[f64] {
+        &self.ticks
+    }
+}
+
+/// Round values between these: 1, 2 and 5 times powers of ten, or equal steps
+/// where those are too few.
+fn round_values(low: f64, high: f64) -> Vec<f64> {
+    let within = |value: &f64| (low..=high).contains(value);
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let decades = powers.map(|power| 10_f64.powi(power));
+    let values: Vec<f64> =
+        decades.flat_map(|power| [1.0, 2.0, 5.0].map(|by| by * power)).filter(within).collect();
+    if values.len() >= 3 {
+        return values;
+    }
+    let rough = (high - low) / 4.0;
+    let power = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|by| by * power).into_iter().find(|step| *step >= rough);
+    let step = step.unwrap_or(rough);
+    let first = (low / step).ceil();
+    (0..=MOST_TICKS).map(|index| (first + index as f64) * step).filter(within).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(values: &[f64], ticks: &[f64]) {
+        let scale = Scale::of(values.iter().copied()).unwrap();
+        let close = |(a, b): (&f64, &f64)| (a / b - 1.0).abs() < 1e-9;
+        let found = scale.ticks();
+        assert!(found.len() == ticks.len() && found.iter().zip(ticks).all(close), "{found:?}");
+        assert!(values.iter().all(|value| (0.0..=1.0).contains(&scale.share(*value))));
+    }
+
+    #[test]
+    fn a_wide_axis_has_powers_of_ten() {
+        check(&[4.0, 107_000.0], &[1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+        check(&[1.0, 1e12], &[1.0, 1e2, 1e4, 1e6, 1e8, 1e10, 1e12]);
+    }
+
+    #[test]
+    fn a_narrow_axis_has_round_values() {
+        check(&[150.0, 3000.0], &[200.0, 500.0, 1000.0, 2000.0]);
+        check(&[101.0, 119.0], &[100.0, 110.0, 120.0]);
+        assert!(!Scale::of([7.0, 7.0]).unwrap().ticks().is_empty());
+    }
+
+    #[test]
+    fn places_are_those_of_logarithms() {
+        let scale = Scale::of([1.0, 100.0]).unwrap();
+        assert_eq!(
+            [0.5, 1.0, 10.0, 100.0, 1e9].map(|at| scale.share(at)),
+            [0.0, 0.0, 0.5, 1.0, 1.0]
+        );
+    }
+
+    #[test]
+    fn what_has_no_logarithm_has_no_axis() {
+        assert_eq!(Scale::of([]), None);
+        assert_eq!(Scale::of([0.0, -1.0, f64::NAN]), None);
+        assert_eq!(Scale::of([0.0, 5.0]).unwrap().share(0.0), 0.0);
+    }
+
+    #[test]
+    fn figures_of_any_size_have_an_axis() {
+        let scale = Scale::of([f64::MIN_POSITIVE, f64::MAX]).unwrap();
+        assert!(scale.ticks().len() <= MOST_TICKS + 1);
+        assert!(scale.ticks().iter().all(|tick| scale.share(*tick).is_finite()));
+    }
+}
