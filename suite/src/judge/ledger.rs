@@ -64,6 +64,13 @@ pub fn lines(sweeps: &[Vec<LedgerPoint>]) -> Vec<Line> {
     lines
 }
 
+/// What a task holds by one sweep, all parts together, in bytes; `None` where a
+/// part is not known, or where it is lost in what others hold and free.
+pub fn held(points: &[LedgerPoint]) -> Option<f64> {
+    let parts = PARTS.into_iter().map(|(_, figure)| per_task(points, figure));
+    parts.sum::<Option<f64>>().filter(|bytes| *bytes > 0.0)
+}
+
 /// What could still be had: `MemAvailable` and what it leaves out, the free
 /// pages on lists of the CPUs, from which a process draws first.
 fn available(point: &LedgerPoint) -> Option<u64> {

@@ -61,14 +61,28 @@ impl Job<'_> {
 }
 
 /// What to type to run a case of a program of this form with a profile's `flags`:
-/// its program's name and all flags, the case's own first.
+/// its program's name and all flags, the case's own first. Of a flag that both
+/// give, the case's stands.
 pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
     let placement = case.placement.as_str();
     let fixed = match form {
         Form::Record => ["--placement", placement, "--json", "--quiet"].map(str::to_owned).to_vec(),
         Form::Laps => Vec::new(),
     };
-    [slice::from_ref(&case.program), &case.flags, flags, fixed.as_slice()].concat()
+    let flags = without(flags, &case.flags);
+    [slice::from_ref(&case.program), &case.flags, &flags, fixed.as_slice()].concat()
+}
+
+/// The `flags` that are not among `others`, with their values.
+fn without(flags: &[String], others: &[String]) -> Vec<String> {
+    let mut is_left_out = false;
+    let stays = |word: &&String| {
+        if word.starts_with("--") {
+            is_left_out = others.contains(word);
+        }
+        !is_left_out
+    };
+    flags.iter().filter(stays).cloned().collect()
 }
 
 /// Makes an invocation. Whatever goes wrong is part of what is returned.
@@ -185,6 +199,20 @@ fn nanoseconds(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flag_of_the_case_stands_for_that_of_the_profile() {
+        let words =
+            |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        for (flags, of_case, left) in [
+            ("--max-time 0.1 --quick", "--tasks 5", "--max-time 0.1 --quick"),
+            ("--max-time 0.1 --quick", "--max-time 9", "--quick"),
+            ("--quick --max-time 0.1", "--max-time 9 --quick", ""),
+            ("--max-time 0.1", "--max-time-of-all 9", "--max-time 0.1"),
+        ] {
+            assert_eq!(without(&words(flags), &words(of_case)), words(left), "{flags} {of_case}");
+        }
+    }
 
     #[test]
     fn a_recorded_word_names_no_folder() {

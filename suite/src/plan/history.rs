@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::interference::{Verdict, assess};
+use crate::judge::ledger;
 use crate::plan::{Attempt, Extent, Further, Reason, Schedule, Worth};
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{FurtherRounds, Procedure, RunDescription};
@@ -30,8 +31,8 @@ pub struct CaseEnd {
     pub case: String,
     /// The rounds that measured.
     pub rounds: usize,
-    /// The half-width of the 95 % interval of its principal measurement, in
-    /// percent of the median; `null` for fewer than six rounds.
+    /// The half-width of the 95 % interval of its principal measurement, or of what
+    /// a task holds in memory, in percent; `null` for fewer than six rounds.
     pub half_width_percent: Option<f64>,
     /// Why it got no more rounds.
     pub reason: Reason,
@@ -89,9 +90,11 @@ pub fn attempt(invocation: &Invocation) -> Attempt {
     let measured = invocation.outcome == Outcome::Measured;
     let record = invocation.record.as_ref().filter(|_| measured);
     let principal = record.and_then(|record| record.principal());
+    // Of a sweep of memory, what a task holds, and not how long it took to make.
+    let held = record.and_then(|record| ledger::held(record.ledger.as_ref()?));
     Attempt {
         duration: Duration::from_nanos(invocation.duration_ns),
-        time_ns: principal.map(|principal| principal.ns_per_operation),
+        figure: held.or_else(|| principal.map(|principal| principal.ns_per_operation)),
         worth: worth(invocation, measured),
     }
 }
@@ -103,5 +106,31 @@ fn worth(invocation: &Invocation, measured: bool) -> Worth {
         Worth::Unusable
     } else {
         Worth::Stands
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use harness::record::LedgerPoint;
+
+    use super::*;
+    use crate::store::sample::case;
+
+    #[test]
+    fn a_sweep_of_memory_is_run_for_what_a_task_holds() {
+        let [mut sweep] = case("memory", [7000.0]).try_into().unwrap();
+        assert_eq!(attempt(&sweep).figure, Some(7000.0));
+        let point = |tasks: u64| LedgerPoint {
+            tasks,
+            proportional_bytes: Some(500 + 10 * tasks),
+            page_table_bytes: Some(0),
+            kernel_stack_bytes: Some(0),
+            unreclaimable_slab_bytes: Some(0),
+            ..LedgerPoint::default()
+        };
+        sweep.record.as_mut().unwrap().ledger = Some([100, 200].map(point).to_vec());
+        assert_eq!(attempt(&sweep).figure, Some(10.0));
+        sweep.record.as_mut().unwrap().ledger = Some([200, 200].map(point).to_vec());
+        assert_eq!(attempt(&sweep).figure, Some(7000.0), "no slope");
     }
 }

@@ -67,7 +67,8 @@ pub struct Further {
     /// The half-width of a case's interval that is narrow enough, as a share
     /// of its median.
     pub target: f64,
-    /// How long invocations may take together; none is started after this.
+    /// How long invocations may take together, and waits between rounds; none is
+    /// started after this.
     pub budget: Duration,
 }
 
@@ -87,9 +88,9 @@ pub struct Turn {
 pub struct Attempt {
     /// How long the process lived.
     pub duration: Duration,
-    /// The time per operation of the principal measurement, in nanoseconds, if
-    /// it measured.
-    pub time_ns: Option<f64>,
+    /// What it found, if it measured: a figure whose scatter decides how often
+    /// its case runs.
+    pub figure: Option<f64>,
     /// What it is worth.
     pub worth: Worth,
 }
@@ -127,7 +128,7 @@ pub enum Reason {
 struct Tries {
     count: u32,
     last: Worth,
-    time_ns: Option<f64>,
+    figure: Option<f64>,
 }
 
 /// What is known of one case.
@@ -152,6 +153,8 @@ pub struct Schedule {
     members: Vec<usize>,
     histories: Vec<CaseHistory>,
     spent: Duration,
+    /// What the latest round has of that.
+    spent_on_latest: Duration,
 }
 
 impl Schedule {
@@ -167,13 +170,21 @@ impl Schedule {
             members: Vec::new(),
             histories: vec![CaseHistory::default(); cases],
             spent: Duration::ZERO,
+            spent_on_latest: Duration::ZERO,
         }
     }
 
     /// Records an invocation of `case` in `round` that has ended.
     pub fn record(&mut self, case: usize, round: u32, attempt: Attempt) {
+        if round > self.latest {
+            if self.latest > 0 {
+                // It could not begin before.
+                self.spent += self.extent.spacing.saturating_sub(self.spent_on_latest);
+            }
+            (self.latest, self.spent_on_latest) = (round, Duration::ZERO);
+        }
         self.spent += attempt.duration;
-        self.latest = self.latest.max(round);
+        self.spent_on_latest += attempt.duration;
         self.histories[case].record(round, attempt);
     }
 
@@ -309,15 +320,15 @@ impl CaseHistory {
         self.spent += attempt.duration;
         let before = self.rounds.get(&round);
         self.reruns += u32::from(before.is_some_and(|tries| tries.last == Worth::Unusable));
-        self.failed |= attempt.worth == Worth::Stands && attempt.time_ns.is_none();
-        let earlier = before.and_then(|tries| tries.time_ns);
+        self.failed |= attempt.worth == Worth::Stands && attempt.figure.is_none();
+        let earlier = before.and_then(|tries| tries.figure);
         let tries = Tries {
             count: before.map_or(0, |tries| tries.count) + 1,
             last: attempt.worth,
-            time_ns: if attempt.worth == Worth::Stands {
-                attempt.time_ns
+            figure: if attempt.worth == Worth::Stands {
+                attempt.figure
             } else {
-                earlier.or(attempt.time_ns)
+                earlier.or(attempt.figure)
             },
         };
         self.rounds.insert(round, tries);
@@ -338,7 +349,7 @@ impl CaseHistory {
     fn times(&self, round: u32) -> Vec<f64> {
         let times = |counts: fn(&Tries) -> bool| -> Vec<f64> {
             let tries = self.rounds.range(..round).map(|(_, tries)| tries);
-            tries.filter(|tries| counts(tries)).filter_map(|tries| tries.time_ns).collect()
+            tries.filter(|tries| counts(tries)).filter_map(|tries| tries.figure).collect()
         };
         let usable = times(|tries| tries.last == Worth::Stands);
         if usable.is_empty() { times(|_| true) } else { usable }
@@ -407,8 +418,8 @@ mod tests {
     };
 
     /// A measurement of one second.
-    fn measured(time_ns: f64) -> Attempt {
-        Attempt { duration: Duration::from_secs(1), time_ns: Some(time_ns), worth: Worth::Stands }
+    fn measured(figure: f64) -> Attempt {
+        Attempt { duration: Duration::from_secs(1), figure: Some(figure), worth: Worth::Stands }
     }
 
     /// Takes turns, at most `most`, that end as `outcome` says.
@@ -511,7 +522,7 @@ mod tests {
     fn a_resolved_case_gets_the_common_rounds_and_the_widest_gets_the_rest() {
         let mut schedule = Schedule::new(3, ADAPTIVE, 7, &[]);
         let turns = take(&mut schedule, 10_000, spreading);
-        // Cases 1 and 2 are at ± 10 % and ± 11 %: both are wide, to the end.
+        // Cases 1 and 2 scatter by 40 % and 41 %: both are wide, to the end.
         assert_eq!(count(&turns), [6, 47, 47]);
         let reasons = [Reason::Resolved, Reason::BudgetSpent, Reason::BudgetSpent];
         assert_eq!(schedule.reasons(), reasons);
@@ -543,6 +554,16 @@ mod tests {
     }
 
     // A round of the wide case lasts a second, and a round is to last three.
+    #[test]
+    fn waits_between_rounds_are_part_of_the_budget() {
+        let extent = Extent { spacing: Duration::from_secs(4), ..ADAPTIVE };
+        let mut schedule = Schedule::new(1, extent, 1, &[]);
+        let wild = |turn: Turn| measured(100.0 + f64::from(turn.round * 37 % 101));
+        let turns = take(&mut schedule, 200, wild);
+        assert_eq!(turns.len(), 26, "100 s of 1 s and 3 s of waiting each, but for the first");
+        assert_eq!(schedule.reasons(), [Reason::BudgetSpent]);
+    }
+
     #[test]
     fn a_round_takes_more_cases_rather_than_wait() {
         let extent = Extent { spacing: Duration::from_secs(3), ..ADAPTIVE };
@@ -626,7 +647,7 @@ mod tests {
     #[test]
     fn failures_get_no_further_rounds() {
         let failing = |turn: Turn| match turn {
-            Turn { case: 0, round: 2, .. } => Attempt { time_ns: None, ..measured(0.0) },
+            Turn { case: 0, round: 2, .. } => Attempt { figure: None, ..measured(0.0) },
             _ => spreading(Turn { case: 1, ..turn }),
         };
         let mut schedule = Schedule::new(2, ADAPTIVE, 7, &[]);
@@ -656,7 +677,7 @@ mod tests {
 
     #[test]
     fn unusable_times_count_only_for_want_of_others() {
-        let unusable = |time_ns| Attempt { worth: Worth::Unusable, ..measured(time_ns) };
+        let unusable = |figure| Attempt { worth: Worth::Unusable, ..measured(figure) };
         let mut history = CaseHistory::default();
         history.record(1, unusable(30.0));
         history.record(1, unusable(40.0));
@@ -669,7 +690,7 @@ mod tests {
     #[test]
     fn what_was_interrupted_is_run_again_and_counts_as_no_failure() {
         let mut schedule = Schedule::new(1, FIXED, 7, &[]);
-        let interrupted = Attempt { time_ns: None, worth: Worth::Interrupted, ..measured(1.0) };
+        let interrupted = Attempt { figure: None, worth: Worth::Interrupted, ..measured(1.0) };
         for attempt in 1..=5 {
             assert_eq!(schedule.next_turn(), Some(Turn { round: 1, case: 0, attempt }));
             schedule.record(0, 1, interrupted);

@@ -178,6 +178,13 @@ impl CaseEstimate {
         }
     }
 
+    /// What a task holds in memory, all parts together, if the case sweeps the number
+    /// of tasks.
+    pub fn held(&self) -> Option<Estimate> {
+        let sum = self.memory.iter().find(|part| part.name == ledger::SUM)?;
+        Some(sum.bytes_per_task)
+    }
+
     /// How many invocations came to this.
     pub fn count(&self, fate: Fate) -> usize {
         self.invocations.iter().filter(|invocation| invocation.fate == fate).count()

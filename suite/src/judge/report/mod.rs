@@ -14,7 +14,6 @@ use std::collections::{HashMap, HashSet};
 use crate::judge::statistics::{Estimate, difference, ratio};
 
 use crate::judge::environment::difference::{Difference, between_machines};
-use crate::judge::ledger;
 use crate::judge::prove::proof::Proof;
 use crate::judge::sample::{Run as Measured, sample_of};
 use crate::manifest::Manifest;
@@ -200,10 +199,7 @@ impl<'a> Cases<'a> {
             let estimate = case.estimates[run].as_ref()?;
             let measurement = estimate.measurement(row.measurement.as_deref())?;
             match &over {
-                None if row.memory => {
-                    let sum = estimate.memory.iter().find(|part| part.name == ledger::SUM);
-                    sum.map(|sum| sum.bytes_per_task)
-                }
+                None if row.memory => estimate.held(),
                 None => Some(measurement.time_ns),
                 Some(over) => {
                     let below = (*over)?.estimates[run].as_ref()?;

@@ -28,10 +28,8 @@ pub fn quality<'a>(
     let estimates: Vec<(&str, &CaseEstimate)> = cases
         .filter_map(|case| Some((case.name.as_str(), case.estimates[run].as_ref()?)))
         .collect();
-    let times: Vec<(&str, Estimate)> = estimates
-        .iter()
-        .filter_map(|(name, case)| Some((*name, case.measurement(None)?.time_ns)))
-        .collect();
+    let times: Vec<(&str, Estimate)> =
+        estimates.iter().filter_map(|(name, case)| Some((*name, principal(case)?))).collect();
     let wide: Vec<WideCase> = times
         .iter()
         .map(|(name, time)| WideCase {
@@ -57,6 +55,11 @@ pub fn quality<'a>(
         remedy: remedy(&wide, target_percent, invocations),
         wide,
     }
+}
+
+/// The figure that a case is run for: what a task holds in memory, or a time.
+fn principal(case: &CaseEstimate) -> Option<Estimate> {
+    case.held().or_else(|| Some(case.measurement(None)?.time_ns))
 }
 
 /// Half the width of an interval, in percent of its figure.
