@@ -179,8 +179,8 @@ pub struct RunFlags {
     /// Rounds, instead of the profile's number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: Option<u32>,
-    /// Seconds that all invocations may take, while further rounds narrow the
-    /// widest intervals, instead of the profile's
+    /// Seconds that all invocations and waits between rounds may take, while further
+    /// rounds narrow the widest intervals, instead of the profile's
     #[arg(long, value_name = "SECONDS", value_parser = budget, conflicts_with = "rounds")]
     pub budget: Option<f64>,
     /// Seed of the order of the cases, to repeat that of an earlier run

@@ -2,15 +2,15 @@
 //! it is made safe for a terminal. A reader that has gone away is no failure; a
 //! full disk is one.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::Context;
 use harness::terminal;
 
 use crate::show::bars::Characters;
+use crate::store::own_file;
 
 /// Writes text to standard output, with what would act on a terminal escaped;
 /// JSON stays the same JSON.
@@ -49,21 +49,12 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
         .with_context(|| format!("--output {}", path.display()))
 }
 
-/// Writes text to a file in place of what has its name, whatever that is: a link is
-/// not followed.
+/// Writes text, escaped likewise, to a file in place of what has its name.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let write = || -> anyhow::Result<()> {
-        let permissions = Permissions::from_mode(0o666);
-        let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
-        file.write_all(terminal::text(text).as_bytes())?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().with_context(|| format!("writing {}", path.display()))
+    own_file::replace(path, &terminal::text(text))
 }
 
 /// Where a page to look at is, as the last line that is printed.

@@ -2,15 +2,14 @@
 //! the runner dies at, what is in it is whole.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
-use tempfile::{NamedTempFile, PersistError};
 
 use crate::store::invocation::Invocation;
 use crate::store::own_file;
@@ -150,8 +149,8 @@ pub struct FurtherRounds {
     /// The half-width of a case's interval that is narrow enough, in percent
     /// of its median.
     pub target_percent: f64,
-    /// How long all invocations together may take, in seconds; none is started
-    /// after this.
+    /// How long all invocations together may take, and waits between rounds, in
+    /// seconds; none is started after this.
     pub budget_seconds: f64,
 }
 
@@ -271,7 +270,7 @@ impl Folder {
     /// When it cannot be written, or a file of this name exists.
     pub fn write_once(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(value)? + "\n";
-        self.persist(name, &text, |file, path| file.persist_noclobber(path))
+        own_file::persist(&self.path.join(name), &text, |file, path| file.persist_noclobber(path))
     }
 
     /// Writes how the run ended, unless that is there already.
@@ -291,27 +290,7 @@ impl Folder {
     /// # Errors
     /// When it cannot be written.
     pub fn replace(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        self.persist(name, text, |file, path| file.persist(path))
-    }
-
-    fn persist(
-        &self,
-        name: &str,
-        text: &str,
-        keep: impl Fn(NamedTempFile, &Path) -> Result<File, PersistError>,
-    ) -> anyhow::Result<()> {
-        let path = self.path.join(name);
-        let write = || {
-            // Made to be shared: readable as far as the umask allows.
-            let permissions = Permissions::from_mode(0o666);
-            let mut file =
-                tempfile::Builder::new().permissions(permissions).tempfile_in(&self.path)?;
-            file.write_all(text.as_bytes())?;
-            file.as_file().sync_all()?;
-            keep(file, &path)?;
-            File::open(&self.path)?.sync_all()
-        };
-        write().with_context(|| format!("writing {}", path.display()))
+        own_file::replace(&self.path.join(name), text)
     }
 
     /// Appends an invocation as one line, by one write, and sees it to the

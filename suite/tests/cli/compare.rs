@@ -238,6 +238,17 @@ fn two_runs(bench: &Bench, rounds: &str) -> [String; 2] {
     folders(bench).map(|folder| folder.to_str().unwrap().to_owned())
 }
 
+/// The folders of two runs of a case, the second of a program that takes half as long
+/// again.
+fn a_run_and_a_slower_one(bench: &Bench) -> [String; 2] {
+    for (name, slowdown) in [("first", "0"), ("second", "500")] {
+        let mut run = bench.brigade(&["run", "--name", name, "--rounds", "10"]);
+        run.env("SLOWDOWN", slowdown);
+        assert_eq!(Ended::from(run).code, Some(0));
+    }
+    folders(bench).map(|folder| folder.to_str().unwrap().to_owned())
+}
+
 /// Rewrites a file of a run, as another machine would have written it.
 fn edit(folder: &str, file: &str, edit: impl Fn(&mut Value)) {
     let path = format!("{folder}/{file}");
@@ -264,11 +275,7 @@ fn two_runs_are_compared_case_by_case() {
 #[test]
 fn a_slower_run_is_found() {
     let bench = noisy(&["a"]);
-    assert_eq!(bench.ends(&["run", "--name", "first", "--rounds", "10"]).code, Some(0));
-    let mut slow = bench.brigade(&["run", "--name", "second", "--rounds", "10"]);
-    slow.env("SLOWDOWN", "500");
-    assert_eq!(Ended::from(slow).code, Some(0));
-    let [first, second] = folders(&bench).map(|folder| folder.to_str().unwrap().to_owned());
+    let [first, second] = a_run_and_a_slower_one(&bench);
     let gate = |first: &str, second: &str| {
         bench.ends(&["compare", first, second, "--fail-on", "slower"]).code
     };
@@ -279,11 +286,7 @@ fn a_slower_run_is_found() {
 #[test]
 fn a_run_on_a_slower_machine_is_no_slower_program() {
     let bench = noisy(&["a"]);
-    assert_eq!(bench.ends(&["run", "--name", "first", "--rounds", "10"]).code, Some(0));
-    let mut slow = bench.brigade(&["run", "--name", "second", "--rounds", "10"]);
-    slow.env("SLOWDOWN", "500");
-    assert_eq!(Ended::from(slow).code, Some(0));
-    let [first, second] = folders(&bench).map(|folder| folder.to_str().unwrap().to_owned());
+    let [first, second] = a_run_and_a_slower_one(&bench);
     for (times, code, totals) in [(1.0, 4, "1 slower"), (9.0, 0, "0 slower")] {
         for (folder, times) in [(&first, 1.0), (&second, times)] {
             let path = format!("{folder}/records.jsonl");

@@ -60,6 +60,7 @@ impl Experiment for KnownWork<'_> {
         let slope = slope_of(&self.case.name, &self.points, confidence);
         [slope].into_iter().chain(self.trouble.clone()).collect()
     }
+
     fn units_of_harness(&self, runs: &Runs) -> Option<&[Vec<Point>]> {
         runs.has_unit_of_harness(&self.case.name).then_some(&*self.points)
     }

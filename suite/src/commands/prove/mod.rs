@@ -2,8 +2,9 @@
 //!
 //! Every property is shown by an experiment of known outcome: [`a_a`] compares
 //! cases with themselves, [`known_work`] puts work of a known length into every
-//! hop, [`detection`] lets the verdict find known differences, [`known_counts`] compares counts with those that follow from a case's
-//! construction, [`instrument`] measures the clock and the lap.
+//! hop, [`detection`] lets the verdict find known differences, [`known_counts`] compares
+//! counts with those that follow from a case's construction, [`instrument`] measures the
+//! clock and the lap.
 
 mod detection;
 mod disturbance;
