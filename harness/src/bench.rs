@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
+use crate::awake::Spinners;
 use crate::clock;
 use crate::command;
 use crate::failure::UsageError;
@@ -38,12 +39,14 @@ impl Bench {
         tasks: u32,
         flags: Flags,
         placement: Placement,
+        spinners: Option<Spinners>,
         interrupted: Arc<AtomicBool>,
     ) -> Self {
         let shared = Shared {
             tasks: AtomicU32::new(tasks),
             flags,
             placement,
+            spinners,
             interrupted,
             marks: Default::default(),
             tracer: OnceLock::new(),
@@ -73,13 +76,14 @@ impl Bench {
             max_time,
             placement: Policy::Free,
             cpus: None,
+            keep_awake: false,
             command: None,
             quiet: true,
             json: false,
             histogram: None,
         };
         let placement = Placement::apply(flags.placement, None)?;
-        Ok(Self::new(tasks, flags, placement, Arc::default()))
+        Ok(Self::new(tasks, flags, placement, None, Arc::default()))
     }
 
     /// The number of tasks; of a program that sweeps it, the most that were

@@ -87,7 +87,7 @@ pub(crate) fn nanoseconds(time: TimeVal) -> u64 {
 
 /// The time that all threads of a process have run, ended ones too, in
 /// nanoseconds.
-fn run_ns(pid: u32) -> Option<u64> {
+pub(crate) fn run_ns(pid: u32) -> Option<u64> {
     let clock = clock_getcpuclockid(Pid::from_raw(pid.try_into().ok()?)).ok()?;
     u64::try_from(Duration::from(clock.now().ok()?).as_nanos()).ok()
 }

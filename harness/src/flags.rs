@@ -132,6 +132,11 @@ pub struct Flags {
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     pub cpus: Option<CpuList>,
 
+    /// Keep those CPUs from idling: on each a process spins to which everything
+    /// else comes first
+    #[arg(long)]
+    pub keep_awake: bool,
+
     /// Run this by `sh -c` while the tasks are alive, {pid} replaced; its
     /// failure is the program's
     #[arg(long, value_name = "CMD")]

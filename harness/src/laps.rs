@@ -17,6 +17,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use crate::awake::Spinners;
 use crate::clock;
 use crate::cpus;
 use crate::progress::Progress;
@@ -238,7 +239,10 @@ impl<'a> Laps<'a> {
                 self.progress.begin(self.left, "iterations");
                 if self.purpose == Purpose::Principal {
                     let peer = self.shared.peer.get().copied();
-                    self.usage = Some(Start::now(peer, self.shared.placement.cpus()));
+                    let spinners = self.shared.spinners.as_ref().map(Spinners::processes);
+                    let spinners = spinners.unwrap_or_default();
+                    let cpus = self.shared.placement.cpus();
+                    self.usage = Some(Start::now(peer, cpus, spinners));
                 }
                 self.deadline = deadline(self.shared);
             }

@@ -5,6 +5,7 @@
 //! exit code, and [`laps`], the measured loop. [`record`] is the contract
 //! between the programs and the runner.
 
+mod awake;
 pub mod bench;
 pub mod channel;
 pub mod clock;
@@ -39,6 +40,7 @@ pub mod threads;
 mod topology;
 mod tracer;
 pub mod usage;
+pub mod waits;
 pub mod work;
 
 pub use bench::Bench;

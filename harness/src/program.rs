@@ -19,11 +19,12 @@ use serde::Serialize;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::awake::Spinners;
 use crate::bench::Bench;
 use crate::failure::{self, UsageError};
 use crate::flags::{self, Defaults, Flags, Tasks};
 use crate::placement::Placement;
-use crate::record::{CpuTime, Ending, Interference, Record, SCHEMA_VERSION, Switches};
+use crate::record::{CpuTime, Ending, Interference, Record, SCHEMA_VERSION, Switches, Waiting};
 use crate::state::Findings;
 use crate::summary::summary;
 use crate::system_files;
@@ -119,6 +120,10 @@ impl Session {
             })?),
         };
         let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
+        let spinners = match flags.keep_awake {
+            true => Some(Spinners::on(placement.cpus()).context("--keep-awake")?),
+            false => None,
+        };
         let interrupted = watch_signals().context("watching for SIGINT and SIGTERM")?;
         let tasks = match (flags.tasks, defaults.tasks) {
             (Some(flag), _) => flag.tasks,
@@ -128,7 +133,7 @@ impl Session {
         if cfg!(debug_assertions) {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
-        let bench = Bench::new(tasks, flags, placement, interrupted);
+        let bench = Bench::new(tasks, flags, placement, spinners, interrupted);
         Ok(Self { program, own_flags, bench, histogram })
     }
 
@@ -209,6 +214,7 @@ impl Session {
                 .collect(),
             cpu: cpu_time(&findings),
             switches: switches(&findings, &self.bench),
+            waiting: waiting(&findings),
             interference: interference(&findings),
             memory: findings.memory,
             ledger: findings.ledger.clone(),
@@ -237,7 +243,7 @@ fn principal_operations(findings: &Findings) -> Option<f64> {
 }
 
 fn cpu_time(findings: &Findings) -> Option<CpuTime> {
-    let (span, operations) = (findings.span?, principal_operations(findings)?);
+    let (span, operations) = (findings.span.as_ref()?, principal_operations(findings)?);
     Some(CpuTime {
         user_ns_per_operation: span.user_ns as f64 / operations,
         system_ns_per_operation: span.system_ns as f64 / operations,
@@ -245,10 +251,15 @@ fn cpu_time(findings: &Findings) -> Option<CpuTime> {
     })
 }
 
+fn waiting(findings: &Findings) -> Option<Waiting> {
+    let (span, operations) = (findings.span.as_ref()?, principal_operations(findings)?);
+    Some(span.waited.per_operation(operations))
+}
+
 /// What the rest of the machine did, without what the kernel did for this
 /// program's threads after they had ended.
 fn interference(findings: &Findings) -> Interference {
-    let mut found = findings.span.map(|span| span.interference).unwrap_or_default();
+    let mut found = findings.span.as_ref().map(|span| span.interference).unwrap_or_default();
     if let (Some(others_ns), Some(each_ns)) = (&mut found.others_cpu_ns, findings.thread_end_ns) {
         let ends_ns = each_ns * principal_operations(findings).unwrap_or(0.0);
         *others_ns = others_ns.saturating_sub(ends_ns as u64);
@@ -257,7 +268,7 @@ fn interference(findings: &Findings) -> Interference {
 }
 
 fn switches(findings: &Findings, bench: &Bench) -> Option<Switches> {
-    let (span, operations) = (findings.span?, principal_operations(findings)?);
+    let (span, operations) = (findings.span.as_ref()?, principal_operations(findings)?);
     Some(Switches {
         voluntary_per_operation: span.voluntary as f64 / operations,
         involuntary_per_operation: span.involuntary as f64 / operations,

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.4";
+pub const SCHEMA_VERSION: &str = "1.5";
 
 /// The major schema version that this reader understands.
 const READABLE_MAJOR: u64 = 1;
@@ -63,6 +63,9 @@ pub struct Record {
     /// Kernel context switches of the whole process over the measured
     /// iterations.
     pub switches: Option<Switches>,
+    /// What the tasks waited for over the measured iterations. Since 1.5.
+    #[serde(default)]
+    pub waiting: Option<Waiting>,
     /// What else the machine was doing during the measured iterations.
     pub interference: Interference,
     /// Memory of the process, read once while all tasks were alive.
@@ -194,6 +197,41 @@ pub struct Switches {
     /// Share of traced hops whose two ends ran on different CPUs, 0 to 1;
     /// `null` where the program does not trace.
     pub cross_cpu_share: Option<f64>,
+}
+
+/// What the tasks waited for, per operation of the principal measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Waiting {
+    /// Time in which a thread could have run and waited for a CPU, summed over the
+    /// threads, in nanoseconds: the run delay of `/proc/PID/task/TID/schedstat`. A
+    /// thread that is woken for an idle CPU waits until that has left its idle state.
+    /// `null` where the kernel does not tell or threads began or ended.
+    pub runnable_ns_per_operation: Option<f64>,
+    /// Time in which all CPUs in `affinity` were idle at once, in nanoseconds: the sum
+    /// of their times in idle states less the wall time for each of them but one. That
+    /// is exact where no two CPUs are awake at once, and less than the truth otherwise.
+    /// `null` without a driver of idle states (`cpuidle`).
+    pub idle_ns_per_operation: Option<f64>,
+    /// The idle states of the CPUs in `affinity`; `null` without a driver of them.
+    pub idle_states: Option<Vec<IdleState>>,
+    /// Interrupts by which one CPU asked another to look for a task.
+    pub reschedules_per_operation: Option<f64>,
+    /// Interrupts by which one CPU asked another to run a function, such as waking a
+    /// task.
+    pub calls_per_operation: Option<f64>,
+}
+
+/// An idle state, over all CPUs in `affinity`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct IdleState {
+    /// The kernel's name of it, such as `C1` or `POLL`.
+    pub name: String,
+    /// How often a CPU entered it.
+    pub entries_per_operation: f64,
+    /// How long CPUs were in it, in nanoseconds.
+    pub ns_per_operation: f64,
 }
 
 /// What else the machine was doing during the measured iterations.

@@ -5,6 +5,7 @@ use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::awake::Spinners;
 use crate::flags::Flags;
 use crate::placement::Placement;
 use crate::record::{Ending, LedgerPoint, Memory, WorkRecord};
@@ -24,6 +25,8 @@ pub(crate) struct Shared {
     pub tasks: AtomicU32,
     pub flags: Flags,
     pub placement: Placement,
+    /// What keeps the CPUs awake, if they are kept so.
+    pub spinners: Option<Spinners>,
     pub interrupted: Arc<AtomicBool>,
     /// When each phase of the lap in hand ended; 0 for one that has not.
     pub marks: [AtomicU64; MOST_PHASES],

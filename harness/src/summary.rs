@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::record::{CpuTime, Distance, Ending, Measurement, Memory, Record, Switches, WorkRecord};
+use crate::record::{
+    CpuTime, Distance, Ending, Measurement, Memory, Record, Switches, Waiting, WorkRecord,
+};
 
 /// A duration with three decimals in the largest unit that keeps it above 1.
 pub fn duration(nanoseconds: f64) -> String {
@@ -31,6 +33,9 @@ pub fn summary(record: &Record) -> String {
     }
     if let Some(cpu) = &record.cpu {
         text.push_str(&cpu_line(cpu, principal));
+    }
+    if let Some(waiting) = &record.waiting {
+        text.push_str(&waiting_line(waiting));
     }
     text.push_str(&round_trips_line(principal));
     if let Some(work) = &record.work {
@@ -127,6 +132,21 @@ fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
     }
 }
 
+/// What may have kept the tasks waiting, per operation.
+fn waiting_line(waiting: &Waiting) -> String {
+    let entries = waiting
+        .idle_states
+        .as_ref()
+        .map(|states| states.iter().map(|state| state.entries_per_operation).sum::<f64>());
+    let parts = [
+        waiting.idle_ns_per_operation.map(|ns| format!("all CPUs idle {}", duration(ns))),
+        waiting.runnable_ns_per_operation.map(|ns| format!("waiting for a CPU {}", duration(ns))),
+        entries.map(|entries| format!("idle entries {entries:.3}")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!("  {}\n", parts.join(", ")) }
+}
+
 /// The wall time of one operation, if the principal measurement is all that
 /// an iteration does.
 fn wall_ns_per_operation(principal: &Measurement) -> Option<f64> {
@@ -202,10 +222,10 @@ fn memory_line(memory: &Memory) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{duration, summary};
+    use super::{duration, summary, waiting_line};
     use crate::record::{
-        CpuTime, Distance, Ending, Interference, Measurement, Memory, Record, SCHEMA_VERSION,
-        Switches, WorkRecord,
+        CpuTime, Distance, Ending, IdleState, Interference, Measurement, Memory, Record,
+        SCHEMA_VERSION, Switches, Waiting, WorkRecord,
     };
 
     fn measurement(name: &str, operation: &str, operations: u64) -> Measurement {
@@ -249,6 +269,7 @@ mod tests {
             neighbours: None,
             measurements: vec![measurement("iteration", "hop", 501)],
             cpu: Some(cpu(500.0, 2_500.0)),
+            waiting: None,
             switches: Some(Switches {
                 voluntary_per_operation: 1.0,
                 involuntary_per_operation: 0.0625,
@@ -331,6 +352,24 @@ mod tests {
         let text = summary(&Record { cpu: Some(cpu), ..creation() });
         let lines = "per thread creation: 3.000µs\n  and 5.400µs in the kernel after the join\n";
         assert!(text.contains(lines), "{text}");
+    }
+
+    #[test]
+    fn what_kept_tasks_waiting_follows_their_cpu_time() {
+        let state = |name: &str, entries_per_operation| IdleState {
+            name: name.to_owned(),
+            entries_per_operation,
+            ns_per_operation: 1.0,
+        };
+        let waiting = Waiting {
+            runnable_ns_per_operation: Some(1_200.0),
+            idle_ns_per_operation: Some(9_900.0),
+            idle_states: Some(vec![state("POLL", 0.5), state("C1", 0.25)]),
+            ..Waiting::default()
+        };
+        let line = "  all CPUs idle 9.900µs, waiting for a CPU 1.200µs, idle entries 0.750\n";
+        assert_eq!(waiting_line(&waiting), line);
+        assert_eq!(waiting_line(&Waiting::default()), "");
     }
 
     #[test]

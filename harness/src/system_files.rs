@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::unistd::{SysconfVar, sysconf};
 
@@ -14,8 +14,8 @@ const LONGEST_RECORDED: usize = 200;
 /// The kernel's files. Paths are relative to the root: `proc/self/status`.
 #[derive(Clone, Debug)]
 pub struct SystemFiles {
-    /// Whether there are those of the running system.
-    live: bool,
+    /// Below which folder they lie; `None` where only some are made up.
+    root: Option<PathBuf>,
     /// Texts by path, before those of the running system.
     made_up: BTreeMap<String, String>,
 }
@@ -23,18 +23,23 @@ pub struct SystemFiles {
 impl SystemFiles {
     /// The files of the running system.
     pub fn live() -> Self {
-        Self { live: true, made_up: BTreeMap::new() }
+        Self::below(Path::new("/"))
+    }
+
+    /// The files below another folder, as a system would show them.
+    pub fn below(root: &Path) -> Self {
+        Self { root: Some(root.to_owned()), made_up: BTreeMap::new() }
     }
 
     /// A system that consists of these files, each a path and its text.
     pub fn made_up(files: &[(&str, &str)]) -> Self {
-        let none = Self { live: false, made_up: BTreeMap::new() };
+        let none = Self { root: None, made_up: BTreeMap::new() };
         files.iter().fold(none, |system, (path, text)| system.with(path, text))
     }
 
     /// Whether they are, but for some, those of the running system.
     pub fn is_live(&self) -> bool {
-        self.live
+        self.root.as_deref() == Some(Path::new("/"))
     }
 
     /// The same system but for one file.
@@ -46,8 +51,8 @@ impl SystemFiles {
     /// The whole text of the file at `path`; `None` if it is not there or may
     /// not be read.
     pub fn text(&self, path: &str) -> Option<String> {
-        let live = || fs::read_to_string(Path::new("/").join(path)).ok();
-        self.made_up.get(path).cloned().or_else(|| live().filter(|_| self.live))
+        let there = || fs::read_to_string(self.root.as_ref()?.join(path)).ok();
+        self.made_up.get(path).cloned().or_else(there)
     }
 
     /// The text of a short file in a form fit to be recorded; `None` if it is
@@ -68,8 +73,8 @@ impl SystemFiles {
             rest.split('/').next().map(str::to_owned)
         };
         let mut names: BTreeSet<String> = self.made_up.keys().filter_map(inside).collect();
-        if let Ok(entries) = fs::read_dir(Path::new("/").join(path))
-            && self.live
+        if let Some(root) = &self.root
+            && let Ok(entries) = fs::read_dir(root.join(path))
         {
             names
                 .extend(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()));
@@ -136,6 +141,13 @@ mod tests {
         assert!(files.names("proc").is_empty());
         assert_eq!(files.names("sys"), ["a", "empty"]);
         assert_eq!(files.text("proc/self/status"), None, "the running system's shows through");
+    }
+
+    #[test]
+    fn a_system_can_lie_below_a_folder() {
+        let files = SystemFiles::below(Path::new("/proc"));
+        assert_eq!(files.number("self/stat"), Some(std::process::id().into()));
+        assert!(files.names("self").contains(&"stat".to_owned()) && !files.is_live());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs;
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-use crate::counters::nanoseconds;
+use crate::counters::{nanoseconds, run_ns};
 use crate::record::Interference;
 use crate::system_files::ticks_per_second;
 use crate::{clock, cpus};
@@ -14,7 +14,7 @@ use crate::{clock, cpus};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SystemLoad {
     at_ns: u64,
-    /// CPU time of children that have been waited for.
+    /// CPU time of children that have been waited for, and of companions.
     children_ns: u64,
     cpu_time: Option<CpuTime>,
     steal_ns: Option<u64>,
@@ -23,12 +23,14 @@ pub(crate) struct SystemLoad {
 }
 
 impl SystemLoad {
-    /// Reads it now. `cpus` are those that the tasks may run on.
-    pub(crate) fn read(cpus: &[usize]) -> Self {
+    /// Reads it now. `cpus` are those that the tasks may run on; `companions` are
+    /// processes of this one's.
+    pub(crate) fn read(cpus: &[usize], companions: &[u32]) -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let of_companions: u64 = companions.iter().filter_map(|pid| run_ns(*pid)).sum();
         Self {
             at_ns: clock::now(),
-            children_ns: children_ns(),
+            children_ns: children_ns() + of_companions,
             cpu_time: CpuTime::of(cpus, &stat),
             steal_ns: steal_in(&stat).and_then(|ticks| nanoseconds_in([ticks])),
             psi_cpu_some_ns: pressure(),

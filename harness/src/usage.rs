@@ -1,6 +1,6 @@
 //! What the process used and what disturbed it, between two moments: CPU time
-//! and context switches from `getrusage`, migrations from the scheduler's
-//! per-thread files, and the load of the machine.
+//! and context switches from `getrusage`, migrations and run delays from the
+//! scheduler's per-thread files, idle CPUs, and the load of the machine.
 //!
 //! Where some of the tasks live in a second process, its peer, what the peer
 //! used is added. It is read from `/proc`, from outside and while it
@@ -10,7 +10,9 @@ use std::fs;
 
 use crate::counters::Counters;
 use crate::record::Interference;
+use crate::system_files::SystemFiles;
 use crate::system_load::SystemLoad;
+use crate::waits::{CpuCounts, RunDelay, Waited};
 
 /// Above this many threads migrations are not read: a file for each of them
 /// costs more time than it tells.
@@ -38,36 +40,47 @@ pub struct Start {
     /// `pid`, stand for them.
     other: Option<u32>,
     cpus: Vec<usize>,
+    /// Processes of this one's that are not measured.
+    companions: Vec<u32>,
     migrations: Option<u64>,
+    run_delay: Option<RunDelay>,
     load: SystemLoad,
+    cpu_counts: CpuCounts,
     counters: Option<Counters>,
 }
 
 impl Start {
     /// Starts a span now, over this process and its peer, if it has one.
     /// What others do is watched on `cpus`.
-    pub fn now(peer: Option<u32>, cpus: &[usize]) -> Self {
-        Self::of(std::process::id(), peer, cpus)
+    /// What `companions` do there is not others'.
+    pub fn now(peer: Option<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
+        Self::of(std::process::id(), peer, cpus, companions)
     }
 
     /// Starts a span now, over another process alone, which waits.
     pub fn of_process(pid: u32, cpus: &[usize]) -> Self {
-        Self::of(pid, Some(pid), cpus)
+        Self::of(pid, Some(pid), cpus, Vec::new())
     }
 
-    fn of(pid: u32, other: Option<u32>, cpus: &[usize]) -> Self {
+    fn of(pid: u32, other: Option<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
         let migrations = migrations_of(pid);
-        let load = SystemLoad::read(cpus);
+        let run_delay = run_delay(pid, other);
+        let load = SystemLoad::read(cpus, &companions);
+        let cpu_counts = CpuCounts::read(&SystemFiles::live(), cpus);
         let before = Counters::default().with_peer(other);
         let counters = before.map(|other| other.and(own(pid)));
-        Self { pid, other, cpus: cpus.to_vec(), migrations, load, counters }
+        let cpus = cpus.to_vec();
+        Self { pid, other, cpus, companions, migrations, run_delay, load, cpu_counts, counters }
     }
 
     /// Ends the span now; `None` when the peer or the other process has
     /// gone.
     pub fn end(self) -> Option<Span> {
         let after = own(self.pid).with_peer(self.other);
-        let load = SystemLoad::read(&self.cpus);
+        let cpu_counts = CpuCounts::read(&SystemFiles::live(), &self.cpus);
+        let load = SystemLoad::read(&self.cpus, &self.companions);
+        let run_delay = run_delay(self.pid, self.other);
+        let run_delay = run_delay.zip(self.run_delay).and_then(|(now, then)| now.since(&then));
         let used = after?.since(self.counters?);
         let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
         Some(Span {
@@ -77,6 +90,7 @@ impl Start {
             involuntary: used.involuntary,
             migrations: between(self.migrations, migrations_of(self.pid)),
             interference: load.since(&self.load, used.user_ns + used.system_ns),
+            waited: cpu_counts.since(&self.cpu_counts, run_delay),
         })
     }
 }
@@ -86,8 +100,15 @@ fn own(pid: u32) -> Counters {
     if pid == std::process::id() { Counters::own() } else { Counters::default() }
 }
 
+/// How long the threads of a process, and of another one, have waited for a CPU.
+fn run_delay(pid: u32, other: Option<u32>) -> Option<RunDelay> {
+    let mut processes = vec![pid];
+    processes.extend(other.filter(|other| *other != pid));
+    RunDelay::read(&SystemFiles::live(), &processes)
+}
+
 /// What was used in a span of time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Span {
     /// CPU time in user space, in nanoseconds.
     pub user_ns: u64,
@@ -102,6 +123,8 @@ pub struct Span {
     pub migrations: Option<u64>,
     /// What the rest of the machine did.
     pub interference: Interference,
+    /// What kept tasks waiting.
+    pub waited: Waited,
 }
 
 fn migrations_in(sched: &str) -> Option<u64> {
@@ -122,7 +145,7 @@ mod tests {
     #[test]
     fn blocking_shows_as_voluntary_switches() {
         const TIMES: u64 = 20;
-        let start = Start::now(None, &[]);
+        let start = Start::now(None, &[], Vec::new());
         for _ in 0..TIMES {
             std::thread::sleep(std::time::Duration::from_millis(2));
         }

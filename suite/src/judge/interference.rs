@@ -8,6 +8,7 @@
 
 use harness::record::{Interference, Record};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::store::invocation::Invocation;
 
@@ -144,6 +145,10 @@ impl<'a> Span<'a> {
     }
 
     fn pressure(&self) -> Option<Finding> {
+        // What keeps its CPUs awake always waits for one.
+        if self.record.parameters.get("keep_awake") == Some(&Value::Bool(true)) {
+            return None;
+        }
         let waiting_ns = self.interference.psi_cpu_some_ns? as f64;
         let share = percent(waiting_ns / self.wall_ns);
         (waiting_ns > CLEAN_PRESSURE * self.wall_ns + TICKS_NS)
@@ -282,6 +287,15 @@ mod tests {
         check(Some(0.0), by(120), &[]);
         check(Some(0.0), by(121), &["something waited for a CPU 12 % of the time"]);
         check(Some(1.0), by(700), &[]);
+    }
+
+    #[test]
+    fn what_keeps_cpus_awake_waits_for_them() {
+        let kept_awake = |record: &mut Record| {
+            record.interference.psi_cpu_some_ns = Some(SECOND);
+            record.parameters.insert("keep_awake".to_owned(), true.into());
+        };
+        check(Some(0.0), kept_awake, &[]);
     }
 
     #[test]

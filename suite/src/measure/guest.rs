@@ -39,7 +39,7 @@ enum Stage {
     Before,
     Measuring(Box<Start>),
     /// `None` where the process could not be read.
-    Measured(Option<(Span, Option<Memory>)>),
+    Measured(Option<Box<(Span, Option<Memory>)>>),
     Wrong(String),
 }
 
@@ -85,7 +85,7 @@ impl Guest {
             Stage::Measured(counted) => counted,
         };
         let laps = self.laps.unwrap_or_else(|| Err("printed no laps".to_owned()))?;
-        let (span, memory) = counted.unzip();
+        let (span, memory) = counted.map(|counted| *counted).unzip();
         let memory = memory.flatten();
         laps.into_record(Outside { placement: self.placement, affinity: self.cpus, span, memory })
     }
@@ -121,7 +121,7 @@ impl Guest {
             ("measuring", _) => wrong("printed `measuring` twice"),
             ("measured", Stage::Measuring(start)) => {
                 let memory = memory::of_process(pid);
-                Stage::Measured(start.end().map(|span| (span, memory)))
+                Stage::Measured(start.end().map(|span| Box::new((span, memory))))
             }
             ("measured", Stage::Before) => wrong("printed `measured`, but not `measuring`"),
             ("measured", _) => wrong("printed `measured` twice"),

@@ -9,7 +9,7 @@ use super::quantity::{Unit, estimated_bytes, estimated_duration, estimated_ratio
 use super::{environment, ladder, proof, sentences};
 use crate::judge::report::model::{
     Attribution, Case, CaseEstimate, Fate, Group, Headline, MeasurementEstimate, Note, Quantity,
-    Report, Run,
+    Report, Run, WaitingFor,
 };
 
 /// The heading of the ladder.
@@ -19,6 +19,11 @@ pub const LADDER: &str = "From the cheapest to the dearest";
 const LEGEND: &str = "Per operation, over n processes [95 % interval]; p50, p99 and CPU time in \
                       the unit of the time; sw: the kernel's context switches. Elapsed, with \
                       the time between laps, is user + kernel + waiting − overlap.";
+
+/// The same of what waiting is for.
+const LEGEND_OF_WAITING: &str = "Waiting: all CPUs asleep; waking, on the way into an idle \
+                                 state or out of it; a task queued for its CPU. Idle/op, ipi/op: \
+                                 how often a CPU entered an idle state, and interrupted another.";
 
 /// Stands behind the count of processes where some were disturbed.
 const DISTURBED: &str = "~";
@@ -90,6 +95,10 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
             let mut page: Vec<Block> = groups.flat_map(|of| group(report, of)).collect();
             if !page.is_empty() && report.runs.len() == 1 {
                 page.push(Block::Paragraph(LEGEND.to_owned()));
+                let groups = report.groups.iter().filter(named);
+                if groups.map(waiting).any(|table| !table.is_empty()) {
+                    page.push(Block::Paragraph(LEGEND_OF_WAITING.to_owned()));
+                }
                 page.push(Block::Paragraph(estimators(report)));
             }
             page
@@ -230,7 +239,13 @@ fn runs_row(
 
 fn group(report: &Report, group: &Group) -> Vec<Block> {
     let tables = match report.runs.len() {
-        1 => vec![times(group), minus_baseline(group), attribution(group), memory(group)],
+        1 => vec![
+            times(group),
+            minus_baseline(group),
+            attribution(group),
+            waiting(group),
+            memory(group),
+        ],
         _ => vec![side_by_side(report, group)],
     };
     let mut page = vec![Block::Heading(2, group.question.clone())];
@@ -360,6 +375,42 @@ fn attribution(group: &Group) -> Table {
             unit.show(user_ns.value),
             unit.show(kernel_ns.value),
             rest,
+        ]);
+    }
+    table
+}
+
+fn waiting(group: &Group) -> Table {
+    use Side::{Left, Right};
+    let mut table = Table::new(&[
+        ("what the waiting is for", Left),
+        ("", Left),
+        ("asleep", Right),
+        ("waking [95 %]", Left),
+        ("queued", Right),
+        ("rest", Right),
+        ("idle/op", Right),
+        ("ipi/op", Right),
+    ]);
+    for (case, estimate) in estimates(group) {
+        let Some(parts) = &estimate.attribution else { continue };
+        let Some(reasons) = &parts.waiting_for else { continue };
+        if parts.waiting_ns.value <= 0.0 {
+            continue;
+        }
+        let unit = Unit::of(parts.elapsed_ns.value);
+        let WaitingFor { idle_ns, way_ns, runnable_ns, stolen_ns, rest_ns } = reasons;
+        let count =
+            |count: Option<f64>| count.map_or(ABSENT.to_owned(), |count| format!("{count:.2}"));
+        table.push(vec![
+            case_name(case, estimate),
+            unit.symbol.to_owned(),
+            unit.show(idle_ns.value),
+            unit.estimated(way_ns),
+            unit.show(runnable_ns.value),
+            unit.show(stolen_ns.value + rest_ns.value),
+            count(parts.idle_entries),
+            count(parts.interrupts),
         ]);
     }
     table

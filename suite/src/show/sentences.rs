@@ -8,8 +8,11 @@ use super::quantity::{duration, estimated_duration, estimated_ratio, percent};
 use crate::judge::report::MARGIN;
 use crate::judge::report::model::{
     AttributedCase, Attribution, Finding, Note, Outcome, Progress, Quality, Run, Side, TwoModes,
-    Unlike, WideCase,
+    Unlike, WaitingFor, WideCase,
 };
+
+/// The least share of the waiting that a reason for it is told for.
+const LEAST_REASON: f64 = 0.05;
 
 /// A finding in words.
 pub fn finding(finding: &Finding) -> String {
@@ -124,12 +127,26 @@ fn negated(estimate: &Estimate) -> Estimate {
 fn part(AttributedCase { text, attribution, .. }: &AttributedCase) -> String {
     let Attribution { user_ns, kernel_ns, waiting_ns, overlap_ns, crossing_share, .. } =
         attribution;
+    let reasons = attribution.waiting_for.as_ref().map_or(String::new(), |reasons| {
+        let WaitingFor { idle_ns, way_ns, runnable_ns, stolen_ns, rest_ns } = reasons;
+        let named = [
+            (idle_ns, "with all CPUs asleep"),
+            (way_ns, "for the way into idleness and out of it"),
+            (runnable_ns, "for a CPU"),
+            (stolen_ns, "for the hypervisor"),
+            (rest_ns, "for none of what is counted"),
+        ];
+        let matters = |(ns, _): &(&Estimate, &str)| ns.value >= LEAST_REASON * waiting_ns.value;
+        let told = named.into_iter().filter(matters);
+        let told = told.map(|(ns, what)| format!("{} {what}", estimated_duration(ns)));
+        format!(" ({})", told.collect::<Vec<_>>().join(", "))
+    });
     let mut parts = vec![
         format!("{} in user space", duration(user_ns.value)),
         format!("{} in the kernel", duration(kernel_ns.value)),
     ];
     if waiting_ns.value > 0.0 {
-        parts.push(format!("{} waiting", estimated_duration(waiting_ns)));
+        parts.push(format!("{} waiting{reasons}", estimated_duration(waiting_ns)));
     }
     if overlap_ns.value > 0.0 {
         parts.push(format!("{} of it at the same time", estimated_duration(overlap_ns)));
@@ -396,7 +413,7 @@ mod tests {
             for invocation in &run.invocations {
                 let Some(record) = &invocation.record else { continue };
                 let Some(parts) = Parts::of(record) else { continue };
-                let Parts { elapsed, user, kernel, waiting, overlap } = parts;
+                let Parts { elapsed, user, kernel, waiting, overlap, .. } = parts;
                 assert!(waiting >= 0.0 && overlap >= 0.0, "{}: {parts:?}", invocation.case);
                 let sum = user + kernel + waiting - overlap;
                 // The kernel counts CPU time of short spans by the tick.

@@ -179,12 +179,13 @@ impl Laps {
             error: self.error,
             affinity: outside.affinity,
             neighbours: None,
-            cpu: outside.span.map(|span| CpuTime {
+            cpu: outside.span.as_ref().map(|span| CpuTime {
                 user_ns_per_operation: per_operation(span.user_ns),
                 system_ns_per_operation: per_operation(span.system_ns),
                 uncounted_ns_per_operation: None,
             }),
-            switches: outside.span.map(|span| Switches {
+            waiting: outside.span.as_ref().map(|span| span.waited.per_operation(operations)),
+            switches: outside.span.as_ref().map(|span| Switches {
                 voluntary_per_operation: per_operation(span.voluntary),
                 involuntary_per_operation: per_operation(span.involuntary),
                 expected_per_operation: self.expected_switches_per_operation,

@@ -64,7 +64,7 @@ fn parts(records: &[(&str, &Record)]) -> Figure {
         let principal = record.principal()?;
         let span_ns = parts.elapsed * (principal.count * principal.operations) as f64;
         let cpus = record.affinity.len().max(1) as f64;
-        let Parts { elapsed, user, kernel, waiting, overlap } = parts;
+        let Parts { elapsed, user, kernel, waiting, overlap, .. } = parts;
         let slack = CPU_TOLERANCE + TICK_NS / span_ns;
         let sum = user + kernel + waiting - overlap;
         let fits = user + kernel <= elapsed * cpus * (1.0 + slack)

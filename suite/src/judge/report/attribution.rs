@@ -1,12 +1,13 @@
 //! Where the time of one operation goes: elapsed = user + kernel + waiting −
-//! overlap. The kernel counts the CPU time of the whole process, so the wall
-//! time beside it is that of the same span: all phases of a lap, and what lies
-//! between laps.
+//! overlap, and waiting = idle + way + runnable +
+//! stolen + rest. The kernel counts the CPU
+//! time of the whole process, so the wall time beside it is that of the same span: all
+//! phases of a lap, and what lies between laps.
 
 use crate::judge::statistics::Estimate;
-use harness::record::{Measurement, Record};
+use harness::record::{IdleState, Measurement, Record};
 
-use super::model::Attribution;
+use super::model::{Attribution, WaitingFor};
 use crate::judge::sample::{Run, median_of};
 
 /// By how much the kernel's count of CPU time may differ from the wall time of a
@@ -27,6 +28,49 @@ pub struct Parts {
     pub waiting: f64,
     /// CPU time beyond the wall time.
     pub overlap: f64,
+    /// What the waiting was for, as far as the kernel tells.
+    pub reasons: Option<Reasons>,
+}
+
+/// What waiting was for, in nanoseconds; the sum is the waiting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reasons {
+    /// All CPUs were in an idle state.
+    pub idle: f64,
+    /// CPUs were on the way into idleness or out of it: in no idle state, and nobody's.
+    pub way: f64,
+    /// A task could have run and waited for its CPU.
+    pub runnable: f64,
+    /// The hypervisor ran others.
+    pub stolen: f64,
+    /// What none of these explains.
+    pub rest: f64,
+}
+
+impl Reasons {
+    /// Those of so much waiting, by a record; `None` where it lacks one.
+    ///
+    /// The kernel's counts overlap. A task that is woken for an idle CPU counts as
+    /// runnable until that is awake, and time that the hypervisor takes from a CPU that
+    /// sleeps is idle time. So each explains what those before it leave.
+    fn of(record: &Record, waiting: f64) -> Option<Self> {
+        let found = record.waiting.as_ref()?;
+        let operations = operations(record)?;
+        let stolen = record.interference.steal_ns.unwrap_or(0) as f64 / operations;
+        let mut left = waiting;
+        let mut explain = |ns: f64| {
+            let explained = ns.min(left);
+            left -= explained;
+            explained
+        };
+        Some(Self {
+            idle: explain(found.idle_ns_per_operation?),
+            way: explain(way_ns(record)?),
+            runnable: explain(found.runnable_ns_per_operation?),
+            stolen: explain(stolen),
+            rest: left,
+        })
+    }
 }
 
 impl Parts {
@@ -40,8 +84,32 @@ impl Parts {
         // On one CPU nothing overlaps: that is what the clocks disagree by.
         let can_overlap = record.affinity.len() != 1;
         let overlap = if can_overlap { (-rest).max(0.0) } else { 0.0 };
-        Some(Self { elapsed, user, kernel, waiting: rest.max(0.0), overlap })
+        let waiting = rest.max(0.0);
+        let reasons = Reasons::of(record, waiting);
+        Some(Self { elapsed, user, kernel, waiting, overlap, reasons })
     }
+}
+
+/// CPU time per operation that was neither in an idle state nor a task's, over all
+/// CPUs, in nanoseconds: what the kernel does before a CPU sleeps and after. None where
+/// no CPU went idle.
+fn way_ns(record: &Record) -> Option<f64> {
+    let cpu = record.cpu.as_ref()?;
+    let states = record.waiting.as_ref()?.idle_states.as_ref()?;
+    let sum = |figure: fn(&IdleState) -> f64| states.iter().map(figure).sum::<f64>();
+    if sum(|state| state.entries_per_operation) == 0.0 {
+        return Some(0.0);
+    }
+    let others = record.interference.others_cpu_ns.unwrap_or(0) as f64 / operations(record)?;
+    let all = record.affinity.len() as f64 * elapsed_ns(record)?;
+    let tasks = cpu.user_ns_per_operation + cpu.system_ns_per_operation;
+    Some((all - sum(|state| state.ns_per_operation) - tasks - others).max(0.0))
+}
+
+/// Operations of the principal measurement.
+fn operations(record: &Record) -> Option<f64> {
+    let principal = record.principal()?;
+    Some(principal.count as f64 * principal.operations as f64)
 }
 
 /// Wall time of the span that the CPU time is of, per operation of the principal
@@ -49,7 +117,7 @@ impl Parts {
 /// are the measurements that are as many, of as many operations.
 fn elapsed_ns(record: &Record) -> Option<f64> {
     let principal = record.principal()?;
-    let operations = principal.count as f64 * principal.operations as f64;
+    let operations = operations(record)?;
     let is_phase = |other: &&Measurement| {
         (other.count, other.operations) == (principal.count, principal.operations)
     };
@@ -63,18 +131,46 @@ fn elapsed_ns(record: &Record) -> Option<f64> {
 pub(super) fn attribution(runs: &[Run]) -> Option<Attribution> {
     let parts: Vec<Parts> = runs.iter().filter_map(|run| Parts::of(run.record)).collect();
     let over = |part: fn(&Parts) -> f64| Estimate::of(&parts.iter().map(part).collect::<Vec<_>>());
+    let reasons: Vec<Reasons> = parts.iter().filter_map(|parts| parts.reasons).collect();
+    let over_reasons =
+        |reason: fn(&Reasons) -> f64| Estimate::of(&reasons.iter().map(reason).collect::<Vec<_>>());
     Some(Attribution {
         elapsed_ns: over(|parts| parts.elapsed)?,
         user_ns: over(|parts| parts.user)?,
         kernel_ns: over(|parts| parts.kernel)?,
         waiting_ns: over(|parts| parts.waiting)?,
         overlap_ns: over(|parts| parts.overlap)?,
+        waiting_for: over_reasons(|reasons| reasons.idle).and_then(|idle_ns| {
+            Some(WaitingFor {
+                idle_ns,
+                way_ns: over_reasons(|reasons| reasons.way)?,
+                runnable_ns: over_reasons(|reasons| reasons.runnable)?,
+                stolen_ns: over_reasons(|reasons| reasons.stolen)?,
+                rest_ns: over_reasons(|reasons| reasons.rest)?,
+            })
+        }),
+        idle_entries: median_of(runs, idle_entries),
+        interrupts: median_of(runs, interrupts),
         crossing_share: median_of(runs, |record| record.switches?.cross_cpu_share),
     })
 }
 
+/// How often a CPU interrupted another one, per operation.
+fn interrupts(record: &Record) -> Option<f64> {
+    let found = record.waiting.as_ref()?;
+    Some(found.reschedules_per_operation? + found.calls_per_operation?)
+}
+
+/// How often a CPU entered an idle state, per operation.
+fn idle_entries(record: &Record) -> Option<f64> {
+    let states = record.waiting.as_ref()?.idle_states.as_ref()?;
+    Some(states.iter().map(|state| state.entries_per_operation).sum())
+}
+
 #[cfg(test)]
 mod tests {
+    use harness::record::Waiting;
+
     use super::*;
     use crate::store::sample::{self, Sample};
 
@@ -131,6 +227,64 @@ mod tests {
         check(&record(1000.0, 400.0, 591.0), 1000.0, 0.0, 0.0);
         check(&record(1000.0, 400.0, 609.0), 1000.0, 0.0, 0.0);
         check(&record(1000.0, 400.0, 589.0), 1000.0, 11.0, 0.0);
+    }
+
+    /// A hop of 10 ns on two CPUs, 7 of them CPU time, with these times in which both
+    /// were idle and a task was runnable, and 13 ns less `way_ns` in idle states.
+    fn waiting(idle_ns: f64, way_ns: f64, runnable_ns: f64) -> Record {
+        let mut record = record(10.0, 2.0, 5.0);
+        record.interference.others_cpu_ns = None;
+        let state = |entries_per_operation| IdleState {
+            name: "C1".to_owned(),
+            entries_per_operation,
+            ns_per_operation: (13.0 - way_ns) / 2.0,
+        };
+        record.waiting = Some(Waiting {
+            idle_ns_per_operation: Some(idle_ns),
+            runnable_ns_per_operation: Some(runnable_ns),
+            idle_states: Some(vec![state(0.5), state(0.25)]),
+            ..Waiting::default()
+        });
+        record
+    }
+
+    #[test]
+    fn reasons_explain_what_those_before_them_leave() {
+        for (idle, way, runnable, stolen, expected) in [
+            (1.5, 0.5, 0.5, 0.25, [1.5, 0.5, 0.5, 0.25, 0.25]),
+            (1.5, 0.5, 9.0, 9.0, [1.5, 0.5, 1.0, 0.0, 0.0]),
+            (9.0, 9.0, 9.0, 0.0, [3.0, 0.0, 0.0, 0.0, 0.0]),
+            (0.5, 9.0, 9.0, 0.0, [0.5, 2.5, 0.0, 0.0, 0.0]),
+            (0.0, 0.0, 0.0, 0.0, [0.0, 0.0, 0.0, 0.0, 3.0]),
+        ] {
+            let mut record = waiting(idle, way, runnable);
+            let operations = operations(&record).unwrap();
+            record.interference.steal_ns = Some((stolen * operations) as u64);
+            let Reasons { idle, way, runnable, stolen, rest } =
+                Parts::of(&record).unwrap().reasons.unwrap();
+            for (found, expected) in [idle, way, runnable, stolen, rest].into_iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn cpus_that_never_idle_are_on_no_way() {
+        let mut record = waiting(0.0, 5.0, 0.0);
+        assert_eq!(way_ns(&record), Some(5.0));
+        record.interference.others_cpu_ns = Some((2.0 * operations(&record).unwrap()) as u64);
+        assert_eq!(way_ns(&record), Some(3.0), "others had the rest");
+        let states = record.waiting.as_mut().unwrap().idle_states.as_mut().unwrap();
+        states.iter_mut().for_each(|state| state.entries_per_operation = 0.0);
+        assert_eq!(way_ns(&record), Some(0.0));
+    }
+
+    #[test]
+    fn without_a_driver_of_idle_states_there_are_no_reasons() {
+        let mut record = waiting(1.0, 1.0, 1.0);
+        assert_eq!(idle_entries(&record), Some(0.75));
+        record.waiting.as_mut().unwrap().idle_ns_per_operation = None;
+        assert_eq!(Parts::of(&record).unwrap().reasons, None);
     }
 
     #[test]

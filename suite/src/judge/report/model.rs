@@ -16,7 +16,7 @@ use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`: the minor number rises when a
 /// field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "2.1";
+pub const SCHEMA_VERSION: &str = "2.2";
 
 /// What one run, or several side by side, say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -345,8 +345,34 @@ pub struct Attribution {
     pub waiting_ns: Estimate,
     /// CPU time beyond the wall time: threads ran at the same time.
     pub overlap_ns: Estimate,
+    /// What the waiting was for; `null` where the kernel does not tell. Since 2.2.
+    #[serde(default)]
+    pub waiting_for: Option<WaitingFor>,
+    /// How often a CPU entered an idle state. Since 2.2.
+    #[serde(default)]
+    pub idle_entries: Option<f64>,
+    /// How often a CPU interrupted another one for it to run something. Since 2.2.
+    #[serde(default)]
+    pub interrupts: Option<f64>,
     /// Share of traced hops whose ends ran on different CPUs, 0 to 1.
     pub crossing_share: Option<f64>,
+}
+
+/// What the waiting of an operation was for, each a median over invocations. Of each
+/// invocation the sum is its waiting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WaitingFor {
+    /// All CPUs were in an idle state.
+    pub idle_ns: Estimate,
+    /// CPUs were on the way into idleness or out of it: in no idle state, and nobody's.
+    pub way_ns: Estimate,
+    /// A task could have run and waited for its CPU.
+    pub runnable_ns: Estimate,
+    /// The hypervisor ran others.
+    pub stolen_ns: Estimate,
+    /// What none of these explains.
+    pub rest_ns: Estimate,
 }
 
 /// What is left of a case minus its baseline.

@@ -18,7 +18,9 @@ use super::quantity::{ABSENT, duration, estimated_duration, percent, three_digit
 use super::report::{self as blocks, LADDER, Part, part};
 use super::svg::{STYLE, Shape};
 use super::{proof, sentences};
-use crate::judge::report::model::{CaseEstimate, Fate, Finding, Group, Report, Run, TaskKind};
+use crate::judge::report::model::{
+    CaseEstimate, Fate, Finding, Group, Report, Run, TaskKind, WaitingFor,
+};
 use element::{Sign, code, figure, items, paragraph, table};
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -228,8 +230,11 @@ fn group(report: &Report, group: &Group) -> Section {
         let signs = plot::parts::PARTS
             .map(|(class, words)| Sign { class: class.to_owned(), words: words.to_owned() });
         let caption = "Where the time of an operation goes: CPU time in user space and in the \
-                       kernel, and waiting. Behind a line: CPU time beyond the elapsed time, of \
-                       threads that ran at the same time. Right: the elapsed time.";
+                       kernel, and waiting: all CPUs were asleep, or on the way into an idle \
+                       state or out of it, a task was queued for its CPU, the hypervisor ran \
+                       others, or none of these. Behind a line: CPU time beyond \
+                       the elapsed time, of threads that ran at the same time. Right: the elapsed \
+                       time.";
         parts.push(Piece::open(figure(&format!("{id}-parts"), caption, &signs, &picture)));
     }
     if let Some(picture) = plot::strip::picture(report, group) {
@@ -249,7 +254,7 @@ fn group(report: &Report, group: &Group) -> Section {
     }
     let tables = match is_one {
         true => {
-            [times(group), attribution(group)].iter().map(table).collect::<String>()
+            [times(group), attribution(group), waiting(group)].iter().map(table).collect::<String>()
                 + &element::blocks(&blocks::differences_and_memory(group))
         }
         false => {
@@ -317,6 +322,31 @@ fn times(group: &Group) -> Table {
                 of.time_ns.count.to_string(),
             ]);
         }
+    }
+    table
+}
+
+fn waiting(group: &Group) -> Table {
+    use Side::{Left, Right};
+    let mut table = Table::new(&[
+        ("what the waiting is for", Left),
+        ("all CPUs asleep", Right),
+        ("on the way into idleness or out of it", Right),
+        ("queued for a CPU", Right),
+        ("stolen", Right),
+        ("rest", Right),
+        ("idle entries per operation", Right),
+        ("interrupts between CPUs", Right),
+    ]);
+    for (name, estimate) in estimates(group) {
+        let Some(parts) = &estimate.attribution else { continue };
+        let Some(reasons) = &parts.waiting_for else { continue };
+        let WaitingFor { idle_ns, way_ns, runnable_ns, stolen_ns, rest_ns } = reasons;
+        let mut row = vec![name.to_owned()];
+        row.extend([idle_ns, way_ns, runnable_ns, stolen_ns, rest_ns].map(estimated_duration));
+        let counts = [parts.idle_entries, parts.interrupts];
+        row.extend(counts.map(|count| count.map_or(ABSENT.to_owned(), three_digits)));
+        table.push(row);
     }
     table
 }

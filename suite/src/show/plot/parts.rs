@@ -1,10 +1,10 @@
 //! Where the time of an operation goes: a bar for each case, whose parts are CPU
-//! time in user space, CPU time in the kernel, and waiting.
+//! time in user space, CPU time in the kernel, and waiting by what it was for.
 
 use super::super::quantity::{duration, percent};
 use super::super::svg::{Anchor, Picture, cut, group as element, line, rectangle, spans};
 use super::label;
-use crate::judge::report::model::{Attribution, Group, Report};
+use crate::judge::report::model::{Attribution, Group, Report, WaitingFor};
 
 const LABEL: f64 = 17.0;
 const BAR: f64 = 13.0;
@@ -13,8 +13,15 @@ const GAP: f64 = 9.0;
 const NAME: f64 = 270.0;
 
 /// The parts, by the class that has their colour.
-pub const PARTS: [(&str, &str); 3] =
-    [("p-user", "user space"), ("p-kernel", "kernel"), ("p-waiting", "waiting")];
+pub const PARTS: [(&str, &str); 7] = [
+    ("p-user", "user space"),
+    ("p-kernel", "kernel"),
+    ("p-idle", "asleep"),
+    ("p-way", "waking"),
+    ("p-runnable", "queued"),
+    ("p-stolen", "stolen"),
+    ("p-waiting", "other waiting"),
+];
 
 /// The picture; `None` where no record has the CPU time.
 pub fn picture(report: &Report, group: &Group) -> Option<Picture> {
@@ -33,16 +40,28 @@ pub fn picture(report: &Report, group: &Group) -> Option<Picture> {
     (!body.is_empty()).then(|| Picture {
         title: "Where the time goes".to_owned(),
         description: "A bar for each case: the shares of CPU time in user space, CPU time in the \
-                      kernel and waiting. A line marks the elapsed time where threads ran at the \
-                      same time."
+                      kernel, and waiting by what it was for. A line marks the elapsed time where \
+                      threads ran at the same time."
             .to_owned(),
         height: y,
         body,
     })
 }
 
+/// The times of the [`PARTS`], in nanoseconds.
+fn values(parts: &Attribution) -> [f64; 7] {
+    let [idle, way, runnable, stolen, other] = match &parts.waiting_for {
+        Some(WaitingFor { idle_ns, way_ns, runnable_ns, stolen_ns, rest_ns }) => {
+            [idle_ns, way_ns, runnable_ns, stolen_ns, rest_ns].map(|of| of.value)
+        }
+        None => [0.0, 0.0, 0.0, 0.0, parts.waiting_ns.value],
+    };
+    let [user, kernel] = [&parts.user_ns, &parts.kernel_ns].map(|of| of.value);
+    [user, kernel, idle, way, runnable, stolen, other].map(|ns| ns.max(0.0))
+}
+
 fn bar(name: &str, parts: &Attribution, y: f64) -> Option<String> {
-    let values = [&parts.user_ns, &parts.kernel_ns, &parts.waiting_ns].map(|of| of.value.max(0.0));
+    let values = values(parts);
     let whole: f64 = values.iter().sum();
     if !(whole > 0.0 && whole.is_finite()) {
         return None;

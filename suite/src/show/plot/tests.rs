@@ -335,7 +335,7 @@ fn where_the_time_goes() {
     insta::assert_snapshot!(lines(parts::picture(&report, &group)), @r#"
     <svg class="plot" role="img" aria-labelledby="p-t p-d" width="100%" height="78">
     <title id="p-t">Where the time goes</title>
-    <desc id="p-d">A bar for each case: the shares of CPU time in user space, CPU time in the kernel and waiting. A line marks the elapsed time where threads ran at the same time.</desc>
+    <desc id="p-d">A bar for each case: the shares of CPU time in user space, CPU time in the kernel, and waiting by what it was for. A line marks the elapsed time where threads ran at the same time.</desc>
     <g class="row" data-case="create">
     <text x="0%" y="13">
     <tspan class="name">create</tspan>
@@ -357,7 +357,7 @@ fn where_the_time_goes() {
     <tspan class="name">threads/same-cpu</tspan>
     </text>
     <text x="100%" y="52" text-anchor="end">
-    <tspan class="more">user space 17 %, kernel 78 %, waiting 5 %</tspan>
+    <tspan class="more">user space 17 %, kernel 78 %, other waiting 5 %</tspan>
     <tspan class="figure" dx="6">1.79 µs</tspan>
     </text>
     <rect class="p-user" x="0%" y="56" width="17.28%" height="13">
@@ -367,7 +367,7 @@ fn where_the_time_goes() {
     <title>threads/same-cpu: 1.40 µs kernel, 78 %</title>
     </rect>
     <rect class="p-waiting" x="95.29%" y="56" width="4.71%" height="13">
-    <title>threads/same-cpu: 84.5 ns waiting, 5 %</title>
+    <title>threads/same-cpu: 84.5 ns other waiting, 5 %</title>
     </rect>
     </g>
     </svg>

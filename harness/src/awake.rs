@@ -1,0 +1,88 @@
+//! Processes that keep CPUs from idling: one on each spins in the class `SCHED_IDLE`,
+//! to which everything else comes first. What a hop costs less beside them is the way
+//! into idleness and out of it.
+
+use std::fs;
+use std::hint::spin_loop;
+use std::io;
+
+use anyhow::{Context as _, ensure};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+
+use crate::cpus;
+use crate::process_stat::reap;
+
+/// Processes that spin until this is dropped, or its process ends, however it does.
+#[derive(Debug)]
+pub(crate) struct Spinners(Vec<Pid>);
+
+impl Spinners {
+    /// One on each of `cpus`, which are those of this process.
+    ///
+    /// # Errors
+    /// When one cannot be created, or not in its class.
+    pub(crate) fn on(cpus: &[usize]) -> anyhow::Result<Self> {
+        let threads = fs::read_dir("/proc/self/task").context("counting this process's threads")?;
+        ensure!(threads.count() == 1, "a process of several threads cannot be forked");
+        let mut spinners = Self(Vec::with_capacity(cpus.len()));
+        let created = cpus.iter().try_for_each(|cpu| spinners.add(*cpu));
+        cpus::confine(cpus).context("returning to the CPUs of the placement")?;
+        created?;
+        Ok(spinners)
+    }
+
+    /// Adds one, which inherits its CPU from this process.
+    fn add(&mut self, cpu: usize) -> anyhow::Result<()> {
+        cpus::confine(&[cpu]).with_context(|| format!("going to CPU {cpu}"))?;
+        let parent = getpid();
+        // SAFETY: this process has one thread, so no lock is held by another one that
+        // the child lacks.
+        match unsafe { fork() }.context("creating a process that spins")? {
+            ForkResult::Child => spin(parent),
+            ForkResult::Parent { child } => {
+                self.0.push(child);
+                idle_class(child).context("setting the class SCHED_IDLE")
+            }
+        }
+    }
+
+    /// Their process numbers.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        self.0.iter().map(|spinner| spinner.as_raw().unsigned_abs()).collect()
+    }
+}
+
+impl Drop for Spinners {
+    fn drop(&mut self) {
+        for spinner in &self.0 {
+            // One that has ended is only reaped.
+            let _ = kill(*spinner, Signal::SIGKILL);
+            let _ = reap(*spinner);
+        }
+    }
+}
+
+/// The life of a child: it ends with its parent.
+fn spin(parent: Pid) -> ! {
+    if set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != parent {
+        // SAFETY: it ends the process and nothing else.
+        unsafe { libc::_exit(1) };
+    }
+    loop {
+        spin_loop();
+    }
+}
+
+/// Puts a process into the class to which all others come first.
+fn idle_class(process: Pid) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel reads the parameters, which outlive the call.
+    match unsafe {
+        libc::sched_setscheduler(process.as_raw(), libc::SCHED_IDLE, &raw const parameters)
+    } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
