@@ -7,6 +7,7 @@ use std::path::Path;
 
 use schemars::{JsonSchema, schema_for};
 
+use crate::judge::advice::Advice;
 use crate::judge::compare::comparison::Comparison;
 use crate::judge::limits::LimitsReport;
 use crate::judge::prove::proof::Proof;
@@ -51,6 +52,11 @@ fn the_schema_of_laps_is_committed() {
 fn the_schemas_of_run_json_and_run_end_json_are_committed() {
     check::<RunDescription>("run.schema.json");
     check::<RunEnd>("run-end.schema.json");
+}
+
+#[test]
+fn the_schema_of_advice_is_committed() {
+    check::<Advice>("advice.schema.json");
 }
 
 #[test]

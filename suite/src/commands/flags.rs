@@ -58,6 +58,9 @@ pub enum Command {
     /// Verify the instrument itself by experiments of known outcome
     #[command(after_help = proving())]
     Prove(ProveFlags),
+    /// Name the settings of this machine that move what is measured, and try one
+    #[command(after_help = advising())]
+    Advise(AdviseFlags),
 }
 
 fn comparing() -> String {
@@ -75,6 +78,18 @@ every case, in balanced order, until all cases are resolved or the budget is spe
 
 {}",
         Exit::help(&[Done, Failed, Usage, Limit, Slower, Interrupted])
+    )
+}
+
+fn advising() -> String {
+    use Exit::{Done, Failed, Interrupted, Limit, Usage};
+    format!(
+        "\
+--try changes the machine while it measures, and needs the right to. A process of its own puts \
+the old value back in the end, also after Ctrl-C or when the runner is killed.
+
+{}",
+        Exit::help(&[Done, Failed, Usage, Limit, Interrupted])
     )
 }
 
@@ -313,6 +328,39 @@ pub struct ProveFlags {
     pub programs: ProgramFlags,
 }
 
+/// The flags of `brigade advise`.
+#[derive(Debug, Args)]
+pub struct AdviseFlags {
+    /// Measure the cases that a setting touches, side by side as it is and with another
+    /// value, without one the advised
+    #[arg(long = "try", value_name = "NAME[=VALUE]", conflicts_with = "json")]
+    pub tried: Option<String>,
+    /// Print one JSON object instead
+    #[arg(long)]
+    pub json: bool,
+    /// Try it with these cases instead
+    #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
+    #[arg(requires = "tried")]
+    pub cases: Vec<String>,
+    /// Start no invocation after so many seconds [default: 25 per case]
+    #[arg(long, value_name = "SECONDS", value_parser = positive, requires = "tried")]
+    pub budget: Option<f64>,
+    /// Seed of the order of the invocations, to repeat an earlier one
+    #[arg(long, value_name = "N", requires = "tried")]
+    pub seed: Option<u64>,
+    /// Parent of the two folders of records [default: results/ beside the manifest]
+    #[arg(long, value_name = "DIR", requires = "tried")]
+    pub results: Option<PathBuf>,
+    /// Middle of their names, between date and side [default: CPU model and count]
+    #[arg(long, value_name = "LABEL", value_parser = label, requires = "tried")]
+    pub name: Option<String>,
+    /// The folder below which the settings lie, for a machine that is made up
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub root: Option<PathBuf>,
+    #[command(flatten)]
+    pub programs: ProgramFlags,
+}
+
 /// The flags of `brigade limits`.
 #[derive(Debug, Args)]
 pub struct LimitsFlags {
@@ -333,7 +381,7 @@ pub struct LimitsFlags {
 }
 
 /// The flags of whatever runs programs.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct ProgramFlags {
     /// The manifest [default: suite.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]

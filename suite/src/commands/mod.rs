@@ -1,6 +1,7 @@
 //! What `brigade` can be asked to do. A command reads its flags, calls the other
 //! layers and prints; it is the only layer that knows all of them.
 
+mod advise;
 mod check;
 mod compare;
 mod description;
@@ -53,6 +54,7 @@ fn obey(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compare(flags) => compare::compare(&flags),
         Command::Limits(flags) => limits::limits(&flags),
         Command::Prove(flags) => prove::prove(&flags),
+        Command::Advise(flags) => advise::advise(&flags),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `suite.toml`: which programs there are, which cases are made of them, and
 //! how thoroughly a profile measures. The runner knows no program but these.
 
+mod advice;
 mod baseline;
 mod case;
 pub mod finding;
@@ -19,6 +20,7 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use crate::exit::UsageError;
+pub use advice::{AdvicePlan, Cost, Effect, Setting};
 pub use case::{Case, CaseKey, Placement};
 use finding::Finding;
 pub use group::Group;
@@ -74,6 +76,9 @@ pub struct Manifest {
     pub findings: Vec<Finding>,
     /// What `brigade prove` runs; it cannot without.
     pub prove: Option<ProofPlan>,
+    /// What `brigade advise --try` runs.
+    #[serde(default)]
+    pub advice: AdvicePlan,
     /// What `brigade limits --verify` runs; it cannot without.
     pub limits: Option<LimitsPlan>,
 }
@@ -212,6 +217,7 @@ impl Manifest {
         }
         baseline::validate(self)?;
         self.validate_findings()?;
+        advice::validate(self)?;
         proof::validate(self)
     }
 

@@ -35,6 +35,8 @@ pub(super) enum Table {
     Headline(usize),
     /// What a proof runs.
     Prove,
+    /// What advice is tried with.
+    Advice,
 }
 
 impl Complaint {
@@ -58,6 +60,7 @@ impl Complaint {
             Table::Finding(index) => table("finding")?.get(index)?.get_ref(),
             Table::Headline(index) => table("headline")?.get(index)?.get_ref(),
             Table::Prove => table("prove")?,
+            Table::Advice => table("advice")?,
         };
         Some(value.get(self.key)?.span().start)
     }

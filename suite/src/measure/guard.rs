@@ -8,6 +8,7 @@
 //! then kills the group of the program that was running, and whatever else holds the
 //! lock.
 
+use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read as _};
 use std::num::NonZeroUsize;
@@ -190,7 +191,7 @@ fn shared_number() -> io::Result<&'static AtomicI32> {
 
 /// What the guard does: sleeps until the runner has ended, then ends what is left.
 fn keep(mut runner: PipeReader, leash: Leash, lock: &File) -> ! {
-    leave_alone();
+    leave_alone(c"brigade-guard");
     let _ = runner.read(&mut [0]);
     let group = leash.group.load(Ordering::SeqCst);
     if group > 0 {
@@ -209,15 +210,15 @@ fn keep(mut runner: PipeReader, leash: Leash, lock: &File) -> ! {
     }
 }
 
-/// Has the guard out of the way of signals and terminals. It works where any of this
-/// fails, too.
-fn leave_alone() {
+/// Has this process, of this name, out of the way of signals and terminals. It works
+/// where any of this fails, too.
+pub(super) fn leave_alone(name: &CStr) {
     for ignored in IGNORED {
         // SAFETY: no handler is installed.
         let _ = unsafe { signal(ignored, SigHandler::SigIgn) };
     }
     let _ = setsid();
-    let _ = set_name(c"brigade-guard");
+    let _ = set_name(name);
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let _ = dup2_stdin(null.as_fd());
         let _ = dup2_stdout(null.as_fd());

@@ -14,6 +14,8 @@ pub mod lock;
 pub mod outcome;
 pub mod process;
 pub mod reference;
+pub mod restorer;
+pub mod settings;
 pub mod signals;
 
 pub use guest::heard;

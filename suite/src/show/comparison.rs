@@ -93,12 +93,13 @@ pub fn sides(comparison: &Comparison) -> [String; 2] {
 }
 
 fn side(name: &str, described: &Described) -> String {
-    let Described { records, revision, under, with } = described;
+    let Described { records, revision, under, with, setting } = described;
     let mut parts = vec![records.clone()];
     parts.extend(revision.as_ref().map(|revision| format!("commit {revision}")));
     let words =
         [("under", under), ("with", with)].into_iter().filter(|(_, words)| !words.is_empty());
     parts.extend(words.map(|(how, words)| format!("{how} '{}'", words.join(" "))));
+    parts.extend(setting.clone());
     format!("{name}: {}", parts.join(", "))
 }
 

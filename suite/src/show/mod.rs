@@ -1,5 +1,6 @@
 //! What `judge` returns, as text, Markdown, HTML, CSV and JSON, and in pictures.
 
+pub mod advice;
 pub mod bars;
 pub mod benchstat;
 pub mod bmf;

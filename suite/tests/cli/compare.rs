@@ -14,7 +14,7 @@ use crate::bench::{Bench, Ended, RECORD, eventually, records_in};
 /// A program whose hop takes 1 ms, scattered evenly by 5 % as a hash of its
 /// count of invocations decides, and `SLOWDOWN` or `--slowdown` per mille
 /// longer. It counts in the file `count`.
-const NOISY: &str = r#"
+pub const NOISY: &str = r#"
 slowdown=${SLOWDOWN:-0}
 while [ $# -gt 0 ]; do [ "$1" = --slowdown ] && slowdown=$2; shift; done
 read -r n < count || n=0

@@ -1,6 +1,7 @@
 //! `brigade` as its users meet it: flags in, files and text out. The programs
 //! that it runs here are shell scripts.
 
+mod advise;
 mod bench;
 mod build;
 mod check;

@@ -25,7 +25,7 @@ use crate::judge::compare::interim::{CONFIDENCE, MOST_ROUNDS};
 use crate::judge::compare::sample::Sample;
 use crate::judge::compare::verdict::{Pair, Verdict};
 use side_by_side::{Measured, Measuring, Plan};
-use sides::Side;
+pub use sides::Side;
 
 /// The budget of a comparison side by side, for each of its cases.
 const SECONDS_FOR_A_CASE: f64 = 25.0;
@@ -36,18 +36,19 @@ const SECONDS_FOR_A_CASE: f64 = 25.0;
 /// When the flags or the manifest are wrong, a run cannot be read, the programs
 /// cannot be built, or the results or standard output cannot be written.
 pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
-    let margin = flags.margin / 100.0;
     if let [first, second] = flags.runs.as_slice() {
-        let comparison = saved_runs::compare([first, second], margin)?;
+        let comparison = saved_runs::compare([first, second], margin(flags))?;
         print(&comparison, flags)?;
         return Ok(exit_after(&comparison, flags, Exit::Done));
     }
-    side_by_side(flags, margin)
+    side_by_side(flags, Side::both(flags)?)
 }
 
-/// Measures the baseline and the candidate that the flags describe.
-fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
-    let sides = Side::both(flags)?;
+/// Measures a baseline and a candidate.
+///
+/// # Errors
+/// As [`compare`].
+pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
     let chosen = manifest.chosen(&[], &flags.cases, &flags.profile)?;
     let parent = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
@@ -60,7 +61,7 @@ fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
     let signals = &mut session.signals;
 
     let environment = Environment::capture(&manifest)?;
-    let plan = plan(flags, &manifest, cases, sides, margin)?;
+    let plan = plan(flags, &manifest, cases, sides)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
     let description = RunDescription {
         rounds: MOST_ROUNDS as u32,
@@ -84,12 +85,16 @@ fn side_by_side(flags: &CompareFlags, margin: f64) -> anyhow::Result<Exit> {
     ))
 }
 
+/// The difference that does not matter, as a share.
+fn margin(flags: &CompareFlags) -> f64 {
+    flags.margin / 100.0
+}
+
 fn plan<'a>(
     flags: &CompareFlags,
     manifest: &'a Manifest,
     cases: Vec<&'a Case>,
     sides: Pair<Side>,
-    margin: f64,
 ) -> anyhow::Result<Plan<'a>> {
     let budget = flags.budget.unwrap_or(SECONDS_FOR_A_CASE * cases.len() as f64);
     let of_profile = &manifest.profile(&flags.profile)?.flags;
@@ -99,7 +104,7 @@ fn plan<'a>(
         budget: Duration::try_from_secs_f64(budget).unwrap_or(Duration::MAX),
         cases,
         sides,
-        margin,
+        margin: margin(flags),
     })
 }
 

@@ -153,6 +153,7 @@ impl<'a> Measuring<'a> {
             // A command may have its own idea of where the program runs.
             let shared_cpu = under.is_empty().then(|| shared_cpu(round, &self.cpus)).flatten();
             let job = Job { case, round, attempt: 1, under, binary, flags: &flags, shared_cpu };
+            self.plan.sides[side].set()?;
             let invocation = invoke(&job, signals);
             self.folders[side].append(&invocation)?;
             self.invocations[side].push(invocation);

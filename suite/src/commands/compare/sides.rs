@@ -11,6 +11,7 @@ use crate::exit::UsageError;
 use crate::manifest::Case;
 use crate::measure::build::{self, Binaries};
 use crate::measure::invoke::without_place;
+use crate::measure::restorer::{Content, write};
 use crate::store::environment::Software;
 
 use crate::judge::compare::comparison::Described;
@@ -26,6 +27,8 @@ pub struct Side {
     pub under: Vec<String>,
     /// Flags of its programs in addition to those of the case and the profile.
     pub with: Vec<String>,
+    /// A setting of the machine in words, and what is written before each invocation.
+    pub setting: Option<(String, Vec<Content>)>,
 }
 
 impl Side {
@@ -48,6 +51,7 @@ impl Side {
                 folder,
                 under: wrapper(&under.unwrap_or_default())?,
                 with: words("--with", &with.unwrap_or_default())?,
+                setting: None,
             })
         };
         Ok([side(first, first_under, first_with)?, side(second, second_under, second_with)?])
@@ -62,7 +66,16 @@ impl Side {
             revision: self.folder.is_none().then(|| workspace.revision()).flatten(),
             under: shared(&self.under),
             with: shared(&self.with),
+            setting: self.setting.as_ref().map(|(text, _)| text.clone()),
         }
+    }
+
+    /// Makes the machine what this side is measured on.
+    ///
+    /// # Errors
+    /// When a setting cannot be written.
+    pub fn set(&self) -> anyhow::Result<()> {
+        self.setting.as_ref().map_or(Ok(()), |(_, contents)| write(contents))
     }
 }
 
@@ -152,7 +165,7 @@ mod tests {
         let side = |folder: &str| Side {
             folder: Some(folder.into()),
             under: strings(&["taskset", "-c", "1"]),
-            with: Vec::new(),
+            ..Side::default()
         };
         assert_eq!(sides, [side("old"), side("new")]);
     }

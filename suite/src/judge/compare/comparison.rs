@@ -17,7 +17,7 @@ use super::verdict::{Pair, Ratio, Verdict};
 
 /// Version of [`Comparison`]'s schema, `major.minor`: the minor number rises
 /// when a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "3.2";
+pub const SCHEMA_VERSION: &str = "3.3";
 
 /// A baseline and a candidate, case by case. Of every pair of values the first is
 /// the baseline's and the second the candidate's.
@@ -76,6 +76,9 @@ pub struct Described {
     pub under: Vec<String>,
     /// Flags of its programs in addition to those of the case.
     pub with: Vec<String>,
+    /// The setting of the machine that it ran with, in words; `null` where none was
+    /// changed. Since 3.3.
+    pub setting: Option<String>,
 }
 
 /// One case: its principal measurement, per operation.

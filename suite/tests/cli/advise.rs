@@ -1,0 +1,132 @@
+//! `brigade advise` on a made-up machine: what it says of its settings, and that it
+//! puts back what it tries.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::bench::{Bench, Ended, eventually};
+use crate::compare::NOISY;
+use crate::interruption::{end_of, send};
+
+const HALT_POLL: &str = "machine/sys/module/haltpoll/parameters/guest_halt_poll_ns";
+
+/// A guest whose CPUs halt, in the folder `machine`.
+const MACHINE: [(&str, &str); 7] = [
+    (HALT_POLL, "0\n"),
+    ("machine/sys/devices/system/cpu/cpuidle/current_driver", "haltpoll\n"),
+    ("machine/sys/devices/system/cpu/cpuidle/current_governor", "haltpoll\n"),
+    ("machine/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us", "0\n"),
+    ("machine/sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us", "0\n"),
+    ("machine/proc/sys/kernel/sched_autogroup_enabled", "1\n"),
+    ("machine/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n"),
+];
+
+/// A bench on that machine, whose case takes half as long again while CPUs halt.
+fn bench() -> Bench {
+    let slow = format!("[ $(cat {HALT_POLL}) = 0 ] && SLOWDOWN=500\n{NOISY}");
+    let bench = Bench::new(&["thread-brigade/spread"], &slow);
+    fs::write(bench.path("count"), "0\n").unwrap();
+    for (file, text) in MACHINE {
+        let path = bench.path(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    bench
+}
+
+/// `brigade advise` with the bench's manifest, whose case is one of waking.
+fn command(bench: &Bench, flags: &[&str]) -> Command {
+    let manifest = bench.manifest() + "[advice]\nwaking = [\"thread-brigade/spread\"]\n";
+    bench.brigade_with(&manifest, &[&["advise", "--root", "machine"], flags].concat())
+}
+
+fn advise(bench: &Bench, flags: &[&str]) -> Ended {
+    Ended::from(command(bench, flags))
+}
+
+#[test]
+fn settings_that_apply_are_told_with_value_effect_source_and_commands() {
+    let bench = bench();
+    let ended = advise(&bench, &[]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for part in [
+        "guest_halt_poll_ns: 0; 200000 may change costs by a factor\n",
+        "Documentation/virt/guest-halt-polling.rst",
+        "touches: thread-brigade/spread\n",
+        "change: echo 200000 > /sys/module/haltpoll/parameters/guest_halt_poll_ns\n",
+        "test: brigade advise --try guest_halt_poll_ns=200000\n",
+        "tee /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us\n",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+    let ended = advise(&bench, &["--json"]);
+    let advice: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let names =
+        advice["settings"].as_array().unwrap().iter().map(|of| of["name"].as_str().unwrap());
+    let expected = [
+        "guest_halt_poll_ns",
+        "pm_qos_resume_latency_us",
+        "transparent_hugepage",
+        "sched_autogroup_enabled",
+    ];
+    assert_eq!(names.collect::<Vec<_>>(), expected, "the greatest effect first");
+    fs::write(bench.path(HALT_POLL), "300000\n").unwrap();
+    assert!(!advise(&bench, &[]).stdout.contains("guest_halt_poll_ns"), "it is as advised");
+}
+
+#[test]
+fn a_setting_that_is_tried_is_found_faster_and_put_back() {
+    let bench = bench();
+    let ended = advise(&bench, &["--try", "guest_halt_poll_ns=200000", "--seed", "1"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("0 slower, 1 faster"), "{ended:?}");
+    assert!(ended.stdout.contains("guest_halt_poll_ns=200000\n"), "{ended:?}");
+    assert!(ended.stderr.contains("is 0, will be 200000 in turn, and then 0\n"), "{ended:?}");
+    assert!(ended.stderr.ends_with("brigade: guest_halt_poll_ns is 0 again\n"), "{ended:?}");
+    assert_eq!(fs::read_to_string(bench.path(HALT_POLL)).unwrap(), "0");
+}
+
+#[test]
+fn a_setting_is_put_back_whatever_ends_the_runner() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGKILL] {
+        let bench = bench();
+        let mut brigade = command(&bench, &["--try", "guest_halt_poll_ns"]);
+        let brigade = brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let is = |value: &str| fs::read_to_string(bench.path(HALT_POLL)).unwrap() == value;
+        eventually("it is tried", || is("200000"));
+        send(&brigade, signal);
+        let expected = if signal == Signal::SIGKILL { None } else { Some(130) };
+        assert_eq!(end_of(brigade).code, expected, "{signal}");
+        eventually("it is put back", || is("0"));
+    }
+}
+
+#[test]
+fn what_cannot_be_tried_is_refused() {
+    let bench = bench();
+    for (wish, code, reason) in [
+        (
+            "halt_poll",
+            2,
+            "no such setting applies here; those that can be tried: guest_halt_poll_ns",
+        ),
+        ("sched_autogroup_enabled", 2, "suite.toml names no case for it; use --case"),
+    ] {
+        let ended = advise(&bench, &["--try", wish]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "{ended:?}");
+        assert!(ended.stderr.contains(reason), "{ended:?}");
+    }
+    let psi: PathBuf = bench.path("machine/proc/pressure/cpu");
+    fs::create_dir_all(psi.parent().unwrap()).unwrap();
+    fs::write(psi, "some avg10=0.00\n").unwrap();
+    let ended = advise(&bench, &["--try", "psi"]);
+    assert!(
+        ended.stderr.contains("it takes more than writing a file: boot with psi=0"),
+        "{ended:?}"
+    );
+    assert!(bench.result_folders().is_empty());
+}
