@@ -240,26 +240,36 @@ impl Schedule {
             let cases = if round <= self.extent.rounds { self.histories.len() } else { 0 };
             return (0..cases).collect();
         };
-        let gains: Vec<(usize, f64)> = (0..)
+        let gains = (0..)
             .zip(&self.histories)
             .filter(|(_, history)| !history.failed && !self.is_capped(history, round))
-            .filter_map(|(case, history)| Some((case, history.gain(round, target)?)))
-            .collect();
-        self.worth_it(gains)
+            .map(|(case, history)| (case, history.gain(round)));
+        let is_wide = |case: usize| {
+            let half_width = self.histories[case].half_width(round);
+            half_width.is_none_or(|half_width| half_width > target)
+        };
+        let (wide, narrow): (Vec<_>, Vec<_>) = gains.partition(|&(case, _)| is_wide(case));
+        if wide.is_empty() { Vec::new() } else { self.worth_it(wide, narrow) }
     }
 
-    /// The cases that gain at least half as much as the one that gains most, and
-    /// others in the order of their gains while there is time for them.
-    fn worth_it(&self, mut gains: Vec<(usize, f64)>) -> Vec<usize> {
-        gains.sort_by(|(_, first), (_, second)| second.total_cmp(first));
-        let least = SHARE_OF_MOST * gains.first().map_or(0.0, |&(_, most)| most);
+    /// Of the `wide` cases those that gain at least half as much as the one that gains
+    /// most; and rather than wait, others in the order of their gains, `narrow` ones
+    /// last.
+    fn worth_it(&self, mut wide: Vec<(usize, f64)>, mut narrow: Vec<(usize, f64)>) -> Vec<usize> {
+        let by_gain =
+            |(_, first): &(usize, f64), (_, second): &(usize, f64)| second.total_cmp(first);
+        wide.sort_by(by_gain);
+        narrow.sort_by(by_gain);
+        let least = SHARE_OF_MOST * wide.first().map_or(0.0, |&(_, most)| most);
+        let needed = wide.iter().take_while(|(_, gain)| *gain >= least).count();
         let mut lasts = Duration::ZERO;
-        let is_worth_it = |&(case, gain): &(usize, f64)| {
+        let in_order = wide.into_iter().chain(narrow).enumerate();
+        let is_worth_it = |&(rank, (case, _)): &(usize, (usize, f64))| {
             let has_time = lasts < self.extent.spacing;
             lasts += self.histories[case].mean_duration();
-            gain >= least || has_time
+            rank < needed || has_time
         };
-        gains.into_iter().take_while(is_worth_it).map(|(case, _)| case).collect()
+        in_order.take_while(is_worth_it).map(|(_, (case, _))| case).collect()
     }
 
     /// Whether a case has two modes, and as many rounds before `round` as such a
@@ -362,12 +372,10 @@ impl CaseHistory {
 
     /// By how much a second of further invocations narrows the interval over the
     /// rounds before `round`, as a share of the case's time: the half-width falls
-    /// with the root of their number. Without an interval there is no bound to it;
-    /// `None` where the half-width is within `target`.
-    fn gain(&self, round: u32, target: f64) -> Option<f64> {
-        let Some(half_width) = self.half_width(round) else { return Some(f64::INFINITY) };
-        let gain = half_width / (2.0 * self.spent.as_secs_f64());
-        (half_width > target).then_some(gain)
+    /// with the root of their number. Without an interval there is no bound to it.
+    fn gain(&self, round: u32) -> f64 {
+        let half_width = self.half_width(round);
+        half_width.map_or(f64::INFINITY, |width| width / (2.0 * self.spent.as_secs_f64()))
     }
 
     /// The half-width of the interval over the rounds before `round`, as a
@@ -574,6 +582,22 @@ mod tests {
             turns.iter().filter(|turn| turn.round == 7).map(|turn| turn.case).collect();
         assert_eq!(first.len(), 3, "{first:?}");
         assert!(first.contains(&0), "{first:?}");
+    }
+
+    #[test]
+    fn time_that_wide_cases_leave_goes_to_narrow_ones_and_not_to_waiting() {
+        let extent = Extent { spacing: Duration::from_secs(3), ..ADAPTIVE };
+        let outcome = |turn: Turn| {
+            let scatter = scatter(turn) * [0.9, 0.02, 0.01, 0.001][turn.case];
+            measured(1.0 + scatter)
+        };
+        let mut schedule = Schedule::new(4, extent, 7, &[]);
+        let turns = take(&mut schedule, 10_000, outcome);
+        let of_round = |round| turns.iter().filter(move |turn| turn.round == round);
+        assert_eq!(of_round(7).count(), 3, "of one second each");
+        assert!((7..20).all(|round| of_round(round).any(|turn| turn.case == 0)));
+        let ended = all(4, extent, 7, |turn| measured(1.0 + scatter(turn) * 0.001));
+        assert_eq!(ended.len(), 4 * 6, "none is wide");
     }
 
     #[test]
