@@ -196,6 +196,18 @@ pub fn mark(at: (f64, f64), radius: f64, shape: Shape, class: &str, title: &str)
     )
 }
 
+/// A small disc in a [`cloud`] of them, to a tenth of a percent and of a pixel.
+pub fn dot(at: (f64, f64), title: &str) -> String {
+    let tenths = |value: f64| number((value * 10.0).round() / 10.0);
+    let (x, y) = (tenths(at.0 * 100.0), tenths(at.1));
+    format!("<circle cx=\"{x}%\" cy=\"{y}\">{}</circle>", titled(title))
+}
+
+/// Many dots of one look.
+pub fn cloud(class: &str, dots: &str) -> String {
+    format!("<g class=\"dots {class}\">{dots}</g>")
+}
+
 /// Elements about one thing, with its name, by which the page finds them.
 pub fn group(name: &str, class: &str, elements: &str) -> String {
     format!("<g class=\"{class}\" data-case=\"{}\">{elements}</g>", escape(name))

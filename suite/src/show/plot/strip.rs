@@ -4,7 +4,7 @@
 use super::super::quantity::duration;
 use super::super::scale::Scale;
 use super::super::svg::{
-    Anchor, Picture, Shape, cut, group as element, line, mark, rectangle, spans,
+    Anchor, Picture, Shape, cloud, cut, dot, group as element, line, mark, rectangle, spans,
 };
 use super::{class_of, class_of_run, extent, label};
 use crate::judge::report::model::{Case, CaseEstimate, Fate, Group, MeasurementEstimate, Report};
@@ -71,15 +71,11 @@ fn strip(
     let middle = down(measurement.time_ns.value);
     elements += &line((0.0, middle), (1.0, middle), "middle");
     let last = estimate.invocations.len().saturating_sub(1).max(1) as f64;
+    let (mut dots, mut others) = (String::new(), String::new());
     for (index, (invocation, value)) in
         estimate.invocations.iter().zip(&measurement.values_ns).enumerate()
     {
         let x = EDGE + index as f64 / last * (1.0 - 2.0 * EDGE);
-        let (shape, look) = match (invocation.fate, invocation.is_used) {
-            (Fate::Clean, true) => (Shape::Disc, "mark"),
-            (_, true) => (Shape::Disc, "hollow"),
-            (_, false) => (Shape::Cross, "cross"),
-        };
         let round = invocation.round;
         let (height, title) = match value {
             Some(ns) if invocation.fate == Fate::Clean => {
@@ -90,9 +86,17 @@ fn strip(
             }
             None => (top + STRIP - 5.0, format!("{round}: {}", invocation.fate.as_str())),
         };
-        elements += &mark((x, height), 2.5, shape, &format!("{look} {class}"), &title);
+        let (shape, look) = match (invocation.fate, invocation.is_used) {
+            (Fate::Clean, true) => {
+                dots += &dot((x, height), &title);
+                continue;
+            }
+            (_, true) => (Shape::Disc, "hollow"),
+            (_, false) => (Shape::Cross, "cross"),
+        };
+        others += &mark((x, height), 2.5, shape, &format!("{look} {class}"), &title);
     }
-    Some(elements)
+    Some(elements + &cloud(class, &dots) + &others)
 }
 
 /// A row for each strip, for those who do not see it: what the table says.

@@ -211,9 +211,17 @@ fn the_strip_of_every_process() {
     <rect class="band" x="0%" y="25.42" width="100%" height="15.46">
     </rect>
     <line class="middle" x1="0%" y1="31.91" x2="100%" y2="31.91"/>
-    <circle class="mark k-thread" cx="1.2%" cy="33.08" r="2.5">
+    <g class="dots k-thread">
+    <circle cx="1.2%" cy="33.1">
     <title>1: 1.79 µs</title>
     </circle>
+    <circle cx="79.3%" cy="42.6">
+    <title>5: 1.75 µs</title>
+    </circle>
+    <circle cx="98.8%" cy="30.7">
+    <title>6: 1.80 µs</title>
+    </circle>
+    </g>
     <circle class="hollow k-thread" cx="20.72%" cy="37.81" r="2.5">
     <title>2: 1.77 µs, disturbed</title>
     </circle>
@@ -227,12 +235,6 @@ fn the_strip_of_every_process() {
     <title>4: failed</title>
     </path>
     </svg>
-    <circle class="mark k-thread" cx="79.28%" cy="42.58" r="2.5">
-    <title>5: 1.75 µs</title>
-    </circle>
-    <circle class="mark k-thread" cx="98.8%" cy="30.73" r="2.5">
-    <title>6: 1.80 µs</title>
-    </circle>
     </g>
     </svg>
     "#);
