@@ -1,9 +1,11 @@
 //! The settings of this machine that are known to move what is measured: one function
 //! each, which returns nothing where the setting does not apply.
 
+use harness::control_groups::{Group, Version, of_process};
 use harness::system_files::SystemFiles;
 
 use crate::manifest::{Cost, Effect, Setting};
+use crate::measure::environment::{cpu_group_depth, timer_hz};
 
 const CPUIDLE: &str = "sys/devices/system/cpu/cpuidle";
 const HALT_POLL: &str = "sys/module/haltpoll/parameters/guest_halt_poll_ns";
@@ -345,31 +347,22 @@ fn pressure(files: &SystemFiles) -> Option<Setting> {
     })
 }
 
-/// The folder of this process's group of the controller `cpu`, below the root, and
-/// whether it is one of cgroup v2.
-fn cpu_group(files: &SystemFiles) -> Option<(String, String, bool)> {
-    let text = files.text("proc/self/cgroup")?;
-    let of = |line: &str| {
-        let mut fields = line.splitn(3, ':');
-        let (id, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-        let of_cpu = controllers.split(',').any(|name| name == "cpu");
-        let unified = id == "0" && controllers.is_empty();
-        (of_cpu || unified).then(|| (unified, path.to_owned()))
-    };
-    let groups: Vec<(bool, String)> = text.lines().filter_map(of).collect();
-    let (unified, path) = groups.iter().min_by_key(|(unified, _)| *unified)?.clone();
-    let parent = if unified { "sys/fs/cgroup" } else { "sys/fs/cgroup/cpu" };
-    Some((format!("{parent}{}", path.trim_end_matches('/')), path, unified))
+/// A group's limit of CPU time: its file, and what that says where there is none.
+fn quota_file(group: &Group) -> (String, &'static str) {
+    match group.version {
+        Version::One => (group.path("cpu.cfs_quota_us"), "-1"),
+        Version::Two => (group.path("cpu.max"), "max"),
+    }
 }
 
 fn cpu_quota(files: &SystemFiles) -> Option<Setting> {
-    let (folder, _, unified) = cpu_group(files)?;
-    let (file, none) = match unified {
-        true => (format!("{folder}/cpu.max"), "max"),
-        false => (format!("{folder}/cpu.cfs_quota_us"), "-1"),
+    let groups = of_process(files, "cpu");
+    let limited = |(file, none): (String, &'static str)| {
+        let quota = files.line(&file)?;
+        (!quota.starts_with(none)).then_some((file, quota, none))
     };
-    let quota = files.line(&file)?;
-    (!quota.starts_with(none)).then(|| {
+    let (file, quota, none) = groups.iter().map(quota_file).find_map(limited)?;
+    Some(
         Known {
             name: "cpu-quota",
             value: quota,
@@ -380,13 +373,12 @@ fn cpu_quota(files: &SystemFiles) -> Option<Setting> {
             source: "Linux, Documentation/scheduler/sched-bwc.rst",
             cost: Cost::Waking,
         }
-        .in_files(&[file])
-    })
+        .in_files(&[file]),
+    )
 }
 
 fn group_depth(files: &SystemFiles) -> Option<Setting> {
-    let (_, path, _) = cpu_group(files)?;
-    let depth = path.split('/').filter(|part| !part.is_empty()).count();
+    let depth = cpu_group_depth(files)?;
     (depth > 0).then(|| {
         Known {
             name: "cgroup-depth",
@@ -425,12 +417,8 @@ fn kernel_memory(files: &SystemFiles) -> Option<Setting> {
 }
 
 fn timer_frequency(files: &SystemFiles) -> Option<Setting> {
-    let release = files.line("proc/sys/kernel/osrelease")?;
-    let config = files
-        .text(&format!("boot/config-{release}"))
-        .or_else(|| files.text(&format!("lib/modules/{release}/config")))?;
-    let hertz = config.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="))?;
-    (hertz != "100").then(|| {
+    let hertz = timer_hz(files)?;
+    (hertz != 100).then(|| {
         Known {
             name: "timer-frequency",
             value: format!("{hertz} Hz"),

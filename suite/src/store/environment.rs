@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of [`Environment`]'s schema, `major.minor`: the minor number rises
 /// when a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.3";
+pub const SCHEMA_VERSION: &str = "1.4";
 
 /// What `environment.json` holds: read once, before the first case of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,10 @@ pub struct Environment {
     pub limits: Limits,
     /// What the programs were built from and with.
     pub software: Software,
+    /// Which boot of the machine it is: a checksum of the kernel's number of it. Since
+    /// 1.4.
+    #[serde(default)]
+    pub boot: Option<String>,
 }
 
 /// The CPUs of the machine.
@@ -70,6 +74,30 @@ pub struct Processor {
     /// most, in nanoseconds. Since 1.3.
     #[serde(default)]
     pub idle_poll_ns: Option<u64>,
+    /// What chooses the idle state. Since 1.4, as all that follow.
+    #[serde(default)]
+    pub idle_governor: Option<String>,
+    /// The idle states of the first CPU, the lightest first.
+    #[serde(default)]
+    pub idle_states: Vec<IdleState>,
+    /// Whether cores run several threads: `on`, `off`, `notsupported` …
+    #[serde(default)]
+    pub smt: Option<String>,
+    /// The version of the first CPU's microcode.
+    #[serde(default)]
+    pub microcode: Option<String>,
+}
+
+/// An idle state of a CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct IdleState {
+    /// The kernel's name of it.
+    pub name: String,
+    /// How long it takes to leave, by the driver, in microseconds.
+    pub latency_us: Option<u64>,
+    /// Whether it is left out.
+    pub disabled: Option<bool>,
 }
 
 /// How the online CPUs are arranged.
@@ -115,6 +143,22 @@ pub struct Kernel {
     pub preemption: Option<String>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub transparent_hugepages: Option<String>,
+    /// How often the timer interrupts a CPU that works, in hertz. Since 1.4, as all that
+    /// follow.
+    #[serde(default)]
+    pub timer_hz: Option<u64>,
+    /// How long a task may run before another one's turn, in nanoseconds.
+    #[serde(default)]
+    pub base_slice_ns: Option<u64>,
+    /// Whether the tasks of a session are a group to the scheduler.
+    #[serde(default)]
+    pub autogroup: Option<bool>,
+    /// The scheduler that was loaded in place of the kernel's own.
+    #[serde(default)]
+    pub sched_ext: Option<String>,
+    /// How deep in control groups of the CPU the runner is, a count.
+    #[serde(default)]
+    pub cpu_group_depth: Option<u64>,
 }
 
 /// The limits on this process and on the machine.

@@ -17,6 +17,20 @@ impl CgroupLimits {
     }
 }
 
+/// How many groups that share out CPU time this process is in, below the root; `None`
+/// where there is no such tree.
+pub fn cpu_group_depth(files: &SystemFiles) -> Option<u64> {
+    let groups = control_groups::of_process(files, "cpu");
+    let shares = |group: &&Group| match group.version {
+        Version::One => group.text(files, "cpu.shares").is_some(),
+        Version::Two => group.text(files, "cpu.weight").is_some(),
+    };
+    let of_one = groups.iter().any(|group| group.version == Version::One);
+    let count = groups.iter().filter(shares).count() as u64;
+    // Of version 1 the root has the file, too.
+    (!groups.is_empty()).then(|| if of_one { count.saturating_sub(1) } else { count })
+}
+
 /// The smallest `limit` of the groups of `controller`; the root has none.
 fn smallest(
     files: &SystemFiles,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::cgroup::cpu_group_depth;
 use crate::store::environment::Kernel;
 use harness::system_files::{SystemFiles, recordable};
 
@@ -65,8 +66,23 @@ impl Kernel {
             transparent_hugepages: files
                 .text("sys/kernel/mm/transparent_hugepage/enabled")
                 .and_then(|choices| chosen(&choices, '[', ']')),
+            timer_hz: timer_hz(files),
+            base_slice_ns: files.number("sys/kernel/debug/sched/base_slice_ns"),
+            autogroup: files
+                .number("proc/sys/kernel/sched_autogroup_enabled")
+                .map(|enabled| enabled != 0),
+            sched_ext: files.line("sys/kernel/sched_ext/root/ops"),
+            cpu_group_depth: cpu_group_depth(files),
         }
     }
+}
+
+/// What the kernel was configured with, where its distribution says so.
+pub fn timer_hz(files: &SystemFiles) -> Option<u64> {
+    let release = files.line("proc/sys/kernel/osrelease")?;
+    let places = [format!("boot/config-{release}"), format!("lib/modules/{release}/config")];
+    let config = places.iter().find_map(|place| files.text(place))?;
+    config.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="))?.trim().parse().ok()
 }
 
 /// The mode in force if debugfs may be read, otherwise what the build allows.

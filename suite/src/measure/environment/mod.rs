@@ -11,7 +11,11 @@ mod software;
 mod virtualisation;
 
 use anyhow::Context;
+use crc32fast::Hasher;
 use harness::system_files::{SystemFiles, kib_field};
+
+pub use cgroup::cpu_group_depth;
+pub use kernel::timer_hz;
 
 use crate::manifest::Manifest;
 use crate::store::environment::{Environment, Kernel, Limits, Processor, SCHEMA_VERSION, Software};
@@ -35,6 +39,11 @@ impl Environment {
             limits: Limits::read(&files),
             software: Software::read(manifest)
                 .context("recording the versions of the measured crates")?,
+            boot: files.line("proc/sys/kernel/random/boot_id").map(|id| {
+                let mut checksum = Hasher::new();
+                checksum.update(id.as_bytes());
+                format!("{:08x}", checksum.finalize())
+            }),
         })
     }
 }

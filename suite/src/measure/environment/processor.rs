@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::virtualisation;
-use crate::store::environment::{Cache, Processor, Topology};
+use crate::store::environment::{Cache, IdleState, Processor, Topology};
 use harness::cpus::CpuList;
 use harness::system_files::{SystemFiles, field, recordable};
 
@@ -56,8 +56,26 @@ impl Processor {
                 .then(|| files.number("sys/module/haltpoll/parameters/guest_halt_poll_ns"))
                 .flatten(),
             idle_driver: idle_driver.filter(|driver| driver != "none"),
+            idle_governor: files.line(&format!("{CPUS}/cpuidle/current_governor")),
+            idle_states: idle_states(files),
+            smt: files.line(&format!("{CPUS}/smt/control")),
+            microcode: field(&cpuinfo, "microcode").map(recordable),
         }
     }
+}
+
+/// The idle states of the first CPU.
+fn idle_states(files: &SystemFiles) -> Vec<IdleState> {
+    let folder = format!("{CPUS}/cpu0/cpuidle");
+    let state = |name: String| {
+        let file = |of: &str| format!("{folder}/{name}/{of}");
+        Some(IdleState {
+            name: files.line(&file("name"))?,
+            latency_us: files.number(&file("latency")),
+            disabled: files.number(&file("disable")).map(|disabled| disabled != 0),
+        })
+    };
+    files.names(&folder).into_iter().filter_map(state).collect()
 }
 
 fn read_places(files: &SystemFiles, cpus: &[usize]) -> Vec<Place> {
