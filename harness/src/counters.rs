@@ -22,7 +22,16 @@ pub(crate) struct Counters {
 impl Counters {
     /// Those of this process, from `getrusage`.
     pub(crate) fn own() -> Self {
-        let usage = getrusage(UsageWho::RUSAGE_SELF).expect("a process may read its own usage");
+        Self::of(UsageWho::RUSAGE_SELF)
+    }
+
+    /// Those of the children of this process that have been waited for, and theirs.
+    pub(crate) fn of_children() -> Self {
+        Self::of(UsageWho::RUSAGE_CHILDREN)
+    }
+
+    fn of(whose: UsageWho) -> Self {
+        let usage = getrusage(whose).expect("a process may read its own usage");
         Self {
             user_ns: nanoseconds(usage.user_time()),
             system_ns: nanoseconds(usage.system_time()),
@@ -81,7 +90,7 @@ impl Counters {
     }
 }
 
-pub(crate) fn nanoseconds(time: TimeVal) -> u64 {
+fn nanoseconds(time: TimeVal) -> u64 {
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1_000
 }
 

@@ -3,9 +3,7 @@
 
 use std::fs;
 
-use nix::sys::resource::{UsageWho, getrusage};
-
-use crate::counters::{nanoseconds, run_ns};
+use crate::counters::{Counters, run_ns};
 use crate::record::Interference;
 use crate::system_files::ticks_per_second;
 use crate::{clock, cpus};
@@ -124,8 +122,8 @@ fn nanoseconds_in<const N: usize>(ticks: [u64; N]) -> Option<u64> {
 }
 
 fn children_ns() -> u64 {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("a process may read its own usage");
-    nanoseconds(usage.user_time()) + nanoseconds(usage.system_time())
+    let Counters { user_ns, system_ns, .. } = Counters::of_children();
+    user_ns + system_ns
 }
 
 /// Time in which some thread waited for a CPU since boot, in nanoseconds.

@@ -50,9 +50,8 @@ pub struct Start {
 }
 
 impl Start {
-    /// Starts a span now, over this process and its peer, if it has one.
-    /// What others do is watched on `cpus`.
-    /// What `companions` do there is not others'.
+    /// Starts a span now, over this process and its peer, if it has one. What others do
+    /// is watched on `cpus`; what `companions` do there is not others'.
     pub fn now(peer: Option<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
         Self::of(std::process::id(), peer, cpus, companions)
     }
@@ -107,6 +106,13 @@ fn run_delay(pid: u32, other: Option<u32>) -> Option<RunDelay> {
     RunDelay::read(&SystemFiles::live(), &processes)
 }
 
+/// What all processes have used that this one has waited for, and those that they have
+/// waited for.
+pub fn children() -> Span {
+    let Counters { user_ns, system_ns, voluntary, involuntary } = Counters::of_children();
+    Span { user_ns, system_ns, voluntary, involuntary, ..Span::default() }
+}
+
 /// What was used in a span of time.
 #[derive(Clone, Debug, Default)]
 pub struct Span {
@@ -125,6 +131,19 @@ pub struct Span {
     pub interference: Interference,
     /// What kept tasks waiting.
     pub waited: Waited,
+}
+
+impl Span {
+    /// What was used of this since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+            ..Self::default()
+        }
+    }
 }
 
 fn migrations_in(sched: &str) -> Option<u64> {

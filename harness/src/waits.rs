@@ -168,6 +168,11 @@ pub struct Waited {
 }
 
 impl Waited {
+    /// Time that threads of the process waited for a CPU, in nanoseconds.
+    pub fn run_delay_ns(&self) -> Option<u64> {
+        self.run_delay_ns
+    }
+
     /// The same per operation, where the span had so many.
     pub fn per_operation(&self, operations: f64) -> Waiting {
         let each = |total: u64| total as f64 / operations;

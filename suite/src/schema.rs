@@ -9,6 +9,7 @@ use schemars::{JsonSchema, schema_for};
 
 use crate::judge::advice::Advice;
 use crate::judge::compare::comparison::Comparison;
+use crate::judge::impact::Impact;
 use crate::judge::limits::LimitsReport;
 use crate::judge::prove::proof::Proof;
 use crate::judge::report::model::Report;
@@ -57,6 +58,11 @@ fn the_schemas_of_run_json_and_run_end_json_are_committed() {
 #[test]
 fn the_schema_of_advice_is_committed() {
     check::<Advice>("advice.schema.json");
+}
+
+#[test]
+fn the_schema_of_impact_is_committed() {
+    check::<Impact>("impact.schema.json");
 }
 
 #[test]

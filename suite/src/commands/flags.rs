@@ -61,6 +61,9 @@ pub enum Command {
     /// Name the settings of this machine that move what is measured, and try one
     #[command(after_help = advising())]
     Advise(AdviseFlags),
+    /// Say whether switches matter to a program, by what one costs on this machine
+    #[command(after_help = explaining())]
+    Impact(ImpactFlags),
 }
 
 fn comparing() -> String {
@@ -90,6 +93,22 @@ the old value back in the end, also after Ctrl-C or when the runner is killed.
 
 {}",
         Exit::help(&[Done, Failed, Usage, Limit, Interrupted])
+    )
+}
+
+fn explaining() -> String {
+    use Exit::{Done, Failed, Interrupted, Usage};
+    format!(
+        "\
+A process:  brigade impact --pid 1234 --seconds 10
+A command:  brigade impact -- make -j2
+
+The program's switches are multiplied with what a switch costs in the latest run of this machine \
+in results/, from the cheapest to the dearest. Of a command, the processes that it starts and \
+waits for count as well.
+
+{}",
+        Exit::help(&[Done, Failed, Usage, Interrupted])
     )
 }
 
@@ -359,6 +378,35 @@ pub struct AdviseFlags {
     pub root: Option<PathBuf>,
     #[command(flatten)]
     pub programs: ProgramFlags,
+}
+
+/// The flags of `brigade impact`.
+#[derive(Debug, Args)]
+pub struct ImpactFlags {
+    /// Watch this process, all of its threads
+    #[arg(
+        long,
+        value_name = "PID",
+        conflicts_with = "command",
+        required_unless_present = "command"
+    )]
+    pub pid: Option<u32>,
+    /// For so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = budget, default_value = "10")]
+    pub seconds: f64,
+    /// Run this command to its end instead
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// Folder of the run that says what a switch costs [default: the latest of this
+    /// machine in results/ beside the manifest]
+    #[arg(long, value_name = "DIR")]
+    pub run: Option<PathBuf>,
+    /// Print one JSON object instead
+    #[arg(long)]
+    pub json: bool,
+    /// The manifest [default: suite.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
 }
 
 /// The flags of `brigade limits`.

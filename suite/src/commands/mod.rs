@@ -7,6 +7,7 @@ mod compare;
 mod description;
 mod documents;
 mod flags;
+mod impact;
 mod limits;
 mod list;
 mod output;
@@ -55,6 +56,7 @@ fn obey(cli: Cli) -> anyhow::Result<Exit> {
         Command::Limits(flags) => limits::limits(&flags),
         Command::Prove(flags) => prove::prove(&flags),
         Command::Advise(flags) => advise::advise(&flags),
+        Command::Impact(flags) => impact::impact(&flags),
     }
 }
 

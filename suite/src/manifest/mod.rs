@@ -7,6 +7,7 @@ mod case;
 pub mod finding;
 mod group;
 pub mod headline;
+mod impact;
 mod place;
 pub mod program;
 mod proof;
@@ -26,6 +27,7 @@ use finding::Finding;
 pub use group::Group;
 use group::GroupTable;
 use headline::Headline;
+pub use impact::ImpactPlan;
 use place::{Complaint, Table, line_of, meant, unknown};
 use program::{CheckSize, Form, Program};
 pub use proof::{Crossing, Linear, ProofPlan, WorkedCase, fewest_rounds};
@@ -79,6 +81,8 @@ pub struct Manifest {
     /// What `brigade advise --try` runs.
     #[serde(default)]
     pub advice: AdvicePlan,
+    /// What `brigade impact` takes a switch's cost from; it cannot without.
+    pub impact: Option<ImpactPlan>,
     /// What `brigade limits --verify` runs; it cannot without.
     pub limits: Option<LimitsPlan>,
 }
@@ -218,6 +222,7 @@ impl Manifest {
         baseline::validate(self)?;
         self.validate_findings()?;
         advice::validate(self)?;
+        impact::validate(self)?;
         proof::validate(self)
     }
 

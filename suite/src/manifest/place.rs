@@ -37,6 +37,8 @@ pub(super) enum Table {
     Prove,
     /// What advice is tried with.
     Advice,
+    /// What tells the cost of a switch.
+    Impact,
 }
 
 impl Complaint {
@@ -61,6 +63,7 @@ impl Complaint {
             Table::Headline(index) => table("headline")?.get(index)?.get_ref(),
             Table::Prove => table("prove")?,
             Table::Advice => table("advice")?,
+            Table::Impact => table("impact")?,
         };
         Some(value.get(self.key)?.span().start)
     }

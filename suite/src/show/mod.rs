@@ -10,6 +10,7 @@ mod environment;
 #[cfg(test)]
 mod fixture;
 pub mod html;
+pub mod impact;
 mod ladder;
 pub mod limits;
 pub mod markdown;

@@ -10,6 +10,7 @@ mod disk;
 mod faults;
 mod flags;
 mod hostile;
+mod impact;
 mod interference;
 mod interruption;
 mod list;

@@ -1,0 +1,149 @@
+//! `brigade impact`: whether switches matter to a program, by how many it makes and
+//! what one costs on this machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use harness::cpus;
+use harness::usage::{Span, Start, children};
+
+use crate::commands::flags::ImpactFlags;
+use crate::commands::output;
+use crate::commands::saved;
+use crate::exit::{Exit, UsageError};
+use crate::judge::impact::{Costs, Impact, SwitchCost, Used};
+use crate::judge::report::model::Report;
+use crate::manifest::{ImpactPlan, Manifest};
+use crate::measure::signals::Signals;
+use crate::show;
+use crate::store::environment::Environment;
+use crate::store::results;
+use crate::store::saved_run::SavedRun;
+
+/// Runs `brigade impact`.
+///
+/// # Errors
+/// When the flags are wrong, there is no run of this machine, or the program cannot be
+/// started or watched.
+pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
+    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let Some(plan) = &manifest.impact else {
+        return Err(UsageError("impact: suite.toml has no [impact]".to_owned()).into());
+    };
+    let costs = costs(flags, &manifest, plan)?;
+    let mut signals = Signals::register().context("setting up signal handlers")?;
+    signals.defer_stops();
+    let (used, failed) = match flags.pid {
+        Some(pid) => (watch(pid, Duration::from_secs_f64(flags.seconds), &mut signals)?, None),
+        None => run(&flags.command)?,
+    };
+    let impact = Impact::of(used, costs);
+    output::print(&match flags.json {
+        true => serde_json::to_string(&impact)? + "\n",
+        false => show::impact::text(&impact),
+    })?;
+    if let Some(status) = failed {
+        output::complain(&format!("{}: {status}", flags.command.join(" ")));
+        return Ok(Exit::Failed);
+    }
+    Ok(if signals.stops() > 0 { Exit::Interrupted } else { Exit::Done })
+}
+
+/// What a process does for so long, or until a stop is asked for.
+fn watch(pid: u32, seconds: Duration, signals: &mut Signals) -> anyhow::Result<Used> {
+    let folder = format!("/proc/{pid}");
+    ensure!(Path::new(&folder).exists(), "--pid {pid}: there is no such process");
+    let cpus = cpus::allowed().context("reading the CPUs that may be used")?;
+    let threads = || fs::read_dir(format!("{folder}/task")).map_or(0, Iterator::count);
+    let began = Instant::now();
+    let start = Start::of_process(pid, &cpus);
+    signals.sleep_until(began + seconds);
+    let threads = threads();
+    let wall = began.elapsed();
+    let Some(span) = start.end() else {
+        bail!("--pid {pid}: it ended while it was watched; start it by brigade impact -- COMMAND");
+    };
+    Ok(used(&span, wall, threads.min(cpus.len())))
+}
+
+/// What a command does from its start to its end, and its status if that is not 0.
+fn run(command: &[String]) -> anyhow::Result<(Used, Option<ExitStatus>)> {
+    let [program, arguments @ ..] = command else {
+        return Err(UsageError("impact: name a process, --pid PID, or a command".to_owned()).into());
+    };
+    let at_once = cpus::allowed().context("reading the CPUs that may be used")?.len();
+    let before = children();
+    let began = Instant::now();
+    let mut child = Command::new(program)
+        .args(arguments)
+        .spawn()
+        .with_context(|| format!("starting {program}"))?;
+    let status = child.wait().with_context(|| format!("waiting for {program}"))?;
+    let wall = began.elapsed();
+    let span = children().since(&before);
+    Ok((used(&span, wall, at_once), (!status.success()).then_some(status)))
+}
+
+fn used(span: &Span, wall: Duration, at_once: usize) -> Used {
+    Used {
+        wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
+        cpu_ns: span.user_ns + span.system_ns,
+        voluntary: span.voluntary,
+        involuntary: span.involuntary,
+        migrations: span.migrations,
+        run_delay_ns: span.waited.run_delay_ns(),
+        at_once: at_once as u64,
+    }
+}
+
+/// What switches cost here: by the run that is named, or the latest of this machine.
+fn costs(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow::Result<Costs> {
+    let needed = || format!("brigade run --case {}", plan.cases().join(" "));
+    if let Some(folder) = &flags.run {
+        let report = saved::report_of(manifest, std::slice::from_ref(folder))?;
+        return of_report(&report, plan)
+            .with_context(|| format!("--run {}: it lacks a case: {}", folder.display(), needed()));
+    }
+    let parent = manifest.root.join(results::FOLDER);
+    let label = Environment::capture(manifest)?.label();
+    for folder in latest_first(&parent, &label) {
+        let report = saved::report_of(manifest, &[folder])?;
+        if let Some(costs) = of_report(&report, plan) {
+            return Ok(costs);
+        }
+    }
+    bail!(
+        "{} has no run of this machine, {label}, with the cases that are needed: {}",
+        parent.display(),
+        needed()
+    )
+}
+
+fn of_report(report: &Report, plan: &ImpactPlan) -> Option<Costs> {
+    let cost = |case: &String| SwitchCost::of(report, case);
+    Some(Costs {
+        run: report.runs.first()?.name.clone(),
+        lowest: cost(&plan.lowest)?,
+        highest: cost(&plan.highest)?,
+        awake: plan.awake.as_ref().and_then(cost),
+        pinned: plan.pinned.as_ref().and_then(cost),
+    })
+}
+
+/// The folders of runs of a machine of this label, the latest first. What is no such
+/// folder is left out.
+fn latest_first(parent: &Path, label: &str) -> Vec<PathBuf> {
+    let folders = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
+    let began = |folder: PathBuf| {
+        // Without its records, which are long.
+        let run = SavedRun::read_beside(&folder, b"").ok()?;
+        let is_here = run.environment.label() == label;
+        is_here.then_some((run.description.started_at, folder))
+    };
+    let mut runs: Vec<(String, PathBuf)> = folders.filter_map(began).collect();
+    runs.sort();
+    runs.into_iter().rev().map(|(_, folder)| folder).collect()
+}
