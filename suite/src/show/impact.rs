@@ -40,7 +40,10 @@ pub fn text(impact: &Impact) -> String {
 fn did(used: &Used) -> String {
     let Used { wall_ns, cpu_ns, voluntary, involuntary, migrations, run_delay_ns, at_once } = used;
     let seconds = *wall_ns as f64 / 1e9;
-    let each_second = |count: u64| three_digits(count as f64 / seconds);
+    let each_second = |count: u64| match count as f64 / seconds {
+        rate if rate >= 1000.0 => format!("{rate:.0}"),
+        rate => three_digits(rate),
+    };
     let mut parts = vec![
         format!("in {} {} of CPU time", duration(*wall_ns as f64), duration(*cpu_ns as f64)),
         format!("{} voluntary switches a second", each_second(*voluntary)),
