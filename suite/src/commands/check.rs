@@ -12,7 +12,7 @@ use crate::judge::switches::verify_switches;
 use crate::manifest::program::CheckSize;
 use crate::manifest::{Case, Manifest};
 use crate::measure::build::Binaries;
-use crate::measure::invoke::{Job, invoke};
+use crate::measure::invoke::{Job, invoke, without};
 use crate::store::invocation::{Invocation, Outcome};
 
 /// What came of the check of one case.
@@ -55,10 +55,14 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     Ok(if session.signals.stops() > 0 { Exit::Interrupted } else { tally.exit() })
 }
 
-/// Runs a case at the size of its program's check and examines what comes.
+/// Runs a case at the size of its program's check, whatever size it has itself, and
+/// examines what comes.
 fn examine(case: &Case, session: &mut Session, binaries: &Binaries) -> Finding {
     let size = session.manifest.check_size(case);
     let flags = size_flags(size);
+    let mut case = case.clone();
+    case.flags = without(&case.flags, &flags);
+    let case = &case;
     let job = Job {
         case,
         round: 1,

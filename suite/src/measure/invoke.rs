@@ -74,7 +74,7 @@ pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
 }
 
 /// The `flags` that are not among `others`, with their values.
-fn without(flags: &[String], others: &[String]) -> Vec<String> {
+pub fn without(flags: &[String], others: &[String]) -> Vec<String> {
     let mut is_left_out = false;
     let stays = |word: &&String| {
         if word.starts_with("--") {
