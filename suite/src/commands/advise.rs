@@ -13,8 +13,9 @@ use crate::commands::output;
 use crate::exit::{Exit, UsageError};
 use crate::judge::advice::{Advice, Setting};
 use crate::manifest::Manifest;
+use crate::measure::environment::chosen;
 use crate::measure::restorer::{self, Content, Restorer};
-use crate::measure::settings::{marked, settings};
+use crate::measure::settings::settings;
 use crate::show;
 
 /// Runs `brigade advise`.
@@ -104,7 +105,7 @@ fn contents(root: &Path, setting: &Setting) -> anyhow::Result<Vec<Content>> {
         let path = root.join(file);
         let text =
             fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        let choice = marked(&text, '[', ']').or_else(|| marked(&text, '(', ')'));
+        let choice = chosen(&text, '[', ']').or_else(|| chosen(&text, '(', ')'));
         Ok((path, choice.unwrap_or_else(|| text.trim().to_owned())))
     };
     setting.files.iter().map(content).collect()

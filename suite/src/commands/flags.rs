@@ -481,8 +481,11 @@ pub fn explain(error: &clap::Error) -> Exit {
             }
         };
     }
-    let first_line = text.lines().next().unwrap_or_default();
-    let reason = first_line.strip_prefix("error: ").unwrap_or(first_line);
+    // Flags that are missing stand on lines of their own.
+    let lines: Vec<&str> =
+        text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let said = lines.join(" ");
+    let reason = said.strip_prefix("error: ").unwrap_or(&said);
     output::complain(&format!("{reason} (try 'brigade --help')"));
     Exit::Usage
 }

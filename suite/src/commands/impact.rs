@@ -134,13 +134,13 @@ fn of_report(report: &Report, plan: &ImpactPlan) -> Option<Costs> {
 }
 
 /// The folders of runs of a machine of this label, the latest first. What is no such
-/// folder is left out.
+/// folder, or a side of a comparison, is left out.
 fn latest_first(parent: &Path, label: &str) -> Vec<PathBuf> {
     let folders = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
     let began = |folder: PathBuf| {
         // Without its records, which are long.
         let run = SavedRun::read_beside(&folder, b"").ok()?;
-        let is_here = run.environment.label() == label;
+        let is_here = run.environment.label() == label && run.description.side.is_none();
         is_here.then_some((run.description.started_at, folder))
     };
     let mut runs: Vec<(String, PathBuf)> = folders.filter_map(began).collect();

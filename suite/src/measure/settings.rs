@@ -5,7 +5,7 @@ use harness::control_groups::{Group, Version, of_process};
 use harness::system_files::SystemFiles;
 
 use crate::manifest::{Cost, Effect, Setting};
-use crate::measure::environment::{cpu_group_depth, timer_hz};
+use crate::measure::environment::{chosen, cpu_group_depth, timer_hz};
 
 const CPUIDLE: &str = "sys/devices/system/cpu/cpuidle";
 const HALT_POLL: &str = "sys/module/haltpoll/parameters/guest_halt_poll_ns";
@@ -120,12 +120,6 @@ fn paths(files: Vec<(String, String)>) -> Vec<String> {
 
 fn has_idle_driver(files: &SystemFiles) -> bool {
     files.line(&format!("{CPUIDLE}/current_driver")).is_some_and(|driver| driver != "none")
-}
-
-/// The marked one of the choices in a line such as `always [madvise] never`.
-pub fn marked(line: &str, open: char, close: char) -> Option<String> {
-    let mut words = line.split_whitespace();
-    words.find_map(|word| Some(word.strip_prefix(open)?.strip_suffix(close)?.to_owned()))
 }
 
 fn halt_poll(files: &SystemFiles) -> Option<Setting> {
@@ -299,7 +293,7 @@ fn preemption(files: &SystemFiles) -> Option<Setting> {
     };
     match files.line(file) {
         Some(choices) => {
-            let now = marked(&choices, '(', ')')?;
+            let now = chosen(&choices, '(', ')')?;
             let advised = if now == "none" { "full" } else { "none" };
             choices.contains(advised).then(|| known(now, advised).in_files(&[file.to_owned()]))
         }
@@ -451,7 +445,7 @@ fn smt(files: &SystemFiles) -> Option<Setting> {
 
 fn huge_pages(files: &SystemFiles) -> Option<Setting> {
     let file = "sys/kernel/mm/transparent_hugepage/enabled";
-    let now = marked(&files.line(file)?, '[', ']')?;
+    let now = chosen(&files.line(file)?, '[', ']')?;
     (now == "always").then(|| {
         Known {
             name: "transparent_hugepage",

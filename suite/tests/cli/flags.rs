@@ -29,6 +29,16 @@ fn wrong_flags_are_reported_on_one_line() {
             "the argument '--resume <DIR>' cannot be used with '--seed <N>' \
              (try 'brigade --help')",
         ),
+        (
+            &["advise", "--budget", "3"],
+            "the following required arguments were not provided: --try <NAME[=VALUE]> \
+             (try 'brigade --help')",
+        ),
+        (
+            &["impact"],
+            "the following required arguments were not provided: --pid <PID> \
+             (try 'brigade --help')",
+        ),
         (&["walk"], "unrecognized subcommand 'walk' (try 'brigade --help')"),
         (
             &["run", "--rounds", "0"],

@@ -109,7 +109,7 @@ fn built_preemption(version: &str) -> &'static str {
 }
 
 /// The marked one of the choices in a line such as `always [madvise] never`.
-fn chosen(choices: &str, open: char, close: char) -> Option<String> {
+pub fn chosen(choices: &str, open: char, close: char) -> Option<String> {
     let word =
         choices.split_whitespace().find_map(|word| word.strip_prefix(open)?.strip_suffix(close))?;
     Some(recordable(word))

@@ -15,7 +15,7 @@ use crc32fast::Hasher;
 use harness::system_files::{SystemFiles, kib_field};
 
 pub use cgroup::cpu_group_depth;
-pub use kernel::timer_hz;
+pub use kernel::{chosen, timer_hz};
 
 use crate::manifest::Manifest;
 use crate::store::environment::{Environment, Kernel, Limits, Processor, SCHEMA_VERSION, Software};
