@@ -240,6 +240,8 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
+    use nix::unistd::geteuid;
+
     use super::*;
 
     /// A process that would run until it is killed.
@@ -257,6 +259,12 @@ mod tests {
         let running = Running::new(child, Instant::now(), None).unwrap();
         waitid(Id::Pid(running.group), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
         let calls = running.finish(None).unwrap().calls;
+        if calls.is_none() && !geteuid().is_root() {
+            return contract::skip(
+                "system calls",
+                "only root may read those of one that has ended",
+            );
+        }
         assert_eq!(calls.is_some(), fs::exists("/proc/self/io").unwrap());
         for count in calls.into_iter().flat_map(|calls| [calls.reads, calls.writes]) {
             assert!((1000..1100).contains(&count), "{calls:?}");

@@ -5,7 +5,9 @@
 //! takes 1 µs and its work. Its times scatter by a percent, seeded by the number
 //! of the invocation, so every run of a test is the same.
 
+use contract::skip;
 use nix::sys::signal::Signal;
+use nix::unistd::geteuid;
 use serde_json::Value;
 
 use crate::bench::{Bench, Ended, eventually};
@@ -204,6 +206,9 @@ fn hops_that_take_longer_among_more_tasks_are_found() {
 fn hops_without_system_calls_are_found() {
     let counted = MANIFEST.replacen("rounds = 10", "rounds = 10\ncounted = [\"near/same-cpu\"]", 1);
     let ended = prove_with("", &counted, &[]);
+    if !geteuid().is_root() && ended.stdout.contains("1 cannot be measured here") {
+        return skip("system calls", "only root may read those of a process that has ended");
+    }
     assert!(ended.stdout.contains("\nsystem calls: FAILS\n"), "{ended:?}");
 }
 

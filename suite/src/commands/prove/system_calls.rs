@@ -13,6 +13,9 @@ use crate::manifest::Case;
 use crate::measure::invoke::command;
 use crate::measure::process::{Calls, run};
 
+/// Why there is no count.
+const UNCOUNTED: &str = "the kernel does not count them, or only root may read the counts";
+
 /// Laps of the two processes. Both have all their traced laps.
 const LAPS: [u64; 2] = [400, 2400];
 
@@ -39,7 +42,7 @@ fn of_case(runs: &mut Runs, name: &String) -> Option<Vec<Figure>> {
         match counted {
             Ok(Some(of)) => counts.push(of),
             Ok(None) => {
-                return Some(vec![Figure::missing(what(), "the kernel does not count them")]);
+                return Some(vec![Figure::missing(what(), UNCOUNTED)]);
             }
             Err(error) => {
                 return Some(vec![Figure::missing(what(), "").must(format!("{error:#}"), false)]);
