@@ -84,6 +84,16 @@ fn cpus_that_are_kept_awake_enter_no_idle_state() {
     assert!(entries < 0.05, "{entries} per hop");
 }
 
+/// The sender goes on until it blocks, and the thread that it has woken waits for it.
+#[test]
+fn threads_that_share_a_cpu_wait_for_it() {
+    let waiting = record(&["--placement", "same-cpu"]).waiting.expect("a span");
+    let Some(runnable_ns) = waiting.runnable_ns_per_operation else {
+        return contract::skip("run delay", "the kernel keeps no account of it");
+    };
+    assert!(runnable_ns > 0.0, "{waiting:?}");
+}
+
 #[test]
 fn a_hop_between_two_cpus_enters_an_idle_state_and_one_on_a_single_cpu_none() {
     if cpus::allowed().expect("the CPUs").len() < 2 {
