@@ -10,7 +10,7 @@ use std::path::Path;
 
 use contract::control_group::ControlGroup;
 use contract::invocation::Invocation;
-use contract::{Measurement, Program, Spread, skip};
+use contract::{Measurement, Program, Spread, fits_here, skip};
 use harness::Amounts;
 use harness::limits::{self, Kind, Need, Resource};
 use harness::record::{LedgerPoint, Record};
@@ -99,17 +99,6 @@ impl Held {
             charged_bytes: None,
         }
     }
-}
-
-/// Whether the limits of this machine leave room for so many tasks; says so where
-/// they do not.
-fn fits_here(kind: Kind, tasks: u64) -> bool {
-    let need = Need { tasks, per_task: kind.per_task(), fixed: kind.fixed() };
-    let fit = limits::fitting(&need);
-    if fit < tasks {
-        skip(&format!("{tasks} {}", kind.tasks()), &format!("only {fit} fit here"));
-    }
-    fit == tasks
 }
 
 /// Of two populations, the difference of one figure per task.
