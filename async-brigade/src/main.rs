@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use harness::runtime::{AsyncRuntime, RuntimeKind, end};
 use harness::{
-    Amounts, Bench, Channel, ChannelFlag, Defaults, Measured, Station, Tasks, WorkFlag,
+    Amounts, Bench, Channel, ChannelFlag, Defaults, LoadFlags, Measured, Station, Tasks,
     WorkersFlag, failure,
 };
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -48,7 +48,7 @@ struct Flags {
 
     #[command(flatten)]
     #[serde(flatten)]
-    work: WorkFlag,
+    load: LoadFlags,
 }
 
 fn main() -> ExitCode {
@@ -59,11 +59,12 @@ fn main() -> ExitCode {
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = flags.runtime.amounts(flags.threads.workers, bench);
     let channel = flags.carrier.channel.amounts().watched();
-    bench.require(Amounts::async_task().and(channel), runtime.and(channel))?;
+    let task = Amounts::async_task().and(channel).and(flags.load.amounts());
+    bench.require(task, runtime.and(channel))?;
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }
-    bench.work(flags.work);
+    bench.load(flags.load);
     let runtime = AsyncRuntime::start(flags.runtime, flags.threads.workers, bench)?;
     match flags.carrier.channel {
         Channel::Pipe => runtime.drive(brigade(bench.clone(), open_pipe)),

@@ -13,15 +13,25 @@
 //!
 //! Known biases: with one token in flight a runtime always has exactly one
 //! task to run, which is the best case for its scheduler.
+#![recursion_limit = "512"]
+
+mod nested;
 
 use std::future::Future;
+use std::hint::black_box;
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
+use harness::failure::UsageError;
 use harness::runtime::{AsyncRuntime, RuntimeKind, end};
-use harness::{Amounts, Bench, Defaults, Measured, Station, Tasks, WorkFlag, WorkersFlag};
+use harness::{
+    Amounts, Bench, Defaults, DepthFlag, FutureFlag, LoadFlags, Measured, Station, Tasks,
+    WorkersFlag,
+};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use nested::{Above, Here, Hundred, Ten, Wait};
 
 /// Time a number on its way through N async tasks over channels in memory.
 ///
@@ -40,7 +50,15 @@ struct Flags {
 
     #[command(flatten)]
     #[serde(flatten)]
-    work: WorkFlag,
+    load: LoadFlags,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    depth: DepthFlag,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    future: FutureFlag,
 }
 
 fn main() -> ExitCode {
@@ -49,13 +67,26 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.require(Amounts::async_task(), flags.runtime.amounts(flags.threads.workers, bench))?;
+    let held = Amounts::heap(flags.future.future_bytes.into());
+    let task = Amounts::async_task().and(held).and(flags.load.amounts());
+    bench.require(task, flags.runtime.amounts(flags.threads.workers, bench))?;
     if flags.runtime == RuntimeKind::TokioCurrentThread {
         bench.expect_switches(0.0);
     }
-    bench.work(flags.work);
+    bench.load(flags.load);
     let runtime = AsyncRuntime::start(flags.runtime, flags.threads.workers, bench)?;
-    runtime.drive(brigade(bench.clone(), relay))
+    let bench = bench.clone();
+    match (flags.depth.depth, flags.future.future_bytes) {
+        (0, 0) => runtime.drive(brigade(bench, relay::<Here, 0>)),
+        (1, 0) => runtime.drive(brigade(bench, relay::<Above<Here>, 0>)),
+        (10, 0) => runtime.drive(brigade(bench, relay::<Ten<Here>, 0>)),
+        (_, 0) => runtime.drive(brigade(bench, relay::<Hundred<Here>, 0>)),
+        (0, 1024) => runtime.drive(brigade(bench, relay::<Here, 1024>)),
+        (0, _) => runtime.drive(brigade(bench, relay::<Here, 16_384>)),
+        (depth, bytes) => bail!(UsageError(format!(
+            "--depth {depth} --future-bytes {bytes}: choose one of the two"
+        ))),
+    }
 }
 
 /// Sets up the brigade, of tasks that are each a `relay`, and measures it.
@@ -102,16 +133,18 @@ async fn drive(
 }
 
 /// Passes numbers from upstream to downstream, one greater, until upstream is
-/// closed.
-async fn relay(
+/// closed. It awaits them by `W`, and holds so many bytes from one wait to the next.
+async fn relay<W: Wait, const BYTES: usize>(
     station: Station,
     mut upstream: Receiver<usize>,
     downstream: Sender<usize>,
 ) -> io::Result<()> {
-    while let Some(token) = upstream.recv().await {
+    let held = [0_u8; BYTES];
+    while let Some(token) = W::wait(&mut upstream).await {
         station.visit(token);
         downstream.send(token + 1).await.map_err(|_| ErrorKind::BrokenPipe)?;
     }
+    black_box(&held);
     Ok(())
 }
 

@@ -73,3 +73,24 @@ fn a_runtime_that_cannot_have_all_its_workers_is_refused() {
 fn set_up_and_shut_down_take_time_by_the_task() {
     contract::scale::check_that_cpu_time_is_linear(&PROGRAM, &[], 3000);
 }
+
+#[test]
+fn futures_may_hold_much() {
+    for bytes in ["1024", "16384"] {
+        let record = PROGRAM.record(&["--tasks=5", "--iters=20", "--future-bytes", bytes]);
+        assert_eq!(record.parameters["future_bytes"].to_string(), bytes);
+    }
+    PROGRAM.refuses(&["--future-bytes=1000"], &["--future-bytes"]);
+    PROGRAM.refuses(&["--future-bytes=1024", "--depth=1"], &["choose one of the two"]);
+}
+
+/// A task's future lies in memory of its own: a hundred of them show.
+#[test]
+fn what_futures_hold_is_resident() {
+    let resident = |bytes: &str| {
+        let record = PROGRAM.record(&["--tasks=500", "--iters=1", "--future-bytes", bytes]);
+        record.memory.expect("it looks at itself").rss_bytes
+    };
+    let each = (resident("16384") - resident("0")) as f64 / 500.0;
+    assert!((16_000.0..20_000.0).contains(&each), "{each} bytes");
+}

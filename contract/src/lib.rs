@@ -35,6 +35,7 @@ pub mod ending;
 pub mod histogram;
 pub mod invocation;
 pub mod limits;
+pub mod load;
 pub mod machine;
 pub mod output;
 pub mod placement;
@@ -51,8 +52,9 @@ pub use skip::{fits_here, skip};
 /// Makes a test of each clause of the contract that `$program`, a constant of
 /// type [`Program`], has to keep. `keeps!(PROGRAM)` has those that every program
 /// is tested for; `with --tasks` and `with --work` add those of programs that
-/// offer these flags. The rest is the harness's doing and the same in each
-/// program: `keeps!(PROGRAM, in full)` tests one of them for all of it.
+/// offer these flags, the latter with `--working-set`. The rest is the harness's
+/// doing and the same in each program: `keeps!(PROGRAM, in full)` tests one of them
+/// for all of it.
 #[macro_export]
 macro_rules! keeps {
     ($program:expr) => {
@@ -87,6 +89,8 @@ macro_rules! keeps {
         $crate::keeps!($program, with --tasks);
         $crate::keeps! { $program;
             work::every_hop_has_it,
+            load::every_task_has_a_working_set_of_its_own,
+            load::working_sets_that_fit_nowhere_are_refused,
         }
     };
     ($program:expr, in full) => {
@@ -129,6 +133,8 @@ macro_rules! keeps {
             work::amounts_that_make_no_sense_are_usage_errors,
             work::the_record_tells_the_units_and_their_length,
             work::without_the_flag_there_is_none,
+            load::working_sets_that_make_no_sense_are_usage_errors,
+            load::deep_waits_are_waits,
         }
     };
     ($program:expr; $($subject:ident :: $clause:ident,)+) => {

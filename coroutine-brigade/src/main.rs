@@ -7,6 +7,8 @@
 //! makes N + 1 hops, as in every brigade: one to each coroutine and the last
 //! one to the driver.
 //!
+//! With `--depth` a coroutine suspends from so many frames below its body.
+//!
 //! What is counted: between two hops the control passes through the driver's
 //! round, so a hop is one switch into a coroutine and one out of it. The
 //! kernel has nothing to switch.
@@ -22,8 +24,10 @@ use std::process::ExitCode;
 use anyhow::{bail, ensure};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
+use harness::depth::below;
 use harness::{
-    Amounts, Bench, Defaults, Measured, StackFlag, Station, Tasks, WorkFlag, failure, threads,
+    Amounts, Bench, Defaults, DepthFlag, LoadFlags, Measured, StackFlag, Station, Tasks, failure,
+    threads,
 };
 
 /// A coroutine of the line: it is resumed with a number, or with nothing to
@@ -43,7 +47,11 @@ struct Flags {
 
     #[command(flatten)]
     #[serde(flatten)]
-    work: WorkFlag,
+    load: LoadFlags,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    depth: DepthFlag,
 }
 
 fn main() -> ExitCode {
@@ -52,16 +60,18 @@ fn main() -> ExitCode {
 }
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    flags.depth.require_stack(flags.stack)?;
     bench.refuse_spread("all coroutines run on one thread")?;
-    bench.require(Amounts::coroutine(flags.stack.stack_size as u64), Amounts::observation())?;
+    let coroutine = Amounts::coroutine(flags.stack.stack_size as u64);
+    bench.require(coroutine.and(flags.load.amounts()), Amounts::observation())?;
     bench.expect_switches(0.0);
-    bench.work(flags.work);
+    bench.load(flags.load);
     let mut line = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let stack = DefaultStack::new(flags.stack.stack_size);
         let stack = stack
             .map_err(|error| failure::creating(format_args!("the stack of task {task}"), error))?;
-        line.push(relay(bench.unpinned_station(task), stack));
+        line.push(relay(bench.unpinned_station(task), flags.depth, stack));
     }
 
     let passed = named(&mut line, |line| drive(bench, line));
@@ -70,11 +80,11 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 }
 
 /// A coroutine that passes numbers on, one greater, until it gets none.
-fn relay(station: Station, stack: DefaultStack) -> Relay {
+fn relay(station: Station, DepthFlag { depth }: DepthFlag, stack: DefaultStack) -> Relay {
     Coroutine::with_stack(stack, move |yielder, mut upstream| {
         while let Some(token) = upstream {
             station.visit(token);
-            upstream = yielder.suspend(token + 1);
+            upstream = below(depth, || yielder.suspend(token + 1));
         }
     })
 }
@@ -146,8 +156,9 @@ mod tests {
     fn error_of(body: fn(usize)) -> (String, u64) {
         let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
         let stack = || DefaultStack::new(64 << 10).expect("a stack");
-        let mut line: Vec<_> =
-            (0..20).map(|task| relay(bench.unpinned_station(task), stack())).collect();
+        let mut line: Vec<_> = (0..20)
+            .map(|task| relay(bench.unpinned_station(task), DepthFlag { depth: 0 }, stack()))
+            .collect();
         line[7] = Coroutine::with_stack(stack(), move |yielder, mut upstream| {
             for lap in 0.. {
                 let Some(token) = upstream else { return };

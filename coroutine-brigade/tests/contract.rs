@@ -54,6 +54,8 @@ fn a_stack_that_cannot_be_is_a_usage_error() {
     for size in ["0", "-1", "much"] {
         PROGRAM.refuses(&["--stack-size", size], &["--stack-size"]);
     }
+    let few = ["--stack-size=16384", "--depth=100"];
+    PROGRAM.refuses(&few, &["100 calls deep a stack needs 67584 bytes"]);
 }
 
 #[test]

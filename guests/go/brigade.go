@@ -32,12 +32,13 @@ func measureBrigade(r *run) error {
 	last := first
 	for task := range r.tasks {
 		downstream := make(chan uint64, 1)
-		go relay(task, last, downstream, &r.work, failed)
+		go relay(task, last, downstream, r.load.station(), failed)
 		last = downstream
 	}
+	driver := r.load.station()
 	err := r.laps(func() (times [2]int64, err error) {
 		begun := now()
-		r.work.perform()
+		driver.visit()
 		first <- 0
 		sum, alive := <-last
 		times[0] = now() - begun
@@ -56,15 +57,25 @@ func measureBrigade(r *run) error {
 
 // relay passes numbers from upstream to downstream, one greater, until upstream
 // is closed. However it ends, downstream is closed, and so on to the driver.
-func relay(task int, upstream <-chan uint64, downstream chan<- uint64, work *work, failed chan<- error) {
+func relay(task int, upstream <-chan uint64, downstream chan<- uint64, station station, failed chan<- error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			failed <- fmt.Errorf("task %d: %v", task, reason)
 		}
 		close(downstream)
 	}()
-	for token := range upstream {
-		work.perform()
+	for {
+		var token uint64
+		var alive bool
+		if station.load.depth == 0 {
+			token, alive = <-upstream
+		} else {
+			token, alive = receive(station.load.depth, upstream)
+		}
+		if !alive {
+			return
+		}
+		station.visit()
 		downstream <- token + 1
 	}
 }

@@ -89,7 +89,7 @@ func TestATaskThatFailsEndsTheRunAndIsNamed(t *testing.T) {
 	failed := make(chan error, 1)
 	upstream, downstream := make(chan uint64, 1), make(chan uint64, 1)
 	upstream <- 0
-	relay(7, upstream, downstream, nil, failed)
+	relay(7, upstream, downstream, station{}, failed)
 	if _, alive := <-downstream; alive {
 		t.Error("its neighbour goes on")
 	}
@@ -110,7 +110,8 @@ func TestAnInterruptionEndsTheLaps(t *testing.T) {
 func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 	for _, line := range []string{
 		"tea", "--moon", "--tasks", "--tasks 0", "--iters 0", "--iters 1000001", "--warmups -1",
-		"--max-time -1", "--workers 0", "more", "creation --work 5", "memory --tasks 5 --iters 6",
+		"--max-time -1", "--workers 0", "more", "creation --work 5", "--working-set -1", "--stride 7",
+		"--depth -1", "memory --tasks 5 --iters 6",
 	} {
 		if code, _, _ := obeyed(t, line); code != exitUsage {
 			t.Errorf("%q exited with %d", line, code)
@@ -118,6 +119,18 @@ func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 	}
 	if code, lines, _ := obeyed(t, "creation --help"); code != exitDone || len(lines) < 5 {
 		t.Errorf("--help exited with %d: %v", code, lines)
+	}
+}
+
+func TestEveryWordAtAStrideIsTouched(t *testing.T) {
+	at := (&load{workingSet: 40, stride: 16}).station()
+	at.visit()
+	if !reflect.DeepEqual(at.words, []uint64{2, 2, 4, 4, 6}) {
+		t.Errorf("%v", at.words)
+	}
+	code, _, laps := obeyed(t, "--tasks 3 --iters 20 --working-set 100 --stride 8 --depth 10")
+	if code != exitDone || laps.Parameters["depth"] != 10.0 || laps.Parameters["stride"] != 8.0 {
+		t.Errorf("exited with %d: %v", code, laps.Parameters)
 	}
 }
 

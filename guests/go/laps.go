@@ -45,7 +45,7 @@ type run struct {
 	warmupTime time.Duration
 	// limit is how long laps may begin; 0 is for ever.
 	limit, warmupLimit time.Duration
-	work               work
+	load               load
 	works              bool
 	interrupted        atomic.Bool
 	report             report
@@ -70,7 +70,7 @@ func (r *run) measurement(name, operation string, operations int) *measurement {
 // laps runs the warm-up, and between the two marks the measured laps. lap
 // returns the times that its phases took, for which there are measurements.
 func (r *run) laps(lap func() ([2]int64, error), phases ...*measurement) error {
-	r.work.calibrate()
+	r.load.work.calibrate()
 	warmups, _, err := r.repeat(r.warmups, r.warmupTime, r.warmupLimit, func() error {
 		_, err := lap()
 		return err
@@ -90,7 +90,7 @@ func (r *run) laps(lap func() ([2]int64, error), phases ...*measurement) error {
 		return err
 	})
 	r.mark("measured")
-	r.work.calibrate()
+	r.load.work.calibrate()
 	return err
 }
 
@@ -146,7 +146,7 @@ func (r *run) print(failure error) error {
 	report.Program, report.Version = "goroutine-brigade", "0.1.0"
 	report.Runtime = runtime.Version()
 	report.Tasks, report.Measurements = r.tasks, taken
-	report.Work = r.work.report(r.works)
+	report.Work = r.load.work.report(r.works)
 	if err := json.NewEncoder(r.marks).Encode(report); err != nil {
 		return fmt.Errorf("printing the laps: %w", err)
 	}

@@ -111,7 +111,12 @@ func (r *run) parse(arguments []string) (program, error) {
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0),
 		"how many goroutines run at once (`GOMAXPROCS`)")
 	if program.works {
-		flags.Uint64Var(&r.work.units, "work", 0, "`units` of work before each send")
+		flags.Uint64Var(&r.load.work.units, "work", 0, "`units` of work before each send")
+		flags.Uint64Var(&r.load.workingSet, "working-set", 0,
+			"`bytes` of its own that each goroutine reads and writes before each send")
+		flags.Uint64Var(&r.load.stride, "stride", defaultStride,
+			"`bytes` from one word that is touched to the next")
+		flags.IntVar(&r.load.depth, "depth", 0, "`calls` between each goroutine's body and its wait")
 	}
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
@@ -144,8 +149,14 @@ func (r *run) parse(arguments []string) (program, error) {
 		err = fmt.Errorf("--max-time %v: not a number of seconds", *seconds)
 	case *workers < 1:
 		err = fmt.Errorf("--workers %d: not a number from 1", *workers)
-	case r.work.units > 1_000_000_000:
-		err = fmt.Errorf("--work %d: not a number up to 1000000000", r.work.units)
+	case r.load.work.units > 1_000_000_000:
+		err = fmt.Errorf("--work %d: not a number up to 1000000000", r.load.work.units)
+	case r.load.workingSet > mostBytes:
+		err = fmt.Errorf("--working-set %d: not a number up to %d", r.load.workingSet, mostBytes)
+	case program.works && (r.load.stride < wordBytes || r.load.stride > mostBytes):
+		err = fmt.Errorf("--stride %d: not between %d and %d", r.load.stride, wordBytes, mostBytes)
+	case r.load.depth < 0 || r.load.depth > 1000:
+		err = fmt.Errorf("--depth %d: not between 0 and 1000", r.load.depth)
 	case name == "memory" && r.tasks < 2*(r.iters+r.warmups):
 		err = fmt.Errorf("--tasks %d: %d readings need %d or more", r.tasks,
 			r.iters+r.warmups, 2*(r.iters+r.warmups))
@@ -158,7 +169,10 @@ func (r *run) parse(arguments []string) (program, error) {
 	}
 	r.works = program.works
 	if r.works {
-		r.report.Parameters["work"] = r.work.units
+		r.report.Parameters["work"] = r.load.work.units
+		r.report.Parameters["working_set"] = r.load.workingSet
+		r.report.Parameters["stride"] = given["stride"]
+		r.report.Parameters["depth"] = r.load.depth
 	}
 	return program, err
 }

@@ -14,7 +14,7 @@ use crate::awake::Spinners;
 use crate::clock;
 use crate::command;
 use crate::failure::UsageError;
-use crate::flags::{Flags, TasksFlag, WorkFlag};
+use crate::flags::{Flags, LoadFlags, TasksFlag, WorkFlag};
 use crate::laps::{Laps, Purpose};
 use crate::limits::{self, Amounts, Need};
 use crate::memory;
@@ -27,6 +27,7 @@ use crate::station::Station;
 use crate::thread_ends;
 use crate::tracer::Tracer;
 use crate::work::Work;
+use crate::working_set::{Shape, WorkingSet};
 
 /// What a program measures on. Clones share one state.
 #[derive(Clone, Debug)]
@@ -51,6 +52,7 @@ impl Bench {
             marks: Default::default(),
             tracer: OnceLock::new(),
             work: OnceLock::new(),
+            working_set: OnceLock::new(),
             peer: OnceLock::new(),
             side: Mutex::default(),
             findings: Mutex::default(),
@@ -158,6 +160,14 @@ impl Bench {
         *self.shared.work.get_or_init(|| Work::of(flag.work))
     }
 
+    /// What `flags` put into every hop of a brigade: work, and memory that each station
+    /// touches. To be said before there are stations.
+    pub fn load(&self, flags: LoadFlags) {
+        self.work(flags.work);
+        let LoadFlags { working_set: bytes, .. } = flags;
+        self.shared.working_set.get_or_init(|| Shape { bytes, stride: flags.stride() });
+    }
+
     /// Measures a unit of work, if there is any, once more: in the driver's
     /// thread, and so on a CPU of the placement in force.
     fn calibrate_work(&self) {
@@ -210,7 +220,7 @@ impl Bench {
 
     /// As [`Self::station`], of a task that is no thread and is not pinned.
     pub fn unpinned_station(&self, task: usize) -> Station {
-        Station { work: self.shared.work(), tracer: Some((self.tracer(), task as u32)) }
+        self.station_with(Some((self.tracer(), task as u32)))
     }
 
     /// The driver's station: its thread is pinned under `--placement spread`.
@@ -225,7 +235,12 @@ impl Bench {
 
     /// As [`Self::driver_station`], of a driver that is not pinned.
     pub fn unpinned_driver_station(&self) -> Station {
-        Station { work: self.shared.work(), tracer: None }
+        self.station_with(None)
+    }
+
+    fn station_with(&self, tracer: Option<(Arc<Tracer>, u32)>) -> Station {
+        let working_set = WorkingSet::new(self.shared.working_set());
+        Station { work: self.shared.work(), working_set, tracer }
     }
 
     /// The principal laps: the warm-up, the measured iterations, and the

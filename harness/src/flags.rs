@@ -6,11 +6,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
 use crate::channel::Channel;
 use crate::cpus::CpuList;
+use crate::depth;
+use crate::failure::UsageError;
+use crate::limits::Amounts;
 use crate::placement::Policy;
 
 /// The values of `--tasks`, `--iters` and `--warmups` where they are not given.
@@ -65,6 +69,89 @@ pub struct WorkFlag {
     #[arg(long, value_name = "UNITS", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
     pub work: u64,
+}
+
+/// The most bytes that a task touches at a hop: 1 TiB.
+const MOST_WORKING_SET: u64 = 1 << 40;
+
+/// The stride of what a task touches, in bytes, unless another is asked for: a line of
+/// the caches.
+const STRIDE: u64 = 64;
+
+/// The flags for what every task of a brigade does at a hop besides passing the token
+/// on: such a program flattens them among its own, and tells the bench.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[group(skip)]
+pub struct LoadFlags {
+    /// Work before each send.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub work: WorkFlag,
+
+    /// Memory of its own that each task reads and writes before each send
+    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORKING_SET))]
+    pub working_set: u64,
+
+    /// From one word that is touched to the next; without it, 64, a cache line
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, requires = "working_set")]
+    #[arg(value_parser = clap::value_parser!(u64).range(8..=MOST_WORKING_SET))]
+    pub stride: Option<u64>,
+}
+
+impl LoadFlags {
+    /// What each task needs for it.
+    pub fn amounts(&self) -> Amounts {
+        Amounts::heap(self.working_set)
+    }
+
+    /// From one word that is touched to the next, in bytes.
+    pub(crate) fn stride(&self) -> u64 {
+        self.stride.unwrap_or(STRIDE)
+    }
+}
+
+/// The flag for how many calls lie between a task's body and its wait.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[group(skip)]
+pub struct DepthFlag {
+    /// Calls between the body of each task and its wait
+    #[arg(long, value_name = "CALLS", default_value = "0", allow_negative_numbers = true)]
+    #[arg(value_parser = one_of(["0", "1", "10", "100"]))]
+    pub depth: u32,
+}
+
+/// The numbers that there are: an async function is as deep and as large as it is compiled.
+fn one_of<const N: usize>(numbers: [&'static str; N]) -> impl TypedValueParser<Value = u32> {
+    PossibleValuesParser::new(numbers).map(|number| number.parse().expect("one of the numbers"))
+}
+
+impl DepthFlag {
+    /// Refuses stacks that so many frames may not fit into, beside as much as the smallest
+    /// stack has.
+    ///
+    /// # Errors
+    /// [`UsageError`], with the stack that is needed.
+    pub fn require_stack(&self, StackFlag { stack_size }: StackFlag) -> Result<(), UsageError> {
+        let needed = SMALLEST_STACK + self.depth as usize * depth::MOST_FRAME_BYTES;
+        if stack_size >= needed {
+            return Ok(());
+        }
+        let depth = self.depth;
+        Err(UsageError(format!(
+            "--stack-size {stack_size}: {depth} calls deep a stack needs {needed} bytes"
+        )))
+    }
+}
+
+/// The flag for futures that hold much.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[group(skip)]
+pub struct FutureFlag {
+    /// Bytes that the future of each task holds besides
+    #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true)]
+    #[arg(value_parser = one_of(["0", "1024", "16384"]))]
+    pub future_bytes: u32,
 }
 
 /// The flag for the channel, of programs that take every [`Channel`].

@@ -24,7 +24,7 @@ use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
 use crate::state::{MOST_PHASES, Shared};
-use crate::station::{TRACED, Token, WORK};
+use crate::station::{LOAD, TRACED, Token};
 use crate::tracer::{MOST_TRACED, Tracer};
 use crate::usage::Start;
 use crate::work::BetweenLaps;
@@ -76,7 +76,7 @@ pub struct Lap<'a> {
 }
 
 impl Lap<'_> {
-    /// The token to send round: 0, with a mark if there is work to do at every
+    /// The token to send round: 0, with a mark if there is something to do at every
     /// hop, and another in a lap that is traced and not timed.
     #[inline]
     pub fn token<T: Token>(&self) -> T {
@@ -126,8 +126,8 @@ pub struct Laps<'a> {
     ended_by: Option<Ending>,
     usage: Option<Start>,
     progress: Progress,
-    /// The mark of every token if there is work to do.
-    work_mark: u8,
+    /// The mark of every token if there is something to do at every hop.
+    load_mark: u8,
     /// Units of work timed between the measured laps, if laps have work.
     units: Option<BetweenLaps>,
 }
@@ -151,7 +151,7 @@ impl<'a> Laps<'a> {
             ended_by: None,
             usage: None,
             progress: Progress::new(shared.shows_progress()),
-            work_mark: if shared.work().is_some() { WORK } else { 0 },
+            load_mark: if shared.has_load() { LOAD } else { 0 },
             units: (purpose == Purpose::Principal && shared.work().is_some())
                 .then(BetweenLaps::default),
         }
@@ -311,7 +311,7 @@ impl<'a> Iterator for Laps<'a> {
         }
         let tracer = if self.stage == Stage::Marked { self.tracer() } else { None };
         let sent_from = if tracer.is_some() { cpus::current() } else { 0 };
-        let marks = self.work_mark | if tracer.is_some() { TRACED } else { 0 };
+        let marks = self.load_mark | if tracer.is_some() { TRACED } else { 0 };
         let lap = Lap { shared: self.shared, tracer, phase: 0, sent_from, marks };
         self.begun = Some(clock::now());
         Some(lap)

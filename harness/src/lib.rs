@@ -13,6 +13,7 @@ mod command;
 pub mod control_groups;
 mod counters;
 pub mod cpus;
+pub mod depth;
 pub mod failure;
 pub mod flags;
 pub mod histogram;
@@ -42,10 +43,14 @@ mod tracer;
 pub mod usage;
 pub mod waits;
 pub mod work;
+mod working_set;
 
 pub use bench::Bench;
 pub use channel::Channel;
-pub use flags::{ChannelFlag, Defaults, StackFlag, Tasks, WorkFlag, WorkersFlag};
+pub use flags::{
+    ChannelFlag, Defaults, DepthFlag, FutureFlag, LoadFlags, StackFlag, Tasks, WorkFlag,
+    WorkersFlag,
+};
 pub use limits::Amounts;
 pub use program::run;
 pub use samples::Measured;

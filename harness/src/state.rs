@@ -13,6 +13,7 @@ use crate::samples::Samples;
 use crate::tracer::Tracer;
 use crate::usage::Span;
 use crate::work::{Calibration, Work};
+use crate::working_set::Shape;
 
 /// The most parts that a lap can be split into.
 pub(crate) const MOST_PHASES: usize = 4;
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     pub tracer: OnceLock<Arc<Tracer>>,
     /// The work at every hop.
     pub work: OnceLock<Work>,
+    /// The memory that each task touches at every hop.
+    pub working_set: OnceLock<Shape>,
     /// The process whose usage counts as well.
     pub peer: OnceLock<u32>,
     /// What the program sampled in the side lap in hand, in nanoseconds.
@@ -72,6 +75,17 @@ impl Shared {
     /// The work at every hop; none unless the program has asked for it.
     pub(crate) fn work(&self) -> Work {
         self.work.get().copied().unwrap_or_default()
+    }
+
+    /// The memory that each task touches at every hop; none unless the program has
+    /// asked for it.
+    pub(crate) fn working_set(&self) -> Shape {
+        self.working_set.get().copied().unwrap_or_default()
+    }
+
+    /// Whether there is something to do at every hop besides passing the token on.
+    pub(crate) fn has_load(&self) -> bool {
+        self.work().is_some() || self.working_set().bytes > 0
     }
 
     /// What the program sampled in the side lap in hand, in nanoseconds.

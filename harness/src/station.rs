@@ -8,18 +8,19 @@
 //! }
 //! ```
 //!
-//! A token carries two marks, one for work (`--work`) and one for tracing, so
-//! that a task tests for both at once, and what they ask for lies beside the
-//! loop. `cargo bench -p async-mem-brigade` shows what that costs.
+//! A token carries two marks, one for the load of a hop (`--work`, `--working-set`)
+//! and one for tracing, so that a task tests for both at once, and what they ask for
+//! lies beside the loop. `cargo bench -p async-mem-brigade` shows what that costs.
 
 use std::hint::black_box;
 use std::sync::Arc;
 
 use crate::tracer::Tracer;
 use crate::work::Work;
+use crate::working_set::WorkingSet;
 
-/// The mark of a token at whose every hop there is work to do.
-pub(crate) const WORK: u8 = 0b01;
+/// The mark of a token at whose every hop there is work to do or memory to touch.
+pub(crate) const LOAD: u8 = 0b01;
 /// The mark of a token whose way over the CPUs is traced.
 pub(crate) const TRACED: u8 = 0b10;
 
@@ -61,6 +62,7 @@ impl Token for usize {
 #[derive(Debug)]
 pub struct Station {
     pub(crate) work: Work,
+    pub(crate) working_set: WorkingSet,
     /// Where this task notes its CPU; the driver has none.
     pub(crate) tracer: Option<(Arc<Tracer>, u32)>,
 }
@@ -86,15 +88,17 @@ impl Station {
             tracer.note(*task as usize);
         }
         self.work.perform();
+        self.working_set.touch();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{TRACED, Token, WORK};
+    use super::{LOAD, Station, TRACED, Token, Work, WorkingSet};
+    use crate::working_set::Shape;
 
     fn check<T: Token + PartialEq + std::fmt::Debug>(plain: T) {
-        for marks in [0, WORK, TRACED, WORK | TRACED] {
+        for marks in [0, LOAD, TRACED, LOAD | TRACED] {
             assert_eq!(T::marked(marks).marks(), marks);
         }
         assert_eq!(T::marked(0), plain);
@@ -107,7 +111,18 @@ mod tests {
     }
 
     #[test]
+    fn a_marked_token_has_the_memory_touched_and_a_plain_one_has_not() {
+        let working_set = WorkingSet::new(Shape { bytes: 64, stride: 8 });
+        let station = Station { work: Work::default(), working_set, tracer: None };
+        let sums = [0, 1].map(|marks| {
+            station.visit(u8::marked(marks * LOAD));
+            station.working_set.sum()
+        });
+        assert_eq!(sums[1] - sums[0], 8);
+    }
+
+    #[test]
     fn what_tasks_add_to_a_number_does_not_reach_the_marks() {
-        assert_eq!((usize::marked(WORK) + u32::MAX as usize).marks(), WORK);
+        assert_eq!((usize::marked(LOAD) + u32::MAX as usize).marks(), LOAD);
     }
 }

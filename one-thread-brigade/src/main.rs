@@ -5,7 +5,8 @@
 //! and reads it back. N + 1 hops, as a brigade of N tasks makes.
 //!
 //! What is counted: a hop is one `write` and one `read` that never blocks. No
-//! hop switches.
+//! hop switches. With `--working-set` every hop touches memory of its own, as much
+//! in all as N tasks and their driver would.
 //!
 //! Known biases: the thread's own cache stays warmer than those of N tasks.
 //! Writing into a pipe that somebody waits on costs more than this, because
@@ -15,7 +16,7 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::{Bench, ChannelFlag, Defaults, Measured, Tasks, WorkFlag, failure};
+use harness::{Bench, ChannelFlag, Defaults, LoadFlags, Measured, Tasks, failure};
 
 /// Time the I/O of a brigade of N tasks, done by one thread.
 ///
@@ -29,7 +30,7 @@ struct Flags {
 
     #[command(flatten)]
     #[serde(flatten)]
-    work: WorkFlag,
+    load: LoadFlags,
 }
 
 fn main() -> ExitCode {
@@ -40,7 +41,8 @@ fn main() -> ExitCode {
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("one thread does everything")?;
     let channel = flags.carrier.channel;
-    bench.require(channel.amounts(), channel.amounts())?;
+    let hop = channel.amounts().and(flags.load.amounts());
+    bench.require(hop, hop)?;
     bench.expect_switches(0.0);
     let mut channels = (0..=bench.tasks())
         .map(|number| {
@@ -49,10 +51,10 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         })
         .collect::<Result<Vec<_>, _>>()?;
 
-    bench.work(flags.work);
-    let station = bench.unpinned_driver_station();
+    bench.load(flags.load);
+    let stations: Vec<_> = (0..=bench.tasks()).map(|_| bench.unpinned_driver_station()).collect();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
-        for (reader, writer) in &mut channels {
+        for ((reader, writer), station) in channels.iter_mut().zip(&stations) {
             let mut token = [lap.token()];
             station.visit(token[0]);
             writer.write_all(&token).context("writing the token")?;

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use harness::{Bench, StackFlag, WorkFlag, failure};
+use harness::{Bench, DepthFlag, LoadFlags, StackFlag, WorkFlag, failure};
 
 use crate::channel::{Channel, Sink, Source, futex};
 use crate::{Flags, brigade};
@@ -12,7 +12,8 @@ use crate::{Flags, brigade};
 const FLAGS: Flags = Flags {
     channel: Channel::Futex,
     stack: StackFlag { stack_size: 1 << 20 },
-    work: WorkFlag { work: 0 },
+    load: LoadFlags { work: WorkFlag { work: 0 }, working_set: 0, stride: None },
+    depth: DepthFlag { depth: 0 },
 };
 
 /// What a source does instead of receiving.

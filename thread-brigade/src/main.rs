@@ -23,8 +23,11 @@ use std::process::ExitCode;
 use std::thread;
 
 use anyhow::Context as _;
+use harness::depth::below;
 use harness::threads::{end, spawn};
-use harness::{Amounts, Bench, Defaults, Measured, StackFlag, Tasks, WorkFlag, failure};
+use harness::{
+    Amounts, Bench, Defaults, DepthFlag, LoadFlags, Measured, StackFlag, Tasks, failure,
+};
 
 use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc};
 
@@ -45,7 +48,11 @@ struct Flags {
 
     #[command(flatten)]
     #[serde(flatten)]
-    work: WorkFlag,
+    load: LoadFlags,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    depth: DepthFlag,
 }
 
 fn main() -> ExitCode {
@@ -54,9 +61,10 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    flags.depth.require_stack(flags.stack)?;
     let (thread, channel) =
         (Amounts::thread(flags.stack.stack_size as u64), flags.channel.amounts());
-    bench.require(thread.and(channel), channel)?;
+    bench.require(thread.and(channel).and(flags.load.amounts()), channel)?;
     bench.expect_switches(1.0);
     match flags.channel {
         Channel::Pipe => brigade(flags, bench, || harness::Channel::Pipe.open()),
@@ -76,14 +84,14 @@ fn brigade<R: Source, S: Sink>(
 ) -> anyhow::Result<()> {
     let mut open =
         |number| open().map_err(|error| failure::creating(format_args!("channel {number}"), error));
-    bench.work(flags.work);
+    bench.load(flags.load);
 
     thread::scope(|scope| {
         let (mut upstream, mut first) = open(0)?;
         let mut threads = Vec::with_capacity(bench.tasks());
         for task in bench.creation() {
             let (next_upstream, downstream) = open(task + 1)?;
-            let body = move || relay(bench, task, upstream, downstream);
+            let body = move || relay(bench, task, flags.depth, upstream, downstream);
             let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
             threads.push(spawn(scope, task, builder, body)?);
             upstream = next_upstream;
@@ -114,11 +122,12 @@ fn drive(bench: &Bench, first: &mut impl Sink, last: &mut impl Source) -> anyhow
 fn relay(
     bench: &Bench,
     task: usize,
+    DepthFlag { depth }: DepthFlag,
     mut upstream: impl Source,
     mut downstream: impl Sink,
 ) -> io::Result<()> {
     let station = bench.station(task)?;
-    while let Some(token) = upstream.receive()? {
+    while let Some(token) = below(depth, || upstream.receive())? {
         station.visit(token);
         downstream.send(token)?;
     }
