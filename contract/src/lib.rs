@@ -47,7 +47,7 @@ pub mod usage;
 pub mod work;
 
 pub use program::{Measurement, Program, Spread};
-pub use skip::{fits_here, skip};
+pub use skip::{fits_here, has_two_cpus, skip};
 
 /// Makes a test of each clause of the contract that `$program`, a constant of
 /// type [`Program`], has to keep. `keeps!(PROGRAM)` has those that every program

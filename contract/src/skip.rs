@@ -8,6 +8,11 @@ pub fn skip(what: &str, why: &str) {
     let _ = writeln!(io::stderr(), "SKIPPED: {what}: {why}");
 }
 
+/// Whether this process may use two CPUs or more.
+pub fn has_two_cpus() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() >= 2)
+}
+
 /// Whether the limits of this machine leave room for so many tasks; says so where
 /// they do not.
 pub fn fits_here(kind: Kind, tasks: u64) -> bool {

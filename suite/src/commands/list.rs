@@ -9,7 +9,7 @@ use crate::commands::output;
 use crate::exit::Exit;
 use crate::manifest::{Case, Group, Manifest};
 use crate::measure::availability::Capabilities;
-use crate::show::page::{ABSENT, Side, Table};
+use crate::show::page::{self, ABSENT, Side, Table};
 use crate::store::results::Skipped;
 
 /// Runs `brigade list`.
@@ -45,7 +45,7 @@ pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
 fn skipped_lines(skipped: &[Skipped]) -> String {
     let lines = skipped.iter().enumerate().map(|(index, Skipped { case, reason })| {
         let gap = if index == 0 { "\n" } else { "" };
-        format!("{gap}{}\n", terminal::line(&format!("{case}: skipped: {reason}")))
+        format!("{gap}{}", page::lines(&terminal::line(&format!("{case}: skipped: {reason}"))))
     });
     lines.collect()
 }

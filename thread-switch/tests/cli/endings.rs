@@ -5,11 +5,12 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use contract::has_two_cpus;
 use harness::record::{Ending, Record};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::run::{complaints, has_two_cpus, program, text};
+use crate::run::{complaints, program, text};
 
 /// How long a condition may take to come true before a test gives up on it.
 const PATIENCE: Duration = Duration::from_secs(60);

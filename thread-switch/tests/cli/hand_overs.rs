@@ -1,8 +1,9 @@
 //! Every mechanism hands over as often as it says.
 
+use contract::has_two_cpus;
 use harness::record::{Ending, Record};
 
-use crate::run::{has_two_cpus, record};
+use crate::run::record;
 
 /// Mechanisms that block in the kernel, or yield to it.
 const SWITCHING: [&str; 6] = ["pipe", "socketpair", "eventfd", "condvar", "futex", "yield"];

@@ -18,7 +18,7 @@ fn cpus_that_a_mechanism_cannot_use_are_refused_in_words() {
     refuses(&format!("--via spin --cpus {cpu}"), "--via spin needs two CPUs");
     let spread = format!("--via yield --cpus {cpu} --placement spread");
     refuses(&spread, "--placement spread needs two CPUs");
-    if crate::run::has_two_cpus() {
+    if contract::has_two_cpus() {
         refuses("--via yield", "--via yield needs one CPU");
         refuses("--via yield --placement spread", "--via yield needs one CPU");
     }
@@ -45,7 +45,7 @@ fn messages_need_something_that_carries_them() {
 fn the_control_is_one_thread_with_something_to_write() {
     refuses("--self --via futex", "--self: --via futex writes and reads nothing");
     refuses("--self --kind process", "--self: one thread");
-    if crate::run::has_two_cpus() {
+    if contract::has_two_cpus() {
         refuses("--self --placement spread", "--placement spread");
     }
 }

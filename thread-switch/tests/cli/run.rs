@@ -33,8 +33,3 @@ pub fn complaints(output: &Output) -> Vec<String> {
     let stderr = text(&output.stderr);
     stderr.lines().filter(|line| !line.contains("debug build")).map(str::to_owned).collect()
 }
-
-/// Whether this machine lets a process use two CPUs.
-pub fn has_two_cpus() -> bool {
-    std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() >= 2)
-}
