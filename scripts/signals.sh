@@ -149,12 +149,13 @@ processes() {
         done || true
 }
 
-# The number of one of the programs' processes, or nothing.
+# The number of one of the programs' processes, or nothing: not of what the runner has
+# forked and that has not become a program yet, for which it waits.
 program() {
     local pid name pids=()
     for pid in $(processes); do
         name=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
-        [[ $pid == "$runner" || $name == brigade-guard ]] || pids+=("$pid")
+        [[ $name == brigade || $name == brigade-guard ]] || pids+=("$pid")
     done
     ((${#pids[@]} == 0)) || printf '%s\n' "${pids[$1 % ${#pids[@]}]}"
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context;
 use harness::system_files::recordable;
@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 use crate::manifest::program::Tool;
 use crate::manifest::{Case, Manifest};
 use crate::measure::outcome::last_line;
+use crate::measure::process;
 use crate::store::results::Skipped;
 
 /// What this machine can do of what cases need.
@@ -79,8 +80,7 @@ impl Capabilities {
 fn trouble_with(tool: &Tool) -> Option<String> {
     let (name, arguments) = tool.command.split_first()?;
     let mut command = Command::new(name);
-    command.args(arguments).stdin(Stdio::null());
-    let output = match command.output() {
+    let output = match process::ask(command.args(arguments)) {
         Ok(output) if output.status.success() => output,
         Ok(output) => {
             let reason = last_line(&output.stderr).unwrap_or_else(|| output.status.to_string());

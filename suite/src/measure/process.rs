@@ -2,9 +2,9 @@
 //! output, and an orderly end when the runner itself is interrupted.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use harness::system_files::field;
@@ -25,6 +25,12 @@ pub const STDOUT_BOUND: usize = 16 * 1024 * 1024;
 
 /// How much of the end of standard error is kept, in bytes.
 const STDERR_BOUND: usize = 4 * 1024;
+
+/// How long a tool may take that is asked for its version.
+const LONGEST_ANSWER: Duration = Duration::from_secs(10);
+
+/// How often to look whether one has ended that does not print, in milliseconds.
+const LOOK_MILLIS: u8 = 10;
 
 /// How long a process may take to end after SIGINT before it is killed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -125,6 +131,38 @@ fn start(
     signals.defer_stops();
     let started = Instant::now();
     Running::new(command.spawn()?, started, time_out)
+}
+
+/// What a tool answers that is asked for something short, such as its version. One that
+/// does not end, because it waits for a network or was stopped, is killed.
+///
+/// # Errors
+/// When it cannot be started, and of kind `TimedOut` when it has not ended in time.
+pub fn ask(command: &mut Command) -> io::Result<Output> {
+    ask_for(command, LONGEST_ANSWER)
+}
+
+fn ask_for(command: &mut Command, patience: Duration) -> io::Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    guard::end_with_this(command);
+    let mut running = Running::new(command.spawn()?, Instant::now(), Some(patience))?;
+    while !running.has_ended()? && running.cause == Cause::Itself {
+        let streams = [running.stdout.fd(), running.stderr.fd()].into_iter().flatten();
+        let mut fds: Vec<PollFd> = streams.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        // Its end is seen where it closes its output, or at the next look.
+        let _ = poll(&mut fds, PollTimeout::from(LOOK_MILLIS));
+        running.stdout.read_some()?;
+        running.stderr.read_some()?;
+        running.end_if_due(0);
+    }
+    let Ended { status, cause, stdout, stderr, .. } = running.finish(None)?;
+    match cause {
+        Cause::Itself => Ok(Output { status, stdout, stderr }),
+        _ => Err(io::Error::new(
+            ErrorKind::TimedOut,
+            format!("it did not end in {} s", patience.as_secs()),
+        )),
+    }
 }
 
 /// A process that has been started.
@@ -268,6 +306,19 @@ mod tests {
         assert_eq!(calls.is_some(), fs::exists("/proc/self/io").unwrap());
         for count in calls.into_iter().flat_map(|calls| [calls.reads, calls.writes]) {
             assert!((1000..1100).contains(&count), "{calls:?}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_is_asked_answers_or_is_given_up() {
+        let ask =
+            |script| ask_for(Command::new("sh").args(["-c", script]), Duration::from_millis(300));
+        let answer = ask("echo 1.2; echo no home >&2; exit 3").unwrap();
+        assert_eq!((&*answer.stdout, &*answer.stderr), (&b"1.2\n"[..], &b"no home\n"[..]));
+        assert_eq!(answer.status.code(), Some(3));
+        assert!(ask("exec >&- 2>&-; sleep 0.05").unwrap().status.success());
+        for script in ["sleep 1000", "kill -STOP $$", "sleep 1000 & wait"] {
+            assert_eq!(ask(script).unwrap_err().kind(), ErrorKind::TimedOut, "{script}");
         }
     }
 

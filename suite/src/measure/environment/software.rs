@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context;
 
 use crate::manifest::Manifest;
 use crate::manifest::program::Tool;
+use crate::measure::process;
 use crate::store::environment::Software;
 
 use harness::system_files::recordable;
@@ -76,13 +77,8 @@ fn crate_versions(
 /// What `program` prints when run in `directory`; `None` if it cannot be run
 /// or fails.
 fn output(directory: &Path, program: &str, arguments: &[impl AsRef<OsStr>]) -> Option<String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
+    let mut command = Command::new(program);
+    let output = process::ask(command.args(arguments).current_dir(directory)).ok()?;
     output.status.success().then_some(())?;
     String::from_utf8(output.stdout).ok()
 }
