@@ -59,7 +59,9 @@ pub fn max_time_ends_the_measuring_early(program: &Program) {
 
     let run = program.few_tasks(2).and(ENDLESS).and(&["--max-time", "0.05"]).run().succeeded();
     let heading = run.stdout.lines().next().expect("a heading");
-    assert!(heading.ends_with(" iterations (--max-time spent):"), "{run:#?}");
+    // One, on a busy machine.
+    let counted = heading.replace(" iteration ", " iterations ");
+    assert!(counted.ends_with(" iterations (--max-time spent):"), "{run:#?}");
 }
 
 /// By Ctrl-C and by `kill`: exit code 130, without a complaint.

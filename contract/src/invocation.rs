@@ -20,7 +20,7 @@ use crate::Program;
 
 /// The longest that a program may take to end, and that a condition may take
 /// to come true.
-pub const LONGEST: Duration = Duration::from_secs(120);
+pub const LONGEST: Duration = Duration::from_secs(300);
 
 /// How often a condition is looked at.
 const POLL: Duration = Duration::from_millis(5);

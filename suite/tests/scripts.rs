@@ -66,6 +66,7 @@ impl Stage {
             .current_dir(self.0.path())
             .env("PATH", path)
             .env("TMPDIR", self.0.path())
+            .env_remove("RUST_TEST_THREADS")
             .env("CARGO_TARGET_DIR", self.0.path().join("target"))
             .output()
             .expect("run bash");
