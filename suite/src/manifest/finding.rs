@@ -13,6 +13,56 @@ pub enum Finding {
     Remainder(Remainder),
     /// Where the time of an operation goes, case by case.
     Attribution(Breakdown),
+    /// From which number on an operation takes longer.
+    Knee(Knee),
+    /// What each more of a number adds to an operation.
+    Slope(Slope),
+    /// What switching adds to an operation that touches memory.
+    Aftermath(Aftermath),
+}
+
+/// From which number on an operation takes longer: where two lines meet that fit the
+/// logarithms of a series.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Knee {
+    /// A case of the series, whose other cases differ from it in `parameter` alone.
+    pub case: String,
+    /// The parameter, by the name that records use.
+    pub parameter: String,
+    /// One of what the parameter counts, such as "thread".
+    pub unit: String,
+    /// The operation, in lower case.
+    pub text: String,
+}
+
+/// What each more of a number adds to an operation: the slope of a series.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slope {
+    /// A case of the series, whose other cases differ from it in `parameter` alone.
+    pub case: String,
+    /// The parameter, by the name that records use.
+    pub parameter: String,
+    /// One of what the parameter counts, such as "frame".
+    pub unit: String,
+    /// The operation, in lower case.
+    pub text: String,
+}
+
+/// What switching adds to an operation that touches memory, in two parts: what it adds
+/// without memory, and what comes after.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Aftermath {
+    /// The operation.
+    pub of: Subject,
+    /// The same touching without a switch.
+    pub alone: Subject,
+    /// The operation without touching memory.
+    pub bare: Subject,
+    /// That without a switch.
+    pub bare_alone: Subject,
 }
 
 /// Which of two takes longer, and how many times as long: the median of the
@@ -85,6 +135,14 @@ impl Finding {
             }
             Self::Attribution(Breakdown { cases, .. }) => {
                 cases.iter().map(|condition| ("cases", condition.case.as_str())).collect()
+            }
+            Self::Knee(Knee { case, .. }) | Self::Slope(Slope { case, .. }) => {
+                vec![("case", case)]
+            }
+            Self::Aftermath(Aftermath { of, alone, bare, bare_alone }) => {
+                let subjects =
+                    [("of", of), ("alone", alone), ("bare", bare), ("bare_alone", bare_alone)];
+                subjects.map(|(key, subject)| (key, subject.case.as_str())).into()
             }
         }
     }

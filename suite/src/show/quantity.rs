@@ -82,14 +82,32 @@ pub fn estimated_ratio(ratio: &Estimate) -> String {
 /// An estimated number of bytes with its interval, such as
 /// `9.72 KiB [9.70, 9.75]`.
 pub fn estimated_bytes(bytes: &Estimate) -> String {
-    let (symbol, unit) = match bytes.value.abs() {
-        0.0..1023.5 => ("B", 1.0),
-        1023.5..1_048_064.0 => ("KiB", 1024.0),
-        _ => ("MiB", 1_048_576.0),
-    };
+    let (symbol, unit) = unit_of_bytes(bytes.value);
     let show = |bytes: f64| three_digits(bytes / unit);
     let shown = interval(bytes, show);
     format!("{}{NO_BREAK_SPACE}{symbol}{NO_BREAK_SPACE}{shown}", show(bytes.value))
+}
+
+/// So many bytes, such as `9.72 KiB`.
+pub fn bytes(bytes: f64) -> String {
+    let (symbol, unit) = unit_of_bytes(bytes);
+    format!("{}{NO_BREAK_SPACE}{symbol}", three_digits(bytes / unit))
+}
+
+fn unit_of_bytes(bytes: f64) -> (&'static str, f64) {
+    match bytes.abs() {
+        0.0..1023.5 => ("B", 1.0),
+        1023.5..1_048_064.0 => ("KiB", 1024.0),
+        _ => ("MiB", 1_048_576.0),
+    }
+}
+
+/// `value`, of something that is counted, with three significant digits and no decimals,
+/// such as `23400`.
+pub fn whole(value: f64) -> String {
+    let digits = value.abs().max(1.0).log10().floor() as i32;
+    let last = 10_f64.powi((digits - 2).max(0));
+    format!("{:.0}", (value / last).round() * last)
 }
 
 /// An interval, of which each end is shown likewise, such as `[1.77, 1.81]`.
@@ -104,7 +122,8 @@ pub fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
 
 /// A share of 0 to 1 as a whole percentage, such as `40 %`.
 pub fn percent(share: f64) -> String {
-    format!("{:.0}{NO_BREAK_SPACE}%", share * 100.0)
+    // Adding 0 takes the sign from what is rounded to it.
+    format!("{:.0}{NO_BREAK_SPACE}%", (share * 100.0).round() + 0.0)
 }
 
 /// `value` with three significant digits, two decimals at the most; four

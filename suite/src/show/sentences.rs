@@ -4,7 +4,9 @@
 use crate::judge::statistics::{Estimate, Interval};
 
 use super::page::NO_BREAK_SPACE;
-use super::quantity::{duration, estimated_duration, estimated_ratio, percent};
+use super::quantity::{
+    bytes, duration, estimated_duration, estimated_ratio, interval, percent, whole,
+};
 use crate::judge::report::MARGIN;
 use crate::judge::report::model::{
     AttributedCase, Attribution, Finding, Note, Outcome, Progress, Quality, Run, Side, TwoModes,
@@ -71,8 +73,101 @@ pub fn finding(finding: &Finding) -> String {
             let parts: Vec<String> = parts.iter().map(part).collect();
             format!("where the time of {of} goes: {}.", parts.join("; "))
         }
+        Finding::Knee { .. } => knee(finding),
+        Finding::Slope { text, unit, outcome, each_ns, ends: [first, last], .. } => {
+            let each = estimated_duration(each_ns);
+            let seen = format!("from {} to {}, {}", whole(*first), whole(*last), rounds(each_ns));
+            match outcome {
+                Outcome::TooFewRounds => {
+                    format!("too few rounds to tell what each {unit} adds to {text}.")
+                }
+                Outcome::TooNoisy => format!(
+                    "what each {unit} adds to {text} is too noisy to tell, {each} ({seen})."
+                ),
+                Outcome::Differ | Outcome::Same => {
+                    format!("each {unit} adds {each} to {text} ({seen}).")
+                }
+            }
+        }
+        Finding::Aftermath { text, outcome, added_ns, direct_ns, after_ns, .. } => {
+            let [added, direct, after] = [added_ns, direct_ns, after_ns].map(estimated_duration);
+            let parts = format!("switching adds {added} to {text}, and {direct} without memory");
+            let seen = rounds(after_ns);
+            match outcome {
+                Outcome::TooFewRounds => format!("{parts}: too few rounds to tell ({seen})."),
+                Outcome::TooNoisy => {
+                    format!("{parts}: what comes after is too noisy to tell, {after} ({seen}).")
+                }
+                Outcome::Differ | Outcome::Same => {
+                    format!("{parts}: {after} come after the switch itself ({seen}).")
+                }
+            }
+        }
     };
     capitalised(&sentence)
+}
+
+/// From how many rounds a figure is.
+fn rounds(figure: &Estimate) -> String {
+    format!("n{NO_BREAK_SPACE}={NO_BREAK_SPACE}{}", figure.count)
+}
+
+/// So many of something.
+fn counted_as(number: f64, unit: &str) -> String {
+    let plural = if number == 1.0 { "" } else { "s" };
+    format!("{}{NO_BREAK_SPACE}{unit}{plural}", whole(number))
+}
+
+fn knee(finding: &Finding) -> String {
+    let Finding::Knee {
+        text,
+        unit,
+        outcome,
+        at,
+        doubling_before,
+        doubling_after,
+        ends: [first, last],
+        end_times_ns: [shortest, longest],
+        bytes_each,
+        caches,
+        ..
+    } = finding
+    else {
+        return String::new();
+    };
+    let times = format!(
+        "{text} takes {} with {} and {} with {}",
+        estimated_duration(shortest),
+        counted_as(*first, unit),
+        estimated_duration(longest),
+        counted_as(*last, unit),
+    );
+    let seen = rounds(at);
+    let [before, after] = [doubling_before, doubling_after].map(|share| percent(*share));
+    let place = format!("{}{NO_BREAK_SPACE}{}", whole(at.value), interval(at, whole));
+    let bend = match outcome {
+        Outcome::TooFewRounds => return format!("{times}: too few rounds for more ({seen})."),
+        Outcome::Same => return format!("{times}: nowhere does it begin to grow faster ({seen})."),
+        Outcome::TooNoisy => {
+            return format!("{times}: where it begins to grow is too noisy to tell ({seen}).");
+        }
+        Outcome::Differ => format!(
+            "{times}: a doubling of their number adds {before} up to {place} {unit}s, and \
+             {after} from there on ({seen})."
+        ),
+    };
+    let held = bytes_each.map_or(String::new(), |each| {
+        format!(
+            " Each {unit} holds {} resident, {} of them {}.",
+            bytes(each),
+            whole(at.value),
+            bytes(each * at.value)
+        )
+    });
+    match caches.is_empty() {
+        true => format!("{bend}{held}"),
+        false => format!("{bend}{held} The caches here: {}.", caches.join(", ")),
+    }
 }
 
 fn both(first: &Side, second: &Side) -> String {
@@ -279,6 +374,8 @@ mod tests {
 
     use fastrand::Rng;
 
+    use harness::record::Memory;
+
     use super::super::fixture::{self, report_of};
     use super::super::quantity::as_printed;
     use super::*;
@@ -288,6 +385,8 @@ mod tests {
     use crate::judge::report::model::{Progress, Report};
     use crate::judge::report::{RunData, report};
     use crate::manifest::Manifest;
+    use crate::store::invocation::Invocation;
+    use crate::store::sample::Sample;
     use crate::store::saved_run::SavedRun;
 
     fn in_repository(path: &str) -> PathBuf {
@@ -439,5 +538,117 @@ mod tests {
         let noisy = format!("too noisy to tell, 24.3 [23.6, 24.9] times as long {conditions}");
         assert_eq!(said(Outcome::TooNoisy), noisy);
         assert_eq!(said(Outcome::TooFewRounds), format!("too few rounds to tell {conditions}"));
+    }
+
+    const GROWING: &str = r#"
+        [profiles]
+        [programs.fake]
+        path = "fake"
+        check = { iters = 1, warmups = 0 }
+        [[group]]
+        name = "g"
+        question = "How does it grow?"
+        program = "fake"
+        [[group.case]]
+        name = "ring {tasks}"
+        axes = { tasks = [1, 2, 5, 10, 20, 50, 100, 200] }
+        [[group.case]]
+        name = "deep {depth}"
+        axes = { depth = [0, 1, 10, 100] }
+        [[group.case]]
+        name = "{of}"
+        axes = { of = ["of", "alone", "bare", "bare-alone"] }
+        [[finding]]
+        kind = "knee"
+        case = "ring 1"
+        parameter = "tasks"
+        unit = "thread"
+        text = "a hop"
+        [[finding]]
+        kind = "slope"
+        case = "deep 0"
+        parameter = "depth"
+        unit = "frame"
+        text = "a hop"
+        [[finding]]
+        kind = "aftermath"
+        of = { case = "of", text = "a hop that touches 16 KiB", name = "the hop" }
+        alone = { case = "alone", text = "the touching", name = "the touching" }
+        bare = { case = "bare", text = "a bare hop", name = "the bare hop" }
+        bare_alone = { case = "bare-alone", text = "its I/O", name = "the I/O" }
+    "#;
+
+    /// Twelve rounds of a case whose record has a number for a parameter, within
+    /// `scatter` of `ns`, and holds so much.
+    fn growing(name: &str, parameter: &str, number: u64, ns: f64, scatter: f64) -> Vec<Invocation> {
+        let round = |round: u32| {
+            let seed = u64::from(round) << 32 | number << 8 | name.len() as u64;
+            let noise = Rng::with_seed(seed).f64() - 0.5;
+            let mut invocation = Sample::hop(ns * (1.0 + scatter * noise)).in_round(name, round);
+            let record = invocation.record.as_mut().unwrap();
+            record.program = "fake".to_owned();
+            record.parameters.insert(parameter.to_owned(), number.into());
+            let rss_bytes = 4_000_000 + number * 10_240;
+            record.memory = Some(Memory {
+                rss_bytes,
+                peak_rss_bytes: rss_bytes,
+                virtual_bytes: rss_bytes,
+                page_table_bytes: None,
+            });
+            invocation
+        };
+        (1..=12).map(round).collect()
+    }
+
+    /// What is said of a hop that takes `bent` times as long for a number of tasks, and of
+    /// those that do not depend on that.
+    fn said_of_growth(bent: impl Fn(f64) -> f64, scatter: f64) -> Vec<String> {
+        let manifest = Manifest::parse(GROWING).unwrap();
+        let mut run = fixture::run(1.0);
+        run.invocations.clear();
+        for tasks in [1, 2, 5, 10, 20, 50, 100, 200] {
+            let ns = 2000.0 * bent(tasks as f64);
+            run.invocations.extend(growing(&format!("ring {tasks}"), "tasks", tasks, ns, scatter));
+        }
+        for depth in [0, 1, 10, 100] {
+            let ns = 500.0 + 3.0 * depth as f64;
+            run.invocations.extend(growing(&format!("deep {depth}"), "depth", depth, ns, 0.02));
+        }
+        for (name, ns) in
+            [("of", 9000.0), ("alone", 5000.0), ("bare", 2500.0), ("bare-alone", 1000.0)]
+        {
+            let mut of = growing(name, "alone", 1, ns, 0.02);
+            for record in of.iter_mut().filter_map(|invocation| invocation.record.as_mut()) {
+                record.parameters.insert("of".to_owned(), name.into());
+            }
+            run.invocations.extend(of);
+        }
+        run.description.cases = manifest.cases.iter().map(|case| case.name.clone()).collect();
+        let report = fixture::report_with(&manifest, &[run]);
+        check_all(&report);
+        report.runs[0]
+            .findings
+            .iter()
+            .map(finding)
+            .map(|of| of.replace(NO_BREAK_SPACE, " "))
+            .collect()
+    }
+
+    #[test]
+    fn a_knee_a_slope_and_an_aftermath_are_told() {
+        let said = said_of_growth(|tasks| (tasks / 20.0).max(1.0).sqrt(), 0.02);
+        insta::assert_snapshot!(said.join("\n"), @r"
+        A hop takes 2.00 µs [1.99, 2.01] with 1 thread and 6.32 µs [6.29, 6.35] with 200 threads: a doubling of their number adds 0 % up to 20 [19, 20] threads, and 41 % from there on (n = 12). Each thread holds 10.0 KiB resident, 20 of them 200 KiB. The caches here: L1 32 KiB, L2 512 KiB, L3 32 MiB.
+        Each frame adds 3.01 ns [2.97, 3.04] to a hop (from 0 to 100, n = 12).
+        Switching adds 4.01 µs [3.99, 4.02] to a hop that touches 16 KiB, and 1.50 µs [1.49, 1.51] without memory: 2.51 µs [2.48, 2.52] come after the switch itself (n = 12).
+        ");
+    }
+
+    #[test]
+    fn a_straight_line_has_no_knee_and_noise_tells_none() {
+        let straight = said_of_growth(|tasks| tasks.powf(0.1), 0.02).swap_remove(0);
+        assert!(straight.contains("nowhere does it begin to grow faster"), "{straight}");
+        let noisy = said_of_growth(|tasks| (tasks / 20.0).max(1.0).sqrt(), 1.8).swap_remove(0);
+        assert!(noisy.contains("too noisy to tell"), "{noisy}");
     }
 }

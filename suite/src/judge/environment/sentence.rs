@@ -46,6 +46,11 @@ impl Environment {
         let facts = [kind(&self.processor)].into_iter().chain(caches(&self.processor));
         facts.collect::<Vec<_>>().join(", ")
     }
+
+    /// The caches for data, nearest first, such as `L2 2 MiB`.
+    pub fn caches(&self) -> Vec<String> {
+        caches(&self.processor).collect()
+    }
 }
 
 /// The model, such as `AMD EPYC family 25 model 17`.

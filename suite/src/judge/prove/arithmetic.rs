@@ -42,7 +42,12 @@ fn agreement(sentence: &Finding, printed: impl Fn(f64) -> f64) -> Option<(bool, 
             let rounding = ROUNDING * whole.max(part);
             Some((is_near(whole - part, difference_ns, rounding), &of.case))
         }
-        Finding::Attribution { .. } => None,
+        Finding::Aftermath { added_ns, direct_ns, after_ns, case, .. } => {
+            let [added, direct] = [added_ns, direct_ns].map(|of| printed(of.value));
+            let rounding = ROUNDING * added.abs().max(direct.abs());
+            Some((is_near(added - direct, after_ns, rounding), case))
+        }
+        Finding::Attribution { .. } | Finding::Knee { .. } | Finding::Slope { .. } => None,
     }
 }
 

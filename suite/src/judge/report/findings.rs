@@ -7,7 +7,7 @@ use crate::judge::statistics::{ByRound, Estimate, alike, common, difference, rat
 
 use super::model::{AttributedCase, Attribution, Finding, Outcome, Side};
 use super::unlike::Conditions;
-use super::{Cases, attribution};
+use super::{Cases, attribution, growth};
 use crate::judge::sample::Run;
 use crate::manifest::finding::{self, Breakdown, Comparison, Remainder, Subject};
 
@@ -18,13 +18,21 @@ const LEAST_SHARE: f64 = 0.1;
 /// By how much the share of crossing hops has to differ.
 const LEAST_CROSSING: f64 = 0.1;
 
-/// The finding with the figures of the run of this index; `None` if a case that
-/// it needs was not measured.
-pub fn finding(of: &finding::Finding, cases: &Cases, run: usize) -> Option<Finding> {
+/// The finding with the figures of the run of this index, on a machine with these
+/// caches; `None` if a case that it needs was not measured.
+pub fn finding(
+    of: &finding::Finding,
+    cases: &Cases,
+    run: usize,
+    caches: &[String],
+) -> Option<Finding> {
     match of {
         finding::Finding::Comparison(of) => comparison(of, cases, run),
         finding::Finding::Remainder(of) => remainder(of, cases, run),
         finding::Finding::Attribution(of) => breakdown(of, cases, run),
+        finding::Finding::Knee(of) => growth::knee(of, cases, run, caches),
+        finding::Finding::Slope(of) => growth::slope_of(of, cases, run),
+        finding::Finding::Aftermath(of) => growth::aftermath(of, cases, run),
     }
 }
 

@@ -4,9 +4,11 @@
 pub mod attribution;
 pub mod estimate;
 mod findings;
+mod growth;
 pub mod model;
 mod notes;
 mod quality;
+pub mod series;
 mod unlike;
 
 use std::collections::{HashMap, HashSet};
@@ -73,7 +75,7 @@ fn environment_differences(runs: &[RunData]) -> Vec<Vec<Difference>> {
 
 fn describe(manifest: &Manifest, cases: &Cases, index: usize, run: &RunData) -> Run {
     let RunDescription { started_at, profile, procedure, seed, skipped, .. } = run.description;
-    let findings = manifest.findings.iter();
+    let (findings, caches) = (manifest.findings.iter(), run.environment.caches());
     Run {
         name: shown(&run.name),
         label: run.environment.label(),
@@ -87,7 +89,7 @@ fn describe(manifest: &Manifest, cases: &Cases, index: usize, run: &RunData) -> 
         skipped: skipped.clone(),
         quality: quality::quality(cases.cases.iter(), index, run.description, run.invocations),
         notes: notes::notes(cases.cases.iter(), index),
-        findings: findings.filter_map(|of| findings::finding(of, cases, index)).collect(),
+        findings: findings.filter_map(|of| findings::finding(of, cases, index, &caches)).collect(),
         proof: run.proof.cloned(),
     }
 }

@@ -16,7 +16,7 @@ use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`: the minor number rises when a
 /// field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "2.2";
+pub const SCHEMA_VERSION: &str = "2.3";
 
 /// What one run, or several side by side, say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -514,6 +514,61 @@ pub enum Finding {
         of: String,
         /// The cases.
         parts: Vec<AttributedCase>,
+    },
+    /// From which number on an operation takes longer. Since 2.3.
+    Knee {
+        /// A case of the series.
+        case: String,
+        /// The operation.
+        text: String,
+        /// One of what is counted.
+        unit: String,
+        /// Whether there is a knee.
+        outcome: Outcome,
+        /// Where the two lines meet.
+        at: Estimate,
+        /// What a doubling of the number adds below, as a share.
+        doubling_before: f64,
+        /// What it adds above.
+        doubling_after: f64,
+        /// The least number, and the greatest.
+        ends: [f64; 2],
+        /// The times there.
+        end_times_ns: [Estimate; 2],
+        /// Resident memory of each, in bytes: the slope over the series.
+        bytes_each: Option<f64>,
+        /// The caches for data of the machine, such as `L2 2 MiB`.
+        caches: Vec<String>,
+    },
+    /// What each more of a number adds to an operation. Since 2.3.
+    Slope {
+        /// A case of the series.
+        case: String,
+        /// The operation.
+        text: String,
+        /// One of what is counted.
+        unit: String,
+        /// Whether it adds anything.
+        outcome: Outcome,
+        /// The slope, in nanoseconds for each.
+        each_ns: Estimate,
+        /// The least number, and the greatest.
+        ends: [f64; 2],
+    },
+    /// What switching adds to an operation that touches memory. Since 2.3.
+    Aftermath {
+        /// The case.
+        case: String,
+        /// The operation.
+        text: String,
+        /// Whether something comes after.
+        outcome: Outcome,
+        /// What it takes longer than the same touching without a switch.
+        added_ns: Estimate,
+        /// That without memory.
+        direct_ns: Estimate,
+        /// Their difference.
+        after_ns: Estimate,
     },
 }
 

@@ -11,7 +11,7 @@ use crate::judge::sample::Run;
 
 /// Conditions of a measurement: a sentence that sets two of them against each other
 /// says so, whatever it is about. A missing number is 0.
-const CONDITIONS: [&str; 3] = ["placement", "tasks", "work"];
+const CONDITIONS: [&str; 4] = ["placement", "tasks", "work", "working_set"];
 
 /// Parameters that say which mechanism of a program is measured: between two
 /// programs they have nothing in common.

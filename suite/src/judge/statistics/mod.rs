@@ -7,6 +7,7 @@
 
 mod by_round;
 mod estimate;
+mod knee;
 mod median_interval;
 mod modes;
 mod normal;
@@ -22,6 +23,7 @@ mod reference;
 
 pub use by_round::{ByRound, alike, common, difference, ratio, ratios};
 pub use estimate::{ENOUGH_FOR_RANKS, Estimate, Estimator};
+pub use knee::Knee;
 pub use median_interval::{Interval, MIN_SAMPLE};
 pub use modes::{Modes, outlier};
 pub use proportion::proportion;

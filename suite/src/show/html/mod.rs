@@ -277,6 +277,9 @@ fn said_of(report: &Report, group: &Group) -> Vec<String> {
                 Some(&side.case)
             }
             Finding::Attribution { parts, .. } => parts.first().map(|part| &part.case),
+            Finding::Knee { case, .. }
+            | Finding::Slope { case, .. }
+            | Finding::Aftermath { case, .. } => Some(case),
         };
         case.is_some_and(|name| group.cases.iter().any(|case| case.name == *name))
     };

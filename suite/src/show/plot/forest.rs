@@ -7,8 +7,9 @@ use super::super::quantity::tick;
 use super::super::scale::Scale;
 use super::super::svg::Picture;
 use super::rows::{Row, Rows};
-use super::{class_of, class_of_run, letter, mark_of, note, shape_of, shape_of_run, without};
+use super::{class_of, class_of_run, letter, mark_of, note, shape_of, shape_of_run};
 use crate::judge::report::model::{Case, CaseEstimate, Group, Report};
+use crate::judge::report::series::without;
 
 /// The picture; `None` without a time.
 pub fn picture(report: &Report, group: &Group) -> Option<Picture> {

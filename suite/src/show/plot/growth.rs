@@ -2,8 +2,9 @@
 //! number that cases of a group differ in: a line with a band for each.
 
 use super::curves::{Curve, Point, draw};
-use super::{class_of, extent, without};
-use crate::judge::report::model::{Case, Group};
+use super::{class_of, extent};
+use crate::judge::report::model::Group;
+use crate::judge::report::series;
 use crate::judge::statistics::Estimate;
 use crate::show::quantity::{brief, duration};
 use crate::show::scale::Scale;
@@ -14,7 +15,7 @@ const LEAST: f64 = 220.0;
 /// The fewest cases that make a line.
 const FEWEST: usize = 3;
 
-/// The cases that differ in one number alone.
+/// A line of the picture.
 struct Series<'a> {
     name: String,
     class: &'static str,
@@ -36,26 +37,23 @@ pub fn pictures(group: &Group) -> Vec<(String, Picture)> {
     drawn.collect()
 }
 
-fn series<'a>(parameter: &str, group: &'a Group) -> Vec<Series<'a>> {
-    let mut found: Vec<(String, Series)> = Vec::new();
-    for case in &group.cases {
-        let Some(point) = point(parameter, case) else { continue };
-        let id = without(parameter, case);
-        match found.iter_mut().find(|(known, _)| *known == id) {
-            Some((_, series)) => {
-                series.name = shared(&series.name, &case.name).to_owned();
-                series.points.push(point);
-            }
-            None => {
-                let (name, class) = (case.name.clone(), class_of(case.kind));
-                found.push((id, Series { name, class, points: vec![point] }));
-            }
-        }
+fn series_of<'a>(parameter: &str, group: &'a Group) -> Vec<Series<'a>> {
+    let all = series::of(parameter, &group.cases).into_iter();
+    all.filter_map(line).filter(|series| series.points.len() >= FEWEST).collect()
+}
+
+/// The cases whose number has a logarithm, as a line.
+fn line(cases: series::Series) -> Option<Series> {
+    let (_, first) = *cases.first()?;
+    let (mut name, class) = (first.name.as_str(), class_of(first.kind));
+    let mut points = Vec::new();
+    for (number, case) in cases.iter().filter(|(number, _)| *number > 0.0) {
+        let estimate = case.estimates.first()?.as_ref();
+        let Some(measurement) = estimate.and_then(|of| of.measurement(None)) else { continue };
+        name = shared(name, &case.name);
+        points.push((*number, &measurement.time_ns));
     }
-    let mut series: Vec<Series> = found.into_iter().map(|(_, series)| series).collect();
-    series.retain(|series| series.points.len() >= FEWEST);
-    series.iter_mut().for_each(|of| of.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
-    series
+    Some(Series { name: name.to_owned(), class, points })
 }
 
 /// What two names begin with; the first where they share nothing.
@@ -68,14 +66,8 @@ fn shared<'a>(first: &'a str, second: &str) -> &'a str {
     }
 }
 
-fn point<'a>(parameter: &str, case: &'a Case) -> Option<(f64, &'a Estimate)> {
-    let number = case.key.parameters.get(parameter)?.as_f64().filter(|number| *number > 0.0)?;
-    let measurement = case.estimates.first()?.as_ref()?.measurement(None)?;
-    Some((number, &measurement.time_ns))
-}
-
 fn picture(parameter: &str, group: &Group) -> Option<Picture> {
-    let series = series(parameter, group);
+    let series = series_of(parameter, group);
     let points = || series.iter().flat_map(|of| &of.points);
     let number = Scale::of(points().map(|(number, _)| *number))?;
     let time = Scale::of(points().flat_map(|(_, time)| extent(time)))?;

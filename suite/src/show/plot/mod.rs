@@ -12,11 +12,7 @@ pub mod strip;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-
-use crate::judge::report::model::{Case, Report, TaskKind};
+use crate::judge::report::model::{Report, TaskKind};
 use crate::judge::statistics::Estimate;
 
 use super::quantity::{Unit, duration, interval};
@@ -39,13 +35,6 @@ pub fn class_of(kind: Option<TaskKind>) -> &'static str {
 fn note(operation: &str, kind: Option<TaskKind>) -> String {
     let words = [operation, kind.map_or("", TaskKind::as_str)].join(" · ");
     words.trim_end_matches(" · ").to_owned()
-}
-
-/// What a case is apart from one of its parameters.
-fn without(parameter: &str, case: &Case) -> String {
-    let mut others: BTreeMap<String, Value> = case.key.parameters.clone();
-    others.remove(parameter);
-    format!("{} {}", case.key.program, Value::from_iter(others))
 }
 
 /// The class of a run, which has its colour where there are several.
