@@ -4,6 +4,8 @@
 
 use harness::terminal;
 
+use super::page::NO_BREAK_SPACE;
+
 /// How pictures look on a page, and where they stand alone.
 pub const STYLE: &str = include_str!("plot/plot.css");
 
@@ -92,17 +94,25 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A number as an attribute has it, with two decimals at the most.
+/// A number as an attribute has it, with one decimal at the most.
 pub fn number(value: f64) -> String {
     let value = if value.is_finite() { value } else { 0.0 };
-    let text = format!("{value:.2}");
+    let text = format!("{value:.1}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// A share of the width, 0 to 1.
+/// A share of the width, 0 to 1, to a tenth of a percent.
 pub fn across(share: f64) -> String {
-    format!("{}%", number(share * 100.0))
+    match number((share * 1000.0).round() / 10.0).as_str() {
+        "0" => "0".to_owned(),
+        number => format!("{number}%"),
+    }
+}
+
+/// An attribute, left out where it has the value that it has without.
+fn attribute(name: &str, value: &str) -> String {
+    if value == "0" { String::new() } else { format!(" {name}=\"{value}\"") }
 }
 
 /// A text at a share of the width.
@@ -121,31 +131,35 @@ pub fn spans(share: f64, y: f64, anchor: Anchor, parts: &[(&str, &str)]) -> Stri
         let gap = if index > 0 { " dx=\"6\"" } else { "" };
         format!("<tspan class=\"{class}\"{gap}>{}</tspan>", escape(text))
     };
-    let parts: String =
-        parts.iter().filter(|(_, text)| !text.is_empty()).enumerate().map(part).collect();
-    format!("<text x=\"{}\" y=\"{}\"{anchor}>{parts}</text>", across(share), number(y))
+    let parts: Vec<&(&str, &str)> = parts.iter().filter(|(_, text)| !text.is_empty()).collect();
+    let (class, content) = match parts[..] {
+        [(class, text)] => (format!(" class=\"{class}\""), escape(text)),
+        _ => (String::new(), parts.iter().copied().enumerate().map(part).collect()),
+    };
+    let x = attribute("x", &across(share));
+    format!("<text{class}{x} y=\"{}\"{anchor}>{content}</text>", number(y))
 }
 
 /// A line between two places.
 pub fn line(from: (f64, f64), to: (f64, f64), class: &str) -> String {
-    format!(
-        "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>",
-        across(from.0),
-        number(from.1),
-        across(to.0),
-        number(to.1)
-    )
+    let ends = [
+        attribute("x1", &across(from.0)),
+        attribute("y1", &number(from.1)),
+        attribute("x2", &across(to.0)),
+        attribute("y2", &number(to.1)),
+    ];
+    format!("<line class=\"{class}\"{}/>", ends.concat())
 }
 
 /// A rectangle from one share of the width to another.
 pub fn rectangle(from: f64, to: f64, y: f64, height: f64, class: &str, title: &str) -> String {
     format!(
-        "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{}</rect>",
-        across(from),
-        number(y),
+        "<rect class=\"{class}\"{}{} width=\"{}\" height=\"{}\"{}",
+        attribute("x", &across(from)),
+        attribute("y", &number(y)),
         across((to - from).max(0.0)),
         number(height),
-        titled(title),
+        ended(title, "rect"),
     )
 }
 
@@ -177,12 +191,10 @@ impl Shape {
 /// A mark of this radius at a place.
 pub fn mark(at: (f64, f64), radius: f64, shape: Shape, class: &str, title: &str) -> String {
     let (x, y, r) = (across(at.0), number(at.1), number(radius));
-    let title = titled(title);
     let path = match shape {
         Shape::Disc => {
-            return format!(
-                "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\">{title}</circle>"
-            );
+            let end = ended(title, "circle");
+            return format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\"{end}");
         }
         Shape::Square => format!("M-{r} -{r}H{r}V{r}H-{r}Z"),
         Shape::Diamond => {
@@ -191,21 +203,26 @@ pub fn mark(at: (f64, f64), radius: f64, shape: Shape, class: &str, title: &str)
         }
         Shape::Cross => format!("M-{r} -{r}L{r} {r}M{r} -{r}L-{r} {r}"),
     };
+    let end = ended(title, "path");
     format!(
-        "<svg class=\"over\" x=\"{x}\" y=\"{y}\"><path class=\"{class}\" d=\"{path}\">{title}</path></svg>"
+        "<svg class=\"over\" x=\"{x}\" y=\"{y}\"><path class=\"{class}\" d=\"{path}\"{end}</svg>"
     )
 }
 
-/// A small disc in a [`cloud`] of them, to a tenth of a percent and of a pixel.
+/// A small disc in a [`cloud`] of them: thousandths of the width, and pixels.
 pub fn dot(at: (f64, f64), title: &str) -> String {
-    let tenths = |value: f64| number((value * 10.0).round() / 10.0);
-    let (x, y) = (tenths(at.0 * 100.0), tenths(at.1));
-    format!("<circle cx=\"{x}%\" cy=\"{y}\">{}</circle>", titled(title))
+    let (x, y) = (number((at.0 * 1000.0).round()), number(at.1.round()));
+    format!("<path d=\"M{x} {y}h0\"{}", ended(title, "path"))
 }
 
-/// Many dots of one look.
-pub fn cloud(class: &str, dots: &str) -> String {
-    format!("<g class=\"dots {class}\">{dots}</g>")
+/// Many dots of one look, in so many pixels from so many down. A dot is a stroke without
+/// length: of all that has a title and a place it takes the fewest characters.
+pub fn cloud(class: &str, [top, height]: [f64; 2], dots: &str) -> String {
+    let (top, height) = (attribute("y", &number(top)), number(height));
+    format!(
+        "<svg class=\"dots {class}\"{top} height=\"{height}\" viewBox=\"0 0 1000 {height}\" \
+         preserveAspectRatio=\"none\">{dots}</svg>"
+    )
 }
 
 /// Elements about one thing, with its name, by which the page finds them.
@@ -213,8 +230,15 @@ pub fn group(name: &str, class: &str, elements: &str) -> String {
     format!("<g class=\"{class}\" data-case=\"{}\">{elements}</g>", escape(name))
 }
 
-fn titled(title: &str) -> String {
-    if title.is_empty() { String::new() } else { format!("<title>{}</title>", escape(title)) }
+/// The end of an element of this name, with the title that a pointer over it shows.
+fn ended(title: &str, element: &str) -> String {
+    match title {
+        "" => "/>".to_owned(),
+        // No line breaks there, and a plain space is shorter.
+        title => {
+            format!("><title>{}</title></{element}>", escape(title).replace(NO_BREAK_SPACE, " "))
+        }
+    }
 }
 
 /// As much of a text as has room in so many pixels.
@@ -233,7 +257,7 @@ mod tests {
     #[test]
     fn numbers_are_brief_and_always_numbers() {
         let pairs =
-            [(1.0, "1"), (0.126, "0.13"), (-0.001, "0"), (f64::NAN, "0"), (f64::INFINITY, "0")];
+            [(1.0, "1"), (0.126, "0.1"), (-0.001, "0"), (f64::NAN, "0"), (f64::INFINITY, "0")];
         for (value, expected) in pairs {
             assert_eq!(number(value), expected, "{value}");
         }

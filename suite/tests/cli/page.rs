@@ -133,7 +133,8 @@ fn page_of(names: &[&str]) -> String {
     ended.stdout
 }
 
-const RUN: &str = "2026-11-22-amd-epyc-2cpu";
+/// A default run, of more processes than others.
+const RUN: &str = "2026-11-22-intel-xeon-6-207-2cpu";
 const SWITCHES: &str = "2026-11-22-amd-epyc-2cpu-switches";
 
 #[test]
@@ -156,9 +157,17 @@ fn a_page_refers_to_nothing_outside_and_is_small() {
         assert!(!page.contains(reference), "{reference}");
     }
     assert!(page.len() < 300_000, "{} bytes", page.len());
+    let bytes = of_a_process(RUN, &page);
+    assert!(bytes < 230, "{bytes} bytes for each process");
     let references = page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
     let local = |path: &str| path.starts_with('#') || recorded(RUN).join(path).is_file();
     references.for_each(|path| assert!(local(path), "{path}"));
+}
+
+/// How much of a page there is for each process of a run, in bytes.
+fn of_a_process(name: &str, page: &str) -> usize {
+    let records = fs::read_to_string(recorded(name).join("records.jsonl")).unwrap();
+    page.len() / records.lines().count()
 }
 
 #[test]

@@ -46,9 +46,10 @@ pub fn table(table: &Table) -> String {
 
 /// A table of this class.
 fn rows(table: &Table, class: &str) -> String {
-    let heading = |(name, side): (&str, bool)| {
-        let class = if side { " class=\"right\"" } else { "" };
-        format!("<th scope=\"col\"{class}>{}</th>", escape(name))
+    // Most cells are figures, so those of words are marked.
+    let side = |right: bool| if right { "" } else { " class=\"left\"" };
+    let heading = |(name, right): (&str, bool)| {
+        format!("<th scope=\"col\"{}>{}</th>", side(right), escape(name))
     };
     let right: Vec<bool> = table.columns().map(|(_, right)| right).collect();
     let headings: String = table.columns().map(heading).collect();
@@ -58,10 +59,9 @@ fn rows(table: &Table, class: &str) -> String {
         if let Some(first) = cells.first().filter(|first| !first.is_empty()) {
             name = first;
         }
-        body += &format!("<tr data-case=\"{0}\"><th scope=\"row\">{0}</th>", escape(name));
+        body += &format!("<tr><th scope=\"row\">{}</th>", escape(name));
         for (cell, right) in cells.iter().zip(&right).skip(1) {
-            let class = if *right { " class=\"right\"" } else { "" };
-            body += &format!("<td{class}>{}</td>", escape(cell));
+            body += &format!("<td{}>{}</td>", side(*right), escape(cell));
         }
         body += "</tr>\n";
     }

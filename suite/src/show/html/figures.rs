@@ -1,8 +1,10 @@
-//! The figures of a page as JSON within it.
+//! The figures of a page as JSON within it: the estimates. The value of every process is
+//! in the records beside the page.
 
 use serde::Serialize;
+use serde_json::Number;
 
-use crate::judge::report::model::{Percentiles, Report, TaskKind};
+use crate::judge::report::model::{Report, TaskKind};
 
 /// The figures of a report.
 #[derive(Serialize)]
@@ -24,7 +26,6 @@ struct Case<'a> {
     group: &'a str,
     kind: Option<TaskKind>,
     run: usize,
-    rounds: Vec<u32>,
     measurements: Vec<Measurement<'a>>,
 }
 
@@ -32,13 +33,13 @@ struct Case<'a> {
 struct Measurement<'a> {
     name: &'a str,
     operation: &'a str,
-    ns: f64,
-    interval: Option<[f64; 2]>,
+    ns: Number,
+    interval: Option<[Number; 2]>,
     n: usize,
-    percentiles: Option<Percentiles>,
-    cpu_ns: Option<f64>,
-    switches: Option<f64>,
-    values_ns: Vec<Option<f64>>,
+    /// The 50th, 90th, 99th and 99.9th.
+    percentiles: Option<[Number; 4]>,
+    cpu_ns: Option<Number>,
+    switches: Option<Number>,
 }
 
 /// The figures of a report as JSON that ends no element of a page.
@@ -56,20 +57,20 @@ pub fn of(report: &Report) -> String {
                 let measurements = estimate.measurements.iter().map(|of| Measurement {
                     name: &of.name,
                     operation: &of.operation,
-                    ns: of.time_ns.value,
-                    interval: of.time_ns.interval.map(|ends| [ends.low, ends.high]),
+                    ns: rounded(of.time_ns.value),
+                    interval: of.time_ns.interval.map(|ends| [ends.low, ends.high].map(rounded)),
                     n: of.time_ns.count,
-                    percentiles: of.percentiles,
-                    cpu_ns: of.cpu_ns,
-                    switches: of.switches,
-                    values_ns: of.values_ns.iter().map(|ns| ns.map(rounded)).collect(),
+                    percentiles: of
+                        .percentiles
+                        .map(|of| [of.p50, of.p90, of.p99, of.p999].map(rounded)),
+                    cpu_ns: of.cpu_ns.map(rounded),
+                    switches: of.switches.map(rounded),
                 });
                 Some(Case {
                     case: &case.name,
                     group: &group.name,
                     kind: case.kind,
                     run,
-                    rounds: estimate.invocations.iter().map(|of| of.round).collect(),
                     measurements: measurements.collect(),
                 })
             })
@@ -94,9 +95,13 @@ pub fn within(value: &impl Serialize) -> String {
     safe
 }
 
-/// A time with as many digits as anybody reads.
-fn rounded(ns: f64) -> f64 {
-    format!("{ns:.4e}").parse().unwrap_or(ns)
+/// A figure with as many digits as anybody reads.
+fn rounded(figure: f64) -> Number {
+    let digits: f64 = format!("{figure:.4e}").parse().unwrap_or(figure);
+    match digits {
+        whole if whole.fract() == 0.0 && whole.abs() < 1e15 => Number::from(whole as i64),
+        part => Number::from_f64(part).unwrap_or(Number::from(0)),
+    }
 }
 
 #[cfg(test)]
@@ -112,8 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn times_have_five_digits() {
-        assert_eq!(rounded(1234.5678), 1234.6);
-        assert_eq!(rounded(0.0), 0.0);
+    fn figures_have_five_digits_and_no_empty_fraction() {
+        let pairs = [(1234.5678, "1234.6"), (0.0, "0"), (1e300, "1e+300"), (26_865.04, "26865")];
+        for (figure, expected) in pairs {
+            assert_eq!(rounded(figure).to_string(), expected);
+        }
     }
 }

@@ -28,7 +28,7 @@ const PAGE_STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// What the policy of the page knows its script by: the SHA-256 of `page.js`.
-const SCRIPT_HASH: &str = "sha256-x2lgSBPNGI0RYomkkXciIuPhVXeCz1CdJfnoVOgfSjM=";
+const SCRIPT_HASH: &str = "sha256-mQOKCITGzAIGt4R7nwJhcECxtxUmuyt6qhvdIVC6Rjc=";
 
 /// The documents that explain, from the folder of a run.
 const DOCUMENTS: [(&str, &str); 4] = [

@@ -3,6 +3,7 @@
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const nameOf = (element) => element.dataset.case || "";
+  for (const row of all("tbody tr")) row.dataset.case = row.cells[0].textContent;
 
   // Filtering: what is of other cases is dimmed in pictures and left out of tables.
   const filter = document.getElementById("filter");

@@ -2,7 +2,7 @@
 
 use super::super::quantity::tick;
 use super::super::scale::Scale;
-use super::super::svg::{Anchor, Shape, cut, group, line, mark, text};
+use super::super::svg::{Anchor, cloud, cut, dot, group, line, text};
 use super::rows::{apart, beside_names, path};
 
 const TOP: f64 = 12.0;
@@ -73,9 +73,8 @@ pub fn draw(curves: &[Curve], time: &Scale, ticks: &[(f64, String)], least: f64)
         elements += &path(&places, &format!("curve {class}"), bottom, false);
         let last = places[places.len() - 1];
         elements += &line(last, (1.0, *place), &format!("leader {class}"));
-        for (point, at) in points.iter().zip(places) {
-            elements += &mark(at, 3.0, Shape::Disc, &format!("mark {class}"), &point.title);
-        }
+        let dots = points.iter().zip(places).map(|(point, at)| dot(at, &point.title));
+        elements += &cloud(class, [0.0, bottom], &dots.collect::<String>());
         area += &group(name, "curves", &elements);
         let label =
             text(0.0, place + 4.0, Anchor::Start, &format!("label {class}"), &cut(name, NAME));

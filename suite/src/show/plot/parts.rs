@@ -81,7 +81,7 @@ fn bar(name: &str, parts: &Attribution, y: f64) -> Option<String> {
     let mut from = 0.0;
     for ((class, what), ns) in PARTS.into_iter().zip(values) {
         let share = ns / whole;
-        let title = format!("{name}: {} {what}, {}", duration(ns), percent(share));
+        let title = format!("{what}: {}, {}", duration(ns), percent(share));
         if share > 0.0 {
             elements += &rectangle(from, from + share, top, BAR, class, &title);
         }

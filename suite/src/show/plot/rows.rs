@@ -84,6 +84,12 @@ impl Rows<'_> {
         let name = cut(&row.name, NAME);
         let mut elements =
             spans(0.0, baseline, Anchor::Start, &[("name", &name), ("more", &row.note)]);
+        let class = match &row.marks[..] {
+            [first, others @ ..] if others.iter().all(|of| of.class == first.class) => {
+                &*first.class
+            }
+            _ => "",
+        };
         elements += &match &row.marks[..] {
             [only] => {
                 let parts = [("figure", &*only.figure), ("more", &only.ends)];
@@ -98,20 +104,22 @@ impl Rows<'_> {
         for (lane, of) in row.marks.iter().enumerate() {
             let y = y + LABEL + LANE * (lane as f64 + 0.5);
             let at = self.scale.share(of.value);
-            let class = &of.class;
+            let look = |what: &str| match class {
+                "" => format!("{what} {}", of.class),
+                _ => what.to_owned(),
+            };
             elements += &line((0.0, y), (1.0, y), "track");
             if self.leads {
-                elements += &line((0.0, y), (at, y), &format!("lead {class}"));
+                elements += &line((0.0, y), (at, y), &look("lead"));
             }
             if let Some(ends) = of.interval {
                 let [low, high] = ends.map(|end| self.scale.share(end));
-                elements += &line((low, y), (high, y), &format!("ends {class}"));
+                elements += &line((low, y), (high, y), &look("ends"));
             }
-            let what = [&*row.name, &*of.of].join(" ");
-            let title = format!("{}: {} {}", what.trim(), of.figure, of.ends);
-            elements += &mark((at, y), 4.5, of.shape, &format!("mark {class}"), &title);
+            let title = [&*of.of, &*of.figure, &*of.ends].join(" ");
+            elements += &mark((at, y), 4.5, of.shape, &look("mark"), title.trim());
         }
-        group(&row.name, "row", &elements)
+        group(&row.name, format!("row {class}").trim_end(), &elements)
     }
 }
 

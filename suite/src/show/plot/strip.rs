@@ -88,7 +88,7 @@ fn strip(
         };
         let (shape, look) = match (invocation.fate, invocation.is_used) {
             (Fate::Clean, true) => {
-                dots += &dot((x, height), &title);
+                dots += &dot((x, height - top), &title);
                 continue;
             }
             (_, true) => (Shape::Disc, "hollow"),
@@ -96,7 +96,7 @@ fn strip(
         };
         others += &mark((x, height), 2.5, shape, &format!("{look} {class}"), &title);
     }
-    Some(elements + &cloud(class, &dots) + &others)
+    Some(elements + &cloud(class, [top, STRIP], &dots) + &others)
 }
 
 /// A row for each strip, for those who do not see it: what the table says.

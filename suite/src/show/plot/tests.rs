@@ -48,36 +48,20 @@ fn the_ladder() {
     <svg class="plot" role="img" aria-labelledby="p-t p-d" width="100%" height="116">
     <title id="p-t">Time of one operation of every case, on a logarithmic axis</title>
     <desc id="p-d">2 cases: the cheapest is threads/same-cpu (1.79 µs per hop), the dearest threads/spread (22.1 µs per hop).</desc>
-    <line class="grid" x1="9.84%" y1="24" x2="9.84%" y2="98"/>
-    <text x="9.84%" y="16" text-anchor="middle">
-    <tspan class="axis">2 µs</tspan>
-    </text>
-    <text x="9.84%" y="112" text-anchor="middle">
-    <tspan class="axis">2 µs</tspan>
-    </text>
-    <line class="grid" x1="42.02%" y1="24" x2="42.02%" y2="98"/>
-    <text x="42.02%" y="16" text-anchor="middle">
-    <tspan class="axis">5 µs</tspan>
-    </text>
-    <text x="42.02%" y="112" text-anchor="middle">
-    <tspan class="axis">5 µs</tspan>
-    </text>
-    <line class="grid" x1="66.37%" y1="24" x2="66.37%" y2="98"/>
-    <text x="66.37%" y="16" text-anchor="middle">
-    <tspan class="axis">10 µs</tspan>
-    </text>
-    <text x="66.37%" y="112" text-anchor="middle">
-    <tspan class="axis">10 µs</tspan>
-    </text>
-    <line class="grid" x1="90.72%" y1="24" x2="90.72%" y2="98"/>
-    <text x="90.72%" y="16" text-anchor="middle">
-    <tspan class="axis">20 µs</tspan>
-    </text>
-    <text x="90.72%" y="112" text-anchor="middle">
-    <tspan class="axis">20 µs</tspan>
-    </text>
-    <g class="row" data-case="threads/same-cpu">
-    <text x="0%" y="38">
+    <line class="grid" x1="9.8%" y1="24" x2="9.8%" y2="98"/>
+    <text class="axis" x="9.8%" y="16" text-anchor="middle">2 µs</text>
+    <text class="axis" x="9.8%" y="112" text-anchor="middle">2 µs</text>
+    <line class="grid" x1="42%" y1="24" x2="42%" y2="98"/>
+    <text class="axis" x="42%" y="16" text-anchor="middle">5 µs</text>
+    <text class="axis" x="42%" y="112" text-anchor="middle">5 µs</text>
+    <line class="grid" x1="66.4%" y1="24" x2="66.4%" y2="98"/>
+    <text class="axis" x="66.4%" y="16" text-anchor="middle">10 µs</text>
+    <text class="axis" x="66.4%" y="112" text-anchor="middle">10 µs</text>
+    <line class="grid" x1="90.7%" y1="24" x2="90.7%" y2="98"/>
+    <text class="axis" x="90.7%" y="16" text-anchor="middle">20 µs</text>
+    <text class="axis" x="90.7%" y="112" text-anchor="middle">20 µs</text>
+    <g class="row k-thread" data-case="threads/same-cpu">
+    <text y="38">
     <tspan class="name">threads/same-cpu</tspan>
     <tspan class="more" dx="6">hop · thread</tspan>
     </text>
@@ -85,15 +69,15 @@ fn the_ladder() {
     <tspan class="figure">1.79 µs</tspan>
     <tspan class="more" dx="6">[1.76, 1.82]</tspan>
     </text>
-    <line class="track" x1="0%" y1="47" x2="100%" y2="47"/>
-    <line class="lead k-thread" x1="0%" y1="47" x2="6.03%" y2="47"/>
-    <line class="ends k-thread" x1="5.36%" y1="47" x2="6.51%" y2="47"/>
-    <circle class="mark k-thread" cx="6.03%" cy="47" r="4.5">
-    <title>threads/same-cpu: 1.79 µs [1.76, 1.82]</title>
+    <line class="track" y1="47" x2="100%" y2="47"/>
+    <line class="lead" y1="47" x2="6%" y2="47"/>
+    <line class="ends" x1="5.4%" y1="47" x2="6.5%" y2="47"/>
+    <circle class="mark" cx="6%" cy="47" r="4.5">
+    <title>1.79 µs [1.76, 1.82]</title>
     </circle>
     </g>
-    <g class="row" data-case="threads/spread">
-    <text x="0%" y="75">
+    <g class="row k-thread" data-case="threads/spread">
+    <text y="75">
     <tspan class="name">threads/spread</tspan>
     <tspan class="more" dx="6">hop · thread</tspan>
     </text>
@@ -101,11 +85,11 @@ fn the_ladder() {
     <tspan class="figure">22.1 µs</tspan>
     <tspan class="more" dx="6">[21.6, 22.4]</tspan>
     </text>
-    <line class="track" x1="0%" y1="84" x2="100%" y2="84"/>
-    <line class="lead k-thread" x1="0%" y1="84" x2="94.16%" y2="84"/>
-    <line class="ends k-thread" x1="93.49%" y1="84" x2="94.64%" y2="84"/>
-    <circle class="mark k-thread" cx="94.16%" cy="84" r="4.5">
-    <title>threads/spread: 22.1 µs [21.6, 22.4]</title>
+    <line class="track" y1="84" x2="100%" y2="84"/>
+    <line class="lead" y1="84" x2="94.2%" y2="84"/>
+    <line class="ends" x1="93.5%" y1="84" x2="94.6%" y2="84"/>
+    <circle class="mark" cx="94.2%" cy="84" r="4.5">
+    <title>22.1 µs [21.6, 22.4]</title>
     </circle>
     </g>
     </svg>
@@ -119,36 +103,20 @@ fn the_forest_of_a_group() {
     <svg class="plot" role="img" aria-labelledby="p-t p-d" width="100%" height="116">
     <title id="p-t">What does a hop cost? Times with their intervals</title>
     <desc id="p-d">2 rows on a logarithmic axis; the figures are in the table.</desc>
-    <line class="grid" x1="9.84%" y1="24" x2="9.84%" y2="98"/>
-    <text x="9.84%" y="16" text-anchor="middle">
-    <tspan class="axis">2 µs</tspan>
-    </text>
-    <text x="9.84%" y="112" text-anchor="middle">
-    <tspan class="axis">2 µs</tspan>
-    </text>
-    <line class="grid" x1="42.02%" y1="24" x2="42.02%" y2="98"/>
-    <text x="42.02%" y="16" text-anchor="middle">
-    <tspan class="axis">5 µs</tspan>
-    </text>
-    <text x="42.02%" y="112" text-anchor="middle">
-    <tspan class="axis">5 µs</tspan>
-    </text>
-    <line class="grid" x1="66.37%" y1="24" x2="66.37%" y2="98"/>
-    <text x="66.37%" y="16" text-anchor="middle">
-    <tspan class="axis">10 µs</tspan>
-    </text>
-    <text x="66.37%" y="112" text-anchor="middle">
-    <tspan class="axis">10 µs</tspan>
-    </text>
-    <line class="grid" x1="90.72%" y1="24" x2="90.72%" y2="98"/>
-    <text x="90.72%" y="16" text-anchor="middle">
-    <tspan class="axis">20 µs</tspan>
-    </text>
-    <text x="90.72%" y="112" text-anchor="middle">
-    <tspan class="axis">20 µs</tspan>
-    </text>
-    <g class="row" data-case="threads/same-cpu">
-    <text x="0%" y="38">
+    <line class="grid" x1="9.8%" y1="24" x2="9.8%" y2="98"/>
+    <text class="axis" x="9.8%" y="16" text-anchor="middle">2 µs</text>
+    <text class="axis" x="9.8%" y="112" text-anchor="middle">2 µs</text>
+    <line class="grid" x1="42%" y1="24" x2="42%" y2="98"/>
+    <text class="axis" x="42%" y="16" text-anchor="middle">5 µs</text>
+    <text class="axis" x="42%" y="112" text-anchor="middle">5 µs</text>
+    <line class="grid" x1="66.4%" y1="24" x2="66.4%" y2="98"/>
+    <text class="axis" x="66.4%" y="16" text-anchor="middle">10 µs</text>
+    <text class="axis" x="66.4%" y="112" text-anchor="middle">10 µs</text>
+    <line class="grid" x1="90.7%" y1="24" x2="90.7%" y2="98"/>
+    <text class="axis" x="90.7%" y="16" text-anchor="middle">20 µs</text>
+    <text class="axis" x="90.7%" y="112" text-anchor="middle">20 µs</text>
+    <g class="row k-thread" data-case="threads/same-cpu">
+    <text y="38">
     <tspan class="name">threads/same-cpu</tspan>
     <tspan class="more" dx="6">hop · thread</tspan>
     </text>
@@ -156,16 +124,16 @@ fn the_forest_of_a_group() {
     <tspan class="figure">1.79 µs</tspan>
     <tspan class="more" dx="6">[1.76, 1.82]</tspan>
     </text>
-    <line class="track" x1="0%" y1="47" x2="100%" y2="47"/>
-    <line class="ends k-thread" x1="5.36%" y1="47" x2="6.51%" y2="47"/>
-    <svg class="over" x="6.03%" y="47">
-    <path class="mark k-thread" d="M-4.5 -4.5H4.5V4.5H-4.5Z">
-    <title>threads/same-cpu same-cpu: 1.79 µs [1.76, 1.82]</title>
+    <line class="track" y1="47" x2="100%" y2="47"/>
+    <line class="ends" x1="5.4%" y1="47" x2="6.5%" y2="47"/>
+    <svg class="over" x="6%" y="47">
+    <path class="mark" d="M-4.5 -4.5H4.5V4.5H-4.5Z">
+    <title>same-cpu 1.79 µs [1.76, 1.82]</title>
     </path>
     </svg>
     </g>
-    <g class="row" data-case="threads/spread">
-    <text x="0%" y="75">
+    <g class="row k-thread" data-case="threads/spread">
+    <text y="75">
     <tspan class="name">threads/spread</tspan>
     <tspan class="more" dx="6">hop · thread</tspan>
     </text>
@@ -173,11 +141,11 @@ fn the_forest_of_a_group() {
     <tspan class="figure">22.1 µs</tspan>
     <tspan class="more" dx="6">[21.6, 22.4]</tspan>
     </text>
-    <line class="track" x1="0%" y1="84" x2="100%" y2="84"/>
-    <line class="ends k-thread" x1="93.49%" y1="84" x2="94.64%" y2="84"/>
-    <svg class="over" x="94.16%" y="84">
-    <path class="mark k-thread" d="M0 -5.85L5.85 0L0 5.85L-5.85 0Z">
-    <title>threads/spread spread: 22.1 µs [21.6, 22.4]</title>
+    <line class="track" y1="84" x2="100%" y2="84"/>
+    <line class="ends" x1="93.5%" y1="84" x2="94.6%" y2="84"/>
+    <svg class="over" x="94.2%" y="84">
+    <path class="mark" d="M0 -5.9L5.9 0L0 5.9L-5.9 0Z">
+    <title>spread 22.1 µs [21.6, 22.4]</title>
     </path>
     </svg>
     </g>
@@ -200,37 +168,31 @@ fn the_strip_of_every_process() {
     <title id="p-t">Every process in order</title>
     <desc id="p-d">A strip for each case: a mark for each process in the order in which they ended, its height the time on an axis of the strip&#39;s own; a line at the estimate and a band for its interval.</desc>
     <g class="row" data-case="threads/same-cpu">
-    <text x="0%" y="13">
-    <tspan class="name">threads/same-cpu</tspan>
-    </text>
-    <text x="100%" y="13" text-anchor="end">
-    <tspan class="figure">1.75 µs to 1.81 µs</tspan>
-    </text>
-    <rect class="strip" x="0%" y="17" width="100%" height="34">
-    </rect>
-    <rect class="band" x="0%" y="25.42" width="100%" height="15.46">
-    </rect>
-    <line class="middle" x1="0%" y1="31.91" x2="100%" y2="31.91"/>
-    <g class="dots k-thread">
-    <circle cx="1.2%" cy="33.1">
+    <text class="name" y="13">threads/same-cpu</text>
+    <text class="figure" x="100%" y="13" text-anchor="end">1.75 µs to 1.81 µs</text>
+    <rect class="strip" y="17" width="100%" height="34"/>
+    <rect class="band" y="25.4" width="100%" height="15.5"/>
+    <line class="middle" y1="31.9" x2="100%" y2="31.9"/>
+    <svg class="dots k-thread" y="17" height="34" viewBox="0 0 1000 34" preserveAspectRatio="none">
+    <path d="M12 16h0">
     <title>1: 1.79 µs</title>
-    </circle>
-    <circle cx="79.3%" cy="42.6">
+    </path>
+    <path d="M793 26h0">
     <title>5: 1.75 µs</title>
-    </circle>
-    <circle cx="98.8%" cy="30.7">
+    </path>
+    <path d="M988 14h0">
     <title>6: 1.80 µs</title>
-    </circle>
-    </g>
-    <circle class="hollow k-thread" cx="20.72%" cy="37.81" r="2.5">
+    </path>
+    </svg>
+    <circle class="hollow k-thread" cx="20.7%" cy="37.8" r="2.5">
     <title>2: 1.77 µs, disturbed</title>
     </circle>
-    <svg class="over" x="40.24%" y="28.4">
+    <svg class="over" x="40.2%" y="28.4">
     <path class="cross k-thread" d="M-2.5 -2.5L2.5 2.5M2.5 -2.5L-2.5 2.5">
     <title>3: 1.81 µs, unusable</title>
     </path>
     </svg>
-    <svg class="over" x="59.76%" y="46">
+    <svg class="over" x="59.8%" y="46">
     <path class="cross k-thread" d="M-2.5 -2.5L2.5 2.5M2.5 -2.5L-2.5 2.5">
     <title>4: failed</title>
     </path>
@@ -248,81 +210,67 @@ fn percentiles_as_curves() {
     <title id="p-t">Percentiles of the laps of a process</title>
     <desc id="p-d">A curve for each case: the time that 50, 90, 99 and 99.9 % of its laps do not exceed, as medians over processes, on a logarithmic axis.</desc>
     <svg class="area" width="52%" height="234">
-    <line class="grid" x1="0%" y1="212" x2="92%" y2="212"/>
-    <text x="0%" y="209">
-    <tspan class="axis">1 µs</tspan>
-    </text>
-    <line class="grid" x1="0%" y1="112" x2="92%" y2="112"/>
-    <text x="0%" y="109">
-    <tspan class="axis">10 µs</tspan>
-    </text>
-    <line class="grid" x1="0%" y1="12" x2="92%" y2="12"/>
-    <text x="0%" y="9">
-    <tspan class="axis">100 µs</tspan>
-    </text>
+    <line class="grid" y1="212" x2="92%" y2="212"/>
+    <text class="axis" y="209">1 µs</text>
+    <line class="grid" y1="112" x2="92%" y2="112"/>
+    <text class="axis" y="109">10 µs</text>
+    <line class="grid" y1="12" x2="92%" y2="12"/>
+    <text class="axis" y="9">100 µs</text>
     <line class="grid" x1="12%" y1="12" x2="12%" y2="212"/>
-    <text x="12%" y="227" text-anchor="middle">
-    <tspan class="axis">50 %</tspan>
-    </text>
-    <line class="grid" x1="32.72%" y1="12" x2="32.72%" y2="212"/>
-    <text x="32.72%" y="227" text-anchor="middle">
-    <tspan class="axis">90 %</tspan>
-    </text>
-    <line class="grid" x1="62.36%" y1="12" x2="62.36%" y2="212"/>
-    <text x="62.36%" y="227" text-anchor="middle">
-    <tspan class="axis">99 %</tspan>
-    </text>
+    <text class="axis" x="12%" y="227" text-anchor="middle">50 %</text>
+    <line class="grid" x1="32.7%" y1="12" x2="32.7%" y2="212"/>
+    <text class="axis" x="32.7%" y="227" text-anchor="middle">90 %</text>
+    <line class="grid" x1="62.4%" y1="12" x2="62.4%" y2="212"/>
+    <text class="axis" x="62.4%" y="227" text-anchor="middle">99 %</text>
     <line class="grid" x1="92%" y1="12" x2="92%" y2="212"/>
-    <text x="92%" y="227" text-anchor="middle">
-    <tspan class="axis">99.9 %</tspan>
-    </text>
+    <text class="axis" x="92%" y="227" text-anchor="middle">99.9 %</text>
     <g class="curves" data-case="threads/same-cpu">
     <svg viewBox="0 0 100 212" preserveAspectRatio="none" width="100%" height="212">
-    <path class="curve k-thread" d="M12 191.18L32.72 169L62.36 156.5L92 138.89"/>
+    <path class="curve k-thread" d="M12 191.2L32.7 169L62.4 156.5L92 138.9"/>
     </svg>
-    <line class="leader k-thread" x1="92%" y1="138.89" x2="100%" y2="138.89"/>
-    <circle class="mark k-thread" cx="12%" cy="191.18" r="3">
+    <line class="leader k-thread" x1="92%" y1="138.9" x2="100%" y2="138.9"/>
+    <svg class="dots k-thread" height="212" viewBox="0 0 1000 212" preserveAspectRatio="none">
+    <path d="M120 191h0">
     <title>threads/same-cpu: 50 % within 1.61 µs</title>
-    </circle>
-    <circle class="mark k-thread" cx="32.72%" cy="169" r="3">
+    </path>
+    <path d="M327 169h0">
     <title>threads/same-cpu: 90 % within 2.69 µs</title>
-    </circle>
-    <circle class="mark k-thread" cx="62.36%" cy="156.5" r="3">
+    </path>
+    <path d="M624 157h0">
     <title>threads/same-cpu: 99 % within 3.59 µs</title>
-    </circle>
-    <circle class="mark k-thread" cx="92%" cy="138.89" r="3">
+    </path>
+    <path d="M920 139h0">
     <title>threads/same-cpu: 99.9 % within 5.38 µs</title>
-    </circle>
+    </path>
+    </svg>
     </g>
     <g class="curves" data-case="threads/spread">
     <svg viewBox="0 0 100 212" preserveAspectRatio="none" width="100%" height="212">
-    <path class="curve k-thread" d="M12 82.23L32.72 60.04L62.36 47.55L92 29.94"/>
+    <path class="curve k-thread" d="M12 82.2L32.7 60L62.4 47.5L92 29.9"/>
     </svg>
-    <line class="leader k-thread" x1="92%" y1="29.94" x2="100%" y2="29.94"/>
-    <circle class="mark k-thread" cx="12%" cy="82.23" r="3">
+    <line class="leader k-thread" x1="92%" y1="29.9" x2="100%" y2="29.9"/>
+    <svg class="dots k-thread" height="212" viewBox="0 0 1000 212" preserveAspectRatio="none">
+    <path d="M120 82h0">
     <title>threads/spread: 50 % within 19.8 µs</title>
-    </circle>
-    <circle class="mark k-thread" cx="32.72%" cy="60.04" r="3">
+    </path>
+    <path d="M327 60h0">
     <title>threads/spread: 90 % within 33.1 µs</title>
-    </circle>
-    <circle class="mark k-thread" cx="62.36%" cy="47.55" r="3">
+    </path>
+    <path d="M624 48h0">
     <title>threads/spread: 99 % within 44.1 µs</title>
-    </circle>
-    <circle class="mark k-thread" cx="92%" cy="29.94" r="3">
+    </path>
+    <path d="M920 30h0">
     <title>threads/spread: 99.9 % within 66.2 µs</title>
-    </circle>
+    </path>
+    </svg>
     </g>
     </svg>
     <svg class="names" x="53%" height="234">
     <g class="curves" data-case="threads/same-cpu">
-    <text x="0%" y="142.89">
-    <tspan class="label k-thread">threads/same-cpu</tspan>
-    </text>
+    <text class="label k-thread" y="142.9">threads/same-cpu</text>
     </g>
     <g class="curves" data-case="threads/spread">
-    <text x="0%" y="33.94">
-    <tspan class="label k-thread">threads/spread</tspan>
-    </text>
+    <text class="label k-thread" y="33.9">threads/spread</text>
     </g>
     </svg>
     </svg>
@@ -339,37 +287,33 @@ fn where_the_time_goes() {
     <title id="p-t">Where the time goes</title>
     <desc id="p-d">A bar for each case: the shares of CPU time in user space, CPU time in the kernel, and waiting by what it was for. A line marks the elapsed time where threads ran at the same time.</desc>
     <g class="row" data-case="create">
-    <text x="0%" y="13">
-    <tspan class="name">create</tspan>
-    </text>
+    <text class="name" y="13">create</text>
     <text x="100%" y="13" text-anchor="end">
     <tspan class="more">user space 64 %, kernel 36 %</tspan>
     <tspan class="figure" dx="6">9.12 µs</tspan>
     </text>
-    <rect class="p-user" x="0%" y="17" width="63.75%" height="13">
-    <title>create: 8.00 µs user space, 64 %</title>
+    <rect class="p-user" y="17" width="63.7%" height="13">
+    <title>user space: 8.00 µs, 64 %</title>
     </rect>
-    <rect class="p-kernel" x="63.75%" y="17" width="36.25%" height="13">
-    <title>create: 4.55 µs kernel, 36 %</title>
+    <rect class="p-kernel" x="63.7%" y="17" width="36.3%" height="13">
+    <title>kernel: 4.55 µs, 36 %</title>
     </rect>
-    <line class="elapsed" x1="72.69%" y1="14" x2="72.69%" y2="33"/>
+    <line class="elapsed" x1="72.7%" y1="14" x2="72.7%" y2="33"/>
     </g>
     <g class="row" data-case="threads/same-cpu">
-    <text x="0%" y="52">
-    <tspan class="name">threads/same-cpu</tspan>
-    </text>
+    <text class="name" y="52">threads/same-cpu</text>
     <text x="100%" y="52" text-anchor="end">
     <tspan class="more">user space 17 %, kernel 78 %, other waiting 5 %</tspan>
     <tspan class="figure" dx="6">1.79 µs</tspan>
     </text>
-    <rect class="p-user" x="0%" y="56" width="17.28%" height="13">
-    <title>threads/same-cpu: 310 ns user space, 17 %</title>
+    <rect class="p-user" y="56" width="17.3%" height="13">
+    <title>user space: 310 ns, 17 %</title>
     </rect>
-    <rect class="p-kernel" x="17.28%" y="56" width="78.02%" height="13">
-    <title>threads/same-cpu: 1.40 µs kernel, 78 %</title>
+    <rect class="p-kernel" x="17.3%" y="56" width="78%" height="13">
+    <title>kernel: 1.40 µs, 78 %</title>
     </rect>
-    <rect class="p-waiting" x="95.29%" y="56" width="4.71%" height="13">
-    <title>threads/same-cpu: 84.5 ns other waiting, 5 %</title>
+    <rect class="p-waiting" x="95.3%" y="56" width="4.7%" height="13">
+    <title>other waiting: 84.5 ns, 5 %</title>
     </rect>
     </g>
     </svg>
@@ -387,62 +331,46 @@ fn growth_with_a_band() {
     <title id="p-t">Time by tasks</title>
     <desc id="p-d">1 lines on two logarithmic axes, with bands for the intervals.</desc>
     <svg class="area" width="52%" height="254">
-    <line class="grid" x1="0%" y1="232" x2="92%" y2="232"/>
-    <text x="0%" y="229">
-    <tspan class="axis">10 ns</tspan>
-    </text>
-    <line class="grid" x1="0%" y1="158.67" x2="92%" y2="158.67"/>
-    <text x="0%" y="155.67">
-    <tspan class="axis">100 ns</tspan>
-    </text>
-    <line class="grid" x1="0%" y1="85.33" x2="92%" y2="85.33"/>
-    <text x="0%" y="82.33">
-    <tspan class="axis">1 µs</tspan>
-    </text>
-    <line class="grid" x1="0%" y1="12" x2="92%" y2="12"/>
-    <text x="0%" y="9">
-    <tspan class="axis">10 µs</tspan>
-    </text>
+    <line class="grid" y1="232" x2="92%" y2="232"/>
+    <text class="axis" y="229">10 ns</text>
+    <line class="grid" y1="158.7" x2="92%" y2="158.7"/>
+    <text class="axis" y="155.7">100 ns</text>
+    <line class="grid" y1="85.3" x2="92%" y2="85.3"/>
+    <text class="axis" y="82.3">1 µs</text>
+    <line class="grid" y1="12" x2="92%" y2="12"/>
+    <text class="axis" y="9">10 µs</text>
     <line class="grid" x1="12%" y1="12" x2="12%" y2="232"/>
-    <text x="12%" y="247" text-anchor="middle">
-    <tspan class="axis">1</tspan>
-    </text>
-    <line class="grid" x1="38.67%" y1="12" x2="38.67%" y2="232"/>
-    <text x="38.67%" y="247" text-anchor="middle">
-    <tspan class="axis">10</tspan>
-    </text>
-    <line class="grid" x1="65.33%" y1="12" x2="65.33%" y2="232"/>
-    <text x="65.33%" y="247" text-anchor="middle">
-    <tspan class="axis">100</tspan>
-    </text>
+    <text class="axis" x="12%" y="247" text-anchor="middle">1</text>
+    <line class="grid" x1="38.7%" y1="12" x2="38.7%" y2="232"/>
+    <text class="axis" x="38.7%" y="247" text-anchor="middle">10</text>
+    <line class="grid" x1="65.3%" y1="12" x2="65.3%" y2="232"/>
+    <text class="axis" x="65.3%" y="247" text-anchor="middle">100</text>
     <line class="grid" x1="92%" y1="12" x2="92%" y2="232"/>
-    <text x="92%" y="247" text-anchor="middle">
-    <tspan class="axis">1000</tspan>
-    </text>
+    <text class="axis" x="92%" y="247" text-anchor="middle">1000</text>
     <g class="curves" data-case="ring, 5">
     <svg viewBox="0 0 100 232" preserveAspectRatio="none" width="100%" height="232">
-    <path class="cover k-thread" d="M30.64 177.71L57.31 104.37L83.97 31.04L83.97 37.43L57.31 110.76L30.64 184.1Z"/>
+    <path class="cover k-thread" d="M30.6 177.7L57.3 104.4L84 31L84 37.4L57.3 110.8L30.6 184.1Z"/>
     </svg>
     <svg viewBox="0 0 100 232" preserveAspectRatio="none" width="100%" height="232">
-    <path class="curve k-thread" d="M30.64 180.74L57.31 107.41L83.97 34.08"/>
+    <path class="curve k-thread" d="M30.6 180.7L57.3 107.4L84 34.1"/>
     </svg>
-    <line class="leader k-thread" x1="83.97%" y1="34.08" x2="100%" y2="34.08"/>
-    <circle class="mark k-thread" cx="30.64%" cy="180.74" r="3">
+    <line class="leader k-thread" x1="84%" y1="34.1" x2="100%" y2="34.1"/>
+    <svg class="dots k-thread" height="232" viewBox="0 0 1000 232" preserveAspectRatio="none">
+    <path d="M306 181h0">
     <title>ring, 5: 50.0 ns at 5 tasks</title>
-    </circle>
-    <circle class="mark k-thread" cx="57.31%" cy="107.41" r="3">
+    </path>
+    <path d="M573 107h0">
     <title>ring, 5: 500 ns at 50 tasks</title>
-    </circle>
-    <circle class="mark k-thread" cx="83.97%" cy="34.08" r="3">
+    </path>
+    <path d="M840 34h0">
     <title>ring, 5: 5.00 µs at 500 tasks</title>
-    </circle>
+    </path>
+    </svg>
     </g>
     </svg>
     <svg class="names" x="53%" height="254">
     <g class="curves" data-case="ring, 5">
-    <text x="0%" y="38.08">
-    <tspan class="label k-thread">ring, 5</tspan>
-    </text>
+    <text class="label k-thread" y="38.1">ring, 5</text>
     </g>
     </svg>
     </svg>
