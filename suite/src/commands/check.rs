@@ -6,6 +6,7 @@ use harness::terminal;
 
 use crate::commands::flags::CheckFlags;
 use crate::commands::output;
+use crate::commands::pairs::{self, Which};
 use crate::commands::session::Session;
 use crate::exit::Exit;
 use crate::judge::switches::verify_switches;
@@ -30,7 +31,8 @@ enum Finding {
 /// standard output cannot be written. A failing program is no error but a
 /// finding.
 pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
-    let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    pairs::of_machine(&mut manifest, Which::One)?;
     let cases: Vec<&Case> = match (flags.groups.as_slice(), flags.cases.as_slice()) {
         ([], []) => manifest.cases.iter().collect(),
         ([], names) => manifest.cases_named(names)?,

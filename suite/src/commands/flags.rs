@@ -210,6 +210,10 @@ pub struct RunFlags {
     /// Run only these cases, whatever the profile says
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
     pub cases: Vec<String>,
+    /// Run all pairs of CPUs, of more than 32 CPUs too: without it, a sample of those of
+    /// each distance
+    #[arg(long)]
+    pub all_pairs: bool,
     /// Rounds, instead of the profile's number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: Option<u32>,
@@ -230,7 +234,9 @@ pub struct RunFlags {
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["profile", "cases", "rounds", "budget", "seed", "results", "name"]
+        conflicts_with_all = [
+            "profile", "cases", "all_pairs", "rounds", "budget", "seed", "results", "name"
+        ]
     )]
     pub resume: Option<PathBuf>,
     /// The manifest and how to get its programs.

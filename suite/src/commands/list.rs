@@ -6,6 +6,7 @@ use harness::terminal;
 
 use crate::commands::flags::{GROUP_PROFILE, ListFlags};
 use crate::commands::output;
+use crate::commands::pairs::{self, Which};
 use crate::exit::Exit;
 use crate::manifest::{Case, Group, Manifest};
 use crate::measure::availability::Capabilities;
@@ -18,7 +19,8 @@ use crate::store::results::Skipped;
 /// When the flags or the manifest are wrong, or standard output cannot be
 /// written.
 pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
-    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let mut manifest = Manifest::load(flags.manifest.as_deref())?;
+    pairs::of_machine(&mut manifest, Which::Chosen)?;
     let chosen: Option<Vec<&Case>> = match &flags.profile {
         Some(profile) => {
             manifest.profile(profile)?;

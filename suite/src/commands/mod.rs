@@ -11,6 +11,7 @@ mod impact;
 mod limits;
 mod list;
 mod output;
+mod pairs;
 mod progress;
 mod prove;
 mod report;

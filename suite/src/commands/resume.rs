@@ -9,6 +9,7 @@ use anyhow::{Context, bail, ensure};
 
 use crate::commands::flags::ProgramFlags;
 use crate::commands::output;
+use crate::commands::pairs;
 use crate::commands::run::{Run, exit_of};
 use crate::commands::saved::with_proof;
 use crate::commands::session::Session;
@@ -49,6 +50,8 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     let mut session = Session::begin(&manifest, flags)?;
     let Opened { mut folder, mending, saved, proof } = open(path)?;
     let SavedRun { description, environment, invocations, .. } = saved;
+    let mut manifest = Manifest::load(flags.manifest.as_deref())?;
+    pairs::of_run(&mut manifest, &description)?;
     if let Some(side) = &description.side {
         bail!("--resume {}: it is the {side} of a comparison; compare anew", path.display());
     }

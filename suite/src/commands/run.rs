@@ -9,6 +9,7 @@ use harness::cpus;
 use crate::commands::description::described;
 use crate::commands::flags::{RunCommand, RunFlags};
 use crate::commands::output;
+use crate::commands::pairs::{self, Which};
 use crate::commands::progress::Progress;
 use crate::commands::prove;
 use crate::commands::session::Session;
@@ -37,7 +38,9 @@ use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescripti
 /// error but a result.
 pub fn run(asked: &RunCommand) -> anyhow::Result<Exit> {
     let flags = &asked.flags;
-    let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    pairs::of_machine(&mut manifest, if flags.all_pairs { Which::All } else { Which::Chosen })?;
+    let manifest = manifest;
     let chosen = manifest.chosen(&asked.groups, &flags.cases, asked.profile())?;
     let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
     results::check_writable(&results)?;
@@ -140,13 +143,16 @@ impl<'a> Intent<'a> {
 
     /// What to type for another run like this.
     fn command(&self) -> Vec<String> {
-        let RunFlags { cases, rounds, budget, .. } = &self.asked.flags;
+        let RunFlags { cases, rounds, budget, all_pairs, .. } = &self.asked.flags;
         let mut words = vec!["brigade".to_owned(), "run".to_owned()];
         words.extend_from_slice(&self.asked.groups);
         words.extend(["--profile".to_owned(), self.asked.profile().to_owned()]);
         if !cases.is_empty() {
             words.push("--case".to_owned());
             words.extend_from_slice(cases);
+        }
+        if *all_pairs {
+            words.push("--all-pairs".to_owned());
         }
         if let Some(rounds) = rounds {
             words.extend(["--rounds".to_owned(), rounds.to_string()]);

@@ -13,6 +13,7 @@ use super::case::{Case, Placement, parse_flags};
 use super::place::{Complaint, Table};
 use super::program::CheckSize;
 use super::task_kind::TaskKind;
+use crate::exit::UsageError;
 
 /// A question and the cases that answer it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ struct Entry {
     /// The values of a flag, by its name without dashes. The last axis varies
     /// fastest.
     #[serde(default)]
-    axes: BTreeMap<String, Spanned<Vec<Value>>>,
+    axes: BTreeMap<String, Spanned<Values>>,
     check: Option<CheckSize>,
     profiles: Option<BTreeSet<String>>,
     #[serde(default = "Entry::default_timeout_seconds")]
@@ -71,6 +72,25 @@ struct Entry {
     baseline_measurement: Option<String>,
     kind: Option<TaskKind>,
 }
+
+/// The values of an axis.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "expected a list of values, or \"pairs\" for every pair of CPUs")]
+enum Values {
+    Listed(Vec<Value>),
+    OfMachine(OfMachine),
+}
+
+/// Values that the machine gives.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum OfMachine {
+    Pairs,
+}
+
+/// The axis whose values may be pairs of CPUs, and what stands there as long as it is not
+/// known which there are.
+const PAIRED: (&str, &str) = ("cpus", "pairs");
 
 /// A value of an axis.
 #[derive(Debug, Deserialize)]
@@ -104,16 +124,52 @@ impl Entry {
         1
     }
 
-    /// The combinations of the axes' values.
-    fn points<'a>(&'a self) -> Vec<Point<'a>> {
+    /// Whether it has a case for every pair of CPUs.
+    fn is_of_pairs(&self) -> bool {
+        self.axes.values().any(|values| matches!(values.get_ref(), Values::OfMachine(_)))
+    }
+
+    /// An error names the key and what is wrong with it.
+    fn validate(&self) -> Result<(), Wrong> {
+        let of_pairs = |values: &Spanned<Values>| matches!(values.get_ref(), Values::OfMachine(_));
+        let (axis, value) = PAIRED;
+        if let Some((name, _)) = self.axes.iter().find(|(name, of)| of_pairs(of) && *name != axis) {
+            let reason = format!("'{name}' cannot be \"{value}\"; only '{axis}' can");
+            return Err(("axes", reason));
+        }
+        let is_named_apart = self.name.as_ref().is_none_or(|name| name.contains("{cpus}"));
+        match self.is_of_pairs() {
+            true if self.placement != Placement::Spread => {
+                Err(("axes", "pairs of CPUs need placement = 'spread'".to_owned()))
+            }
+            true if !is_named_apart => {
+                Err(("name", "the cases of pairs need {cpus} in their name".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The combinations of the axes' values, with these pairs of CPUs.
+    fn points<'a>(&'a self, pairs: &[[usize; 2]]) -> Vec<Point<'a>> {
+        let values = |of: &Values| -> Vec<String> {
+            match of {
+                Values::Listed(values) => values.iter().map(Value::to_string).collect(),
+                Values::OfMachine(OfMachine::Pairs) if pairs.is_empty() => {
+                    vec![PAIRED.1.to_owned()]
+                }
+                Values::OfMachine(OfMachine::Pairs) => {
+                    pairs.iter().map(|[first, second]| format!("{first},{second}")).collect()
+                }
+            }
+        };
         // A table has lost the order in which its keys stand in the file.
         let mut axes: Vec<_> = self.axes.iter().collect();
         axes.sort_by_key(|(_, values)| values.span().start);
-        axes.into_iter().fold(vec![Point::new()], |points, (name, values)| {
-            let with = |point: &Point<'a>, value: &Value| {
-                [point.clone(), vec![(name.as_str(), value.to_string())]].concat()
+        axes.into_iter().fold(vec![Point::new()], |points, (name, of)| {
+            let with = |point: &Point<'a>, value: &String| {
+                [point.clone(), vec![(name.as_str(), value.clone())]].concat()
             };
-            let values = values.get_ref();
+            let values = values(of.get_ref());
             let longer = points.iter().flat_map(|point| values.iter().map(|it| with(point, it)));
             longer.collect()
         })
@@ -181,9 +237,35 @@ fn made_name(program: &str, flags: &[String], placement: Placement) -> String {
 }
 
 impl Manifest {
-    /// Makes the groups and their cases of the tables.
-    pub(super) fn expand(&mut self) -> Result<(), Complaint> {
-        for (index, table) in std::mem::take(&mut self.tables).into_iter().enumerate() {
+    /// Has the cases of pairs of CPUs be of these. Without any, one case stands for all
+    /// of them, which no machine can run.
+    ///
+    /// # Errors
+    /// [`UsageError`] when a case has the name of another.
+    pub fn pair(&mut self, pairs: &[[usize; 2]]) -> Result<(), UsageError> {
+        (self.groups, self.cases) = (Vec::new(), Vec::new());
+        self.expand(pairs).map_err(|complaint| UsageError(complaint.reason))
+    }
+
+    /// Whether some cases are of pairs of CPUs.
+    pub fn has_pairs(&self) -> bool {
+        self.tables.iter().flat_map(|table| &table.entries).any(Entry::is_of_pairs)
+    }
+
+    /// Makes the groups and their cases of the tables, with these pairs of CPUs.
+    pub(super) fn expand(&mut self, pairs: &[[usize; 2]]) -> Result<(), Complaint> {
+        let tables = std::mem::take(&mut self.tables);
+        let expanded = self.expand_tables(&tables, pairs);
+        self.tables = tables;
+        expanded
+    }
+
+    fn expand_tables(
+        &mut self,
+        tables: &[GroupTable],
+        pairs: &[[usize; 2]],
+    ) -> Result<(), Complaint> {
+        for (index, table) in tables.iter().enumerate() {
             let complaint = |key, reason| {
                 let reason = format!("group '{}': {reason}", table.name);
                 Err(Complaint { table: Table::Group(index), key, reason })
@@ -197,22 +279,27 @@ impl Manifest {
             }
             let mut names = Vec::new();
             for (place, entry) in table.entries.iter().enumerate() {
-                for point in entry.points() {
-                    let case = entry.case(&table, (index, place), &point);
+                let wrong = |(key, reason): Wrong| {
+                    let reason = format!("group '{}': {reason}", table.name);
+                    Complaint { table: Table::Case(index, place), key, reason }
+                };
+                entry.validate().map_err(wrong)?;
+                for point in entry.points(pairs) {
+                    let case = entry.case(table, (index, place), &point);
                     let name = case.and_then(|case| self.add(case, entry.name.is_some()));
                     match name {
                         Ok(name) if !names.contains(&name) => names.push(name),
                         Ok(_) => {}
-                        Err((key, reason)) => {
-                            let reason = format!("group '{}': {reason}", table.name);
-                            let table = Table::Case(index, place);
-                            return Err(Complaint { table, key, reason });
-                        }
+                        Err(found) => return Err(wrong(found)),
                     }
                 }
             }
             let GroupTable { name, question, .. } = table;
-            self.groups.push(Group { name, question, cases: names });
+            self.groups.push(Group {
+                name: name.clone(),
+                question: question.clone(),
+                cases: names,
+            });
         }
         Ok(())
     }
@@ -298,6 +385,27 @@ program = 'fake'
     }
 
     #[test]
+    fn pairs_of_cpus_are_cases_once_they_are_known() {
+        let mut manifest = parse(
+            "[[group.case]]\nname = '{via}/{cpus}'\nplacement = 'spread'
+             axes = { via = ['spin', 'futex'], cpus = 'pairs' }
+             [[group.case]]\nname = 'other'",
+        )
+        .unwrap();
+        assert!(manifest.has_pairs());
+        assert_eq!(names(&manifest), ["spin/pairs", "futex/pairs", "other"]);
+        assert_eq!(manifest.cases[0].needs_cpus, 2);
+        manifest.pair(&[[0, 1], [0, 12]]).unwrap();
+        let expected = ["spin/0,1", "spin/0,12", "futex/0,1", "futex/0,12", "other"];
+        assert_eq!(names(&manifest), expected);
+        assert_eq!(manifest.groups[0].cases, expected);
+        assert_eq!(manifest.cases[1].flags, ["--via", "spin", "--cpus", "0,12"]);
+        manifest.pair(&[]).unwrap();
+        assert_eq!(names(&manifest), ["spin/pairs", "futex/pairs", "other"]);
+        assert!(!parse("[[group.case]]").unwrap().has_pairs());
+    }
+
+    #[test]
     fn neighbours_on_different_cpus_need_two() {
         let manifest = parse("[[group.case]]\naxes = { placement = ['free', 'spread'] }").unwrap();
         let needs: Vec<_> = manifest.cases.iter().map(|case| case.needs_cpus).collect();
@@ -337,6 +445,22 @@ program = 'fake'
                 ":14: group 'g': case 'a': there is another of this name",
             ),
             ("[[group.case]]\nname = ''", ":12: group 'g': a case has an empty name"),
+            (
+                "[[group.case]]\nplacement = 'spread'\naxes = { via = 'pairs' }",
+                ":13: group 'g': 'via' cannot be \"pairs\"; only 'cpus' can",
+            ),
+            (
+                "[[group.case]]\naxes = { cpus = 'pairs' }",
+                ":12: group 'g': pairs of CPUs need placement = 'spread'",
+            ),
+            (
+                "[[group.case]]\nname = 'a'\nplacement = 'spread'\naxes = { cpus = 'pairs' }",
+                ":12: group 'g': the cases of pairs need {cpus} in their name",
+            ),
+            (
+                "[[group.case]]\naxes = { via = 'some' }",
+                ":12: expected a list of values, or \"pairs\" for every pair of CPUs",
+            ),
             (
                 "[[group.case]]\n[[group]]\nname = 'g'\nquestion = ''\ncase = []",
                 ":13: group 'g': there is another of this name",

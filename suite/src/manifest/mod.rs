@@ -60,7 +60,7 @@ pub struct Manifest {
     pub profiles: BTreeMap<String, Profile>,
     /// The programs by name.
     pub programs: BTreeMap<String, Program>,
-    /// The groups as the file has them, until they are expanded.
+    /// The groups as the file has them.
     #[serde(default, rename = "group")]
     tables: Vec<GroupTable>,
     /// The questions, in the order in which they are answered.
@@ -197,7 +197,7 @@ impl Manifest {
             let line = error.span().map_or(1, |span| line_of(text, span.start));
             format!(":{line}: {}", reason(error.message()))
         })?;
-        manifest.expand().and_then(|()| manifest.validate()).map_err(|complaint| {
+        manifest.expand(&[]).and_then(|()| manifest.validate()).map_err(|complaint| {
             let line = complaint.line(text);
             format!(":{line}: {}", complaint.reason)
         })?;

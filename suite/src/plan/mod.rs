@@ -14,6 +14,7 @@
 
 pub mod history;
 pub mod order;
+pub mod pairs;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of [`Environment`]'s schema, `major.minor`: the minor number rises
 /// when a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.4";
+pub const SCHEMA_VERSION: &str = "1.5";
 
 /// What `environment.json` holds: read once, before the first case of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,6 +86,23 @@ pub struct Processor {
     /// The version of the first CPU's microcode.
     #[serde(default)]
     pub microcode: Option<String>,
+    /// Which CPUs share what. Since 1.5.
+    #[serde(default)]
+    pub sharing: Option<Sharing>,
+}
+
+/// Which CPUs share what, each set as the kernel lists it: `0,2-3`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Sharing {
+    /// The CPUs that this process may run on.
+    pub allowed: String,
+    /// The online CPUs of each core.
+    pub cores: Vec<String>,
+    /// The online CPUs of each cache of the last level.
+    pub caches: Vec<String>,
+    /// The CPUs of each NUMA node.
+    pub nodes: Vec<String>,
 }
 
 /// An idle state of a CPU.

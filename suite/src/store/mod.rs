@@ -1,6 +1,7 @@
 //! The folder of a run: written as the run goes, read back as untrusted input.
 
 pub mod consistency;
+pub mod cpu_places;
 pub mod environment;
 pub mod invocation;
 pub mod laps;

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use harness::cpus::CpuList;
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Parameters that change for how long is measured or what is written, and not
-/// what is measured.
+/// what is measured. `cpus` says where, which matters under `spread`: a case may be of
+/// two CPUs of a machine.
 const NOT_MEASURED: [&str; 9] =
     ["command", "cpus", "histogram", "iters", "json", "max_time", "quiet", "rounds", "warmups"];
 
@@ -27,8 +29,20 @@ pub struct RecordedCase {
 impl RecordedCase {
     /// The case that a record is of.
     pub fn of(record: &Record) -> Self {
-        let parameters = given_parameters(record, &NOT_MEASURED);
+        let mut parameters = given_parameters(record, &NOT_MEASURED);
+        let cpus = record.parameters.get("cpus").filter(|cpus| !cpus.is_null());
+        if let (Some(cpus), Some("spread")) =
+            (cpus, record.parameters.get("placement").and_then(Value::as_str))
+        {
+            parameters.insert("cpus".to_owned(), cpus.clone());
+        }
         Self { program: record.program.clone(), parameters }
+    }
+
+    /// The two CPUs that it is of, where it is of two: its tasks are pinned to them.
+    pub fn pair(&self) -> Option<[usize; 2]> {
+        let cpus: CpuList = self.parameters.get("cpus")?.as_str()?.parse().ok()?;
+        cpus.numbers().try_into().ok()
     }
 
     /// The parameters as one JSON object.
@@ -81,6 +95,17 @@ mod tests {
         });
         assert_eq!(key(other), plain);
         assert_eq!(plain.parameters_json(), r#"{"tasks":500,"via":"pipe"}"#);
+    }
+
+    #[test]
+    fn cpus_tell_cases_apart_only_where_tasks_are_pinned_to_them() {
+        let of = |placement: &str, cpus: &str| key(json!({ "placement": placement, "cpus": cpus }));
+        assert_eq!(of("same-cpu", "0"), of("same-cpu", "1"));
+        assert_ne!(of("spread", "0,1"), of("spread", "0,2"));
+        assert_eq!(of("spread", "0,2").pair(), Some([0, 2]));
+        for (placement, cpus) in [("spread", "0-2"), ("spread", "x"), ("free", "0,1")] {
+            assert_eq!(of(placement, cpus).pair(), None, "{placement} {cpus}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use harness::record::{CpuTime, Ending, Interference, Measurement, Record, Switches};
 
+use crate::store::environment::Sharing;
 use crate::store::invocation::{Invocation, Outcome, SCHEMA_VERSION};
 
 /// Operations in one sample.
@@ -87,6 +88,19 @@ impl Sample {
             ledger: None,
             work: None,
         }
+    }
+}
+
+/// 64 CPUs that are made up: two nodes of 16 cores, a cache for each eight of them, and
+/// siblings whose numbers are 32 apart.
+pub fn sixty_four_cpus() -> Sharing {
+    let eight = |first: usize| format!("{first}-{},{}-{}", first + 7, first + 32, first + 39);
+    let node = |first: usize| format!("{first}-{},{}-{}", first + 15, first + 32, first + 47);
+    Sharing {
+        allowed: "0-63".to_owned(),
+        cores: (0..32).map(|core| format!("{core},{}", core + 32)).collect(),
+        caches: [0, 8, 16, 24].map(eight).to_vec(),
+        nodes: [0, 16].map(node).to_vec(),
     }
 }
 

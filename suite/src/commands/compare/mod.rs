@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::commands::description::described;
 use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
 use crate::commands::output;
+use crate::commands::pairs::{self, Which};
 use crate::commands::session::Session;
 use crate::exit::Exit;
 use crate::manifest::{Case, Manifest};
@@ -49,7 +50,9 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
 /// # Errors
 /// As [`compare`].
 pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<Exit> {
-    let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    pairs::of_machine(&mut manifest, Which::All)?;
+    let manifest = manifest;
     let chosen = manifest.chosen(&[], &flags.cases, &flags.profile)?;
     let parent = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
     results::check_writable(&parent)?;

@@ -17,6 +17,9 @@ const OF_CPUS: [&str; 4] =
 const OF_PROGRAMS: [&str; 4] =
     ["schema_version", "software.brigade", "software.git_revision", "software.git_dirty"];
 
+/// Which CPUs share what: the arrangement and the caches tell as much, in fewer words.
+const IN_FULL: &str = "processor.sharing";
+
 /// The value of a fact that an environment has no place for, such as a boot
 /// parameter that was not given; one that could not be had is `null`.
 const ABSENT: &str = "absent";
@@ -60,7 +63,7 @@ pub fn between_machines(
     });
     let is_shown = |of: &Difference| {
         let stands_for = cpus.is_some() && OF_CPUS.contains(&of.name.as_str());
-        !stands_for && !OF_PROGRAMS.contains(&of.name.as_str())
+        !stands_for && !OF_PROGRAMS.contains(&of.name.as_str()) && !of.name.starts_with(IN_FULL)
     };
     let mut others = differences(first, second)?;
     others.retain(is_shown);

@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::virtualisation;
-use crate::store::environment::{Cache, IdleState, Processor, Topology};
+use crate::store::environment::{Cache, IdleState, Processor, Sharing, Topology};
 use harness::cpus::CpuList;
 use harness::system_files::{SystemFiles, field, recordable};
 
 /// Where the kernel shows the CPUs.
 const CPUS: &str = "sys/devices/system/cpu";
+
+/// Where it shows the NUMA nodes.
+const NODES: &str = "sys/devices/system/node";
 
 /// What one CPU says of its place in the machine. The lists of CPUs serve as
 /// names: CPUs of one core name the same list.
@@ -60,8 +63,43 @@ impl Processor {
             idle_states: idle_states(files),
             smt: files.line(&format!("{CPUS}/smt/control")),
             microcode: field(&cpuinfo, "microcode").map(recordable),
+            sharing: Sharing::read(files),
         }
     }
+}
+
+impl Sharing {
+    /// Which CPUs share what, by what the kernel shows; `None` where it does not show
+    /// which this process may run on.
+    pub fn read(files: &SystemFiles) -> Option<Self> {
+        let status = files.text("proc/self/status")?;
+        let allowed = recordable(field(&status, "Cpus_allowed_list")?);
+        let online = files.text(&format!("{CPUS}/online")).and_then(|list| cpu_list(&list));
+        let online = online.unwrap_or_default();
+        let core = |cpu: &usize| {
+            let list = |name| files.line(&format!("{CPUS}/cpu{cpu}/topology/{name}"));
+            // The second name is that of kernels before 5.3.
+            list("core_cpus_list").or_else(|| list("thread_siblings_list"))
+        };
+        let last_cache = |cpu: &usize| {
+            let views = read_caches(files, &[*cpu]);
+            views.into_iter().max_by_key(|view| view.level).map(|view| view.sharers)
+        };
+        let names = files.names(NODES);
+        let nodes = names.iter().filter_map(|node| files.line(&format!("{NODES}/{node}/cpulist")));
+        Some(Self {
+            allowed,
+            cores: each_once(online.iter().filter_map(core)),
+            caches: each_once(online.iter().filter_map(last_cache)),
+            nodes: each_once(nodes.filter(|list| !list.is_empty())),
+        })
+    }
+}
+
+/// Every list once, in the order in which they come.
+fn each_once(lists: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    lists.filter(|list| seen.insert(list.clone())).collect()
 }
 
 /// The idle states of the first CPU.
@@ -284,6 +322,43 @@ mod tests {
         assert_eq!(processor.governor, "unknown");
     }
 
+    /// Two cores of two threads, whose level 3 cache and node are one.
+    #[test]
+    fn cpus_that_share_are_listed_once() {
+        let cpu = "sys/devices/system/cpu";
+        let made = SystemFiles::made_up(&[
+            (&format!("{cpu}/online"), "0-3\n"),
+            ("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-2\n"),
+            ("sys/devices/system/node/node0/cpulist", "0-3\n"),
+            ("sys/devices/system/node/node1/cpulist", "\n"),
+            ("sys/devices/system/node/online", "0\n"),
+        ]);
+        let made = (0..4).fold(made, |files, number| {
+            let siblings = format!("{},{}\n", number % 2, number % 2 + 2);
+            let folder = format!("{cpu}/cpu{number}");
+            let files = files.with(&format!("{folder}/topology/thread_siblings_list"), &siblings);
+            [("index0", "1", "32K", &*siblings), ("index3", "3", "8M", "0-3\n")].iter().fold(
+                files,
+                |files, (index, level, size, sharers)| {
+                    let file = |of| format!("{folder}/cache/{index}/{of}");
+                    files
+                        .with(&file("level"), level)
+                        .with(&file("type"), "Unified\n")
+                        .with(&file("size"), size)
+                        .with(&file("shared_cpu_list"), sharers)
+                },
+            )
+        });
+        let sharing = Sharing::read(&made).expect("the CPUs that may be used are known");
+        assert_eq!(sharing.allowed, "0-2");
+        assert_eq!(sharing.cores, ["0,2", "1,3"]);
+        assert_eq!(
+            (sharing.caches, sharing.nodes),
+            (vec!["0-3".to_owned()], vec!["0-3".to_owned()])
+        );
+        assert_eq!(Sharing::read(&SystemFiles::made_up(&[])), None);
+    }
+
     #[test]
     fn the_kernels_files_are_read() {
         let cpu = "sys/devices/system/cpu";
@@ -310,5 +385,8 @@ mod tests {
         assert_eq!(processor.governor, "performance");
         assert_eq!(processor.idle_driver.as_deref(), Some("haltpoll"));
         assert_eq!(processor.idle_poll_ns, Some(200_000));
+        let sharing = processor.sharing.expect("the CPUs that may be used are known");
+        assert_eq!((sharing.allowed.as_str(), sharing.cores.len()), ("0", 1));
+        assert_eq!((sharing.caches, sharing.nodes), (vec!["0".to_owned()], vec![]));
     }
 }
