@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use harness::record::Distance;
+
 use crate::judge::report::model::{Progress, Report};
 use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
+use crate::store::environment::Sharing;
 use crate::store::invocation::{Invocation, Outcome};
-use crate::store::results::{RunDescription, Skipped};
+use crate::store::results::{CaseDetail, RunDescription, Skipped};
 use crate::store::sample::{self, Sample};
 use crate::store::saved_run::SavedRun;
 
@@ -129,6 +132,78 @@ pub fn run(slower: f64) -> SavedRun {
 pub fn report_of(slower: &[f64]) -> Report {
     let runs: Vec<SavedRun> = slower.iter().map(|slower| run(*slower)).collect();
     report_with(&manifest(), &runs)
+}
+
+/// The report of a run of the pair of two CPUs, by ways of handing over with their times.
+pub fn of_pairs(ways: &[(&str, f64)]) -> Report {
+    let sharing = Sharing {
+        allowed: "0-1".to_owned(),
+        cores: vec!["0".to_owned(), "1".to_owned()],
+        caches: vec!["0-1".to_owned()],
+        nodes: vec!["0-1".to_owned()],
+    };
+    let time = |ns: f64, _| ns;
+    of_machine(sharing, ways, &[[0, 1]], time)
+}
+
+/// The report of a run of a sample of the pairs of 64 CPUs, in which a hand-over takes the
+/// longer the farther the CPUs are apart.
+pub fn sixty_four() -> Report {
+    let sharing = sample::sixty_four_cpus();
+    let places = sharing.places();
+    let place = |cpu: usize| *places.iter().find(|place| place.cpu == cpu).unwrap();
+    let pairs: Vec<[usize; 2]> = (0..64)
+        .flat_map(|first| [1, 3, 8, 16, 31, 32, 33].map(|step| [first, first + step]))
+        .filter(|[_, second]| *second < 64)
+        .collect();
+    let time = |ns: f64, [first, second]: [usize; 2]| match place(first).distance(&place(second)) {
+        Some(Distance::SmtSibling) => ns,
+        Some(Distance::SharedCache) => 2.0 * ns,
+        Some(Distance::SameNode) => 3.0 * ns,
+        _ => 6.0 * ns + first as f64,
+    };
+    of_machine(sharing.clone(), &[("spin", 25.0)], &pairs, time)
+}
+
+/// The report of a run of pairs of these CPUs.
+fn of_machine(
+    sharing: Sharing,
+    ways: &[(&str, f64)],
+    pairs: &[[usize; 2]],
+    time: impl Fn(f64, [usize; 2]) -> f64,
+) -> Report {
+    let mut run = run(1.0);
+    run.environment.processor.sharing = Some(sharing);
+    let named = |way: &str, [first, second]: [usize; 2]| format!("{way}/{first},{second}");
+    let all = || ways.iter().flat_map(|way| pairs.iter().map(move |pair| (*way, *pair)));
+    run.invocations = all()
+        .flat_map(|((way, ns), pair)| {
+            let ns = time(ns, pair);
+            let times = [0.99, 1.0, 1.01, 0.98, 1.02, 1.0].map(|factor| ns * factor);
+            let mut invocations = sample::paired(&named(way, pair), pair, times);
+            for record in invocations.iter_mut().filter_map(|of| of.record.as_mut()) {
+                record.program = "fake".to_owned();
+                record.parameters.insert("via".to_owned(), way.into());
+            }
+            invocations
+        })
+        .collect();
+    let detail = |((way, _), pair)| CaseDetail {
+        case: named(way, pair),
+        program: "fake".to_owned(),
+        parameters: [("cpus".to_owned(), format!("{},{}", pair[0], pair[1]))].into(),
+        group: Some("cores".to_owned()),
+    };
+    run.description = RunDescription {
+        cases: all().map(|((way, _), pair)| named(way, pair)).collect(),
+        details: all().map(detail).collect(),
+        skipped: Vec::new(),
+        ..run.description
+    };
+    let manifest = format!(
+        "{MANIFEST}\n[[group]]\nname = 'cores'\nquestion = 'What between CPUs?'\ncase = []\n"
+    );
+    report_with(&Manifest::parse(&manifest).unwrap(), &[run])
 }
 
 /// The report of these runs.

@@ -1,9 +1,10 @@
 //! The ladder: every case on one logarithmic axis of time, the cheapest first.
 
-use crate::judge::report::model::{Case, Report, TaskKind};
+use crate::judge::report::model::{Case, PairMap, Report, TaskKind};
 use crate::judge::statistics::Estimate;
 
 use super::bars::{Bar, Bars};
+use super::pairs::words;
 use super::quantity::{duration, tick};
 use super::scale::Scale;
 
@@ -40,9 +41,27 @@ pub fn rungs(report: &Report) -> Vec<Rung> {
             times: measurements.iter().map(|of| of.map(|of| of.time_ns)).collect(),
         })
     };
-    let mut rungs: Vec<Rung> = cases.filter_map(rung).collect();
+    let singles = cases.filter(|case| case.key.pair().is_none());
+    let mut rungs: Vec<Rung> = singles.filter_map(rung).collect();
+    for map in &report.pairs {
+        distances(report, map, &mut rungs);
+    }
     rungs.sort_by(|a, b| a.first().unwrap_or(0.0).total_cmp(&b.first().unwrap_or(0.0)));
     rungs
+}
+
+/// Adds the pairs of CPUs of a run, those of each distance together.
+fn distances(report: &Report, map: &PairMap, rungs: &mut Vec<Rung>) {
+    for of in &map.distances {
+        let name = format!("{}, {}", map.name, words(of.distance));
+        let at = rungs.iter().position(|rung| rung.name == name).unwrap_or_else(|| {
+            let (operation, kind) = (map.operation.clone(), map.kind);
+            let times = vec![None; report.runs.len()];
+            rungs.push(Rung { name: name.clone(), operation, kind, times });
+            rungs.len() - 1
+        });
+        rungs[at].times[map.run] = Some(of.time_ns);
+    }
 }
 
 /// The axis of these rungs.

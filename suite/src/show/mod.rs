@@ -15,6 +15,7 @@ mod ladder;
 pub mod limits;
 pub mod markdown;
 pub mod page;
+mod pairs;
 pub mod picture;
 mod plot;
 pub mod proof;

@@ -6,7 +6,7 @@ use crate::judge::statistics::{ENOUGH_FOR_RANKS, Estimate, Estimator};
 use super::page::{ABSENT, Block, Side, Table};
 use super::plot::letter;
 use super::quantity::{Unit, estimated_bytes, estimated_duration, estimated_ratio, three_digits};
-use super::{environment, ladder, proof, sentences};
+use super::{environment, ladder, pairs, proof, sentences};
 use crate::judge::report::model::{
     Attribution, Case, CaseEstimate, Fate, Group, Headline, MeasurementEstimate, Note, Quantity,
     Report, Run, WaitingFor,
@@ -238,6 +238,7 @@ fn runs_row(
 }
 
 fn group(report: &Report, group: &Group) -> Vec<Block> {
+    let group = &group.singles();
     let tables = match report.runs.len() {
         1 => vec![
             times(group),
@@ -250,6 +251,7 @@ fn group(report: &Report, group: &Group) -> Vec<Block> {
     };
     let mut page = vec![Block::Heading(2, group.question.clone())];
     page.extend(tables.into_iter().filter(|table| !table.is_empty()).map(Block::Table));
+    page.extend(pairs::blocks(report, &group.name));
     if page.len() > 1 { page } else { Vec::new() }
 }
 

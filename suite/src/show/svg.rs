@@ -225,6 +225,23 @@ pub fn cloud(class: &str, [top, height]: [f64; 2], dots: &str) -> String {
     )
 }
 
+/// A cell of [`cells`], at so many columns and rows.
+pub fn cell([x, y]: [usize; 2], class: &str, title: &str) -> String {
+    let places = [attribute("x", &x.to_string()), attribute("y", &y.to_string())];
+    format!("<rect class=\"{class}\"{}{}", places.concat(), ended(title, "rect"))
+}
+
+/// Cells in so many rows and columns, from a share of the width on and of so much of it.
+pub fn cells([from, width]: [f64; 2], height: f64, count: usize, cells: &str) -> String {
+    format!(
+        "<svg class=\"cells\"{} width=\"{}\" height=\"{}\" viewBox=\"0 0 {count} {count}\" \
+         preserveAspectRatio=\"none\">{cells}</svg>",
+        attribute("x", &across(from)),
+        across(width),
+        number(height)
+    )
+}
+
 /// Elements about one thing, with its name, by which the page finds them.
 pub fn group(name: &str, class: &str, elements: &str) -> String {
     format!("<g class=\"{class}\" data-case=\"{}\">{elements}</g>", escape(name))

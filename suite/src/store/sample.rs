@@ -109,6 +109,20 @@ pub fn case<const ROUNDS: usize>(case: &str, hop_ns: [f64; ROUNDS]) -> Vec<Invoc
     samples(case, hop_ns.map(Sample::hop))
 }
 
+/// One measured invocation of `case` per round, of two tasks that are pinned to two CPUs.
+pub fn paired<const ROUNDS: usize>(
+    case: &str,
+    [first, second]: [usize; 2],
+    hop_ns: [f64; ROUNDS],
+) -> Vec<Invocation> {
+    let of_pair = |ns| Sample { placement: "spread", ..Sample::hop(ns) };
+    let mut invocations = samples(case, hop_ns.map(of_pair));
+    for record in invocations.iter_mut().filter_map(|of| of.record.as_mut()) {
+        record.parameters.insert("cpus".to_owned(), format!("{first},{second}").into());
+    }
+    invocations
+}
+
 /// One measured invocation of `case` per round.
 pub fn samples<const ROUNDS: usize>(case: &str, samples: [Sample; ROUNDS]) -> Vec<Invocation> {
     (1..).zip(samples).map(|(round, sample)| sample.in_round(case, round)).collect()

@@ -264,6 +264,96 @@ fn hostile(bench: &Bench, port: u16) -> PathBuf {
     folder
 }
 
+/// Has a measurement take so many times as long.
+fn lengthen(measurement: &mut Value, times: u64) {
+    for (name, figure) in measurement.as_object_mut().unwrap() {
+        if let Some(whole) = figure.as_u64().filter(|_| name.ends_with("_ns")) {
+            *figure = json!(whole * times);
+        } else if let Some(part) =
+            figure.as_f64().filter(|_| name.contains("ns_") || name.contains("_ns"))
+        {
+            *figure = json!(part * times as f64);
+        }
+    }
+}
+
+/// The folder of a run of pairs of 64 CPUs, on a machine that is made up: two nodes, four
+/// caches, siblings 32 apart.
+fn of_64_cpus(bench: &Bench) -> PathBuf {
+    bench.ends(&["run", "--rounds", "1"]);
+    let folder = bench.result_folders()[0].clone();
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let value = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
+    let eight = |first: u32| format!("{first}-{},{}-{}", first + 7, first + 32, first + 39);
+    let mut environment = value(&read("environment.json"));
+    environment["processor"]["sharing"] = json!({
+        "allowed": "0-63",
+        "cores": (0..32).map(|core| format!("{core},{}", core + 32)).collect::<Vec<_>>(),
+        "caches": [eight(0), eight(8), eight(16), eight(24)],
+        "nodes": ["0-15,32-47", "16-31,48-63"],
+    });
+    let pairs =
+        (0..64_u32).flat_map(|first| (first + 2..64).step_by(5).map(move |cpu| (first, cpu)));
+    let ways = [("spin", 10), ("futex", 600)];
+    let all = ways.into_iter().flat_map(|way| pairs.clone().map(move |pair| (way, pair)));
+    let line = value(read("records.jsonl").lines().next().unwrap());
+    let (mut names, mut records) = (Vec::new(), String::new());
+    for ((way, times), (first, second)) in all {
+        let name = format!("core-{way}/{first},{second}");
+        let cpus = format!("{first},{second}");
+        let far = if first / 16 % 2 == second / 16 % 2 { 1 } else { 4 };
+        for round in 1..=6 {
+            let mut line = line.clone();
+            (line["case"], line["round"]) = (json!(name), json!(round));
+            line["record"]["parameters"] =
+                json!({ "placement": "spread", "cpus": cpus, "via": way });
+            lengthen(&mut line["record"]["measurements"][0], times * far + round);
+            records += &(line.to_string() + "\n");
+        }
+        names.push(name);
+    }
+    let mut run = value(&read("run.json"));
+    (run["cases"], run["details"], run["rounds"]) = (json!(names), json!([]), json!(6));
+    for (name, text) in [
+        ("environment.json", environment.to_string()),
+        ("run.json", run.to_string()),
+        ("records.jsonl", records),
+    ] {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn pairs_of_64_cpus_are_two_heat_maps() {
+    let bench = Bench::printing(RECORD);
+    let folder = of_64_cpus(&bench);
+    let report = |format| {
+        let ended = bench.ends(&["report", folder.to_str().unwrap(), "--format", format]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{format}");
+        ended.stdout
+    };
+    let page = report("html");
+    let pairs = (0..64).map(|first| 62_usize.saturating_sub(first).div_ceil(5)).sum::<usize>();
+    assert_eq!(page.matches("<title>CPUs ").count(), 2 * pairs);
+    assert_eq!(page.matches("<svg class=\"cells\"").count(), 2);
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+    assert_eq!(report("text").matches(" between CPUs, of which").count(), 2);
+    assert_eq!(
+        report("csv").lines().filter(|line| line.contains("\"\"cpus\"\":")).count(),
+        12 * pairs
+    );
+    let Some(browser) = chromium("heat maps in a browser") else { return };
+    for width in [400, 1000, 1600] {
+        let found = probed(browser, &page, width, &[]);
+        let of = |key: &str| found[key].as_u64().unwrap();
+        assert!(of("wide") <= of("width"), "at {width} it overflows: {found}");
+        assert_eq!(found["overlaps"], json!([]), "at {width}");
+        // Two maps, and the ladder, on which each distance is a rung of each way.
+        assert_eq!((of("plots"), of("rungs"), of("figures")), (3, 8, 0), "{found}");
+    }
+}
+
 #[test]
 fn nothing_of_a_hostile_folder_runs_or_reaches_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

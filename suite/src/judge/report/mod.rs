@@ -7,6 +7,7 @@ mod findings;
 mod growth;
 pub mod model;
 mod notes;
+mod pairs;
 mod quality;
 pub mod series;
 mod unlike;
@@ -57,12 +58,15 @@ pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
         runs.iter().enumerate().map(|(index, run)| describe(manifest, &cases, index, run));
     let described = described.collect();
     let headline = manifest.headline.iter().filter_map(|row| cases.headline(row));
+    let headline = headline.collect();
+    let groups = groups(manifest, runs, cases.cases);
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
         runs: described,
         environment_differences: environment_differences(runs),
-        headline: headline.collect(),
-        groups: groups(manifest, runs, cases.cases),
+        headline,
+        pairs: pairs::maps(runs, &groups),
+        groups,
     }
 }
 

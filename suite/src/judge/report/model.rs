@@ -5,12 +5,14 @@
 //! Times are in nanoseconds per operation unless a name says otherwise.
 
 use crate::judge::statistics::{Estimate, Modes};
+pub use harness::record::Distance;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::difference::Difference;
 use crate::judge::interference::Verdict;
 use crate::judge::prove::proof::Proof;
 pub use crate::manifest::TaskKind;
+pub use crate::store::cpu_places::CpuPlace;
 use crate::store::recorded_case::RecordedCase;
 use crate::store::results::Skipped;
 
@@ -34,6 +36,9 @@ pub struct Report {
     pub headline: Vec<Headline>,
     /// The cases, by the question that they answer.
     pub groups: Vec<Group>,
+    /// Cases of pairs of CPUs, for each run and each way of handing over. Since 2.3.
+    #[serde(default)]
+    pub pairs: Vec<PairMap>,
 }
 
 /// A run and what is to be known about it.
@@ -185,6 +190,67 @@ pub struct Case {
     pub kind: Option<TaskKind>,
     /// What is estimated of it, for each run; `null` where a run lacks it.
     pub estimates: Vec<Option<CaseEstimate>>,
+}
+
+/// What an operation takes between pairs of CPUs: the cases of a run that differ in nothing
+/// but these.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PairMap {
+    /// The name of the group that has the cases.
+    pub group: String,
+    /// The index of the run.
+    pub run: usize,
+    /// What the cases are called, without their CPUs.
+    pub name: String,
+    /// What one operation is, such as `switch`.
+    pub operation: String,
+    /// What the tasks are.
+    pub kind: Option<TaskKind>,
+    /// The CPUs, those that are near one another side by side.
+    pub cpus: Vec<CpuPlace>,
+    /// The pairs that measured.
+    pub pairs: Vec<PairTime>,
+    /// The pairs by how far their CPUs are apart, the nearest first.
+    pub distances: Vec<DistanceTime>,
+}
+
+/// What an operation takes between two CPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PairTime {
+    /// The case.
+    pub case: String,
+    /// The CPUs.
+    pub cpus: [usize; 2],
+    /// How far they are apart; `null` where the kernel does not tell.
+    pub distance: Option<Distance>,
+    /// The time of an operation, in nanoseconds.
+    pub time_ns: Estimate,
+}
+
+/// What an operation takes between CPUs that are so far apart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DistanceTime {
+    /// The distance; `null` where the kernel does not tell.
+    pub distance: Option<Distance>,
+    /// How many pairs measured.
+    pub pairs: usize,
+    /// The median of these pairs in a round, over rounds, in nanoseconds.
+    pub time_ns: Estimate,
+    /// The quickest pair.
+    pub lowest: PairTime,
+    /// The slowest one.
+    pub highest: PairTime,
+}
+
+impl Group {
+    /// The group without its cases of pairs of CPUs, which are shown together.
+    pub fn singles(&self) -> Self {
+        let cases = self.cases.iter().filter(|case| case.key.pair().is_none()).cloned();
+        Self { cases: cases.collect(), name: self.name.clone(), question: self.question.clone() }
+    }
 }
 
 /// What the invocations of one case in one run say.

@@ -4,13 +4,14 @@
 use serde::Serialize;
 use serde_json::Number;
 
-use crate::judge::report::model::{Report, TaskKind};
+use crate::judge::report::model::{PairTime, Report, TaskKind};
 
 /// The figures of a report.
 #[derive(Serialize)]
 struct Figures<'a> {
     runs: Vec<Run<'a>>,
     cases: Vec<Case<'a>>,
+    pairs: Vec<Pairs<'a>>,
 }
 
 #[derive(Serialize)]
@@ -27,6 +28,16 @@ struct Case<'a> {
     kind: Option<TaskKind>,
     run: usize,
     measurements: Vec<Measurement<'a>>,
+}
+
+/// Cases of pairs of CPUs.
+#[derive(Serialize)]
+struct Pairs<'a> {
+    name: &'a str,
+    group: &'a str,
+    run: usize,
+    /// The CPUs, the time in nanoseconds, and the ends of its interval.
+    pairs: Vec<(usize, usize, Number, Option<[Number; 2]>)>,
 }
 
 #[derive(Serialize)]
@@ -50,7 +61,8 @@ pub fn of(report: &Report) -> String {
         started_at: &run.started_at,
     });
     let cases = report.groups.iter().flat_map(|group| {
-        group.cases.iter().flat_map(move |case| {
+        let singles = group.cases.iter().filter(|case| case.key.pair().is_none());
+        singles.flat_map(move |case| {
             let estimates = case.estimates.iter().enumerate();
             estimates.filter_map(move |(run, estimate)| {
                 let estimate = estimate.as_ref()?;
@@ -76,7 +88,19 @@ pub fn of(report: &Report) -> String {
             })
         })
     });
-    within(&Figures { runs: runs.collect(), cases: cases.collect() })
+    let pairs = report.pairs.iter().map(|map| {
+        let pair = |of: &PairTime| {
+            let ends = of.time_ns.interval.map(|ends| [ends.low, ends.high].map(rounded));
+            (of.cpus[0], of.cpus[1], rounded(of.time_ns.value), ends)
+        };
+        Pairs {
+            name: &map.name,
+            group: &map.group,
+            run: map.run,
+            pairs: map.pairs.iter().map(pair).collect(),
+        }
+    });
+    within(&Figures { runs: runs.collect(), cases: cases.collect(), pairs: pairs.collect() })
 }
 
 /// A value as JSON that can stand within an element of script: nothing in it ends

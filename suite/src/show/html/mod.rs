@@ -17,7 +17,7 @@ use super::plot::{self, class_of, class_of_run, letter};
 use super::quantity::{ABSENT, duration, estimated_duration, percent, three_digits};
 use super::report::{self as blocks, LADDER, Part, part};
 use super::svg::{STYLE, Shape};
-use super::{proof, sentences};
+use super::{pairs, proof, sentences};
 use crate::judge::report::model::{
     CaseEstimate, Fate, Finding, Group, Report, Run, TaskKind, WaitingFor,
 };
@@ -204,7 +204,12 @@ fn colours(report: &Report) -> Vec<Sign> {
 fn group(report: &Report, group: &Group) -> Section {
     let id = if group.name.is_empty() { "other" } else { &group.name };
     let is_one = report.runs.len() == 1;
-    let mut parts = Vec::new();
+    let mut parts = pairs_of(report, group, id);
+    let group = &group.singles();
+    if group.cases.is_empty() {
+        let section = Section::new(&format!("group-{id}"), &group.question, parts);
+        return Section { short: shown(id), ..section };
+    }
     if let Some(picture) = plot::forest::picture(report, group) {
         let shapes = [Shape::Disc, Shape::Square, Shape::Diamond];
         let placements = ["free", "same-cpu", "spread"];
@@ -266,6 +271,30 @@ fn group(report: &Report, group: &Group) -> Section {
     };
     parts.push(Piece::folded("The figures", tables));
     Section { short: shown(id), ..Section::new(&format!("group-{id}"), &group.question, parts) }
+}
+
+/// What the pairs of CPUs of a group say: a map for each way, and the figures.
+fn pairs_of(report: &Report, group: &Group, id: &str) -> Vec<Piece> {
+    let mut parts = Vec::new();
+    for (index, map) in pairs::of_group(report, &group.name).enumerate() {
+        let Some((picture, colours)) = plot::heat::picture(report, map) else { continue };
+        let signs = colours.into_iter().map(|(class, words)| Sign { class, words });
+        let caption = format!(
+            "{}: time of one operation between two CPUs, a cell for each pair. CPUs that share a \
+             core, a cache or a NUMA node stand side by side; lines part caches, and thick ones \
+             nodes.",
+            pairs::name(report, map)
+        );
+        let id = format!("{id}-pairs-{index}");
+        let signs: Vec<Sign> = signs.collect();
+        parts.push(Piece::open(figure(&id, &caption, &signs, &picture)));
+    }
+    if parts.is_empty() {
+        return parts;
+    }
+    parts.push(Piece::open(table(&pairs::distances(report, &group.name))));
+    parts.push(Piece::folded("Every pair", table(&pairs::every(report, &group.name))));
+    parts
 }
 
 /// The findings that begin with a case of this group.

@@ -3,6 +3,7 @@
 pub mod curves;
 pub mod forest;
 pub mod growth;
+pub mod heat;
 pub mod ladder;
 pub mod parts;
 pub mod percentiles;

@@ -420,3 +420,90 @@ fn figures_of_any_size_are_drawn() {
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
 }
+
+/// What a map of pairs looks like, its signs first.
+fn heat(report: &Report) -> String {
+    let (picture, signs) = heat::picture(report, &report.pairs[0]).expect("there are pairs");
+    let signs: Vec<String> = signs.into_iter().map(|(_, words)| words).collect();
+    format!("{}\n{}", signs.join(", "), lines(Some(picture))).replace('\u{a0}', " ")
+}
+
+#[test]
+fn the_heat_map_of_two_cpus() {
+    insta::assert_snapshot!(heat(&super::super::fixture::of_pairs(&[("spin", 100.0)])), @r#"
+    to 100 ns
+    <svg class="plot" role="img" aria-labelledby="p-t p-d" width="100%" height="88">
+    <title id="p-t">spin: every pair of CPUs</title>
+    <desc id="p-d">2 CPUs along both sides, and a cell for each of 1 pairs, once; its colour is the time. The figures are in the table.</desc>
+    <svg class="cells" x="10%" width="32%" height="68" viewBox="0 0 2 2" preserveAspectRatio="none">
+    <rect class="h0" y="1">
+    <title>CPUs 0 and 1, a shared cache: 100 ns [98.4, 102]</title>
+    </rect>
+    </svg>
+    <text class="figure" x="18%" y="55" text-anchor="middle">100 ns</text>
+    <text class="axis" x="9%" y="21" text-anchor="end">CPU 0</text>
+    <text class="axis" x="18%" y="82" text-anchor="middle">0</text>
+    <text class="axis" x="9%" y="55" text-anchor="end">1</text>
+    <text class="axis" x="34%" y="82" text-anchor="middle">1</text>
+    </svg>
+    "#);
+}
+
+#[test]
+fn the_heat_map_of_64_cpus_has_a_cell_for_each_pair_and_parts_caches_and_nodes() {
+    let report = super::super::fixture::sixty_four();
+    let heat = heat(&report);
+    let count = |part: &str| heat.matches(part).count();
+    assert_eq!(count("<title>CPUs "), report.pairs[0].pairs.len());
+    assert_eq!((count("class=\"middle\""), count("class=\"middle node\"")), (2 * 2, 2));
+    let frame = |line: &&str| !line.starts_with("<title>CPUs") && !line.starts_with("</rect>");
+    let cells = |line: &&str| !line.starts_with("<rect class=\"h");
+    let rest: Vec<&str> = heat.lines().filter(frame).filter(cells).collect();
+    insta::assert_snapshot!(rest.join("\n"), @r#"
+    to 32.4 ns, to 41.9 ns, to 54.2 ns, to 70.2 ns, to 90.8 ns, to 118 ns, to 152 ns, to 197 ns
+    <svg class="plot" role="img" aria-labelledby="p-t p-d" width="100%" height="500">
+    <title id="p-t">spin: every pair of CPUs</title>
+    <desc id="p-d">64 CPUs along both sides, and a cell for each of 324 pairs, once; its colour is the time. The figures are in the table.</desc>
+    <svg class="cells" x="10%" width="90%" height="480" viewBox="0 0 64 64" preserveAspectRatio="none">
+    </svg>
+    <line class="middle" x1="10%" y1="120" x2="32.5%" y2="120"/>
+    <line class="middle" x1="32.5%" y1="120" x2="32.5%" y2="480"/>
+    <line class="middle node" x1="10%" y1="240" x2="55%" y2="240"/>
+    <line class="middle node" x1="55%" y1="240" x2="55%" y2="480"/>
+    <line class="middle" x1="10%" y1="360" x2="77.5%" y2="360"/>
+    <line class="middle" x1="77.5%" y1="360" x2="77.5%" y2="480"/>
+    <text class="axis" x="9%" y="10" text-anchor="end">CPU 0</text>
+    <text class="axis" x="10.7%" y="494" text-anchor="middle">0</text>
+    <text class="axis" x="9%" y="37.8" text-anchor="end">2</text>
+    <text class="axis" x="16.3%" y="494" text-anchor="middle">2</text>
+    <text class="axis" x="9%" y="67.8" text-anchor="end">4</text>
+    <text class="axis" x="22%" y="494" text-anchor="middle">4</text>
+    <text class="axis" x="9%" y="97.8" text-anchor="end">6</text>
+    <text class="axis" x="27.6%" y="494" text-anchor="middle">6</text>
+    <text class="axis" x="9%" y="127.8" text-anchor="end">8</text>
+    <text class="axis" x="33.2%" y="494" text-anchor="middle">8</text>
+    <text class="axis" x="9%" y="157.8" text-anchor="end">10</text>
+    <text class="axis" x="38.8%" y="494" text-anchor="middle">10</text>
+    <text class="axis" x="9%" y="187.8" text-anchor="end">12</text>
+    <text class="axis" x="44.5%" y="494" text-anchor="middle">12</text>
+    <text class="axis" x="9%" y="217.8" text-anchor="end">14</text>
+    <text class="axis" x="50.1%" y="494" text-anchor="middle">14</text>
+    <text class="axis" x="9%" y="247.8" text-anchor="end">16</text>
+    <text class="axis" x="55.7%" y="494" text-anchor="middle">16</text>
+    <text class="axis" x="9%" y="277.8" text-anchor="end">18</text>
+    <text class="axis" x="61.3%" y="494" text-anchor="middle">18</text>
+    <text class="axis" x="9%" y="307.8" text-anchor="end">20</text>
+    <text class="axis" x="67%" y="494" text-anchor="middle">20</text>
+    <text class="axis" x="9%" y="337.8" text-anchor="end">22</text>
+    <text class="axis" x="72.6%" y="494" text-anchor="middle">22</text>
+    <text class="axis" x="9%" y="367.8" text-anchor="end">24</text>
+    <text class="axis" x="78.2%" y="494" text-anchor="middle">24</text>
+    <text class="axis" x="9%" y="397.8" text-anchor="end">26</text>
+    <text class="axis" x="83.8%" y="494" text-anchor="middle">26</text>
+    <text class="axis" x="9%" y="427.8" text-anchor="end">28</text>
+    <text class="axis" x="89.5%" y="494" text-anchor="middle">28</text>
+    <text class="axis" x="9%" y="457.8" text-anchor="end">30</text>
+    <text class="axis" x="95.1%" y="494" text-anchor="middle">30</text>
+    </svg>
+    "#);
+}

@@ -1,0 +1,195 @@
+//! Cases that differ in nothing but the two CPUs that they are of: what a hand-over costs
+//! between each pair of them, and between pairs of each distance.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use harness::record::Distance;
+
+use super::RunData;
+use super::estimate::shown;
+use super::model::{Case, CaseEstimate, CpuPlace, DistanceTime, Group, PairMap, PairTime};
+use crate::judge::statistics::{ByRound, Estimate, median};
+use crate::store::environment::Environment;
+
+/// A pair of a run, with its estimate.
+struct Pair<'a> {
+    time: PairTime,
+    estimate: &'a CaseEstimate,
+}
+
+/// What the cases of pairs of these groups are together: a map for each run, and for
+/// each way of handing over.
+pub fn maps(runs: &[RunData], groups: &[Group]) -> Vec<PairMap> {
+    let of_group = |group: &Group| -> Vec<PairMap> {
+        let of_run = |(index, run): (usize, &RunData)| of_run(group, index, run.environment);
+        runs.iter().enumerate().flat_map(of_run).collect()
+    };
+    groups.iter().flat_map(of_group).collect()
+}
+
+fn of_run(group: &Group, run: usize, environment: &Environment) -> Vec<PairMap> {
+    let mut ways: Vec<(String, Vec<(&Case, [usize; 2])>)> = Vec::new();
+    for case in &group.cases {
+        let Some(cpus) = case.key.pair() else { continue };
+        let mut key = case.key.clone();
+        key.parameters.remove("cpus");
+        let way = format!("{} {}", key.program, key.parameters_json());
+        match ways.iter_mut().find(|(known, _)| *known == way) {
+            Some((_, cases)) => cases.push((case, cpus)),
+            None => ways.push((way, vec![(case, cpus)])),
+        }
+    }
+    ways.into_iter().filter_map(|(_, cases)| map(group, &cases, run, environment)).collect()
+}
+
+fn map(
+    group: &Group,
+    cases: &[(&Case, [usize; 2])],
+    run: usize,
+    environment: &Environment,
+) -> Option<PairMap> {
+    let places = places(cases.iter().flat_map(|(_, cpus)| *cpus).collect(), environment);
+    let of_cpu: BTreeMap<usize, CpuPlace> = places.iter().map(|of| (of.cpu, *of)).collect();
+    let mut pairs = Vec::new();
+    for (case, cpus) in cases {
+        let Some(estimate) = case.estimates[run].as_ref() else { continue };
+        let Some(measurement) = estimate.measurement(None) else { continue };
+        let distance = of_cpu[&cpus[0]].distance(&of_cpu[&cpus[1]]);
+        let (case, time_ns) = (case.name.clone(), measurement.time_ns);
+        pairs.push(Pair { time: PairTime { case, cpus: *cpus, distance, time_ns }, estimate });
+    }
+    let first = pairs.first()?;
+    let distances: BTreeSet<Option<Distance>> = pairs.iter().map(|of| of.time.distance).collect();
+    // What is not known comes last.
+    let (unknown, known): (Vec<_>, Vec<_>) = distances.into_iter().partition(Option::is_none);
+    let distances = known.into_iter().chain(unknown);
+    Some(PairMap {
+        group: group.name.clone(),
+        run,
+        name: shown(&name(cases[0])),
+        operation: first.estimate.measurement(None)?.short_name().to_owned(),
+        kind: cases[0].0.kind,
+        distances: distances.filter_map(|distance| of_distance(distance, &pairs)).collect(),
+        pairs: pairs.into_iter().map(|pair| pair.time).collect(),
+        cpus: places,
+    })
+}
+
+/// What a case is called without its CPUs.
+fn name((case, [first, second]): (&Case, [usize; 2])) -> String {
+    let name = case.name.replace(&format!("{first},{second}"), "");
+    match name.trim_end_matches(['/', ',', ' ']) {
+        "" => case.key.program.clone(),
+        name => name.to_owned(),
+    }
+}
+
+/// The places of these CPUs, and of those that the machine does not tell of at the end.
+fn places(cpus: BTreeSet<usize>, environment: &Environment) -> Vec<CpuPlace> {
+    let sharing = environment.processor.sharing.clone().unwrap_or_default();
+    let mut places = sharing.places();
+    places.retain(|place| cpus.contains(&place.cpu));
+    let known: BTreeSet<usize> = places.iter().map(|place| place.cpu).collect();
+    let unknown = cpus.difference(&known);
+    places.extend(unknown.map(|cpu| CpuPlace { cpu: *cpu, node: None, cache: None, core: None }));
+    places
+}
+
+/// The pairs of one distance: in every round the median of them, and over rounds the
+/// estimate of that.
+fn of_distance(distance: Option<Distance>, pairs: &[Pair]) -> Option<DistanceTime> {
+    let pairs: Vec<&Pair> = pairs.iter().filter(|pair| pair.time.distance == distance).collect();
+    let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for pair in &pairs {
+        let values: ByRound = pair.estimate.by_round(pair.estimate.measurement(None)?);
+        values.into_iter().for_each(|(round, ns)| rounds.entry(round).or_default().push(ns));
+    }
+    let medians: Vec<f64> = rounds.values().filter_map(|of_round| median(of_round)).collect();
+    let by_time = |a: &&&Pair, b: &&&Pair| a.time.time_ns.value.total_cmp(&b.time.time_ns.value);
+    Some(DistanceTime {
+        distance,
+        pairs: pairs.len(),
+        time_ns: Estimate::cautious(&medians)?,
+        lowest: pairs.iter().min_by(by_time)?.time.clone(),
+        highest: pairs.iter().max_by(by_time)?.time.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::environment::Sharing;
+    use crate::store::sample::paired;
+
+    fn environment(sharing: Option<Sharing>) -> Environment {
+        let text = include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../results/2026-11-21-amd-epyc-2cpu-2/environment.json"
+        ));
+        let mut environment: Environment = serde_json::from_str(text).unwrap();
+        environment.processor.sharing = sharing;
+        environment
+    }
+
+    /// Three CPUs: two of a cache, and one of another.
+    fn three() -> Sharing {
+        let lists = |of: &[&str]| of.iter().map(|list| (*list).to_owned()).collect();
+        Sharing {
+            allowed: "0-2".to_owned(),
+            cores: lists(&["0", "1", "2"]),
+            caches: lists(&["0-1", "2"]),
+            nodes: lists(&["0-2"]),
+        }
+    }
+
+    fn maps_of(sharing: Option<Sharing>, times: &[([usize; 2], [f64; 3])]) -> Vec<PairMap> {
+        let case = |(cpus, times): &([usize; 2], [f64; 3])| {
+            let name = format!("spin/{},{}", cpus[0], cpus[1]);
+            let mut invocations = paired(&name, *cpus, *times);
+            for record in invocations.iter_mut().filter_map(|of| of.record.as_mut()) {
+                record.program = "fake".to_owned();
+            }
+            let record = invocations[0].record.as_ref().unwrap();
+            let key = crate::store::recorded_case::RecordedCase::of(record);
+            let invocations: Vec<_> = invocations.iter().collect();
+            let estimate = super::super::estimate::estimate(&invocations);
+            Case { key, name, kind: None, estimates: vec![Some(estimate)] }
+        };
+        let cases = times.iter().map(case).collect();
+        let group = Group { name: "cores".to_owned(), question: String::new(), cases };
+        of_run(&group, 0, &environment(sharing))
+    }
+
+    #[test]
+    fn pairs_of_one_distance_are_one_figure() {
+        let times = [
+            ([0, 1], [10.0, 11.0, 12.0]),
+            ([0, 2], [100.0, 110.0, 120.0]),
+            ([1, 2], [300.0, 310.0, 320.0]),
+        ];
+        let [map] = &maps_of(Some(three()), &times)[..] else { panic!("one map") };
+        assert_eq!(
+            (map.name.as_str(), map.operation.as_str(), map.pairs.len()),
+            ("spin", "hop", 3)
+        );
+        let found: Vec<_> = map
+            .distances
+            .iter()
+            .map(|of| (of.distance.unwrap(), of.pairs, of.time_ns.value, of.time_ns.count))
+            .collect();
+        // In each round the median of two is their mean: 200, 210 and 220.
+        let expected = [(Distance::SharedCache, 1, 11.0, 3), (Distance::SameNode, 2, 210.0, 3)];
+        assert_eq!(found, expected);
+        let far = &map.distances[1];
+        assert_eq!((far.lowest.cpus, far.highest.cpus), ([0, 2], [1, 2]));
+    }
+
+    #[test]
+    fn without_a_topology_the_distance_is_not_known() {
+        let maps = maps_of(None, &[([7, 3], [10.0, 11.0, 12.0])]);
+        assert_eq!(maps[0].distances[0].distance, None);
+        let cpus: Vec<usize> = maps[0].cpus.iter().map(|place| place.cpu).collect();
+        assert_eq!(cpus, [3, 7]);
+        assert!(maps_of(None, &[]).is_empty());
+    }
+}
