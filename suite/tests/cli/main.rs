@@ -17,6 +17,7 @@ mod list;
 mod lock;
 mod orphans;
 mod page;
+mod pairs;
 mod prove;
 mod records;
 mod report;

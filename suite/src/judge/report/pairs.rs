@@ -17,6 +17,9 @@ struct Pair<'a> {
     estimate: &'a CaseEstimate,
 }
 
+/// Cases that differ in their CPUs alone, with these.
+type Way<'a> = Vec<(&'a Case, [usize; 2])>;
+
 /// What the cases of pairs of these groups are together: a map for each run, and for
 /// each way of handing over.
 pub fn maps(runs: &[RunData], groups: &[Group]) -> Vec<PairMap> {
@@ -28,7 +31,7 @@ pub fn maps(runs: &[RunData], groups: &[Group]) -> Vec<PairMap> {
 }
 
 fn of_run(group: &Group, run: usize, environment: &Environment) -> Vec<PairMap> {
-    let mut ways: Vec<(String, Vec<(&Case, [usize; 2])>)> = Vec::new();
+    let mut ways: Vec<(String, Way)> = Vec::new();
     for case in &group.cases {
         let Some(cpus) = case.key.pair() else { continue };
         let mut key = case.key.clone();

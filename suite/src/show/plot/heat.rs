@@ -44,7 +44,8 @@ pub fn picture(report: &Report, map: &PairMap) -> Option<(Picture, Vec<(String, 
             figures += &text(at, row * (y as f64 + 0.5) + 4.0, Anchor::Middle, "figure", &figure);
         }
     }
-    let map_of = cells([LEFT, column * count as f64], height, count, &squares);
+    let pairs = format!("<path class=\"strip\" d=\"M0 0V{count}H{count}Z\"/>{squares}");
+    let map_of = cells([LEFT, column * count as f64], height, count, &pairs);
     let body = map_of + &figures + &borders(map, [row, column]) + &numbers(map, [row, column]);
     let signs = (0..steps.count()).map(|step| {
         let words = format!("to {}", duration(steps.end(step)));
