@@ -1,0 +1,199 @@
+-- The runs of many machines as tables, for DuckDB: views of the folders in results/ as
+-- they are. From the folder that has results/, with all of them in it:
+--
+--     duckdb -init scripts/fleet.sql
+--     D FROM slow_hosts;
+--
+-- docs/FLEET.md has the questions that this answers. Nested parts stay JSON, so that
+-- folders of all versions are read alike.
+
+-- A row for each run. A host is called as its runs are: by the name of their folders
+-- without the date, and without the number that a further run of a day gets.
+CREATE OR REPLACE VIEW runs AS
+WITH described AS (
+    SELECT *, parse_path(filename)[-2] AS run
+    FROM read_json(
+        'results/*/run.json',
+        filename = true,
+        maximum_object_size = 134217728,
+        columns = {
+            started_at: 'TIMESTAMP', profile: 'VARCHAR', rounds: 'UBIGINT', seed: 'UBIGINT',
+            side: 'VARCHAR', cases: 'VARCHAR[]', skipped: 'JSON[]', brigade_version: 'VARCHAR'
+        }
+    )
+),
+numbered AS (SELECT *, regexp_replace(run, '-\d+$', '') AS first_of_day FROM described)
+SELECT
+    run,
+    regexp_replace(
+        CASE WHEN first_of_day IN (SELECT run FROM described) THEN first_of_day ELSE run END,
+        '^\d{4}-\d\d-\d\d-',
+        ''
+    ) AS host,
+    started_at,
+    profile,
+    rounds,
+    seed,
+    side,
+    len(cases) AS cases,
+    len(skipped) AS skipped,
+    brigade_version
+FROM numbered;
+
+-- A row for each run and fact of its environment, such as `kernel.release`, in words. A
+-- fact that could not be had has none.
+CREATE OR REPLACE VIEW facts AS
+WITH environments AS (
+    SELECT parse_path(filename)[-2] AS run, processor, kernel, limits, software,
+        memory_total_bytes
+    FROM read_json(
+        'results/*/environment.json',
+        filename = true,
+        columns = {
+            processor: 'JSON', kernel: 'JSON', limits: 'JSON', software: 'JSON',
+            memory_total_bytes: 'VARCHAR'
+        }
+    )
+),
+sections AS (
+    SELECT run, unnest([
+        {name: 'processor', facts: processor},
+        {name: 'kernel', facts: kernel},
+        {name: 'limits', facts: limits},
+        {name: 'software', facts: software}
+    ]) AS section
+    FROM environments
+),
+named AS (
+    -- A quote in a name would end it in the paths below.
+    SELECT run, section.name AS section,
+        replace(unnest(json_keys(section.facts)), '"', '') AS fact, section.facts AS facts
+    FROM sections
+),
+-- What has parts is a fact for each of them.
+parts AS (
+    SELECT run, section || '.' || fact AS fact,
+        json_extract(facts, '$."' || fact || '"') AS content
+    FROM named
+),
+inner_parts AS (
+    SELECT run, fact, replace(unnest(json_keys(content)), '"', '') AS part, content
+    FROM parts
+    WHERE json_type(content) = 'OBJECT'
+)
+SELECT run, fact, json_extract_string(content, '$') AS content
+FROM parts
+WHERE json_type(content) NOT IN ('OBJECT', 'NULL')
+UNION ALL
+SELECT run, fact || '.' || part, json_extract_string(content, '$."' || part || '"')
+FROM inner_parts
+WHERE json_extract_string(content, '$."' || part || '"') IS NOT NULL
+UNION ALL
+SELECT run, 'memory_total_bytes', memory_total_bytes
+FROM environments
+WHERE memory_total_bytes IS NOT NULL;
+
+-- A row for each host, with what is asked of most.
+CREATE OR REPLACE VIEW hosts AS
+SELECT
+    host,
+    count(DISTINCT run) AS runs,
+    max(content) FILTER (fact = 'processor.model') AS cpu,
+    max(content) FILTER (fact = 'processor.online_cpus')::UBIGINT AS online_cpus,
+    max(content) FILTER (fact = 'processor.virtualisation') AS virtualisation,
+    max(content) FILTER (fact = 'processor.governor') AS governor,
+    max(content) FILTER (fact = 'kernel.release') AS kernel,
+    max(content) FILTER (fact = 'kernel.preemption') AS preemption
+FROM runs
+LEFT JOIN facts USING (run)
+GROUP BY host;
+
+-- A row for each process that was started. `ns` is the mean time of an operation of the
+-- first measurement, as in reports.
+CREATE OR REPLACE VIEW invocations AS
+SELECT
+    parse_path(filename)[-2] AS run,
+    "case" AS name,
+    round,
+    coalesce(attempt, 1) AS attempt,
+    started_at,
+    duration_ns,
+    outcome,
+    coalesce(interrupted, false) AS interrupted,
+    error,
+    json_extract_string(record, '$.program') AS program,
+    json_extract(record, '$.parameters') AS parameters,
+    json_extract_string(record, '$.measurements[0].operation') AS operation,
+    json_extract(record, '$.measurements[0].ns_per_operation')::DOUBLE AS ns,
+    json_extract(record, '$.interference.steal_ns')::DOUBLE AS steal_ns,
+    json_extract(record, '$.interference.others_cpu_ns')::DOUBLE AS others_cpu_ns
+FROM read_json(
+    'results/*/records.jsonl',
+    format = 'newline_delimited',
+    filename = true,
+    ignore_errors = true,
+    maximum_object_size = 134217728,
+    columns = {
+        "case": 'VARCHAR', round: 'UBIGINT', attempt: 'UBIGINT', started_at: 'TIMESTAMP',
+        duration_ns: 'UBIGINT', outcome: 'VARCHAR', interrupted: 'BOOLEAN', error: 'VARCHAR',
+        record: 'JSON'
+    }
+);
+
+-- A row for each case.
+CREATE OR REPLACE VIEW cases AS
+SELECT name, any_value(program) AS program, any_value(operation) AS operation,
+    count(DISTINCT run) AS runs, count(*) AS invocations
+FROM invocations
+GROUP BY name;
+
+-- What an operation takes on each host: the median over processes, the last of each
+-- round. Other than in reports, processes that were disturbed count, and there is no
+-- interval: `brigade compare` says whether two machines differ.
+CREATE OR REPLACE VIEW medians AS
+WITH counted AS (
+    SELECT *
+    FROM invocations
+    WHERE outcome = 'measured' AND NOT interrupted AND ns > 0
+    QUALIFY row_number() OVER (PARTITION BY run, name, round ORDER BY attempt DESC) = 1
+)
+SELECT host, name, median(ns) AS median_ns, quantile_cont(ns, 0.25) AS lower_quartile_ns,
+    quantile_cont(ns, 0.75) AS upper_quartile_ns, count(*) AS processes
+FROM counted
+JOIN runs USING (run)
+GROUP BY host, name;
+
+-- How many times as long as on the middle host a case takes on each of several hosts.
+CREATE OR REPLACE VIEW times_as_long AS
+SELECT host, name, median_ns / median(median_ns) OVER (PARTITION BY name) AS times
+FROM medians
+QUALIFY count(*) OVER (PARTITION BY name) > 1;
+
+-- The hosts, the slowest first: the geometric mean over the cases that others have too.
+CREATE OR REPLACE VIEW slow_hosts AS
+SELECT host, geomean(times) AS times, count(*) AS cases
+FROM times_as_long
+GROUP BY host
+ORDER BY times DESC;
+
+-- What hosts that are slower than the middle one by a tenth have in common: facts that
+-- all of them have, and what share of the others. Those that fewest others have come first.
+CREATE OR REPLACE VIEW facts_of_slow_hosts AS
+WITH judged AS (SELECT host, times > 1.1 AS is_slow FROM slow_hosts),
+of_host AS (
+    SELECT DISTINCT host, is_slow, fact, content
+    FROM facts
+    JOIN runs USING (run)
+    JOIN judged USING (host)
+),
+counts AS (
+    SELECT count(*) FILTER (is_slow) AS slow, count(*) FILTER (NOT is_slow) AS others
+    FROM judged
+)
+SELECT fact, content,
+    count(DISTINCT host) FILTER (is_slow) AS slow_hosts,
+    count(DISTINCT host) FILTER (NOT is_slow) / nullif(any_value(others), 0) AS share_of_others
+FROM of_host, counts
+GROUP BY fact, content
+HAVING count(DISTINCT host) FILTER (is_slow) = any_value(slow) AND any_value(slow) > 0
+ORDER BY share_of_others, fact;

@@ -1,0 +1,310 @@
+//! What other programs make of what Brigade writes: DuckDB of folders of results and of
+//! CSV, benchstat of Go's format, a reader of Markdown of its tables. A test is skipped
+//! where its program is not installed; `.ci/run` installs them all.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use contract::skip;
+use serde_json::{Value, json};
+
+/// A default run, and one on another machine.
+const RUNS: [&str; 2] = ["2026-11-22-intel-xeon-6-207-2cpu", "2026-11-22-amd-epyc-2cpu"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// What a program of this name prints, of a test that is about to be skipped without it.
+fn printed(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().expect("it can be run");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Whether Python has this module; without it the test of `what` is skipped.
+fn has_module(module: &str, package: &str, what: &str) -> bool {
+    let mut python = Command::new("python3");
+    python.args(["-c", &format!("import {module}")]).stderr(Stdio::null());
+    let has = python.status().is_ok_and(|status| status.success());
+    if !has {
+        skip(what, &format!("Python has no module '{module}': python3 -m pip install {package}"));
+    }
+    has
+}
+
+/// The rows of a query after `scripts/fleet.sql`, in a folder that has results.
+fn rows(folder: &Path, query: &str) -> Vec<Value> {
+    const ASK: &str = "
+import duckdb, json, sys
+fleet = duckdb.connect()
+fleet.execute(open(sys.argv[1]).read())
+rows = fleet.execute(sys.argv[2])
+names = [column[0] for column in rows.description]
+print(json.dumps([dict(zip(names, row)) for row in rows.fetchall()], default=str))
+";
+    let mut python = Command::new("python3");
+    python.args(["-c", ASK]).arg(root().join("scripts/fleet.sql").canonicalize().unwrap());
+    let printed = printed(python.arg(query).current_dir(folder));
+    serde_json::from_str::<Value>(&printed).unwrap().as_array().unwrap().clone()
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Four hosts, of which two are slower and save power, and a second run of the first.
+fn fleet() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = root().join("results").join(RUNS[1]);
+    let value = |name: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(recorded.join(name)).unwrap()).unwrap()
+    };
+    let hosts = [
+        ("node-1", 1.0, "performance"),
+        ("node-1-2", 1.0, "performance"),
+        ("node-2", 1.0, "performance"),
+        ("node-3", 1.5, "powersave"),
+        ("node-4", 1.4, "powersave"),
+    ];
+    for (name, slower, governor) in hosts {
+        let run = folder.path().join(format!("results/2026-11-22-{name}"));
+        fs::create_dir_all(&run).unwrap();
+        let mut environment = value("environment.json");
+        environment["processor"]["governor"] = json!(governor);
+        // A name that would end a path of JSON.
+        environment["software"]["tools"] = json!({ "\"] odd '": "1" });
+        fs::write(run.join("environment.json"), environment.to_string()).unwrap();
+        fs::copy(recorded.join("run.json"), run.join("run.json")).unwrap();
+        let longer = |mut line: Value| {
+            let ns = &mut line["record"]["measurements"][0]["ns_per_operation"];
+            *ns = json!(ns.as_f64().unwrap() * slower);
+            line.to_string() + "\n"
+        };
+        let records = lines(&recorded.join("records.jsonl")).into_iter().map(longer);
+        // A run that was killed has a line without an end.
+        let records = records.collect::<String>() + "{\"case\":";
+        fs::write(run.join("records.jsonl"), records).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn duckdb_finds_the_slow_hosts_of_a_fleet_and_what_they_share() {
+    if !has_module("duckdb", "duckdb", "a fleet in DuckDB") {
+        return;
+    }
+    let fleet = fleet();
+    let hosts = rows(fleet.path(), "SELECT host, round(times, 3) AS times FROM slow_hosts");
+    // The middle of 1, 1, 1.4 and 1.5 is 1.2.
+    let of = |host: &str, times: f64| json!({ "host": host, "times": times });
+    assert_eq!(hosts[..2], [of("node-3", 1.25), of("node-4", 1.167)]);
+    assert_eq!(hosts.len(), 4, "two runs of node-1 are of one host: {hosts:?}");
+    let facts = rows(fleet.path(), "FROM facts_of_slow_hosts");
+    let governor = json!({
+        "fact": "processor.governor", "content": "powersave", "slow_hosts": 2,
+        "share_of_others": 0.0,
+    });
+    assert_eq!(facts[0], governor);
+    assert_eq!(facts[1]["share_of_others"], 1.0, "nothing else is theirs alone");
+    let runs = rows(fleet.path(), "SELECT host, runs FROM hosts ORDER BY host");
+    assert_eq!(runs[0], json!({ "host": "node-1", "runs": 2 }));
+}
+
+#[test]
+fn duckdb_reads_all_recorded_runs_and_their_medians_are_those_of_the_records() {
+    if !has_module("duckdb", "duckdb", "the recorded runs in DuckDB") {
+        return;
+    }
+    let root = root();
+    let runs = rows(&root, "SELECT run, count(*) AS count FROM invocations GROUP BY run");
+    let folders: Vec<PathBuf> =
+        fs::read_dir(root.join("results")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(runs.len(), folders.len());
+    for folder in folders {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let counted = runs.iter().find(|run| run["run"] == name).expect("every folder is a run");
+        let records = lines(&folder.join("records.jsonl"));
+        assert_eq!(counted["count"], records.len(), "{name}");
+    }
+    let case = "thread-brigade/same-cpu";
+    let records = lines(&root.join("results").join(RUNS[0]).join("records.jsonl"));
+    let mut times: Vec<f64> = records
+        .iter()
+        .filter(|of| of["case"] == case && of["outcome"] == "measured")
+        .map(|of| of["record"]["measurements"][0]["ns_per_operation"].as_f64().unwrap())
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let middle = (times[(times.len() - 1) / 2] + times[times.len() / 2]) / 2.0;
+    let query = format!(
+        "SELECT median_ns, processes FROM medians JOIN runs USING (host)
+         WHERE name = '{case}' AND run = '{}'",
+        RUNS[0]
+    );
+    let found = &rows(&root, &query)[0];
+    assert!((found["median_ns"].as_f64().unwrap() / middle - 1.0).abs() < 1e-9, "{found}");
+    assert_eq!(found["processes"], times.len());
+}
+
+#[test]
+fn every_query_of_the_document_runs() {
+    if !has_module("duckdb", "duckdb", "the queries of docs/FLEET.md") {
+        return;
+    }
+    let document = fs::read_to_string(root().join("docs/FLEET.md")).unwrap();
+    let queries: Vec<&str> =
+        document.split("```sql\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(queries.len() >= 5);
+    let fleet = fleet();
+    for query in queries {
+        let found = rows(fleet.path(), query);
+        assert!(!found.is_empty() || query.contains("'cpus'"), "{query}");
+    }
+    for view in document.lines().filter_map(|line| line.strip_prefix("| `")) {
+        let view = view.split('`').next().unwrap();
+        assert!(!rows(fleet.path(), &format!("FROM {view} LIMIT 1")).is_empty(), "{view}");
+    }
+}
+
+/// The report of recorded runs in this format.
+fn report(format: &str, runs: &[&str]) -> String {
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    brigade.current_dir(root()).args(["report", "--format", format]);
+    printed(brigade.args(runs.iter().map(|run| format!("results/{run}"))))
+}
+
+#[test]
+fn duckdb_reads_the_csv_with_its_types() {
+    if !has_module("duckdb", "duckdb", "CSV in DuckDB") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = report("csv", &RUNS);
+    fs::write(folder.path().join("report.csv"), &text).unwrap();
+    let types = rows(&root(), &format!("DESCRIBE FROM '{}/report.csv'", folder.path().display()));
+    let of = |name: &str| types.iter().find(|of| of["column_name"] == name).unwrap();
+    for (name, kind) in [("case", "VARCHAR"), ("round", "BIGINT"), ("ns", "DOUBLE")] {
+        assert_eq!(of(name)["column_type"], kind, "{name}");
+    }
+    let query = format!(
+        "SELECT count(*) AS rows, count(DISTINCT host) AS hosts,
+             count(parameters::JSON->>'placement') AS placed
+         FROM '{}/report.csv'",
+        folder.path().display()
+    );
+    let count = text.lines().count() - 1;
+    let expected = json!([{ "rows": count, "hosts": 2, "placed": count }]);
+    assert_eq!(json!(rows(&root(), &query)), expected);
+}
+
+#[test]
+fn benchstat_reads_every_line_and_compares_hosts() {
+    let there = Command::new("benchstat").arg("-h").stderr(Stdio::null()).status().is_ok();
+    if !there {
+        let how = "go install golang.org/x/perf/cmd/benchstat@latest";
+        return skip("Go's format in benchstat", &format!("benchstat is not installed: {how}"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs");
+    let text = report("benchstat", &RUNS);
+    fs::write(&file, &text).unwrap();
+    let mut benchstat = Command::new("benchstat");
+    benchstat.args(["-col", "host", "-ignore", "run,cpu", "-format", "csv"]).arg(&file);
+    let output = benchstat.output().unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut names: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("Benchmark")?.split(' ').next()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let rows: Vec<&str> = table.lines().filter_map(|line| line.split(',').next()).collect();
+    for name in &names {
+        assert!(rows.contains(name), "{name}: {table}");
+    }
+    assert!(names.len() > 40, "{names:?}");
+    // Seconds, whatever the unit of the text is.
+    let threads = "Hop/case=thread-brigade/placement=same-cpu/kind=thread,";
+    let row = table.lines().find(|line| line.starts_with(threads)).unwrap();
+    let seconds: f64 = row.split(',').nth(1).unwrap().parse().unwrap();
+    assert!((1e-7..1e-4).contains(&seconds), "{row}");
+}
+
+#[test]
+fn metrics_have_the_shape_that_bencher_documents() {
+    for runs in [&RUNS[..1], &RUNS] {
+        let metrics: Value = serde_json::from_str(&report("bmf", runs)).unwrap();
+        let benchmarks = metrics.as_object().unwrap();
+        assert!(benchmarks.len() > 30);
+        for (name, measures) in benchmarks {
+            assert!(!name.is_empty() && name.len() <= 1024, "{name}");
+            for (measure, metric) in measures.as_object().unwrap() {
+                let keys: Vec<&str> =
+                    metric.as_object().unwrap().keys().map(String::as_str).collect();
+                let known = ["lower_value", "upper_value", "value"];
+                assert!(keys.contains(&"value") && keys.iter().all(|key| known.contains(key)));
+                let figure = |key: &str| metric.get(key).map(|of| of.as_f64().unwrap());
+                let value = figure("value").unwrap();
+                let [low, high] = known[..2].iter().map(|key| figure(key)).collect::<Vec<_>>()[..]
+                else {
+                    unreachable!("two ends")
+                };
+                assert!(low.is_none_or(|low| low <= value), "{name} {measure}: {metric}");
+                assert!(high.is_none_or(|high| high >= value), "{name} {measure}: {metric}");
+            }
+        }
+    }
+}
+
+/// How many tables a reader of Markdown finds, and what is left of tables in its text.
+fn rendered(markdown: &str) -> Value {
+    const RENDER: &str = "
+import json, sys
+from markdown_it import MarkdownIt
+tokens = MarkdownIt('commonmark').enable('table').parse(open(sys.argv[1]).read())
+widths, row = [], 0
+for token in tokens:
+    if token.type in ('td_open', 'th_open'): row += 1
+    if token.type == 'tr_close': widths.append(row); row = 0
+    if token.type == 'table_open': widths.append(None)
+inline = [token.content for token in tokens if token.type == 'inline']
+print(json.dumps({
+    'tables': sum(token.type == 'table_open' for token in tokens),
+    'uneven': sum(a != b for a, b in zip(widths, widths[1:]) if a and b),
+    'left': [text for text in inline if text.startswith('|') or chr(10) + '|' in text],
+    'html': [token.content for token in tokens if token.type == 'html_block'],
+}))
+";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.md");
+    fs::write(&file, markdown).unwrap();
+    let text = printed(Command::new("python3").args(["-c", RENDER]).arg(&file));
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn tables_of_markdown_render() {
+    if !has_module("markdown_it", "markdown-it-py", "tables of Markdown") {
+        return;
+    }
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    brigade.current_dir(root()).args(["compare", "--format", "markdown"]);
+    let sides =
+        ["baseline", "candidate"].map(|side| format!("results/2026-11-22-halt-poll-{side}"));
+    let comparison = printed(brigade.args(sides));
+    for (what, page) in [
+        ("a run", report("markdown", &RUNS[..1])),
+        ("two runs", report("markdown", &RUNS)),
+        ("a comparison", comparison),
+    ] {
+        let found = rendered(&page);
+        let is_rule = |line: &&str| {
+            line.starts_with('|') && line.contains("--") && line.chars().all(|c| "|-: ".contains(c))
+        };
+        let rules = page.lines().filter(is_rule).count();
+        assert!(rules > 0 && found["tables"] == rules, "{what}: {rules} tables: {found}");
+        assert_eq!((&found["uneven"], &found["left"]), (&json!(0), &json!([])), "{what}");
+    }
+}
