@@ -319,9 +319,11 @@ pub fn quality(quality: &Quality) -> String {
         quality.median_half_width_percent.map(|percent| format!("median ± {percent:.1} %")),
     );
     parts.extend(quality.steal_seconds.map(|seconds| format!("{seconds:.1} s of steal")));
-    if quality.disturbed > 0 {
-        parts.push(format!("{} processes disturbed", quality.disturbed));
-    }
+    parts.extend(match quality.disturbed {
+        0 => None,
+        1 => Some("1 process disturbed".to_owned()),
+        count => Some(format!("{count} processes disturbed")),
+    });
     let remedy = quality.remedy.as_ref().map(|flags| format!("; for the rest: {flags}"));
     parts.join(", ") + &remedy.unwrap_or_default()
 }

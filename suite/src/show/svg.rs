@@ -172,8 +172,6 @@ pub enum Shape {
     Square,
     /// A diamond.
     Diamond,
-    /// A cross.
-    Cross,
 }
 
 impl Shape {
@@ -183,7 +181,6 @@ impl Shape {
             Self::Disc => "●",
             Self::Square => "■",
             Self::Diamond => "◆",
-            Self::Cross => "✕",
         }
     }
 }
@@ -201,7 +198,6 @@ pub fn mark(at: (f64, f64), radius: f64, shape: Shape, class: &str, title: &str)
             let r = number(radius * 1.3);
             format!("M0 -{r}L{r} 0L0 {r}L-{r} 0Z")
         }
-        Shape::Cross => format!("M-{r} -{r}L{r} {r}M{r} -{r}L-{r} {r}"),
     };
     let end = ended(title, "path");
     format!(
@@ -209,10 +205,20 @@ pub fn mark(at: (f64, f64), radius: f64, shape: Shape, class: &str, title: &str)
     )
 }
 
-/// A small disc in a [`cloud`] of them: thousandths of the width, and pixels.
+/// A small disc in a [`cloud`] of them.
 pub fn dot(at: (f64, f64), title: &str) -> String {
-    let (x, y) = (number((at.0 * 1000.0).round()), number(at.1.round()));
-    format!("<path d=\"M{x} {y}h0\"{}", ended(title, "path"))
+    format!("<path d=\"{}\"{}", point(at), ended(title, "path"))
+}
+
+/// The outlines of dots at these places, which make rings of them.
+pub fn outlines(places: &[(f64, f64)]) -> String {
+    let d: String = places.iter().map(|at| point(*at)).collect();
+    format!("<path class=\"outline\" d=\"{d}\"/>")
+}
+
+/// A stroke without length, in thousandths of the width and in pixels.
+fn point(at: (f64, f64)) -> String {
+    format!("M{} {}h0", number((at.0 * 1000.0).round()), number(at.1.round()))
 }
 
 /// Many dots of one look, in so many pixels from so many down. A dot is a stroke without
@@ -288,7 +294,7 @@ mod tests {
             description: hostile.to_owned(),
             height: 10.0,
             body: text(0.5, 1.0, Anchor::End, "n", hostile)
-                + &group(hostile, "k", &mark((0.1, 2.0), 3.0, Shape::Cross, "k", hostile)),
+                + &group(hostile, "k", &mark((0.1, 2.0), 3.0, Shape::Disc, "k", hostile)),
         };
         for svg in [picture.element(hostile), picture.file(100.0)] {
             assert!(!svg.contains("<script") && !svg.contains(['\u{1b}', '\u{202e}']), "{svg}");

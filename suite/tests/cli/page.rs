@@ -164,6 +164,29 @@ fn a_page_refers_to_nothing_outside_and_is_small() {
     references.for_each(|path| assert!(local(path), "{path}"));
 }
 
+#[test]
+fn a_page_of_a_busy_machine_is_small_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["run.json", "environment.json"] {
+        fs::copy(recorded(RUN).join(name), folder.path().join(name)).unwrap();
+    }
+    let disturbed = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        let interference = &mut line["record"]["interference"];
+        if let Some(wall) = interference["wall_ns"].as_u64() {
+            // A tenth of both CPUs' time, beyond what a tick or two may be.
+            interference["others_cpu_ns"] = json!(wall / 5 + 100_000_000);
+        }
+        line.to_string() + "\n"
+    };
+    let records = fs::read_to_string(recorded(RUN).join("records.jsonl")).unwrap();
+    let records: String = records.lines().map(disturbed).collect();
+    fs::write(folder.path().join("records.jsonl"), records).unwrap();
+    let page = page_of(&[folder.path().to_str().unwrap()]);
+    assert!(page.matches("<svg class=\"dots rings").count() > 30, "few are disturbed");
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+}
+
 /// How much of a page there is for each process of a run, in bytes.
 fn of_a_process(name: &str, page: &str) -> usize {
     let records = fs::read_to_string(recorded(name).join("records.jsonl")).unwrap();

@@ -243,7 +243,7 @@ fn group(report: &Report, group: &Group) -> Section {
         parts.push(Piece::open(figure(&format!("{id}-parts"), caption, &signs, &picture)));
     }
     if let Some(picture) = plot::strip::picture(report, group) {
-        let signs = ["○ disturbed", "✕ not used or not measured"]
+        let signs = ["○ disturbed", "□ not used or not measured"]
             .map(|words| Sign { class: String::new(), words: words.to_owned() });
         let caption = "A mark for each process, in the order in which they ended; each strip has \
                        an axis of its own.";

@@ -98,7 +98,7 @@ impl Rows<'_> {
             several => {
                 let each = |mark: &Mark| format!("{} {}", mark.shape.character(), mark.figure);
                 let figures: Vec<String> = several.iter().map(each).collect();
-                spans(1.0, baseline, Anchor::End, &[("more", &figures.join("   "))])
+                spans(1.0, baseline, Anchor::End, &[("figures", &figures.join("   "))])
             }
         };
         for (lane, of) in row.marks.iter().enumerate() {

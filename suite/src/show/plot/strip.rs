@@ -4,7 +4,7 @@
 use super::super::quantity::duration;
 use super::super::scale::Scale;
 use super::super::svg::{
-    Anchor, Picture, Shape, cloud, cut, dot, group as element, line, mark, rectangle, spans,
+    Anchor, Picture, cloud, cut, dot, group as element, line, outlines, rectangle, spans,
 };
 use super::{class_of, class_of_run, extent, label};
 use crate::judge::report::model::{Case, CaseEstimate, Fate, Group, MeasurementEstimate, Report};
@@ -70,33 +70,41 @@ fn strip(
     }
     let middle = down(measurement.time_ns.value);
     elements += &line((0.0, middle), (1.0, middle), "middle");
+    Some(elements + &marks(class, estimate, measurement, top, &|ns| down(ns) - top))
+}
+
+/// A dot for each process, a ring where it was disturbed, a square where it is not used.
+fn marks(
+    class: &str,
+    estimate: &CaseEstimate,
+    measurement: &MeasurementEstimate,
+    top: f64,
+    down: &dyn Fn(f64) -> f64,
+) -> String {
+    const LOOKS: [&str; 3] = ["", "rings ", "rings squares "];
+    let mut marks = LOOKS.map(|look| (look, Vec::new(), String::new()));
     let last = estimate.invocations.len().saturating_sub(1).max(1) as f64;
-    let (mut dots, mut others) = (String::new(), String::new());
-    for (index, (invocation, value)) in
-        estimate.invocations.iter().zip(&measurement.values_ns).enumerate()
-    {
+    let pairs = estimate.invocations.iter().zip(&measurement.values_ns);
+    for (index, (invocation, value)) in pairs.enumerate() {
         let x = EDGE + index as f64 / last * (1.0 - 2.0 * EDGE);
-        let round = invocation.round;
-        let (height, title) = match value {
-            Some(ns) if invocation.fate == Fate::Clean => {
-                (down(*ns), format!("{round}: {}", duration(*ns)))
-            }
-            Some(ns) => {
-                (down(*ns), format!("{round}: {}, {}", duration(*ns), invocation.fate.as_str()))
-            }
-            None => (top + STRIP - 5.0, format!("{round}: {}", invocation.fate.as_str())),
+        let (round, fate) = (invocation.round, invocation.fate.as_str());
+        let (look, title) = match (value, invocation.fate, invocation.is_used) {
+            (Some(ns), Fate::Clean, true) => (0, format!("{round}: {}", duration(*ns))),
+            (Some(ns), _, true) => (1, format!("{round}: {}", duration(*ns))),
+            (Some(ns), ..) => (2, format!("{round}: {}, {fate}", duration(*ns))),
+            (None, ..) => (2, format!("{round}: {fate}")),
         };
-        let (shape, look) = match (invocation.fate, invocation.is_used) {
-            (Fate::Clean, true) => {
-                dots += &dot((x, height - top), &title);
-                continue;
-            }
-            (_, true) => (Shape::Disc, "hollow"),
-            (_, false) => (Shape::Cross, "cross"),
-        };
-        others += &mark((x, height), 2.5, shape, &format!("{look} {class}"), &title);
+        let at = (x, value.map_or(STRIP - 5.0, down));
+        let (_, places, dots) = &mut marks[look];
+        places.push(at);
+        *dots += &dot(at, &title);
     }
-    Some(elements + &cloud(class, [top, STRIP], &dots) + &others)
+    let cloud_of = |(look, places, dots): (&str, Vec<(f64, f64)>, String)| {
+        let outlines = if look.is_empty() { String::new() } else { outlines(&places) };
+        cloud(&format!("{look}{class}"), [top, STRIP], &(outlines + &dots))
+    };
+    let found = marks.into_iter().filter(|(_, places, _)| !places.is_empty());
+    found.map(cloud_of).collect()
 }
 
 /// A row for each strip, for those who do not see it: what the table says.

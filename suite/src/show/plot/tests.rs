@@ -184,16 +184,18 @@ fn the_strip_of_every_process() {
     <title>6: 1.80 µs</title>
     </path>
     </svg>
-    <circle class="hollow k-thread" cx="20.7%" cy="37.8" r="2.5">
-    <title>2: 1.77 µs, disturbed</title>
-    </circle>
-    <svg class="over" x="40.2%" y="28.4">
-    <path class="cross k-thread" d="M-2.5 -2.5L2.5 2.5M2.5 -2.5L-2.5 2.5">
-    <title>3: 1.81 µs, unusable</title>
+    <svg class="dots rings k-thread" y="17" height="34" viewBox="0 0 1000 34" preserveAspectRatio="none">
+    <path class="outline" d="M207 21h0"/>
+    <path d="M207 21h0">
+    <title>2: 1.77 µs</title>
     </path>
     </svg>
-    <svg class="over" x="59.8%" y="46">
-    <path class="cross k-thread" d="M-2.5 -2.5L2.5 2.5M2.5 -2.5L-2.5 2.5">
+    <svg class="dots rings squares k-thread" y="17" height="34" viewBox="0 0 1000 34" preserveAspectRatio="none">
+    <path class="outline" d="M402 11h0M598 29h0"/>
+    <path d="M402 11h0">
+    <title>3: 1.81 µs, unusable</title>
+    </path>
+    <path d="M598 29h0">
     <title>4: failed</title>
     </path>
     </svg>
@@ -434,8 +436,9 @@ fn the_heat_map_of_two_cpus() {
     to 100 ns
     <svg class="plot" role="img" aria-labelledby="p-t p-d" width="100%" height="88">
     <title id="p-t">spin: every pair of CPUs</title>
-    <desc id="p-d">2 CPUs along both sides, and a cell for each of 1 pairs, once; its colour is the time. The figures are in the table.</desc>
+    <desc id="p-d">2 CPUs along both sides, and a cell for each pair that was measured, once; its colour is the time. The figures are in the table.</desc>
     <svg class="cells" x="10%" width="32%" height="68" viewBox="0 0 2 2" preserveAspectRatio="none">
+    <path class="strip" d="M0 0V2H2Z"/>
     <rect class="h0" y="1">
     <title>CPUs 0 and 1, a shared cache: 100 ns [98.4, 102]</title>
     </rect>
@@ -463,8 +466,9 @@ fn the_heat_map_of_64_cpus_has_a_cell_for_each_pair_and_parts_caches_and_nodes()
     to 32.4 ns, to 41.9 ns, to 54.2 ns, to 70.2 ns, to 90.8 ns, to 118 ns, to 152 ns, to 197 ns
     <svg class="plot" role="img" aria-labelledby="p-t p-d" width="100%" height="500">
     <title id="p-t">spin: every pair of CPUs</title>
-    <desc id="p-d">64 CPUs along both sides, and a cell for each of 324 pairs, once; its colour is the time. The figures are in the table.</desc>
+    <desc id="p-d">64 CPUs along both sides, and a cell for each pair that was measured, once; its colour is the time. The figures are in the table.</desc>
     <svg class="cells" x="10%" width="90%" height="480" viewBox="0 0 64 64" preserveAspectRatio="none">
+    <path class="strip" d="M0 0V64H64Z"/>
     </svg>
     <line class="middle" x1="10%" y1="120" x2="32.5%" y2="120"/>
     <line class="middle" x1="32.5%" y1="120" x2="32.5%" y2="480"/>
