@@ -120,7 +120,8 @@ pub fn text(share: f64, y: f64, anchor: Anchor, class: &str, text: &str) -> Stri
     spans(share, y, anchor, &[(class, text)])
 }
 
-/// Parts of a line of text, each of a class of its own.
+/// Parts of a line of text, each of a class of its own. A gap between two belongs to the
+/// one that says `more`, since a narrow page leaves that out.
 pub fn spans(share: f64, y: f64, anchor: Anchor, parts: &[(&str, &str)]) -> String {
     let anchor = match anchor {
         Anchor::Start => "",
@@ -128,8 +129,13 @@ pub fn spans(share: f64, y: f64, anchor: Anchor, parts: &[(&str, &str)]) -> Stri
         Anchor::End => " text-anchor=\"end\"",
     };
     let part = |(index, (class, text)): (usize, &(&str, &str))| {
-        let gap = if index > 0 { " dx=\"6\"" } else { "" };
-        format!("<tspan class=\"{class}\"{gap}>{}</tspan>", escape(text))
+        let gap = [NO_BREAK_SPACE; 2].iter().collect::<String>();
+        let text = match (*class, index) {
+            ("more", 0) => format!("{text}{gap}"),
+            ("more", _) => format!("{gap}{text}"),
+            _ => (*text).to_owned(),
+        };
+        format!("<tspan class=\"{class}\">{}</tspan>", escape(&text))
     };
     let parts: Vec<&(&str, &str)> = parts.iter().filter(|(_, text)| !text.is_empty()).collect();
     let (class, content) = match parts[..] {

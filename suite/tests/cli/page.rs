@@ -40,6 +40,7 @@ window.parent.document.documentElement.dataset.probe = encodeURIComponent(JSON.s
   unnamed: unnamed.length, repeated: count("[id]") -
     new Set([...document.querySelectorAll("[id]")].map((element) => element.id)).size,
   figures: JSON.parse(document.getElementById("figures").textContent).cases.length,
+  requests: performance.getEntriesByType("resource").length,
   ready: document.documentElement.dataset.ready || "no",
   executed: document.documentElement.dataset.executed || "no",
 }));
@@ -58,13 +59,13 @@ fn chromium(what: &str) -> Option<&'static str> {
     found
 }
 
-/// The document that the browser makes of a page at this width.
-fn document(browser: &str, page: &Path, width: u32, flags: &[&str]) -> String {
+/// The document that the browser makes of a page at this width, and what its console says.
+fn document(browser: &str, page: &Path, width: u32, flags: &[&str]) -> (String, Vec<String>) {
     let profile = tempfile::tempdir().unwrap();
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
         .args(["--no-first-run", "--disable-background-networking", "--disable-extensions"])
-        .arg("--disable-dev-shm-usage")
+        .args(["--disable-dev-shm-usage", "--enable-logging=stderr"])
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("--window-size={width},1000"))
         .args(flags)
@@ -72,8 +73,10 @@ fn document(browser: &str, page: &Path, width: u32, flags: &[&str]) -> String {
         .output()
         .unwrap();
     let document = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(document.contains("</html>"), "{}", String::from_utf8_lossy(&output.stderr));
-    document
+    let logged = String::from_utf8_lossy(&output.stderr);
+    assert!(document.contains("</html>"), "{logged}");
+    let said = logged.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned);
+    (document, said.collect())
 }
 
 /// What [`PROBE`] finds on a page at this width, within another: a window is never as
@@ -94,7 +97,8 @@ fn probed(browser: &str, page: &str, width: u32, flags: &[&str]) -> Value {
         ),
     )
     .unwrap();
-    let document = document(browser, &file, 1700, flags);
+    let (document, said) = document(browser, &file, 1700, flags);
+    assert!(said.is_empty(), "{said:?}");
     let (_, found) = document.split_once("data-probe=\"").expect("the probe has run");
     let (found, _) = found.split_once('"').unwrap();
     serde_json::from_str(&decoded(found)).unwrap()
@@ -226,7 +230,7 @@ fn a_browser_shows_every_plot_at_every_width() {
             assert_eq!((of("unnamed"), of("repeated")), (0, 0), "{found}");
             assert!(of("plots") >= of("tables") / 2 && of("tables") > 2, "{found}");
             assert_eq!(of("rows"), of("headers"), "{found}");
-            assert_eq!(found["ready"], "yes", "{found}");
+            assert_eq!((&found["ready"], of("requests")), (&json!("yes"), 0), "{found}");
             if let [_] = names {
                 assert_eq!(of("rungs"), of("figures"), "{found}");
             }
@@ -241,12 +245,14 @@ fn a_page_says_the_same_without_script() {
     let file = folder.path().join("page.html");
     let page = page_of(&[RUN]);
     fs::write(&file, &page).unwrap();
-    let with = document(browser, &file, 1000, &[]);
+    let (with, said) = document(browser, &file, 1000, &[]);
+    assert!(said.is_empty(), "{said:?}");
     assert!(with.contains("data-ready=\"yes\""), "the page's policy keeps its own script out");
     let (before, policy) = page.split_once("script-src '").expect("a policy");
     let (_, after) = policy.split_once("'").unwrap();
     fs::write(&file, format!("{before}script-src 'none'{after}")).unwrap();
-    let without = document(browser, &file, 1000, &[]);
+    let (without, said) = document(browser, &file, 1000, &[]);
+    assert_eq!(said.len(), 1, "the console says that the policy keeps it out: {said:?}");
     assert!(!without.contains("data-ready"), "the policy keeps no script out");
     for what in ["<svg", "<tr", "<details", "<p>"] {
         assert_eq!(with.matches(what).count(), without.matches(what).count(), "{what}");

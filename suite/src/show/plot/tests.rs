@@ -63,11 +63,11 @@ fn the_ladder() {
     <g class="row k-thread" data-case="threads/same-cpu">
     <text y="38">
     <tspan class="name">threads/same-cpu</tspan>
-    <tspan class="more" dx="6">hop · thread</tspan>
+    <tspan class="more">  hop · thread</tspan>
     </text>
     <text x="100%" y="38" text-anchor="end">
     <tspan class="figure">1.79 µs</tspan>
-    <tspan class="more" dx="6">[1.76, 1.82]</tspan>
+    <tspan class="more">  [1.76, 1.82]</tspan>
     </text>
     <line class="track" y1="47" x2="100%" y2="47"/>
     <line class="lead" y1="47" x2="6%" y2="47"/>
@@ -79,11 +79,11 @@ fn the_ladder() {
     <g class="row k-thread" data-case="threads/spread">
     <text y="75">
     <tspan class="name">threads/spread</tspan>
-    <tspan class="more" dx="6">hop · thread</tspan>
+    <tspan class="more">  hop · thread</tspan>
     </text>
     <text x="100%" y="75" text-anchor="end">
     <tspan class="figure">22.1 µs</tspan>
-    <tspan class="more" dx="6">[21.6, 22.4]</tspan>
+    <tspan class="more">  [21.6, 22.4]</tspan>
     </text>
     <line class="track" y1="84" x2="100%" y2="84"/>
     <line class="lead" y1="84" x2="94.2%" y2="84"/>
@@ -118,11 +118,11 @@ fn the_forest_of_a_group() {
     <g class="row k-thread" data-case="threads/same-cpu">
     <text y="38">
     <tspan class="name">threads/same-cpu</tspan>
-    <tspan class="more" dx="6">hop · thread</tspan>
+    <tspan class="more">  hop · thread</tspan>
     </text>
     <text x="100%" y="38" text-anchor="end">
     <tspan class="figure">1.79 µs</tspan>
-    <tspan class="more" dx="6">[1.76, 1.82]</tspan>
+    <tspan class="more">  [1.76, 1.82]</tspan>
     </text>
     <line class="track" y1="47" x2="100%" y2="47"/>
     <line class="ends" x1="5.4%" y1="47" x2="6.5%" y2="47"/>
@@ -135,11 +135,11 @@ fn the_forest_of_a_group() {
     <g class="row k-thread" data-case="threads/spread">
     <text y="75">
     <tspan class="name">threads/spread</tspan>
-    <tspan class="more" dx="6">hop · thread</tspan>
+    <tspan class="more">  hop · thread</tspan>
     </text>
     <text x="100%" y="75" text-anchor="end">
     <tspan class="figure">22.1 µs</tspan>
-    <tspan class="more" dx="6">[21.6, 22.4]</tspan>
+    <tspan class="more">  [21.6, 22.4]</tspan>
     </text>
     <line class="track" y1="84" x2="100%" y2="84"/>
     <line class="ends" x1="93.5%" y1="84" x2="94.6%" y2="84"/>
@@ -291,8 +291,8 @@ fn where_the_time_goes() {
     <g class="row" data-case="create">
     <text class="name" y="13">create</text>
     <text x="100%" y="13" text-anchor="end">
-    <tspan class="more">user space 64 %, kernel 36 %</tspan>
-    <tspan class="figure" dx="6">9.12 µs</tspan>
+    <tspan class="more">user space 64 %, kernel 36 %  </tspan>
+    <tspan class="figure">9.12 µs</tspan>
     </text>
     <rect class="p-user" y="17" width="63.7%" height="13">
     <title>user space: 8.00 µs, 64 %</title>
@@ -305,8 +305,8 @@ fn where_the_time_goes() {
     <g class="row" data-case="threads/same-cpu">
     <text class="name" y="52">threads/same-cpu</text>
     <text x="100%" y="52" text-anchor="end">
-    <tspan class="more">user space 17 %, kernel 78 %, other waiting 5 %</tspan>
-    <tspan class="figure" dx="6">1.79 µs</tspan>
+    <tspan class="more">user space 17 %, kernel 78 %, other waiting 5 %  </tspan>
+    <tspan class="figure">1.79 µs</tspan>
     </text>
     <rect class="p-user" y="56" width="17.3%" height="13">
     <title>user space: 310 ns, 17 %</title>
