@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use harness::cpus::Mask;
 use harness::record::Record;
+use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -82,6 +83,14 @@ impl Invocation {
         self
     }
 
+    /// A filter of system calls denies it io_uring, as those of containers do.
+    pub fn denied_io_uring(mut self) -> Self {
+        // SAFETY: between fork and exec the closure makes two system calls, on values of
+        // its own; it neither allocates nor locks.
+        unsafe { self.command.pre_exec(deny_io_uring) };
+        self
+    }
+
     /// Starts the program.
     pub fn start(mut self) -> Running {
         let line = format!("{:?}", self.command);
@@ -93,6 +102,35 @@ impl Invocation {
     pub fn run(self) -> Run {
         self.start().end()
     }
+}
+
+/// Denies this process, and those that it starts, the call that makes a ring of io_uring.
+///
+/// # Errors
+/// The kernel's, where it takes no filter.
+pub fn deny_io_uring() -> io::Result<()> {
+    const DENIED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    // SAFETY: these only put numbers together.
+    let mut filter = unsafe {
+        [
+            libc::BPF_STMT((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, 0),
+            libc::BPF_JUMP(
+                (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
+                libc::SYS_io_uring_setup as u32,
+                0,
+                1,
+            ),
+            libc::BPF_STMT((libc::BPF_RET | libc::BPF_K) as u16, DENIED),
+            libc::BPF_STMT((libc::BPF_RET | libc::BPF_K) as u16, libc::SECCOMP_RET_ALLOW),
+        ]
+    };
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the kernel copies the program, which outlives the call.
+    let result = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+    };
+    Errno::result(result).map(drop).map_err(io::Error::from)
 }
 
 /// A program that runs. It is killed when a test gives it up.

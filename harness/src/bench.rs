@@ -153,6 +153,12 @@ impl Bench {
         self.findings().expected_switches = Some(per_operation);
     }
 
+    /// Tells how many system calls so many operations took, of a program that counts
+    /// its own.
+    pub fn made_system_calls(&self, calls: u64, operations: u64) {
+        self.findings().system_calls = (operations > 0).then(|| calls as f64 / operations as f64);
+    }
+
     /// The work that `flag` puts into every hop. The record tells how long a
     /// unit takes, which is measured before the laps and after.
     pub fn work(&self, flag: WorkFlag) -> Work {

@@ -26,6 +26,11 @@ pub const INTERRUPTED: u8 = 130;
 #[error("{0}")]
 pub struct UsageError(pub String);
 
+/// The kernel, or a filter of its system calls, does not have what a flag asks for.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unavailable(pub String);
+
 /// The machine gave out while the tasks were being created: a limit that could
 /// not be read before, or somebody else took what was left.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +68,7 @@ pub fn creating(what: fmt::Arguments<'_>, cause: io::Error) -> anyhow::Error {
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let code = if error.is::<UsageError>() {
         USAGE
-    } else if error.is::<Refusal>() || error.is::<Shortage>() {
+    } else if error.is::<Refusal>() || error.is::<Shortage>() || error.is::<Unavailable>() {
         LIMIT
     } else {
         FAILED
@@ -85,6 +90,8 @@ mod tests {
             assert_eq!(code(cause), ExitCode::from(LIMIT), "{cause}");
         }
         assert_eq!(code(Errno::EPERM), ExitCode::from(FAILED));
+        let unavailable = Unavailable("no such ring".into()).into();
+        assert_eq!(exit_code(&unavailable), ExitCode::from(LIMIT));
     }
 
     #[test]

@@ -214,6 +214,7 @@ impl Session {
                 .collect(),
             cpu: cpu_time(&findings),
             switches: switches(&findings, &self.bench),
+            system_calls_per_operation: findings.system_calls,
             waiting: waiting(&findings),
             interference: interference(&findings),
             memory: findings.memory,

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.5";
+pub const SCHEMA_VERSION: &str = "1.6";
 
 /// The major schema version that this reader understands.
 const READABLE_MAJOR: u64 = 1;
@@ -63,6 +63,10 @@ pub struct Record {
     /// Kernel context switches of the whole process over the measured
     /// iterations.
     pub switches: Option<Switches>,
+    /// System calls per operation of the principal measurement, as the program counted
+    /// them, over all its iterations; `null` where it does not count them. Since 1.6.
+    #[serde(default)]
+    pub system_calls_per_operation: Option<f64>,
     /// What the tasks waited for over the measured iterations. Since 1.5.
     #[serde(default)]
     pub waiting: Option<Waiting>,

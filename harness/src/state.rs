@@ -55,6 +55,8 @@ pub(crate) struct Findings {
     pub memory: Option<Memory>,
     pub ledger: Option<Vec<LedgerPoint>>,
     pub expected_switches: Option<f64>,
+    /// Per operation, by the program's own count.
+    pub system_calls: Option<f64>,
     pub work: Option<WorkRecord>,
     pub calibration: Calibration,
     /// CPU time of a thread's end that no account holds, in nanoseconds.

@@ -44,6 +44,9 @@ pub fn summary(record: &Record) -> String {
     if let Some(switches) = &record.switches {
         text.push_str(&switches_line(switches, principal));
     }
+    if let Some(calls) = record.system_calls_per_operation {
+        text.push_str(&format!("system calls per {}: {calls:.3}\n", principal.operation));
+    }
     if let Some(neighbours) = &record.neighbours {
         text.push_str(&neighbours_line(neighbours));
     }
@@ -269,6 +272,7 @@ mod tests {
             neighbours: None,
             measurements: vec![measurement("iteration", "hop", 501)],
             cpu: Some(cpu(500.0, 2_500.0)),
+            system_calls_per_operation: None,
             waiting: None,
             switches: Some(Switches {
                 voluntary_per_operation: 1.0,

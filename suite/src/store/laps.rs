@@ -184,6 +184,7 @@ impl Laps {
                 system_ns_per_operation: per_operation(span.system_ns),
                 uncounted_ns_per_operation: None,
             }),
+            system_calls_per_operation: None,
             waiting: outside.span.as_ref().map(|span| span.waited.per_operation(operations)),
             switches: outside.span.as_ref().map(|span| Switches {
                 voluntary_per_operation: per_operation(span.voluntary),

@@ -71,6 +71,7 @@ impl Sample {
                 system_ns_per_operation: self.system_ns,
                 uncounted_ns_per_operation: None,
             }),
+            system_calls_per_operation: None,
             waiting: None,
             switches: Some(Switches {
                 voluntary_per_operation: self.switches * 0.75,
