@@ -1,0 +1,118 @@
+//! Channels that `epoll` watches, level-triggered or edge-triggered.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+
+use harness::{Amounts, failure};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::{Errno, ioctl_fionbio};
+
+use crate::channels::{Channels, Pair, closed};
+
+/// The most events that one `epoll_wait` reports.
+const MOST_EVENTS: usize = 64;
+
+/// When `epoll` reports a channel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// As long as it has something, and so once more after it has been read.
+    Level,
+    /// When something has come.
+    Edge,
+}
+
+/// What the loop takes besides its channels.
+pub fn amounts() -> Amounts {
+    Amounts { files: 1, ..Amounts::default() }
+}
+
+/// Channels that `epoll` watches.
+pub struct Epoll {
+    instance: OwnedFd,
+    pairs: Vec<Pair>,
+    /// Reported, and not yet looked at.
+    events: Vec<Event>,
+    system_calls: u64,
+}
+
+impl Epoll {
+    /// Watches the ends of `pairs` that are read from.
+    ///
+    /// # Errors
+    /// The kernel's, such as too many watches.
+    pub fn over(pairs: Vec<Pair>, trigger: Trigger) -> anyhow::Result<Self> {
+        let failed = |error: Errno| failure::creating(format_args!("the epoll"), error.into());
+        let instance = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
+        let flags = match trigger {
+            Trigger::Level => EventFlags::IN,
+            Trigger::Edge => EventFlags::IN | EventFlags::ET,
+        };
+        for (channel, pair) in pairs.iter().enumerate() {
+            for end in [&pair.reader, &pair.writer].into_iter().flatten() {
+                ioctl_fionbio(end, true).map_err(failed)?;
+            }
+            if let Some(reader) = &pair.reader {
+                let watched =
+                    epoll::add(&instance, reader, EventData::new_u64(channel as u64), flags);
+                watched.map_err(failed)?;
+            }
+        }
+        Ok(Self { instance, pairs, events: Vec::with_capacity(MOST_EVENTS), system_calls: 0 })
+    }
+
+    /// What a channel that was reported has; `None` where that is nothing after all.
+    #[inline]
+    fn take(&mut self, channel: usize) -> Option<io::Result<Option<u8>>> {
+        let reader = self.pairs[channel].reader.as_mut()?;
+        // Larger than what is in flight: a short read says that no more is there, so that
+        // an edge has been answered.
+        let mut tokens = [0; 2];
+        self.system_calls += 1;
+        Some(match reader.read(&mut tokens) {
+            Ok(0) => {
+                // Which also takes it out of the epoll.
+                self.pairs[channel].reader = None;
+                Ok(None)
+            }
+            Ok(1) => Ok(Some(tokens[0])),
+            Ok(_) => Err(io::Error::new(ErrorKind::InvalidData, "two tokens where one was sent")),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+            Err(error) => Err(error),
+        })
+    }
+}
+
+impl Channels for Epoll {
+    #[inline]
+    fn send(&mut self, channel: usize, token: u8) -> io::Result<()> {
+        self.system_calls += 1;
+        self.pairs[channel].writer.as_mut().ok_or_else(closed)?.write_all(&[token])
+    }
+
+    #[inline]
+    fn next(&mut self) -> io::Result<(usize, io::Result<Option<u8>>)> {
+        loop {
+            while let Some(event) = self.events.pop() {
+                let channel = event.data.u64() as usize;
+                if let Some(taken) = self.take(channel) {
+                    return Ok((channel, taken));
+                }
+            }
+            self.system_calls += 1;
+            match epoll::wait(&self.instance, spare_capacity(&mut self.events), None) {
+                // A signal: the lap is finished all the same.
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn close(&mut self, channel: usize) {
+        self.pairs[channel].writer = None;
+    }
+
+    fn system_calls(&self) -> u64 {
+        self.system_calls
+    }
+}

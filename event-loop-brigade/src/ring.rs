@@ -1,0 +1,215 @@
+//! Channels whose reads and writes are requests to io_uring.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+
+use harness::Amounts;
+use harness::failure::{Unavailable, creating};
+use harness::limits::RING_ENTRIES;
+use io_uring::squeue::{Entry, Flags};
+use io_uring::types::Fd;
+use io_uring::{IoUring, opcode};
+use rustix::io::Errno;
+
+use crate::channels::{Channels, Pair, closed};
+
+/// Marks the request of a write; the number of the channel is below.
+const SENT: u64 = 1 << 63;
+
+/// How long the kernel's thread looks for requests before it sleeps, in milliseconds.
+const SUBMITTER_IDLE_MS: u32 = 1000;
+
+/// What the kernel holds for a read that waits, in bytes, rounded up: the request and what
+/// wakes it.
+const KERNEL_BYTES_PER_REQUEST: u64 = 512;
+
+/// Whose thread submits requests, and when they complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingKind {
+    /// The program's own, and whenever the kernel likes.
+    Plain,
+    /// The program's own, and only while it waits.
+    Deferred,
+    /// A thread of the kernel.
+    Polled,
+}
+
+/// What a channel takes besides: the read that waits for its token.
+pub fn request() -> Amounts {
+    Amounts { kernel_bytes: KERNEL_BYTES_PER_REQUEST, ..Amounts::default() }
+}
+
+/// The thread of the kernel that submits requests: it has no memory of its own but its
+/// stack there.
+pub fn submitter() -> Amounts {
+    let thread = Amounts::thread(0);
+    Amounts { threads: 1, kernel_bytes: thread.kernel_bytes, ..Amounts::default() }
+}
+
+/// Channels whose reads and writes are requests to io_uring.
+pub struct Ring {
+    ring: IoUring,
+    kind: RingKind,
+    pairs: Vec<Pair>,
+    /// Where the kernel writes what it reads from each channel, and what it is to write
+    /// into it.
+    received: &'static [Cell<u8>],
+    sent: &'static [Cell<u8>],
+    /// How writes are asked for: to complete in silence, where the kernel can do that.
+    quietly: Flags,
+    system_calls: u64,
+}
+
+impl Ring {
+    /// Asks for a read from each of `pairs`.
+    ///
+    /// # Errors
+    /// [`Unavailable`] where the kernel has no such ring; otherwise the kernel's.
+    pub fn over(pairs: Vec<Pair>, kind: RingKind) -> anyhow::Result<Self> {
+        let ring = open(kind)?;
+        let quietly = match ring.params().is_feature_skip_cqe_on_success() {
+            true => Flags::SKIP_SUCCESS,
+            false => Flags::empty(),
+        };
+        // The kernel may still write to them when the ring has been closed, so they are
+        // never freed.
+        let bytes = || -> &'static [Cell<u8>] { vec![Cell::new(0); pairs.len()].leak() };
+        let (received, sent) = (bytes(), bytes());
+        let mut ring = Self { ring, kind, pairs, received, sent, quietly, system_calls: 0 };
+        for channel in 0..ring.pairs.len() {
+            ring.ask_for_read(channel)?;
+        }
+        ring.ring.submit()?;
+        Ok(ring)
+    }
+
+    fn ask_for_read(&mut self, channel: usize) -> io::Result<()> {
+        let reader = descriptor(&self.pairs[channel].reader)?;
+        let read = opcode::Read::new(reader, self.received[channel].as_ptr(), 1);
+        self.ask(read.build().user_data(channel as u64))
+    }
+
+    /// Puts a request into the queue, which the next wait submits.
+    #[inline]
+    fn ask(&mut self, request: Entry) -> io::Result<()> {
+        loop {
+            // SAFETY: the byte that the request reads or writes is never freed, is touched
+            // through `Cell` alone, and belongs to one request at a time; the kernel holds
+            // the file from the submission on, before which nobody closes it.
+            if unsafe { self.ring.submission().push(&request) }.is_ok() {
+                return Ok(());
+            }
+            self.ring.submit()?;
+            if self.kind == RingKind::Polled {
+                self.ring.submitter().squeue_wait()?;
+            }
+        }
+    }
+
+    /// Submits what is in the queue, and waits until something completes.
+    #[inline]
+    fn wait(&mut self) -> io::Result<()> {
+        self.system_calls += 1;
+        match self.ring.submit_and_wait(1) {
+            Ok(_) => Ok(()),
+            // A signal: the lap is finished all the same. Or completions are to be taken
+            // out before more is submitted.
+            Err(error) if is_passing(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether a call or a request that failed so is to be tried again.
+fn is_passing(error: &io::Error) -> bool {
+    let passing = [Errno::INTR, Errno::AGAIN, Errno::BUSY].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|number| passing.contains(&number))
+}
+
+fn descriptor(end: &Option<File>) -> io::Result<Fd> {
+    Ok(Fd(end.as_ref().ok_or_else(closed)?.as_raw_fd()))
+}
+
+/// A ring of this kind.
+///
+/// # Errors
+/// [`Unavailable`], with the reason, where the kernel has none.
+fn open(kind: RingKind) -> anyhow::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    let needs = match kind {
+        RingKind::Plain => "Linux 5.1",
+        RingKind::Deferred => {
+            builder.setup_single_issuer().setup_defer_taskrun();
+            "Linux 6.1"
+        }
+        RingKind::Polled => {
+            builder.setup_sqpoll(SUBMITTER_IDLE_MS);
+            "Linux 5.11 or privileges"
+        }
+    };
+    builder.build(RING_ENTRIES).map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::ACCESS) => {
+            Unavailable(format!("--loop: a ring of io_uring: {error}; this kind needs {needs}"))
+                .into()
+        }
+        _ => creating(format_args!("a ring of io_uring"), error),
+    })
+}
+
+impl Channels for Ring {
+    #[inline]
+    fn send(&mut self, channel: usize, token: u8) -> io::Result<()> {
+        let writer = descriptor(&self.pairs[channel].writer)?;
+        self.sent[channel].set(token);
+        let write = opcode::Write::new(writer, self.sent[channel].as_ptr(), 1);
+        self.ask(write.build().flags(self.quietly).user_data(SENT | channel as u64))
+    }
+
+    #[inline]
+    fn next(&mut self) -> io::Result<(usize, io::Result<Option<u8>>)> {
+        loop {
+            let Some(done) = self.ring.completion().next() else {
+                self.wait()?;
+                continue;
+            };
+            let channel = (done.user_data() & !SENT) as usize;
+            let result = match done.result() {
+                number @ ..0 => Err(io::Error::from_raw_os_error(-number)),
+                bytes => Ok(bytes),
+            };
+            if done.user_data() & SENT != 0 {
+                result.map_err(|error| {
+                    io::Error::new(error.kind(), format!("writing into channel {channel}: {error}"))
+                })?;
+                continue;
+            }
+            let taken = match result {
+                Ok(0) => {
+                    self.pairs[channel].reader = None;
+                    Ok(None)
+                }
+                Ok(_) => {
+                    let token = self.received[channel].get();
+                    self.ask_for_read(channel)?;
+                    Ok(Some(token))
+                }
+                Err(error) if is_passing(&error) => {
+                    self.ask_for_read(channel)?;
+                    continue;
+                }
+                Err(error) => Err(error),
+            };
+            return Ok((channel, taken));
+        }
+    }
+
+    fn close(&mut self, channel: usize) {
+        self.pairs[channel].writer = None;
+    }
+
+    fn system_calls(&self) -> u64 {
+        self.system_calls
+    }
+}

@@ -1,0 +1,104 @@
+//! event-loop-brigade from outside: flags in, record out.
+
+use contract::record::voluntary_switches;
+use contract::{Measurement, Program, Spread, skip};
+use harness::limits::{Need, admit, in_force};
+use harness::system_files::SystemFiles;
+use harness::{Amounts, limits};
+
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    path: env!("CARGO_BIN_EXE_event-loop-brigade"),
+    measurements: &[Measurement::HOPS],
+    spread: Spread::Refused,
+    traces: true,
+    claimed_switches: Some(0.0),
+    files_per_task: 2,
+    threads_per_task: 0,
+
+    fixed_tasks: None,
+};
+
+contract::keeps!(PROGRAM, with - -tasks - -work);
+
+/// The loops, with the system calls of a hop, and whether a thread of the kernel takes part.
+const LOOPS: [(&str, f64, bool); 5] = [
+    ("epoll-level", 3.0, false),
+    ("epoll-edge", 3.0, false),
+    ("io-uring", 1.0, false),
+    ("io-uring-defer", 1.0, false),
+    ("io-uring-sqpoll", 1.0, true),
+];
+
+/// Why there are no rings here, if there are none.
+fn denied() -> Option<limits::Refusal> {
+    let need = Need { tasks: 1, per_task: Amounts::ring(), fixed: Amounts::default() };
+    admit(&need, &in_force(&SystemFiles::live())).err()
+}
+
+#[test]
+fn every_loop_passes_the_token_with_the_system_calls_that_it_takes() {
+    for (name, calls, of_kernel) in LOOPS {
+        for channel in ["pipe", "socketpair"] {
+            let flags = ["--tasks=50", "--iters=200", "--json", "--loop", name];
+            let run = PROGRAM.with(&flags).and(&["--channel", channel]).run();
+            if run.code == Some(3) {
+                skip(name, run.complaints()[0]);
+                continue;
+            }
+            let record = run.succeeded().record();
+            assert_eq!(record.parameters["loop"], name);
+            let made = record.system_calls_per_operation.expect("it counts them");
+            let switches = record.switches.expect("the kernel counts switches");
+            if of_kernel {
+                assert_eq!(switches.expected_per_operation, None);
+                continue;
+            }
+            // A kernel that completes a request later takes one more call to wait for it.
+            assert!((calls..=2.0 * calls).contains(&made), "{name}, {channel}: {made}");
+            let switches = voluntary_switches(&record);
+            assert!(switches < 0.1, "{name}, {channel}: {switches}");
+        }
+    }
+}
+
+#[test]
+fn a_loop_over_epoll_makes_three_calls_and_no_other() {
+    for name in ["epoll-level", "epoll-edge"] {
+        let record = PROGRAM.record(&["--tasks=50", "--iters=200", "--loop", name]);
+        assert_eq!(record.system_calls_per_operation, Some(3.0), "{name}");
+    }
+}
+
+#[test]
+fn one_thread_does_everything() {
+    let count = "ls /proc/{pid}/task | wc -l";
+    let flags = ["--tasks=30", "--iters=5", "--quiet", "--command", count];
+    assert_eq!(PROGRAM.run(&flags).succeeded().stdout.trim(), "1");
+}
+
+/// By a filter of system calls, which a container may have.
+#[test]
+fn a_ring_that_is_denied_is_a_limit_with_the_reason() {
+    let flags = ["--loop=io-uring", "--iters=2", "--tasks=2"];
+    let run = PROGRAM.with(&flags).denied_io_uring().run();
+    run.failed(3, &["io_uring rings", "permits is 0"]);
+    if denied().is_none() {
+        let _ = PROGRAM.run(&flags).succeeded();
+    }
+    let _ = PROGRAM.with(&["--loop=epoll-edge", "--iters=2"]).denied_io_uring().run().succeeded();
+}
+
+#[test]
+fn ten_thousand_tasks_are_no_more_than_their_files() {
+    let run = PROGRAM.run(&["--tasks=10000", "--iters=2", "--warmups=0", "--json"]);
+    match run.code {
+        Some(3) => skip("10000 tasks", run.complaints()[0]),
+        _ => assert_eq!(run.succeeded().record().tasks, 10_000),
+    }
+}
+
+#[test]
+fn a_loop_that_does_not_exist_is_a_usage_error() {
+    PROGRAM.refuses(&["--loop=select"], &["--loop"]);
+}
