@@ -27,6 +27,8 @@ pub struct Case {
     pub timeout_seconds: u64,
     /// The least number of CPUs on which the case makes sense.
     pub needs_cpus: usize,
+    /// Whether it makes no sense without io_uring.
+    pub needs_io_uring: bool,
     /// Whether its tasks may block more often than the program claims, as they
     /// do where one that is woken finds a lock still held.
     pub may_block_more: bool,

@@ -66,6 +66,8 @@ struct Entry {
     #[serde(default = "Entry::default_needs_cpus")]
     needs_cpus: usize,
     #[serde(default)]
+    needs_io_uring: bool,
+    #[serde(default)]
     may_block_more: bool,
     /// As in `name`.
     baseline: Option<String>,
@@ -206,6 +208,7 @@ impl Entry {
             profiles: self.profiles.as_ref().unwrap_or(&group.profiles).clone(),
             timeout_seconds: self.timeout_seconds,
             needs_cpus: self.needs_cpus.max(least_cpus),
+            needs_io_uring: self.needs_io_uring,
             may_block_more: self.may_block_more,
             baseline: self.baseline.as_ref().map(|name| filled("baseline", name)).transpose()?,
             baseline_measurement: self.baseline_measurement.clone(),

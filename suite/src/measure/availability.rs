@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use std::process::Command;
 
 use anyhow::Context;
-use harness::system_files::recordable;
+use harness::limits::{self, Amounts, Need};
+use harness::system_files::{SystemFiles, recordable};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
@@ -20,6 +21,8 @@ use crate::store::results::Skipped;
 pub struct Capabilities {
     /// How many CPUs this process, and so its children, may use.
     cpus: usize,
+    /// Why there is no io_uring, if there is none.
+    no_io_uring: Option<String>,
     /// Why a program cannot run, by its name.
     missing: BTreeMap<String, String>,
 }
@@ -38,7 +41,10 @@ impl Capabilities {
             let reason = program.needs.iter().find_map(&mut lacks)?;
             Some((name.clone(), reason))
         });
-        Ok(Self { cpus, missing: missing.collect() })
+        let ring = Need { tasks: 1, per_task: Amounts::ring(), fixed: Amounts::default() };
+        let no_io_uring = limits::admit(&ring, &limits::in_force(&SystemFiles::live())).err();
+        let no_io_uring = no_io_uring.map(|refusal| format!("no io_uring: {refusal}"));
+        Ok(Self { cpus, no_io_uring, missing: missing.collect() })
     }
 
     /// Notes why a program cannot run, in one line.
@@ -53,9 +59,12 @@ impl Capabilities {
 
     /// Why a case cannot run here, if it cannot.
     pub fn missing_for(&self, case: &Case) -> Option<String> {
-        let Case { needs_cpus, program, .. } = case;
+        let Case { needs_cpus, needs_io_uring, program, .. } = case;
         if let Some(reason) = self.lacking_for(program) {
             return Some(reason.to_owned());
+        }
+        if *needs_io_uring && self.no_io_uring.is_some() {
+            return self.no_io_uring.clone();
         }
         let cpus = self.cpus;
         (cpus < *needs_cpus)

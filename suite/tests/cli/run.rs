@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
+use contract::invocation::deny_io_uring;
 use harness::cpus;
 use serde_json::Value;
 
@@ -146,6 +148,20 @@ fn a_case_that_needs_more_cpus_is_skipped() {
     let ended = bench.ends(&["run"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("\n- a: skipped: it needs 100000 CPUs"), "{ended:?}");
+    assert_eq!(bench.records().len(), 0);
+}
+
+/// By a filter of system calls, which a container may have.
+#[test]
+fn a_case_that_needs_io_uring_is_skipped_with_the_reason_where_it_is_denied() {
+    let mut bench = Bench::printing(RECORD);
+    bench.case_keys = "needs_io_uring = true";
+    let mut brigade = bench.brigade(&["run"]);
+    // SAFETY: it makes two system calls, on values of its own, and no more.
+    unsafe { brigade.pre_exec(deny_io_uring) };
+    let ended = Ended::from(brigade);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("\n- a: skipped: no io_uring: "), "{ended:?}");
     assert_eq!(bench.records().len(), 0);
 }
 
