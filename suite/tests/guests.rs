@@ -1,13 +1,13 @@
 //! Guests, programs in other languages: what they print, what `brigade run` makes
-//! of it, and what it says of one that breaks the protocol. Without python3, or a go
-//! that can build, their tests say so and test nothing.
+//! of it, and what it says of one that breaks the protocol. Of a language that is not
+//! installed, or cannot build, the tests say so and test nothing.
 
 use std::fs::{self, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use harness::cpus;
 use harness::record::{Ending, Record};
@@ -18,6 +18,19 @@ use tempfile::TempDir;
 
 const GO: &str = "goroutine-brigade";
 const PYTHON: &str = "python-brigade";
+const PYTHON_TASKS: &str = "python-tasks";
+const NODE: &str = "node-brigade";
+const ERLANG: &str = "erlang-brigade";
+const JAVA: &str = "java-brigade";
+const ASIO: &str = "asio-brigade";
+
+/// What runs a guest that nobody has to build, and its file.
+const SCRIPTS: [(&str, &str, &str); 4] = [
+    (PYTHON, "python3", "guests/python/brigade.py"),
+    (PYTHON_TASKS, "python3", "guests/python/tasks.py"),
+    (NODE, "node", "guests/node/brigade.js"),
+    (ERLANG, "escript", "guests/erlang/brigade.erl"),
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the suite lies in the workspace")
@@ -39,10 +52,12 @@ fn can(tool: &str, arguments: &[&str], folder: &str) -> bool {
 /// The words that start a guest, built once; `None` without its language.
 fn guest(name: &str) -> Option<Vec<String>> {
     static GO_BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
-    if name == PYTHON {
-        let script = root().join("guests/python/brigade.py").to_str()?.to_owned();
-        return can("python3", &["--version"], "guests/python")
-            .then(|| vec!["python3".to_owned(), script]);
+    static JAVA_FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| built(JAVA, "guests/java"));
+    static ASIO_FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| built(ASIO, "guests/cpp"));
+    if let Some((_, tool, file)) = SCRIPTS.iter().find(|(script, ..)| *script == name) {
+        let version = if name == ERLANG { ("erl", "-version") } else { (*tool, "--version") };
+        let file = root().join(file).to_str()?.to_owned();
+        return can(version.0, &[version.1], "guests").then(|| vec![(*tool).to_owned(), file]);
     }
     let build = || {
         let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(GO);
@@ -55,7 +70,18 @@ fn guest(name: &str) -> Option<Vec<String>> {
             binary
         })
     };
-    Some(vec![GO_BINARY.get_or_init(build).as_ref()?.to_str()?.to_owned()])
+    let file = match name {
+        JAVA => &*JAVA_FILE,
+        ASIO => &*ASIO_FILE,
+        _ => GO_BINARY.get_or_init(build),
+    };
+    Some(vec![file.as_ref()?.to_str()?.to_owned()])
+}
+
+/// What the script `build` in the folder of a guest makes; it says itself what is missing.
+fn built(name: &str, folder: &str) -> Option<PathBuf> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    can("sh", &["build", file.to_str()?], folder).then_some(file)
 }
 
 /// A guest's process with these flags.
@@ -78,13 +104,29 @@ fn by_hand_a_guest_prints_laps_that_keep_the_schema() {
     assert!(!validator.is_valid(&serde_json::json!({ "form": "laps" })), "it refuses nothing");
     let sweep = ["memory", "--tasks=400", "--iters=3"];
     let worked = ["--tasks=5", "--iters=20", "--warmups=2", "--work=9"];
-    let creation = ["creation", "--tasks=50", "--iters=4"];
+    let creation = ["creation", "--tasks", "50", "--iters", "4", "--warmups", "1"];
+    let memory = ["memory", "--tasks", "400", "--iters", "3"];
+    let asyncio = ["--kind", "asyncio"];
     let plain = ["--tasks", "5", "--iters", "20", "--warmups", "2", "--max-time", "9.5"];
-    for (name, flags) in
-        [(GO, &worked[..]), (GO, &creation), (GO, &sweep), (GO, &plain), (PYTHON, &plain)]
-    {
+    let of_asyncio = |flags: &[&'static str]| [flags, &asyncio].concat();
+    let mut runs = vec![
+        (GO, worked.to_vec()),
+        (GO, sweep.to_vec()),
+        (PYTHON, plain.to_vec()),
+        (PYTHON_TASKS, [&["threads"], &plain[..]].concat()),
+        (PYTHON_TASKS, of_asyncio(&creation)),
+        (PYTHON_TASKS, of_asyncio(&memory)),
+        (ASIO, [&plain[..], &["--channel", "pipe"]].concat()),
+    ];
+    for name in [GO, JAVA, NODE, ERLANG, ASIO] {
+        runs.push((name, plain.to_vec()));
+    }
+    for name in [GO, PYTHON_TASKS, JAVA, NODE, ERLANG, ASIO] {
+        runs.extend([(name, creation.to_vec()), (name, memory.to_vec())]);
+    }
+    for (name, flags) in runs {
         let Some(words) = guest(name) else { continue };
-        let output = process(&words, flags).output().expect("run the guest");
+        let output = process(&words, &flags).output().expect("run the guest");
         let lines = lines(&output);
         assert!(output.status.success(), "{name} {flags:?}: {output:?}");
         assert_eq!(lines.len(), 3, "{lines:?}");
@@ -93,14 +135,44 @@ fn by_hand_a_guest_prints_laps_that_keep_the_schema() {
         let wrong: Vec<_> = validator.iter_errors(&laps).map(|error| error.to_string()).collect();
         assert!(wrong.is_empty(), "{name} {flags:?}: {wrong:?}");
         assert_eq!(laps["program"], name);
+        let laps_ns = laps["measurements"][0]["laps_ns"].as_array().map(Vec::len);
+        let iters = flags.iter().skip_while(|flag| **flag != "--iters").nth(1);
+        if let Some(iters) = iters.and_then(|iters| iters.parse().ok()) {
+            assert_eq!(laps_ns, Some(iters), "{name} {flags:?}");
+        }
+        if flags[0] == "memory" {
+            let held =
+                |point: &Value| Some((point["tasks"].as_u64()?, point["resident_bytes"].as_u64()?));
+            let points: Vec<_> =
+                laps["ledger"].as_array().expect("points").iter().map(held).collect();
+            assert!(points.is_sorted_by_key(|point| point.map(|(tasks, _)| tasks)), "{points:?}");
+            assert_eq!(
+                points.last().copied().flatten().map(|(tasks, _)| tasks),
+                Some(400),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_flag_that_a_guest_cannot_follow_is_usage() {
+    for name in [GO, PYTHON, PYTHON_TASKS, JAVA, NODE, ERLANG, ASIO] {
+        let Some(words) = guest(name) else { continue };
+        for flags in [&["--moon", "5"][..], &["tea"], &["creation", "--tasks", "few"]] {
+            let output = process(&words, flags).output().expect("run the guest");
+            assert_eq!(output.status.code(), Some(2), "{name} {flags:?}: {output:?}");
+        }
     }
 }
 
 #[test]
 fn an_interrupted_guest_prints_what_it_has_and_exits_with_130() {
-    for name in [GO, PYTHON] {
-        let Some(words) = guest(name) else { continue };
-        let mut command = process(&words, &["--tasks=50", "--iters=1000000", "--max-time=60"]);
+    for name in [GO, PYTHON, PYTHON_TASKS, JAVA, NODE, ASIO] {
+        let Some(mut words) = guest(name) else { continue };
+        words.extend((name == PYTHON_TASKS).then(|| "threads".to_owned()));
+        let endless = ["--tasks", "50", "--iters", "1000000", "--max-time", "60"];
+        let mut command = process(&words, &endless);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(name);
         let mut output = std::io::BufReader::new(child.stdout.take().expect("piped"));
         let mut mark = String::new();
@@ -179,8 +251,10 @@ impl Bench {
 
 #[test]
 fn the_runner_makes_a_record_of_laps_and_counts_from_outside() {
+    let one_worker = &["--workers", "1", "--tasks", "20"][..];
+    let plain = &["--tasks", "20"];
     for (name, flags) in
-        [(GO, &["--workers", "1", "--tasks", "20"][..]), (PYTHON, &["--tasks", "20"])]
+        [(GO, one_worker), (JAVA, one_worker), (PYTHON, plain), (NODE, plain), (ASIO, plain)]
     {
         let Some(words) = guest(name) else { continue };
         let record = Bench::of(name, &words, flags, "").record();

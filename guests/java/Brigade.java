@@ -1,0 +1,221 @@
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.*;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
+import sun.misc.Signal;
+
+/**
+ * What virtual threads cost: a hand-over, creation and memory, each as a sub-command. It prints
+ * laps, as docs/PROTOCOL.md describes them.
+ *
+ * <p>A hop is one put and one take of a queue of capacity 1, and one wake-up of a virtual thread.
+ * With one worker the driver is a virtual thread on the same carrier as all others, and the kernel
+ * has nothing to switch; with several, a wake-up may go to an idle carrier, and no number is claimed.
+ *
+ * <p>Known biases: the compiler works beside the first laps, so a warm-up lasts for a second unless
+ * --warmups says otherwise, and a short run without one measures the interpreter. A number beyond 127
+ * is an object, so a lap of more tasks allocates, and the collector may fall into it.
+ */
+public final class Brigade {
+    static final Map<String, String> flags = new TreeMap<>(Map.of(
+            "tasks", "500", "iters", "1000", "warmups", "-1", "max-time", "1e9", "workers", "0"));
+    static final List<String> measurements = new ArrayList<>();
+    static final List<String> ledger = new ArrayList<>();
+    static volatile boolean stopped;
+    static String endedBy;
+    static int warmups, tasks, iters;
+
+    public static void main(String[] arguments) throws Exception {
+        int first = arguments.length > 0 && !arguments[0].startsWith("--") ? 1 : 0;
+        String program = first == 1 ? arguments[0] : "brigade";
+        for (int i = first; i < arguments.length; i += 2) {
+            String name = arguments[i].replaceFirst("^--", "");
+            if (!flags.containsKey(name) || i + 1 == arguments.length) usage(arguments[i]);
+            boolean whole = arguments[i + 1].matches("-?\\d{1,9}");
+            if (!whole && !name.equals("max-time") || !arguments[i + 1].matches("[-\\d.e]+")) usage(arguments[i]);
+            flags.put(name, arguments[i + 1]);
+        }
+        tasks = Integer.parseInt(flags.get("tasks"));
+        iters = Integer.parseInt(flags.get("iters"));
+        if (tasks < 1 || iters < 1) usage("--tasks and --iters are numbers from 1");
+        if (!flags.get("workers").equals("0")) {
+            System.setProperty("jdk.virtualThreadScheduler.parallelism", flags.get("workers"));
+            System.setProperty("jdk.virtualThreadScheduler.maxPoolSize", flags.get("workers"));
+        }
+        Signal.handle(new Signal("INT"), signal -> stopped = true);
+        // The driver is a virtual thread too: from outside, each lap would wake another thread.
+        Throwable[] failure = new Throwable[1];
+        Thread driver = Thread.ofVirtual().uncaughtExceptionHandler((t, e) -> failure[0] = e)
+                .start(() -> { switch (program) {
+                    case "brigade" -> brigade();
+                    case "creation" -> creation();
+                    case "memory" -> memory();
+                    default -> usage(program);
+                } });
+        driver.join();
+        if (failure[0] != null) {
+            System.err.println("java-brigade: " + failure[0]);
+            System.exit(1);
+        }
+        print(program);
+        System.exit(stopped ? 130 : 0);
+    }
+
+    static void brigade() {
+        List<ArrayBlockingQueue<Integer>> queues = new ArrayList<>();
+        for (int i = 0; i <= tasks; i++) queues.add(new ArrayBlockingQueue<>(1));
+        for (int i = 0; i < tasks; i++) {
+            var upstream = queues.get(i);
+            var downstream = queues.get(i + 1);
+            Thread.startVirtualThread(() -> unless(() -> {
+                while (true) downstream.put(upstream.take() + 1);
+            }));
+        }
+        measure("iteration", "hop", tasks + 1, () -> {
+            long begun = System.nanoTime();
+            int[] total = new int[1];
+            unless(() -> {
+                queues.get(0).put(0);
+                total[0] = queues.get(tasks).take();
+            });
+            long taken = System.nanoTime() - begun;
+            if (total[0] != tasks) throw new IllegalStateException("the token came round as " + total[0]);
+            return taken;
+        });
+    }
+
+    /** A lap starts so many virtual threads that end at once, and waits for them. */
+    static void creation() {
+        measure("create", "virtual thread creation and end", tasks, () -> {
+            CountDownLatch running = new CountDownLatch(tasks);
+            long begun = System.nanoTime();
+            for (int i = 0; i < tasks; i++) Thread.startVirtualThread(running::countDown);
+            unless(running::await);
+            return System.nanoTime() - begun;
+        });
+    }
+
+    /** A lap starts a further share of the threads, which park; then memory is read. */
+    static void memory() {
+        int step = (tasks - tasks / 2) / iters;
+        List<Thread> alive = new ArrayList<>();
+        park(alive, tasks - step * iters);
+        flags.put("warmups", "0");
+        measure("create", "virtual thread creation", step, () -> {
+            long begun = System.nanoTime();
+            park(alive, step);
+            long taken = System.nanoTime() - begun;
+            ledger.add(held(alive.size()));
+            return taken;
+        });
+    }
+
+    static void park(List<Thread> alive, int count) {
+        CountDownLatch waiting = new CountDownLatch(count);
+        for (int i = 0; i < count; i++) {
+            alive.add(Thread.startVirtualThread(() -> {
+                waiting.countDown();
+                while (true) LockSupport.park();
+            }));
+        }
+        unless(waiting::await);
+    }
+
+    /** What process and machine hold while so many threads are alive. */
+    static String held(int count) {
+        System.gc();
+        Runtime runtime = Runtime.getRuntime();
+        Map<String, String> of = new HashMap<>();
+        for (String file : List.of("self/status", "self/smaps_rollup", "meminfo")) {
+            try {
+                for (String line : Files.readAllLines(Path.of("/proc", file))) {
+                    String[] words = line.split("[:\\s]+");
+                    if (words.length == 3 && words[2].equals("kB")) of.put(words[0], words[1] + "*");
+                }
+            } catch (IOException absent) {
+                // What cannot be read is null.
+            }
+        }
+        return "{\"tasks\":" + count + ",\"runtime_bytes\":" + (runtime.totalMemory() - runtime.freeMemory())
+                + figure("resident_bytes", of.get("Rss")) + figure("proportional_bytes", of.get("Pss"))
+                + figure("virtual_bytes", of.get("VmSize")) + figure("page_table_bytes", of.get("VmPTE"))
+                + figure("kernel_stack_bytes", of.get("KernelStack"))
+                + figure("unreclaimable_slab_bytes", of.get("SUnreclaim")) + "}";
+    }
+
+    static String figure(String name, String kib) {
+        return ",\"" + name + "\":" + (kib == null ? "null" : Long.parseLong(kib.replace("*", "")) * 1024);
+    }
+
+    /** Runs the warm-up, and between the two marks the measured laps, each of which returns its time. */
+    static void measure(String name, String operation, int operations, LongSupplier lap) {
+        int asked = Integer.parseInt(flags.get("warmups"));
+        warmups = laps(asked < 0 ? 3 : asked, asked < 0 ? 1.0 : 0.0, lap).size();
+        mark("measuring");
+        List<Long> taken = laps(iters, 0.0, lap);
+        mark("measured");
+        endedBy = stopped ? "signal" : taken.size() == iters ? "iterations" : "max-time";
+        if (taken.isEmpty()) return; // interrupted before the first: there is nothing to print
+        measurements.add("{\"name\":\"" + name + "\",\"operation\":\"" + operation + "\",\"operations\":"
+                + operations + ",\"covers_all_tasks\":" + ledger.isEmpty() + ",\"laps_ns\":" + taken + "}");
+    }
+
+    /** So many laps, and for so many seconds, at least; none begins after --max-time but the first. */
+    static List<Long> laps(int count, double seconds, LongSupplier lap) {
+        List<Long> taken = new ArrayList<>(count);
+        long begun = System.nanoTime();
+        double limit = seconds > 0 ? seconds : Double.parseDouble(flags.get("max-time"));
+        while (!stopped && (taken.size() < count || System.nanoTime() - begun < seconds * 1e9)) {
+            if (!taken.isEmpty() && System.nanoTime() - begun > limit * 1e9) break;
+            taken.add(lap.getAsLong());
+        }
+        return taken;
+    }
+
+    /** Says a word and waits for a line, or for the end of the input: the runner reads our counters. */
+    static void mark(String word) {
+        System.out.println(word);
+        unless(() -> {
+            int read = System.in.read();
+            while (read != '\n' && read >= 0) read = System.in.read();
+        });
+    }
+
+    static void print(String program) {
+        String parameters = flags.entrySet().stream()
+                .map(flag -> ",\"" + flag.getKey().replace('-', '_') + "\":\"" + flag.getValue() + "\"")
+                .collect(Collectors.joining());
+        if (measurements.isEmpty()) return;
+        System.out.println("{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"java-brigade\",\"tasks\":" + tasks
+                + ",\"warmups\":" + warmups + ",\"runtime\":\"" + Runtime.version() + "\",\"ended_by\":\""
+                + endedBy + "\",\"expected_switches_per_operation\":"
+                + (program.equals("brigade") && flags.get("workers").equals("1") ? "0" : "null")
+                + ",\"parameters\":{\"subcommand\":\"" + program + "\"" + parameters + "}"
+                + (ledger.isEmpty() ? "" : ",\"ledger\":" + ledger)
+                + ",\"measurements\":" + measurements + "}");
+    }
+
+    interface Body {
+        void run() throws Exception;
+    }
+
+    /** Runs what may throw; here nothing does that is not a failure. */
+    static void unless(Body body) {
+        try {
+            body.run();
+        } catch (Exception failure) {
+            throw new IllegalStateException(failure);
+        }
+    }
+
+    static void usage(String what) {
+        System.err.println("java-brigade: cannot follow " + what
+                + "; known: brigade, creation, memory, and with a value each --" + String.join(", --", flags.keySet()));
+        System.exit(2);
+    }
+}
