@@ -2,8 +2,11 @@
 //! them waits for I/O.
 //!
 //! One iteration: the driver writes a byte into the first channel, each of N
-//! tokio tasks in turn reads it from its upstream channel and writes it into
+//! async tasks in turn reads it from its upstream channel and writes it into
 //! its downstream one, and the driver reads it from the last: N + 1 hops.
+//!
+//! The relay of tokio is below; the other runtimes have theirs in files of their own,
+//! because each reads in its own way. One process has one runtime.
 //!
 //! What is counted: a hop is one `write`, one `read` that succeeds, mostly one
 //! more `read` that finds nothing, and a task's wake-up through `epoll`. On
@@ -11,9 +14,15 @@
 //! the driver runs as a task on one of them, and what the kernel switches is
 //! workers that find nothing to do; no number is claimed for that.
 //!
+//! By io_uring (`compio`) a hop is a write and a read as requests, which the
+//! thread submits when it has nothing else to run.
+//!
 //! Known biases: a hop includes the I/O, whose cost alone `one-thread-brigade`
 //! tells. One `epoll_wait` that reports several events at once would be shared
 //! by them; with one token in flight it reports one.
+
+mod compio;
+mod executor;
 
 use std::io;
 use std::process::ExitCode;
@@ -29,7 +38,7 @@ use tokio::net::{UnixStream, unix::pipe};
 
 /// Time a byte on its way through N async tasks that wait for I/O.
 ///
-/// One iteration: a byte goes from the driver through N tokio tasks and back;
+/// One iteration: a byte goes from the driver through N async tasks and back;
 /// each task waits until its upstream channel is readable and writes the byte
 /// downstream. That makes N + 1 hops.
 #[derive(clap::Args, serde::Serialize)]
@@ -39,8 +48,8 @@ struct Flags {
     carrier: ChannelFlag,
 
     /// What runs the tasks
-    #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
-    runtime: RuntimeKind,
+    #[arg(long, value_enum, default_value_t = AnyRuntime::Tokio)]
+    runtime: AnyRuntime,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -51,24 +60,55 @@ struct Flags {
     load: LoadFlags,
 }
 
+/// What `--runtime` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum AnyRuntime {
+    /// Tokio with several worker threads
+    Tokio,
+    /// Tokio on the thread that waits for it
+    TokioCurrentThread,
+    /// Tokio on that thread, for tasks that never leave it
+    TokioLocal,
+    /// async-executor with async-io, of smol, on one thread
+    AsyncExecutor,
+    /// Compio on one thread, over io_uring
+    Compio,
+}
+
 fn main() -> ExitCode {
     let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: None };
     harness::run(harness::program!(), defaults, run)
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let runtime = flags.runtime.amounts(flags.threads.workers, bench);
-    let channel = flags.carrier.channel.amounts().watched();
-    let task = Amounts::async_task().and(channel).and(flags.load.amounts());
-    bench.require(task, runtime.and(channel))?;
-    if flags.runtime == RuntimeKind::TokioCurrentThread {
+    let channel = flags.carrier.channel;
+    let kind = match flags.runtime {
+        AnyRuntime::Tokio => RuntimeKind::Tokio,
+        AnyRuntime::TokioCurrentThread => RuntimeKind::TokioCurrentThread,
+        AnyRuntime::TokioLocal => RuntimeKind::TokioLocal,
+        AnyRuntime::AsyncExecutor | AnyRuntime::Compio => {
+            flags.threads.refuse("this runtime runs every task on one thread")?;
+            bench.refuse_spread("this runtime runs every task on one thread")?;
+            bench.load(flags.load);
+            return match flags.runtime {
+                AnyRuntime::Compio => compio::measure(channel, bench),
+                _ => executor::measure(channel, bench),
+            };
+        }
+    };
+    let runtime = kind.amounts(flags.threads.workers, bench);
+    let each = channel.amounts().watched();
+    let task = Amounts::async_task().and(each).and(flags.load.amounts());
+    bench.require(task, runtime.and(each))?;
+    if kind.is_one_thread() {
         bench.expect_switches(0.0);
     }
     bench.load(flags.load);
-    let runtime = AsyncRuntime::start(flags.runtime, flags.threads.workers, bench)?;
-    match flags.carrier.channel {
-        Channel::Pipe => runtime.drive(brigade(bench.clone(), open_pipe)),
-        Channel::SocketPair => runtime.drive(brigade(bench.clone(), UnixStream::pair)),
+    let runtime = AsyncRuntime::start(kind, flags.threads.workers, bench)?;
+    match channel {
+        Channel::Pipe => runtime.drive(brigade(kind, bench.clone(), open_pipe)),
+        Channel::SocketPair => runtime.drive(brigade(kind, bench.clone(), UnixStream::pair)),
     }
 }
 
@@ -78,6 +118,7 @@ fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
 
 /// Sets up the brigade, with channels that `open` opens, and measures it.
 async fn brigade<R, W>(
+    kind: RuntimeKind,
     bench: Bench,
     mut open: impl FnMut() -> io::Result<(R, W)>,
 ) -> anyhow::Result<()>
@@ -91,7 +132,7 @@ where
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let (next_upstream, downstream) = open(task + 1)?;
-        tasks.push(tokio::spawn(relay(bench.unpinned_station(task), upstream, downstream)));
+        tasks.push(kind.spawn(relay(bench.unpinned_station(task), upstream, downstream)));
         upstream = next_upstream;
     }
     let mut last = upstream;

@@ -1,7 +1,8 @@
 //! async-brigade from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program, Spread, skip};
+use nix::sys::resource::Resource;
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
@@ -18,23 +19,29 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM, with - -tasks - -work);
 
+/// The runtimes that run every task on the driver's thread.
+const ONE_THREAD: [&str; 4] = ["tokio-current-thread", "tokio-local", "async-executor", "compio"];
+
 #[test]
-fn on_the_current_thread_the_kernel_has_nothing_to_switch() {
-    for channel in ["pipe", "socketpair"] {
-        let record = PROGRAM.record(&[
-            "--tasks=50",
-            "--iters=200",
-            "--runtime=tokio-current-thread",
-            "--channel",
-            channel,
-        ]);
+fn on_one_thread_the_kernel_has_nothing_to_switch() {
+    for (runtime, channel) in
+        ONE_THREAD.iter().flat_map(|runtime| ["pipe", "socketpair"].map(|of| (*runtime, of)))
+    {
+        let flags = ["--tasks=50", "--iters=200", "--json", "--channel", channel];
+        let run = PROGRAM.with(&flags).and(&["--runtime", runtime]).run();
+        if run.code == Some(3) {
+            skip(runtime, run.complaints()[0]);
+            continue;
+        }
+        let record = run.succeeded().record();
+        assert_eq!(record.parameters["runtime"], runtime);
         let switches = record.switches.expect("the kernel counts switches");
         assert_eq!(switches.expected_per_operation, Some(0.0));
         // The kernel may move the one thread, between two tokens or within one.
         let share = switches.cross_cpu_share.expect("hops are traced");
-        assert!(share < 0.05, "{channel}: {share}");
+        assert!(share < 0.05, "{runtime}, {channel}: {share}");
         let switches = voluntary_switches(&record);
-        assert!(switches < 0.1, "{channel}: {switches}");
+        assert!(switches < 0.1, "{runtime}, {channel}: {switches}");
     }
 }
 
@@ -47,19 +54,46 @@ fn a_runtime_has_the_workers_that_were_asked_for() {
 
 #[test]
 fn workers_that_the_runtime_cannot_have_are_usage_errors() {
-    let current_thread = ["--runtime=tokio-current-thread", "--workers=2"];
-    PROGRAM.refuses(&current_thread, &["--workers 2", "tokio-current-thread"]);
+    for runtime in ONE_THREAD {
+        PROGRAM.refuses(&["--workers=2", "--runtime", runtime], &["--workers 2"]);
+    }
     PROGRAM.refuses(&["--workers=0"], &["--workers"]);
     PROGRAM.refuses(&["--runtime=none"], &["--runtime"]);
 }
 
 #[test]
 fn the_current_thread_cannot_be_spread() {
-    contract::placement::check_that_spread_is_refused(
-        &PROGRAM,
-        &["--runtime=tokio-current-thread"],
-        "one thread",
-    );
+    for runtime in ONE_THREAD {
+        let flags = ["--runtime", runtime];
+        contract::placement::check_that_spread_is_refused(&PROGRAM, &flags, "one thread");
+    }
+}
+
+/// By a filter of system calls, which a container may have.
+#[test]
+fn compio_without_io_uring_is_a_limit_with_the_reason() {
+    let run = PROGRAM.with(&["--runtime=compio", "--tasks=2", "--iters=2"]).denied_io_uring().run();
+    run.failed(3, &["io_uring rings", "permits is 0"]);
+}
+
+/// Their limit of files is found before the first task is created, and holds.
+#[test]
+fn a_runtime_with_a_relay_of_its_own_takes_the_files_that_it_says() {
+    for name in ["async-executor", "compio"] {
+        let limited = |tasks: &str| {
+            let flags = ["--iters=2", "--warmups=0", "--runtime", name, "--tasks", tasks];
+            PROGRAM.with(&flags).limited(Resource::RLIMIT_NOFILE, 64, 64).run()
+        };
+        let run = limited("100");
+        let line = run.complaints()[0].to_owned();
+        if line.contains("io_uring rings") {
+            skip(name, &line);
+            continue;
+        }
+        run.failed(3, &["open files", "RLIMIT_NOFILE"]);
+        let (before, _) = line.split_once(" tasks fit into").expect("how many fit");
+        let _ = limited(before.rsplit(' ').next().expect("a number")).succeeded();
+    }
 }
 
 #[test]

@@ -183,6 +183,19 @@ pub struct WorkersFlag {
     pub workers: Option<usize>,
 }
 
+impl WorkersFlag {
+    /// Refuses workers for a runtime that has none.
+    ///
+    /// # Errors
+    /// [`UsageError`], with `reason`.
+    pub fn refuse(&self, reason: &str) -> Result<(), UsageError> {
+        match self.workers {
+            Some(workers) => Err(UsageError(format!("--workers {workers}: {reason}"))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The flags common to all programs.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 // clap names a group after each struct of flags, and those of the programs

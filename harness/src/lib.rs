@@ -5,6 +5,7 @@
 //! exit code, and [`laps`], the measured loop. [`record`] is the contract
 //! between the programs and the runner.
 
+pub mod async_tasks;
 mod awake;
 pub mod bench;
 pub mod channel;

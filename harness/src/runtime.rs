@@ -11,14 +11,16 @@ use std::thread;
 use anyhow::Context as _;
 use nix::errno::Errno;
 use nix::unistd::gettid;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::task::{JoinError, JoinHandle};
 
+use crate::async_tasks;
 use crate::bench::Bench;
 use crate::failure::{UsageError, creating};
+use crate::flags::{self, WorkersFlag};
 use crate::limits::{Amounts, FILES_PER_RUNTIME};
 use crate::placement::{Placement, Policy};
-use crate::threads::{TaskError, panic_text, root_cause};
+use crate::threads::{TaskError, panic_text};
 
 /// What `--runtime` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
@@ -28,25 +30,48 @@ pub enum RuntimeKind {
     Tokio,
     /// Tokio on the thread that waits for it
     TokioCurrentThread,
+    /// Tokio on that thread, for tasks that never leave it
+    TokioLocal,
 }
 
 impl RuntimeKind {
     /// What a runtime takes besides its tasks.
     pub fn amounts(self, workers: Option<usize>, bench: &Bench) -> Amounts {
         let threads = match self {
-            Self::TokioCurrentThread => 0,
+            Self::TokioCurrentThread | Self::TokioLocal => 0,
             Self::Tokio => workers.unwrap_or(bench.placement().cpus().len()) as u64,
         };
         let driver = Amounts { files: FILES_PER_RUNTIME, ..Amounts::default() };
         driver.and(Amounts::workers(threads))
     }
+
+    /// Whether all tasks run on the driver's thread.
+    pub fn is_one_thread(self) -> bool {
+        self != Self::Tokio
+    }
+
+    /// Creates a task on the runtime of this kind that runs the caller.
+    pub fn spawn<F>(self, task: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        match self {
+            Self::TokioLocal => tokio::task::spawn_local(task),
+            Self::Tokio | Self::TokioCurrentThread => tokio::spawn(task),
+        }
+    }
 }
 
 /// A runtime that is ready for a driver.
 #[derive(Debug)]
-pub struct AsyncRuntime {
-    runtime: Runtime,
-    kind: RuntimeKind,
+pub struct AsyncRuntime(Started);
+
+/// A runtime, by where its driver runs.
+#[derive(Debug)]
+enum Started {
+    Workers(Runtime),
+    CurrentThread(Runtime),
+    Local(LocalRuntime),
 }
 
 impl AsyncRuntime {
@@ -58,26 +83,28 @@ impl AsyncRuntime {
     /// [`UsageError`] when the flags contradict one another; otherwise the
     /// kernel's, when the runtime cannot be started.
     pub fn start(kind: RuntimeKind, workers: Option<usize>, bench: &Bench) -> anyhow::Result<Self> {
-        let runtime = match kind {
-            RuntimeKind::TokioCurrentThread => {
-                if let Some(workers) = workers {
-                    return Err(UsageError(format!(
-                        "--workers {workers}: tokio-current-thread has no workers; \
-                         choose --runtime tokio"
-                    ))
-                    .into());
-                }
-                bench.refuse_spread("tokio-current-thread runs every task on one thread")?;
-                Builder::new_current_thread().enable_io().build()
+        if kind.is_one_thread() {
+            let name = flags::name(&kind);
+            WorkersFlag { workers }
+                .refuse(&format!("{name} has no workers; choose --runtime tokio"))?;
+            bench.refuse_spread(&format!("{name} runs every task on one thread"))?;
+        }
+        let one_thread = || {
+            let mut builder = Builder::new_current_thread();
+            builder.enable_io();
+            builder
+        };
+        let started = match kind {
+            RuntimeKind::TokioCurrentThread => one_thread().build().map(Started::CurrentThread),
+            RuntimeKind::TokioLocal => {
+                one_thread().build_local(LocalOptions::default()).map(Started::Local)
             }
             RuntimeKind::Tokio => {
                 let (builder, workers) = multi_thread(workers, bench.placement())?;
-                with_workers(builder, workers)
+                with_workers(builder, workers).map(Started::Workers)
             }
         };
-        let runtime =
-            runtime.map_err(|error| creating(format_args!("the tokio runtime"), error))?;
-        Ok(Self { runtime, kind })
+        started.map(Self).map_err(|error| creating(format_args!("the tokio runtime"), error))
     }
 
     /// Runs the driver to its end. On several workers it runs as a task on one
@@ -89,11 +116,12 @@ impl AsyncRuntime {
     where
         F: Future<Output = anyhow::Result<()>> + Send + 'static,
     {
-        match self.kind {
-            RuntimeKind::TokioCurrentThread => self.runtime.block_on(driver),
-            RuntimeKind::Tokio => {
-                let driver = self.runtime.spawn(driver);
-                self.runtime.block_on(driver).context("running the driver")?
+        match &self.0 {
+            Started::CurrentThread(runtime) => runtime.block_on(driver),
+            Started::Local(runtime) => runtime.block_on(driver),
+            Started::Workers(runtime) => {
+                let driver = runtime.spawn(driver);
+                runtime.block_on(driver).context("running the driver")?
             }
         }
     }
@@ -184,16 +212,11 @@ pub async fn end<S>(
     first: S,
     tasks: Vec<JoinHandle<io::Result<()>>>,
 ) -> anyhow::Result<()> {
-    let observed = passed.and_then(|()| bench.observe());
-    drop(first);
-    let mut outcomes = Vec::with_capacity(tasks.len());
-    for task in tasks {
-        outcomes.push(match task.await {
-            Ok(result) => result.map_err(TaskError::Failed),
-            Err(error) => Err(panicked(error)),
-        });
-    }
-    root_cause(outcomes).and(observed)
+    let outcome = async |task: JoinHandle<io::Result<()>>| match task.await {
+        Ok(result) => result.map_err(TaskError::Failed),
+        Err(error) => Err(panicked(error)),
+    };
+    async_tasks::end(bench, passed, first, tasks.into_iter().map(outcome)).await
 }
 
 /// What the task of this number returns.

@@ -1,0 +1,88 @@
+//! The brigade on async-executor with async-io, on one thread.
+//!
+//! A read is tried before it waits: a task that waits has found nothing once. While the
+//! driver's thread has nothing to run, it waits for I/O itself; a second thread of async-io
+//! does so only when no other does.
+
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+
+use anyhow::Context as _;
+use async_executor::LocalExecutor;
+use async_io::{Async, block_on};
+use harness::async_tasks::{caught, end};
+use harness::{Amounts, Bench, Channel, Measured, Station, failure};
+
+/// Files of async-io: epoll, eventfd, and a timer.
+const FILES: u64 = 3;
+
+/// Measures the brigade over such channels.
+///
+/// # Errors
+/// Of limits, channels and tasks.
+pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
+    let each = channel.amounts().watched();
+    let fixed = Amounts { files: FILES, ..Amounts::workers(1) };
+    bench.require(Amounts::async_task().and(each), fixed.and(each))?;
+    bench.expect_switches(0.0);
+    let executor = LocalExecutor::new();
+    block_on(executor.run(brigade(&executor, bench, channel, relay)))
+}
+
+/// Sets up the brigade, of tasks that are each a `relay`, and measures it.
+pub async fn brigade<T>(
+    executor: &LocalExecutor<'_>,
+    bench: &Bench,
+    channel: Channel,
+    relay: impl Fn(Station, Async<File>, Async<File>) -> T,
+) -> anyhow::Result<()>
+where
+    T: Future<Output = io::Result<()>> + 'static,
+{
+    let open = |number| {
+        let ends = channel.open().and_then(|(r, w)| Ok((Async::new(r)?, Async::new(w)?)));
+        ends.map_err(|error| failure::creating(format_args!("channel {number}"), error))
+    };
+    let (mut upstream, first) = open(0)?;
+    let mut tasks = Vec::with_capacity(bench.tasks());
+    for task in bench.creation() {
+        let (next_upstream, downstream) = open(task + 1)?;
+        let relay = relay(bench.unpinned_station(task), upstream, downstream);
+        tasks.push(executor.spawn(caught(relay)));
+        upstream = next_upstream;
+    }
+    let last = upstream;
+
+    let passed = drive(bench, &first, &last).await;
+    end(bench, passed, first, tasks).await
+}
+
+/// Sends the token round, lap after lap.
+async fn drive(bench: &Bench, first: &Async<File>, last: &Async<File>) -> anyhow::Result<()> {
+    let station = bench.unpinned_driver_station();
+    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+        let mut token = [lap.token()];
+        station.visit(token[0]);
+        let sent = first.write_with(|mut file| file.write_all(&token)).await;
+        sent.context("sending the token to task 0")?;
+        let read = last.read_with(|mut file| file.read(&mut token)).await;
+        let read = read.and_then(|bytes| match bytes {
+            0 => Err(ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        });
+        read.context("waiting for the token to come round")?;
+        lap.finish();
+    }
+    Ok(())
+}
+
+/// Passes bytes from upstream to downstream until upstream is closed.
+async fn relay(station: Station, upstream: Async<File>, downstream: Async<File>) -> io::Result<()> {
+    let mut token = [0];
+    while upstream.read_with(|mut file| file.read(&mut token)).await? == 1 {
+        station.visit(token[0]);
+        downstream.write_with(|mut file| file.write_all(&token)).await?;
+    }
+    Ok(())
+}
