@@ -8,19 +8,17 @@
 //! iteration, when the allocator has nothing to reuse.
 //!
 //! What is counted: one operation is one task. CPU time and switches are of
-//! creation and awaiting together. With `--future-bytes` each call moves so many bytes into
-//! its task; a future of more than 16 KiB tokio puts into a box of its own.
+//! creation and awaiting together.
 //!
 //! Known biases: on the current thread no task starts before the driver
 //! awaits, so `start` is mostly the time in the queue, and `join` holds the
 //! running of the tasks. On several workers idle ones start stealing at once.
 
-use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use harness::runtime::{AsyncRuntime, RuntimeKind, join};
-use harness::{Amounts, Bench, Defaults, FutureFlag, Measured, Tasks, WorkersFlag, clock};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, WorkersFlag, clock};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
@@ -38,10 +36,6 @@ struct Flags {
     #[command(flatten)]
     #[serde(flatten)]
     threads: WorkersFlag,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    future: FutureFlag,
 }
 
 fn main() -> ExitCode {
@@ -50,28 +44,23 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let task = Amounts::async_task().and(Amounts::heap(flags.future.future_bytes.into()));
-    bench.require(task, flags.runtime.amounts(flags.threads.workers, bench))?;
+    bench.require(Amounts::async_task(), flags.runtime.amounts(flags.threads.workers, bench))?;
     let runtime = AsyncRuntime::start(flags.runtime, flags.threads.workers, bench)?;
-    match flags.future.future_bytes {
-        0 => runtime.drive(creation::<0>(bench.clone())),
-        1024 => runtime.drive(creation::<1024>(bench.clone())),
-        _ => runtime.drive(creation::<16_384>(bench.clone())),
-    }
+    runtime.drive(creation(flags.runtime, bench.clone()))
 }
 
-async fn creation<const BYTES: usize>(bench: Bench) -> anyhow::Result<()> {
+async fn creation(kind: RuntimeKind, bench: Bench) -> anyhow::Result<()> {
     let tasks = bench.tasks();
     let per_task = |name, operation| Measured::per_task(name, operation, tasks);
     let mut handles = Vec::with_capacity(tasks);
 
     for lap in bench.cold_lap(per_task("create_cold", "task creation")) {
-        create::<BYTES>(tasks, &mut handles);
+        create(kind, tasks, &mut handles);
         lap.finish();
         join_all(&mut handles).await?;
     }
     for mut lap in bench.laps(&[per_task("create", "task creation"), per_task("join", "join")]) {
-        create::<BYTES>(tasks, &mut handles);
+        create(kind, tasks, &mut handles);
         lap.split();
         join_all(&mut handles).await?;
         lap.finish();
@@ -79,7 +68,7 @@ async fn creation<const BYTES: usize>(bench: Bench) -> anyhow::Result<()> {
     let mut timed = Vec::with_capacity(tasks);
     for lap in bench.side_laps(Measured::single("start", "start")) {
         for _ in 0..tasks {
-            timed.push((clock::now(), tokio::spawn(holding([0; BYTES], clock::now))));
+            timed.push((clock::now(), kind.spawn(async { clock::now() })));
         }
         for (task, (called, handle)) in timed.drain(..).enumerate() {
             let started = join(task, handle).await?;
@@ -87,20 +76,13 @@ async fn creation<const BYTES: usize>(bench: Bench) -> anyhow::Result<()> {
         }
         lap.finish();
     }
-    observe_alive::<BYTES>(&bench).await
+    observe_alive(kind, &bench).await
 }
 
-fn create<const BYTES: usize>(tasks: usize, handles: &mut Vec<JoinHandle<()>>) {
+fn create(kind: RuntimeKind, tasks: usize, handles: &mut Vec<JoinHandle<()>>) {
     for _ in 0..tasks {
-        handles.push(tokio::spawn(holding([0; BYTES], || ())));
+        handles.push(kind.spawn(async {}));
     }
-}
-
-/// A task's body, which holds so many bytes that were moved into it.
-async fn holding<T, const BYTES: usize>(held: [u8; BYTES], body: impl FnOnce() -> T) -> T {
-    let returned = body();
-    black_box(&held);
-    returned
 }
 
 async fn join_all(handles: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
@@ -111,15 +93,14 @@ async fn join_all(handles: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
 }
 
 /// Looks at the process while N tasks are alive and wait.
-async fn observe_alive<const BYTES: usize>(bench: &Bench) -> anyhow::Result<()> {
+async fn observe_alive(kind: RuntimeKind, bench: &Bench) -> anyhow::Result<()> {
     let gate = Arc::new(Semaphore::new(0));
     let mut handles: Vec<JoinHandle<()>> = Vec::with_capacity(bench.tasks());
     for _ in bench.creation() {
-        let (gate, held) = (Arc::clone(&gate), [0_u8; BYTES]);
-        handles.push(tokio::spawn(async move {
+        let gate = Arc::clone(&gate);
+        handles.push(kind.spawn(async move {
             // Closing the gate is what ends the wait, as an error.
             let _ = gate.acquire().await;
-            black_box(&held);
         }));
     }
     tokio::task::yield_now().await;

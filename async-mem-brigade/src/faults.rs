@@ -3,9 +3,12 @@
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use async_executor::LocalExecutor;
+use futures::executor::block_on;
 use harness::Bench;
-use harness::runtime::{AsyncRuntime, RuntimeKind};
-use tokio::sync::mpsc::{Receiver, Sender};
+use harness::async_tasks::caught;
+use harness::runtime::{AsyncRuntime, RuntimeKind, outcome};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::brigade;
 
@@ -38,22 +41,35 @@ async fn faulty(
     Ok(())
 }
 
-/// The error of a brigade of 20 tasks.
-fn error_of(kind: RuntimeKind, fault: Fault) -> String {
+/// The error of a brigade of 20 tasks, on async-executor where no runtime of tokio is asked for.
+fn error_of(kind: Option<RuntimeKind>, fault: Fault) -> String {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
     let numbers = AtomicUsize::new(0);
     let relay = move |_, upstream, downstream| {
         faulty(numbers.fetch_add(1, Relaxed), fault, upstream, downstream)
     };
-    let runtime = AsyncRuntime::start(kind, None, &bench).expect("a runtime");
-    let error = runtime.drive(brigade(bench.clone(), relay)).expect_err("a fault");
+    let open = || channel(1);
+    let ended = match kind {
+        Some(kind) => {
+            let spawn = move |task| outcome(kind.spawn(task));
+            let runtime = AsyncRuntime::start(kind, None, &bench).expect("a runtime");
+            runtime.drive(brigade(bench.clone(), open, spawn, relay))
+        }
+        None => {
+            let executor = LocalExecutor::new();
+            let spawn = |task| executor.spawn(caught(task));
+            block_on(executor.run(brigade(bench.clone(), open, spawn, relay)))
+        }
+    };
+    let error = ended.expect_err("a fault");
     assert_eq!(bench.measured_iterations(), 30, "{fault:?}: the laps before, and no other");
     format!("{error:#}")
 }
 
 #[test]
 fn a_task_that_does_not_pass_the_token_on_ends_the_run_and_is_named() {
-    for kind in [RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread] {
+    let of_tokio = [RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread, RuntimeKind::TokioLocal];
+    for kind in of_tokio.map(Some).into_iter().chain([None]) {
         assert_eq!(error_of(kind, Fault::Fail), "task 7 failed: out of memory");
         assert_eq!(error_of(kind, Fault::Panic), "task 7 panicked: on purpose");
         // The driver waits in vain, or its neighbour cannot send the next one.

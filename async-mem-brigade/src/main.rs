@@ -1,10 +1,11 @@
 //! A brigade of async tasks without I/O: what a switch between tasks costs
 //! when the runtime alone makes it.
 //!
-//! One iteration: the driver sends 0 into the first channel, each of N tokio
+//! One iteration: the driver sends 0 into the first channel, each of N async
 //! tasks in turn receives the number from its upstream channel, adds one and
 //! sends it downstream, and the driver checks that it comes out as N. The
-//! channels are bounded `tokio::sync::mpsc` of capacity 1: N + 1 hops.
+//! channels are bounded, of capacity 1: N + 1 hops. Executor and channel are chosen
+//! separately, so that what a hop costs can be told apart; one process has one of each.
 //!
 //! What is counted: a hop is one send, one receive and one wake-up of a task,
 //! all in memory. On the current thread the kernel has nothing to switch. On
@@ -13,36 +14,45 @@
 //!
 //! Known biases: with one token in flight a runtime always has exactly one
 //! task to run, which is the best case for its scheduler.
+
 #![recursion_limit = "512"]
 
+mod channels;
 mod nested;
+mod runtimes;
 
 use std::future::Future;
-use std::hint::black_box;
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail, ensure};
+use harness::async_tasks::end;
 use harness::failure::UsageError;
-use harness::runtime::{AsyncRuntime, RuntimeKind, end};
+use harness::threads::TaskError;
 use harness::{
     Amounts, Bench, Defaults, DepthFlag, FutureFlag, LoadFlags, Measured, Station, Tasks,
     WorkersFlag,
 };
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc;
 
-use nested::{Above, Here, Hundred, Ten, Wait};
+use channels::{Channel, Sink, Source};
+use nested::{Above, Beside, Hundred, Ten};
+use runtimes::AnyRuntime;
 
 /// Time a number on its way through N async tasks over channels in memory.
 ///
-/// One iteration: a number goes from the driver through N tokio tasks and
+/// One iteration: a number goes from the driver through N async tasks and
 /// back, over bounded channels of capacity 1; each task adds one, and the
 /// driver checks the sum. That makes N + 1 hops, none of which needs I/O.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// What runs the tasks
-    #[arg(long, value_enum, default_value_t = RuntimeKind::TokioCurrentThread)]
-    runtime: RuntimeKind,
+    #[arg(long, value_enum, default_value_t = AnyRuntime::TokioCurrentThread)]
+    runtime: AnyRuntime,
+
+    /// What carries the number
+    #[arg(long, value_enum, default_value_t = Channel::Tokio)]
+    channel: Channel,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -67,41 +77,52 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let held = Amounts::heap(flags.future.future_bytes.into());
-    let task = Amounts::async_task().and(held).and(flags.load.amounts());
-    bench.require(task, flags.runtime.amounts(flags.threads.workers, bench))?;
-    if flags.runtime == RuntimeKind::TokioCurrentThread {
+    let Flags { runtime, threads, .. } = *flags;
+    let channel = flags.channel.amounts();
+    let fixed = runtime.amounts(threads, bench).and(channel);
+    let held = Amounts::heap(flags.future.future_bytes.into()).and(flags.load.amounts());
+    bench.require(Amounts::async_task().and(channel).and(held), fixed)?;
+    if runtime != AnyRuntime::Tokio {
         bench.expect_switches(0.0);
     }
     bench.load(flags.load);
-    let runtime = AsyncRuntime::start(flags.runtime, flags.threads.workers, bench)?;
-    let bench = bench.clone();
-    match (flags.depth.depth, flags.future.future_bytes) {
-        (0, 0) => runtime.drive(brigade(bench, relay::<Here, 0>)),
-        (1, 0) => runtime.drive(brigade(bench, relay::<Above<Here>, 0>)),
-        (10, 0) => runtime.drive(brigade(bench, relay::<Ten<Here>, 0>)),
-        (_, 0) => runtime.drive(brigade(bench, relay::<Hundred<Here>, 0>)),
-        (0, 1024) => runtime.drive(brigade(bench, relay::<Here, 1024>)),
-        (0, _) => runtime.drive(brigade(bench, relay::<Here, 16_384>)),
-        (depth, bytes) => bail!(UsageError(format!(
-            "--depth {depth} --future-bytes {bytes}: choose one of the two"
+    match (flags.channel, flags.depth.depth, flags.future.future_bytes) {
+        (Channel::Tokio, 0, 0) => runtime.measure(threads, bench, || mpsc::channel(1)),
+        (Channel::Smol, 0, 0) => runtime.measure(threads, bench, || async_channel::bounded(1)),
+        (Channel::Flume, 0, 0) => runtime.measure(threads, bench, || flume::bounded(1)),
+        (Channel::Tokio, 1, 0) => runtime.measure(threads, bench, nested::open::<Above<Receiver>>),
+        (Channel::Tokio, 10, 0) => runtime.measure(threads, bench, nested::open::<Ten<Receiver>>),
+        (Channel::Tokio, _, 0) => {
+            runtime.measure(threads, bench, nested::open::<Hundred<Receiver>>)
+        }
+        (Channel::Tokio, 0, 1024) => runtime.measure(threads, bench, nested::open::<Beside<1024>>),
+        (Channel::Tokio, 0, _) => runtime.measure(threads, bench, nested::open::<Beside<16_384>>),
+        (_, depth, bytes) => bail!(UsageError(format!(
+            "--depth {depth} --future-bytes {bytes}: choose one of the two, and --channel tokio"
         ))),
     }
 }
 
-/// Sets up the brigade, of tasks that are each a `relay`, and measures it.
-async fn brigade<T>(
+/// The receiving end of tokio's channel.
+type Receiver = mpsc::Receiver<usize>;
+
+/// Sets up the brigade, of tasks that are each a `relay` between channels that `open`
+/// opens, and measures it. `spawn` creates a task and returns what waits for its outcome.
+async fn brigade<R: Source, S: Sink, T, J>(
     bench: Bench,
-    relay: impl Fn(Station, Receiver<usize>, Sender<usize>) -> T,
+    open: impl Fn() -> (S, R),
+    spawn: impl Fn(T) -> J,
+    relay: impl Fn(Station, R, S) -> T,
 ) -> anyhow::Result<()>
 where
     T: Future<Output = io::Result<()>> + Send + 'static,
+    J: Future<Output = Result<(), TaskError>>,
 {
-    let (first, mut upstream) = channel(1);
+    let (first, mut upstream) = open();
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
-        let (downstream, next_upstream) = channel(1);
-        tasks.push(tokio::spawn(relay(bench.unpinned_station(task), upstream, downstream)));
+        let (downstream, next_upstream) = open();
+        tasks.push(spawn(relay(bench.unpinned_station(task), upstream, downstream)));
         upstream = next_upstream;
     }
     let mut last = upstream;
@@ -111,18 +132,14 @@ where
 }
 
 /// Sends the token round, lap after lap.
-async fn drive(
-    bench: &Bench,
-    first: &Sender<usize>,
-    last: &mut Receiver<usize>,
-) -> anyhow::Result<()> {
+async fn drive(bench: &Bench, first: &impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
     let tasks = bench.tasks();
     let station = bench.unpinned_driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let sent: usize = lap.token();
         station.visit(sent);
         first.send(sent).await.context("sending the token to task 0")?;
-        let received = last.recv().await.context("waiting for the token to come round")?;
+        let received = last.receive().await.context("waiting for the token to come round")?;
         lap.finish();
         ensure!(
             received == sent + tasks,
@@ -133,18 +150,16 @@ async fn drive(
 }
 
 /// Passes numbers from upstream to downstream, one greater, until upstream is
-/// closed. It awaits them by `W`, and holds so many bytes from one wait to the next.
-async fn relay<W: Wait, const BYTES: usize>(
+/// closed.
+async fn relay(
     station: Station,
-    mut upstream: Receiver<usize>,
-    downstream: Sender<usize>,
+    mut upstream: impl Source,
+    downstream: impl Sink,
 ) -> io::Result<()> {
-    let held = [0_u8; BYTES];
-    while let Some(token) = W::wait(&mut upstream).await {
+    while let Some(token) = upstream.receive().await {
         station.visit(token);
-        downstream.send(token + 1).await.map_err(|_| ErrorKind::BrokenPipe)?;
+        downstream.send(token + 1).await.ok_or(ErrorKind::BrokenPipe)?;
     }
-    black_box(&held);
     Ok(())
 }
 

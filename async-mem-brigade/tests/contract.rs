@@ -1,7 +1,7 @@
 //! async-mem-brigade from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program, Spread, skip};
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
@@ -18,11 +18,28 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM, with - -tasks - -work);
 
+/// The runtimes that run every task on the driver's thread.
+const ONE_THREAD: [&str; 5] =
+    ["tokio-current-thread", "tokio-local", "async-executor", "compio", "local-pool"];
+
 #[test]
-fn on_the_current_thread_the_kernel_has_nothing_to_switch() {
-    let record = PROGRAM.record(&["--tasks=50", "--iters=1000"]);
-    let switches = voluntary_switches(&record);
-    assert!(switches < 0.1, "{switches}");
+fn on_one_thread_the_kernel_has_nothing_to_switch_over_any_channel() {
+    let channels = ["tokio", "async-channel", "flume"];
+    for (runtime, channel) in
+        ONE_THREAD.iter().flat_map(|runtime| channels.map(|channel| (*runtime, channel)))
+    {
+        let flags = ["--tasks=50", "--iters=1000", "--json", "--channel", channel];
+        let run = PROGRAM.with(&flags).and(&["--runtime", runtime]).run();
+        if run.code == Some(3) {
+            skip(runtime, run.complaints()[0]);
+            continue;
+        }
+        let record = run.succeeded().record();
+        let named = ["runtime", "channel"].map(|flag| record.parameters[flag].clone());
+        assert_eq!(named, [runtime, channel]);
+        let switches = voluntary_switches(&record);
+        assert!(switches < 0.1, "{runtime}, {channel}: {switches}");
+    }
 }
 
 #[test]
@@ -43,13 +60,19 @@ fn a_runtime_has_the_workers_that_were_asked_for() {
 #[test]
 fn workers_that_the_runtime_cannot_have_are_usage_errors() {
     PROGRAM.refuses(&["--workers=2"], &["--workers 2", "tokio-current-thread"]);
+    for runtime in ONE_THREAD {
+        PROGRAM.refuses(&["--workers=2", "--runtime", runtime], &["--workers 2"]);
+    }
     PROGRAM.refuses(&["--workers=0"], &["--workers"]);
     PROGRAM.refuses(&["--runtime=none"], &["--runtime"]);
 }
 
 #[test]
 fn the_current_thread_cannot_be_spread() {
-    contract::placement::check_that_spread_is_refused(&PROGRAM, &[], "one thread");
+    for runtime in ONE_THREAD {
+        let flags = ["--runtime", runtime];
+        contract::placement::check_that_spread_is_refused(&PROGRAM, &flags, "one thread");
+    }
 }
 
 #[test]
@@ -82,6 +105,7 @@ fn futures_may_hold_much() {
     }
     PROGRAM.refuses(&["--future-bytes=1000"], &["--future-bytes"]);
     PROGRAM.refuses(&["--future-bytes=1024", "--depth=1"], &["choose one of the two"]);
+    PROGRAM.refuses(&["--channel=flume", "--depth=1"], &["and --channel tokio"]);
 }
 
 /// A task's future lies in memory of its own: a hundred of them show.

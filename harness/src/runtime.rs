@@ -212,11 +212,18 @@ pub async fn end<S>(
     first: S,
     tasks: Vec<JoinHandle<io::Result<()>>>,
 ) -> anyhow::Result<()> {
-    let outcome = async |task: JoinHandle<io::Result<()>>| match task.await {
+    async_tasks::end(bench, passed, first, tasks.into_iter().map(outcome)).await
+}
+
+/// Waits for a task of a brigade, and returns how it ended.
+///
+/// # Errors
+/// That it failed or panicked.
+pub async fn outcome(task: JoinHandle<io::Result<()>>) -> Result<(), TaskError> {
+    match task.await {
         Ok(result) => result.map_err(TaskError::Failed),
         Err(error) => Err(panicked(error)),
-    };
-    async_tasks::end(bench, passed, first, tasks.into_iter().map(outcome)).await
+    }
 }
 
 /// What the task of this number returns.
