@@ -1,6 +1,6 @@
 //! What creating an async task costs, until it runs, and until it is awaited.
 //!
-//! One iteration: spawn N tokio tasks whose body ends at once, then await each
+//! One iteration: spawn N tasks whose body ends at once, then await each
 //! of them. `create` is the time until the last call has returned, for N
 //! tasks; `join` the time from there until all are awaited. `start` is taken
 //! in iterations of its own, for each task: from the call that spawns it to
@@ -10,32 +10,65 @@
 //! What is counted: one operation is one task. CPU time and switches are of
 //! creation and awaiting together.
 //!
+//! Beside async tasks there are two that need no runtime of futures, in files of their
+//! own: stackful coroutines and the jobs of rayon.
+//!
 //! Known biases: on the current thread no task starts before the driver
 //! awaits, so `start` is mostly the time in the queue, and `join` holds the
 //! running of the tasks. On several workers idle ones start stealing at once.
 
+mod coroutine;
+mod jobs;
+mod spawners;
+
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use harness::runtime::{AsyncRuntime, RuntimeKind, join};
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, WorkersFlag, clock};
+use async_executor::LocalExecutor;
+use compio::runtime::Runtime;
+use futures::executor::{LocalPool, block_on};
+use harness::runtime::{AsyncRuntime, RuntimeKind};
+use harness::{Amounts, Bench, Defaults, Measured, Tasks, WorkersFlag, clock, failure};
 use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
+
+use spawners::{OfLocalPool, OfTokio, Spawner};
 
 /// Time creating, starting and awaiting N async tasks.
 ///
-/// One iteration: spawn N tokio tasks whose body ends at once, then await each
-/// of them. One operation is one task. `start` is the time from the call to
+/// One iteration: spawn N tasks whose body ends at once, then await each of
+/// them. One operation is one task. `start` is the time from the call to
 /// the first line of the body; `create_cold` is the first iteration's creation.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// What runs the tasks
-    #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
-    runtime: RuntimeKind,
+    #[arg(long, value_enum, default_value_t = AnyRuntime::Tokio)]
+    runtime: AnyRuntime,
 
     #[command(flatten)]
     #[serde(flatten)]
     threads: WorkersFlag,
+}
+
+/// What `--runtime` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum AnyRuntime {
+    /// Tokio with several worker threads
+    Tokio,
+    /// Tokio on the thread that waits for it
+    TokioCurrentThread,
+    /// Tokio on that thread, for tasks that never leave it
+    TokioLocal,
+    /// async-executor, of smol, on one thread
+    AsyncExecutor,
+    /// Compio on one thread
+    Compio,
+    /// LocalPool of futures
+    LocalPool,
+    /// No runtime: stackful coroutines that are resumed in turn
+    Coroutine,
+    /// Jobs of rayon, on as many threads as it likes
+    Rayon,
 }
 
 fn main() -> ExitCode {
@@ -44,61 +77,97 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.require(Amounts::async_task(), flags.runtime.amounts(flags.threads.workers, bench))?;
-    let runtime = AsyncRuntime::start(flags.runtime, flags.threads.workers, bench)?;
-    runtime.drive(creation(flags.runtime, bench.clone()))
+    let kind = match flags.runtime {
+        AnyRuntime::Tokio => RuntimeKind::Tokio,
+        AnyRuntime::TokioCurrentThread => RuntimeKind::TokioCurrentThread,
+        AnyRuntime::TokioLocal => RuntimeKind::TokioLocal,
+        other => {
+            flags.threads.refuse("this runtime decides itself")?;
+            bench.refuse_spread("this runtime places its tasks itself")?;
+            return run_elsewhere(other, bench);
+        }
+    };
+    bench.require(Amounts::async_task(), kind.amounts(flags.threads.workers, bench))?;
+    let runtime = AsyncRuntime::start(kind, flags.threads.workers, bench)?;
+    runtime.drive(creation(OfTokio(kind), bench.clone()))
 }
 
-async fn creation(kind: RuntimeKind, bench: Bench) -> anyhow::Result<()> {
+/// On what is not tokio.
+fn run_elsewhere(runtime: AnyRuntime, bench: &Bench) -> anyhow::Result<()> {
+    let need = |fixed| bench.require(Amounts::async_task(), fixed);
+    match runtime {
+        AnyRuntime::Coroutine => coroutine::measure(bench),
+        AnyRuntime::Rayon => jobs::measure(bench),
+        AnyRuntime::Compio => {
+            need(Amounts::ring().and(Amounts::eventfd()))?;
+            let runtime = Runtime::new()
+                .map_err(|error| failure::creating(format_args!("the runtime"), error))?;
+            runtime.block_on(creation(runtime.clone(), bench.clone()))
+        }
+        AnyRuntime::LocalPool => {
+            need(Amounts::default())?;
+            let mut pool = LocalPool::new();
+            let spawner = OfLocalPool(pool.spawner());
+            pool.run_until(creation(spawner, bench.clone()))
+        }
+        _ => {
+            need(Amounts::default())?;
+            let executor = LocalExecutor::new();
+            block_on(executor.run(creation(&executor, bench.clone())))
+        }
+    }
+}
+
+async fn creation<S: Spawner>(spawner: S, bench: Bench) -> anyhow::Result<()> {
     let tasks = bench.tasks();
     let per_task = |name, operation| Measured::per_task(name, operation, tasks);
     let mut handles = Vec::with_capacity(tasks);
 
     for lap in bench.cold_lap(per_task("create_cold", "task creation")) {
-        create(kind, tasks, &mut handles);
+        create(&spawner, tasks, &mut handles);
         lap.finish();
-        join_all(&mut handles).await?;
+        join_all::<S>(&mut handles).await?;
     }
     for mut lap in bench.laps(&[per_task("create", "task creation"), per_task("join", "join")]) {
-        create(kind, tasks, &mut handles);
+        create(&spawner, tasks, &mut handles);
         lap.split();
-        join_all(&mut handles).await?;
+        join_all::<S>(&mut handles).await?;
         lap.finish();
     }
     let mut timed = Vec::with_capacity(tasks);
     for lap in bench.side_laps(Measured::single("start", "start")) {
         for _ in 0..tasks {
-            timed.push((clock::now(), kind.spawn(async { clock::now() })));
+            timed.push((clock::now(), spawner.spawn(async { clock::now() })));
         }
         for (task, (called, handle)) in timed.drain(..).enumerate() {
-            let started = join(task, handle).await?;
+            let started = S::join(task, handle).await?;
             lap.sample(started.saturating_sub(called));
         }
         lap.finish();
     }
-    observe_alive(kind, &bench).await
+    observe_alive(&spawner, &bench).await
 }
 
-fn create(kind: RuntimeKind, tasks: usize, handles: &mut Vec<JoinHandle<()>>) {
+fn create<S: Spawner>(spawner: &S, tasks: usize, handles: &mut Vec<S::Handle<()>>) {
     for _ in 0..tasks {
-        handles.push(kind.spawn(async {}));
+        handles.push(spawner.spawn(async {}));
     }
 }
 
-async fn join_all(handles: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
+async fn join_all<S: Spawner>(handles: &mut Vec<S::Handle<()>>) -> anyhow::Result<()> {
     for (task, handle) in handles.drain(..).enumerate() {
-        join(task, handle).await?;
+        S::join(task, handle).await?;
     }
     Ok(())
 }
 
 /// Looks at the process while N tasks are alive and wait.
-async fn observe_alive(kind: RuntimeKind, bench: &Bench) -> anyhow::Result<()> {
+async fn observe_alive<S: Spawner>(spawner: &S, bench: &Bench) -> anyhow::Result<()> {
     let gate = Arc::new(Semaphore::new(0));
-    let mut handles: Vec<JoinHandle<()>> = Vec::with_capacity(bench.tasks());
+    let mut handles = Vec::with_capacity(bench.tasks());
     for _ in bench.creation() {
         let gate = Arc::clone(&gate);
-        handles.push(kind.spawn(async move {
+        handles.push(spawner.spawn(async move {
             // Closing the gate is what ends the wait, as an error.
             let _ = gate.acquire().await;
         }));
@@ -106,5 +175,5 @@ async fn observe_alive(kind: RuntimeKind, bench: &Bench) -> anyhow::Result<()> {
     tokio::task::yield_now().await;
     let observed = bench.observe();
     gate.close();
-    join_all(&mut handles).await.and(observed)
+    join_all::<S>(&mut handles).await.and(observed)
 }

@@ -1,6 +1,6 @@
 //! async-creation from outside: flags in, record out.
 
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program, Spread, skip};
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
@@ -27,6 +27,30 @@ fn on_the_current_thread_one_thread_does_everything() {
     let flags = ["--tasks=50", "--iters=20", "--runtime=tokio-current-thread", "--quiet"];
     let run = PROGRAM.with(&flags).and(&["--command", "ls /proc/{pid}/task | wc -l"]).run();
     assert_eq!(run.succeeded().stdout.trim(), "1");
+}
+
+#[test]
+fn every_runtime_creates_and_joins_all_of_its_tasks() {
+    for runtime in ["tokio-local", "async-executor", "compio", "local-pool", "coroutine", "rayon"] {
+        let flags = ["--tasks=50", "--iters=20", "--warmups=1", "--json", "--runtime", runtime];
+        let run = PROGRAM.with(&flags).run();
+        if run.code == Some(3) {
+            skip(runtime, run.complaints()[0]);
+            continue;
+        }
+        let record = run.succeeded().record();
+        let found = |name| record.measurement(name).map(|found| (found.operations, found.count));
+        let expected = [
+            ("create", (50, 20)),
+            ("join", (50, 20)),
+            ("create_cold", (50, 1)),
+            ("start", (1, 1000)),
+        ];
+        for (name, counts) in expected {
+            assert_eq!(found(name), Some(counts), "{runtime}: {name}");
+        }
+        PROGRAM.refuses(&["--workers=2", "--runtime", runtime], &["--workers 2"]);
+    }
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! Creating stackful coroutines: a stack is mapped for each, and taken away when it has ended.
+
+use anyhow::Context as _;
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use harness::limits::STACK_BYTES;
+use harness::{Amounts, Bench, Measured, clock, failure};
+
+/// A coroutine that ends when it is resumed with `true`, with the time when it began.
+type Task = Coroutine<bool, (), u64>;
+
+/// `create` maps the stacks; `join` resumes each to its end and unmaps its stack.
+///
+/// # Errors
+/// Of limits, and when a stack is not to be had.
+pub fn measure(bench: &Bench) -> anyhow::Result<()> {
+    bench.require(Amounts::coroutine(STACK_BYTES), Amounts::observation())?;
+    let tasks = bench.tasks();
+    let per_task = |name, operation| Measured::per_task(name, operation, tasks);
+    let mut alive = Vec::with_capacity(tasks);
+    for lap in bench.cold_lap(per_task("create_cold", "task creation")) {
+        create(tasks, &mut alive)?;
+        lap.finish();
+        join(&mut alive);
+    }
+    for mut lap in bench.laps(&[per_task("create", "task creation"), per_task("join", "join")]) {
+        create(tasks, &mut alive)?;
+        lap.split();
+        join(&mut alive);
+        lap.finish();
+    }
+    for lap in bench.side_laps(Measured::single("start", "start")) {
+        for task in 0..tasks {
+            let called = clock::now();
+            match self::task(task)?.resume(true) {
+                CoroutineResult::Return(started) => lap.sample(started.saturating_sub(called)),
+                CoroutineResult::Yield(()) => {}
+            }
+        }
+        lap.finish();
+    }
+    for task in bench.creation() {
+        let mut waiting = self::task(task)?;
+        waiting.resume(false);
+        alive.push(waiting);
+    }
+    let observed = bench.observe();
+    join(&mut alive);
+    observed
+}
+
+fn task(number: usize) -> anyhow::Result<Task> {
+    let stack = DefaultStack::new(usize::try_from(STACK_BYTES).context("the size of a stack")?);
+    let stack = stack
+        .map_err(|error| failure::creating(format_args!("the stack of task {number}"), error))?;
+    Ok(Coroutine::with_stack(stack, |yielder: &Yielder<bool, ()>, mut ends| {
+        let started = clock::now();
+        while !ends {
+            ends = yielder.suspend(());
+        }
+        started
+    }))
+}
+
+fn create(tasks: usize, alive: &mut Vec<Task>) -> anyhow::Result<()> {
+    for number in 0..tasks {
+        alive.push(task(number)?);
+    }
+    Ok(())
+}
+
+fn join(alive: &mut Vec<Task>) {
+    for mut task in alive.drain(..) {
+        task.resume(true);
+    }
+}

@@ -1,0 +1,97 @@
+//! What spawns a task on each of the runtimes, and waits for it.
+
+use std::future::Future;
+
+use anyhow::anyhow;
+use async_executor::{LocalExecutor, Task};
+use compio::runtime::{JoinHandle as CompioHandle, Runtime};
+use futures::executor::LocalSpawner;
+use futures::future::RemoteHandle;
+use futures::task::LocalSpawnExt as _;
+use harness::runtime::{RuntimeKind, join};
+use tokio::task::JoinHandle;
+
+/// Spawns tasks on one runtime.
+pub trait Spawner {
+    /// What waits for a task.
+    type Handle<T: Send + 'static>;
+
+    /// Spawns a task.
+    fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> Self::Handle<T>;
+
+    /// What the task of this number returns.
+    fn join<T: Send + 'static>(
+        number: usize,
+        handle: Self::Handle<T>,
+    ) -> impl Future<Output = anyhow::Result<T>>;
+}
+
+/// Of one of tokio's runtimes.
+pub struct OfTokio(pub RuntimeKind);
+
+impl Spawner for OfTokio {
+    type Handle<T: Send + 'static> = JoinHandle<T>;
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.0.spawn(task)
+    }
+
+    fn join<T: Send + 'static>(
+        number: usize,
+        handle: JoinHandle<T>,
+    ) -> impl Future<Output = anyhow::Result<T>> {
+        join(number, handle)
+    }
+}
+
+impl Spawner for &LocalExecutor<'_> {
+    type Handle<T: Send + 'static> = Task<T>;
+
+    fn spawn<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> Task<T> {
+        LocalExecutor::spawn(self, task)
+    }
+
+    async fn join<T: Send + 'static>(_number: usize, handle: Task<T>) -> anyhow::Result<T> {
+        Ok(handle.await)
+    }
+}
+
+/// Of a pool of futures.
+pub struct OfLocalPool(pub LocalSpawner);
+
+impl Spawner for OfLocalPool {
+    type Handle<T: Send + 'static> = RemoteHandle<T>;
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> RemoteHandle<T> {
+        let spawned = self.0.spawn_local_with_handle(task);
+        spawned.expect("the pool lives as long as its driver")
+    }
+
+    async fn join<T: Send + 'static>(_number: usize, handle: RemoteHandle<T>) -> anyhow::Result<T> {
+        Ok(handle.await)
+    }
+}
+
+impl Spawner for Runtime {
+    type Handle<T: Send + 'static> = CompioHandle<T>;
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> CompioHandle<T> {
+        Runtime::spawn(self, task)
+    }
+
+    async fn join<T: Send + 'static>(number: usize, handle: CompioHandle<T>) -> anyhow::Result<T> {
+        handle.await.map_err(|_| anyhow!("task {number} was cancelled"))
+    }
+}
