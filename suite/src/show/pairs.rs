@@ -164,6 +164,9 @@ fn figures(report: &Report, map: &PairMap) -> Table {
 
 /// The map of more CPUs, a digit for each pair; `None` where a line has no room for all.
 fn digits(report: &Report, map: &PairMap) -> Option<String> {
+    if NAME + map.cpus.len() > COLUMNS {
+        return None;
+    }
     let steps = Steps::of(&map.pairs)?;
     // A blank before the first CPU of a cache.
     let is_apart = |at: usize| {
@@ -205,6 +208,7 @@ mod tests {
     use super::super::fixture::{of_pairs, sixty_four};
     use super::super::text;
     use super::*;
+    use crate::judge::report::model::CpuPlace;
 
     #[test]
     fn two_cpus_are_a_table() {
@@ -304,6 +308,15 @@ mod tests {
         0 to 32.4 ns, 1 to 41.9 ns, 2 to 54.2 ns, 3 to 70.2 ns, 4 to 90.8 ns, 5 to
         118 ns, 6 to 152 ns, 7 to 197 ns; . not measured
         "#);
+    }
+
+    #[test]
+    fn more_cpus_than_a_line_has_room_for_are_only_on_the_page() {
+        let mut report = sixty_four();
+        let place = |cpu| CpuPlace { cpu, node: None, cache: None, core: None };
+        report.pairs[0].cpus = (0..8192).map(place).collect();
+        let text = text::blocks(&blocks(&report, "cores"), Characters::Plain);
+        assert!(text.contains("one NUMA node") && !text.contains("between CPUs"), "{text}");
     }
 
     #[test]

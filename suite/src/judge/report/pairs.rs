@@ -1,7 +1,7 @@
 //! Cases that differ in nothing but the two CPUs that they are of: what a hand-over costs
 //! between each pair of them, and between pairs of each distance.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use harness::record::Distance;
 
@@ -31,18 +31,20 @@ pub fn maps(runs: &[RunData], groups: &[Group]) -> Vec<PairMap> {
 }
 
 fn of_run(group: &Group, run: usize, environment: &Environment) -> Vec<PairMap> {
-    let mut ways: Vec<(String, Way)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut ways: Vec<Way> = Vec::new();
     for case in &group.cases {
         let Some(cpus) = case.key.pair() else { continue };
         let mut key = case.key.clone();
         key.parameters.remove("cpus");
         let way = format!("{} {}", key.program, key.parameters_json());
-        match ways.iter_mut().find(|(known, _)| *known == way) {
-            Some((_, cases)) => cases.push((case, cpus)),
-            None => ways.push((way, vec![(case, cpus)])),
+        let place = *places.entry(way).or_insert(ways.len());
+        if place == ways.len() {
+            ways.push(Vec::new());
         }
+        ways[place].push((case, cpus));
     }
-    ways.into_iter().filter_map(|(_, cases)| map(group, &cases, run, environment)).collect()
+    ways.into_iter().filter_map(|cases| map(group, &cases, run, environment)).collect()
 }
 
 fn map(
