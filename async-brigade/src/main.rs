@@ -82,6 +82,7 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.load(flags.load);
     let channel = flags.carrier.channel;
     let kind = match flags.runtime {
         AnyRuntime::Tokio => RuntimeKind::Tokio,
@@ -90,7 +91,6 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         AnyRuntime::AsyncExecutor | AnyRuntime::Compio => {
             flags.threads.refuse("this runtime runs every task on one thread")?;
             bench.refuse_spread("this runtime runs every task on one thread")?;
-            bench.load(flags.load);
             return match flags.runtime {
                 AnyRuntime::Compio => compio::measure(channel, bench),
                 _ => executor::measure(channel, bench),
@@ -99,12 +99,11 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     };
     let runtime = kind.amounts(flags.threads.workers, bench);
     let each = channel.amounts().watched();
-    let task = Amounts::async_task().and(each).and(flags.load.amounts());
+    let task = Amounts::async_task().and(each);
     bench.require(task, runtime.and(each))?;
     if kind.is_one_thread() {
         bench.expect_switches(0.0);
     }
-    bench.load(flags.load);
     let runtime = AsyncRuntime::start(kind, flags.threads.workers, bench)?;
     match channel {
         Channel::Pipe => runtime.drive(brigade(kind, bench.clone(), open_pipe)),

@@ -24,11 +24,13 @@ mod spawners;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use anyhow::bail;
 use async_executor::LocalExecutor;
 use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
+use harness::failure::UsageError;
 use harness::runtime::{AsyncRuntime, RuntimeKind};
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, WorkersFlag, clock, failure};
+use harness::{Amounts, Bench, Defaults, FutureFlag, Measured, Tasks, WorkersFlag, clock, failure};
 use tokio::sync::Semaphore;
 
 use spawners::{OfLocalPool, OfTokio, Spawner};
@@ -47,6 +49,10 @@ struct Flags {
     #[command(flatten)]
     #[serde(flatten)]
     threads: WorkersFlag,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    future: FutureFlag,
 }
 
 /// What `--runtime` names.
@@ -84,12 +90,22 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         other => {
             flags.threads.refuse("this runtime decides itself")?;
             bench.refuse_spread("this runtime places its tasks itself")?;
+            if flags.future.future_bytes > 0 {
+                let bytes = flags.future.future_bytes;
+                bail!(UsageError(format!("--future-bytes {bytes}: choose a runtime of tokio")));
+            }
             return run_elsewhere(other, bench);
         }
     };
-    bench.require(Amounts::async_task(), kind.amounts(flags.threads.workers, bench))?;
+    let held = flags.future.future_bytes;
+    let task = Amounts::async_task().and(Amounts::heap(held.into()));
+    bench.require(task, kind.amounts(flags.threads.workers, bench))?;
     let runtime = AsyncRuntime::start(kind, flags.threads.workers, bench)?;
-    runtime.drive(creation(OfTokio(kind), bench.clone()))
+    match held {
+        0 => runtime.drive(creation(OfTokio::<0>(kind), bench.clone())),
+        1024 => runtime.drive(creation(OfTokio::<1024>(kind), bench.clone())),
+        _ => runtime.drive(creation(OfTokio::<16_384>(kind), bench.clone())),
+    }
 }
 
 /// On what is not tokio.

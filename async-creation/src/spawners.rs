@@ -1,6 +1,7 @@
 //! What spawns a task on each of the runtimes, and waits for it.
 
 use std::future::Future;
+use std::hint::black_box;
 
 use anyhow::anyhow;
 use async_executor::{LocalExecutor, Task};
@@ -29,17 +30,27 @@ pub trait Spawner {
     ) -> impl Future<Output = anyhow::Result<T>>;
 }
 
-/// Of one of tokio's runtimes.
-pub struct OfTokio(pub RuntimeKind);
+/// Of one of tokio's runtimes, for tasks whose futures hold so many bytes besides.
+pub struct OfTokio<const BYTES: usize>(pub RuntimeKind);
 
-impl Spawner for OfTokio {
+/// A future that holds so many bytes, which are moved into it, until it is done.
+async fn holding<F: Future, const BYTES: usize>(held: [u8; BYTES], task: F) -> F::Output {
+    let output = task.await;
+    black_box(&held);
+    output
+}
+
+impl<const BYTES: usize> Spawner for OfTokio<BYTES> {
     type Handle<T: Send + 'static> = JoinHandle<T>;
 
     fn spawn<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
-        self.0.spawn(task)
+        match BYTES {
+            0 => self.0.spawn(task),
+            _ => self.0.spawn(holding([0; BYTES], task)),
+        }
     }
 
     fn join<T: Send + 'static>(

@@ -71,3 +71,13 @@ fn workers_are_threads_that_the_pids_limit_refuses() {
 fn workers_take_address_space() {
     contract::limits::check_that_workers_meet_the_address_space_limit(&PROGRAM, &["--workers=64"]);
 }
+
+#[test]
+fn futures_may_hold_much() {
+    for bytes in ["1024", "16384"] {
+        let record = PROGRAM.record(&["--tasks=5", "--iters=20", "--future-bytes", bytes]);
+        assert_eq!(record.parameters["future_bytes"].to_string(), bytes);
+    }
+    let elsewhere = ["--runtime=local-pool", "--future-bytes=1024"];
+    PROGRAM.refuses(&elsewhere, &["choose a runtime of tokio"]);
+}

@@ -77,15 +77,15 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.load(flags.load);
     let Flags { runtime, threads, .. } = *flags;
     let channel = flags.channel.amounts();
     let fixed = runtime.amounts(threads, bench).and(channel);
-    let held = Amounts::heap(flags.future.future_bytes.into()).and(flags.load.amounts());
+    let held = Amounts::heap(flags.future.future_bytes.into());
     bench.require(Amounts::async_task().and(channel).and(held), fixed)?;
     if runtime != AnyRuntime::Tokio {
         bench.expect_switches(0.0);
     }
-    bench.load(flags.load);
     match (flags.channel, flags.depth.depth, flags.future.future_bytes) {
         (Channel::Tokio, 0, 0) => runtime.measure(threads, bench, || mpsc::channel(1)),
         (Channel::Smol, 0, 0) => runtime.measure(threads, bench, || async_channel::bounded(1)),

@@ -60,12 +60,12 @@ fn main() -> ExitCode {
 }
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.load(flags.load);
     flags.depth.require_stack(flags.stack)?;
     bench.refuse_spread("all coroutines run on one thread")?;
     let coroutine = Amounts::coroutine(flags.stack.stack_size as u64);
-    bench.require(coroutine.and(flags.load.amounts()), Amounts::observation())?;
+    bench.require(coroutine, Amounts::observation())?;
     bench.expect_switches(0.0);
-    bench.load(flags.load);
     let mut line = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let stack = DefaultStack::new(flags.stack.stack_size);

@@ -26,7 +26,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
 use harness::threads::TaskError;
-use harness::{Amounts, Bench, ChannelFlag, Defaults, Measured, Station, Tasks, WorkFlag, failure};
+use harness::{
+    Amounts, Bench, ChannelFlag, Defaults, LoadFlags, Measured, Station, Tasks, failure,
+};
 
 use channels::{Channels, Pair};
 use epoll::{Epoll, Trigger};
@@ -50,7 +52,7 @@ struct Flags {
 
     #[command(flatten)]
     #[serde(flatten)]
-    work: WorkFlag,
+    load: LoadFlags,
 }
 
 /// What `--loop` names.
@@ -76,7 +78,7 @@ fn main() -> ExitCode {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("one thread does everything")?;
-    bench.work(flags.work);
+    bench.load(flags.load);
     if flags.event_loop != Loop::IoUringSqpoll {
         bench.expect_switches(0.0);
     }

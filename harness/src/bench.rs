@@ -129,7 +129,10 @@ impl Bench {
     /// [`limits::Refusal`], which names the limit that binds.
     pub fn require(&self, per_task: Amounts, fixed: Amounts) -> anyhow::Result<()> {
         let tasks = self.tasks() as u64;
-        let fixed = fixed.and(Amounts::observation());
+        // The driver has a working set too.
+        let working_set = Amounts::heap(self.shared.working_set().bytes);
+        let per_task = per_task.and(working_set);
+        let fixed = fixed.and(working_set).and(Amounts::observation());
         Ok(limits::require(&Need { tasks, per_task, fixed })?)
     }
 
@@ -167,7 +170,7 @@ impl Bench {
     }
 
     /// What `flags` put into every hop of a brigade: work, and memory that each station
-    /// touches. To be said before there are stations.
+    /// touches. To be said before anything is required.
     pub fn load(&self, flags: LoadFlags) {
         self.work(flags.work);
         let LoadFlags { working_set: bytes, .. } = flags;

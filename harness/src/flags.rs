@@ -14,7 +14,6 @@ use crate::channel::Channel;
 use crate::cpus::CpuList;
 use crate::depth;
 use crate::failure::UsageError;
-use crate::limits::Amounts;
 use crate::placement::Policy;
 
 /// The values of `--tasks`, `--iters` and `--warmups` where they are not given.
@@ -100,11 +99,6 @@ pub struct LoadFlags {
 }
 
 impl LoadFlags {
-    /// What each task needs for it.
-    pub fn amounts(&self) -> Amounts {
-        Amounts::heap(self.working_set)
-    }
-
     /// From one word that is touched to the next, in bytes.
     pub(crate) fn stride(&self) -> u64 {
         self.stride.unwrap_or(STRIDE)

@@ -39,9 +39,10 @@ fn main() -> ExitCode {
 }
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.load(flags.load);
     bench.refuse_spread("one thread does everything")?;
     let channel = flags.carrier.channel;
-    let hop = channel.amounts().and(flags.load.amounts());
+    let hop = channel.amounts();
     bench.require(hop, hop)?;
     bench.expect_switches(0.0);
     let mut channels = (0..=bench.tasks())
@@ -51,7 +52,6 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         })
         .collect::<Result<Vec<_>, _>>()?;
 
-    bench.load(flags.load);
     let stations: Vec<_> = (0..=bench.tasks()).map(|_| bench.unpinned_driver_station()).collect();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         for ((reader, writer), station) in channels.iter_mut().zip(&stations) {

@@ -61,10 +61,11 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.load(flags.load);
     flags.depth.require_stack(flags.stack)?;
     let (thread, channel) =
         (Amounts::thread(flags.stack.stack_size as u64), flags.channel.amounts());
-    bench.require(thread.and(channel).and(flags.load.amounts()), channel)?;
+    bench.require(thread.and(channel), channel)?;
     bench.expect_switches(1.0);
     match flags.channel {
         Channel::Pipe => brigade(flags, bench, || harness::Channel::Pipe.open()),
@@ -84,7 +85,6 @@ fn brigade<R: Source, S: Sink>(
 ) -> anyhow::Result<()> {
     let mut open =
         |number| open().map_err(|error| failure::creating(format_args!("channel {number}"), error));
-    bench.load(flags.load);
 
     thread::scope(|scope| {
         let (mut upstream, mut first) = open(0)?;
