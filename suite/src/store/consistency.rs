@@ -47,6 +47,7 @@ pub fn verify(record: &Record) -> Result<(), String> {
         _ => {}
     }
     record.cpu.as_ref().map_or(Ok(()), verify_cpu)?;
+    verify_figures("system calls", [record.system_calls_per_operation.unwrap_or(0.0)])?;
     record.switches.as_ref().map_or(Ok(()), verify_switches)
 }
 
@@ -209,6 +210,7 @@ mod tests {
             (|r| (r.tasks, r.measurements[0].ns_per_task) = (0, Some(1.0)), "there are no tasks"),
             (|r| r.cpu.as_mut().unwrap().user_ns_per_operation = -1.0, "CPU time of -1"),
             (|r| r.cpu.as_mut().unwrap().system_ns_per_operation = 1e19, "CPU time of"),
+            (|r| r.system_calls_per_operation = Some(-3.0), "system calls of -3"),
             (|r| r.switches.as_mut().unwrap().voluntary_per_operation = -0.5, "switches of -0.5"),
             (|r| r.switches.as_mut().unwrap().expected_per_operation = Some(-1.0), "switches of"),
             (|r| r.switches.as_mut().unwrap().cross_cpu_share = Some(1.5), "hops of 1.5"),
