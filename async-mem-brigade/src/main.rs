@@ -86,6 +86,9 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     if runtime != AnyRuntime::Tokio {
         bench.expect_switches(0.0);
     }
+    if flags.future.future_bytes > 0 && runtime.of_tokio().is_none() {
+        bail!(UsageError("--future-bytes: choose a runtime of tokio".to_owned()));
+    }
     match (flags.channel, flags.depth.depth, flags.future.future_bytes) {
         (Channel::Tokio, 0, 0) => runtime.measure(threads, bench, || mpsc::channel(1)),
         (Channel::Smol, 0, 0) => runtime.measure(threads, bench, || async_channel::bounded(1)),
@@ -150,17 +153,19 @@ async fn drive(bench: &Bench, first: &impl Sink, last: &mut impl Source) -> anyh
 }
 
 /// Passes numbers from upstream to downstream, one greater, until upstream is
-/// closed.
-async fn relay(
+/// closed. An `async fn` would hold what it is given twice: as it came, and in use.
+fn relay(
     station: Station,
     mut upstream: impl Source,
     downstream: impl Sink,
-) -> io::Result<()> {
-    while let Some(token) = upstream.receive().await {
-        station.visit(token);
-        downstream.send(token + 1).await.ok_or(ErrorKind::BrokenPipe)?;
+) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    async move {
+        while let Some(token) = upstream.receive().await {
+            station.visit(token);
+            downstream.send(token + 1).await.ok_or(ErrorKind::BrokenPipe)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 #[cfg(test)]
