@@ -153,7 +153,8 @@ async fn drive(bench: &Bench, first: &impl Sink, last: &mut impl Source) -> anyh
 }
 
 /// Passes numbers from upstream to downstream, one greater, until upstream is
-/// closed. An `async fn` would hold what it is given twice: as it came, and in use.
+/// closed.
+#[expect(clippy::manual_async_fn, reason = "that would hold what it is given twice")]
 fn relay(
     station: Station,
     mut upstream: impl Source,

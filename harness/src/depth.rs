@@ -10,7 +10,10 @@ use std::hint::black_box;
 /// Bytes of stack that a frame takes at most, also in a debug build.
 pub(crate) const MOST_FRAME_BYTES: usize = 512;
 
-/// What `wait` returns, called from so many frames below. `wait` is called once.
+/// What `wait` returns, called once, from so many frames below.
+///
+/// # Panics
+/// With `wait`.
 #[inline]
 pub fn below<T>(frames: u32, wait: impl FnOnce() -> T) -> T {
     if frames == 0 {
@@ -51,7 +54,7 @@ mod tests {
     fn every_level_is_a_frame_of_the_stack() {
         let [one, ten, hundred] = [1, 10, 100].map(distance);
         let frame = (hundred - ten) / 90;
-        assert!(frame >= 16 && frame <= MOST_FRAME_BYTES, "{frame} bytes");
+        assert!((16..=MOST_FRAME_BYTES).contains(&frame), "{frame} bytes");
         assert_eq!(hundred - ten, 90 * frame);
         assert_eq!(ten - one, 9 * frame);
     }
