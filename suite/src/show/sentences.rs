@@ -642,7 +642,7 @@ mod tests {
         insta::assert_snapshot!(said.join("\n"), @r"
         A hop takes 2.00 µs [1.99, 2.01] with 1 thread and 6.32 µs [6.29, 6.35] with 200 threads: a doubling of their number adds 0 % up to 20 [19, 20] threads, and 41 % from there on (n = 12). Each thread holds 10.0 KiB resident, 20 of them 200 KiB. The caches here: L1 32 KiB, L2 512 KiB, L3 32 MiB.
         Each frame adds 3.01 ns [2.97, 3.04] to a hop (from 0 to 100, n = 12).
-        Switching adds 4.01 µs [3.99, 4.02] to a hop that touches 16 KiB, and 1.50 µs [1.49, 1.51] without memory: 2.51 µs [2.48, 2.52] come after the switch itself (n = 12).
+        Switching adds 4.01 µs [3.98, 4.02] to a hop that touches 16 KiB, and 1.50 µs [1.49, 1.51] without memory: 2.51 µs [2.48, 2.52] come after the switch itself (n = 12).
         ");
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::judge::sample::median_of;
-use crate::judge::statistics::{ByRound, Estimate, Knee, alike, difference, slope};
+use crate::judge::statistics::{ByRound, Estimate, Knee, excess, slope};
 use crate::manifest::finding::{self, Subject};
 
 use super::model::{Case, Finding, Outcome};
@@ -118,15 +118,9 @@ pub fn aftermath(of: &finding::Aftermath, cases: &Cases, run: usize) -> Option<F
         let estimate = case.estimates[run].as_ref()?;
         Some(estimate.by_round(estimate.measurement(subject.measurement.as_deref())?))
     };
-    let [of_touching, alone] = [times(&of.of)?, times(&of.alone)?];
+    let [whole, alone] = [times(&of.of)?, times(&of.alone)?];
     let [bare, bare_alone] = [times(&of.bare)?, times(&of.bare_alone)?];
-    let minus = |whole: &ByRound, part: &ByRound| -> ByRound {
-        let both = whole.iter().filter_map(|(round, ns)| Some((*round, ns - part.get(round)?)));
-        both.collect()
-    };
-    let [added, direct] = [minus(&of_touching, &alone), minus(&bare, &bare_alone)];
-    let after_ns = difference(&added, &direct)?;
-    let [added_ns, direct_ns] = alike(&added, &direct)?;
+    let [added_ns, direct_ns, after_ns] = excess([&whole, &alone], [&bare, &bare_alone])?;
     Some(Finding::Aftermath {
         case: of.of.case.clone(),
         text: of.of.text.clone(),

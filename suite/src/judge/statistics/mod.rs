@@ -21,7 +21,7 @@ mod coverage;
 #[cfg(test)]
 mod reference;
 
-pub use by_round::{ByRound, alike, common, difference, ratio, ratios};
+pub use by_round::{ByRound, alike, common, difference, excess, ratio, ratios};
 pub use estimate::{ENOUGH_FOR_RANKS, Estimate, Estimator};
 pub use knee::Knee;
 pub use median_interval::{Interval, MIN_SAMPLE};
