@@ -45,24 +45,39 @@ fn series_of<'a>(parameter: &str, group: &'a Group) -> Vec<Series<'a>> {
 /// The cases whose number has a logarithm, as a line.
 fn line(cases: series::Series) -> Option<Series> {
     let (_, first) = *cases.first()?;
-    let (mut name, class) = (first.name.as_str(), class_of(first.kind));
-    let mut points = Vec::new();
+    let (mut names, mut points) = (Vec::new(), Vec::new());
     for (number, case) in cases.iter().filter(|(number, _)| *number > 0.0) {
         let estimate = case.estimates.first()?.as_ref();
         let Some(measurement) = estimate.and_then(|of| of.measurement(None)) else { continue };
-        name = shared(name, &case.name);
+        names.push(case.name.as_str());
         points.push((*number, &measurement.time_ns));
     }
-    Some(Series { name: name.to_owned(), class, points })
+    Some(Series { name: shared(&names), class: class_of(first.kind), points })
 }
 
-/// What two names begin with; the first where they share nothing.
-fn shared<'a>(first: &'a str, second: &str) -> &'a str {
-    let same = first.chars().zip(second.chars()).take_while(|(a, b)| a == b);
-    let length = same.map(|(c, _)| c.len_utf8()).sum();
-    match first[..length].trim_end_matches([' ', ',', '-', '/']) {
-        "" => first,
-        shared => shared,
+/// What names begin and end with, such as `threads … of 16 KiB`; the first where they share
+/// nothing.
+fn shared(names: &[&str]) -> String {
+    let Some((first, others)) = names.split_first() else { return String::new() };
+    let alike = |first: &mut dyn Iterator<Item = char>, other: &mut dyn Iterator<Item = char>| {
+        first.zip(other).take_while(|(one, other)| one == other).count()
+    };
+    let begin = |other: &&str| alike(&mut first.chars(), &mut other.chars());
+    let length = first.chars().count();
+    let begun = others.iter().map(begin).min().unwrap_or(length);
+    let end = |other: &&str| alike(&mut first.chars().rev(), &mut other.chars().rev());
+    // What differs is a number: none of its digits belong to what is shared.
+    let is_part = |c: &char| c.is_ascii_digit();
+    let head: String = first.chars().take(begun).collect();
+    let head = head.trim_end_matches(|c| is_part(&c));
+    let ended = others.iter().map(end).min().unwrap_or(0).min(length - begun);
+    let tail: String = first.chars().skip(length - ended).collect();
+    let tail = tail.trim_start_matches(|c| is_part(&c));
+    let [head, tail] = [head, tail].map(|part| part.trim_matches([' ', ',', '-', '/']));
+    match (head, tail) {
+        ("", "") => (*first).to_owned(),
+        (head, "") => head.to_owned(),
+        (head, tail) => format!("{head} … {tail}"),
     }
 }
 
@@ -102,5 +117,19 @@ fn curve(Series { name, class, points }: &Series, parameter: &str, scale: &Scale
         class,
         points: points.iter().map(point).collect(),
         cover: cover.collect::<Option<_>>().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shared;
+
+    #[test]
+    fn a_line_is_called_what_its_cases_share() {
+        assert_eq!(shared(&["threads, 2 of 0 B", "threads, 50 of 0 B"]), "threads … of 0 B");
+        assert_eq!(shared(&["ring, 1/same-cpu", "ring, 10/same-cpu"]), "ring … same-cpu");
+        assert_eq!(shared(&["tasks, 100", "tasks, 1000"]), "tasks");
+        assert_eq!(shared(&["fork", "vfork-2MiB"]), "fork");
+        assert_eq!(shared(&["alone"]), "alone");
     }
 }

@@ -349,7 +349,7 @@ fn growth_with_a_band() {
     <text class="axis" x="65.3%" y="247" text-anchor="middle">100</text>
     <line class="grid" x1="92%" y1="12" x2="92%" y2="232"/>
     <text class="axis" x="92%" y="247" text-anchor="middle">1000</text>
-    <g class="curves" data-case="ring, 5">
+    <g class="curves" data-case="ring … same-cpu">
     <svg viewBox="0 0 100 232" preserveAspectRatio="none" width="100%" height="232">
     <path class="cover k-thread" d="M30.6 177.7L57.3 104.4L84 31L84 37.4L57.3 110.8L30.6 184.1Z"/>
     </svg>
@@ -359,20 +359,20 @@ fn growth_with_a_band() {
     <line class="leader k-thread" x1="84%" y1="34.1" x2="100%" y2="34.1"/>
     <svg class="dots k-thread" height="232" viewBox="0 0 1000 232" preserveAspectRatio="none">
     <path d="M306 181h0">
-    <title>ring, 5: 50.0 ns at 5 tasks</title>
+    <title>ring … same-cpu: 50.0 ns at 5 tasks</title>
     </path>
     <path d="M573 107h0">
-    <title>ring, 5: 500 ns at 50 tasks</title>
+    <title>ring … same-cpu: 500 ns at 50 tasks</title>
     </path>
     <path d="M840 34h0">
-    <title>ring, 5: 5.00 µs at 500 tasks</title>
+    <title>ring … same-cpu: 5.00 µs at 500 tasks</title>
     </path>
     </svg>
     </g>
     </svg>
     <svg class="names" x="53%" height="254">
-    <g class="curves" data-case="ring, 5">
-    <text class="label k-thread" y="38.1">ring, 5</text>
+    <g class="curves" data-case="ring … same-cpu">
+    <text class="label k-thread" y="38.1">ring … same-cpu</text>
     </g>
     </svg>
     </svg>
