@@ -1,9 +1,10 @@
 //! `brigade run` told to stop, and killed.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
 
 use crate::bench::{Bench, Ended, RECORD, eventually};
@@ -18,6 +19,15 @@ pub fn start_with(bench: &Bench, manifest: &str, arguments: &[&str]) -> Child {
 }
 
 fn spawned(mut brigade: Command) -> Child {
+    // Where the tests are a job in the background, SIGINT is ignored, and one that comes
+    // before brigade handles it would be lost.
+    let heed = || {
+        // SAFETY: the default action calls nothing.
+        unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec, this makes one system call.
+    unsafe { brigade.pre_exec(heed) };
     brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
