@@ -79,12 +79,21 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     end(&mut line).and(observed)
 }
 
-/// A coroutine that passes numbers on, one greater, until it gets none.
+/// A coroutine that passes numbers on, one greater, until it gets none. One that suspends
+/// where it is has a loop of its own, which does not ask for the depth.
 fn relay(station: Station, DepthFlag { depth }: DepthFlag, stack: DefaultStack) -> Relay {
+    if depth > 0 {
+        return Coroutine::with_stack(stack, move |yielder, mut upstream| {
+            while let Some(token) = upstream {
+                station.visit(token);
+                upstream = below(depth, || yielder.suspend(token + 1));
+            }
+        });
+    }
     Coroutine::with_stack(stack, move |yielder, mut upstream| {
         while let Some(token) = upstream {
             station.visit(token);
-            upstream = below(depth, || yielder.suspend(token + 1));
+            upstream = yielder.suspend(token + 1);
         }
     })
 }

@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::record::{LedgerPoint, WorkRecord};
 use crate::samples::Measured;
 use crate::state::{Findings, Shared};
-use crate::station::Station;
+use crate::station::{Equipment, Station};
 use crate::thread_ends;
 use crate::tracer::Tracer;
 use crate::work::Work;
@@ -249,7 +249,7 @@ impl Bench {
 
     fn station_with(&self, tracer: Option<(Arc<Tracer>, u32)>) -> Station {
         let working_set = WorkingSet::new(self.shared.working_set());
-        Station { work: self.shared.work(), working_set, tracer }
+        Station::new(Equipment { work: self.shared.work(), working_set, tracer })
     }
 
     /// The principal laps: the warm-up, the measured iterations, and the

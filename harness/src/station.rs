@@ -58,9 +58,15 @@ impl Token for usize {
     }
 }
 
-/// Where a task, or the driver, stands in a brigade.
+/// Where a task, or the driver, stands in a brigade. It is a pointer to what few tokens
+/// ask for: a coroutine has it on its stack, where every line more that a hop touches
+/// shows.
 #[derive(Debug)]
-pub struct Station {
+pub struct Station(Box<Equipment>);
+
+/// What a task does for a token that asks for it.
+#[derive(Debug)]
+pub(crate) struct Equipment {
     pub(crate) work: Work,
     pub(crate) working_set: WorkingSet,
     /// Where this task notes its CPU; the driver has none.
@@ -68,6 +74,10 @@ pub struct Station {
 }
 
 impl Station {
+    pub(crate) fn new(equipment: Equipment) -> Self {
+        Self(Box::new(equipment))
+    }
+
     /// Does what the marks of `token` ask for. To be called before the token is
     /// sent on.
     #[inline]
@@ -84,17 +94,17 @@ impl Station {
     #[cold]
     #[inline(never)]
     fn attend(&self, marks: u8) {
-        if let (Some((tracer, task)), true) = (&self.tracer, marks & TRACED != 0) {
+        if let (Some((tracer, task)), true) = (&self.0.tracer, marks & TRACED != 0) {
             tracer.note(*task as usize);
         }
-        self.work.perform();
-        self.working_set.touch();
+        self.0.work.perform();
+        self.0.working_set.touch();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{LOAD, Station, TRACED, Token, Work, WorkingSet};
+    use super::{Equipment, LOAD, Station, TRACED, Token, Work, WorkingSet};
     use crate::working_set::Shape;
 
     fn check<T: Token + PartialEq + std::fmt::Debug>(plain: T) {
@@ -113,10 +123,11 @@ mod tests {
     #[test]
     fn a_marked_token_has_the_memory_touched_and_a_plain_one_has_not() {
         let working_set = WorkingSet::new(Shape { bytes: 64, stride: 8 });
-        let station = Station { work: Work::default(), working_set, tracer: None };
+        let equipment = Equipment { work: Work::default(), working_set, tracer: None };
+        let station = Station::new(equipment);
         let sums = [0, 1].map(|marks| {
             station.visit(u8::marked(marks * LOAD));
-            station.working_set.sum()
+            station.0.working_set.sum()
         });
         assert_eq!(sums[1] - sums[0], 8);
     }
