@@ -13,12 +13,8 @@ use compio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use compio::net::UnixStream;
 use compio::runtime::{Runtime, spawn};
 use harness::async_tasks::{caught, end};
-use harness::limits::RING_ENTRIES;
 use harness::threads::TaskError;
 use harness::{Amounts, Bench, Channel, Measured, Station, failure};
-
-/// Entries of the queue that compio asks for.
-const ENTRIES: u64 = 1024;
 
 /// What the kernel holds for a read that waits, in bytes, rounded up.
 const KERNEL_BYTES_PER_REQUEST: u64 = 512;
@@ -30,7 +26,7 @@ const KERNEL_BYTES_PER_REQUEST: u64 = 512;
 pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
     let request = Amounts { kernel_bytes: KERNEL_BYTES_PER_REQUEST, ..Amounts::default() };
     let each = channel.amounts().and(request);
-    bench.require(Amounts::async_task().and(each), runtime().and(each))?;
+    bench.require(Amounts::async_task().and(each), Amounts::compio().and(each))?;
     bench.expect_switches(0.0);
     let runtime =
         Runtime::new().map_err(|error| failure::creating(format_args!("the runtime"), error))?;
@@ -40,15 +36,6 @@ pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
             Channel::SocketPair => brigade(bench, socket_pair, relay).await,
         }
     })
-}
-
-/// What the runtime takes: a ring, and an eventfd that wakes it.
-fn runtime() -> Amounts {
-    let ring = Amounts::ring();
-    let times = ENTRIES / u64::from(RING_ENTRIES);
-    let locked_bytes = ring.locked_bytes * times;
-    Amounts { locked_bytes, user_bytes: locked_bytes, address_space_bytes: locked_bytes, ..ring }
-        .and(Amounts::eventfd())
 }
 
 async fn socket_pair() -> io::Result<(UnixStream, UnixStream)> {

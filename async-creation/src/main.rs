@@ -115,7 +115,7 @@ fn run_elsewhere(runtime: AnyRuntime, bench: &Bench) -> anyhow::Result<()> {
         AnyRuntime::Coroutine => coroutine::measure(bench),
         AnyRuntime::Rayon => jobs::measure(bench),
         AnyRuntime::Compio => {
-            need(Amounts::ring().and(Amounts::eventfd()))?;
+            need(Amounts::compio())?;
             let runtime = Runtime::new()
                 .map_err(|error| failure::creating(format_args!("the runtime"), error))?;
             runtime.block_on(creation(runtime.clone(), bench.clone()))

@@ -6,7 +6,6 @@ use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt as _;
 use harness::async_tasks::caught;
-use harness::limits::RING_ENTRIES;
 use harness::runtime::{AsyncRuntime, RuntimeKind, outcome};
 use harness::threads::TaskError;
 use harness::{Amounts, Bench, WorkersFlag, failure};
@@ -47,7 +46,7 @@ impl AnyRuntime {
     pub fn amounts(self, threads: WorkersFlag, bench: &Bench) -> Amounts {
         match (self, self.of_tokio()) {
             (_, Some(kind)) => kind.amounts(threads.workers, bench),
-            (Self::Compio, _) => ring(),
+            (Self::Compio, _) => Amounts::compio(),
             _ => Amounts::default(),
         }
     }
@@ -101,12 +100,4 @@ impl AnyRuntime {
             }
         }
     }
-}
-
-/// Compio's ring of 1024 entries, and an eventfd that wakes it.
-fn ring() -> Amounts {
-    let ring = Amounts::ring();
-    let locked_bytes = ring.locked_bytes * (1024 / u64::from(RING_ENTRIES));
-    Amounts { locked_bytes, user_bytes: locked_bytes, address_space_bytes: locked_bytes, ..ring }
-        .and(Amounts::eventfd())
 }

@@ -73,6 +73,8 @@ pub const RING_ENTRIES: u32 = 64;
 /// Pages that such a ring locks: one of the two queues' heads and the
 /// completions, and one of 64 submissions of 64 bytes.
 const LOCKED_PAGES_PER_RING: u64 = 2;
+/// Entries of the queue that compio asks for.
+const COMPIO_ENTRIES: u32 = 1024;
 /// What the kernel holds for such a ring besides, in bytes, rounded up.
 const KERNEL_BYTES_PER_RING: u64 = 4 << 10;
 /// Memory maps of a ring: the queues and the submissions.
@@ -276,6 +278,14 @@ impl Amounts {
         }
     }
 
+    /// A runtime of compio: a ring, and an eventfd that wakes it.
+    pub fn compio() -> Self {
+        let ring = Self::ring();
+        let locked_bytes = ring.locked_bytes * u64::from(COMPIO_ENTRIES / RING_ENTRIES);
+        Self { locked_bytes, user_bytes: locked_bytes, address_space_bytes: locked_bytes, ..ring }
+            .and(Self::eventfd())
+    }
+
     /// What it takes to look at the process while its tasks are alive.
     pub fn observation() -> Self {
         Self { files: FILES_TO_OBSERVE, ..Self::default() }
@@ -375,6 +385,13 @@ mod tests {
             assert_eq!(both.of(resource), sum, "{resource}");
             assert!(sum > 0, "{resource} is in none of them");
         }
+    }
+
+    #[test]
+    fn compio_asks_for_a_longer_ring() {
+        let (compio, ring) = (Amounts::compio(), Amounts::ring());
+        assert_eq!((compio.rings, compio.files), (1, 2));
+        assert_eq!(compio.locked_bytes, 16 * ring.locked_bytes);
     }
 
     #[test]
