@@ -79,6 +79,7 @@ fn main() -> ExitCode {
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.load(flags.load);
     let Flags { runtime, threads, .. } = *flags;
+    runtime.check(threads, bench)?;
     let channel = flags.channel.amounts();
     let fixed = runtime.amounts(threads, bench).and(channel);
     let held = Amounts::heap(flags.future.future_bytes.into());

@@ -6,6 +6,7 @@ use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt as _;
 use harness::async_tasks::caught;
+use harness::failure::UsageError;
 use harness::runtime::{AsyncRuntime, RuntimeKind, outcome};
 use harness::threads::TaskError;
 use harness::{Amounts, Bench, WorkersFlag, failure};
@@ -42,6 +43,21 @@ impl AnyRuntime {
         }
     }
 
+    /// Refuses workers and placements that it cannot have, but for tokio's, which are
+    /// checked when it starts.
+    ///
+    /// # Errors
+    /// Of flags that contradict one another.
+    pub fn check(self, threads: WorkersFlag, bench: &Bench) -> Result<(), UsageError> {
+        match self.of_tokio() {
+            Some(_) => Ok(()),
+            None => {
+                threads.refuse("this runtime runs every task on one thread")?;
+                bench.refuse_spread("this runtime runs every task on one thread")
+            }
+        }
+    }
+
     /// What it takes besides its tasks.
     pub fn amounts(self, threads: WorkersFlag, bench: &Bench) -> Amounts {
         match (self, self.of_tokio()) {
@@ -54,17 +70,13 @@ impl AnyRuntime {
     /// Measures a brigade on it, over channels that `open` opens.
     ///
     /// # Errors
-    /// Of flags that contradict one another, and of the tasks.
+    /// Of tokio's flags that contradict one another, and of the tasks.
     pub fn measure<R: Source, S: Sink>(
         self,
         threads: WorkersFlag,
         bench: &Bench,
         open: fn() -> (S, R),
     ) -> anyhow::Result<()> {
-        if self.of_tokio().is_none() {
-            threads.refuse("this runtime runs every task on one thread")?;
-            bench.refuse_spread("this runtime runs every task on one thread")?;
-        }
         match self {
             Self::Tokio | Self::TokioCurrentThread | Self::TokioLocal => {
                 let kind = self.of_tokio().context("a runtime of tokio")?;
