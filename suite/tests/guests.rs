@@ -267,9 +267,11 @@ fn the_runner_makes_a_record_of_laps_and_counts_from_outside() {
         assert!(switches.voluntary_per_operation < 0.1, "{name}: {switches:?}");
         let cpu = record.cpu.expect("CPU time");
         let cpu_ns = cpu.user_ns_per_operation + cpu.system_ns_per_operation;
-        // All of it runs on one thread, and without CPU time nothing is passed on.
-        assert!(cpu_ns > 0.0 && cpu_ns < principal.ns_per_operation * 2.0, "{name}: {cpu:?}");
-        assert!(record.interference.wall_ns > Some(0));
+        // Without CPU time nothing is passed on. Threads of a virtual machine may work beside
+        // the tasks, but on no more CPUs than there are; a tick may be counted too much.
+        let wall_ns = record.interference.wall_ns.expect("a span") as f64;
+        let most_ns = (wall_ns + 1e7) * record.affinity.len() as f64 / (21.0 * 300.0);
+        assert!(cpu_ns > 0.0 && cpu_ns < most_ns, "{name}: {cpu:?} in {wall_ns} ns");
         assert!(record.memory.is_some_and(|memory| memory.rss_bytes > 1 << 20));
         assert_eq!(record.affinity, cpus::allowed().expect("CPUs"));
         assert!(record.parameters["runtime"].is_string());
