@@ -111,7 +111,7 @@ func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 	for _, line := range []string{
 		"tea", "--moon", "--tasks", "--tasks 0", "--iters 0", "--iters 1000001", "--warmups -1",
 		"--max-time -1", "--workers 0", "more", "creation --work 5", "--working-set -1", "--stride 7",
-		"--depth -1", "memory --tasks 5 --iters 6",
+		"--depth -1", "memory --tasks 5 --iters 6", "memory --waiting pipe",
 	} {
 		if code, _, _ := obeyed(t, line); code != exitUsage {
 			t.Errorf("%q exited with %d", line, code)

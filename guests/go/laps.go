@@ -47,6 +47,8 @@ type run struct {
 	limit, warmupLimit time.Duration
 	load               load
 	works              bool
+	// What tasks wait for whose memory is read.
+	waiting string
 	interrupted        atomic.Bool
 	report             report
 	marks              io.Writer

@@ -39,7 +39,7 @@ type program struct {
 	about string
 	// Values of the flags that are not given.
 	tasks, iters, warmups int
-	works                 bool
+	works, waits          bool
 	measure               func(*run) error
 }
 
@@ -118,6 +118,10 @@ func (r *run) parse(arguments []string) (program, error) {
 			"`bytes` from one word that is touched to the next")
 		flags.IntVar(&r.load.depth, "depth", 0, "`calls` between each goroutine's body and its wait")
 	}
+	if program.waits {
+		flags.StringVar(&r.waiting, "waiting", waitingChannel,
+			"what each goroutine waits for: `channel` or timer")
+	}
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
 		flags.SetOutput(r.marks)
@@ -157,6 +161,8 @@ func (r *run) parse(arguments []string) (program, error) {
 		err = fmt.Errorf("--stride %d: not between %d and %d", r.load.stride, wordBytes, mostBytes)
 	case r.load.depth < 0 || r.load.depth > 1000:
 		err = fmt.Errorf("--depth %d: not between 0 and 1000", r.load.depth)
+	case program.waits && r.waiting != waitingChannel && r.waiting != waitingTimer:
+		err = fmt.Errorf("--waiting %q: neither %s nor %s", r.waiting, waitingChannel, waitingTimer)
 	case name == "memory" && r.tasks < 2*(r.iters+r.warmups):
 		err = fmt.Errorf("--tasks %d: %d readings need %d or more", r.tasks,
 			r.iters+r.warmups, 2*(r.iters+r.warmups))
@@ -173,6 +179,9 @@ func (r *run) parse(arguments []string) (program, error) {
 		r.report.Parameters["working_set"] = r.load.workingSet
 		r.report.Parameters["stride"] = given["stride"]
 		r.report.Parameters["depth"] = r.load.depth
+	}
+	if program.waits {
+		r.report.Parameters["waiting"] = r.waiting
 	}
 	return program, err
 }

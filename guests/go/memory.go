@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // memory measures what an idle goroutine holds: the slope of the figures over
@@ -20,10 +21,17 @@ var memory = program{
 	about: `Read the memory that N idle goroutines hold, at growing counts.
 
 Half of the goroutines are started first. One lap starts a further share of the
-others, which wait for a channel; after each the process's memory is read.
+others, which wait for a channel or a timer; after each the process's memory is
+read.
 `,
-	tasks: 100_000, iters: 9, measure: measureMemory,
+	tasks: 100_000, iters: 9, waits: true, measure: measureMemory,
 }
+
+// What --waiting names: one channel for all, or an hour's sleep for each.
+const (
+	waitingChannel = "channel"
+	waitingTimer   = "timer"
+)
 
 // ledgerPoint is what was held at one moment.
 type ledgerPoint struct {
@@ -46,6 +54,9 @@ func measureMemory(r *run) error {
 		for range count {
 			go func() {
 				waiting.Done()
+				if r.waiting == waitingTimer {
+					time.Sleep(time.Hour)
+				}
 				<-gate
 			}()
 		}

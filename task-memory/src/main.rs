@@ -20,8 +20,10 @@
 //! Known biases: kernel stacks, slab and `MemAvailable` are the whole
 //! machine's, so others' doings are in them; take many tasks and a quiet
 //! machine, and believe the intervals. Allocators and slabs grow by leaps. An
-//! async task holds what its future holds; the one here holds a pointer and
+//! async task holds what its future holds; by default it holds a pointer and
 //! waits for nothing, so it is the least that a task of its runtime can be.
+//! `--waiting` has each wait for a message, a timer or a byte instead: figures
+//! elsewhere are often of tasks with a timer each.
 //! A recursion touches stacks, whose last frame may reach 2 KiB too deep.
 //!
 //! With `--until-refused` there is one iteration, in which tasks are made one by
@@ -35,20 +37,18 @@ mod reading;
 mod readings;
 mod size;
 mod stack;
+mod subject;
 mod sweep;
 mod until_refused;
 
-use std::iter;
 use std::process::ExitCode;
-use std::sync::LazyLock;
 
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
 use harness::failure::UsageError;
-use harness::limits::{self, Kind, Need, STACK_BYTES};
-use harness::{Amounts, Bench, Defaults, Tasks, program};
+use harness::limits::{self, Need, STACK_BYTES};
+use harness::{Bench, Defaults, Tasks, program};
 
 use population::Task;
+use subject::{Subject, Waiting};
 use sweep::{Counts, sweep};
 
 /// How much of the stack of a process may be touched, in bytes: half of the
@@ -62,8 +62,12 @@ const PROCESS_STACK_BYTES: usize = 4 << 20;
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// What the tasks are; heap is no tasks but one block of memory
-    #[arg(long, value_enum, default_value_t = Subject::Tasks(Kind::Thread))]
+    #[arg(long, value_enum, default_value_t = Subject::Thread)]
     kind: Subject,
+
+    /// What each async task waits for
+    #[arg(long, value_enum, default_value_t = Waiting::Nothing)]
+    waiting: Waiting,
 
     /// Tasks at the first reading; without it, half of the most
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -89,34 +93,6 @@ struct Flags {
     until_refused: bool,
 }
 
-/// What `--kind` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Subject {
-    /// One block of memory, virtual against resident.
-    Heap,
-    /// Tasks that wait.
-    #[serde(untagged)]
-    Tasks(Kind),
-}
-
-impl ValueEnum for Subject {
-    fn value_variants<'a>() -> &'a [Self] {
-        static ALL: LazyLock<Vec<Subject>> = LazyLock::new(|| {
-            let kinds = Kind::value_variants().iter().copied().map(Subject::Tasks);
-            iter::once(Subject::Heap).chain(kinds).collect()
-        });
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        match self {
-            Self::Tasks(kind) => kind.to_possible_value(),
-            Self::Heap => Some(PossibleValue::new("heap")),
-        }
-    }
-}
-
 fn main() -> ExitCode {
     let defaults = Defaults { tasks: Tasks::Swept, iters: 9, warmups: Some(0) };
     harness::run(harness::program!(), defaults, run)
@@ -124,27 +100,28 @@ fn main() -> ExitCode {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("the tasks do not talk to one another")?;
-    let Subject::Tasks(kind) = flags.kind else {
+    let subject = flags.kind;
+    if subject == Subject::Heap {
         flags.refuse_for_heap()?;
         heap::observe(flags.bytes.unwrap_or(256 << 20), bench)?;
         return show(bench);
-    };
-    let task = flags.task(kind)?;
+    }
+    let task = flags.task()?;
     if flags.until_refused {
-        until_refused::populate(kind, task, bench)?;
+        until_refused::populate(subject, task, bench)?;
         return show(bench);
     }
-    let per_task = task.amounts(kind);
-    let need = |tasks| Need { tasks, per_task, fixed: Amounts::default() };
+    let per_task = task.amounts(subject);
+    let need = |tasks| Need { tasks, per_task, fixed: subject.shared() };
     let (steps, warmups) = bench.iterations_and_warmups();
     let steps = steps.saturating_add(warmups);
     let most = match bench.tasks() as u64 {
-        0 => limits::fitting(&need(default_tasks(kind))).max(2 * steps),
+        0 => limits::fitting(&need(subject.default_tasks(task.waiting))).max(2 * steps),
         tasks => tasks,
     };
     let counts = Counts::new(flags.from.map_or(most / 2, u64::from), most, steps)?;
     limits::require(&need(counts.to))?;
-    sweep(kind, task, counts, bench)?;
+    sweep(subject, task, counts, bench)?;
     show(bench)
 }
 
@@ -153,36 +130,27 @@ fn show(bench: &Bench) -> anyhow::Result<()> {
     if bench.prints_summary() { program::print(&readings::text(&bench.ledger())) } else { Ok(()) }
 }
 
-/// As many tasks as show in the machine's memory above its noise, half of them
-/// beyond the free pages that the CPUs have on lists.
-fn default_tasks(kind: Kind) -> u64 {
-    match kind {
-        Kind::Process => 200,
-        Kind::IoUring => 500,
-        Kind::Coroutine => 10_000,
-        Kind::Tokio | Kind::TokioChannel | Kind::AsyncExecutor | Kind::Goroutine => 1_000_000,
-        _ => 12_000,
-    }
-}
-
 impl Flags {
     /// What each task is to hold, refusing flags that its kind cannot follow.
-    fn task(&self, kind: Kind) -> Result<Task, UsageError> {
-        if self.stack_size.is_some() && !kind.has_sized_stack() {
+    fn task(&self) -> Result<Task, UsageError> {
+        let kind = self.kind;
+        kind.require(self.waiting)?;
+        let has_sized_stack = kind.kind(self.waiting).has_sized_stack();
+        if self.stack_size.is_some() && !has_sized_stack {
             return Err(UsageError(format!("--stack-size: --kind {kind} does not choose stacks")));
         }
         if self.bytes.is_some() {
             return Err(UsageError(format!("--bytes: --kind {kind} has no block; use --touch")));
         }
-        if self.touch > 0 && kind == Kind::IoUring {
+        if self.touch > 0 && kind == Subject::IoUring {
             return Err(UsageError("--touch: --kind io-uring has nothing to touch".into()));
         }
         let stack_bytes = match kind {
-            Kind::Process => PROCESS_STACK_BYTES,
+            Subject::Process => PROCESS_STACK_BYTES,
             _ => self.stack_size.unwrap_or(STACK_BYTES as usize),
         };
-        let task = Task { stack_bytes, touch_bytes: self.touch };
-        let on_stack = kind.has_sized_stack() || kind == Kind::Process;
+        let task = Task { stack_bytes, touch_bytes: self.touch, waiting: self.waiting };
+        let on_stack = has_sized_stack || kind == Subject::Process;
         if on_stack && self.touch > task.most_touched() {
             return Err(UsageError(format!(
                 "--touch {}: at most {} bytes of a stack of {stack_bytes} can be touched",
@@ -194,8 +162,11 @@ impl Flags {
     }
 
     fn refuse_for_heap(&self) -> Result<(), UsageError> {
-        let given =
-            [("--stack-size", self.stack_size.is_some()), ("--until-refused", self.until_refused)];
+        let given = [
+            ("--stack-size", self.stack_size.is_some()),
+            ("--until-refused", self.until_refused),
+            ("--waiting", self.waiting != Waiting::Nothing),
+        ];
         match given.iter().find(|(_, given)| *given) {
             Some((flag, _)) => Err(UsageError(format!("{flag}: --kind heap has no tasks"))),
             None => Ok(()),

@@ -2,11 +2,11 @@
 //! count.
 
 use harness::failure::UsageError;
-use harness::limits::Kind;
 use harness::{Bench, Measured};
 
 use crate::population::{Task, open};
 use crate::reading;
+use crate::subject::Subject;
 
 /// From how many tasks to how many, and in which steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ impl Counts {
 
 /// Sweeps once. One iteration adds a step's tasks; the readings are taken
 /// between iterations, warm-ups too.
-pub fn sweep(kind: Kind, task: Task, counts: Counts, bench: &Bench) -> anyhow::Result<()> {
-    let mut population = open(kind, task, false)?;
+pub fn sweep(subject: Subject, task: Task, counts: Counts, bench: &Bench) -> anyhow::Result<()> {
+    let mut population = open(subject, task, false)?;
     let mut tasks = counts.from;
     population.add(tasks)?;
     bench.record_point(reading::read(tasks, &population.processes()));

@@ -1,25 +1,26 @@
 //! Making tasks one by one, until there are enough or the kernel refuses one.
 
 use harness::failure::{Shortage, UsageError};
-use harness::limits::{Kind, raise_soft_file_limit};
+use harness::limits::raise_soft_file_limit;
 use harness::record::LedgerPoint;
 use harness::{Bench, Measured};
 
 use crate::population::{Task, open};
 use crate::reading;
+use crate::subject::Subject;
 
 /// Makes as many tasks as `--tasks` asks for, or fewer where the kernel refuses
 /// one, reads what they hold, and ends them. No limit is checked before.
 ///
 /// # Errors
 /// When a task fails for another reason than a limit.
-pub fn populate(kind: Kind, task: Task, bench: &Bench) -> anyhow::Result<()> {
+pub fn populate(subject: Subject, task: Task, bench: &Bench) -> anyhow::Result<()> {
     let most = bench.tasks() as u64;
     if most == 0 {
         return Err(UsageError("--until-refused: say the most tasks by --tasks".into()).into());
     }
     raise_soft_file_limit();
-    let mut population = open(kind, task, true)?;
+    let mut population = open(subject, task, true)?;
     let mut refused = None;
     for lap in bench.cold_lap(Measured::single("populate", "population")) {
         while population.count() < most && refused.is_none() && !bench.is_interrupted() {

@@ -31,8 +31,10 @@ const PROGRAM: Program = Program {
 
 /// A run that makes so many tasks of a kind, or fewer.
 fn populating(kind: Kind, tasks: u64) -> Invocation {
-    let tasks = tasks.to_string();
-    PROGRAM.with(&["--until-refused", "--json", "--kind", &kind.to_string(), "--tasks", &tasks])
+    let tasks = format!("--tasks={tasks}");
+    let kind = kind.flags();
+    let kind: Vec<&str> = kind.iter().map(String::as_str).collect();
+    PROGRAM.with(&["--until-refused", "--json", &tasks]).and(&kind)
 }
 
 /// The number of tasks of such a run, and what the kernel refused.

@@ -48,22 +48,59 @@ fn resident(point: &LedgerPoint) -> Option<u64> {
     point.resident_bytes
 }
 
+/// The record of a sweep of few tasks, from 10 to 50, with its counts.
+fn swept(flags: &[&str]) -> Record {
+    let record = record(&[flags, &["--from=10", "--to=50", "--steps=4"]].concat());
+    let points = record.ledger.as_ref().expect("a ledger");
+    let counts: Vec<_> = points.iter().map(|point| point.tasks).collect();
+    assert_eq!(counts, [10, 20, 30, 40, 50], "{flags:?}");
+    record
+}
+
 #[test]
 fn every_kind_is_swept_from_first_count_to_last() {
     for kind in Kind::value_variants().iter().filter(|kind| **kind != Kind::Goroutine) {
         if !fits_here(*kind, 50) {
             continue;
         }
-        let flags = ["--kind", &kind.to_string(), "--from", "10", "--to", "50", "--steps", "4"];
-        let record = record(&flags);
-        let points = record.ledger.as_ref().expect("a ledger");
-        let counts: Vec<_> = points.iter().map(|point| point.tasks).collect();
-        assert_eq!(counts, [10, 20, 30, 40, 50], "{kind}");
+        let flags = kind.flags();
+        let record = swept(&flags.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!((record.tasks, record.iterations), (50, 4), "{kind}");
         let create = record.principal().expect("a measurement");
         assert_eq!((create.name.as_str(), create.operations, create.count), ("create", 10, 4));
         assert_eq!(record.schema_version, SCHEMA_VERSION);
     }
+}
+
+/// The runtimes of async tasks.
+const RUNTIMES: [&str; 5] = ["tokio", "tokio-local", "async-executor", "compio", "local-pool"];
+
+#[test]
+fn tasks_of_every_runtime_wait_for_everything_that_it_has() {
+    for (kind, waiting) in RUNTIMES
+        .iter()
+        .flat_map(|kind| ["nothing", "channel", "timer", "pipe"].map(|waiting| (*kind, waiting)))
+    {
+        if kind == "local-pool" && ["timer", "pipe"].contains(&waiting) {
+            continue;
+        }
+        if kind == "compio" && !fits_here(Kind::IoUring, 1) {
+            continue;
+        }
+        swept(&["--kind", kind, "--waiting", waiting]);
+    }
+}
+
+/// Of tokio a timer is part of the future, and fits where its task has room to spare.
+#[test]
+fn what_a_task_waits_for_is_held_too() {
+    let held = |waiting: &str| {
+        let flags = ["--kind=async-executor", "--from=1000", "--to=9000", "--steps=2"];
+        rise(&ledger(&[&flags[..], &["--waiting", waiting]].concat()), resident)
+    };
+    let [nothing, channel, timer] = ["nothing", "channel", "timer"].map(held);
+    assert!(channel > nothing + 100.0, "{channel} with a channel, {nothing} without");
+    assert!(timer > nothing + 50.0, "{timer} with a timer, {nothing} without");
 }
 
 #[test]
@@ -175,7 +212,9 @@ fn what_cannot_be_is_refused_in_one_line() {
         (&["--kind", "tokio", "--bytes", "1MiB"], "--kind tokio has no block"),
         (&["--kind", "io-uring", "--touch", "1MiB"], "--kind io-uring has nothing to touch"),
         (&["--kind", "heap", "--stack-size", "1MiB"], "--kind heap has no tasks"),
-        (&["--kind", "goroutine", "--to", "50"], "only a Go program makes goroutines"),
+        (&["--kind", "heap", "--waiting", "timer"], "--waiting: --kind heap has no tasks"),
+        (&["--waiting", "pipe"], "--waiting pipe: --kind thread says what its tasks wait for"),
+        (&["--kind=local-pool", "--waiting=timer"], "LocalPool has neither timers nor I/O"),
         (&["--until-refused"], "say the most tasks by --tasks"),
         (&["--from", "50", "--to", "50"], "--from 50 --to 50"),
         (&["--from", "-5"], "--from"),

@@ -67,6 +67,17 @@ impl Kind {
         }
     }
 
+    /// The flags by which a program that makes tasks of several kinds makes this one.
+    pub fn flags(self) -> Vec<String> {
+        let (kind, waiting) = match self {
+            Self::TokioChannel => (Self::Tokio, Some("channel")),
+            Self::TokioPipe => (Self::Tokio, Some("pipe")),
+            other => (other, None),
+        };
+        let waiting = waiting.map(|waiting| format!("--waiting={waiting}"));
+        [format!("--kind={kind}")].into_iter().chain(waiting).collect()
+    }
+
     /// What one task needs, with the channel that it reads from.
     pub fn per_task(self) -> Amounts {
         self.per_task_with_stack(STACK_BYTES)

@@ -1,42 +1,63 @@
-//! Tasks of async-executor's local executor.
+//! Tasks of async-executor's local executor, over async-io.
 
+use std::fs::File;
 use std::future;
+use std::io::{self, Read as _};
 
 use async_executor::LocalExecutor;
+use async_io::{Async, Timer};
+use harness::Channel;
+use tokio::sync::mpsc;
 
-use super::{Population, Task};
-use crate::heap;
+use super::Task;
+use super::async_tasks::{AN_HOUR, Runtime, begin, begun, channel};
+use crate::subject::Waiting;
 
-pub struct Tasks {
-    task: Task,
-    count: u64,
+/// An executor, with the ends that would wake its tasks.
+#[derive(Default)]
+pub struct Executor {
     executor: LocalExecutor<'static>,
+    senders: Vec<mpsc::Sender<usize>>,
+    pipes: Vec<File>,
 }
 
-impl Tasks {
-    pub fn new(task: Task) -> Self {
-        Self { task, count: 0, executor: LocalExecutor::new() }
-    }
-}
-
-impl Population for Tasks {
-    fn add(&mut self, count: u64) -> anyhow::Result<()> {
-        for _ in 0..count {
-            self.executor.spawn(idle(self.task.touch_bytes)).detach();
+impl Runtime for Executor {
+    fn spawn(&mut self, task: Task) -> io::Result<()> {
+        let bytes = task.touch_bytes;
+        match task.waiting {
+            Waiting::Nothing => self.executor.spawn(async move {
+                let block = begin(bytes);
+                future::pending::<()>().await;
+                drop(block);
+            }),
+            Waiting::Channel => {
+                let mut receiver = channel(&mut self.senders);
+                self.executor.spawn(async move {
+                    let _block = begin(bytes);
+                    receiver.recv().await;
+                })
+            }
+            Waiting::Timer => self.executor.spawn(async move {
+                let _block = begin(bytes);
+                Timer::after(AN_HOUR).await;
+            }),
+            Waiting::Pipe => {
+                let (reader, writer) = Channel::Pipe.open()?;
+                let reader = Async::new(reader)?;
+                self.pipes.push(writer);
+                self.executor.spawn(async move {
+                    let _block = begin(bytes);
+                    let _ = reader.read_with(|mut file| file.read(&mut [0])).await;
+                })
+            }
         }
-        while self.executor.try_tick() {}
-        self.count += count;
+        .detach();
         Ok(())
     }
 
-    fn count(&self) -> u64 {
-        self.count
+    fn run_until_begun(&mut self, count: u64) {
+        while begun() < count {
+            self.executor.try_tick();
+        }
     }
-}
-
-/// The whole life of a task.
-async fn idle(touch_bytes: usize) {
-    let block = heap::touched(touch_bytes);
-    future::pending::<()>().await;
-    drop(block);
 }

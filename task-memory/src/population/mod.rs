@@ -1,9 +1,12 @@
 //! Populations: idle tasks of one kind, of which more can be added.
 
 mod alternate_stack;
+mod async_tasks;
 mod channels;
+mod compio_tasks;
 mod coroutines;
 mod executor_tasks;
+mod local_pool_tasks;
 mod processes;
 mod refusable_threads;
 mod rings;
@@ -12,15 +15,16 @@ mod tokio_tasks;
 
 use std::io;
 
-use anyhow::bail;
-use harness::failure::UsageError;
-use harness::limits::Kind;
+use anyhow::{Context as _, bail};
 use harness::{Amounts, failure};
 
 use crate::stack::MARGIN_BYTES;
+use crate::subject::{Subject, Waiting};
+use async_tasks::Tasks;
+use executor_tasks::Executor;
+use local_pool_tasks::Pool;
 use refusable_threads::RefusableThreads;
 use threads::Threads;
-use tokio_tasks::{Tasks, Upstream};
 
 /// What each task is to hold.
 #[derive(Clone, Copy, Debug)]
@@ -30,13 +34,15 @@ pub struct Task {
     /// What it writes to before it waits: of its stack, or of a heap block
     /// for kinds without a stack.
     pub touch_bytes: usize,
+    /// What it waits for, if it is an async task.
+    pub waiting: Waiting,
 }
 
 impl Task {
     /// What a task of this kind needs of every limited resource.
-    pub fn amounts(self, kind: Kind) -> Amounts {
+    pub fn amounts(self, subject: Subject) -> Amounts {
         let touch = Amounts { user_bytes: self.touch_bytes as u64, ..Amounts::default() };
-        kind.per_task_with_stack(self.stack_bytes as u64).and(touch)
+        subject.kind(self.waiting).per_task_with_stack(self.stack_bytes as u64).and(touch)
     }
 
     /// How much of its stack a task may touch, in bytes.
@@ -76,32 +82,40 @@ pub trait Population {
 /// survives that refusal.
 ///
 /// # Errors
-/// When this program cannot make such tasks, or what all of them share cannot
-/// be had.
-pub fn open(kind: Kind, task: Task, until_refused: bool) -> anyhow::Result<Box<dyn Population>> {
+/// When what all tasks share cannot be had.
+pub fn open(
+    subject: Subject,
+    task: Task,
+    until_refused: bool,
+) -> anyhow::Result<Box<dyn Population>> {
     let threads = || -> Box<dyn Population> {
         match until_refused {
             true => Box::new(RefusableThreads::new(task)),
             false => Box::new(Threads::new(task)),
         }
     };
-    let tokio = |upstream| Tasks::waiting_for(upstream, task);
-    Ok(match kind {
-        Kind::Thread => threads(),
-        Kind::ThreadFutex => Box::new(Both(channels::in_memory(), threads())),
-        Kind::ThreadEventfd => Box::new(Both(channels::eventfds(), threads())),
-        Kind::ThreadPipe => Box::new(Both(channels::pipes(), threads())),
-        Kind::ThreadSocketpair => Box::new(Both(channels::socket_pairs(), threads())),
-        Kind::Tokio => Box::new(tokio(Upstream::None)?),
-        Kind::TokioChannel => Box::new(tokio(Upstream::Channels(Vec::new()))?),
-        Kind::TokioPipe => Box::new(tokio(Upstream::Pipes(Vec::new()))?),
-        Kind::AsyncExecutor => Box::new(executor_tasks::Tasks::new(task)),
-        Kind::Coroutine => Box::new(Each::of("stack", move || coroutines::suspended(task))),
-        Kind::Process => Box::new(processes::Processes::new(task)?),
-        Kind::IoUring => Box::new(Each::of("ring", rings::open)),
-        Kind::Goroutine => {
-            bail!(UsageError("--kind goroutine: only a Go program makes goroutines".into()))
+    let starting = "starting the runtime";
+    Ok(match subject {
+        Subject::Heap => bail!("a block of memory has no tasks"),
+        Subject::Thread => threads(),
+        Subject::ThreadFutex => Box::new(Both(channels::in_memory(), threads())),
+        Subject::ThreadEventfd => Box::new(Both(channels::eventfds(), threads())),
+        Subject::ThreadPipe => Box::new(Both(channels::pipes(), threads())),
+        Subject::ThreadSocketpair => Box::new(Both(channels::socket_pairs(), threads())),
+        Subject::Tokio => {
+            Box::new(Tasks::new(tokio_tasks::current_thread(task).context(starting)?, task))
         }
+        Subject::TokioLocal => {
+            Box::new(Tasks::new(tokio_tasks::local(task).context(starting)?, task))
+        }
+        Subject::AsyncExecutor => Box::new(Tasks::new(Executor::default(), task)),
+        Subject::Compio => {
+            Box::new(Tasks::new(compio_tasks::Compio::new().context(starting)?, task))
+        }
+        Subject::LocalPool => Box::new(Tasks::new(Pool::default(), task)),
+        Subject::Coroutine => Box::new(Each::of("stack", move || coroutines::suspended(task))),
+        Subject::Process => Box::new(processes::Processes::new(task)?),
+        Subject::IoUring => Box::new(Each::of("ring", rings::open)),
     })
 }
 

@@ -1,98 +1,124 @@
-//! Tasks of tokio's current-thread runtime, each waiting for its upstream, if
-//! it has one.
+//! Tasks of tokio's runtimes on one thread.
 
-use std::future;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::future::{self, Future};
+use std::io;
 
-use anyhow::Context as _;
-use harness::failure;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, EnterGuard, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
-use super::{Population, Task};
-use crate::heap;
+use super::Task;
+use super::async_tasks::{AN_HOUR, Runtime, begin, begun, channel};
+use crate::subject::Waiting;
 
-/// Tasks that have started. It is no part of the tasks, which would hold a
-/// reference to it otherwise.
-static STARTED: AtomicU64 = AtomicU64::new(0);
-
-/// What tasks wait for: the ends that the next task would send by.
-pub enum Upstream {
-    /// Nothing.
-    None,
-    /// Channels in memory.
-    Channels(Vec<mpsc::Sender<usize>>),
-    /// Pipes.
-    Pipes(Vec<pipe::Sender>),
+/// A runtime, with the ends that would wake its tasks.
+pub struct Tokio<R> {
+    runtime: R,
+    senders: Vec<mpsc::Sender<usize>>,
+    pipes: Vec<pipe::Sender>,
 }
 
-pub struct Tasks {
-    task: Task,
-    count: u64,
-    upstream: Upstream,
-    runtime: Runtime,
+/// Which of tokio's runtimes it is.
+pub trait OfTokio {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static);
+    fn enter(&self) -> EnterGuard<'_>;
+    fn drive(&self, driver: impl Future<Output = ()>);
 }
 
-impl Tasks {
-    pub fn waiting_for(upstream: Upstream, task: Task) -> anyhow::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_io().build();
-        Ok(Self { task, count: 0, upstream, runtime: runtime.context("starting tokio")? })
+impl OfTokio for tokio::runtime::Runtime {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.spawn(task);
     }
 
-    fn spawn(&mut self) -> anyhow::Result<()> {
-        let _inside = self.runtime.enter();
-        let bytes = self.task.touch_bytes;
-        match &mut self.upstream {
-            Upstream::None => drop(tokio::spawn(async move {
+    fn enter(&self) -> EnterGuard<'_> {
+        self.enter()
+    }
+
+    fn drive(&self, driver: impl Future<Output = ()>) {
+        self.block_on(driver);
+    }
+}
+
+impl OfTokio for LocalRuntime {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.spawn_local(task);
+    }
+
+    fn enter(&self) -> EnterGuard<'_> {
+        self.enter()
+    }
+
+    fn drive(&self, driver: impl Future<Output = ()>) {
+        self.block_on(driver);
+    }
+}
+
+/// The runtime on the current thread. Its clock is switched on where tasks wait for it.
+pub fn current_thread(task: Task) -> io::Result<Tokio<tokio::runtime::Runtime>> {
+    Ok(Tokio::on(builder(task).build()?))
+}
+
+/// The runtime of tasks that never leave its thread.
+pub fn local(task: Task) -> io::Result<Tokio<LocalRuntime>> {
+    Ok(Tokio::on(builder(task).build_local(LocalOptions::default())?))
+}
+
+fn builder(task: Task) -> Builder {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_io();
+    if task.waiting == Waiting::Timer {
+        builder.enable_time();
+    }
+    builder
+}
+
+impl<R> Tokio<R> {
+    fn on(runtime: R) -> Self {
+        Self { runtime, senders: Vec::new(), pipes: Vec::new() }
+    }
+}
+
+impl<R: OfTokio> Runtime for Tokio<R> {
+    fn spawn(&mut self, task: Task) -> io::Result<()> {
+        let bytes = task.touch_bytes;
+        let Self { runtime, senders, pipes } = self;
+        match task.waiting {
+            Waiting::Nothing => runtime.spawn(async move {
                 let block = begin(bytes);
                 future::pending::<()>().await;
                 drop(block);
-            })),
-            Upstream::Channels(senders) => {
-                let (sender, mut receiver) = mpsc::channel::<usize>(1);
-                senders.push(sender);
-                drop(tokio::spawn(async move {
+            }),
+            Waiting::Channel => {
+                let mut receiver = channel(senders);
+                runtime.spawn(async move {
                     let _block = begin(bytes);
-                    receiver.recv().await
-                }));
+                    receiver.recv().await;
+                });
             }
-            Upstream::Pipes(senders) => {
-                let (sender, mut receiver) = pipe::pipe().map_err(|error| {
-                    failure::creating(format_args!("the pipe of task {}", self.count), error)
-                })?;
-                senders.push(sender);
-                drop(tokio::spawn(async move {
+            Waiting::Timer => runtime.spawn(async move {
+                let _block = begin(bytes);
+                sleep(AN_HOUR).await;
+            }),
+            Waiting::Pipe => {
+                let _inside = runtime.enter();
+                let (sender, mut receiver) = pipe::pipe()?;
+                pipes.push(sender);
+                runtime.spawn(async move {
                     let _block = begin(bytes);
-                    receiver.read_u8().await
-                }));
+                    let _ = receiver.read_u8().await;
+                });
             }
         }
-        self.count += 1;
         Ok(())
     }
-}
 
-impl Population for Tasks {
-    fn add(&mut self, count: u64) -> anyhow::Result<()> {
-        let spawned = (0..count).try_for_each(|_| self.spawn());
-        self.runtime.block_on(async {
-            while STARTED.load(Relaxed) < self.count {
+    fn run_until_begun(&mut self, count: u64) {
+        self.runtime.drive(async {
+            while begun() < count {
                 tokio::task::yield_now().await;
             }
         });
-        spawned
     }
-
-    fn count(&self) -> u64 {
-        self.count
-    }
-}
-
-/// Begins the life of a task: what it touches.
-fn begin(bytes: usize) -> Box<[u8]> {
-    let block = heap::touched(bytes);
-    STARTED.fetch_add(1, Relaxed);
-    block
 }

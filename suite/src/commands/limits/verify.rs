@@ -93,7 +93,7 @@ fn count(
         .get(&plan.program)
         .ok_or_else(|| UsageError(format!("[limits]: program '{}' is not there", plan.program)))?;
     let mut command = Command::new(&binary.file);
-    command.args(["--until-refused", "--json", "--quiet", "--kind", &kind.to_string()]);
+    command.args(["--until-refused", "--json", "--quiet"]).args(kind.flags());
     command.args(["--tasks", &asked.to_string()]).stderr(Stdio::piped());
     let ended = process::run(&mut command, None, &mut session.signals)
         .with_context(|| format!("running {}", plan.program))?;

@@ -1,0 +1,127 @@
+//! What the tasks of a sweep are, and what they wait for.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use harness::failure::UsageError;
+use harness::limits::Kind;
+use harness::{Amounts, flags};
+
+/// What `--kind` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// No tasks but one block of memory: address space against memory
+    Heap,
+    /// Threads that share nothing
+    Thread,
+    /// Threads with a channel in memory each
+    ThreadFutex,
+    /// Threads over eventfds
+    ThreadEventfd,
+    /// Threads over pipes
+    ThreadPipe,
+    /// Threads over socket pairs
+    ThreadSocketpair,
+    /// Tasks of tokio on one thread
+    Tokio,
+    /// Tasks of tokio that never leave its thread
+    TokioLocal,
+    /// Tasks of async-executor, of smol
+    AsyncExecutor,
+    /// Tasks of compio
+    Compio,
+    /// Tasks of LocalPool of futures
+    LocalPool,
+    /// Stackful coroutines
+    Coroutine,
+    /// Forked processes
+    Process,
+    /// Rings of io_uring
+    IoUring,
+}
+
+/// What `--waiting` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Waiting {
+    /// Nothing: the least that a task can be
+    Nothing,
+    /// A message, each task from a channel of its own
+    Channel,
+    /// A timer, an hour from now
+    Timer,
+    /// A byte, each task from a pipe of its own
+    Pipe,
+}
+
+impl Subject {
+    /// Whether tasks are polled, and so wait for what `--waiting` names.
+    fn is_polled(self) -> bool {
+        use Subject::{AsyncExecutor, Compio, LocalPool, Tokio, TokioLocal};
+        matches!(self, Tokio | TokioLocal | AsyncExecutor | Compio | LocalPool)
+    }
+
+    /// Refuses what such tasks cannot wait for.
+    ///
+    /// # Errors
+    /// [`UsageError`], with what they wait for instead.
+    pub fn require(self, waiting: Waiting) -> Result<(), UsageError> {
+        let refused = |why: &str| {
+            let waiting = flags::name(&waiting);
+            Err(UsageError(format!("--waiting {waiting}: {why}")))
+        };
+        match waiting {
+            Waiting::Nothing => Ok(()),
+            _ if !self.is_polled() => {
+                refused(&format!("--kind {self} says what its tasks wait for"))
+            }
+            Waiting::Timer | Waiting::Pipe if self == Self::LocalPool => {
+                refused("LocalPool has neither timers nor I/O; choose channel")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The kind that limits know such tasks by.
+    pub fn kind(self, waiting: Waiting) -> Kind {
+        match self {
+            Self::Heap | Self::Thread => Kind::Thread,
+            Self::ThreadFutex => Kind::ThreadFutex,
+            Self::ThreadEventfd => Kind::ThreadEventfd,
+            Self::ThreadPipe => Kind::ThreadPipe,
+            Self::ThreadSocketpair => Kind::ThreadSocketpair,
+            Self::Coroutine => Kind::Coroutine,
+            Self::Process => Kind::Process,
+            Self::IoUring => Kind::IoUring,
+            _ => match waiting {
+                Waiting::Nothing | Waiting::Timer => Kind::Tokio,
+                Waiting::Channel => Kind::TokioChannel,
+                Waiting::Pipe => Kind::TokioPipe,
+            },
+        }
+    }
+
+    /// What the tasks take together, besides what each takes.
+    pub fn shared(self) -> Amounts {
+        if self == Self::Compio { Amounts::compio() } else { Amounts::default() }
+    }
+
+    /// As many tasks as show in the machine's memory above its noise, half of them
+    /// beyond the free pages that the CPUs have on lists.
+    pub fn default_tasks(self, waiting: Waiting) -> u64 {
+        match self {
+            Self::Process => 200,
+            Self::IoUring => 500,
+            Self::Coroutine => 10_000,
+            _ if self.is_polled() && waiting != Waiting::Pipe => 1_000_000,
+            _ => 12_000,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&flags::name(self))
+    }
+}
