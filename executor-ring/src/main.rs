@@ -1,5 +1,5 @@
 //! What executors, and the interfaces to spawn on them, cost in a ring of N
-//! nodes that spawn every send.
+//! nodes that spawn every send, or in a pinball of them.
 //!
 //! One iteration: N nodes, each a task with a channel to the next one, start
 //! one message each. A node adds one to a message that it receives and passes
@@ -7,6 +7,10 @@
 //! round ends. That makes N² hops and N² + N tasks: a send for each hop, and
 //! the nodes. The iteration ends when every task has ended. The ring follows
 //! the executor benchmark of Naja Melan, the author of `async_executors`.
+//!
+//! With `--graph pinball` each node knows all others, and each of a few messages is
+//! sent 1000 times from a node to another one at random. That makes 1000 hops and 1000
+//! sends for each message, and a task for each node.
 //!
 //! What is counted: one operation is one spawn, with its share of the rest:
 //! the task's run and end, and a message through an unbounded channel. After
@@ -20,21 +24,27 @@
 
 mod combination;
 mod executor;
+mod graph;
 mod measure;
+mod pinball;
 mod ring;
 mod spawners;
 
 use std::process::ExitCode;
 
+use harness::failure::UsageError;
 use harness::{Bench, Defaults, Tasks};
 
 use combination::{Executor, Interface};
+use graph::Graph;
 
-/// Time N² messages and N² + N spawns in a ring of N async tasks.
+/// Time N² messages and N² + N spawns in a ring of N async tasks, or the same
+/// spawns for messages that walk at random.
 ///
 /// One iteration: each of N nodes starts one message; each node adds one and
-/// passes it on, spawning the send, until it has come round. One operation is
-/// one spawn.
+/// passes it on, spawning the send, until it has come round. In a pinball each
+/// of a few messages is sent 1000 times, to any other node. One operation is one
+/// spawn.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// What runs the tasks
@@ -45,10 +55,51 @@ struct Flags {
     #[arg(long, value_enum, value_name = "INTERFACE")]
     spawn: Option<Interface>,
 
-    /// How many nodes the ring has
-    #[arg(long, visible_alias = "nodes", value_name = "N", default_value_t = 100)]
+    /// Which nodes a message goes to
+    #[arg(long, value_enum, default_value_t = Shape::Ring)]
+    graph: Shape,
+
+    /// How many nodes there are; without it, 100 in a ring and 13 in a pinball
+    #[arg(long, visible_alias = "nodes", value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000), allow_negative_numbers = true)]
-    tasks: u32,
+    tasks: Option<u32>,
+
+    /// How many messages a pinball has; without it, 5
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000), allow_negative_numbers = true)]
+    messages: Option<u32>,
+}
+
+/// What `--graph` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Shape {
+    /// The next one, until it has come round
+    Ring,
+    /// Any other one, 1000 times
+    Pinball,
+}
+
+impl Flags {
+    /// The graph that is asked for, with the number of its nodes.
+    fn graph(&self) -> Result<(Graph, u32), UsageError> {
+        match (self.graph, self.messages) {
+            (Shape::Ring, Some(messages)) => Err(UsageError(format!(
+                "--messages {messages}: in a ring every node starts one; choose --graph pinball"
+            ))),
+            (Shape::Ring, None) => {
+                let nodes = self.tasks.unwrap_or(100);
+                Ok((Graph::Ring(nodes.into()), nodes))
+            }
+            (Shape::Pinball, messages) => {
+                let nodes = self.tasks.unwrap_or(13);
+                if nodes < 2 {
+                    return Err(UsageError("--tasks 1: a pinball needs two nodes".into()));
+                }
+                Ok((Graph::Pinball(nodes.into(), messages.unwrap_or(5).into()), nodes))
+            }
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -59,6 +110,7 @@ fn main() -> ExitCode {
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("an executor places its tasks itself")?;
     let interface = combination::interface(flags.executor, flags.spawn)?;
-    bench.set_tasks(flags.tasks);
-    executor::measure(flags.executor, interface, bench)
+    let (graph, nodes) = flags.graph()?;
+    bench.set_tasks(nodes);
+    executor::measure(flags.executor, interface, graph, bench)
 }

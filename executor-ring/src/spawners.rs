@@ -1,6 +1,6 @@
-//! One interface to all interfaces: the ring spawns by [`Spawner`].
+//! One interface to all interfaces: a graph spawns by [`Spawner`].
 //!
-//! It has a method for each of the two types of tasks that a ring has, so that
+//! It has a method for each of the two types of tasks that a graph has, so that
 //! nothing is boxed on the way, and those that run tasks on several threads can
 //! ask for tasks that can be sent between them.
 
@@ -12,20 +12,20 @@ use async_executors::{
 };
 use futures::task::{LocalSpawn, LocalSpawnExt as _, Spawn, SpawnExt as _};
 
-use crate::ring::{Delivery, Node, run};
+use crate::graph::{Delivery, Node, run};
 
 /// Spawns tasks and detaches them.
 pub trait Spawner: Clone + 'static {
     /// Spawns what a node does.
     ///
     /// # Panics
-    /// When the executor is shutting down, which no ring outlives.
+    /// When the executor is shutting down, which no graph outlives.
     fn start_node(&self, node: Node);
 
     /// Spawns a send.
     ///
     /// # Panics
-    /// When the executor is shutting down, which no ring outlives.
+    /// When the executor is shutting down, which no graph outlives.
     fn start(&self, delivery: Delivery);
 }
 

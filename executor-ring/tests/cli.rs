@@ -67,6 +67,18 @@ fn every_combination_spawns_the_nodes_and_every_send() {
 }
 
 #[test]
+fn every_executor_plays_pinball() {
+    for (executor, _) in COMBINATIONS {
+        let record = record(&["--executor", executor, "--graph=pinball"]);
+        assert_eq!((record.tasks, record.complete), (13, true));
+        assert_eq!(record.measurements[0].operations, 5013, "{executor}");
+        let flags = ["--executor", executor, "--graph=pinball", "--messages=2", "--nodes=3"];
+        let record = self::record(&flags);
+        assert_eq!(record.measurements[0].operations, 2003, "{executor}");
+    }
+}
+
+#[test]
 fn combinations_that_do_not_exist_are_refused_with_those_that_do() {
     for (executor, offered) in COMBINATIONS {
         for spawn in INTERFACES.iter().filter(|spawn| !offered.contains(spawn)) {
@@ -98,6 +110,10 @@ fn quiet_prints_nothing() {
 fn what_cannot_be_is_refused_in_words() {
     PROGRAM.refuses(&["--executor=rayon"], &["--executor", "rayon"]);
     PROGRAM.refuses(&["--spawn=fork"], &["--spawn", "fork"]);
+    PROGRAM.refuses(&["--graph=star"], &["--graph", "star"]);
+    PROGRAM.refuses(&["--messages=3"], &["--messages 3", "--graph pinball"]);
+    PROGRAM.refuses(&["--graph=pinball", "--nodes=1"], &["--tasks 1", "two nodes"]);
+    PROGRAM.refuses(&["--graph=pinball", "--messages=0"], &["--messages"]);
     PROGRAM.refuses(&["--nodes=0"], &["--tasks"]);
     PROGRAM.refuses(&["--nodes=-1"], &["--tasks"]);
     PROGRAM.refuses(&["--nodes=10001"], &["--tasks"]);

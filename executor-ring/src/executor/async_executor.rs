@@ -10,10 +10,11 @@ use futures::channel::oneshot;
 use futures::executor::block_on;
 use harness::{Bench, failure};
 
+use crate::graph::Graph;
 use crate::measure::drive;
 
 /// Measures it through its only interface.
-pub fn measure(bench: &Bench) -> anyhow::Result<()> {
+pub fn measure(graph: Graph, bench: &Bench) -> anyhow::Result<()> {
     let executor = Arc::new(Executor::new());
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = stopped.shared();
@@ -25,7 +26,7 @@ pub fn measure(bench: &Bench) -> anyhow::Result<()> {
                 .spawn_scoped(scope, move || block_on(executor.run(stopped)))
                 .map_err(|error| failure::creating(format_args!("a worker"), error))?;
         }
-        let driven = drive(bench, &executor, block_on);
+        let driven = drive(bench, graph, &executor, block_on);
         drop(stop);
         driven
     })

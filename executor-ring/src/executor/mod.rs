@@ -11,20 +11,26 @@ mod tokio_tp;
 use harness::{Amounts, Bench};
 
 use crate::combination::{Executor, Interface};
+use crate::graph::Graph;
 
 /// Measures an executor through one of the interfaces that it has.
 ///
 /// # Errors
 /// When a limit refuses the executor's threads, or a count is wrong.
-pub fn measure(executor: Executor, interface: Interface, bench: &Bench) -> anyhow::Result<()> {
+pub fn measure(
+    executor: Executor,
+    interface: Interface,
+    graph: Graph,
+    bench: &Bench,
+) -> anyhow::Result<()> {
     bench.require(Amounts::async_task(), workers(executor, bench))?;
     match executor {
-        Executor::LocalPool => local_pool::measure(interface, bench),
-        Executor::ThreadPool => thread_pool::measure(interface, bench),
-        Executor::TokioCt => tokio_ct::measure(interface, bench),
-        Executor::TokioTp => tokio_tp::measure(interface, bench),
-        Executor::AsyncStd => async_std::measure(interface, bench),
-        Executor::Smol => async_executor::measure(bench),
+        Executor::LocalPool => local_pool::measure(interface, graph, bench),
+        Executor::ThreadPool => thread_pool::measure(interface, graph, bench),
+        Executor::TokioCt => tokio_ct::measure(interface, graph, bench),
+        Executor::TokioTp => tokio_tp::measure(interface, graph, bench),
+        Executor::AsyncStd => async_std::measure(interface, graph, bench),
+        Executor::Smol => async_executor::measure(graph, bench),
     }
 }
 
