@@ -1,0 +1,63 @@
+//! blocking-crossing from outside: flags in, record out.
+
+use contract::{Measurement, Program, Spread};
+use harness::record::Record;
+
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    path: env!("CARGO_BIN_EXE_blocking-crossing"),
+    measurements: &[Measurement {
+        operations: |callers| callers * 32,
+        ..Measurement::per_task("iteration", "call")
+    }],
+    spread: Spread::Offered(&[]),
+    traces: false,
+    claimed_switches: None,
+    files_per_task: 0,
+    threads_per_task: 1,
+    fixed_tasks: None,
+};
+
+contract::keeps!(PROGRAM, with - -tasks);
+
+const WAYS: [&str; 4] = ["inline", "spawn-blocking", "block-in-place", "channel"];
+
+fn record(flags: &[&str]) -> Record {
+    PROGRAM.record(&[flags, &["--iters=20", "--warmups=2"]].concat())
+}
+
+#[test]
+fn every_way_makes_all_calls_of_all_callers() {
+    for via in WAYS {
+        for tasks in ["1", "8"] {
+            let record = record(&["--via", via, "--tasks", tasks, "--work=10"]);
+            assert_eq!((record.complete, record.parameters["via"].as_str()), (true, Some(via)));
+            let calls = 32 * record.tasks;
+            assert_eq!(record.measurements[0].operations, calls, "{via}");
+        }
+    }
+}
+
+/// A call on a thread of its own blocks one thread and wakes another, at least on one
+/// CPU, where nobody can look for the answer while it is being made.
+#[test]
+fn a_call_elsewhere_is_a_switch_and_one_that_stays_is_none() {
+    let switches = |via: &str| {
+        let flags = ["--via", via, "--placement=same-cpu", "--runtime=tokio-current-thread"];
+        record(&flags).switches.expect("switches").voluntary_per_operation
+    };
+    assert!(switches("inline") < 0.1);
+    for via in ["spawn-blocking", "channel"] {
+        assert!(switches(via) > 0.9, "{via}: {}", switches(via));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_words() {
+    PROGRAM.refuses(&["--via=fork"], &["--via", "fork"]);
+    PROGRAM.refuses(
+        &["--via=block-in-place", "--runtime=tokio-current-thread"],
+        &["--via block-in-place", "--runtime tokio"],
+    );
+    PROGRAM.refuses(&["--runtime=tokio-local", "--workers=2"], &["--workers 2"]);
+}
