@@ -32,6 +32,7 @@
 pub mod command;
 pub mod control_group;
 pub mod ending;
+pub mod executable;
 pub mod histogram;
 pub mod invocation;
 pub mod limits;

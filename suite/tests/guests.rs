@@ -2,9 +2,8 @@
 //! of it, and what it says of one that breaks the protocol. Of a language that is not
 //! installed, or cannot build, the tests say so and test nothing.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{LazyLock, OnceLock};
@@ -218,8 +217,7 @@ impl Bench {
     fn script(script: &str) -> Self {
         let bench = Self::of("fake", &["fake".to_owned()], &[], "timeout_seconds = 3");
         let file = bench.0.path().join("fake");
-        fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("write the script");
-        fs::set_permissions(&file, Permissions::from_mode(0o755)).expect("make it run");
+        contract::executable::write(&file, &format!("#!/bin/sh\n{script}\n"));
         bench
     }
 

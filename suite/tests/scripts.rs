@@ -1,8 +1,8 @@
 //! The scripts as their users meet them: flags in, table and exit code out.
 //! Cargo and the programs are stand-ins here, so that the figures are known.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -42,8 +42,7 @@ impl Stage {
         let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().expect("a parent")).expect("create a directory");
         let find_tasks = "for word; do [ \"$last\" = --tasks ] && tasks=$word; last=$word; done";
-        fs::write(&path, format!("#!/bin/sh\n{find_tasks}\n{body}\n")).expect("write a stand-in");
-        fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("make it executable");
+        contract::executable::write(&path, &format!("#!/bin/sh\n{find_tasks}\n{body}\n"));
     }
 
     /// Adds a program of the workspace.

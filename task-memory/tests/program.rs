@@ -147,7 +147,7 @@ fn what_other_kinds_touch_becomes_resident_too() {
 fn what_processes_touch_becomes_resident_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join(PROGRAM.name);
-    std::fs::copy(PROGRAM.path, &copy).expect("a copy of the binary");
+    contract::executable::copy(PROGRAM.path.as_ref(), &copy);
     let path = copy.to_str().expect("UTF-8").to_owned().leak();
     let program = Program { path, ..PROGRAM };
     // The first run reads the binary into the page cache, and its processes map

@@ -1,7 +1,6 @@
 //! A temporary folder with a manifest and shell scripts for programs.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -30,8 +29,7 @@ impl Bench {
     pub fn new(cases: &[&str], script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("fake");
-        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        contract::executable::write(&program, &format!("#!/bin/sh\n{script}\n"));
         let cases = cases.iter().map(|case| (*case).to_owned()).collect();
         Self { folder, cases, case_keys: "" }
     }

@@ -1,7 +1,6 @@
 //! `brigade` with programs that cargo builds, or a command of the manifest.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 
 use crate::bench::{Bench, Ended, RECORD};
 
@@ -76,8 +75,7 @@ fn built_by(tool: &str) -> (Bench, String) {
         fs::create_dir(bench.path(folder)).unwrap();
     }
     if !tool.is_empty() {
-        fs::write(bench.path("path/tool"), format!("#!/bin/sh\n{tool}\n")).unwrap();
-        fs::set_permissions(bench.path("path/tool"), Permissions::from_mode(0o755)).unwrap();
+        contract::executable::write(&bench.path("path/tool"), &format!("#!/bin/sh\n{tool}\n"));
     }
     let build = "needs = [{ command = ['tool', 'version'], version = '1.21' }]\n\
                  build = { in = 'source', command = ['tool', 'build', '{output}'] }";
@@ -159,8 +157,7 @@ fn a_program_that_cannot_be_built_costs_its_own_cases_alone() {
     {
         let (bench, manifest) = built_by(tool);
         let record = RECORD.replace("\"program\":\"fake\"", "\"program\":\"other\"");
-        fs::write(bench.path("other"), format!("#!/bin/sh\necho '{record}'\n")).unwrap();
-        fs::set_permissions(bench.path("other"), Permissions::from_mode(0o755)).unwrap();
+        contract::executable::write(&bench.path("other"), &format!("#!/bin/sh\necho '{record}'\n"));
         let manifest = manifest
             + "[programs.other]\npath = 'other'\n\
                check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n\
@@ -176,8 +173,7 @@ fn a_program_that_cannot_be_built_costs_its_own_cases_alone() {
 #[test]
 fn only_what_the_chosen_cases_need_is_built() {
     let (bench, manifest) = built_by("[ \"$1\" = version ] || exit 7");
-    fs::write(bench.path("other"), format!("#!/bin/sh\necho '{RECORD}'\n")).unwrap();
-    fs::set_permissions(bench.path("other"), Permissions::from_mode(0o755)).unwrap();
+    contract::executable::write(&bench.path("other"), &format!("#!/bin/sh\necho '{RECORD}'\n"));
     let manifest = manifest
         + "[programs.other]\npath = 'other'\n\
            check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n\

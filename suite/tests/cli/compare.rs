@@ -1,8 +1,7 @@
 //! `brigade compare`: two saved runs, and two builds, commands or flags side by side.
 
 use std::collections::BTreeSet;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
@@ -42,8 +41,7 @@ fn build(bench: &Bench, name: &str, slowdown: u32) -> String {
     let folder = bench.path(name);
     fs::create_dir(&folder).unwrap();
     let program = folder.join("fake");
-    fs::write(&program, format!("#!/bin/sh\nSLOWDOWN={slowdown}\n{NOISY}")).unwrap();
-    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    contract::executable::write(&program, &format!("#!/bin/sh\nSLOWDOWN={slowdown}\n{NOISY}"));
     name.to_owned()
 }
 

@@ -142,8 +142,7 @@ fn a_program_that_is_replaced_costs_its_own_rounds_alone() {
     for replace in ["cp next new; mv new \"$0\"", "touch -d 2001-01-01 \"$0\""] {
         let script = format!("echo run >>runs; [ $(wc -l <runs) = 2 ] && {{ {replace}; }}");
         let bench = Bench::new(&["a"], &format!("{script}\necho '{RECORD}'"));
-        fs::write(bench.path("next"), format!("#!/bin/sh\necho '{RECORD}'\n")).unwrap();
-        fs::set_permissions(bench.path("next"), fs::Permissions::from_mode(0o755)).unwrap();
+        contract::executable::write(&bench.path("next"), &format!("#!/bin/sh\necho '{RECORD}'\n"));
         let ended = bench.ends(&["run", "--seed", "1"]);
         assert_eq!(ended.code, Some(1), "{ended:?}");
         let outcomes: Vec<_> =
@@ -158,8 +157,7 @@ fn a_program_that_is_replaced_costs_its_own_rounds_alone() {
 fn a_program_that_is_replaced_during_a_comparison_is_noticed_too() {
     let script = "echo run >>runs; [ $(wc -l <runs) = 3 ] && { cp next new; mv new \"$0\"; }";
     let bench = Bench::new(&["a"], &format!("{script}\necho '{RECORD}'"));
-    fs::write(bench.path("next"), format!("#!/bin/sh\necho '{RECORD}'\n")).unwrap();
-    fs::set_permissions(bench.path("next"), fs::Permissions::from_mode(0o755)).unwrap();
+    contract::executable::write(&bench.path("next"), &format!("#!/bin/sh\necho '{RECORD}'\n"));
     let ended = bench.ends(&["compare", "--with", "x", "--with", "y"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let errors: Vec<String> = bench

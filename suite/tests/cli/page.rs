@@ -418,9 +418,8 @@ fn a_page_is_opened_and_follows_no_link() {
     fs::remove_file(&page).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &page).unwrap();
     let opener = bench.path("xdg-open");
-    fs::write(&opener, format!("#!/bin/sh\necho \"$1\" >'{}'\n", bench.path("opened").display()))
-        .unwrap();
-    fs::set_permissions(&opener, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script = format!("#!/bin/sh\necho \"$1\" >'{}'\n", bench.path("opened").display());
+    contract::executable::write(&opener, &script);
     let open = |path: &str| {
         let mut brigade = bench.brigade(&["report", folder.to_str().unwrap(), "--open"]);
         brigade.env("PATH", path);

@@ -1,8 +1,7 @@
 //! Predictions against what a program reaches. The program is a script here;
 //! `task-memory` has tests of what the kernel gives.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -20,8 +19,7 @@ fn folder(script: &str) -> TempDir {
         "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = --tasks ] && asked=$2; shift; done\n{script}\n"
     );
     let program = folder.path().join("fake");
-    fs::write(&program, script).expect("a script");
-    fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("a program");
+    contract::executable::write(&program, &script);
     let manifest = "[profiles.default]\nrounds = 1\n[limits]\nprogram = 'fake'\n\
                     [programs.fake]\npath = 'fake'\n\
                     check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n";
