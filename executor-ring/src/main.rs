@@ -55,20 +55,24 @@ struct Flags {
     #[arg(long, value_enum, value_name = "INTERFACE")]
     spawn: Option<Interface>,
 
-    /// Which nodes a message goes to
-    #[arg(long, value_enum, default_value_t = Shape::Ring)]
-    graph: Shape,
+    /// Which nodes a message goes to; without it, round a ring
+    #[arg(long, value_enum)]
+    graph: Option<Shape>,
 
-    /// How many nodes there are; without it, 100 in a ring and 13 in a pinball
-    #[arg(long, visible_alias = "nodes", value_name = "N")]
+    /// How many nodes there are; a pinball has 13 without it
+    #[arg(long, visible_alias = "nodes", value_name = "N", default_value_t = 100)]
+    #[arg(default_value_if("graph", "pinball", "13"))]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000), allow_negative_numbers = true)]
-    tasks: Option<u32>,
+    tasks: u32,
 
     /// How many messages a pinball has; without it, 5
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000), allow_negative_numbers = true)]
     messages: Option<u32>,
 }
+
+/// Messages of a pinball, unless `--messages` says otherwise.
+const MESSAGES: u32 = 5;
 
 /// What `--graph` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
@@ -81,22 +85,19 @@ enum Shape {
 }
 
 impl Flags {
-    /// The graph that is asked for, with the number of its nodes.
-    fn graph(&self) -> Result<(Graph, u32), UsageError> {
-        match (self.graph, self.messages) {
+    /// The graph that is asked for.
+    fn graph(&self) -> Result<Graph, UsageError> {
+        let nodes = self.tasks.into();
+        match (self.graph.unwrap_or(Shape::Ring), self.messages) {
             (Shape::Ring, Some(messages)) => Err(UsageError(format!(
                 "--messages {messages}: in a ring every node starts one; choose --graph pinball"
             ))),
-            (Shape::Ring, None) => {
-                let nodes = self.tasks.unwrap_or(100);
-                Ok((Graph::Ring(nodes.into()), nodes))
+            (Shape::Ring, None) => Ok(Graph::Ring(nodes)),
+            (Shape::Pinball, _) if nodes < 2 => {
+                Err(UsageError("--tasks 1: a pinball needs two nodes".into()))
             }
             (Shape::Pinball, messages) => {
-                let nodes = self.tasks.unwrap_or(13);
-                if nodes < 2 {
-                    return Err(UsageError("--tasks 1: a pinball needs two nodes".into()));
-                }
-                Ok((Graph::Pinball(nodes.into(), messages.unwrap_or(5).into()), nodes))
+                Ok(Graph::Pinball(nodes, messages.unwrap_or(MESSAGES).into()))
             }
         }
     }
@@ -110,7 +111,7 @@ fn main() -> ExitCode {
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.refuse_spread("an executor places its tasks itself")?;
     let interface = combination::interface(flags.executor, flags.spawn)?;
-    let (graph, nodes) = flags.graph()?;
-    bench.set_tasks(nodes);
+    let graph = flags.graph()?;
+    bench.set_tasks(flags.tasks);
     executor::measure(flags.executor, interface, graph, bench)
 }

@@ -65,9 +65,9 @@ struct Flags {
     #[arg(long, value_enum, default_value_t = Subject::Thread)]
     kind: Subject,
 
-    /// What each async task waits for
-    #[arg(long, value_enum, default_value_t = Waiting::Nothing)]
-    waiting: Waiting,
+    /// What each async task waits for; without it, nothing
+    #[arg(long, value_enum)]
+    waiting: Option<Waiting>,
 
     /// Tasks at the first reading; without it, half of the most
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -165,7 +165,7 @@ impl Flags {
         let given = [
             ("--stack-size", self.stack_size.is_some()),
             ("--until-refused", self.until_refused),
-            ("--waiting", self.waiting != Waiting::Nothing),
+            ("--waiting", self.waiting.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
             Some((flag, _)) => Err(UsageError(format!("{flag}: --kind heap has no tasks"))),

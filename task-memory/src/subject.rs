@@ -45,8 +45,6 @@ pub enum Subject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waiting {
-    /// Nothing: the least that a task can be
-    Nothing,
     /// A message, each task from a channel of its own
     Channel,
     /// A timer, an hour from now
@@ -66,13 +64,13 @@ impl Subject {
     ///
     /// # Errors
     /// [`UsageError`], with what they wait for instead.
-    pub fn require(self, waiting: Waiting) -> Result<(), UsageError> {
+    pub fn require(self, waiting: Option<Waiting>) -> Result<(), UsageError> {
+        let Some(waiting) = waiting else { return Ok(()) };
         let refused = |why: &str| {
             let waiting = flags::name(&waiting);
             Err(UsageError(format!("--waiting {waiting}: {why}")))
         };
         match waiting {
-            Waiting::Nothing => Ok(()),
             _ if !self.is_polled() => {
                 refused(&format!("--kind {self} says what its tasks wait for"))
             }
@@ -84,7 +82,7 @@ impl Subject {
     }
 
     /// The kind that limits know such tasks by.
-    pub fn kind(self, waiting: Waiting) -> Kind {
+    pub fn kind(self, waiting: Option<Waiting>) -> Kind {
         match self {
             Self::Heap | Self::Thread => Kind::Thread,
             Self::ThreadFutex => Kind::ThreadFutex,
@@ -95,9 +93,9 @@ impl Subject {
             Self::Process => Kind::Process,
             Self::IoUring => Kind::IoUring,
             _ => match waiting {
-                Waiting::Nothing | Waiting::Timer => Kind::Tokio,
-                Waiting::Channel => Kind::TokioChannel,
-                Waiting::Pipe => Kind::TokioPipe,
+                None | Some(Waiting::Timer) => Kind::Tokio,
+                Some(Waiting::Channel) => Kind::TokioChannel,
+                Some(Waiting::Pipe) => Kind::TokioPipe,
             },
         }
     }
@@ -109,12 +107,12 @@ impl Subject {
 
     /// As many tasks as show in the machine's memory above its noise, half of them
     /// beyond the free pages that the CPUs have on lists.
-    pub fn default_tasks(self, waiting: Waiting) -> u64 {
+    pub fn default_tasks(self, waiting: Option<Waiting>) -> u64 {
         match self {
             Self::Process => 200,
             Self::IoUring => 500,
             Self::Coroutine => 10_000,
-            _ if self.is_polled() && waiting != Waiting::Pipe => 1_000_000,
+            _ if self.is_polled() && waiting != Some(Waiting::Pipe) => 1_000_000,
             _ => 12_000,
         }
     }

@@ -40,23 +40,23 @@ impl Runtime for Compio {
         let bytes = task.touch_bytes;
         let Self { runtime, senders, pipes } = self;
         match task.waiting {
-            Waiting::Nothing => runtime.spawn(async move {
+            None => runtime.spawn(async move {
                 let block = begin(bytes);
                 future::pending::<()>().await;
                 drop(block);
             }),
-            Waiting::Channel => {
+            Some(Waiting::Channel) => {
                 let mut receiver = channel(senders);
                 runtime.spawn(async move {
                     let _block = begin(bytes);
                     receiver.recv().await;
                 })
             }
-            Waiting::Timer => runtime.spawn(async move {
+            Some(Waiting::Timer) => runtime.spawn(async move {
                 let _block = begin(bytes);
                 sleep(AN_HOUR).await;
             }),
-            Waiting::Pipe => {
+            Some(Waiting::Pipe) => {
                 let (mut receiver, sender) = runtime.block_on(pipe::anonymous())?;
                 pipes.push(sender);
                 runtime.spawn(async move {

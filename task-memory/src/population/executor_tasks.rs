@@ -25,23 +25,23 @@ impl Runtime for Executor {
     fn spawn(&mut self, task: Task) -> io::Result<()> {
         let bytes = task.touch_bytes;
         match task.waiting {
-            Waiting::Nothing => self.executor.spawn(async move {
+            None => self.executor.spawn(async move {
                 let block = begin(bytes);
                 future::pending::<()>().await;
                 drop(block);
             }),
-            Waiting::Channel => {
+            Some(Waiting::Channel) => {
                 let mut receiver = channel(&mut self.senders);
                 self.executor.spawn(async move {
                     let _block = begin(bytes);
                     receiver.recv().await;
                 })
             }
-            Waiting::Timer => self.executor.spawn(async move {
+            Some(Waiting::Timer) => self.executor.spawn(async move {
                 let _block = begin(bytes);
                 Timer::after(AN_HOUR).await;
             }),
-            Waiting::Pipe => {
+            Some(Waiting::Pipe) => {
                 let (reader, writer) = Channel::Pipe.open()?;
                 let reader = Async::new(reader)?;
                 self.pipes.push(writer);

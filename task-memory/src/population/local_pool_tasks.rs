@@ -23,7 +23,7 @@ impl Runtime for Pool {
         let bytes = task.touch_bytes;
         let spawner = self.pool.spawner();
         let spawned = match task.waiting {
-            Waiting::Channel => {
+            Some(Waiting::Channel) => {
                 let mut receiver = channel(&mut self.senders);
                 spawner.spawn_local(async move {
                     let _block = begin(bytes);

@@ -34,8 +34,8 @@ pub struct Task {
     /// What it writes to before it waits: of its stack, or of a heap block
     /// for kinds without a stack.
     pub touch_bytes: usize,
-    /// What it waits for, if it is an async task.
-    pub waiting: Waiting,
+    /// What it waits for, if it is an async task that waits for something.
+    pub waiting: Option<Waiting>,
 }
 
 impl Task {

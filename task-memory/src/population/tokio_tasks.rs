@@ -68,7 +68,7 @@ pub fn local(task: Task) -> io::Result<Tokio<LocalRuntime>> {
 fn builder(task: Task) -> Builder {
     let mut builder = Builder::new_current_thread();
     builder.enable_io();
-    if task.waiting == Waiting::Timer {
+    if task.waiting == Some(Waiting::Timer) {
         builder.enable_time();
     }
     builder
@@ -85,23 +85,23 @@ impl<R: OfTokio> Runtime for Tokio<R> {
         let bytes = task.touch_bytes;
         let Self { runtime, senders, pipes } = self;
         match task.waiting {
-            Waiting::Nothing => runtime.spawn(async move {
+            None => runtime.spawn(async move {
                 let block = begin(bytes);
                 future::pending::<()>().await;
                 drop(block);
             }),
-            Waiting::Channel => {
+            Some(Waiting::Channel) => {
                 let mut receiver = channel(senders);
                 runtime.spawn(async move {
                     let _block = begin(bytes);
                     receiver.recv().await;
                 });
             }
-            Waiting::Timer => runtime.spawn(async move {
+            Some(Waiting::Timer) => runtime.spawn(async move {
                 let _block = begin(bytes);
                 sleep(AN_HOUR).await;
             }),
-            Waiting::Pipe => {
+            Some(Waiting::Pipe) => {
                 let _inside = runtime.enter();
                 let (sender, mut receiver) = pipe::pipe()?;
                 pipes.push(sender);
