@@ -8,6 +8,7 @@ pub mod finding;
 mod group;
 pub mod headline;
 mod impact;
+pub mod kind;
 mod place;
 pub mod program;
 mod proof;
@@ -28,6 +29,7 @@ pub use group::Group;
 use group::GroupTable;
 use headline::Headline;
 pub use impact::ImpactPlan;
+use kind::Kind;
 use place::{Complaint, Table, line_of, meant, unknown};
 use program::{CheckSize, Form, Program};
 pub use proof::{Crossing, Linear, ProofPlan, WorkedCase, fewest_rounds};
@@ -73,6 +75,9 @@ pub struct Manifest {
     /// The rows that a run's report begins with.
     #[serde(default)]
     pub headline: Vec<Headline>,
+    /// The rows of the table of all kinds of tasks.
+    #[serde(default, rename = "kind")]
+    pub kinds: Vec<Kind>,
     /// What a run's report says in sentences.
     #[serde(default, rename = "finding")]
     pub findings: Vec<Finding>,
@@ -226,8 +231,8 @@ impl Manifest {
         proof::validate(self)
     }
 
-    /// A finding or a row of the headline whose case does not exist would never
-    /// be shown.
+    /// A finding, a kind or a row of the headline whose case does not exist would
+    /// never be shown.
     fn validate_findings(&self) -> Result<(), Complaint> {
         let findings = self.findings.iter().enumerate().flat_map(|(index, finding)| {
             let cases = finding.cases().into_iter();
@@ -238,7 +243,10 @@ impl Manifest {
             let cases = over.chain([("case", row.case.as_str())]);
             cases.map(move |(key, case)| (Table::Headline(index), "headline", key, case))
         });
-        for (table, what, key, case) in findings.chain(headline) {
+        let kinds = self.kinds.iter().enumerate().flat_map(|(index, kind)| {
+            kind.cases().map(move |(key, case)| (Table::Kind(index), "kind", key, case))
+        });
+        for (table, what, key, case) in findings.chain(headline).chain(kinds) {
             self.case(case).map_err(|reason| {
                 let reason = format!("{what}: {key}: {reason}");
                 Complaint { table, key, reason }
@@ -530,6 +538,11 @@ profiles = ["default"]
                 "[\"default\"]",
                 "[\"default\"]\n[[headline]]\ntext = 'x'\ncase = 'b'",
                 ":16: headline: case: unknown case 'b'; known: a",
+            ),
+            (
+                "[\"default\"]",
+                "[\"default\"]\n[[kind]]\ntext = 'x'\nhop = 'a'\nmemory = 'b'",
+                ":17: kind: memory: unknown case 'b'; known: a",
             ),
             (
                 "[\"default\"]",

@@ -33,6 +33,8 @@ pub(super) enum Table {
     Finding(usize),
     /// The row of the headline at this index.
     Headline(usize),
+    /// The kind at this index.
+    Kind(usize),
     /// What a proof runs.
     Prove,
     /// What advice is tried with.
@@ -60,6 +62,7 @@ impl Complaint {
                 entries.get_ref().get(index)?.get_ref()
             }
             Table::Finding(index) => table("finding")?.get(index)?.get_ref(),
+            Table::Kind(index) => table("kind")?.get(index)?.get_ref(),
             Table::Headline(index) => table("headline")?.get(index)?.get_ref(),
             Table::Prove => table("prove")?,
             Table::Advice => table("advice")?,

@@ -11,6 +11,7 @@ mod environment;
 mod fixture;
 pub mod html;
 pub mod impact;
+mod kinds;
 mod ladder;
 pub mod limits;
 pub mod markdown;

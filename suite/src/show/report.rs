@@ -6,7 +6,7 @@ use crate::judge::statistics::{ENOUGH_FOR_RANKS, Estimate, Estimator};
 use super::page::{ABSENT, Block, Side, Table};
 use super::plot::letter;
 use super::quantity::{Unit, estimated_bytes, estimated_duration, estimated_ratio, three_digits};
-use super::{environment, ladder, pairs, proof, sentences};
+use super::{environment, kinds, ladder, pairs, proof, sentences};
 use crate::judge::report::model::{
     Attribution, Case, CaseEstimate, Fate, Group, Headline, MeasurementEstimate, Note, Quantity,
     Report, Run, WaitingFor,
@@ -37,6 +37,8 @@ pub enum Part {
     FirstScreen,
     /// All cases on one axis.
     Ladder,
+    /// Hop, creation and memory by kind of task.
+    Kinds,
     /// All groups, or that of this name.
     Groups(Option<String>),
     /// The findings in words.
@@ -51,6 +53,7 @@ impl Part {
         Some(match name {
             "first-screen" => Self::FirstScreen,
             "ladder" => Self::Ladder,
+            "kinds" => Self::Kinds,
             "groups" => Self::Groups(None),
             "sentences" => Self::Sentences,
             "notes" => Self::Notes,
@@ -62,7 +65,7 @@ impl Part {
 /// The page of a whole report.
 pub fn page(report: &Report) -> Vec<Block> {
     let mut page = part(report, &Part::FirstScreen);
-    for of in [Part::Ladder, Part::Groups(None), Part::Sentences, Part::Notes] {
+    for of in [Part::Ladder, Part::Kinds, Part::Groups(None), Part::Sentences, Part::Notes] {
         page.extend(part(report, &of));
     }
     let facts = report.runs.iter().enumerate().flat_map(|(index, run)| {
@@ -89,6 +92,8 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
             let bars = ladder::bars(report, &names).map(Block::Bars);
             bars.map_or(Vec::new(), |bars| vec![heading, bars])
         }
+        Part::Kinds if report.runs.len() == 1 => kinds::blocks(report),
+        Part::Kinds => Vec::new(),
         Part::Groups(name) => {
             let named = |group: &&Group| name.as_ref().is_none_or(|name| group.name == *name);
             let groups = report.groups.iter().filter(named);

@@ -5,6 +5,7 @@ pub mod attribution;
 pub mod estimate;
 mod findings;
 mod growth;
+mod kinds;
 pub mod model;
 mod notes;
 mod pairs;
@@ -59,12 +60,14 @@ pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
     let described = described.collect();
     let headline = manifest.headline.iter().filter_map(|row| cases.headline(row));
     let headline = headline.collect();
+    let kinds = kinds::kinds(manifest, &cases, runs);
     let groups = groups(manifest, runs, cases.cases);
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
         runs: described,
         environment_differences: environment_differences(runs),
         headline,
+        kinds,
         pairs: pairs::maps(runs, &groups),
         groups,
     }

@@ -18,7 +18,7 @@ use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`: the minor number rises when a
 /// field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "2.3";
+pub const SCHEMA_VERSION: &str = "2.4";
 
 /// What one run, or several side by side, say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct Report {
     pub environment_differences: Vec<Vec<Difference>>,
     /// The figures to read first.
     pub headline: Vec<Headline>,
+    /// The kinds of tasks of which the first run has a figure. Since 2.4.
+    #[serde(default)]
+    pub kinds: Vec<KindFigures>,
     /// The cases, by the question that they answer.
     pub groups: Vec<Group>,
     /// Cases of pairs of CPUs, for each run and each way of handing over. Since 2.3.
@@ -149,6 +152,24 @@ pub struct Headline {
     /// the first run that has both. Since 1.1.
     #[serde(default)]
     pub unlike: Vec<Unlike>,
+}
+
+/// What a kind of task costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KindFigures {
+    /// What it is called.
+    pub text: String,
+    /// The version of what runs it; `null` where that is the kernel.
+    pub version: Option<String>,
+    /// The time of a hand-over, in nanoseconds.
+    pub hop_ns: Option<Estimate>,
+    /// The kernel's context switches for each of them.
+    pub switches_per_hop: Option<f64>,
+    /// The time of creating one, in nanoseconds.
+    pub create_ns: Option<Estimate>,
+    /// What one holds, in bytes.
+    pub memory_bytes: Option<Estimate>,
 }
 
 /// What a figure counts.

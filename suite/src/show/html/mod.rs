@@ -12,6 +12,7 @@ use serde::Serialize;
 
 pub use comparison::comparison;
 
+use super::kinds::KINDS;
 use super::page::{Block, Side, Table};
 use super::plot::{self, class_of, class_of_run, letter};
 use super::quantity::{ABSENT, duration, estimated_duration, percent, three_digits};
@@ -119,6 +120,7 @@ impl Page {
 pub fn html(report: &Report) -> anyhow::Result<String> {
     let mut sections = vec![short(report)];
     sections.extend(ladder(report));
+    sections.extend(kinds(report));
     sections.extend(report.groups.iter().map(|of| group(report, of)));
     sections.push(sure(report));
     sections.push(quiet(report));
@@ -151,6 +153,12 @@ fn short(report: &Report) -> Section {
     let first = element::blocks(&part(report, &Part::FirstScreen));
     let ends = plot::ladder::description(report).map_or(String::new(), |of| paragraph(&of));
     Section::new("short", "In short", vec![Piece::open(first + &ends)])
+}
+
+fn kinds(report: &Report) -> Option<Section> {
+    let blocks = part(report, &Part::Kinds);
+    let (_, table) = blocks.split_first()?;
+    Some(Section::new("kinds", KINDS, vec![Piece::open(element::blocks(table))]))
 }
 
 fn ladder(report: &Report) -> Option<Section> {
