@@ -7,6 +7,9 @@
 //! makes N + 1 hops, as in every brigade: one to each coroutine and the last
 //! one to the driver.
 //!
+//! With `--scheduler` the coroutines, and the driver as one of them, wait for channels or
+//! sockets and are woken through the scheduler's queue instead.
+//!
 //! With `--depth` a coroutine suspends from so many frames below its body.
 //!
 //! What is counted: between two hops the control passes through the driver's
@@ -18,6 +21,8 @@
 //! costs. Every stack is memory of its own, and many of them together miss the
 //! caches and the translation buffer more often than few.
 
+mod scheduled;
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 
@@ -25,10 +30,13 @@ use anyhow::{bail, ensure};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use harness::depth::below;
+use harness::failure::UsageError;
 use harness::{
     Amounts, Bench, Defaults, DepthFlag, LoadFlags, Measured, StackFlag, Station, Tasks, failure,
     threads,
 };
+
+use scheduled::Scheduler;
 
 /// A coroutine of the line: it is resumed with a number, or with nothing to
 /// end, and suspends with the next number.
@@ -38,9 +46,14 @@ type Relay = Coroutine<Option<usize>, usize, ()>;
 ///
 /// One iteration: the driver resumes N coroutines in turn; each adds one to the
 /// number that it is given and suspends with it, and the driver checks the sum.
-/// That makes N + 1 hops, none of which the kernel takes part in.
+/// That makes N + 1 hops, none of which the kernel takes part in. With a scheduler
+/// they wait for one another's channels or sockets instead.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
+    /// What runs the coroutines; without it, the driver resumes them in turn
+    #[arg(long, value_enum)]
+    scheduler: Option<Scheduler>,
+
     #[command(flatten)]
     #[serde(flatten)]
     stack: StackFlag,
@@ -63,6 +76,12 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     bench.load(flags.load);
     flags.depth.require_stack(flags.stack)?;
     bench.refuse_spread("all coroutines run on one thread")?;
+    if let Some(scheduler) = flags.scheduler {
+        if flags.depth.depth > 0 {
+            return Err(UsageError("--depth: leave out --scheduler".to_owned()).into());
+        }
+        return scheduled::measure(scheduler, flags.stack.stack_size, bench);
+    }
     let coroutine = Amounts::coroutine(flags.stack.stack_size as u64);
     bench.require(coroutine, Amounts::observation())?;
     bench.expect_switches(0.0);

@@ -62,3 +62,30 @@ fn a_stack_that_cannot_be_is_a_usage_error() {
 fn a_limit_of_few_maps_refuses() {
     contract::limits::check_that_few_maps_refuse(&PROGRAM, harness::Amounts::coroutine(64 << 10));
 }
+
+#[test]
+fn a_scheduler_passes_the_token_over_channels_and_over_sockets() {
+    for scheduler in ["may", "may-socketpair"] {
+        let flags = ["--scheduler", scheduler, "--tasks=50", "--iters=200"];
+        let record = PROGRAM.record(&flags);
+        assert_eq!((record.complete, record.iterations), (true, 200), "{scheduler}");
+        let switches = voluntary_switches(&record);
+        assert!(switches < 0.1, "{scheduler}: {switches}");
+        PROGRAM.refuses(&["--scheduler", scheduler, "--depth=1"], &["--depth", "--scheduler"]);
+    }
+    PROGRAM.refuses(&["--scheduler=green"], &["--scheduler", "green"]);
+}
+
+#[test]
+fn sockets_of_a_scheduler_are_files_that_the_limit_refuses() {
+    use nix::sys::resource::Resource;
+    let limited = |tasks: &str| {
+        let flags = ["--iters=2", "--warmups=0", "--scheduler=may-socketpair", "--tasks", tasks];
+        PROGRAM.with(&flags).limited(Resource::RLIMIT_NOFILE, 64, 64).run()
+    };
+    let run = limited("100");
+    let line = run.complaints()[0].to_owned();
+    run.failed(3, &["open files", "RLIMIT_NOFILE"]);
+    let (before, _) = line.split_once(" tasks fit into").expect("how many fit");
+    let _ = limited(before.rsplit(' ').next().expect("a number")).succeeded();
+}

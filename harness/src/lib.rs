@@ -55,5 +55,5 @@ pub use flags::{
 pub use limits::Amounts;
 pub use program::run;
 pub use samples::Measured;
-pub use station::Station;
+pub use station::{Station, Token};
 pub use work::Work;

@@ -1,0 +1,172 @@
+//! The brigade on may: stackful coroutines that a scheduler runs, over channels or sockets
+//! of its own.
+//!
+//! One worker runs them all, the driver too. A task waits in `recv` or `read` until what
+//! is upstream wakes it, and goes through the scheduler's queue: what a runtime of async
+//! tasks does, with stacks. Of sockets a read is tried before it waits, and what waits is
+//! found by `epoll`. A second thread of may's keeps time, and sleeps.
+
+use std::io::{self, Read as _, Write as _};
+
+use anyhow::{Context as _, ensure};
+use harness::threads::{TaskError, panic_text, root_cause};
+use harness::{Amounts, Bench, Measured, Station, Token, failure};
+use may::coroutine::{Builder, JoinHandle};
+use may::os::unix::net::UnixStream;
+use may::sync::spsc;
+
+/// What `--scheduler` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// May, over its channels in memory
+    May,
+    /// May, over Unix stream sockets
+    MaySocketpair,
+}
+
+/// Files of may's worker: epoll, the eventfd that wakes it, and one to spare.
+const FILES: u64 = 3;
+/// The worker, and the thread that keeps time.
+const THREADS: u64 = 2;
+
+/// Measures the brigade with stacks of so many bytes.
+///
+/// # Errors
+/// Of limits, sockets and tasks.
+pub fn measure(scheduler: Scheduler, stack_bytes: usize, bench: &Bench) -> anyhow::Result<()> {
+    let channel = match scheduler {
+        Scheduler::May => Amounts::channel_in_memory(),
+        Scheduler::MaySocketpair => Amounts::socket_pair().watched(),
+    };
+    let task = Amounts::coroutine(stack_bytes as u64);
+    let fixed = Amounts { files: FILES, ..Amounts::workers(THREADS) }.and(channel).and(task);
+    bench.require(task.and(channel), fixed)?;
+    bench.expect_switches(0.0);
+    may::config().set_workers(1).set_worker_pin(false);
+    let bench = bench.clone();
+    let driver = spawn(stack_bytes, move || match scheduler {
+        Scheduler::May => brigade(&bench, stack_bytes, || Ok(spsc::channel::<usize>())),
+        Scheduler::MaySocketpair => brigade(&bench, stack_bytes, UnixStream::pair),
+    })?;
+    driver.join().unwrap_or_else(|panic| Err(anyhow::anyhow!("{}", panic_text(&*panic))))
+}
+
+/// Starts a coroutine.
+fn spawn<T: Send + 'static>(
+    stack_bytes: usize,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let words = stack_bytes / size_of::<usize>();
+    // SAFETY: there is one worker, so what is local to a thread is local to all
+    // coroutines, and none of them keeps a reference to it while it waits. Their stacks
+    // are as large as those of any other coroutine here.
+    unsafe { Builder::new().stack_size(words).spawn(body) }
+}
+
+/// The end that a task sends by.
+trait Sink: Send + 'static {
+    type Token: Token + PartialEq;
+
+    fn send(&mut self, token: Self::Token) -> io::Result<()>;
+}
+
+/// The end that a task receives from; nothing comes from one that is closed.
+trait Source: Send + 'static {
+    type Token: Token + PartialEq;
+
+    fn receive(&mut self) -> io::Result<Option<Self::Token>>;
+}
+
+impl Sink for spsc::Sender<usize> {
+    type Token = usize;
+
+    fn send(&mut self, token: usize) -> io::Result<()> {
+        spsc::Sender::send(self, token).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+impl Source for spsc::Receiver<usize> {
+    type Token = usize;
+
+    fn receive(&mut self) -> io::Result<Option<usize>> {
+        Ok(self.recv().ok())
+    }
+}
+
+impl Sink for UnixStream {
+    type Token = u8;
+
+    fn send(&mut self, token: u8) -> io::Result<()> {
+        self.write_all(&[token])
+    }
+}
+
+impl Source for UnixStream {
+    type Token = u8;
+
+    fn receive(&mut self) -> io::Result<Option<u8>> {
+        let mut token = [0];
+        Ok((self.read(&mut token)? == 1).then_some(token[0]))
+    }
+}
+
+/// Sets up the brigade, with channels that `open` opens, and measures it.
+fn brigade<S: Sink, R: Source<Token = S::Token>>(
+    bench: &Bench,
+    stack_bytes: usize,
+    open: impl Fn() -> io::Result<(S, R)>,
+) -> anyhow::Result<()> {
+    let open =
+        |number| open().map_err(|error| failure::creating(format_args!("channel {number}"), error));
+    let (mut first, mut upstream) = open(0)?;
+    let mut tasks = Vec::with_capacity(bench.tasks());
+    for task in bench.creation() {
+        let (downstream, next_upstream) = open(task + 1)?;
+        let station = bench.unpinned_station(task);
+        let started = spawn(stack_bytes, move || relay(&station, upstream, downstream));
+        tasks.push(started.map_err(|error| failure::creating(format_args!("task {task}"), error))?);
+        upstream = next_upstream;
+    }
+    let mut last = upstream;
+
+    let passed = drive(bench, &mut first, &mut last);
+    let observed = passed.and_then(|()| bench.observe());
+    drop(first);
+    let outcomes = tasks.into_iter().map(|task| match task.join() {
+        Ok(result) => result.map_err(TaskError::Failed),
+        Err(panic) => Err(TaskError::Panicked(panic_text(&*panic))),
+    });
+    root_cause(outcomes.collect::<Vec<_>>()).and(observed)
+}
+
+/// Sends the token round, lap after lap.
+fn drive<S: Sink, R: Source<Token = S::Token>>(
+    bench: &Bench,
+    first: &mut S,
+    last: &mut R,
+) -> anyhow::Result<()> {
+    let station = bench.unpinned_driver_station();
+    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+        let token: S::Token = lap.token();
+        station.visit(token);
+        first.send(token).context("sending the token to task 0")?;
+        let received = last.receive().context("waiting for the token to come round")?;
+        ensure!(received == Some(token), "the token did not come round");
+        lap.finish();
+    }
+    Ok(())
+}
+
+/// Passes tokens from upstream to downstream until upstream is closed.
+fn relay<S: Sink, R: Source<Token = S::Token>>(
+    station: &Station,
+    mut upstream: R,
+    mut downstream: S,
+) -> io::Result<()> {
+    while let Some(token) = upstream.receive()? {
+        station.visit(token);
+        downstream.send(token)?;
+    }
+    Ok(())
+}
