@@ -1,6 +1,8 @@
-//! Processes that keep CPUs from idling: one on each spins in the class `SCHED_IDLE`,
-//! to which everything else comes first. What a hop costs less beside them is the way
-//! into idleness and out of it.
+//! Processes that spin beside the tasks.
+//!
+//! Of those that keep CPUs from idling, one on each spins in the class `SCHED_IDLE`, to
+//! which everything else comes first. What a hop costs less beside them is the way into
+//! idleness and out of it. Hogs spin in the normal class, and take their share.
 
 use std::fs;
 use std::hint::spin_loop;
@@ -24,18 +26,30 @@ impl Spinners {
     /// # Errors
     /// When one cannot be created, or not in its class.
     pub(crate) fn on(cpus: &[usize]) -> anyhow::Result<Self> {
-        let threads = fs::read_dir("/proc/self/task").context("counting this process's threads")?;
-        ensure!(threads.count() == 1, "a process of several threads cannot be forked");
         let mut spinners = Self(Vec::with_capacity(cpus.len()));
-        let created = cpus.iter().try_for_each(|cpu| spinners.add(*cpu));
+        let created = cpus.iter().try_for_each(|cpu| {
+            cpus::confine(&[*cpu]).with_context(|| format!("going to CPU {cpu}"))?;
+            spinners.add(libc::SCHED_IDLE)
+        });
         cpus::confine(cpus).context("returning to the CPUs of the placement")?;
         created?;
         Ok(spinners)
     }
 
-    /// Adds one, which inherits its CPU from this process.
-    fn add(&mut self, cpu: usize) -> anyhow::Result<()> {
-        cpus::confine(&[cpu]).with_context(|| format!("going to CPU {cpu}"))?;
+    /// So many in the normal class, on the CPUs of this process, whatever class that is in.
+    ///
+    /// # Errors
+    /// When one cannot be created, or not in its class.
+    pub(crate) fn hogs(count: u32) -> anyhow::Result<Self> {
+        let mut spinners = Self(Vec::new());
+        (0..count).try_for_each(|_| spinners.add(libc::SCHED_OTHER))?;
+        Ok(spinners)
+    }
+
+    /// Adds one of this class, which inherits its CPUs from this process.
+    fn add(&mut self, class: i32) -> anyhow::Result<()> {
+        let threads = fs::read_dir("/proc/self/task").context("counting this process's threads")?;
+        ensure!(threads.count() == 1, "a process of several threads cannot be forked");
         let parent = getpid();
         // SAFETY: this process has one thread, so no lock is held by another one that
         // the child lacks.
@@ -43,7 +57,7 @@ impl Spinners {
             ForkResult::Child => spin(parent),
             ForkResult::Parent { child } => {
                 self.0.push(child);
-                idle_class(child).context("setting the class SCHED_IDLE")
+                set_class(child, class).context("setting the class of a process that spins")
             }
         }
     }
@@ -75,13 +89,11 @@ fn spin(parent: Pid) -> ! {
     }
 }
 
-/// Puts a process into the class to which all others come first.
-fn idle_class(process: Pid) -> io::Result<()> {
+/// Puts a process into a class of the scheduler that knows no priorities.
+fn set_class(process: Pid, class: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the kernel reads the parameters, which outlive the call.
-    match unsafe {
-        libc::sched_setscheduler(process.as_raw(), libc::SCHED_IDLE, &raw const parameters)
-    } {
+    match unsafe { libc::sched_setscheduler(process.as_raw(), class, &raw const parameters) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

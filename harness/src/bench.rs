@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
+use anyhow::Context as _;
+
 use crate::awake::Spinners;
 use crate::clock;
 use crate::command;
@@ -48,6 +50,7 @@ impl Bench {
             flags,
             placement,
             spinners,
+            hogs: OnceLock::new(),
             interrupted,
             marks: Default::default(),
             tracer: OnceLock::new(),
@@ -195,6 +198,18 @@ impl Bench {
     /// one such process at most.
     pub fn also_count(&self, pid: u32) {
         self.shared.peer.get_or_init(|| pid);
+    }
+
+    /// Starts so many processes that take CPU time beside the tasks, on the CPUs of the
+    /// placement, until this process ends. To be said before the first thread is created,
+    /// once.
+    ///
+    /// # Errors
+    /// When one cannot be created.
+    pub fn hogs(&self, count: u32) -> anyhow::Result<()> {
+        let hogs = Spinners::hogs(count).with_context(|| format!("--hogs {count}"))?;
+        self.shared.hogs.get_or_init(|| hogs);
+        Ok(())
     }
 
     /// The numbers of the tasks, in the order in which the program creates

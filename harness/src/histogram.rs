@@ -117,6 +117,16 @@ impl Histogram {
         self.0.saturating_record(nanoseconds);
     }
 
+    /// Takes in all samples of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.0 += &other.0;
+    }
+
+    /// Forgets all samples, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.0.reset();
+    }
+
     /// Number of samples.
     pub fn count(&self) -> u64 {
         self.0.len()
@@ -230,6 +240,17 @@ mod tests {
     fn percentiles_keep_three_digits() {
         let p50 = of(1..=1_000_000).percentile(50.0) as f64;
         assert!((p50 / 500_000.0 - 1.0).abs() < 0.001, "{p50}");
+    }
+
+    #[test]
+    fn what_is_merged_counts_as_if_it_had_been_recorded_at_once() {
+        let mut merged = of([100, 200]);
+        merged.merge(&of([]));
+        merged.merge(&of([200, 400]));
+        assert_eq!(merged.percentile_text(), of([100, 200, 200, 400]).percentile_text());
+        merged.clear();
+        merged.merge(&of([7]));
+        assert_eq!(merged.percentile_text(), of([7]).percentile_text());
     }
 
     #[test]

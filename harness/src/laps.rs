@@ -17,7 +17,6 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::awake::Spinners;
 use crate::clock;
 use crate::cpus;
 use crate::progress::Progress;
@@ -239,10 +238,8 @@ impl<'a> Laps<'a> {
                 self.progress.begin(self.left, "iterations");
                 if self.purpose == Purpose::Principal {
                     let peer = self.shared.peer.get().copied();
-                    let spinners = self.shared.spinners.as_ref().map(Spinners::processes);
-                    let spinners = spinners.unwrap_or_default();
                     let cpus = self.shared.placement.cpus();
-                    self.usage = Some(Start::now(peer, cpus, spinners));
+                    self.usage = Some(Start::now(peer, cpus, self.shared.companions()));
                 }
                 self.deadline = deadline(self.shared);
             }

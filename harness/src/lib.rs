@@ -23,6 +23,7 @@ pub mod laps;
 pub mod limits;
 pub mod memory;
 pub mod moments;
+pub mod overlapping;
 pub mod placement;
 pub mod process_stat;
 pub mod program;

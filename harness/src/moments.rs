@@ -24,6 +24,13 @@ impl Moments {
         self.squares += u128::from(nanoseconds) * u128::from(nanoseconds);
     }
 
+    /// Takes all values of `other` in.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
+
     /// How many values were taken in.
     pub fn count(&self) -> u64 {
         self.count

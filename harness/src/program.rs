@@ -220,6 +220,7 @@ impl Session {
             memory: findings.memory,
             ledger: findings.ledger.clone(),
             work: findings.work,
+            schedule: findings.schedule,
         })
     }
 }

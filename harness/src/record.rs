@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.6";
+pub const SCHEMA_VERSION: &str = "1.7";
 
 /// The major schema version that this reader understands.
 const READABLE_MAJOR: u64 = 1;
@@ -81,6 +81,22 @@ pub struct Record {
     /// The work at every hop, of programs that offer `--work`. Since 1.2.
     #[serde(default)]
     pub work: Option<WorkRecord>,
+    /// How the schedule was kept, of programs whose operations are due at given times.
+    /// Since 1.7.
+    #[serde(default)]
+    pub schedule: Option<ScheduleKept>,
+}
+
+/// How a schedule was kept. Every operation of it is among the samples, however late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct ScheduleKept {
+    /// Operations for which their task did not wait, because it came to them after they
+    /// had been due, or called for.
+    pub missed: u64,
+    /// Operations that were called for late, because their time had passed when the
+    /// caller came to them; `null` where nobody calls.
+    pub called_late: Option<u64>,
 }
 
 /// The work that was added to every hop.

@@ -83,6 +83,27 @@ impl AsyncRuntime {
     /// [`UsageError`] when the flags contradict one another; otherwise the
     /// kernel's, when the runtime cannot be started.
     pub fn start(kind: RuntimeKind, workers: Option<usize>, bench: &Bench) -> anyhow::Result<Self> {
+        Self::start_with(Builder::enable_io, kind, workers, bench)
+    }
+
+    /// As [`Self::start`], of a runtime whose tasks can also wait for a time.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_with_timers(
+        kind: RuntimeKind,
+        workers: Option<usize>,
+        bench: &Bench,
+    ) -> anyhow::Result<Self> {
+        Self::start_with(Builder::enable_all, kind, workers, bench)
+    }
+
+    fn start_with(
+        enable: fn(&mut Builder) -> &mut Builder,
+        kind: RuntimeKind,
+        workers: Option<usize>,
+        bench: &Bench,
+    ) -> anyhow::Result<Self> {
         if kind.is_one_thread() {
             let name = flags::name(&kind);
             WorkersFlag { workers }
@@ -91,7 +112,7 @@ impl AsyncRuntime {
         }
         let one_thread = || {
             let mut builder = Builder::new_current_thread();
-            builder.enable_io();
+            enable(&mut builder);
             builder
         };
         let started = match kind {
@@ -100,7 +121,8 @@ impl AsyncRuntime {
                 one_thread().build_local(LocalOptions::default()).map(Started::Local)
             }
             RuntimeKind::Tokio => {
-                let (builder, workers) = multi_thread(workers, bench.placement())?;
+                let (mut builder, workers) = multi_thread(workers, bench.placement())?;
+                enable(&mut builder);
                 with_workers(builder, workers).map(Started::Workers)
             }
         };
@@ -133,7 +155,6 @@ fn multi_thread(
     placement: &Placement,
 ) -> Result<(Builder, usize), UsageError> {
     let mut builder = Builder::new_multi_thread();
-    builder.enable_io();
     let cpus = placement.cpus().len();
     if placement.policy() != Policy::Spread {
         return Ok((builder, workers.unwrap_or(cpus)));

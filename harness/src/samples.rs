@@ -68,6 +68,20 @@ impl Samples {
         self.max_ns = self.max_ns.max(nanoseconds);
     }
 
+    /// Takes in all samples of `other`, which are of the same measurement.
+    pub fn merge(&mut self, other: &Self) {
+        self.moments.merge(&other.moments);
+        self.histogram.merge(&other.histogram);
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Forgets all samples, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.histogram.clear();
+        (self.moments, self.min_ns, self.max_ns) = (Moments::default(), u64::MAX, 0);
+    }
+
     /// Number of samples.
     pub fn count(&self) -> u64 {
         self.moments.count()
@@ -130,6 +144,23 @@ mod tests {
         let mut samples = Samples::new(Measured::single("start", "start"));
         samples.add(5);
         assert_eq!(samples.measurement(1000).expect("a sample").ns_per_task, None);
+    }
+
+    #[test]
+    fn merged_samples_are_those_of_both() {
+        let measured = Measured::single("wake-up", "wake-up");
+        let of = |values: &[u64]| {
+            let mut samples = Samples::new(measured);
+            values.iter().for_each(|value| samples.add(*value));
+            samples
+        };
+        let mut merged = of(&[999]);
+        merged.clear();
+        for part in [&[30, 10][..], &[], &[20, 40]] {
+            merged.merge(&of(part));
+        }
+        assert_eq!(merged.measurement(1), of(&[10, 20, 30, 40]).measurement(1));
+        assert_eq!(merged.measurement(1).expect("samples").mean_ns, 25.0);
     }
 
     #[test]

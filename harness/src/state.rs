@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::awake::Spinners;
 use crate::flags::Flags;
 use crate::placement::Placement;
-use crate::record::{Ending, LedgerPoint, Memory, WorkRecord};
+use crate::record::{Ending, LedgerPoint, Memory, ScheduleKept, WorkRecord};
 use crate::samples::Samples;
 use crate::tracer::Tracer;
 use crate::usage::Span;
@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     pub placement: Placement,
     /// What keeps the CPUs awake, if they are kept so.
     pub spinners: Option<Spinners>,
+    /// What takes CPU time beside the tasks, if the program asked for it.
+    pub hogs: OnceLock<Spinners>,
     pub interrupted: Arc<AtomicBool>,
     /// When each phase of the lap in hand ended; 0 for one that has not.
     pub marks: [AtomicU64; MOST_PHASES],
@@ -61,6 +63,8 @@ pub(crate) struct Findings {
     pub calibration: Calibration,
     /// CPU time of a thread's end that no account holds, in nanoseconds.
     pub thread_end_ns: Option<f64>,
+    /// How a schedule was kept, of a program that has one.
+    pub schedule: Option<ScheduleKept>,
 }
 
 impl Shared {
@@ -72,6 +76,12 @@ impl Shared {
     /// Whether SIGINT or SIGTERM has come.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.load(Relaxed)
+    }
+
+    /// Processes of this one's that spin beside the tasks and are not measured.
+    pub(crate) fn companions(&self) -> Vec<u32> {
+        let spinners = self.spinners.iter().chain(self.hogs.get());
+        spinners.flat_map(Spinners::processes).collect()
     }
 
     /// The work at every hop; none unless the program has asked for it.

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::record::{
-    CpuTime, Distance, Ending, Measurement, Memory, Record, Switches, Waiting, WorkRecord,
+    CpuTime, Distance, Ending, Measurement, Memory, Record, ScheduleKept, Switches, Waiting,
+    WorkRecord,
 };
 
 /// A duration with three decimals in the largest unit that keeps it above 1.
@@ -30,6 +31,9 @@ pub fn summary(record: &Record) -> String {
     for other in others {
         text.push_str(&format!("{}:\n  {}", other.name, mean_line(other)));
         text.push_str(&percentile_line(other));
+    }
+    if let Some(kept) = &record.schedule {
+        text.push_str(&schedule_line(kept));
     }
     if let Some(cpu) = &record.cpu {
         text.push_str(&cpu_line(cpu, principal));
@@ -72,6 +76,12 @@ fn heading(record: &Record) -> String {
         record.iterations,
         plural(record.iterations, "iteration", "iterations"),
     )
+}
+
+/// The line that says how the schedule was kept.
+fn schedule_line(&ScheduleKept { missed, called_late }: &ScheduleKept) -> String {
+    let late = called_late.map_or(String::new(), |late| format!(", {late} were called late"));
+    format!("schedule: {missed} found their task not waiting{late}\n")
 }
 
 /// What a sample of a measurement is called after "per".
@@ -228,7 +238,7 @@ mod tests {
     use super::{duration, summary, waiting_line};
     use crate::record::{
         CpuTime, Distance, Ending, IdleState, Interference, Measurement, Memory, Record,
-        SCHEMA_VERSION, Switches, Waiting, WorkRecord,
+        SCHEMA_VERSION, ScheduleKept, Switches, Waiting, WorkRecord,
     };
 
     fn measurement(name: &str, operation: &str, operations: u64) -> Measurement {
@@ -273,6 +283,7 @@ mod tests {
             measurements: vec![measurement("iteration", "hop", 501)],
             cpu: Some(cpu(500.0, 2_500.0)),
             system_calls_per_operation: None,
+            schedule: None,
             waiting: None,
             switches: Some(Switches {
                 voluntary_per_operation: 1.0,
@@ -329,6 +340,19 @@ mod tests {
         let line = "work per hop: 1000 units of 1.234 ns: 1.234µs";
         assert!(worked.lines().any(|found| found == line), "{worked}");
         assert!(!text(WorkRecord::default()).contains("work"));
+    }
+
+    #[test]
+    fn a_schedule_tells_what_it_missed() {
+        let text = |called_late| {
+            let schedule = Some(ScheduleKept { missed: 12, called_late });
+            summary(&Record { schedule, ..brigade() })
+        };
+        let line = "\nschedule: 12 found their task not waiting\n";
+        assert!(text(None).contains(line), "{}", text(None));
+        let line = "\nschedule: 12 found their task not waiting, 3 were called late\n";
+        assert!(text(Some(3)).contains(line), "{}", text(Some(3)));
+        assert!(!summary(&brigade()).contains("schedule"));
     }
 
     #[test]

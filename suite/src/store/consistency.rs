@@ -46,6 +46,10 @@ pub fn verify(record: &Record) -> Result<(), String> {
         }
         _ => {}
     }
+    let missed = record.schedule.map_or(0, |kept| kept.missed.max(kept.called_late.unwrap_or(0)));
+    if missed > record.iterations {
+        return Err(format!("missed {missed} of {} iterations", record.iterations));
+    }
     record.cpu.as_ref().map_or(Ok(()), verify_cpu)?;
     verify_figures("system calls", [record.system_calls_per_operation.unwrap_or(0.0)])?;
     record.switches.as_ref().map_or(Ok(()), verify_switches)
@@ -165,8 +169,14 @@ fn verify_figures<const N: usize>(what: &str, figures: [f64; N]) -> Result<(), S
 
 #[cfg(test)]
 mod tests {
+    use harness::record::ScheduleKept;
+
     use super::*;
     use crate::store::sample;
+
+    fn kept(missed: u64, called_late: Option<u64>) -> ScheduleKept {
+        ScheduleKept { missed, called_late }
+    }
 
     fn sound() -> Record {
         sample::case("ring/free", [20.0])[0].record.clone().expect("a record")
@@ -211,6 +221,8 @@ mod tests {
             (|r| r.cpu.as_mut().unwrap().user_ns_per_operation = -1.0, "CPU time of -1"),
             (|r| r.cpu.as_mut().unwrap().system_ns_per_operation = 1e19, "CPU time of"),
             (|r| r.system_calls_per_operation = Some(-3.0), "system calls of -3"),
+            (|r| r.schedule = Some(kept(r.iterations + 1, None)), "missed"),
+            (|r| r.schedule = Some(kept(0, Some(u64::MAX))), "missed"),
             (|r| r.switches.as_mut().unwrap().voluntary_per_operation = -0.5, "switches of -0.5"),
             (|r| r.switches.as_mut().unwrap().expected_per_operation = Some(-1.0), "switches of"),
             (|r| r.switches.as_mut().unwrap().cross_cpu_share = Some(1.5), "hops of 1.5"),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use harness::record::{
     CpuTime, Ending, Interference, LONGEST_RECORD, LedgerPoint, Measurement, Memory, Record,
-    SCHEMA_VERSION, Switches, WorkRecord,
+    SCHEMA_VERSION, ScheduleKept, Switches, WorkRecord,
 };
 use harness::samples::{Measured, Samples};
 use harness::usage::Span;
@@ -29,7 +29,7 @@ const LONGEST_LAP_NS: u64 = 1_000_000_000_000_000;
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Laps {
-    /// Version of this form, `major.minor`: `1.0`.
+    /// Version of this form, `major.minor`: `1.1`.
     pub schema_version: String,
     /// `laps`.
     pub form: Form,
@@ -66,6 +66,9 @@ pub struct Laps {
     pub ledger: Option<Vec<LedgerPoint>>,
     /// The work at every hop, of programs that offer `--work`.
     pub work: Option<WorkRecord>,
+    /// How the schedule was kept, of programs whose operations are due at given times. Since
+    /// 1.1.
+    pub schedule: Option<ScheduleKept>,
 }
 
 /// The name of the form.
@@ -185,6 +188,7 @@ impl Laps {
                 uncounted_ns_per_operation: None,
             }),
             system_calls_per_operation: None,
+            schedule: self.schedule,
             waiting: outside.span.as_ref().map(|span| span.waited.per_operation(operations)),
             switches: outside.span.as_ref().map(|span| Switches {
                 voluntary_per_operation: per_operation(span.voluntary),

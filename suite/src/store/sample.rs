@@ -72,6 +72,7 @@ impl Sample {
                 uncounted_ns_per_operation: None,
             }),
             system_calls_per_operation: None,
+            schedule: None,
             waiting: None,
             switches: Some(Switches {
                 voluntary_per_operation: self.switches * 0.75,

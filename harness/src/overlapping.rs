@@ -1,0 +1,185 @@
+//! Operations that overlap: of many tasks at once, due at times that a rate gives.
+//!
+//! There are no laps. Each task times its own operations, in [`Samples`] of its own, and
+//! the program hands in all of them when the last task has done its last:
+//!
+//! ```text
+//! let plan = bench.plan(rate);
+//! run plan.warmups operations, throw their samples away
+//! let counting = bench.count();
+//! run plan.iterations operations
+//! counting.end();
+//! bench.take(plan, samples, kept);
+//! ```
+//!
+//! An iteration is one operation, of one task.
+
+use std::time::Duration;
+
+use crate::bench::Bench;
+use crate::record::{Ending, ScheduleKept};
+use crate::samples::Samples;
+use crate::usage::Start;
+
+/// How long a warm-up by time takes at least.
+const SHORTEST_WARMUP: Duration = Duration::from_millis(20);
+
+/// How many operations a warm-up by time has at least.
+const FEWEST_WARMUPS: u64 = 3;
+
+/// When a warm-up by time begins no more operations.
+const LONGEST_WARMUP: Duration = Duration::from_secs(2);
+
+/// How many operations there will be: what the flags come to at a given rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Operations that are run first and not measured.
+    pub warmups: u64,
+    /// Operations that are measured, from 1.
+    pub iterations: u64,
+    /// What ends them.
+    ended_by: Ending,
+}
+
+/// The flags that a plan follows from.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    iterations: u64,
+    warmups: Option<u64>,
+    max_time: Option<Duration>,
+    tasks: u64,
+}
+
+impl Plan {
+    /// At `rate` operations a second, of which none begins when the time is over.
+    fn of(wanted: Wanted, rate: u32) -> Self {
+        let within = |time: Duration| {
+            let operations = time.as_nanos() * u128::from(rate);
+            u64::try_from(operations.div_ceil(1_000_000_000)).unwrap_or(u64::MAX)
+        };
+        let most = wanted.max_time.map_or(u64::MAX, within);
+        let by_time = || {
+            let fewest = FEWEST_WARMUPS.max(wanted.tasks).max(within(SHORTEST_WARMUP));
+            fewest.min(within(LONGEST_WARMUP))
+        };
+        let in_time = wanted.iterations <= most;
+        Self {
+            warmups: wanted.warmups.unwrap_or_else(by_time).min(most),
+            iterations: wanted.iterations.min(most),
+            ended_by: if in_time { Ending::Iterations } else { Ending::MaxTime },
+        }
+    }
+}
+
+/// CPU time and switches, being counted.
+#[derive(Debug)]
+#[must_use = "what is counted is kept when it ends"]
+pub struct Counting<'a> {
+    bench: &'a Bench,
+    start: Start,
+}
+
+impl Counting<'_> {
+    /// Ends the counting now.
+    pub fn end(self) {
+        let span = self.start.end();
+        self.bench.findings().span = span;
+    }
+}
+
+impl Bench {
+    /// How many operations to run, at `rate` a second; every task has one in a warm-up by
+    /// time, unless that takes long.
+    pub fn plan(&self, rate: u32) -> Plan {
+        let flags = &self.shared.flags;
+        let wanted = Wanted {
+            iterations: flags.iters,
+            warmups: flags.warmups,
+            max_time: flags.max_time,
+            tasks: self.tasks() as u64,
+        };
+        Plan::of(wanted, rate)
+    }
+
+    /// Begins to count CPU time and switches: the last thing before the first measured
+    /// operation.
+    pub fn count(&self) -> Counting<'_> {
+        let peer = self.shared.peer.get().copied();
+        let cpus = self.shared.placement.cpus();
+        Counting { bench: self, start: Start::now(peer, cpus, self.shared.companions()) }
+    }
+
+    /// Takes in what the tasks measured, the principal measurement first, and how the
+    /// schedule was kept.
+    ///
+    /// # Errors
+    /// When operations are missing although nobody interrupted the run.
+    pub fn take(
+        &self,
+        plan: Plan,
+        samples: Vec<Samples>,
+        kept: ScheduleKept,
+    ) -> anyhow::Result<()> {
+        let measured = samples.first().map_or(0, Samples::count);
+        let mut findings = self.findings();
+        findings.iterations = measured;
+        findings.warmups = plan.warmups;
+        findings.ended_by = Some(plan.ended_by);
+        findings.schedule = Some(kept);
+        findings.samples = samples.into_iter().filter(|samples| samples.count() > 0).collect();
+        anyhow::ensure!(
+            measured == plan.iterations || self.is_interrupted(),
+            "of {} operations that were due, {measured} were measured",
+            plan.iterations
+        );
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::Measured;
+
+    const WANTED: Wanted = Wanted { iterations: 1000, warmups: None, max_time: None, tasks: 4 };
+
+    fn plan(wanted: Wanted, rate: u32) -> (u64, u64, Ending) {
+        let Plan { warmups, iterations, ended_by } = Plan::of(wanted, rate);
+        (warmups, iterations, ended_by)
+    }
+
+    #[test]
+    fn a_warm_up_by_time_has_an_operation_of_each_task_unless_that_takes_long() {
+        assert_eq!(plan(WANTED, 10_000), (200, 1000, Ending::Iterations));
+        assert_eq!(plan(WANTED, 100), (4, 1000, Ending::Iterations));
+        assert_eq!(plan(WANTED, 1), (2, 1000, Ending::Iterations));
+        assert_eq!(plan(Wanted { tasks: 1, ..WANTED }, 100), (3, 1000, Ending::Iterations));
+    }
+
+    #[test]
+    fn no_operation_begins_when_the_time_is_over() {
+        let limited = Wanted { max_time: Some(Duration::from_millis(25)), ..WANTED };
+        // At 0, 10 and 20 ms.
+        assert_eq!(plan(limited, 100), (3, 3, Ending::MaxTime));
+        let brief = Wanted { max_time: Some(Duration::from_nanos(1)), ..WANTED };
+        assert_eq!(plan(brief, 100), (1, 1, Ending::MaxTime));
+        let counted = Wanted { warmups: Some(0), ..limited };
+        assert_eq!(plan(counted, 1_000_000), (0, 1000, Ending::Iterations));
+        let long = Wanted { max_time: Some(Duration::from_secs(999_999_999)), ..WANTED };
+        assert_eq!(plan(long, 1_000_000).1, 1000);
+    }
+
+    #[test]
+    fn an_operation_that_is_missing_is_a_failure() {
+        let bench = Bench::standalone(1, 2, 0, None).expect("affinity");
+        let mut samples = Samples::new(Measured::single("wake-up", "wake-up"));
+        samples.add(5);
+        let plan = bench.plan(1000);
+        let error = bench.take(plan, vec![samples.clone()], ScheduleKept::default());
+        let error = error.expect_err("one is missing").to_string();
+        assert_eq!(error, "of 2 operations that were due, 1 were measured");
+        samples.add(7);
+        bench.take(plan, vec![samples], ScheduleKept::default()).expect("both");
+        assert_eq!(bench.measured_iterations(), 2);
+    }
+}
