@@ -1,0 +1,125 @@
+//! The program's flags, and which of them do not go together.
+
+use harness::failure::UsageError;
+use harness::flags::name;
+use harness::runtime::RuntimeKind;
+use harness::{Bench, WorkersFlag};
+
+/// The most wake-ups a second: one each microsecond.
+const MOST_RATE: i64 = 1_000_000;
+
+/// The most wakers, and the most hogs.
+const MOST_BESIDE: i64 = 1024;
+
+/// Time how late tasks run that are due at given times.
+///
+/// One iteration is one wake-up: at its intended time, which does not depend on the ones
+/// before, a sleeper is to run, woken by a timer or by another thread. Its latency runs
+/// from the intended time until it does.
+#[derive(Clone, Debug, clap::Args, serde::Serialize)]
+pub struct Flags {
+    /// What wakes a sleeper
+    #[arg(long, value_enum, default_value_t = Source::Futex)]
+    pub source: Source,
+
+    /// What runs the sleepers
+    #[arg(long, value_enum, default_value_t = AnyRuntime::Threads)]
+    pub runtime: AnyRuntime,
+
+    /// Wake-ups a second, of all sleepers together
+    #[arg(long, value_name = "N", default_value_t = 10_000, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_RATE))]
+    pub rate: u32,
+
+    /// Threads that wake sleepers, each its share of them; without it, 1
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_BESIDE))]
+    pub wakers: Option<u32>,
+
+    /// Processes that do nothing but take CPU time beside the tasks
+    #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=MOST_BESIDE))]
+    pub hogs: u32,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub threads: WorkersFlag,
+}
+
+/// What `--source` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// Another thread, by the system call futex; of threads
+    Futex,
+    /// Another thread, by the task's waker; of tasks
+    Waker,
+    /// Its own timer
+    Timer,
+}
+
+/// What `--runtime` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnyRuntime {
+    /// Each sleeper is a thread
+    Threads,
+    /// Tokio with several worker threads
+    Tokio,
+    /// Tokio on the thread that waits for it
+    TokioCurrentThread,
+}
+
+impl AnyRuntime {
+    /// Tokio's, if it is one.
+    pub fn kind(self) -> Option<RuntimeKind> {
+        match self {
+            Self::Threads => None,
+            Self::Tokio => Some(RuntimeKind::Tokio),
+            Self::TokioCurrentThread => Some(RuntimeKind::TokioCurrentThread),
+        }
+    }
+}
+
+impl Flags {
+    /// How many wakers there are.
+    pub fn wakers(&self) -> u32 {
+        match self.source {
+            Source::Timer => 0,
+            Source::Futex | Source::Waker => self.wakers.unwrap_or(1),
+        }
+    }
+
+    /// Refuses flags that contradict one another.
+    ///
+    /// # Errors
+    /// [`UsageError`], which says what to choose instead.
+    pub fn check(&self, bench: &Bench) -> Result<(), UsageError> {
+        let refuse = |reason: String| Err(UsageError(reason));
+        let runtime = name(&self.runtime);
+        match (self.source, self.runtime) {
+            (Source::Waker, AnyRuntime::Threads) => {
+                return refuse("--source waker: a thread has none; choose futex or timer".into());
+            }
+            (Source::Futex, AnyRuntime::Tokio | AnyRuntime::TokioCurrentThread) => {
+                return refuse(format!(
+                    "--source futex: tasks of {runtime} do not wait for one; choose waker or timer"
+                ));
+            }
+            _ => {}
+        }
+        if self.runtime == AnyRuntime::Threads {
+            self.threads.refuse("each sleeper is a thread; choose --runtime tokio")?;
+        }
+        match self.wakers {
+            Some(wakers) if self.source == Source::Timer => refuse(format!(
+                "--wakers {wakers}: by --source timer each sleeper wakes itself; leave it out"
+            )),
+            Some(wakers) if wakers as usize > bench.tasks() => refuse(format!(
+                "--wakers {wakers}: each needs a sleeper of its own, of {}; raise --tasks",
+                bench.tasks()
+            )),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Sleeping until a time, by `clock_nanosleep` with an absolute time, as cyclictest does.
+
+use std::io;
+
+use harness::clock;
+
+use crate::course::Course;
+
+/// The longest sleep, in nanoseconds, after which a thread looks whether the run is over.
+const LONGEST_NS: u64 = 1_000_000_000;
+
+/// A time that has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    /// When the thread saw that, on the clock of [`harness::clock`].
+    pub at_ns: u64,
+    /// Whether it had to wait for it.
+    pub waited: bool,
+}
+
+/// Sleeps until `time_ns`; `None` when the run is over before.
+///
+/// # Errors
+/// The kernel's, when it refuses to let the thread sleep.
+pub fn until(time_ns: u64, course: &Course) -> io::Result<Option<Reached>> {
+    let mut waited = false;
+    loop {
+        let at_ns = clock::now();
+        if at_ns >= time_ns {
+            return Ok(Some(Reached { at_ns, waited }));
+        }
+        if course.is_over() {
+            return Ok(None);
+        }
+        nanosleep(time_ns.min(at_ns.saturating_add(LONGEST_NS)))?;
+        waited = true;
+    }
+}
+
+/// One sleep until a time, or until a signal.
+fn nanosleep(until_ns: u64) -> io::Result<()> {
+    let seconds = libc::time_t::try_from(until_ns / 1_000_000_000);
+    let time = libc::timespec {
+        tv_sec: seconds.unwrap_or(libc::time_t::MAX),
+        tv_nsec: (until_ns % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: the kernel reads the time, which outlives the call; of an absolute one it
+    // writes no rest.
+    let error = unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &raw const time,
+            std::ptr::null_mut(),
+        )
+    };
+    match error {
+        0 | libc::EINTR => Ok(()),
+        number => Err(io::Error::from_raw_os_error(number)),
+    }
+}
+
+/// Lets the kernel wake the calling thread without delay, where it may delay others by
+/// their timer slack, to wake several at once.
+///
+/// # Errors
+/// The kernel's.
+pub fn be_punctual() -> io::Result<()> {
+    const LEAST_NS: libc::c_ulong = 1;
+    // SAFETY: the call takes numbers alone.
+    match unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, LEAST_NS, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

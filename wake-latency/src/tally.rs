@@ -1,0 +1,92 @@
+//! What one sleeper has measured.
+
+use harness::Measured;
+use harness::samples::Samples;
+
+/// What one sleeper has measured. Its memory is there before its first wake-up.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// From the intended time.
+    pub from_intended: Samples,
+    /// From the waker's call; empty where nobody calls.
+    pub from_call: Samples,
+    /// Wake-ups for which the sleeper did not wait.
+    pub missed: u64,
+}
+
+/// One wake-up.
+#[derive(Clone, Copy, Debug)]
+pub struct WakeUp {
+    /// When it was due.
+    pub intended_ns: u64,
+    /// When the waker called, if there is one.
+    pub called_ns: Option<u64>,
+    /// When the sleeper ran.
+    pub ran_ns: u64,
+    /// Whether the sleeper had to wait for it.
+    pub waited: bool,
+}
+
+impl Tally {
+    /// Memory of one, in bytes, rounded up: two histograms of 264 KiB.
+    pub const BYTES: u64 = 544 << 10;
+    /// Memory maps of one: the allocator maps what is so large by itself.
+    pub const MAPS: u64 = 2;
+
+    /// Of a sleeper that has not been woken.
+    pub fn new() -> Self {
+        let samples = |name| Samples::new(Measured::single(name, "wake-up"));
+        Self { from_intended: samples("wake-up"), from_call: samples("from_call"), missed: 0 }
+    }
+
+    /// Takes down one wake-up.
+    #[inline]
+    pub fn add(&mut self, wake_up: WakeUp) {
+        let WakeUp { intended_ns, called_ns, ran_ns, waited } = wake_up;
+        self.from_intended.add(ran_ns.saturating_sub(intended_ns));
+        if let Some(called_ns) = called_ns {
+            self.from_call.add(ran_ns.saturating_sub(called_ns));
+        }
+        self.missed += u64::from(!waited);
+    }
+
+    /// Forgets the warm-up.
+    pub fn clear(&mut self) {
+        self.from_intended.clear();
+        self.from_call.clear();
+        self.missed = 0;
+    }
+
+    /// What all sleepers have measured.
+    pub fn sum(tallies: impl IntoIterator<Item = Self>) -> Self {
+        tallies.into_iter().fold(Self::new(), |mut sum, tally| {
+            sum.from_intended.merge(&tally.from_intended);
+            sum.from_call.merge(&tally.from_call);
+            sum.missed += tally.missed;
+            sum
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tally, WakeUp};
+
+    #[test]
+    fn a_wake_up_is_late_from_its_intended_time() {
+        let mut tally = Tally::new();
+        let on_time = WakeUp { intended_ns: 100, called_ns: Some(130), ran_ns: 180, waited: true };
+        tally.add(on_time);
+        tally.clear();
+        tally.add(on_time);
+        tally.add(WakeUp { intended_ns: 150, ran_ns: 200, waited: false, ..on_time });
+        let sum = Tally::sum([tally.clone(), tally, Tally::new()]);
+        let mean = |samples: &harness::samples::Samples| {
+            let measurement = samples.measurement(1).expect("samples");
+            (measurement.count, measurement.mean_ns)
+        };
+        assert_eq!(mean(&sum.from_intended), (4, 65.0));
+        assert_eq!(mean(&sum.from_call), (4, 60.0));
+        assert_eq!(sum.missed, 2);
+    }
+}

@@ -1,0 +1,165 @@
+//! Sleepers that are tasks of tokio.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::thread::Builder;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use futures::task::AtomicWaker;
+use harness::runtime::{AsyncRuntime, RuntimeKind, join};
+use harness::{Bench, clock, failure};
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep_until};
+
+use crate::STACK_BYTES;
+use crate::calls::Calls;
+use crate::course::{Announced, Conductor, Course, next};
+use crate::flags::Flags;
+use crate::tally::{Tally, WakeUp};
+
+/// The longest sleep, after which a task looks whether the run is over.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// How a task waits for its next wake-up.
+trait Wait: Send + 'static {
+    /// The wake-up of this intended time; `None` when the run is over.
+    fn wait(&self, intended_ns: u64) -> impl Future<Output = Option<WakeUp>> + Send;
+}
+
+/// By the runtime's timer.
+struct Timer {
+    course: Arc<Course>,
+    /// One moment on the runtime's clock and on ours.
+    begun: (Instant, u64),
+}
+
+impl Wait for Timer {
+    async fn wait(&self, intended_ns: u64) -> Option<WakeUp> {
+        let (begun, begun_ns) = self.begun;
+        let due = begun + Duration::from_nanos(intended_ns.saturating_sub(begun_ns));
+        let mut waited = false;
+        loop {
+            let ran_ns = clock::now();
+            if ran_ns >= intended_ns {
+                return Some(WakeUp { intended_ns, called_ns: None, ran_ns, waited });
+            }
+            if self.course.is_over() {
+                return None;
+            }
+            let left = Duration::from_nanos(intended_ns - ran_ns);
+            let pause_ends = if left > LONGEST { Instant::now() + LONGEST } else { due };
+            sleep_until(pause_ends).await;
+            waited = true;
+        }
+    }
+}
+
+/// By its waker, which a thread calls.
+struct Called {
+    calls: Arc<[Calls<AtomicWaker>]>,
+    task: usize,
+}
+
+impl Wait for Called {
+    async fn wait(&self, intended_ns: u64) -> Option<WakeUp> {
+        self.calls[self.task].wait_as_task(intended_ns).await
+    }
+}
+
+/// What a run of tasks shares.
+#[derive(Clone)]
+struct Run {
+    kind: RuntimeKind,
+    flags: Flags,
+    bench: Bench,
+    course: Arc<Course>,
+    calls: Arc<[Calls<AtomicWaker>]>,
+}
+
+impl Run {
+    fn new(kind: RuntimeKind, flags: &Flags, bench: &Bench, sleepers: usize) -> Self {
+        let (flags, bench) = (flags.clone(), bench.clone());
+        Self { kind, flags, bench, course: Arc::default(), calls: Calls::of(sleepers).into() }
+    }
+
+    fn conductor(&self) -> Conductor<'_, AtomicWaker> {
+        let Self { flags, bench, course, calls, .. } = self;
+        Conductor { flags, bench, course, calls }
+    }
+}
+
+/// Measures tasks that sleep until their times.
+///
+/// # Errors
+/// When the runtime cannot be started, and as [`measure`].
+pub fn by_timer(kind: RuntimeKind, flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let runtime = AsyncRuntime::start_with_timers(kind, flags.threads.workers, bench)?;
+    let run = Run::new(kind, flags, bench, 0);
+    let (course, begun) = (Arc::clone(&run.course), (Instant::now(), clock::now()));
+    runtime.drive(measure(run, move |_| Timer { course: Arc::clone(&course), begun }))
+}
+
+/// Measures tasks that a thread wakes.
+///
+/// # Errors
+/// When the runtime cannot be started, and as [`measure`].
+pub fn by_waker(kind: RuntimeKind, flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let runtime = AsyncRuntime::start(kind, flags.threads.workers, bench)?;
+    let run = Run::new(kind, flags, bench, bench.tasks());
+    let calls = Arc::clone(&run.calls);
+    runtime.drive(measure(run, move |task| Called { calls: Arc::clone(&calls), task }))
+}
+
+/// Creates the tasks, each of which waits as `wait` says, and has a thread of its own conduct
+/// the run: the runtime runs the sleepers alone.
+///
+/// # Errors
+/// When a task panics; those of the conductor.
+async fn measure<W: Wait>(run: Run, wait: impl Fn(usize) -> W) -> anyhow::Result<()> {
+    let plan = run.bench.plan(run.flags.rate);
+    let (rounds, announced) = watch::channel(None);
+    let mut sleepers = Vec::with_capacity(run.bench.tasks());
+    for task in run.bench.creation() {
+        let course = Arc::clone(&run.course);
+        sleepers.push(run.kind.spawn(sleeper(task, course, announced.clone(), wait(task))));
+    }
+    let (end, ended) = oneshot::channel();
+    let conducting = run.clone();
+    let conduct = move || {
+        let _ = end.send(conducting.conductor().conduct(plan, rounds));
+    };
+    let thread = Builder::new().stack_size(STACK_BYTES).spawn(conduct);
+    thread.map_err(|error| failure::creating(format_args!("the driver"), error))?;
+    let mut conducted = ended.await.context("the driver panicked").flatten();
+    let mut tallies = Vec::with_capacity(sleepers.len());
+    for (task, sleeper) in sleepers.into_iter().enumerate() {
+        match join(task, sleeper).await {
+            Ok(tally) => tallies.push(tally),
+            Err(error) => conducted = conducted.and(Err(error)),
+        }
+    }
+    let reported = run.conductor().report(plan, tallies);
+    conducted.and(reported)
+}
+
+/// The life of a sleeper, and what it has measured.
+async fn sleeper(
+    task: usize,
+    course: Arc<Course>,
+    mut announced: Announced,
+    wait: impl Wait,
+) -> Tally {
+    let mut tally = Tally::new();
+    while let Some(round) = next(&mut announced).await {
+        let _part = course.part();
+        for number in round.schedule.of_task(task) {
+            let Some(wake_up) = wait.wait(round.schedule.intended_ns(number)).await else { break };
+            tally.add(wake_up);
+        }
+        if !round.is_measured {
+            tally.clear();
+        }
+    }
+    tally
+}

@@ -1,0 +1,162 @@
+//! wake-latency from outside: flags in, record out.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use contract::invocation::LONGEST;
+use contract::record::voluntary_switches;
+use contract::{Measurement, Program, Spread};
+use harness::record::Record;
+use nix::sys::signal::Signal;
+
+/// A sample for each wake-up.
+const fn wake_ups(name: &'static str) -> Measurement {
+    Measurement { operations: |_| 1, covers_tasks: false, ..Measurement::per_task(name, "wake-up") }
+}
+
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    path: env!("CARGO_BIN_EXE_wake-latency"),
+    measurements: &[wake_ups("wake-up"), wake_ups("from_call")],
+    spread: Spread::Offered(&[]),
+    traces: false,
+    claimed_switches: Some(2.0),
+    files_per_task: 0,
+    threads_per_task: 1,
+    fixed_tasks: None,
+};
+
+contract::keeps!(PROGRAM, with - -tasks);
+
+/// Every way to be woken.
+const WAYS: [[&str; 4]; 6] = [
+    ["--runtime", "threads", "--source", "futex"],
+    ["--runtime", "threads", "--source", "timer"],
+    ["--runtime", "tokio", "--source", "waker"],
+    ["--runtime", "tokio", "--source", "timer"],
+    ["--runtime", "tokio-current-thread", "--source", "waker"],
+    ["--runtime", "tokio-current-thread", "--source", "timer"],
+];
+
+fn counted(record: &Record) -> Vec<(&str, u64)> {
+    record.measurements.iter().map(|of| (&*of.name, of.count)).collect()
+}
+
+#[test]
+fn no_wake_up_is_left_out() {
+    for way in WAYS {
+        for tasks in ["--tasks=1", "--tasks=7"] {
+            let record = PROGRAM.record(&[&way[..], &[tasks, "--iters=500"]].concat());
+            let calls = if way[3] == "timer" { None } else { Some(("from_call", 500)) };
+            let expected: Vec<_> = [("wake-up", 500)].into_iter().chain(calls).collect();
+            assert_eq!(counted(&record), expected, "{way:?}");
+            let kept = record.schedule.expect("it keeps one");
+            assert_eq!(kept.called_late.is_some(), calls.is_some(), "{way:?}");
+            assert!(kept.missed <= 500 && kept.called_late.is_none_or(|late| late <= 500));
+        }
+    }
+}
+
+/// However far behind it is: each is measured from its own intended time.
+#[test]
+fn a_rate_that_cannot_be_kept_shows_in_the_latency() {
+    let flags = ["--rate=1000000", "--iters=20000", "--wakers=2", "--placement=same-cpu"];
+    let record = PROGRAM.record(&flags);
+    assert_eq!(counted(&record), [("wake-up", 20_000), ("from_call", 20_000)]);
+    let kept = record.schedule.expect("it keeps one");
+    assert!(kept.missed + kept.called_late.expect("there are wakers") > 0, "{kept:?}");
+    // 50 million threads a second would have to switch on one CPU.
+    let [intended, called] = [0, 1].map(|number| record.measurements[number].mean_ns);
+    assert!(intended > called, "{intended} ns from the intended time, {called} ns from the call");
+}
+
+/// A wake-up that did not wait makes no switch and is not claimed; besides, every thread
+/// blocks once when the round is over, and the driver now and then.
+#[test]
+fn the_kernel_counts_the_waits_that_are_claimed() {
+    for way in &WAYS[..2] {
+        let flags = [&way[..], &["--iters=4000", "--placement=same-cpu"]].concat();
+        let record = PROGRAM.record(&flags);
+        let switches = record.switches.expect("the kernel counts switches");
+        let claimed = switches.expected_per_operation.expect("threads");
+        let found = voluntary_switches(&record);
+        assert!((0.95..1.1).contains(&(found / claimed)), "{way:?}: {found}, not {claimed}");
+    }
+}
+
+#[test]
+fn flags_that_contradict_one_another_are_usage_errors() {
+    PROGRAM.refuses(&["--source=waker"], &["--source waker", "choose futex or timer"]);
+    PROGRAM.refuses(&["--runtime=tokio"], &["--source futex", "choose waker or timer"]);
+    PROGRAM.refuses(&["--source=timer", "--wakers=1"], &["--wakers 1", "leave it out"]);
+    PROGRAM.refuses(&["--wakers=5"], &["--wakers 5", "of 4"]);
+    PROGRAM.refuses(&["--workers=2"], &["--workers 2", "--runtime tokio"]);
+    for rate in ["0", "-1", "1.5", "1000001", "often"] {
+        PROGRAM.refuses(&["--rate", rate], &["--rate"]);
+    }
+    for hogs in ["-1", "1025", "few"] {
+        PROGRAM.refuses(&["--hogs", hogs], &["--hogs"]);
+    }
+}
+
+/// State and parent of a process; `None` when it has gone.
+fn state_and_parent(process: &str) -> Option<(String, String)> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned);
+    fields.next().zip(fields.next())
+}
+
+/// The processes that a process has started.
+fn children(pid: i32) -> Vec<String> {
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_child = |process: &String| {
+        state_and_parent(process).is_some_and(|(_, parent)| parent == pid.to_string())
+    };
+    names.filter(is_child).collect()
+}
+
+#[test]
+fn hogs_end_with_the_program_however_it_does() {
+    for signal in [Signal::SIGKILL, Signal::SIGINT] {
+        let flags = ["--hogs=2", "--iters=1000000000", "--rate=100", "--quiet"];
+        let mut running = PROGRAM.with(&flags).start();
+        running.wait_until("its hogs ran", |pid| children(pid).len() == 2);
+        let hogs = children(running.pid());
+        running.signal(signal);
+        let _ = running.end();
+        let began = Instant::now();
+        let is_alive = |hog: &String| {
+            state_and_parent(hog).is_some_and(|(state, _)| !["Z", "X"].contains(&&*state))
+        };
+        while hogs.iter().any(is_alive) {
+            assert!(began.elapsed() < LONGEST, "{hogs:?} outlived it");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Four hogs would have most of the time.
+#[test]
+fn the_cpu_time_of_hogs_is_not_the_tasks() {
+    let flags = ["--hogs=4", "--iters=500", "--rate=1000", "--placement=same-cpu"];
+    let record = PROGRAM.record(&flags);
+    let cpu = record.cpu.expect("the kernel counts CPU time");
+    let own_ns = (cpu.user_ns_per_operation + cpu.system_ns_per_operation) * 500.0;
+    let wall_ns = record.interference.wall_ns.expect("a span") as f64;
+    assert!(own_ns < wall_ns / 2.0, "{own_ns} of {wall_ns} ns");
+}
+
+/// Sleepers whose next time is far off too.
+#[test]
+fn an_interruption_ends_every_way_to_wait() {
+    for way in WAYS {
+        let flags = ["--iters=1000000000", "--rate=2", "--warmups=0", "--tasks=3"];
+        let mut running = PROGRAM.with(&way).and(&flags).start();
+        let threads = |pid: i32| fs::read_dir(format!("/proc/{pid}/task")).map(Iterator::count);
+        running.wait_until("it had its threads", |pid| threads(pid).is_ok_and(|count| count > 1));
+        running.signal(Signal::SIGINT);
+        assert_eq!(running.end().code, Some(130), "{way:?}");
+    }
+}
