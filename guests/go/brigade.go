@@ -18,7 +18,7 @@ var brigade = program{
 
 One lap: a number goes from the driver through N goroutines and back, over
 channels of capacity 1; each goroutine adds one, and the driver checks the sum.
-That makes N + 1 hops. Other sub-commands: creation, memory.
+That makes N + 1 hops. Other sub-commands: creation, memory, wake.
 `,
 	tasks: 500, iters: 10_000, warmups: fewestWarmups, works: true, measure: measureBrigade,
 }

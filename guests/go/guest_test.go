@@ -107,11 +107,35 @@ func TestAnInterruptionEndsTheLaps(t *testing.T) {
 	}
 }
 
+func TestNoWakeUpIsLeftOut(t *testing.T) {
+	for _, source := range []string{"timer", "channel"} {
+		_, lines, laps := obeyed(t, "wake --tasks 3 --iters 100 --rate 5000 --source "+source)
+		if len(lines) != 3 || len(laps.Measurements[0].LapsNs) != 100 || laps.Schedule == nil {
+			t.Fatalf("%s: %v", source, lines)
+		}
+		if late := laps.Schedule.CalledLate; (late != nil) != (source == "channel") {
+			t.Errorf("%s: %v", source, late)
+		}
+		for _, measured := range laps.Measurements {
+			for _, late := range measured.LapsNs {
+				if late < 0 {
+					t.Errorf("%s: %s: %d ns before its time", source, measured.Name, late)
+				}
+			}
+		}
+	}
+	_, _, laps := obeyed(t, "wake --rate 1000 --iters 1000000 --max-time 0.025 --warmups 0")
+	if len(laps.Measurements[0].LapsNs) != 25 || laps.EndedBy != "max-time" {
+		t.Errorf("%s: %d", laps.EndedBy, len(laps.Measurements[0].LapsNs))
+	}
+}
+
 func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 	for _, line := range []string{
 		"tea", "--moon", "--tasks", "--tasks 0", "--iters 0", "--iters 1000001", "--warmups -1",
 		"--max-time -1", "--workers 0", "more", "creation --work 5", "--working-set -1", "--stride 7",
 		"--depth -1", "memory --tasks 5 --iters 6", "memory --waiting pipe",
+		"wake --rate 0", "wake --source tea", "wake --wakers 5",
 	} {
 		if code, _, _ := obeyed(t, line); code != exitUsage {
 			t.Errorf("%q exited with %d", line, code)

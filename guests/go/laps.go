@@ -27,6 +27,7 @@ type report struct {
 	ExpectedSwitches *float64       `json:"expected_switches_per_operation"`
 	Ledger           []ledgerPoint  `json:"ledger,omitempty"`
 	Work             *workReport    `json:"work"`
+	Schedule         *schedule      `json:"schedule"`
 }
 
 // measurement is one distribution: each lap covers so many operations.
@@ -49,6 +50,7 @@ type run struct {
 	works              bool
 	// What tasks wait for whose memory is read.
 	waiting string
+	wake               wakeFlags
 	interrupted        atomic.Bool
 	report             report
 	marks              io.Writer
@@ -144,7 +146,7 @@ func (r *run) print(failure error) error {
 		text := failure.Error()
 		report.Error, report.EndedBy = &text, "error"
 	}
-	report.SchemaVersion, report.Form = "1.0", "laps"
+	report.SchemaVersion, report.Form = "1.1", "laps"
 	report.Program, report.Version = "goroutine-brigade", "0.1.0"
 	report.Runtime = runtime.Version()
 	report.Tasks, report.Measurements = r.tasks, taken

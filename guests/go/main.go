@@ -39,11 +39,11 @@ type program struct {
 	about string
 	// Values of the flags that are not given.
 	tasks, iters, warmups int
-	works, waits          bool
+	works, waits, wakes   bool
 	measure               func(*run) error
 }
 
-var programs = map[string]program{"brigade": brigade, "creation": creation, "memory": memory}
+var programs = map[string]program{"brigade": brigade, "creation": creation, "memory": memory, "wake": wake}
 
 func main() {
 	run := &run{marks: os.Stdout, answers: bufio.NewReader(os.Stdin)}
@@ -98,7 +98,7 @@ func (r *run) parse(arguments []string) (program, error) {
 	}
 	program, known := programs[name]
 	if !known {
-		return program, fmt.Errorf("unknown sub-command %q; known: brigade, creation, memory", name)
+		return program, fmt.Errorf("unknown sub-command %q; known: brigade, creation, memory, wake", name)
 	}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -121,6 +121,11 @@ func (r *run) parse(arguments []string) (program, error) {
 	if program.waits {
 		flags.StringVar(&r.waiting, "waiting", waitingChannel,
 			"what each goroutine waits for: `channel` or timer")
+	}
+	if program.wakes {
+		flags.IntVar(&r.wake.rate, "rate", 10_000, "wake-ups a second, of all goroutines `together`")
+		flags.StringVar(&r.wake.source, "source", "channel", "what wakes: timer or `channel`")
+		flags.IntVar(&r.wake.wakers, "wakers", 1, "`threads` that wake goroutines by channel")
 	}
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
@@ -163,6 +168,8 @@ func (r *run) parse(arguments []string) (program, error) {
 		err = fmt.Errorf("--depth %d: not between 0 and 1000", r.load.depth)
 	case program.waits && r.waiting != waitingChannel && r.waiting != waitingTimer:
 		err = fmt.Errorf("--waiting %q: neither %s nor %s", r.waiting, waitingChannel, waitingTimer)
+	case program.wakes && r.wake.check(r.tasks) != nil:
+		err = r.wake.check(r.tasks)
 	case name == "memory" && r.tasks < 2*(r.iters+r.warmups):
 		err = fmt.Errorf("--tasks %d: %d readings need %d or more", r.tasks,
 			r.iters+r.warmups, 2*(r.iters+r.warmups))
@@ -182,6 +189,11 @@ func (r *run) parse(arguments []string) (program, error) {
 	}
 	if program.waits {
 		r.report.Parameters["waiting"] = r.waiting
+	}
+	if program.wakes {
+		r.report.Parameters["rate"] = r.wake.rate
+		r.report.Parameters["source"] = r.wake.source
+		r.report.Parameters["wakers"] = given["wakers"]
 	}
 	return program, err
 }
