@@ -49,12 +49,12 @@ type run struct {
 	load               load
 	works              bool
 	// What tasks wait for whose memory is read.
-	waiting string
-	wake               wakeFlags
-	interrupted        atomic.Bool
-	report             report
-	marks              io.Writer
-	answers            *bufio.Reader
+	waiting     string
+	wake        wakeFlags
+	interrupted atomic.Bool
+	report      report
+	marks       io.Writer
+	answers     *bufio.Reader
 }
 
 // epoch is when the program started, so that reading the clock is one call.

@@ -72,7 +72,7 @@ fn case_table(cases: &[&Case]) -> String {
 
 fn group_table(manifest: &Manifest) -> String {
     let profile = manifest.profiles.get(GROUP_PROFILE);
-    let rows = manifest.groups.iter().map(|Group { name, question, cases }| {
+    let rows = manifest.groups.iter().map(|Group { name, question, cases, .. }| {
         let seconds = profile.and_then(|profile| profile.seconds(cases.len()));
         let least = seconds.map_or_else(|| ABSENT.to_owned(), |seconds| format!("{seconds:.0} s"));
         [name.clone(), cases.len().to_string(), least, question.clone()]

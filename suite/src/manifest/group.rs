@@ -22,6 +22,8 @@ pub struct Group {
     pub name: String,
     /// The question, one sentence.
     pub question: String,
+    /// Whether the answer is in the percentiles of single operations.
+    pub tails: bool,
     /// The names of its cases, in the order in which they are shown.
     pub cases: Vec<String>,
 }
@@ -32,6 +34,8 @@ pub struct Group {
 pub(super) struct GroupTable {
     name: String,
     question: String,
+    #[serde(default)]
+    tails: bool,
     /// The program of the entries that name none.
     program: Option<String>,
     /// Flags of every case, before its own.
@@ -297,10 +301,11 @@ impl Manifest {
                     }
                 }
             }
-            let GroupTable { name, question, .. } = table;
+            let GroupTable { name, question, tails, .. } = table;
             self.groups.push(Group {
                 name: name.clone(),
                 question: question.clone(),
+                tails: *tails,
                 cases: names,
             });
         }

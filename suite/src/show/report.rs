@@ -5,11 +5,13 @@ use crate::judge::statistics::{ENOUGH_FOR_RANKS, Estimate, Estimator};
 
 use super::page::{ABSENT, Block, Side, Table};
 use super::plot::letter;
-use super::quantity::{Unit, estimated_bytes, estimated_duration, estimated_ratio, three_digits};
+use super::quantity::{
+    Unit, duration, estimated_bytes, estimated_duration, estimated_ratio, three_digits,
+};
 use super::{environment, kinds, ladder, pairs, proof, sentences};
 use crate::judge::report::model::{
-    Attribution, Case, CaseEstimate, Fate, Group, Headline, MeasurementEstimate, Note, Quantity,
-    Report, Run, WaitingFor,
+    Attribution, Case, CaseEstimate, Fate, Group, Headline, MeasurementEstimate, Note, Percentiles,
+    Quantity, Report, Run, WaitingFor,
 };
 
 /// The heading of the ladder.
@@ -247,6 +249,7 @@ fn group(report: &Report, group: &Group) -> Vec<Block> {
     let tables = match report.runs.len() {
         1 => vec![
             times(group),
+            tails(group),
             minus_baseline(group),
             attribution(group),
             waiting(group),
@@ -311,6 +314,25 @@ fn times_row(
         measurement.switches.map_or(ABSENT.to_owned(), three_digits),
         format!("{}{}", measurement.time_ns.count, mark(estimate)),
     ]
+}
+
+/// The percentiles of single operations, where they are what the group asks for.
+fn tails(group: &Group) -> Table {
+    use Side::{Left, Right};
+    let percentiles = ["p50", "p90", "p99", "p99.9"].map(|name| (name, Right));
+    let heads = [("tails", Left), ("op", Left)].into_iter().chain(percentiles);
+    let mut table = Table::new(&heads.collect::<Vec<_>>());
+    for (case, estimate) in estimates(group).filter(|_| group.tails) {
+        let single = estimate.measurements.iter().filter(|of| of.operations == 1);
+        for (index, of) in single.enumerate() {
+            let Some(percentiles) = of.percentiles else { continue };
+            let name = if index == 0 { case_name(case, estimate) } else { String::new() };
+            let Percentiles { p50, p90, p99, p999 } = percentiles;
+            let times = [p50, p90, p99, p999].map(duration);
+            table.push([name, of.short_name().to_owned()].into_iter().chain(times).collect());
+        }
+    }
+    table
 }
 
 /// A case's name, with its placement where the name does not end in it and it is
@@ -482,12 +504,28 @@ mod tests {
     use std::path::Path;
 
     use super::super::bars::Characters;
-    use super::super::fixture::report_with;
+    use super::super::fixture::{report_of, report_with};
     use super::super::page::COLUMNS;
     use super::super::text;
     use super::*;
     use crate::manifest::Manifest;
     use crate::store::saved_run::SavedRun;
+
+    #[test]
+    fn tails_are_those_of_single_operations() {
+        let mut report = report_of(&[1.0]);
+        let group = &mut report.groups[0];
+        let measurement = &mut group.cases[0].estimates[0].as_mut().unwrap().measurements[0];
+        measurement.operations = 1;
+        assert!(tails(group).is_empty());
+        group.tails = true;
+        let found = blocks(&[Block::Table(tails(group))]);
+        let lines: Vec<_> = found.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines.len(), 2, "{found}");
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words(lines[0]), "tails op p50 p90 p99 p99.9");
+        assert!(words(lines[1]).starts_with("threads/same-cpu hop 1.61 µs"), "{found}");
+    }
 
     fn blocks(page: &[Block]) -> String {
         text::blocks(page, Characters::Eighths)

@@ -278,12 +278,14 @@ fn groups(manifest: &Manifest, runs: &[RunData], cases: Vec<Case>) -> Vec<Group>
     for (case, index) in recorded.chain(stated) {
         of_case.entry(case).or_insert(index);
     }
-    let questions = manifest.groups.iter().map(|group| (&*group.name, &*group.question));
+    let questions =
+        manifest.groups.iter().map(|group| (&*group.name, &*group.question, group.tails));
     let mut groups: Vec<Group> = questions
-        .chain([("", "What do other cases take?")])
-        .map(|(name, question)| Group {
+        .chain([("", "What do other cases take?", false)])
+        .map(|(name, question, tails)| Group {
             name: name.to_owned(),
             question: question.to_owned(),
+            tails,
             cases: Vec::new(),
         })
         .collect();

@@ -193,6 +193,9 @@ pub struct Group {
     pub name: String,
     /// The question.
     pub question: String,
+    /// Whether the answer is in the percentiles of single operations. Since 2.4.
+    #[serde(default)]
+    pub tails: bool,
     /// The cases.
     pub cases: Vec<Case>,
 }
@@ -270,7 +273,8 @@ impl Group {
     /// The group without its cases of pairs of CPUs, which are shown together.
     pub fn singles(&self) -> Self {
         let cases = self.cases.iter().filter(|case| case.key.pair().is_none()).cloned();
-        Self { cases: cases.collect(), name: self.name.clone(), question: self.question.clone() }
+        let (name, question) = (self.name.clone(), self.question.clone());
+        Self { cases: cases.collect(), name, question, tails: self.tails }
     }
 }
 

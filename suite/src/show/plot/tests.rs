@@ -38,6 +38,7 @@ fn growing(of: &Case, tasks: &[u64]) -> Group {
     Group {
         name: "tasks".to_owned(),
         question: "How?".to_owned(),
+        tails: false,
         cases: tasks.iter().map(case).collect(),
     }
 }
