@@ -4,6 +4,7 @@
 pub mod advice;
 pub mod compare;
 pub mod environment;
+pub mod hosts;
 pub mod impact;
 pub mod interference;
 pub mod ledger;

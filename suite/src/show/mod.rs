@@ -9,6 +9,7 @@ pub mod csv;
 mod environment;
 #[cfg(test)]
 mod fixture;
+pub mod hosts;
 pub mod html;
 pub mod impact;
 mod kinds;

@@ -212,7 +212,7 @@ fn wrong_flags_are_refused() {
     fs::create_dir(bench.path("empty")).unwrap();
     for (arguments, reason) in [
         (&["compare"][..], "name the folders of two saved runs"),
-        (&["compare", "one"], "2 values required"),
+        (&["compare", "one"], "name the folders of two saved runs"),
         (&["compare", "one", "two", "--bin", "old"], "cannot be used with"),
         (&["compare", "--bin", "old", "--bin", "empty"], "--bin: looking for programs in empty: "),
         (&["compare", "--bin", "old"], "give --bin, --under or --with twice"),

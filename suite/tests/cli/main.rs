@@ -9,7 +9,10 @@ mod compare;
 mod disk;
 mod faults;
 mod flags;
+#[path = "../made_up/fleet.rs"]
+mod fleet;
 mod hostile;
+mod hosts;
 mod impact;
 mod interference;
 mod interruption;

@@ -1,6 +1,7 @@
 //! `brigade compare`: a baseline and a candidate, case by case: two saved runs, or
 //! two builds, commands or sets of flags that run side by side.
 
+mod groups;
 mod saved_runs;
 mod side_by_side;
 mod sides;
@@ -9,11 +10,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::commands::description::described;
-use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
+use crate::commands::flags::{By, CompareFlags, ComparisonFormat, FailOn};
 use crate::commands::output;
 use crate::commands::pairs::{self, Which};
 use crate::commands::session::Session;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::manifest::{Case, Manifest};
 use crate::plan;
 use crate::show;
@@ -37,12 +38,32 @@ const SECONDS_FOR_A_CASE: f64 = 25.0;
 /// When the flags or the manifest are wrong, a run cannot be read, the programs
 /// cannot be built, or the results or standard output cannot be written.
 pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
-    if let [first, second] = flags.runs.as_slice() {
-        let comparison = saved_runs::compare([first, second], margin(flags))?;
-        print(&comparison, flags)?;
-        return Ok(exit_after(&comparison, flags, Exit::Done));
+    match saved(flags)? {
+        Some(comparison) => {
+            print(&comparison, flags)?;
+            Ok(exit_after(&comparison, flags, Exit::Done))
+        }
+        None => side_by_side(flags, Side::both(flags)?),
     }
-    side_by_side(flags, Side::both(flags)?)
+}
+
+/// The comparison of what was saved, if folders are named.
+fn saved(flags: &CompareFlags) -> anyhow::Result<Option<Comparison>> {
+    let design = match flags.by {
+        Some(By::Boot) => Some(Design::Boots),
+        None => flags.hosts.then_some(Design::Hosts),
+    };
+    let comparison = match (design, &flags.runs[..], &flags.others[..]) {
+        (Some(design), ..) => groups::compare(design, flags, margin(flags))?,
+        (None, [], _) => return Ok(None),
+        (None, [first, second], []) => saved_runs::compare([first, second], margin(flags))?,
+        _ => {
+            let advice = "compare: name the folders of two saved runs; more of them with --hosts \
+                          or --by boot, as RUN… -- RUN…";
+            return Err(UsageError(advice.to_owned()).into());
+        }
+    };
+    Ok(Some(comparison))
 }
 
 /// Measures a baseline and a candidate.

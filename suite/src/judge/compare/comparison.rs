@@ -17,7 +17,7 @@ use super::verdict::{Pair, Ratio, Verdict};
 
 /// Version of [`Comparison`]'s schema, `major.minor`: the minor number rises
 /// when a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "3.3";
+pub const SCHEMA_VERSION: &str = "3.4";
 
 /// A baseline and a candidate, case by case. Of every pair of values the first is
 /// the baseline's and the second the candidate's.
@@ -60,6 +60,10 @@ pub enum Design {
     SavedRuns,
     /// In the same rounds, in balanced order.
     SideBySide,
+    /// On two groups of hosts: the host is the sample. Since 3.4.
+    Hosts,
+    /// Over two groups of boots of a machine: the boot is the sample. Since 3.4.
+    Boots,
 }
 
 /// What the baseline or the candidate is.
@@ -93,9 +97,10 @@ pub struct CaseComparison {
     pub measurement: String,
     /// What one operation is, such as `hop`.
     pub operation: String,
-    /// Rounds that are compared.
+    /// Rounds that are compared; hosts or boots where those are the sample.
     pub rounds: Pair<usize>,
-    /// The median time per operation over processes, in nanoseconds.
+    /// The median time per operation over processes, or over hosts or boots, in
+    /// nanoseconds.
     pub ns_per_operation: Pair<f64>,
     /// The confidence of each of its intervals, 0 to 1.
     pub confidence: f64,
@@ -225,15 +230,8 @@ impl Judgement {
     /// The verdict on a case whose ratio is `ratio`: a difference has to have the
     /// confidence of differences, and to be the same that of intervals.
     fn verdict(&self, ratio: &Ratio, sides: Pair<&Sample>) -> Verdict {
-        let verdict = Verdict::of(ratio, self.margin);
-        let is_sure = || {
-            let sure = Self { confidence: self.of_difference, ..*self }.ratio(sides);
-            sure.is_some_and(|ratio| Verdict::of(&ratio, 0.0) == verdict)
-        };
-        match verdict {
-            Verdict::Faster | Verdict::Slower if !is_sure() => Verdict::Unresolved,
-            verdict => verdict,
-        }
+        let sure = Self { confidence: self.of_difference, ..*self };
+        Verdict::if_sure(ratio, self.margin, || sure.ratio(sides))
     }
 
     /// Compares each case by its judgement; what cannot be compared is second.

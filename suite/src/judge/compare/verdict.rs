@@ -109,6 +109,17 @@ impl Verdict {
         }
     }
 
+    /// The verdict on a ratio, whose difference must also hold where it is estimated
+    /// more surely, by `sure`.
+    pub fn if_sure(ratio: &Ratio, margin: f64, sure: impl Fn() -> Option<Ratio>) -> Self {
+        let verdict = Self::of(ratio, margin);
+        let is_sure = || sure().is_some_and(|ratio| Self::of(&ratio, 0.0) == verdict);
+        match verdict {
+            Self::Faster | Self::Slower if !is_sure() => Self::Unresolved,
+            verdict => verdict,
+        }
+    }
+
     /// The verdict in one word.
     pub fn as_str(self) -> &'static str {
         match self {

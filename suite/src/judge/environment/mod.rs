@@ -1,7 +1,8 @@
-//! What the environment of a run means: its label, its sentence, and in what
-//! two of them differ.
+//! What the environment of a run means: its label, its sentence, its facts, and in
+//! what two of them differ.
 
 pub mod difference;
+mod facts;
 mod label;
 mod sentence;
 
