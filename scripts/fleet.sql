@@ -93,11 +93,33 @@ SELECT run, 'memory_total_bytes', memory_total_bytes
 FROM environments
 WHERE memory_total_bytes IS NOT NULL;
 
+-- A row for each run with its type of machine: `brigade report --hosts` compares those
+-- of one type, and so do the views below.
+CREATE OR REPLACE VIEW machines AS
+WITH processors AS (
+    SELECT
+        run,
+        max(content) FILTER (fact = 'processor.model') AS model,
+        max(content) FILTER (fact = 'processor.architecture') AS architecture,
+        max(content) FILTER (fact = 'processor.family') AS family,
+        max(content) FILTER (fact = 'processor.model_number') AS model_number,
+        max(content) FILTER (fact = 'processor.online_cpus') AS cpus
+    FROM facts
+    GROUP BY run
+)
+SELECT
+    run,
+    coalesce(model, architecture)
+    || coalesce(' family ' || family || ' model ' || model_number, '')
+    || coalesce(', ' || cpus || if(cpus = '1', ' CPU', ' CPUs'), '') AS machine
+FROM processors;
+
 -- A row for each host, with what is asked of most.
 CREATE OR REPLACE VIEW hosts AS
 SELECT
     host,
     count(DISTINCT run) AS runs,
+    any_value(machine) AS machine,
     max(content) FILTER (fact = 'processor.model') AS cpu,
     max(content) FILTER (fact = 'processor.online_cpus')::UBIGINT AS online_cpus,
     max(content) FILTER (fact = 'processor.virtualisation') AS virtualisation,
@@ -106,10 +128,12 @@ SELECT
     max(content) FILTER (fact = 'kernel.preemption') AS preemption
 FROM runs
 LEFT JOIN facts USING (run)
+LEFT JOIN machines USING (run)
 GROUP BY host;
 
 -- A row for each process that was started. `ns` is the mean time of an operation of the
--- first measurement, as in reports.
+-- first measurement, and `unusable` whether others had more than a fifth of its CPUs'
+-- time, both as in reports.
 CREATE OR REPLACE VIEW invocations AS
 SELECT
     parse_path(filename)[-2] AS run,
@@ -126,7 +150,17 @@ SELECT
     json_extract_string(record, '$.measurements[0].operation') AS operation,
     json_extract(record, '$.measurements[0].ns_per_operation')::DOUBLE AS ns,
     json_extract(record, '$.interference.steal_ns')::DOUBLE AS steal_ns,
-    json_extract(record, '$.interference.others_cpu_ns')::DOUBLE AS others_cpu_ns
+    json_extract(record, '$.interference.others_cpu_ns')::DOUBLE AS others_cpu_ns,
+    coalesce(
+        json_extract(record, '$.interference.wall_ns')::DOUBLE,
+        json_extract(record, '$.measurements[0].mean_ns')::DOUBLE
+        * json_extract(record, '$.measurements[0].count')::DOUBLE
+    ) AS wall_ns,
+    greatest(1, coalesce(json_array_length(record, '$.affinity'), 0)) AS cpus,
+    coalesce(
+        wall_ns > 0 AND greatest(steal_ns, others_cpu_ns) > cpus * (0.2 * wall_ns + 20e6),
+        false
+    ) AS unusable
 FROM read_json(
     'results/*/records.jsonl',
     format = 'newline_delimited',
@@ -147,29 +181,50 @@ SELECT name, any_value(program) AS program, any_value(operation) AS operation,
 FROM invocations
 GROUP BY name;
 
--- What an operation takes on each host: the median over processes, the last of each
--- round. Other than in reports, processes that were disturbed count, and there is no
--- interval: `brigade compare` says whether two machines differ.
+-- What an operation takes on each host: the median over its processes. As in reports, a
+-- round counts once, by its first usable process, and unusable ones count only where a
+-- run has no others. There is no interval: `brigade report --hosts` has them.
 CREATE OR REPLACE VIEW medians AS
-WITH counted AS (
+WITH rounds AS (
     SELECT *
     FROM invocations
     WHERE outcome = 'measured' AND NOT interrupted AND ns > 0
-    QUALIFY row_number() OVER (PARTITION BY run, name, round ORDER BY attempt DESC) = 1
+    QUALIFY row_number() OVER (PARTITION BY run, name, round ORDER BY unusable, attempt) = 1
+),
+counted AS (
+    SELECT *
+    FROM rounds
+    QUALIFY NOT unusable OR bool_and(unusable) OVER (PARTITION BY run, name)
 )
-SELECT host, name, median(ns) AS median_ns, quantile_cont(ns, 0.25) AS lower_quartile_ns,
+SELECT host, machine, name, median(ns) AS median_ns,
+    quantile_cont(ns, 0.25) AS lower_quartile_ns,
     quantile_cont(ns, 0.75) AS upper_quartile_ns, count(*) AS processes
 FROM counted
 JOIN runs USING (run)
-GROUP BY host, name;
+JOIN machines USING (run)
+GROUP BY host, machine, name;
 
--- How many times as long as on the middle host a case takes on each of several hosts.
+-- How many times as long as on the middle host a case takes on each of several hosts of
+-- the type of machine that most runs are of.
 CREATE OR REPLACE VIEW times_as_long AS
-SELECT host, name, median_ns / median(median_ns) OVER (PARTITION BY name) AS times
+WITH most_frequent AS (
+    SELECT machine FROM machines GROUP BY machine ORDER BY count(*) DESC, machine LIMIT 1
+)
+SELECT host, name, median_ns, processes,
+    median_ns / median(median_ns) OVER (PARTITION BY name) AS times
 FROM medians
+JOIN most_frequent USING (machine)
 QUALIFY count(*) OVER (PARTITION BY name) > 1;
 
--- The hosts, the slowest first: the geometric mean over the cases that others have too.
+-- Every case over those hosts.
+CREATE OR REPLACE VIEW cases_over_hosts AS
+SELECT name, count(*) AS hosts, sum(processes)::UBIGINT AS processes,
+    median(median_ns) AS median_ns, quantile_cont(median_ns, 0.25) AS lower_quartile_ns,
+    quantile_cont(median_ns, 0.75) AS upper_quartile_ns
+FROM times_as_long
+GROUP BY name;
+
+-- Those hosts, the slowest first: the geometric mean over the cases that others have too.
 CREATE OR REPLACE VIEW slow_hosts AS
 SELECT host, geomean(times) AS times, count(*) AS cases
 FROM times_as_long

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::bench::Ended;
+use crate::bench::{Bench, Ended, RECORD};
 use crate::fleet::Fleet;
 
 const FLEET: Fleet =
@@ -179,4 +179,33 @@ fn groups_without_the_word_that_joins_them_are_a_usage_error() {
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
     }
+}
+
+// The page's own example of a fleet: eight hosts on two days, and a run that is made here.
+#[test]
+fn every_command_of_the_document_runs_as_written() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let bench = Bench::printing(RECORD);
+    fs::write(bench.path("suite.toml"), bench.manifest()).unwrap();
+    for (date, seed) in [("2026-11-22", 1), ("2026-11-23", 2)] {
+        let fleet = Fleet { hosts: 8, slow: 1, slower: 1.5, seed, date, ..FLEET };
+        fleet.write(&root, &bench.path("results")).unwrap();
+    }
+    let document = fs::read_to_string(root.join("docs/FLEET.md")).unwrap();
+    let commands: Vec<&str> =
+        document.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(commands.len() >= 4, "{commands:?}");
+    let brigade = Path::new(env!("CARGO_BIN_EXE_brigade")).parent().unwrap();
+    let path = format!("{}:{}", brigade.display(), std::env::var("PATH").unwrap());
+    let mut printed = String::new();
+    for words in commands {
+        let mut shell = Command::new("bash");
+        shell.args(["-ec", words]).current_dir(bench.path("")).env("PATH", &path);
+        let ended = Ended::from(shell);
+        assert_eq!(ended.code, Some(0), "{words}: {ended:?}");
+        printed += &ended.stdout;
+    }
+    let table = printed.split("Which hosts differ?").nth(1).unwrap();
+    assert!(table.lines().nth(2).unwrap().starts_with("node-0000 "), "{table}");
+    assert!(bench.path("fleet.html").exists() && bench.path("fleet.csv").exists());
 }
