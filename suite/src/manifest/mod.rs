@@ -10,6 +10,7 @@ pub mod headline;
 mod impact;
 pub mod kind;
 mod place;
+pub mod prebuilt;
 pub mod program;
 mod proof;
 mod task_kind;
@@ -31,6 +32,7 @@ use headline::Headline;
 pub use impact::ImpactPlan;
 use kind::Kind;
 use place::{Complaint, Table, line_of, meant, unknown};
+use prebuilt::Prebuilt;
 use program::{CheckSize, Form, Program};
 pub use proof::{Crossing, Linear, ProofPlan, WorkedCase, fewest_rounds};
 pub use task_kind::TaskKind;
@@ -90,6 +92,8 @@ pub struct Manifest {
     pub impact: Option<ImpactPlan>,
     /// What `brigade limits --verify` runs; it cannot without.
     pub limits: Option<LimitsPlan>,
+    /// Where a package has its programs; without it, they are built.
+    pub prebuilt: Option<Prebuilt>,
 }
 
 /// What `brigade limits --verify` runs.
@@ -172,8 +176,9 @@ impl Profile {
 }
 
 impl Manifest {
-    /// Reads the manifest at `path`, or without one the nearest `suite.toml`
-    /// in the current folder or above it, or else above this executable.
+    /// Reads the manifest at `path`, or without one that of the package which this
+    /// executable is in, or the nearest `suite.toml` in the current folder or above
+    /// it, or else above this executable.
     ///
     /// # Errors
     /// [`UsageError`] if there is none, it cannot be read, or it is wrong,
@@ -390,12 +395,14 @@ impl Manifest {
     }
 }
 
-/// The nearest manifest above the current folder, or else above this
-/// executable.
+/// The manifest of the package whose `bin` folder this executable lies in, or the
+/// nearest one above the current folder, or else above this executable.
 fn find() -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("looking for suite.toml in the current folder")?;
     let executable = std::env::current_exe().context("looking for suite.toml above brigade")?;
-    let folders = here.ancestors().chain(executable.ancestors());
+    let bin = executable.parent().filter(|folder| folder.ends_with("bin"));
+    let package = bin.and_then(Path::parent).into_iter();
+    let folders = package.chain(here.ancestors()).chain(executable.ancestors());
     let found = folders.map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
     found.ok_or_else(|| {
         UsageError(format!(

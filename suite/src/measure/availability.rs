@@ -10,7 +10,7 @@ use harness::system_files::{SystemFiles, recordable};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
-use crate::manifest::program::Tool;
+use crate::manifest::program::{Program, Source, Tool};
 use crate::manifest::{Case, Manifest};
 use crate::measure::outcome::last_line;
 use crate::measure::process;
@@ -37,7 +37,12 @@ impl Capabilities {
         let cpus = (0..CpuSet::count()).filter(|&cpu| mask.is_set(cpu).unwrap_or(false)).count();
         let mut asked = BTreeMap::new();
         let mut lacks = |tool| asked.entry(tool).or_insert_with(|| trouble_with(tool)).clone();
-        let missing = manifest.programs.iter().filter_map(|(name, program)| {
+        // What a command builds is in a package or not: nobody needs its tools there.
+        let is_there = |program: &Program| {
+            manifest.prebuilt.is_some() && matches!(program.source, Source::Built(_))
+        };
+        let programs = manifest.programs.iter().filter(|(_, program)| !is_there(program));
+        let missing = programs.filter_map(|(name, program)| {
             let reason = program.needs.iter().find_map(&mut lacks)?;
             Some((name.clone(), reason))
         });

@@ -182,3 +182,56 @@ fn only_what_the_chosen_cases_need_is_built() {
     // It prints the record of another program.
     assert!(ended.stdout.starts_with("b: FAILED is the record of 'fake'"), "{ended:?}");
 }
+
+/// A package, with the runner in its `bin`, and where its results go. It has the
+/// program of case `a`, and lacks that of case `b`, which a tool builds.
+fn unpacked() -> (Bench, std::path::PathBuf) {
+    let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
+    fs::create_dir(bench.path("bin")).unwrap();
+    fs::rename(bench.path("fake"), bench.path("bin/fake")).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_brigade"), bench.path("bin/brigade")).unwrap();
+    let manifest = bench.manifest().replace("path = ", "package = ")
+        + "[programs.other]\nneeds = [{ command = ['tool'] }]\n\
+           build = { in = 'source', command = ['tool', '{output}'] }\n\
+           check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n\
+           [[group.case]]\nname = 'b'\nprogram = 'other'\nprofiles = ['default']\n\
+           [prebuilt]\nfolder = 'bin'\nrustc = 'rustc 1.95.0'\n\
+           git_revision = '0123456789abcdef0123456789abcdef01234567'\ngit_dirty = false\n";
+    fs::write(bench.path("suite.toml"), manifest).unwrap();
+    let elsewhere = bench.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    // Another's manifest is not the package's.
+    fs::write(elsewhere.join("suite.toml"), "nonsense").unwrap();
+    (bench, elsewhere)
+}
+
+#[test]
+fn a_package_runs_what_it_has_and_builds_nothing() {
+    let (bench, elsewhere) = unpacked();
+    let mut brigade = std::process::Command::new(bench.path("bin/brigade"));
+    brigade.args(["run", "--rounds", "1", "--results", "r"]).current_dir(&elsewhere);
+    brigade.env("BRIGADE_LOCK", bench.path("lock")).env("PATH", bench.path("nothing"));
+    let ended = Ended::from(brigade);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let reason = "b: skipped: this package has no build of it: run it from the sources";
+    assert!(ended.stdout.contains(reason), "{ended:?}");
+    let folder = fs::read_dir(elsewhere.join("r")).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(crate::bench::records_in(&folder)[0]["outcome"], "measured");
+    let environment = fs::read_to_string(folder.join("environment.json")).unwrap();
+    let environment: serde_json::Value = serde_json::from_str(&environment).unwrap();
+    let software = &environment["software"];
+    assert_eq!(software["git_revision"], "0123456789abcdef0123456789abcdef01234567");
+    assert_eq!(software["rustc"], "rustc 1.95.0");
+    assert_eq!(software["git_dirty"], false);
+}
+
+#[test]
+fn a_package_that_lacks_a_program_says_so() {
+    let (bench, elsewhere) = unpacked();
+    fs::remove_file(bench.path("bin/fake")).unwrap();
+    let mut brigade = std::process::Command::new(bench.path("bin/brigade"));
+    brigade.arg("check").current_dir(&elsewhere).env("BRIGADE_LOCK", bench.path("lock"));
+    let ended = Ended::from(brigade);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("bin/fake: unpack the package again"), "{ended:?}");
+}

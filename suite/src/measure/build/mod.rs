@@ -1,8 +1,9 @@
 //! The programs' files: built by cargo where they are packages of the workspace,
-//! by a command of the manifest, or found.
+//! by a command of the manifest, or found, as all are in a package.
 
 mod cargo;
 mod command;
+mod prebuilt;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -63,6 +64,9 @@ pub fn binaries(
     capabilities: &mut Capabilities,
     signals: &mut Signals,
 ) -> anyhow::Result<Option<Binaries>> {
+    if let Some(prebuilt) = &manifest.prebuilt {
+        return prebuilt::binaries(manifest, prebuilt, needed, capabilities).map(Some);
+    }
     let packages = packages(manifest);
     let packaged = if packages.is_empty() {
         BTreeMap::new()

@@ -27,16 +27,11 @@ impl Software {
             let printed = output(root, program, arguments);
             (tool.command.join(" "), printed.map(|version| recordable(&version)))
         };
-        let git_revision = output(root, "git", &["rev-parse", "--show-prefix", "HEAD"])
-            .and_then(|answer| revision(&answer));
-        let git_dirty = git_revision.as_ref().and_then(|_| {
-            let changes = output(root, "git", &["status", "--porcelain", "--untracked-files=no"])?;
-            Some(!changes.is_empty())
-        });
+        let Origin { rustc, git_revision, git_dirty } = Origin::of(manifest);
         Ok(Self {
             brigade: env!("CARGO_PKG_VERSION").to_owned(),
             libc: libc_version(),
-            rustc: output(root, "rustc", &["--version"]).map(|version| recordable(&version)),
+            rustc,
             tools: manifest
                 .programs
                 .values()
@@ -48,6 +43,36 @@ impl Software {
             git_revision,
             git_dirty,
         })
+    }
+}
+
+/// What the programs were built from and by.
+struct Origin {
+    rustc: Option<String>,
+    git_revision: Option<String>,
+    git_dirty: Option<bool>,
+}
+
+impl Origin {
+    /// As a package says, or else by asking the compiler and git of this machine.
+    fn of(manifest: &Manifest) -> Self {
+        let line = |text: &String| recordable(text);
+        if let Some(prebuilt) = &manifest.prebuilt {
+            return Self {
+                rustc: prebuilt.rustc.as_ref().map(line),
+                git_revision: prebuilt.git_revision.as_ref().map(line),
+                git_dirty: prebuilt.git_dirty,
+            };
+        }
+        let root = &manifest.root;
+        let git_revision = output(root, "git", &["rev-parse", "--show-prefix", "HEAD"])
+            .and_then(|answer| revision(&answer));
+        let git_dirty = git_revision.as_ref().and_then(|_| {
+            let changes = output(root, "git", &["status", "--porcelain", "--untracked-files=no"])?;
+            Some(!changes.is_empty())
+        });
+        let rustc = output(root, "rustc", &["--version"]).as_ref().map(line);
+        Self { rustc, git_revision, git_dirty }
     }
 }
 
