@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 10] = [
     "rss-per-thread.sh",
     "rss-per-task.sh",
     "sweep-tasks.sh",
@@ -14,6 +14,9 @@ const SCRIPTS: [&str; 7] = [
     "fuzz.sh",
     "signals.sh",
     "test-elsewhere.sh",
+    "package.sh",
+    "fleet/parallel.sh",
+    "fleet/slurm.sh",
 ];
 
 fn script(name: &str) -> PathBuf {
@@ -123,7 +126,8 @@ fn every_script_explains_itself_with_examples() {
     for name in SCRIPTS {
         let ended = Stage::new().run(name, &["--help"]);
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        assert!(ended.stdout.starts_with(&format!("Usage: {name} ")), "{ended:?}");
+        let usage = format!("Usage: {} ", name.rsplit('/').next().expect("a name"));
+        assert!(ended.stdout.starts_with(&usage), "{ended:?}");
         assert!(ended.stdout.contains("Examples:") && ended.stdout.contains("Exit codes:"));
         assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80), "{ended:?}");
     }
@@ -160,6 +164,17 @@ fn wrong_flags_are_refused_in_one_line_before_anything_is_built() {
     check("test-elsewhere.sh", &["plain", "cpus-many"], "'cpus-many' is not a condition");
     check("test-elsewhere.sh", &["plain:0"], "plain: '0'");
     check("test-elsewhere.sh", &["busy", "echo"], "'echo' is not a condition");
+    check("package.sh", &["--bin-dir", "no-such-folder"], "--bin-dir: 'no-such-folder'");
+    check("package.sh", &["--output"], "--output needs a folder");
+    for name in ["fleet/parallel.sh", "fleet/slurm.sh"] {
+        check(name, &[], "--package is missing");
+        check(name, &["--package", "none", "--folder", "f"], "scripts/package.sh makes one");
+        check(name, &["--package", "/bin/sh"], "--folder is missing");
+        check(name, &["--minutes", "0"], "--minutes: '0'");
+        check(name, &["--hasty"], "'--hasty'");
+    }
+    check("fleet/parallel.sh", &["--jobs", "many"], "--jobs: 'many'");
+    check("fleet/parallel.sh", &["--package", "/bin/sh", "--folder", "f", "--hosts", "g"], "'g'");
 }
 
 #[test]
