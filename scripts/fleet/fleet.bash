@@ -64,7 +64,7 @@ reason_for() {
     local last
     last=$(grep -v '^[[:space:]]*$' "$folder/private/log/$2" 2>/dev/null | tail -n 1) || true
     case $1 in
-        124 | 137) printf 'not done within %s minutes: see --minutes\n' "$3" ;;
+        124 | 137) printf 'not done within --minutes %s\n' "$3" ;;
         *) printf '%s\n' "${last:-brigade run ended with $1: see its report}" ;;
     esac
 }
