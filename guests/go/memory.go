@@ -40,6 +40,8 @@ type ledgerPoint struct {
 	Proportional  *uint64 `json:"proportional_bytes"`
 	Virtual       *uint64 `json:"virtual_bytes"`
 	PageTables    *uint64 `json:"page_table_bytes"`
+	KernelStacks  *uint64 `json:"kernel_stack_bytes"`
+	Slab          *uint64 `json:"unreclaimable_slab_bytes"`
 	Runtime       uint64  `json:"runtime_bytes"`
 	RuntimeStacks uint64  `json:"runtime_stack_bytes"`
 }
@@ -83,10 +85,12 @@ func held(goroutines int) ledgerPoint {
 	var of runtime.MemStats
 	runtime.ReadMemStats(&of)
 	status, rollup := fields("/proc/self/status"), fields("/proc/self/smaps_rollup")
+	machine := fields("/proc/meminfo")
 	return ledgerPoint{
 		Tasks: goroutines, Runtime: of.Sys, RuntimeStacks: of.StackInuse,
 		Resident: rollup["Rss"], Proportional: rollup["Pss"],
 		Virtual: status["VmSize"], PageTables: status["VmPTE"],
+		KernelStacks: machine["KernelStack"], Slab: machine["SUnreclaim"],
 	}
 }
 
