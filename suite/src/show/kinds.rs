@@ -21,11 +21,7 @@ pub fn blocks(report: &Report) -> Vec<Block> {
     if report.kinds.len() < 2 {
         return Vec::new();
     }
-    vec![
-        Block::Heading(2, KINDS.to_owned()),
-        Block::Table(table(&report.kinds)),
-        Block::Paragraph(LEGEND.to_owned()),
-    ]
+    vec![Block::Table(table(&report.kinds)), Block::Paragraph(LEGEND.to_owned())]
 }
 
 fn table(kinds: &[KindFigures]) -> Table {
@@ -91,10 +87,10 @@ mod tests {
         let text = text::blocks(&blocks(&report), Characters::Eighths);
         let lines: Vec<&str> = text.lines().collect();
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(words(lines[1]), "kind hop sw/hop create memory", "{text}");
-        assert_eq!(words(lines[2]), "thread 1.79 µs ± 2 % 1.00 9.12 µs ± 2 % –", "{text}");
-        let task = words(lines[3]);
+        assert_eq!(words(lines[0]), "kind hop sw/hop create memory", "{text}");
+        assert_eq!(words(lines[1]), "thread 1.79 µs ± 2 % 1.00 9.12 µs ± 2 % –", "{text}");
+        let task = words(lines[2]);
         assert!(task.starts_with("task (1.") && task.ends_with("1.00 – –"), "{text}");
-        assert!(lines[5].starts_with("± is half"), "{text}");
+        assert!(lines[4].starts_with("± is half"), "{text}");
     }
 }

@@ -68,7 +68,11 @@ impl Part {
 pub fn page(report: &Report) -> Vec<Block> {
     let mut page = part(report, &Part::FirstScreen);
     for of in [Part::Ladder, Part::Kinds, Part::Groups(None), Part::Sentences, Part::Notes] {
-        page.extend(part(report, &of));
+        let blocks = part(report, &of);
+        if of == Part::Kinds && !blocks.is_empty() {
+            page.push(Block::Heading(2, kinds::KINDS.to_owned()));
+        }
+        page.extend(blocks);
     }
     let facts = report.runs.iter().enumerate().flat_map(|(index, run)| {
         let name = label(report, index);

@@ -159,8 +159,8 @@ fn short(report: &Report) -> Section {
 
 fn kinds(report: &Report) -> Option<Section> {
     let blocks = part(report, &Part::Kinds);
-    let (_, table) = blocks.split_first()?;
-    Some(Section::new("kinds", KINDS, vec![Piece::open(element::blocks(table))]))
+    let section = || Section::new("kinds", KINDS, vec![Piece::open(element::blocks(&blocks))]);
+    (!blocks.is_empty()).then(section)
 }
 
 fn ladder(report: &Report) -> Option<Section> {
