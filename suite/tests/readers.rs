@@ -256,8 +256,11 @@ fn every_query_of_the_document_runs() {
         let found = rows(fleet.path(), query);
         assert!(!found.is_empty() || query.contains("'cpus'"), "{query}");
     }
-    for view in document.lines().filter_map(|line| line.strip_prefix("| `")) {
-        let view = view.split('`').next().unwrap();
+    let views = document.split("\n| View |").nth(1).expect("the table of views");
+    let rows_of_it = views.lines().skip(2).map_while(|line| line.strip_prefix("| `"));
+    let views: Vec<&str> = rows_of_it.map(|row| row.split('`').next().unwrap()).collect();
+    assert!(views.len() >= 10, "{views:?}");
+    for view in views {
         assert!(!rows(fleet.path(), &format!("FROM {view} LIMIT 1")).is_empty(), "{view}");
     }
 }
