@@ -244,6 +244,15 @@ fn runs_that_keep_their_promises_meet_signals_without_a_fault() {
 }
 
 #[test]
+fn what_takes_long_to_build_meets_signals_for_as_long() {
+    let stage = runner("");
+    stage.write("tools/cargo", "sleep 2; exit 0");
+    let ended = stage.run("signals.sh", &["--seconds", "1"]);
+    let runs = ended.last_line().split_whitespace().nth(2).map(str::to_owned);
+    assert!(runs.is_some_and(|runs| runs != "0"), "{ended:?}");
+}
+
+#[test]
 fn a_fault_that_a_signal_leaves_is_named_with_its_seed() {
     for (fault, says) in [
         ("sleep 600 &", "processes are left: "),
