@@ -3,7 +3,6 @@
 use contract::record::voluntary_switches;
 use contract::{Measurement, Program, Spread, fits_here, skip};
 use harness::limits::Kind;
-use nix::sys::resource::Resource;
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
@@ -84,15 +83,7 @@ fn a_runtime_with_a_relay_of_its_own_takes_the_files_that_it_says() {
         if name == "compio" && !fits_here(Kind::IoUring, 1) {
             continue;
         }
-        let limited = |tasks: &str| {
-            let flags = ["--iters=2", "--warmups=0", "--runtime", name, "--tasks", tasks];
-            PROGRAM.with(&flags).limited(Resource::RLIMIT_NOFILE, 64, 64).run()
-        };
-        let run = limited("100");
-        let line = run.complaints()[0].to_owned();
-        run.failed(3, &["open files", "RLIMIT_NOFILE"]);
-        let (before, _) = line.split_once(" tasks fit into").expect("how many fit");
-        let _ = limited(before.rsplit(' ').next().expect("a number")).succeeded();
+        contract::limits::check_that_files_meet_their_limit(&PROGRAM, &["--runtime", name]);
     }
 }
 

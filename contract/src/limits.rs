@@ -49,11 +49,24 @@ pub fn the_file_limit_refuses_what_does_not_fit_and_nothing_else(program: &Progr
 }
 
 fn check_file_limit(program: &Program, files: u64) {
-    let limited = |tasks| short(program, tasks).limited(Resource::RLIMIT_NOFILE, files, files);
-    if program.files_per_task == 0 {
-        let _ = limited(100).run().succeeded();
-        return;
+    if program.files_per_task > 0 {
+        return check_refusal_of_files(program, &[], files);
     }
+    let run = short(program, 100).limited(Resource::RLIMIT_NOFILE, files, files).run();
+    let _ = run.succeeded();
+}
+
+/// With these flags, whose tasks take files: a count that fits by the refusal's own word
+/// runs, and one more does not fit.
+pub fn check_that_files_meet_their_limit(program: &Program, flags: &[&str]) {
+    for files in [64, 65] {
+        check_refusal_of_files(program, flags, files);
+    }
+}
+
+fn check_refusal_of_files(program: &Program, flags: &[&str], files: u64) {
+    let limited =
+        |tasks| short(program, tasks).and(flags).limited(Resource::RLIMIT_NOFILE, files, files);
     let value = format!(" is {files} ");
     let words = ["100 tasks need ", " open files", "RLIMIT_NOFILE", &value, "prlimit"];
     let run = limited(100).run().failed(3, &words);
