@@ -1,6 +1,6 @@
 //! Tasks of compio, over io_uring.
 
-use std::future;
+use std::future::Future;
 use std::io;
 use std::time::Duration;
 
@@ -8,16 +8,12 @@ use compio::fs::pipe;
 use compio::io::AsyncRead as _;
 
 use compio::time::sleep;
-use tokio::sync::mpsc;
 
-use super::Task;
-use super::async_tasks::{AN_HOUR, Runtime, begin, begun, channel};
-use crate::subject::Waiting;
+use super::async_tasks::{AN_HOUR, Runtime, begin, begun};
 
-/// A runtime, with the ends that would wake its tasks.
+/// A runtime, with the ends of pipes that would wake its tasks.
 pub struct Compio {
     runtime: compio::runtime::Runtime,
-    senders: Vec<mpsc::Sender<usize>>,
     pipes: Vec<pipe::Sender>,
 }
 
@@ -27,45 +23,32 @@ impl Compio {
     /// # Errors
     /// The kernel's, when it refuses the ring.
     pub fn new() -> io::Result<Self> {
-        Ok(Self {
-            runtime: compio::runtime::Runtime::new()?,
-            senders: Vec::new(),
-            pipes: Vec::new(),
-        })
+        Ok(Self { runtime: compio::runtime::Runtime::new()?, pipes: Vec::new() })
     }
 }
 
 impl Runtime for Compio {
-    fn spawn(&mut self, task: Task) -> io::Result<()> {
-        let bytes = task.touch_bytes;
-        let Self { runtime, senders, pipes } = self;
-        match task.waiting {
-            None => runtime.spawn(async move {
-                let block = begin(bytes);
-                future::pending::<()>().await;
-                drop(block);
-            }),
-            Some(Waiting::Channel) => {
-                let mut receiver = channel(senders);
-                runtime.spawn(async move {
-                    let _block = begin(bytes);
-                    receiver.recv().await;
-                })
-            }
-            Some(Waiting::Timer) => runtime.spawn(async move {
-                let _block = begin(bytes);
-                sleep(AN_HOUR).await;
-            }),
-            Some(Waiting::Pipe) => {
-                let (mut receiver, sender) = runtime.block_on(pipe::anonymous())?;
-                pipes.push(sender);
-                runtime.spawn(async move {
-                    let _block = begin(bytes);
-                    let _ = receiver.read([0]).await;
-                })
-            }
-        }
-        .detach();
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(task).detach();
+    }
+
+    fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()> {
+        let task = async move {
+            let _block = begin(bytes);
+            sleep(AN_HOUR).await;
+        };
+        self.runtime.spawn(task).detach();
+        Ok(())
+    }
+
+    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<()> {
+        let (mut receiver, sender) = self.runtime.block_on(pipe::anonymous())?;
+        self.pipes.push(sender);
+        let task = async move {
+            let _block = begin(bytes);
+            let _ = receiver.read([0]).await;
+        };
+        self.runtime.spawn(task).detach();
         Ok(())
     }
 

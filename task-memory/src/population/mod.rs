@@ -16,13 +16,13 @@ mod tokio_tasks;
 use std::io;
 
 use anyhow::{Context as _, bail};
+use futures::executor::LocalPool;
 use harness::{Amounts, failure};
 
 use crate::stack::MARGIN_BYTES;
 use crate::subject::{Subject, Waiting};
 use async_tasks::Tasks;
 use executor_tasks::Executor;
-use local_pool_tasks::Pool;
 use refusable_threads::RefusableThreads;
 use threads::Threads;
 
@@ -112,7 +112,7 @@ pub fn open(
         Subject::Compio => {
             Box::new(Tasks::new(compio_tasks::Compio::new().context(starting)?, task))
         }
-        Subject::LocalPool => Box::new(Tasks::new(Pool::default(), task)),
+        Subject::LocalPool => Box::new(Tasks::new(LocalPool::new(), task)),
         Subject::Coroutine => Box::new(Each::of("stack", move || coroutines::suspended(task))),
         Subject::Process => Box::new(processes::Processes::new(task)?),
         Subject::IoUring => Box::new(Each::of("ring", rings::open)),

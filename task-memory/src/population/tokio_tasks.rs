@@ -1,22 +1,20 @@
 //! Tasks of tokio's runtimes on one thread.
 
-use std::future::{self, Future};
+use std::future::Future;
 use std::io;
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, EnterGuard, LocalOptions, LocalRuntime};
-use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::Task;
-use super::async_tasks::{AN_HOUR, Runtime, begin, begun, channel};
+use super::async_tasks::{AN_HOUR, Runtime, begin, begun};
 use crate::subject::Waiting;
 
-/// A runtime, with the ends that would wake its tasks.
+/// A runtime, with the ends of pipes that would wake its tasks.
 pub struct Tokio<R> {
     runtime: R,
-    senders: Vec<mpsc::Sender<usize>>,
     pipes: Vec<pipe::Sender>,
 }
 
@@ -76,41 +74,31 @@ fn builder(task: Task) -> Builder {
 
 impl<R> Tokio<R> {
     fn on(runtime: R) -> Self {
-        Self { runtime, senders: Vec::new(), pipes: Vec::new() }
+        Self { runtime, pipes: Vec::new() }
     }
 }
 
 impl<R: OfTokio> Runtime for Tokio<R> {
-    fn spawn(&mut self, task: Task) -> io::Result<()> {
-        let bytes = task.touch_bytes;
-        let Self { runtime, senders, pipes } = self;
-        match task.waiting {
-            None => runtime.spawn(async move {
-                let block = begin(bytes);
-                future::pending::<()>().await;
-                drop(block);
-            }),
-            Some(Waiting::Channel) => {
-                let mut receiver = channel(senders);
-                runtime.spawn(async move {
-                    let _block = begin(bytes);
-                    receiver.recv().await;
-                });
-            }
-            Some(Waiting::Timer) => runtime.spawn(async move {
-                let _block = begin(bytes);
-                sleep(AN_HOUR).await;
-            }),
-            Some(Waiting::Pipe) => {
-                let _inside = runtime.enter();
-                let (sender, mut receiver) = pipe::pipe()?;
-                pipes.push(sender);
-                runtime.spawn(async move {
-                    let _block = begin(bytes);
-                    let _ = receiver.read_u8().await;
-                });
-            }
-        }
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(task);
+    }
+
+    fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()> {
+        self.runtime.spawn(async move {
+            let _block = begin(bytes);
+            sleep(AN_HOUR).await;
+        });
+        Ok(())
+    }
+
+    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<()> {
+        let _inside = self.runtime.enter();
+        let (sender, mut receiver) = pipe::pipe()?;
+        self.pipes.push(sender);
+        self.runtime.spawn(async move {
+            let _block = begin(bytes);
+            let _ = receiver.read_u8().await;
+        });
         Ok(())
     }
 
