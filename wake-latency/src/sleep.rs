@@ -1,13 +1,14 @@
 //! Sleeping until a time, by `clock_nanosleep` with an absolute time, as cyclictest does.
 
 use std::io;
+use std::time::Duration;
 
 use harness::clock;
 
 use crate::course::Course;
 
-/// The longest sleep, in nanoseconds, after which a thread looks whether the run is over.
-const LONGEST_NS: u64 = 1_000_000_000;
+/// The longest sleep, after which a sleeper looks whether the run is over.
+pub const LONGEST: Duration = Duration::from_secs(1);
 
 /// A time that has come.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,7 @@ pub fn until(time_ns: u64, course: &Course) -> io::Result<Option<Reached>> {
         if course.is_over() {
             return Ok(None);
         }
-        nanosleep(time_ns.min(at_ns.saturating_add(LONGEST_NS)))?;
+        nanosleep(time_ns.min(at_ns.saturating_add(LONGEST.as_nanos() as u64)))?;
         waited = true;
     }
 }

@@ -16,10 +16,8 @@ use crate::STACK_BYTES;
 use crate::calls::Calls;
 use crate::course::{Announced, Conductor, Course, next};
 use crate::flags::Flags;
+use crate::sleep::LONGEST;
 use crate::tally::{Tally, WakeUp};
-
-/// The longest sleep, after which a task looks whether the run is over.
-const LONGEST: Duration = Duration::from_secs(1);
 
 /// How a task waits for its next wake-up.
 trait Wait: Send + 'static {
