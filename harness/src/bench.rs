@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::awake::Spinners;
 use crate::clock;
 use crate::command;
 use crate::failure::UsageError;
@@ -24,6 +23,7 @@ use crate::placement::{Placement, Policy};
 use crate::progress::Progress;
 use crate::record::{LedgerPoint, WorkRecord};
 use crate::samples::Measured;
+use crate::spinners::Spinners;
 use crate::state::{Findings, Shared};
 use crate::station::{Equipment, Station};
 use crate::thread_ends;

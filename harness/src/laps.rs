@@ -30,14 +30,14 @@ use crate::work::BetweenLaps;
 
 /// How long a warm-up by time takes at least: caches, branch predictors and the
 /// frequency of the CPU settle within milliseconds.
-const SHORTEST_WARMUP: Duration = Duration::from_millis(20);
+pub(crate) const SHORTEST_WARMUP: Duration = Duration::from_millis(20);
 
 /// How many laps a warm-up by time has at least.
-const FEWEST_WARMUPS: u64 = 3;
+pub(crate) const FEWEST_WARMUPS: u64 = 3;
 
 /// When a warm-up by time starts no more laps: of a million tasks, a lap may
 /// take a second.
-const LONGEST_WARMUP: Duration = Duration::from_secs(2);
+pub(crate) const LONGEST_WARMUP: Duration = Duration::from_secs(2);
 
 /// One marked lap follows so many measured ones, so that those take a tenth of
 /// the time of these at most.
@@ -237,9 +237,7 @@ impl<'a> Laps<'a> {
                 self.left = if once { 1 } else { self.shared.flags.iters };
                 self.progress.begin(self.left, "iterations");
                 if self.purpose == Purpose::Principal {
-                    let peer = self.shared.peer.get().copied();
-                    let cpus = self.shared.placement.cpus();
-                    self.usage = Some(Start::now(peer, cpus, self.shared.companions()));
+                    self.usage = Some(self.shared.usage_from_now());
                 }
                 self.deadline = deadline(self.shared);
             }

@@ -6,7 +6,6 @@
 //! between the programs and the runner.
 
 pub mod async_tasks;
-mod awake;
 pub mod bench;
 pub mod channel;
 pub mod clock;
@@ -32,6 +31,7 @@ pub mod record;
 #[cfg(feature = "tokio")]
 pub mod runtime;
 pub mod samples;
+mod spinners;
 mod state;
 pub mod station;
 pub mod summary;

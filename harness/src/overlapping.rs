@@ -17,18 +17,10 @@
 use std::time::Duration;
 
 use crate::bench::Bench;
+use crate::laps::{FEWEST_WARMUPS, LONGEST_WARMUP, SHORTEST_WARMUP};
 use crate::record::{Ending, ScheduleKept};
 use crate::samples::Samples;
 use crate::usage::Start;
-
-/// How long a warm-up by time takes at least.
-const SHORTEST_WARMUP: Duration = Duration::from_millis(20);
-
-/// How many operations a warm-up by time has at least.
-const FEWEST_WARMUPS: u64 = 3;
-
-/// When a warm-up by time begins no more operations.
-const LONGEST_WARMUP: Duration = Duration::from_secs(2);
 
 /// How many operations there will be: what the flags come to at a given rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,9 +96,7 @@ impl Bench {
     /// Begins to count CPU time and switches: the last thing before the first measured
     /// operation.
     pub fn count(&self) -> Counting<'_> {
-        let peer = self.shared.peer.get().copied();
-        let cpus = self.shared.placement.cpus();
-        Counting { bench: self, start: Start::now(peer, cpus, self.shared.companions()) }
+        Counting { bench: self, start: self.shared.usage_from_now() }
     }
 
     /// Takes in what the tasks measured, the principal measurement first, and how the

@@ -19,12 +19,12 @@ use serde::Serialize;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::awake::Spinners;
 use crate::bench::Bench;
 use crate::failure::{self, UsageError};
 use crate::flags::{self, Defaults, Flags, Tasks};
 use crate::placement::Placement;
 use crate::record::{CpuTime, Ending, Interference, Record, SCHEMA_VERSION, Switches, Waiting};
+use crate::spinners::Spinners;
 use crate::state::Findings;
 use crate::summary::summary;
 use crate::system_files;

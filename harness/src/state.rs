@@ -5,13 +5,13 @@ use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::awake::Spinners;
 use crate::flags::Flags;
 use crate::placement::Placement;
 use crate::record::{Ending, LedgerPoint, Memory, ScheduleKept, WorkRecord};
 use crate::samples::Samples;
+use crate::spinners::Spinners;
 use crate::tracer::Tracer;
-use crate::usage::Span;
+use crate::usage::{Span, Start};
 use crate::work::{Calibration, Work};
 use crate::working_set::Shape;
 
@@ -78,10 +78,12 @@ impl Shared {
         self.interrupted.load(Relaxed)
     }
 
-    /// Processes of this one's that spin beside the tasks and are not measured.
-    pub(crate) fn companions(&self) -> Vec<u32> {
+    /// Usage, counted from now on: with the peer's, and without that of processes of this
+    /// one's that spin beside the tasks.
+    pub(crate) fn usage_from_now(&self) -> Start {
         let spinners = self.spinners.iter().chain(self.hogs.get());
-        spinners.flat_map(Spinners::processes).collect()
+        let spinners = spinners.flat_map(Spinners::processes).collect();
+        Start::now(self.peer.get().copied(), self.placement.cpus(), spinners)
     }
 
     /// The work at every hop; none unless the program has asked for it.
