@@ -14,14 +14,12 @@ use crate::exit::{Exit, UsageError};
 use crate::judge::hosts::model::{HostsReport, LeftOut};
 use crate::judge::hosts::reduced::ReducedRun;
 use crate::judge::hosts::report;
+use crate::judge::report::MARGIN;
 use crate::show;
 use crate::store::saved_run::SavedRun;
 
 /// How many folders are read at the same time: each is in memory as a whole meanwhile.
 const MOST_READERS: usize = 4;
-
-/// The difference that does not matter unless `--margin` says otherwise, in percent.
-const MARGIN_PERCENT: f64 = 3.0;
 
 /// Runs `brigade report --hosts`.
 ///
@@ -35,7 +33,7 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
         return Err(UsageError(advice.to_owned()).into());
     }
     let Runs { runs, left_out } = read(&flags.folders)?;
-    let margin = flags.margin.unwrap_or(MARGIN_PERCENT) / 100.0;
+    let margin = flags.margin.map_or(MARGIN, |percent| percent / 100.0);
     let unreadable = left_out.len();
     let report = report(runs, margin, left_out);
     complain_of(&report.left_out[unreadable..]);

@@ -3,18 +3,11 @@
 
 use super::super::quantity::{duration, three_digits};
 use super::super::scale::Scale;
-use super::super::svg::{
-    Anchor, Picture, cloud, cut, dot, group as element, line, rectangle, spans,
-};
+use super::super::svg::{Picture, cloud, dot, group as element, line};
+use super::strip::{GAP, LABEL, across, band, frame};
 use crate::judge::hosts::model::{HostEstimate, HostsReport, Standing};
 
-const LABEL: f64 = 17.0;
 const STRIP: f64 = 44.0;
-const GAP: f64 = 10.0;
-/// The room for a name, in pixels.
-const NAME: f64 = 220.0;
-/// How far the first mark is from the edge, as a share of the width.
-const EDGE: f64 = 0.012;
 /// The most hosts whose marks say all what they are of: of more, those that differ do.
 const MOST_TITLES: usize = 100;
 
@@ -70,13 +63,9 @@ fn strip(report: &HostsReport, name: &str, marks: &[Mark], y: &mut f64) -> Optio
     let top = *y + LABEL;
     let [least, greatest] = [f64::min, f64::max].map(|of| ratios().reduce(of));
     let span = format!("{} to {} times", three_digits(least?), three_digits(greatest?));
-    let mut elements = spans(0.0, top - 4.0, Anchor::Start, &[("name", &cut(name, NAME))]);
-    elements += &spans(1.0, top - 4.0, Anchor::End, &[("figure", &span)]);
-    elements += &rectangle(0.0, 1.0, top, STRIP, "strip", "");
-    let [high, low] = [down(most), down(1.0 / most)];
-    elements += &rectangle(0.0, 1.0, top + high, (low - high).max(1.0), "band", "");
+    let mut elements = frame(name, &span, top, STRIP);
+    elements += &band(top + down(most), top + down(1.0 / most));
     elements += &line((0.0, top + down(1.0)), (1.0, top + down(1.0)), "middle");
-    let last = report.hosts.len().saturating_sub(1).max(1) as f64;
     for (class, standings) in [
         ("v-same", &[Standing::Alike, Standing::SetAside][..]),
         ("v-faster", &[Standing::Faster]),
@@ -85,7 +74,7 @@ fn strip(report: &HostsReport, name: &str, marks: &[Mark], y: &mut f64) -> Optio
         let of_class = marks.iter().filter(|mark| standings.contains(&mark.standing));
         let dots: String = of_class
             .map(|mark| {
-                let x = EDGE + mark.place as f64 / last * (1.0 - 2.0 * EDGE);
+                let x = across(mark.place, report.hosts.len());
                 dot((x, down(mark.ratio)), &title(mark, report.hosts.len()))
             })
             .collect();

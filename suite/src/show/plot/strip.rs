@@ -9,9 +9,9 @@ use super::super::svg::{
 use super::{class_of, class_of_run, extent, label};
 use crate::judge::report::model::{Case, CaseEstimate, Fate, Group, MeasurementEstimate, Report};
 
-const LABEL: f64 = 17.0;
+pub(super) const LABEL: f64 = 17.0;
 const STRIP: f64 = 34.0;
-const GAP: f64 = 10.0;
+pub(super) const GAP: f64 = 10.0;
 /// The room for a name, in pixels.
 const NAME: f64 = 220.0;
 /// How far the first mark is from the edge, as a share of the width.
@@ -61,16 +61,32 @@ fn strip(
     let least = values.iter().copied().reduce(f64::min)?;
     let most = values.iter().copied().reduce(f64::max)?;
     let span = format!("{} to {}", duration(least), duration(most));
-    let mut elements = spans(0.0, y + LABEL - 4.0, Anchor::Start, &[("name", &cut(name, NAME))]);
-    elements += &spans(1.0, y + LABEL - 4.0, Anchor::End, &[("figure", &span)]);
-    elements += &rectangle(0.0, 1.0, top, STRIP, "strip", "");
+    let mut elements = frame(name, &span, top, STRIP);
     if let Some(ends) = measurement.time_ns.interval {
         let [high, low] = [down(ends.high), down(ends.low)];
-        elements += &rectangle(0.0, 1.0, high, (low - high).max(1.0), "band", "");
+        elements += &band(high, low);
     }
     let middle = down(measurement.time_ns.value);
     elements += &line((0.0, middle), (1.0, middle), "middle");
     Some(elements + &marks(class, estimate, measurement, top, &|ns| down(ns) - top))
+}
+
+/// A strip of this height with its name and what it spans above.
+pub(super) fn frame(name: &str, span: &str, top: f64, height: f64) -> String {
+    spans(0.0, top - 4.0, Anchor::Start, &[("name", &cut(name, NAME))])
+        + &spans(1.0, top - 4.0, Anchor::End, &[("figure", span)])
+        + &rectangle(0.0, 1.0, top, height, "strip", "")
+}
+
+/// A band across a strip, which is seen however narrow it is.
+pub(super) fn band(high: f64, low: f64) -> String {
+    rectangle(0.0, 1.0, high, (low - high).max(1.0), "band", "")
+}
+
+/// How far from the left one of so many marks is, as a share of the width.
+pub(super) fn across(index: usize, count: usize) -> f64 {
+    let last = count.saturating_sub(1).max(1) as f64;
+    EDGE + index as f64 / last * (1.0 - 2.0 * EDGE)
 }
 
 /// A dot for each process, a ring where it was disturbed, a square where it is not used.
@@ -83,10 +99,9 @@ fn marks(
 ) -> String {
     const LOOKS: [&str; 3] = ["", "rings ", "rings squares "];
     let mut marks = LOOKS.map(|look| (look, Vec::new(), String::new()));
-    let last = estimate.invocations.len().saturating_sub(1).max(1) as f64;
     let pairs = estimate.invocations.iter().zip(&measurement.values_ns);
     for (index, (invocation, value)) in pairs.enumerate() {
-        let x = EDGE + index as f64 / last * (1.0 - 2.0 * EDGE);
+        let x = across(index, estimate.invocations.len());
         let (round, fate) = (invocation.round, invocation.fate.as_str());
         let (look, title) = match (value, invocation.fate, invocation.is_used) {
             (Some(ns), Fate::Clean, true) => (0, format!("{round}: {}", duration(*ns))),
