@@ -42,6 +42,7 @@ pub mod output;
 pub mod placement;
 pub mod program;
 pub mod record;
+pub mod repository;
 pub mod scale;
 mod skip;
 pub mod usage;

@@ -637,10 +637,9 @@ profiles = ["default"]
     fn no_case_of_a_recorded_run_has_lost_its_name() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let manifest = Manifest::load(Some(&root.join(FILE_NAME))).unwrap();
-        for folder in fs::read_dir(root.join("results")).unwrap() {
-            let path = folder.unwrap().path().join("run.json");
-            let run: serde_json::Value =
-                serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        for folder in contract::repository::recorded_runs() {
+            let run = fs::read_to_string(folder.join("run.json")).unwrap();
+            let run: serde_json::Value = serde_json::from_str(&run).unwrap();
             let names = run["cases"].as_array().unwrap().iter();
             let names: Vec<String> = names.map(|name| name.as_str().unwrap().to_owned()).collect();
             assert_eq!(manifest.cases_named(&names).unwrap().len(), names.len());

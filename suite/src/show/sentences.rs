@@ -371,7 +371,6 @@ fn capitalised(sentence: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::path::{Path, PathBuf};
 
     use fastrand::Rng;
@@ -396,9 +395,8 @@ mod tests {
     }
 
     fn recorded() -> Vec<SavedRun> {
-        let entries = fs::read_dir(in_repository("results")).unwrap();
-        let runs = entries.map(|entry| SavedRun::read(&entry.unwrap().path()).unwrap());
-        runs.collect()
+        let folders = contract::repository::recorded_runs();
+        folders.iter().map(|folder| SavedRun::read(folder).unwrap()).collect()
     }
 
     fn reported(manifest: &Manifest, run: &SavedRun) -> Report {

@@ -376,8 +376,7 @@ mod tests {
 
     #[test]
     fn every_recorded_run_of_this_repository_is_read_whole() {
-        for entry in fs::read_dir(recorded("")).unwrap() {
-            let folder = entry.unwrap().path();
+        for folder in contract::repository::recorded_runs() {
             let run = SavedRun::read(&folder).unwrap();
             let text = fs::read_to_string(folder.join(results::RECORDS)).unwrap();
             assert_eq!(run.warnings, [""; 0], "{}", folder.display());

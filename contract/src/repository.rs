@@ -1,0 +1,29 @@
+//! What this repository has, and not what has been measured in a copy of it since.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The folders of the recorded runs, sorted. Runs that somebody made here lie beside
+/// them: they may be unfinished, on the machine of a recorded one, or of cases that are
+/// no longer there. Where git does not tell them apart (an unpacked archive, a copy of
+/// another user) these are all folders in `results`.
+pub fn recorded_runs() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut git = Command::new("git");
+    git.current_dir(&root).args(["ls-files", "-z", "results/*/run.json"]).stderr(Stdio::null());
+    let known = git.output().ok().filter(|output| output.status.success());
+    let mut runs: Vec<PathBuf> = match known {
+        Some(output) => {
+            let files = String::from_utf8(output.stdout).expect("names are UTF-8");
+            let folder = |file| root.join(Path::new(file).parent().expect("it is in a folder"));
+            files.split_terminator('\0').map(folder).collect()
+        }
+        None => {
+            let entries = root.join("results").read_dir().expect("runs are recorded");
+            entries.map(|entry| entry.expect("a readable entry").path()).collect()
+        }
+    };
+    runs.sort();
+    assert!(!runs.is_empty(), "runs are recorded");
+    runs
+}
