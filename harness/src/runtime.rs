@@ -174,6 +174,10 @@ fn multi_thread(
     Ok((builder, cpus))
 }
 
+/// How often a worker is looked for before it is missing: what the kernel lists can lack a
+/// thread when another one ends while it is listed.
+const LOOKS: u32 = 10;
+
 /// A runtime of `workers` worker threads, built by `builder`.
 ///
 /// # Errors
@@ -185,12 +189,14 @@ pub fn with_workers(mut builder: Builder, workers: usize) -> io::Result<Runtime>
     let before = threads()?;
     let runtime = builder.worker_threads(workers).build()?;
     // By their numbers: others may end meanwhile.
-    if threads()?.difference(&before).count() < workers {
-        // Dropping it would wait.
-        runtime.shutdown_background();
-        return Err(Errno::EAGAIN.into());
+    for _ in 0..LOOKS {
+        if threads()?.difference(&before).count() >= workers {
+            return Ok(runtime);
+        }
     }
-    Ok(runtime)
+    // Dropping it would wait.
+    runtime.shutdown_background();
+    Err(Errno::EAGAIN.into())
 }
 
 /// Creates so many threads at once, and ends them.
