@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use crate::clock;
 use crate::command;
 use crate::failure::UsageError;
-use crate::flags::{Flags, LoadFlags, TasksFlag, WorkFlag};
+use crate::flags::{Flags, LoadFlags, RingsFlag, TasksFlag, WorkFlag};
 use crate::laps::{Laps, Purpose};
 use crate::limits::{self, Amounts, Need};
 use crate::memory;
@@ -47,6 +47,7 @@ impl Bench {
     ) -> Self {
         let shared = Shared {
             tasks: AtomicU32::new(tasks),
+            rings: OnceLock::new(),
             flags,
             placement,
             spinners,
@@ -101,6 +102,25 @@ impl Bench {
     /// because its own flags decide it. To be said before anything else.
     pub fn set_tasks(&self, tasks: u32) {
         self.shared.tasks.store(tasks, Relaxed);
+    }
+
+    /// How many rings the tasks form: of a program that has several at once, as many as
+    /// `flag` says, of `--tasks` tasks each. To be said before anything else.
+    pub fn set_rings(&self, RingsFlag { rings }: RingsFlag) {
+        let Some(rings) = rings else { return };
+        self.set_tasks((self.tasks() as u32).saturating_mul(rings));
+        self.shared.rings.get_or_init(|| rings);
+    }
+
+    /// How many rings run at once, if the flag for them is given: then there are
+    /// [rounds](Self::rounds) and no [laps](Self::laps).
+    pub fn rings(&self) -> Option<u32> {
+        self.shared.rings.get().copied()
+    }
+
+    /// The number of tasks of a ring.
+    pub fn tasks_of_ring(&self) -> usize {
+        self.tasks() / self.rings().unwrap_or(1) as usize
     }
 
     /// The value of `--max-time`, if it is given.
@@ -182,7 +202,7 @@ impl Bench {
 
     /// Measures a unit of work, if there is any, once more: in the driver's
     /// thread, and so on a CPU of the placement in force.
-    fn calibrate_work(&self) {
+    pub(crate) fn calibrate_work(&self) {
         let mut findings = self.findings();
         let Findings { work: Some(work @ WorkRecord { units: 1.., .. }), calibration, .. } =
             &mut *findings
@@ -232,19 +252,20 @@ impl Bench {
     }
 
     /// The station of this task of a brigade of threads, which the calling
-    /// thread is: under `--placement spread` it is pinned. With stations, laps
-    /// that are traced follow the measured ones.
+    /// thread is: under `--placement spread` it is pinned. With stations of one ring,
+    /// laps that are traced follow the measured ones.
     ///
     /// # Errors
     /// The kernel's, when the CPU has gone away.
     pub fn station(&self, task: usize) -> io::Result<Station> {
-        self.placement().pin(task + 1)?;
+        self.placement().pin(task % self.tasks_of_ring() + 1)?;
         Ok(self.unpinned_station(task))
     }
 
     /// As [`Self::station`], of a task that is no thread and is not pinned.
     pub fn unpinned_station(&self, task: usize) -> Station {
-        self.station_with(Some((self.tracer(), task as u32)))
+        let is_traced = self.rings().is_none();
+        self.station_with(is_traced.then(|| (self.tracer(), task as u32)))
     }
 
     /// The driver's station: its thread is pinned under `--placement spread`.

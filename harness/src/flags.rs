@@ -190,6 +190,33 @@ impl WorkersFlag {
     }
 }
 
+/// The most rings at once.
+const MOST_RINGS: i64 = 1024;
+
+/// The flag for several brigades at once, of programs that can have them.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[group(skip)]
+pub struct RingsFlag {
+    /// So many brigades at once, of --tasks each; an iteration is then as many laps, one
+    /// after the other, of whichever
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_RINGS))]
+    pub rings: Option<u32>,
+}
+
+impl RingsFlag {
+    /// Refuses several brigades where there is one.
+    ///
+    /// # Errors
+    /// [`UsageError`], with `reason`.
+    pub fn refuse(&self, reason: &str) -> Result<(), UsageError> {
+        match self.rings {
+            Some(rings) => Err(UsageError(format!("--rings {rings}: {reason}"))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The flags common to all programs.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 // clap names a group after each struct of flags, and those of the programs

@@ -22,8 +22,8 @@ use crate::cpus;
 use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
-use crate::state::{MOST_PHASES, Shared};
-use crate::station::{LOAD, TRACED, Token};
+use crate::state::{MOST_PHASES, Marks, Shared};
+use crate::station::{TRACED, Token};
 use crate::tracer::{MOST_TRACED, Tracer};
 use crate::usage::Start;
 use crate::work::BetweenLaps;
@@ -68,13 +68,19 @@ enum Stage {
 #[derive(Debug)]
 pub struct Lap<'a> {
     shared: &'a Shared,
+    ends: &'a Marks,
     tracer: Option<&'a Tracer>,
     phase: usize,
     sent_from: u32,
     marks: u8,
 }
 
-impl Lap<'_> {
+impl<'a> Lap<'a> {
+    /// A lap of a ring among others, whose end is noted in `ends`.
+    pub(crate) fn of_ring(shared: &'a Shared, ends: &'a Marks, marks: u8) -> Self {
+        Self { shared, ends, tracer: None, phase: 0, sent_from: 0, marks }
+    }
+
     /// The token to send round: 0, with a mark if there is something to do at every
     /// hop, and another in a lap that is traced and not timed.
     #[inline]
@@ -85,7 +91,7 @@ impl Lap<'_> {
     /// Ends one phase of the lap and begins the next.
     #[inline]
     pub fn split(&mut self) {
-        self.shared.marks[self.phase].store(clock::now(), Relaxed);
+        self.ends[self.phase].store(clock::now(), Relaxed);
         self.phase += 1;
     }
 
@@ -98,7 +104,7 @@ impl Lap<'_> {
     /// Ends the lap.
     #[inline]
     pub fn finish(self) {
-        self.shared.marks[self.phase].store(clock::now(), Relaxed);
+        self.ends[self.phase].store(clock::now(), Relaxed);
         if let Some(tracer) = self.tracer {
             tracer.count_lap(self.sent_from, cpus::current());
         }
@@ -150,7 +156,7 @@ impl<'a> Laps<'a> {
             ended_by: None,
             usage: None,
             progress: Progress::new(shared.shows_progress()),
-            load_mark: if shared.has_load() { LOAD } else { 0 },
+            load_mark: shared.load_mark(),
             units: (purpose == Purpose::Principal && shared.work().is_some())
                 .then(BetweenLaps::default),
         }
@@ -307,7 +313,8 @@ impl<'a> Iterator for Laps<'a> {
         let tracer = if self.stage == Stage::Marked { self.tracer() } else { None };
         let sent_from = if tracer.is_some() { cpus::current() } else { 0 };
         let marks = self.load_mark | if tracer.is_some() { TRACED } else { 0 };
-        let lap = Lap { shared: self.shared, tracer, phase: 0, sent_from, marks };
+        let (shared, ends) = (self.shared, &self.shared.marks);
+        let lap = Lap { shared, ends, tracer, phase: 0, sent_from, marks };
         self.begun = Some(clock::now());
         Some(lap)
     }

@@ -28,6 +28,7 @@ pub mod process_stat;
 pub mod program;
 mod progress;
 pub mod record;
+pub mod rings;
 #[cfg(feature = "tokio")]
 pub mod runtime;
 pub mod samples;
@@ -50,7 +51,7 @@ mod working_set;
 pub use bench::Bench;
 pub use channel::Channel;
 pub use flags::{
-    ChannelFlag, Defaults, DepthFlag, FutureFlag, LoadFlags, StackFlag, Tasks, WorkFlag,
+    ChannelFlag, Defaults, DepthFlag, FutureFlag, LoadFlags, RingsFlag, StackFlag, Tasks, WorkFlag,
     WorkersFlag,
 };
 pub use limits::Amounts;

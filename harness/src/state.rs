@@ -10,6 +10,7 @@ use crate::placement::Placement;
 use crate::record::{Ending, LedgerPoint, Memory, ScheduleKept, WorkRecord};
 use crate::samples::Samples;
 use crate::spinners::Spinners;
+use crate::station::LOAD;
 use crate::tracer::Tracer;
 use crate::usage::{Span, Start};
 use crate::work::{Calibration, Work};
@@ -18,12 +19,17 @@ use crate::working_set::Shape;
 /// The most parts that a lap can be split into.
 pub(crate) const MOST_PHASES: usize = 4;
 
+/// When each phase of a lap ended; 0 for one that has not.
+pub(crate) type Marks = [AtomicU64; MOST_PHASES];
+
 /// The state of a bench. The driver's laps write to it; nothing in it is
 /// touched between the two timestamps of a lap but `marks`.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// Shared because a program may find out late how many they are.
     pub tasks: AtomicU32,
+    /// How many rings they form, of a program that has several at once.
+    pub rings: OnceLock<u32>,
     pub flags: Flags,
     pub placement: Placement,
     /// What keeps the CPUs awake, if they are kept so.
@@ -31,8 +37,8 @@ pub(crate) struct Shared {
     /// What takes CPU time beside the tasks, if the program asked for it.
     pub hogs: OnceLock<Spinners>,
     pub interrupted: Arc<AtomicBool>,
-    /// When each phase of the lap in hand ended; 0 for one that has not.
-    pub marks: [AtomicU64; MOST_PHASES],
+    /// Those of the lap in hand.
+    pub marks: Marks,
     pub tracer: OnceLock<Arc<Tracer>>,
     /// The work at every hop.
     pub work: OnceLock<Work>,
@@ -97,9 +103,11 @@ impl Shared {
         self.working_set.get().copied().unwrap_or_default()
     }
 
-    /// Whether there is something to do at every hop besides passing the token on.
-    pub(crate) fn has_load(&self) -> bool {
-        self.work().is_some() || self.working_set().bytes > 0
+    /// The mark of every token if there is something to do at every hop besides passing
+    /// it on.
+    pub(crate) fn load_mark(&self) -> u8 {
+        let has_load = self.work().is_some() || self.working_set().bytes > 0;
+        if has_load { LOAD } else { 0 }
     }
 
     /// What the program sampled in the side lap in hand, in nanoseconds.

@@ -53,6 +53,17 @@ pub fn outcome(thread: ScopedJoinHandle<'_, io::Result<()>>) -> Result<(), TaskE
     }
 }
 
+/// Waits for a thread that is a driver, and returns what it has returned.
+///
+/// # Errors
+/// The driver's, or that it panicked.
+pub fn driven(thread: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
+    match thread.join() {
+        Ok(result) => result,
+        Err(panic) => Err(anyhow!("a driver panicked: {}", panic_text(&*panic))),
+    }
+}
+
 /// How a task failed.
 #[derive(Debug)]
 pub enum TaskError {

@@ -295,7 +295,12 @@ impl Amounts {
     /// for them.
     pub fn workers(count: u64) -> Self {
         let worker = Self::thread(STANDARD_STACK_BYTES);
-        (0..count).fold(worker.allocator(count), |sum, _| sum.and(worker))
+        worker.times(count).and(worker.allocator(count))
+    }
+
+    /// So many of this.
+    pub fn times(self, count: u64) -> Self {
+        (0..count).fold(Self::default(), |sum, _| sum.and(self))
     }
 
     /// What the allocator maps for so many tasks like this one: for threads, its
