@@ -19,18 +19,21 @@
 //!
 //! Known biases: a hop includes the I/O, whose cost alone `one-thread-brigade`
 //! tells. One `epoll_wait` that reports several events at once would be shared
-//! by them; with one token in flight it reports one.
+//! by them; with one token in flight it reports one. With `--rings K` there are K
+//! brigades at once, each with a driver and a token of its own.
 
 mod compio;
 mod executor;
 
 use std::io;
+use std::mem;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use harness::laps::Lap;
 use harness::runtime::{AsyncRuntime, RuntimeKind, end};
 use harness::{
-    Amounts, Bench, Channel, ChannelFlag, Defaults, LoadFlags, Measured, Station, Tasks,
+    Amounts, Bench, Channel, ChannelFlag, Defaults, LoadFlags, Measured, RingsFlag, Station, Tasks,
     WorkersFlag, failure,
 };
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -58,6 +61,10 @@ struct Flags {
     #[command(flatten)]
     #[serde(flatten)]
     load: LoadFlags,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    rings: RingsFlag,
 }
 
 /// What `--runtime` names.
@@ -82,6 +89,7 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.set_rings(flags.rings);
     bench.load(flags.load);
     let channel = flags.carrier.channel;
     let kind = match flags.runtime {
@@ -91,6 +99,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         AnyRuntime::AsyncExecutor | AnyRuntime::Compio => {
             flags.threads.refuse("this runtime runs every task on one thread")?;
             bench.refuse_spread("this runtime runs every task on one thread")?;
+            flags.rings.refuse("several at once are of tokio; choose --runtime tokio")?;
             return match flags.runtime {
                 AnyRuntime::Compio => compio::measure(channel, bench),
                 _ => executor::measure(channel, bench),
@@ -100,7 +109,11 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = kind.amounts(flags.threads.workers, bench);
     let each = channel.amounts().watched();
     let task = Amounts::async_task().and(each);
-    bench.require(task, runtime.and(each))?;
+    let fixed = match bench.rings() {
+        None => each,
+        Some(rings) => task.times(rings.into()),
+    };
+    bench.require(task, runtime.and(fixed))?;
     if kind.is_one_thread() {
         bench.expect_switches(0.0);
     }
@@ -115,7 +128,7 @@ fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
     pipe::pipe().map(|(sender, receiver)| (receiver, sender))
 }
 
-/// Sets up the brigade, with channels that `open` opens, and measures it.
+/// Sets up the brigade, or several, with channels that `open` opens, and measures it.
 async fn brigade<R, W>(
     kind: RuntimeKind,
     bench: Bench,
@@ -125,29 +138,74 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let mut open =
-        |number| open().map_err(|error| failure::creating(format_args!("channel {number}"), error));
-    let (mut upstream, mut first) = open(0)?;
+    let mut number = 0..;
+    let mut open = || {
+        let number = number.next().unwrap_or(0);
+        open().map_err(|error| failure::creating(format_args!("channel {number}"), error))
+    };
+    // Of each ring the channel that its driver writes into, and that it reads from.
+    let mut rings = Vec::new();
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
-        let (next_upstream, downstream) = open(task + 1)?;
+        if task % bench.tasks_of_ring() == 0 {
+            let (reader, first) = open()?;
+            rings.push((first, reader));
+        }
+        let (_, last) = rings.last_mut().expect("it begins with task 0");
+        let (reader, downstream) = open()?;
+        let upstream = mem::replace(last, reader);
         tasks.push(kind.spawn(relay(bench.unpinned_station(task), upstream, downstream)));
-        upstream = next_upstream;
     }
-    let mut last = upstream;
 
-    let passed = drive(&bench, &mut first, &mut last).await;
-    end(&bench, passed, first, tasks).await
+    let passed = match (&mut rings[..], bench.rings()) {
+        ([ring], None) => drive(&bench, bench.laps(&[Measured::hops(bench.tasks())]), ring).await,
+        _ => drive_at_once(kind, &bench, &mut rings).await,
+    };
+    end(&bench, passed, rings, tasks).await
+}
+
+/// Sends a token round each ring, all of them at once.
+async fn drive_at_once<R, W>(
+    kind: RuntimeKind,
+    bench: &Bench,
+    rings: &mut Vec<(W, R)>,
+) -> anyhow::Result<()>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    for round in bench.rounds() {
+        let mut drivers = Vec::with_capacity(rings.len());
+        for (number, mut ring) in rings.drain(..).enumerate() {
+            let (bench, round) = (bench.clone(), round.clone());
+            drivers.push(kind.spawn(async move {
+                let passed = drive(&bench, round.laps(number), &mut ring).await;
+                (passed, ring)
+            }));
+        }
+        let mut all_passed = Ok(());
+        for driver in drivers {
+            let (passed, ring) = driver.await.context("running a driver")?;
+            rings.push(ring);
+            all_passed = all_passed.and(passed);
+        }
+        all_passed?;
+    }
+    Ok(())
 }
 
 /// Sends the token round, lap after lap.
-async fn drive<R, W>(bench: &Bench, first: &mut W, last: &mut R) -> anyhow::Result<()>
+async fn drive<'a, R, W>(
+    bench: &Bench,
+    laps: impl Iterator<Item = Lap<'a>>,
+    (first, last): &mut (W, R),
+) -> anyhow::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let station = bench.unpinned_driver_station();
-    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+    for lap in laps {
         let mut token = [lap.token()];
         station.visit(token[0]);
         first.write_all(&token).await.context("sending the token to task 0")?;

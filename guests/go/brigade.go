@@ -19,6 +19,9 @@ var brigade = program{
 One lap: a number goes from the driver through N goroutines and back, over
 channels of capacity 1; each goroutine adds one, and the driver checks the sum.
 That makes N + 1 hops. Other sub-commands: creation, memory, wake.
+
+With --rings K there are K such brigades at once; a lap is then K of theirs, one after
+the other, of whichever, and ring is the time of each.
 `,
 	tasks: 500, iters: 10_000, warmups: fewestWarmups, works: true, measure: measureBrigade,
 }
@@ -27,30 +30,24 @@ func measureBrigade(r *run) error {
 	if r.workers == 1 {
 		r.report.ExpectedSwitches = new(float64)
 	}
-	failed := make(chan error, r.tasks)
-	first := make(chan uint64, 1)
-	last := first
-	for task := range r.tasks {
-		downstream := make(chan uint64, 1)
-		go relay(task, last, downstream, r.load.station(), failed)
-		last = downstream
+	count := max(1, r.rings)
+	failed := make(chan error, r.tasks*count)
+	rings := make([]ring, count)
+	for number := range rings {
+		rings[number] = r.newRing(number*r.tasks, failed)
 	}
-	driver := r.load.station()
-	err := r.laps(func() (times [2]int64, err error) {
-		begun := now()
-		driver.visit()
-		first <- 0
-		sum, alive := <-last
-		times[0] = now() - begun
-		if !alive {
-			err = <-failed
-		} else if sum != uint64(r.tasks) {
-			err = fmt.Errorf("the token came round as %d: %d tasks add that many", sum, r.tasks)
-		}
-		return times, err
-	}, r.measurement("iteration", "hop", r.tasks+1))
-	close(first)
-	for range last {
+	var err error
+	if r.rings > 0 {
+		err = measureRings(r, rings, failed)
+	} else {
+		driver := r.load.station()
+		err = r.laps(func() (times [2]int64, err error) {
+			times[0], err = r.pass(rings[0], &driver, failed)
+			return times, err
+		}, r.measurement("iteration", "hop", r.tasks+1))
+	}
+	for _, through := range rings {
+		through.end()
 	}
 	return err
 }

@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"strings"
@@ -130,11 +133,49 @@ func TestNoWakeUpIsLeftOut(t *testing.T) {
 	}
 }
 
+func TestRingsAtOnceAreSoManyBrigades(t *testing.T) {
+	for _, rings := range []int{1, 3} {
+		line := fmt.Sprintf("--tasks 5 --iters 40 --warmups 2 --work 10 --rings %d", rings)
+		code, lines, laps := obeyed(t, line)
+		if code != exitDone || len(lines) != 3 || laps.Tasks != 5*rings || laps.Warmups != 2 {
+			t.Fatalf("exited with %d: %v", code, lines)
+		}
+		iteration := laps.Measurements[0]
+		if iteration.Operations != 6*rings || len(iteration.LapsNs) != 40 {
+			t.Errorf("%+v", iteration)
+		}
+		if rings == 1 {
+			continue
+		}
+		each := laps.Measurements[1]
+		if each.Name != "ring" || each.Operations != 6 || len(each.LapsNs) != 120 {
+			t.Errorf("%+v", each)
+		}
+	}
+	_, _, laps := obeyed(t, "--tasks 5 --rings 2 --iters 1000 --max-time 0.000000001")
+	if laps.EndedBy != "max-time" || len(laps.Measurements[0].LapsNs) < 1 {
+		t.Errorf("%+v", laps)
+	}
+}
+
+func TestATaskThatFailsEndsAllRings(t *testing.T) {
+	run := &run{tasks: 1, iters: 1000, rings: 2, marks: io.Discard, answers: bufio.NewReader(strings.NewReader(""))}
+	failed := make(chan error, 2)
+	broken := make(chan uint64, 1)
+	failed <- errors.New("task 1: on purpose")
+	close(broken)
+	rings := []ring{run.newRing(0, failed), {make(chan uint64, 1), broken}}
+	if err := measureRings(run, rings, failed); err == nil || err.Error() != "task 1: on purpose" {
+		t.Error(err)
+	}
+}
+
 func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 	for _, line := range []string{
 		"tea", "--moon", "--tasks", "--tasks 0", "--iters 0", "--iters 1000001", "--warmups -1",
 		"--max-time -1", "--workers 0", "more", "creation --work 5", "--working-set -1", "--stride 7",
 		"--depth -1", "memory --tasks 5 --iters 6", "memory --waiting pipe",
+		"--rings 0", "--rings 1025", "--rings 9 --iters 100001", "creation --rings 2",
 		"wake --rate 0", "wake --source tea", "wake --wakers 5",
 	} {
 		if code, _, _ := obeyed(t, line); code != exitUsage {

@@ -42,6 +42,8 @@ type measurement struct {
 // run is one run of a program.
 type run struct {
 	tasks, iters, warmups, workers int
+	// rings is how many brigades there are at once; 0 is one, timed lap by lap.
+	rings int
 	// warmupTime is how long a warm-up takes at least.
 	warmupTime time.Duration
 	// limit is how long laps may begin; 0 is for ever.
@@ -149,7 +151,7 @@ func (r *run) print(failure error) error {
 	report.SchemaVersion, report.Form = "1.1", "laps"
 	report.Program, report.Version = "goroutine-brigade", "0.1.0"
 	report.Runtime = runtime.Version()
-	report.Tasks, report.Measurements = r.tasks, taken
+	report.Tasks, report.Measurements = r.tasks*max(1, r.rings), taken
 	report.Work = r.load.work.report(r.works)
 	if err := json.NewEncoder(r.marks).Encode(report); err != nil {
 		return fmt.Errorf("printing the laps: %w", err)

@@ -117,6 +117,7 @@ func (r *run) parse(arguments []string) (program, error) {
 		flags.Uint64Var(&r.load.stride, "stride", defaultStride,
 			"`bytes` from one word that is touched to the next")
 		flags.IntVar(&r.load.depth, "depth", 0, "`calls` between each goroutine's body and its wait")
+		flags.IntVar(&r.rings, "rings", 0, "so many `brigades` at once, of --tasks each")
 	}
 	if program.waits {
 		flags.StringVar(&r.waiting, "waiting", waitingChannel,
@@ -166,6 +167,10 @@ func (r *run) parse(arguments []string) (program, error) {
 		err = fmt.Errorf("--stride %d: not between %d and %d", r.load.stride, wordBytes, mostBytes)
 	case r.load.depth < 0 || r.load.depth > 1000:
 		err = fmt.Errorf("--depth %d: not between 0 and 1000", r.load.depth)
+	case given["rings"] != nil && (r.rings < 1 || r.rings > mostRings):
+		err = fmt.Errorf("--rings %d: not between 1 and %d", r.rings, mostRings)
+	case r.rings > 1 && r.iters > mostLaps/(r.rings+1):
+		err = fmt.Errorf("--iters %d: of %d rings at most %d", r.iters, r.rings, mostLaps/(r.rings+1))
 	case program.waits && r.waiting != waitingChannel && r.waiting != waitingTimer:
 		err = fmt.Errorf("--waiting %q: neither %s nor %s", r.waiting, waitingChannel, waitingTimer)
 	case program.wakes && r.wake.check(r.tasks) != nil:
@@ -186,6 +191,7 @@ func (r *run) parse(arguments []string) (program, error) {
 		r.report.Parameters["working_set"] = r.load.workingSet
 		r.report.Parameters["stride"] = given["stride"]
 		r.report.Parameters["depth"] = r.load.depth
+		r.report.Parameters["rings"] = given["rings"]
 	}
 	if program.waits {
 		r.report.Parameters["waiting"] = r.waiting

@@ -11,6 +11,9 @@
 //! pipes waking is a `write` and blocking a `read`; over `futex`, `mpsc` and
 //! `condvar` no file takes part.
 //!
+//! With `--rings K` there are K such brigades at once, each with a driver of its own. An
+//! iteration is then K laps, of whichever, and the claim is the same.
+//!
 //! Known biases: a hop over pipes includes the I/O, whose cost alone
 //! `one-thread-brigade` tells. Under free placement the kernel decides, anew in every process,
 //! whether neighbours share a CPU, and waking an idle CPU costs more than
@@ -19,14 +22,16 @@
 mod channel;
 
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::process::ExitCode;
 use std::thread;
 
 use anyhow::Context as _;
 use harness::depth::below;
-use harness::threads::{end, spawn};
+use harness::laps::Lap;
+use harness::threads::{driven, end, spawn};
 use harness::{
-    Amounts, Bench, Defaults, DepthFlag, LoadFlags, Measured, StackFlag, Tasks, failure,
+    Amounts, Bench, Defaults, DepthFlag, LoadFlags, Measured, RingsFlag, StackFlag, Tasks, failure,
 };
 
 use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc};
@@ -53,6 +58,10 @@ struct Flags {
     #[command(flatten)]
     #[serde(flatten)]
     depth: DepthFlag,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    rings: RingsFlag,
 }
 
 fn main() -> ExitCode {
@@ -61,11 +70,16 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    bench.set_rings(flags.rings);
     bench.load(flags.load);
     flags.depth.require_stack(flags.stack)?;
     let (thread, channel) =
         (Amounts::thread(flags.stack.stack_size as u64), flags.channel.amounts());
-    bench.require(thread.and(channel), channel)?;
+    let fixed = match bench.rings() {
+        None => channel,
+        Some(rings) => thread.and(channel).times(rings.into()),
+    };
+    bench.require(thread.and(channel), fixed)?;
     bench.expect_switches(1.0);
     match flags.channel {
         Channel::Pipe => brigade(flags, bench, || harness::Channel::Pipe.open()),
@@ -77,36 +91,75 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     }
 }
 
-/// Sets up the brigade, with channels that `open` opens, and measures it.
+/// Sets up the brigade, or several, with channels that `open` opens, and measures it.
 fn brigade<R: Source, S: Sink>(
     flags: &Flags,
     bench: &Bench,
     mut open: impl FnMut() -> io::Result<(R, S)>,
 ) -> anyhow::Result<()> {
-    let mut open =
-        |number| open().map_err(|error| failure::creating(format_args!("channel {number}"), error));
+    let mut number = 0..;
+    let mut open = || {
+        let number = number.next().unwrap_or(0);
+        open().map_err(|error| failure::creating(format_args!("channel {number}"), error))
+    };
 
     thread::scope(|scope| {
-        let (mut upstream, mut first) = open(0)?;
+        // Of each ring the channel that its driver sends into, and that it receives from.
+        let mut rings = Vec::new();
         let mut threads = Vec::with_capacity(bench.tasks());
         for task in bench.creation() {
-            let (next_upstream, downstream) = open(task + 1)?;
+            if task % bench.tasks_of_ring() == 0 {
+                let (source, first) = open()?;
+                rings.push((first, source));
+            }
+            let (_, last) = rings.last_mut().expect("it begins with task 0");
+            let (source, downstream) = open()?;
+            let upstream = mem::replace(last, source);
             let body = move || relay(bench, task, flags.depth, upstream, downstream);
             let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
             threads.push(spawn(scope, task, builder, body)?);
-            upstream = next_upstream;
         }
-        let mut last = upstream;
 
-        let passed = drive(bench, &mut first, &mut last);
-        end(bench, passed, first, threads)
+        let passed = match (&mut rings[..], bench.rings()) {
+            ([ring], None) => drive(bench, bench.laps(&[Measured::hops(bench.tasks())]), ring),
+            (rings, _) => drive_at_once(flags, bench, rings),
+        };
+        end(bench, passed, rings, threads)
     })
 }
 
+/// Sends a token round each ring, all of them at once.
+fn drive_at_once<R: Source, S: Sink>(
+    flags: &Flags,
+    bench: &Bench,
+    rings: &mut [(S, R)],
+) -> anyhow::Result<()> {
+    for round in bench.rounds() {
+        thread::scope(|scope| {
+            let mut drivers = Vec::with_capacity(rings.len());
+            for (number, ring) in rings.iter_mut().enumerate() {
+                let laps = round.laps(number);
+                let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
+                let driver = builder.spawn_scoped(scope, move || drive(bench, laps, ring));
+                let driver = driver.map_err(|error| {
+                    failure::creating(format_args!("the driver of ring {number}"), error)
+                });
+                drivers.push(driver?);
+            }
+            drivers.into_iter().map(driven).fold(Ok(()), anyhow::Result::and)
+        })?;
+    }
+    Ok(())
+}
+
 /// Sends the token round, lap after lap.
-fn drive(bench: &Bench, first: &mut impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
+fn drive<'a>(
+    bench: &Bench,
+    laps: impl Iterator<Item = Lap<'a>>,
+    (first, last): &mut (impl Sink, impl Source),
+) -> anyhow::Result<()> {
     let station = bench.driver_station().context("placing the driver")?;
-    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+    for lap in laps {
         let token = lap.token();
         station.visit(token);
         first.send(token).context("sending the token to task 0")?;

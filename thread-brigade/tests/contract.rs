@@ -124,3 +124,51 @@ fn as_many_threads_run_as_are_said_to_fit() {
 fn set_up_and_shut_down_take_time_by_the_task() {
     contract::scale::check_that_cpu_time_is_linear(&PROGRAM, &["--channel=futex"], 300);
 }
+
+/// One CPU, on which a hop is a thread that blocks, whatever the other rings do.
+#[test]
+fn rings_at_once_are_so_many_brigades() {
+    for (rings, number) in [(1, "1"), (3, "3")] {
+        let flags = ["--tasks=20", "--iters=100", "--placement=same-cpu", "--rings", number];
+        let count = PROGRAM.with(&flags).and(&["--quiet", "--command", "ls /proc/{pid}/task"]);
+        assert_eq!(count.run().succeeded().stdout.lines().count(), 20 * rings as usize + 1);
+        let record = PROGRAM.record(&flags);
+        assert_eq!((record.tasks, record.iterations), (20 * rings, 100));
+        let [iteration, of_one @ ..] = &record.measurements[..] else { panic!("a measurement") };
+        assert_eq!((iteration.operations, iteration.count), (21 * rings, 100));
+        for ring in of_one {
+            assert_eq!((ring.name.as_str(), ring.operations, ring.count), ("ring", 21, 300));
+            // Of three rings that share a CPU each waits for the others.
+            assert!(ring.ns_per_operation > iteration.ns_per_operation);
+        }
+        assert_eq!(of_one.len(), usize::from(rings > 1));
+        let switches = voluntary_switches(&record);
+        assert!((0.90..=1.05).contains(&switches), "{switches}");
+    }
+}
+
+#[test]
+fn rings_at_once_need_as_much_as_all_of_them() {
+    use contract::invocation::Invocation;
+    let limited = |rings: &str| -> Invocation {
+        let flags = ["--tasks=20", "--iters=2", "--warmups=0", "--rings", rings];
+        PROGRAM.with(&flags).limited(nix::sys::resource::Resource::RLIMIT_NOFILE, 150, 150)
+    };
+    // Two files of a channel for each task and each driver.
+    limited("4").run().failed(3, &["80 tasks need 17"]);
+    let _ = limited("3").run().succeeded();
+    for rings in ["0", "-1", "1025", "two"] {
+        PROGRAM.refuses(&["--rings", rings], &["--rings"]);
+    }
+}
+
+#[test]
+fn rings_at_once_are_interrupted_like_one() {
+    let flags = ["--tasks=20", "--rings=3", "--iters=1000000000000", "--json"];
+    let mut running = PROGRAM.with(&flags).start();
+    running.wait_until("its threads and drivers were there", |pid| {
+        std::fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|tasks| tasks.count() == 64)
+    });
+    running.signal(nix::sys::signal::Signal::SIGINT);
+    assert_eq!(running.end().code, Some(130));
+}

@@ -149,11 +149,15 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Ve
 }
 
 /// Checks the limits that the tasks of a guest meet, where their kind is known
-/// and `--tasks` tells their number.
+/// and `--tasks` tells their number, of each of `--rings`.
 fn check_limits(job: &Job, words: &[String]) -> Result<(), Refusal> {
     let Some(kind) = job.binary.program.tasks else { return Ok(()) };
-    let value = words.iter().rposition(|word| word == "--tasks").and_then(|at| words.get(at + 1));
-    let Some(tasks) = value.and_then(|value| value.parse().ok()) else { return Ok(()) };
+    let number = |flag: &str| -> Option<u64> {
+        let at = words.iter().rposition(|word| word == flag)?;
+        words.get(at + 1)?.parse().ok()
+    };
+    let Some(tasks) = number("--tasks") else { return Ok(()) };
+    let tasks = tasks.saturating_mul(number("--rings").unwrap_or(1));
     let need = Need { tasks, per_task: kind.per_task(), fixed: kind.fixed() };
     admit(&need, &in_force(&SystemFiles::live()))
 }
