@@ -36,8 +36,7 @@ programs_with() {
     ' "$workspace/suite.toml"
 }
 
-# build_all FOLDER: builds every package together, since cargo unifies features over
-# them, and what a go can build into FOLDER.
+# build_all FOLDER: builds every package, and what a go can build into FOLDER.
 build_all() {
     (cd -- "$workspace" && cargo build --locked --release --quiet --workspace) >&2 ||
         fail "$FAILED" "building the workspace failed; cargo says why above"

@@ -29,7 +29,6 @@ pub mod program;
 mod progress;
 pub mod record;
 pub mod rings;
-#[cfg(feature = "tokio")]
 pub mod runtime;
 pub mod samples;
 mod spinners;

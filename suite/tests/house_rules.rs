@@ -2,6 +2,7 @@
 //! the workspace. Each rule is a function from a file to its complaint, and
 //! each is shown a file that breaks it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -181,7 +182,7 @@ fn the_readme_mentions_every_member() {
 
 #[test]
 fn no_program_depends_on_another() {
-    let libraries = ["harness", "contract"];
+    let libraries = ["features", "harness", "contract"];
     let dependencies = |manifest: &str| -> Vec<String> {
         let manifest: toml::Table = manifest.parse().expect("parse a manifest");
         let tables = ["dependencies", "dev-dependencies", "build-dependencies"].into_iter();
@@ -209,4 +210,30 @@ fn no_program_starts_itself() {
     };
     let subject = |file: &File| file.path.contains("/src/") && !file.path.starts_with("suite/");
     check(subject, rule, &File::new("x/src/main.rs", "std::env::current_exe()"));
+}
+
+/// Every crate of these members and its features, as cargo builds them together. Macros
+/// run in the compiler, and no feature of theirs comes into a program.
+fn features_of(members: &[&str]) -> BTreeSet<String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root()).args(["tree", "--locked", "--offline", "--prefix=none"]);
+    cargo.args(["--edges=normal,no-proc-macro", "--format={p} {f}"]).args(members);
+    let output = cargo.output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).expect("names in UTF-8");
+    lines.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
+
+#[test]
+fn every_member_is_built_alone_as_all_are_together() {
+    let together = features_of(&["--workspace"]);
+    for member in members() {
+        let alone = features_of(&["--package", &member]);
+        let otherwise: Vec<&String> = alone.difference(&together).collect();
+        assert!(
+            otherwise.is_empty(),
+            "features/Cargo.toml asks for less than other members do; alone {member} is built \
+             with {otherwise:#?}"
+        );
+    }
 }

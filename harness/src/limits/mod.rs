@@ -18,7 +18,6 @@ use std::fmt;
 
 pub use amounts::{Amounts, RING_ENTRIES, Resource, arenas};
 pub use forecast::{Forecast, Line};
-#[cfg(feature = "tokio")]
 pub(crate) use kind::FILES_PER_RUNTIME;
 pub use kind::{Kind, STACK_BYTES};
 pub use limit::Limit;

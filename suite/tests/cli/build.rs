@@ -41,6 +41,17 @@ fn a_package_is_built_when_it_is_missing_or_stale() {
     assert_eq!(run(&bench, &manifest, &["--no-build"]).code, Some(0));
 }
 
+/// Cargo would complain that there is no such package.
+#[test]
+fn what_no_case_needs_is_not_built() {
+    let (bench, manifest) =
+        package(&format!("fn main() {{ println!(\"{{}}\", r#\"{RECORD}\"#); }}"));
+    let other = "[programs.other]\npackage = \"absent\"\n\
+                 check = { tasks = 1, iters = 1, warmups = 0, operations = 2 }\n";
+    let ended = run(&bench, &format!("{manifest}\n{other}"), &[]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
 #[test]
 fn a_package_that_does_not_compile_ends_the_run() {
     let (bench, manifest) = package("fn main() { nonsense }");

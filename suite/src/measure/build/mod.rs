@@ -49,11 +49,8 @@ impl Executable {
 pub type Binaries = BTreeMap<String, Executable>;
 
 /// Finds the `needed` programs, after building what is missing or stale if
-/// `build` is true. Of packages all are built, whichever cases will run: cargo
-/// unifies features over what is built together, so a subset could be built
-/// differently and measure something else. What cannot be built by its own
-/// command is noted in `capabilities`. `None` means that the runner was
-/// interrupted meanwhile.
+/// `build` is true. What cannot be built by its own command is noted in
+/// `capabilities`. `None` means that the runner was interrupted meanwhile.
 ///
 /// # Errors
 /// When cargo fails, or a file is not where it should be.
@@ -67,7 +64,15 @@ pub fn binaries(
     if let Some(prebuilt) = &manifest.prebuilt {
         return prebuilt::binaries(manifest, prebuilt, needed, capabilities).map(Some);
     }
-    let packages = packages(manifest);
+    let needed = |(name, _): &(&String, &Program)| needed.contains(&***name);
+    let needed: Vec<(&String, &Program)> = manifest.programs.iter().filter(needed).collect();
+    let sources = needed.iter().map(|(_, program)| &program.source);
+    let packages: BTreeSet<&str> = sources
+        .filter_map(|source| match source {
+            Source::Package(package) => Some(package.as_str()),
+            Source::Path(_) | Source::Built(_) => None,
+        })
+        .collect();
     let packaged = if packages.is_empty() {
         BTreeMap::new()
     } else {
@@ -77,12 +82,12 @@ pub fn binaries(
         found
     };
     let mut binaries = Binaries::new();
-    for (name, program) in &manifest.programs {
+    for (name, program) in needed {
         let path = match &program.source {
             Source::Package(package) => packaged.get(package).cloned().with_context(|| {
                 format!("building program '{name}': package '{package}' has no binary of its name")
             })?,
-            _ if !needed.contains(&**name) || capabilities.lacking_for(name).is_some() => continue,
+            _ if capabilities.lacking_for(name).is_some() => continue,
             Source::Path(path) => manifest.root.join(path),
             Source::Built(how) => match command::file(&manifest.root, name, how, build, signals)? {
                 Built::File(path) => path,
@@ -124,14 +129,6 @@ pub fn binaries_in(
         Ok((name.clone(), Executable::new(file, program)?))
     };
     needed.into_iter().map(binary).collect()
-}
-
-fn packages(manifest: &Manifest) -> BTreeSet<&str> {
-    let packages = manifest.programs.values().filter_map(|program| match &program.source {
-        Source::Package(package) => Some(package.as_str()),
-        Source::Path(_) | Source::Built(_) => None,
-    });
-    packages.collect()
 }
 
 fn existing(program: &str, path: PathBuf) -> anyhow::Result<PathBuf> {

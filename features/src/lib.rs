@@ -1,0 +1,1 @@
+//! Nothing: its `Cargo.toml` is what it is there for.
