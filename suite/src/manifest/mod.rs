@@ -194,7 +194,9 @@ impl Manifest {
         let parsed = Self::parse(&text);
         let mut manifest =
             parsed.map_err(|reason| UsageError(format!("{}{reason}", path.display())))?;
-        manifest.root = path.parent().map(Path::to_owned).unwrap_or_default();
+        // An empty path is no folder that a command could be run in.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        manifest.root = folder.unwrap_or(Path::new(".")).to_owned();
         Ok(manifest)
     }
 

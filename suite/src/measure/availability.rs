@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context;
@@ -36,7 +37,9 @@ impl Capabilities {
         let mask = sched_getaffinity(Pid::this()).context("reading which CPUs may be used")?;
         let cpus = (0..CpuSet::count()).filter(|&cpu| mask.is_set(cpu).unwrap_or(false)).count();
         let mut asked = BTreeMap::new();
-        let mut lacks = |tool| asked.entry(tool).or_insert_with(|| trouble_with(tool)).clone();
+        let root = &manifest.root;
+        let mut lacks =
+            |tool| asked.entry(tool).or_insert_with(|| trouble_with(tool, root)).clone();
         // What a command builds is in a package or not: nobody needs its tools there.
         let is_there = |program: &Program| {
             manifest.prebuilt.is_some() && matches!(program.source, Source::Built(_))
@@ -90,15 +93,16 @@ impl Capabilities {
     }
 }
 
-/// Why a tool cannot be used, if it cannot.
-fn trouble_with(tool: &Tool) -> Option<String> {
+/// Why a tool cannot be used, if it cannot. Its command is run in `folder`.
+fn trouble_with(tool: &Tool, folder: &Path) -> Option<String> {
     let (name, arguments) = tool.command.split_first()?;
     let mut command = Command::new(name);
-    let output = match process::ask(command.args(arguments)) {
+    let output = match process::ask(command.args(arguments).current_dir(folder)) {
         Ok(output) if output.status.success() => output,
         Ok(output) => {
             let reason = last_line(&output.stderr).unwrap_or_else(|| output.status.to_string());
-            return Some(recordable(&format!("{name} does not work: {reason}")));
+            let command = tool.command.join(" ");
+            return Some(recordable(&format!("{command} does not work: {reason}")));
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Some(format!("{name} is not installed"));
@@ -171,7 +175,7 @@ placement = "spread"
     /// What is wrong with a tool that prints this, where 1.21 is needed.
     fn trouble(script: &str) -> Option<String> {
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-        trouble_with(&Tool { command, version: Some("1.21".to_owned()) })
+        trouble_with(&Tool { command, version: Some("1.21".to_owned()) }, Path::new("/"))
     }
 
     #[test]
@@ -182,7 +186,7 @@ placement = "spread"
         let reason = "sh 1.19.8 is too old: 1.21 or later is needed";
         assert_eq!(trouble("echo go version go1.19.8 linux").as_deref(), Some(reason));
         assert_eq!(trouble("echo tool-1.19.8rc2 >&2").as_deref(), Some(reason));
-        let reason = "sh does not work: no home";
-        assert_eq!(trouble("echo no home >&2; exit 1").as_deref(), Some(reason));
+        let reason = "sh -c [ $PWD = / ] && echo no home >&2; exit 1 does not work: no home";
+        assert_eq!(trouble("[ $PWD = / ] && echo no home >&2; exit 1").as_deref(), Some(reason));
     }
 }

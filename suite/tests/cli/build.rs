@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::bench::{Bench, Ended, RECORD};
 
 /// A bench whose program is a package, `fake`, with this `main.rs`.
@@ -245,4 +247,21 @@ fn a_package_that_lacks_a_program_says_so() {
     let ended = Ended::from(brigade);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("bin/fake: unpack the package again"), "{ended:?}");
+}
+
+/// The folder of such a path is an empty one, in which no command can be run.
+#[test]
+fn versions_are_asked_for_where_the_manifest_is_named_without_a_folder() {
+    let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
+    let needs = "path = \"fake\"\nneeds = [{ command = ['cat', 'version'] }]";
+    fs::write(bench.path("version"), "tool 1.0").unwrap();
+    let manifest = bench.manifest().replace("path = \"fake\"", needs);
+    let run = ["run", "--rounds", "1", "--manifest", "suite.toml"];
+    let ended = Ended::from(bench.brigade_with(&manifest, &run));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let environment = bench.result_folders()[0].join("environment.json");
+    let environment: Value =
+        serde_json::from_str(&fs::read_to_string(environment).unwrap()).unwrap();
+    assert_eq!(environment["software"]["tools"]["cat version"], "tool 1.0");
+    assert!(environment["software"]["rustc"].is_string(), "{environment}");
 }

@@ -83,9 +83,7 @@ fn last_built(
 /// The cargo that started us, or else the one in `$PATH`.
 fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
-    if !root.as_os_str().is_empty() {
-        cargo.current_dir(root);
-    }
+    cargo.current_dir(root);
     cargo
 }
 
