@@ -157,7 +157,7 @@ fn a_program_that_its_tool_cannot_build_is_skipped_with_the_reason() {
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
         assert!(ended.stdout.contains(reason), "{ended:?}");
     }
-    let run: serde_json::Value = serde_json::from_str(
+    let run: Value = serde_json::from_str(
         &fs::read_to_string(bench.result_folders()[0].join("run.json")).unwrap(),
     )
     .unwrap();
@@ -231,7 +231,7 @@ fn a_package_runs_what_it_has_and_builds_nothing() {
     let folder = fs::read_dir(elsewhere.join("r")).unwrap().next().unwrap().unwrap().path();
     assert_eq!(crate::bench::records_in(&folder)[0]["outcome"], "measured");
     let environment = fs::read_to_string(folder.join("environment.json")).unwrap();
-    let environment: serde_json::Value = serde_json::from_str(&environment).unwrap();
+    let environment: Value = serde_json::from_str(&environment).unwrap();
     let software = &environment["software"];
     assert_eq!(software["git_revision"], "0123456789abcdef0123456789abcdef01234567");
     assert_eq!(software["rustc"], "rustc 1.95.0");
