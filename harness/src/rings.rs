@@ -56,6 +56,8 @@ pub struct Round {
 struct Course {
     rings: u64,
     is_measured: bool,
+    /// What a lap of one ring measures.
+    of_ring: Measured,
     stock: Mutex<Stock>,
     /// The laps in hand, of each ring.
     ends: Box<[Ends]>,
@@ -112,9 +114,9 @@ impl Rounds<'_> {
             (iterations.unwrap_or(0), flags.max_time, u64::from(is_measured))
         };
         progress.begin(iterations, "iterations");
-        let measured = |name, operations, covers_tasks| {
-            Samples::new(Measured { name, operation: "hop", operations, covers_tasks })
-        };
+        let of_ring =
+            Measured { name: "ring", operation: "hop", operations: hops, covers_tasks: false };
+        let of_all = Measured { operations: rings * hops, ..Measured::hops(0) };
         let stock = Stock {
             drawn: 0,
             done: 0,
@@ -123,12 +125,12 @@ impl Rounds<'_> {
             ending: Ending::Iterations,
             fewest: fewest * rings,
             begun_ns: None,
-            iterations: measured("iteration", rings * hops, true),
-            of_rings: measured("ring", hops, false),
+            iterations: Samples::new(of_all),
+            of_rings: Samples::new(of_ring),
             progress,
         };
         let ends = (0..rings).map(|_| Ends::default()).collect();
-        let course = Course { rings, is_measured, stock: Mutex::new(stock), ends };
+        let course = Course { rings, is_measured, of_ring, stock: Mutex::new(stock), ends };
         Round { shared, course: Arc::new(course) }
     }
 
@@ -179,7 +181,7 @@ impl Round {
     /// The laps of the ring of this number, from 0.
     pub fn laps(&self, ring: usize) -> RingLaps<'_> {
         let Self { shared, course } = self;
-        let samples = course.stock().of_rings.clone();
+        let samples = Samples::new(course.of_ring);
         RingLaps { shared, course, ends: &course.ends[ring].0, begun_ns: None, samples }
     }
 }
@@ -232,7 +234,9 @@ impl Drop for RingLaps<'_> {
     fn drop(&mut self) {
         let finished = self.close_lap();
         let mut stock = self.course.stock();
-        stock.done += u64::from(finished);
+        if finished {
+            stock.count(self.course.rings, clock::now());
+        }
         if self.begun_ns.is_some() {
             stock.end(Ending::Error);
         }
@@ -252,15 +256,9 @@ impl Course {
     fn draw(&self, finished: bool, is_interrupted: bool) -> bool {
         let mut stock = self.stock();
         let now_ns = clock::now();
-        let begun_ns = *stock.begun_ns.get_or_insert(now_ns);
+        stock.begun_ns.get_or_insert(now_ns);
         if finished {
-            stock.done += 1;
-            if stock.done.is_multiple_of(self.rings) {
-                stock.iterations.add(now_ns - begun_ns);
-                stock.begun_ns = Some(now_ns);
-                let left = (stock.most - stock.done) / self.rings;
-                stock.progress.show(now_ns, left);
-            }
+            stock.count(self.rings, now_ns);
         }
         if is_interrupted {
             stock.end(Ending::Signal);
@@ -278,6 +276,17 @@ impl Course {
 }
 
 impl Stock {
+    /// Counts a lap that is done, of so many rings, and an iteration where it is the last of
+    /// one.
+    fn count(&mut self, rings: u64, now_ns: u64) {
+        self.done += 1;
+        if self.done.is_multiple_of(rings) {
+            let begun_ns = self.begun_ns.replace(now_ns).unwrap_or(now_ns);
+            self.iterations.add(now_ns - begun_ns);
+            self.progress.show(now_ns, self.most.saturating_sub(self.done) / rings);
+        }
+    }
+
     /// Nobody draws any more.
     fn end(&mut self, ending: Ending) {
         (self.most, self.ending) = (self.drawn, ending);
@@ -371,6 +380,17 @@ mod tests {
         let bench = bench(3, u64::MAX, 0, Some(Duration::from_nanos(1)));
         assert_eq!(run(&bench, |_| {}), [0, 3]);
         assert_eq!(bench.findings().ended_by, Some(Ending::MaxTime));
+    }
+
+    #[test]
+    fn a_ring_that_begins_when_others_have_ended_measures_its_own_laps_alone() {
+        let bench = bench(2, 5, 0, None);
+        for round in bench.rounds() {
+            round.laps(0).take(6).for_each(Lap::finish);
+            round.laps(1).for_each(Lap::finish);
+        }
+        let laps: Vec<u64> = bench.findings().samples.iter().map(Samples::count).collect();
+        assert_eq!(laps, [5, 10]);
     }
 
     #[test]
