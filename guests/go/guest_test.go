@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -170,6 +172,38 @@ func TestATaskThatFailsEndsAllRings(t *testing.T) {
 	}
 }
 
+// children are the processes that this one has started and that live.
+func children(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	for _, file := range files {
+		// A thread may have ended.
+		pids, _ := os.ReadFile(file)
+		all = append(all, pids...)
+	}
+	return strings.TrimSpace(string(all))
+}
+
+func TestHogsEndWithTheRun(t *testing.T) {
+	end, err := startHogs(2)
+	if err != nil || len(strings.Fields(children(t))) != 2 {
+		t.Errorf("%v: '%s'", err, children(t))
+	}
+	end()
+	line := "wake --tasks 2 --iters 50 --rate 5000 --hogs 1"
+	code, _, laps := obeyed(t, line)
+	if code != exitDone || laps.Parameters["hogs"] != 1.0 || len(laps.Measurements[0].LapsNs) != 50 {
+		t.Errorf("exited with %d: %v", code, laps.Parameters)
+	}
+	if left := children(t); left != "" {
+		t.Errorf("left: %s", left)
+	}
+}
+
 func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 	for _, line := range []string{
 		"tea", "--moon", "--tasks", "--tasks 0", "--iters 0", "--iters 1000001", "--warmups -1",
@@ -177,6 +211,7 @@ func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 		"--depth -1", "memory --tasks 5 --iters 6", "memory --waiting pipe",
 		"--rings 0", "--rings 1025", "--rings 9 --iters 100001", "creation --rings 2",
 		"wake --rate 0", "wake --source tea", "wake --wakers 5",
+		"wake --hogs -1", "wake --hogs 1025", "--hogs 1",
 	} {
 		if code, _, _ := obeyed(t, line); code != exitUsage {
 			t.Errorf("%q exited with %d", line, code)

@@ -127,6 +127,7 @@ func (r *run) parse(arguments []string) (program, error) {
 		flags.IntVar(&r.wake.rate, "rate", 10_000, "wake-ups a second, of all goroutines `together`")
 		flags.StringVar(&r.wake.source, "source", "channel", "what wakes: timer or `channel`")
 		flags.IntVar(&r.wake.wakers, "wakers", 1, "`threads` that wake goroutines by channel")
+		flags.IntVar(&r.wake.hogs, "hogs", 0, "`processes` beside that do nothing but take CPU time")
 	}
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
@@ -200,6 +201,7 @@ func (r *run) parse(arguments []string) (program, error) {
 		r.report.Parameters["rate"] = r.wake.rate
 		r.report.Parameters["source"] = r.wake.source
 		r.report.Parameters["wakers"] = given["wakers"]
+		r.report.Parameters["hogs"] = given["hogs"]
 	}
 	return program, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os/exec"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -30,10 +31,11 @@ a goroutine is to run, woken by its timer or by a send over its channel.
 	tasks: 4, iters: 10_000, warmups: fewestWarmups, wakes: true, measure: measureWake,
 }
 
-// The most wake-ups a second, and the most sends that wait for a goroutine.
+// The most wake-ups a second, the most sends that wait for a goroutine, and the most hogs.
 const (
 	mostRate    = 1_000_000
 	mostWaiting = 512
+	mostHogs    = 1024
 )
 
 // From the start of a round to its first intended time, and the longest sleep after
@@ -45,8 +47,8 @@ const (
 
 // wakeFlags are the flags of its own.
 type wakeFlags struct {
-	rate, wakers int
-	source       string
+	rate, wakers, hogs int
+	source             string
 }
 
 // schedule is what the record tells of the intended times.
@@ -63,6 +65,8 @@ func (w *wakeFlags) check(tasks int) error {
 		return fmt.Errorf("--source %q: known: timer, channel", w.source)
 	case w.wakers < 1 || w.wakers > tasks:
 		return fmt.Errorf("--wakers %d: not between 1 and %d, the goroutines", w.wakers, tasks)
+	case w.hogs < 0 || w.hogs > mostHogs:
+		return fmt.Errorf("--hogs %d: not between 0 and %d", w.hogs, mostHogs)
 	}
 	return nil
 }
@@ -102,6 +106,11 @@ func measureWake(r *run) error {
 	fromIntended := r.measurement("wake-up", "wake-up", 1)
 	fromCall := r.measurement("from_call", "wake-up", 1)
 	fromIntended.CoversAll, fromCall.CoversAll = false, false
+	end, err := startHogs(r.wake.hogs)
+	defer end()
+	if err != nil {
+		return fmt.Errorf("--hogs %d: %w", r.wake.hogs, err)
+	}
 	newRound(r, warmups).make(func() {})
 	r.report.Warmups = warmups
 	if r.interrupted.Load() {
@@ -127,6 +136,35 @@ func measureWake(r *run) error {
 		return fmt.Errorf("of %d wake-ups that were due, %d were measured", iters, taken)
 	}
 	return nil
+}
+
+// startHogs starts processes that do nothing but take CPU time, and returns what ends them.
+// The kernel ends them with the thread that has started them.
+func startHogs(count int) (func(), error) {
+	ended, end, started := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread()
+		var hogs []*exec.Cmd
+		var err error
+		for len(hogs) < count && err == nil {
+			hog := exec.Command("sh", "-c", "while :; do :; done")
+			hog.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			if err = hog.Start(); err == nil {
+				hogs = append(hogs, hog)
+			}
+		}
+		started <- err
+		<-end
+		for _, hog := range hogs {
+			_ = hog.Process.Kill()
+			_ = hog.Wait()
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}, <-started
 }
 
 func newRound(r *run, count int) *round {

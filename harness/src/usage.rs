@@ -56,9 +56,10 @@ impl Start {
         Self::of(std::process::id(), peer, cpus, companions)
     }
 
-    /// Starts a span now, over another process alone, which waits.
+    /// Starts a span now, over another process alone, which waits. What its children do
+    /// is not others'.
     pub fn of_process(pid: u32, cpus: &[usize]) -> Self {
-        Self::of(pid, Some(pid), cpus, Vec::new())
+        Self::of(pid, Some(pid), cpus, children_of(pid))
     }
 
     fn of(pid: u32, other: Option<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
@@ -92,6 +93,17 @@ impl Start {
             waited: cpu_counts.since(&self.cpu_counts, run_delay),
         })
     }
+}
+
+/// The processes that a process has started and not waited for.
+fn children_of(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let started =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let numbers = |text: String| -> Vec<u32> {
+        text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
+    };
+    started.flat_map(numbers).collect()
 }
 
 /// This process's own counters, which count if the span is over it.
@@ -159,6 +171,16 @@ mod tests {
     fn the_schedulers_file_is_read_where_it_says_what_we_want() {
         assert_eq!(migrations_in("x\nse.nr_migrations   :      12\n"), Some(12));
         assert_eq!(migrations_in(""), None);
+    }
+
+    #[test]
+    fn what_a_process_has_started_is_not_others() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
+        let start = Start::of_process(std::process::id(), &[]);
+        assert!(start.companions.contains(&child.id()), "{start:?}");
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+        let start = Start::of_process(std::process::id(), &[]);
+        assert!(!start.companions.contains(&child.id()), "{start:?}");
     }
 
     #[test]
