@@ -439,11 +439,13 @@ mod tests {
         }
     }
 
-    /// A parameter of the first record of a case, as a sentence has it.
+    /// A parameter of the first record of a case, as a sentence has it. Of several rings
+    /// each has as many tasks as the flag says.
     fn parameter(run: &SavedRun, case: &str, name: &str) -> String {
         let mut of_case = run.invocations.iter().filter(|of| of.case == case);
         let record = of_case.find_map(|of| of.record.as_ref()).unwrap();
         match (name, record.parameters.get(name)) {
+            ("tasks", Some(serde_json::Value::Number(of_each))) => of_each.to_string(),
             ("tasks", _) => record.tasks.to_string(),
             (_, Some(serde_json::Value::String(text))) => text.clone(),
             (_, value) => panic!("{case}: {name}: {value:?}"),
