@@ -1,6 +1,7 @@
 //! `brigade` with programs that cargo builds, or a command of the manifest.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -198,11 +199,12 @@ fn only_what_the_chosen_cases_need_is_built() {
 
 /// A package, with the runner in its `bin`, and where its results go. It has the
 /// program of case `a`, and lacks that of case `b`, which a tool builds.
-fn unpacked() -> (Bench, std::path::PathBuf) {
+fn unpacked() -> (Bench, PathBuf) {
     let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
     fs::create_dir(bench.path("bin")).unwrap();
     fs::rename(bench.path("fake"), bench.path("bin/fake")).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_brigade"), bench.path("bin/brigade")).unwrap();
+    let brigade = Path::new(env!("CARGO_BIN_EXE_brigade"));
+    contract::executable::copy(brigade, &bench.path("bin/brigade"));
     let manifest = bench.manifest().replace("path = ", "package = ")
         + "[programs.other]\nneeds = [{ command = ['tool'] }]\n\
            build = { in = 'source', command = ['tool', '{output}'] }\n\
