@@ -99,7 +99,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         AnyRuntime::AsyncExecutor | AnyRuntime::Compio => {
             flags.threads.refuse("this runtime runs every task on one thread")?;
             bench.refuse_spread("this runtime runs every task on one thread")?;
-            flags.rings.refuse("several at once are of tokio; choose --runtime tokio")?;
+            flags.rings.refuse("this runtime has one brigade; choose --runtime tokio")?;
             return match flags.runtime {
                 AnyRuntime::Compio => compio::measure(channel, bench),
                 _ => executor::measure(channel, bench),

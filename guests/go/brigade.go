@@ -20,8 +20,8 @@ One lap: a number goes from the driver through N goroutines and back, over
 channels of capacity 1; each goroutine adds one, and the driver checks the sum.
 That makes N + 1 hops. Other sub-commands: creation, memory, wake.
 
-With --rings K there are K such brigades at once; a lap is then K of theirs, one after
-the other, of whichever, and ring is the time of each.
+With --rings K there are K such brigades at once. An iteration then ends whenever K more
+laps are done, of any of them; ring is the time of each lap.
 `,
 	tasks: 500, iters: 10_000, warmups: fewestWarmups, works: true, measure: measureBrigade,
 }

@@ -117,7 +117,7 @@ func (r *run) parse(arguments []string) (program, error) {
 		flags.Uint64Var(&r.load.stride, "stride", defaultStride,
 			"`bytes` from one word that is touched to the next")
 		flags.IntVar(&r.load.depth, "depth", 0, "`calls` between each goroutine's body and its wait")
-		flags.IntVar(&r.rings, "rings", 0, "so many `brigades` at once, of --tasks each")
+		flags.IntVar(&r.rings, "rings", 0, "how many `brigades` run at once, each of --tasks goroutines")
 	}
 	if program.waits {
 		flags.StringVar(&r.waiting, "waiting", waitingChannel,

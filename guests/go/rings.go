@@ -124,7 +124,7 @@ func (of *ringRound) drive(rings []ring, failed <-chan error) {
 
 // draw takes down how long a lap took, unless it is 0, and says whether there is another.
 func (of *ringRound) draw(taken int64) bool {
-	rings := max(1, of.run.rings)
+	rings := of.run.rings
 	of.Lock()
 	defer of.Unlock()
 	time := now()

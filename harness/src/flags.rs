@@ -3,6 +3,7 @@
 //! A program adds its own with a `clap::Args` struct, whose documentation
 //! becomes the text of `--help`; see [`mod@crate::program`].
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -183,10 +184,15 @@ impl WorkersFlag {
     /// # Errors
     /// [`UsageError`], with `reason`.
     pub fn refuse(&self, reason: &str) -> Result<(), UsageError> {
-        match self.workers {
-            Some(workers) => Err(UsageError(format!("--workers {workers}: {reason}"))),
-            None => Ok(()),
-        }
+        refuse_value("--workers", self.workers, reason)
+    }
+}
+
+/// Refuses a flag that is given although it makes no sense.
+fn refuse_value(flag: &str, value: Option<impl Display>, reason: &str) -> Result<(), UsageError> {
+    match value {
+        Some(value) => Err(UsageError(format!("{flag} {value}: {reason}"))),
+        None => Ok(()),
     }
 }
 
@@ -197,8 +203,8 @@ const MOST_RINGS: i64 = 1024;
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct RingsFlag {
-    /// So many brigades at once, of --tasks each; an iteration is then as many laps, one
-    /// after the other, of whichever
+    /// How many brigades run at once, each of --tasks tasks; an iteration then ends
+    /// whenever K more laps are done, of any of them
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_RINGS))]
     pub rings: Option<u32>,
@@ -210,10 +216,7 @@ impl RingsFlag {
     /// # Errors
     /// [`UsageError`], with `reason`.
     pub fn refuse(&self, reason: &str) -> Result<(), UsageError> {
-        match self.rings {
-            Some(rings) => Err(UsageError(format!("--rings {rings}: {reason}"))),
-            None => Ok(()),
-        }
+        refuse_value("--rings", self.rings, reason)
     }
 }
 

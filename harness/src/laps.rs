@@ -283,8 +283,8 @@ fn deadline(shared: &Shared) -> u64 {
     in_future(shared.flags.max_time)
 }
 
-/// The clock's time after so much has passed.
-fn in_future(time: Option<Duration>) -> u64 {
+/// The clock's time after so much has passed; without any, never.
+pub(crate) fn in_future(time: Option<Duration>) -> u64 {
     time.map_or(u64::MAX, |time| clock::now().saturating_add(time.as_nanos() as u64))
 }
 

@@ -22,11 +22,10 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use crate::bench::Bench;
 use crate::clock;
-use crate::laps::{FEWEST_WARMUPS, LONGEST_WARMUP, Lap, SHORTEST_WARMUP};
+use crate::laps::{FEWEST_WARMUPS, LONGEST_WARMUP, Lap, SHORTEST_WARMUP, in_future};
 use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
@@ -121,7 +120,7 @@ impl Rounds<'_> {
             drawn: 0,
             done: 0,
             most: iterations.saturating_mul(rings),
-            until_ns: time.map_or(u64::MAX, in_future),
+            until_ns: in_future(time),
             ending: Ending::Iterations,
             fewest: fewest * rings,
             begun_ns: None,
@@ -293,16 +292,12 @@ impl Stock {
     }
 }
 
-/// The clock's time after so much has passed.
-fn in_future(time: Duration) -> u64 {
-    clock::now().saturating_add(time.as_nanos() as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
     use std::sync::atomic::AtomicU64;
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
     use crate::flags::RingsFlag;
