@@ -31,12 +31,7 @@ pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> any
     let ring = driver.alarm().context("preparing for the child's death")?;
     let parent = getpid();
     io::stdout().flush().context("flushing standard output")?;
-    let threads = fs::read_dir("/proc/self/task").context("counting this process's threads")?;
-    ensure!(threads.count() == 1, "a process of several threads cannot be forked");
-    // SAFETY: this process has one thread, so no lock is held by another one
-    // that the child lacks.
-    let forked = unsafe { fork() };
-    match forked.map_err(|error| failure::creating(format_args!("task 1"), error.into()))? {
+    match fork_alone()? {
         ForkResult::Child => {
             // Dropped without hanging up, which would be felt by the parent.
             drop((driver, report, ring));
@@ -49,6 +44,16 @@ pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> any
             end(child).and(driven)
         }
     }
+}
+
+/// Forks this process, if it has one thread.
+fn fork_alone() -> anyhow::Result<ForkResult> {
+    let threads = fs::read_dir("/proc/self/task").context("counting this process's threads")?;
+    ensure!(threads.count() == 1, "a process of several threads cannot be forked");
+    // SAFETY: this process has one thread, so no lock is held by another one
+    // that the child lacks.
+    let forked = unsafe { fork() };
+    forked.map_err(|error| failure::creating(format_args!("task 1"), error.into()))
 }
 
 /// The driver's part. The child's report comes before any other failure: the
@@ -143,5 +148,17 @@ fn end(child: Pid) -> anyhow::Result<()> {
         WaitStatus::Exited(..) => Ok(()),
         WaitStatus::Signaled(_, signal, _) => bail!("task 1 was killed by {signal}"),
         status => bail!("task 1 ended strangely: {status:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_several_threads_is_not_forked() {
+        // Whoever runs the tests waits for this thread, and is another one.
+        let error = thread::spawn(|| fork_alone().map(|_| ())).join().unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "a process of several threads cannot be forked");
     }
 }

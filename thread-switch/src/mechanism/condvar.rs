@@ -76,13 +76,10 @@ impl Monitor {
         // SAFETY: the mutex is initialised, and this thread does not hold it.
         let code = unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
         if code != libc::EOWNERDEAD {
-            return done(code).map(|()| Locked(self));
+            done(code)?;
         }
-        // The other side died while it held the mutex, which is held here now.
-        // SAFETY: that is what makes the call allowed.
-        done(unsafe { libc::pthread_mutex_consistent(self.mutex.get()) })?;
         let locked = Locked(self);
-        locked.set(Turn::Over);
+        locked.taken(code)?;
         Ok(locked)
     }
 
@@ -115,6 +112,18 @@ impl Monitor {
 struct Locked<'a>(&'a Monitor);
 
 impl Locked<'_> {
+    /// What it means that the mutex was taken with this code: also that the other side
+    /// died while it held it.
+    fn taken(&self, code: libc::c_int) -> io::Result<()> {
+        if code != libc::EOWNERDEAD {
+            return done(code);
+        }
+        // SAFETY: the mutex is held, by one who was told of the death.
+        done(unsafe { libc::pthread_mutex_consistent(self.0.mutex.get()) })?;
+        self.set(Turn::Over);
+        Ok(())
+    }
+
     fn turn(&self) -> Turn {
         // SAFETY: the mutex is held.
         unsafe { *self.0.turn.get() }
@@ -136,7 +145,8 @@ impl Locked<'_> {
     fn wait_as(&self, side: Turn) -> io::Result<()> {
         let Monitor { mutex, conditions, .. } = self.0;
         // SAFETY: both are initialised, and the mutex is held.
-        done(unsafe { libc::pthread_cond_wait(conditions[side as usize].get(), mutex.get()) })
+        let code = unsafe { libc::pthread_cond_wait(conditions[side as usize].get(), mutex.get()) };
+        self.taken(code)
     }
 }
 
@@ -184,4 +194,55 @@ pub fn condvars(kind: Kind) -> io::Result<(Condvar, Condvar)> {
     let monitor = Monitor::new(kind)?;
     let side = |mine, other| Condvar { monitor, mine, other };
     Ok((side(Turn::Driver, Turn::Partner), side(Turn::Partner, Turn::Driver)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::{mem, thread};
+
+    use super::*;
+
+    /// Takes the mutex, does this and ends, which to the mutex is as being killed.
+    fn die_locked(monitor: &'static Monitor, last: fn(&Locked)) {
+        let dying = thread::spawn(move || {
+            let locked = monitor.locked().unwrap();
+            last(&locked);
+            mem::forget(locked);
+        });
+        dying.join().unwrap();
+    }
+
+    /// That the turns are over, and that nobody is blocked.
+    fn check_over(monitor: &Monitor) {
+        let told = monitor.wait_for(Turn::Driver).unwrap_err();
+        assert_eq!(told.to_string(), hung_up().to_string());
+        monitor.give_to(Turn::Driver).unwrap();
+        monitor.end();
+    }
+
+    #[test]
+    fn the_turns_are_over_when_one_dies_with_the_mutex() {
+        let monitor = Monitor::new(Kind::Process).unwrap();
+        die_locked(monitor, |_| ());
+        check_over(monitor);
+    }
+
+    #[test]
+    fn who_waits_for_the_turn_is_told_too() {
+        let monitor = Monitor::new(Kind::Process).unwrap();
+        let (sender, about_to_wait) = mpsc::channel();
+        let waiting = thread::spawn(move || {
+            let locked = monitor.locked().unwrap();
+            sender.send(()).unwrap();
+            while locked.turn() != Turn::Over {
+                locked.wait_as(Turn::Partner).unwrap();
+            }
+        });
+        about_to_wait.recv().unwrap();
+        // Which gets the mutex only once the other waits.
+        die_locked(monitor, |locked| locked.signal(Turn::Partner).unwrap());
+        waiting.join().unwrap();
+        check_over(monitor);
+    }
 }
