@@ -180,6 +180,37 @@ fn the_readme_mentions_every_member() {
     }
 }
 
+/// A test is a function of the file that is named before it.
+#[test]
+fn every_test_of_a_fault_is_where_it_is_said_to_be() {
+    let workspace = files();
+    let find = |path: &str| {
+        let in_cli = format!("suite/tests/cli/{path}");
+        workspace.iter().find(|file| file.path == path || file.path == in_cli)
+    };
+    let missing_in = |cell: &str| {
+        let mut file = None;
+        let missing = cell.split('`').skip(1).step_by(2).find(|word| {
+            if word.contains(['.', '/']) {
+                file = find(word);
+                return file.is_none();
+            }
+            let is_test = word.contains('_');
+            is_test && !file.is_some_and(|file| file.text.contains(&format!("fn {word}(")))
+        });
+        missing.map(str::to_owned)
+    };
+    let rule = |file: &File| {
+        let rows = file.text.lines().filter(|line| line.starts_with("| "));
+        let tests = rows.filter_map(|row| row.trim_end_matches(" |").rsplit_once(" | "));
+        let missing: Vec<_> = tests.filter_map(|(_, cell)| missing_in(cell)).collect();
+        (!missing.is_empty()).then(|| format!("not there: {}", missing.join(", ")))
+    };
+    let subject = |file: &File| file.path == "docs/FAULTS.md";
+    check(subject, rule, &File::new("docs/FAULTS.md", "| a | b | `lock.rs` `no_such_test` |"));
+    assert!(rule(&File::new("", "| a | b | `no_such_file.rs` |")).is_some());
+}
+
 #[test]
 fn no_program_depends_on_another() {
     let libraries = ["features", "harness", "contract"];
