@@ -16,6 +16,7 @@ pub mod cpus;
 pub mod depth;
 pub mod failure;
 pub mod flags;
+pub mod fork;
 pub mod histogram;
 pub mod instrument;
 pub mod laps;

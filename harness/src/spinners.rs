@@ -4,16 +4,16 @@
 //! which everything else comes first. What a hop costs less beside them is the way into
 //! idleness and out of it. Hogs spin in the normal class, and take their share.
 
-use std::fs;
 use std::hint::spin_loop;
 use std::io;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+use nix::unistd::{ForkResult, Pid, getpid, getppid};
 
 use crate::cpus;
+use crate::fork::fork_alone;
 use crate::process_stat::reap;
 
 /// Processes that spin until this is dropped, or its process ends, however it does.
@@ -48,12 +48,8 @@ impl Spinners {
 
     /// Adds one of this class, which inherits its CPUs from this process.
     fn add(&mut self, class: i32) -> anyhow::Result<()> {
-        let threads = fs::read_dir("/proc/self/task").context("counting this process's threads")?;
-        ensure!(threads.count() == 1, "a process of several threads cannot be forked");
         let parent = getpid();
-        // SAFETY: this process has one thread, so no lock is held by another one that
-        // the child lacks.
-        match unsafe { fork() }.context("creating a process that spins")? {
+        match fork_alone().context("creating a process that spins")? {
             ForkResult::Child => spin(parent),
             ForkResult::Parent { child } => {
                 self.0.push(child);

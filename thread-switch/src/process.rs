@@ -1,11 +1,11 @@
 //! The partner as a process: a fork of this one.
 
-use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
+use harness::fork::fork_alone;
 use harness::placement::Placement;
 use harness::process_stat::reap;
 use harness::threads::panic_text;
@@ -13,7 +13,7 @@ use harness::{Bench, Work, failure};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
-use nix::unistd::{ForkResult, Pid, alarm, fork, getpid, getppid};
+use nix::unistd::{ForkResult, Pid, alarm, getpid, getppid};
 
 use crate::side::{Alarm, Held, Pair, RoundTrips, Side};
 
@@ -31,7 +31,7 @@ pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> any
     let ring = driver.alarm().context("preparing for the child's death")?;
     let parent = getpid();
     io::stdout().flush().context("flushing standard output")?;
-    match fork_alone()? {
+    match fork_alone().map_err(|error| failure::creating(format_args!("task 1"), error))? {
         ForkResult::Child => {
             // Dropped without hanging up, which would be felt by the parent.
             drop((driver, report, ring));
@@ -44,16 +44,6 @@ pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> any
             end(child).and(driven)
         }
     }
-}
-
-/// Forks this process, if it has one thread.
-fn fork_alone() -> anyhow::Result<ForkResult> {
-    let threads = fs::read_dir("/proc/self/task").context("counting this process's threads")?;
-    ensure!(threads.count() == 1, "a process of several threads cannot be forked");
-    // SAFETY: this process has one thread, so no lock is held by another one
-    // that the child lacks.
-    let forked = unsafe { fork() };
-    forked.map_err(|error| failure::creating(format_args!("task 1"), error.into()))
 }
 
 /// The driver's part. The child's report comes before any other failure: the
@@ -148,17 +138,5 @@ fn end(child: Pid) -> anyhow::Result<()> {
         WaitStatus::Exited(..) => Ok(()),
         WaitStatus::Signaled(_, signal, _) => bail!("task 1 was killed by {signal}"),
         status => bail!("task 1 ended strangely: {status:?}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_of_several_threads_is_not_forked() {
-        // Whoever runs the tests waits for this thread, and is another one.
-        let error = thread::spawn(|| fork_alone().map(|_| ())).join().unwrap().unwrap_err();
-        assert_eq!(error.to_string(), "a process of several threads cannot be forked");
     }
 }
