@@ -263,7 +263,7 @@ run_once() {
 read_arguments "$@"
 require_tool python3 python3
 require_tool flock util-linux
-build_programs suite thread-brigade process-creation async-mem-brigade one-thread-brigade
+build_programs brigade thread-brigade process-creation async-mem-brigade one-thread-brigade
 brigade=$(program_path brigade)
 stage=$(mktemp --directory)
 readonly stage brigade

@@ -2,13 +2,13 @@
 //! and makes a record of them. That record is sound, and is read back as it was
 //! written; or there is a reason, on one line.
 
+use brigade::store::consistency;
 use harness::record::Record;
 use harness::terminal;
-use suite::store::consistency;
 
 /// Checks one input.
 pub fn check(input: &[u8]) {
-    match suite::heard(input) {
+    match brigade::heard(input) {
         Ok(record) => {
             let _ = consistency::verify(&record);
             let written = serde_json::to_string(&record).expect("serializes");

@@ -1,8 +1,8 @@
 //! What `brigade` does with a manifest: parses and validates it. What is wrong
 //! with it is told on one line that begins with the number of the line.
 
+use brigade::manifest::Manifest;
 use harness::terminal;
-use suite::manifest::Manifest;
 
 /// Checks one input.
 pub fn check(input: &[u8]) {

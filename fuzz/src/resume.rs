@@ -5,10 +5,10 @@
 //! An input is two files with a NUL between them: `records.jsonl` and `run.json`.
 //! The second may be left out.
 
-use suite::store::results::Mending;
-use suite::store::saved_run::SavedRun;
+use brigade::store::results::Mending;
+use brigade::store::saved_run::SavedRun;
 
-use crate::saved_run::manifest;
+use super::saved_run::manifest;
 
 const RUN: &[u8] = include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-3/run.json");
 const ENVIRONMENT: &[u8] =
@@ -19,7 +19,7 @@ pub fn check(input: &[u8]) {
     let mut files = input.split(|byte| *byte == 0);
     let records = files.next().unwrap_or_default();
     let description = files.next().unwrap_or(RUN);
-    match suite::rehearse(manifest(), [description, ENVIRONMENT, records]) {
+    match brigade::rehearse(manifest(), [description, ENVIRONMENT, records]) {
         Ok((saved, mended)) => {
             let whole = records.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
             assert!(mended.starts_with(&records[..whole]), "a whole line was lost");

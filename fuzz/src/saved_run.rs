@@ -7,10 +7,10 @@
 
 use std::sync::OnceLock;
 
+use brigade::manifest::Manifest;
+use brigade::store::saved_run::SavedRun;
 use harness::histogram::Histogram;
 use harness::terminal;
-use suite::manifest::Manifest;
-use suite::store::saved_run::SavedRun;
 
 const RUN: &[u8] = include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-2/run.json");
 const ENVIRONMENT: &[u8] =
@@ -37,7 +37,7 @@ pub fn check(input: &[u8]) {
 
 /// Does with a run what the runner does, and reads it again after writing it.
 fn use_all_of(run: &SavedRun) {
-    for rendering in suite::renderings(manifest(), run) {
+    for rendering in brigade::renderings(manifest(), run) {
         assert_eq!(terminal::text(&rendering), rendering, "something in it acts");
     }
     for invocation in &run.invocations {

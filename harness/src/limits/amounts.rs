@@ -1,5 +1,5 @@
 //! What tasks take of what is limited. The constants are facts about Linux,
-//! glibc and the standard library; `suite/tests/limits/needs.rs` measures each of
+//! glibc and the standard library; `brigade/tests/cli/limits/needs.rs` measures each of
 //! them on populations of tasks, seen from outside.
 
 use std::fmt;

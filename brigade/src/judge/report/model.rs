@@ -1,0 +1,719 @@
+//! The report as a value: what a run, or several side by side, say. Renderers
+//! read nothing else. The committed schema, `brigade/report.schema.json`, is
+//! generated from these types and a test compares the two.
+//!
+//! Times are in nanoseconds per operation unless a name says otherwise.
+
+use crate::judge::statistics::{Estimate, Modes};
+pub use harness::record::Distance;
+use serde::{Deserialize, Serialize};
+
+use crate::judge::environment::difference::Difference;
+use crate::judge::interference::Verdict;
+use crate::judge::prove::proof::Proof;
+pub use crate::manifest::TaskKind;
+pub use crate::store::cpu_places::CpuPlace;
+use crate::store::recorded_case::RecordedCase;
+use crate::store::results::Skipped;
+
+/// Version of [`Report`]'s schema, `major.minor`: the minor number rises when a
+/// field is added, the major one when an old reader would misunderstand.
+pub const SCHEMA_VERSION: &str = "2.4";
+
+/// What one run, or several side by side, say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Report {
+    /// Schema version of this report, `major.minor`.
+    pub schema_version: String,
+    /// The runs, in the order in which they were named.
+    pub runs: Vec<Run>,
+    /// In what the conditions of each run but the first differ from the first's.
+    /// Since 1.1.
+    #[serde(default)]
+    pub environment_differences: Vec<Vec<Difference>>,
+    /// The figures to read first.
+    pub headline: Vec<Headline>,
+    /// The kinds of tasks of which the first run has a figure. Since 2.4.
+    #[serde(default)]
+    pub kinds: Vec<KindFigures>,
+    /// The cases, by the question that they answer.
+    pub groups: Vec<Group>,
+    /// Cases of pairs of CPUs, for each run and each way of handing over. Since 2.3.
+    #[serde(default)]
+    pub pairs: Vec<PairMap>,
+}
+
+/// A run and what is to be known about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Run {
+    /// The name of its folder.
+    pub name: String,
+    /// A name for this kind of machine, such as `amd-epyc-25-17-2cpu`.
+    pub label: String,
+    /// The machine in one line: CPUs, caches, whether it is virtual.
+    pub machine: String,
+    /// Everything that the figures hold for, in one sentence.
+    pub environment: String,
+    /// When it was started: UTC, RFC 3339.
+    pub started_at: String,
+    /// The profile's name.
+    pub profile: String,
+    /// What to type for another run like it; empty where that is not recorded.
+    pub command: Vec<String>,
+    /// Seed of the order of the cases.
+    pub seed: u64,
+    /// How far it came.
+    pub progress: Progress,
+    /// The cases that could not run.
+    pub skipped: Vec<Skipped>,
+    /// How precise and how disturbed it is.
+    pub quality: Quality,
+    /// What has to be known about single figures.
+    pub notes: Vec<Note>,
+    /// What `suite.toml` sets against each other, with the run's figures.
+    pub findings: Vec<Finding>,
+    /// The proof of the instrument that the run ended with, if it did.
+    pub proof: Option<Proof>,
+}
+
+/// How far a run came.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Progress {
+    /// Invocations that came to their end.
+    pub ended: usize,
+    /// Invocations that were interrupted.
+    pub interrupted: usize,
+    /// Invocations of the common rounds.
+    pub planned: usize,
+    /// Invocations that are still to come.
+    pub remaining: usize,
+    /// Whether nothing is to come.
+    pub is_complete: bool,
+    /// Rounds of every case.
+    pub rounds: u32,
+    /// Whether further rounds follow the common ones.
+    pub adaptive: bool,
+    /// Which side of a comparison this is; `null` for a run of its own.
+    pub side: Option<String>,
+    /// Whether it can go on where it was.
+    pub resumable: bool,
+}
+
+/// How precise and how disturbed a run is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Quality {
+    /// The half-width of an interval that is narrow enough, in percent.
+    pub target_percent: f64,
+    /// Cases that measured.
+    pub cases: usize,
+    /// Those of them whose principal measurement is within the target.
+    pub within_target: usize,
+    /// The median of all half-widths, in percent; `null` without an interval.
+    pub median_half_width_percent: Option<f64>,
+    /// The cases that are not within the target.
+    pub wide: Vec<WideCase>,
+    /// Invocations that were disturbed or unusable.
+    pub disturbed: usize,
+    /// Time that the hypervisor gave to others during all laps, on all CPUs, in
+    /// seconds; `null` where no record has it.
+    pub steal_seconds: Option<f64>,
+    /// What makes the intervals narrower: flags of `brigade run`, if some do.
+    pub remedy: Option<String>,
+}
+
+/// A case that is less precise than was aimed at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WideCase {
+    /// The case's name.
+    pub case: String,
+    /// The half-width of its interval, in percent of its figure; `null` where it
+    /// has none.
+    pub half_width_percent: Option<f64>,
+    /// The number of processes.
+    pub count: usize,
+}
+
+/// A figure to read first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Headline {
+    /// What it is a figure of.
+    pub text: String,
+    /// What the figure counts.
+    pub unit: Quantity,
+    /// One for each run; `null` where a run lacks it.
+    pub figures: Vec<Option<Estimate>>,
+    /// Of a ratio: conditions under which its two sides were not measured alike, in
+    /// the first run that has both. Since 1.1.
+    #[serde(default)]
+    pub unlike: Vec<Unlike>,
+}
+
+/// What a kind of task costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KindFigures {
+    /// What it is called.
+    pub text: String,
+    /// The version of what runs it; `null` where that is the kernel.
+    pub version: Option<String>,
+    /// The time of a hand-over, in nanoseconds.
+    pub hop_ns: Option<Estimate>,
+    /// The kernel's context switches for each of them.
+    pub switches_per_hop: Option<f64>,
+    /// The time of creating one, in nanoseconds.
+    pub create_ns: Option<Estimate>,
+    /// What one holds, in bytes.
+    pub memory_bytes: Option<Estimate>,
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// Time per operation, in nanoseconds.
+    Nanoseconds,
+    /// How many times as long.
+    Ratio,
+    /// Memory per task, in bytes.
+    Bytes,
+}
+
+/// The cases that answer one question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Group {
+    /// The group's name in `suite.toml`; empty for cases of no group.
+    pub name: String,
+    /// The question.
+    pub question: String,
+    /// Whether the answer is in the percentiles of single operations. Since 2.4.
+    #[serde(default)]
+    pub tails: bool,
+    /// The cases.
+    pub cases: Vec<Case>,
+}
+
+/// A case in every run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Case {
+    /// What it is.
+    pub key: RecordedCase,
+    /// What it is called.
+    pub name: String,
+    /// What its tasks are; `null` where nothing is handed over or created, or the
+    /// manifest does not know it. Since 2.1.
+    #[serde(default)]
+    pub kind: Option<TaskKind>,
+    /// What is estimated of it, for each run; `null` where a run lacks it.
+    pub estimates: Vec<Option<CaseEstimate>>,
+}
+
+/// What an operation takes between pairs of CPUs: the cases of a run that differ in nothing
+/// but these.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PairMap {
+    /// The name of the group that has the cases.
+    pub group: String,
+    /// The index of the run.
+    pub run: usize,
+    /// What the cases are called, without their CPUs.
+    pub name: String,
+    /// What one operation is, such as `switch`.
+    pub operation: String,
+    /// What the tasks are.
+    pub kind: Option<TaskKind>,
+    /// The CPUs, those that are near one another side by side.
+    pub cpus: Vec<CpuPlace>,
+    /// The pairs that measured.
+    pub pairs: Vec<PairTime>,
+    /// The pairs by how far their CPUs are apart, the nearest first.
+    pub distances: Vec<DistanceTime>,
+}
+
+/// What an operation takes between two CPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PairTime {
+    /// The case.
+    pub case: String,
+    /// The CPUs.
+    pub cpus: [usize; 2],
+    /// How far they are apart; `null` where the kernel does not tell.
+    pub distance: Option<Distance>,
+    /// The time of an operation, in nanoseconds.
+    pub time_ns: Estimate,
+}
+
+/// What an operation takes between CPUs that are so far apart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DistanceTime {
+    /// The distance; `null` where the kernel does not tell.
+    pub distance: Option<Distance>,
+    /// How many pairs measured.
+    pub pairs: usize,
+    /// The median of these pairs in a round, over rounds, in nanoseconds.
+    pub time_ns: Estimate,
+    /// The quickest pair.
+    pub lowest: PairTime,
+    /// The slowest one.
+    pub highest: PairTime,
+}
+
+impl Group {
+    /// The group without its cases of pairs of CPUs, which are shown together.
+    pub fn singles(&self) -> Self {
+        let cases = self.cases.iter().filter(|case| case.key.pair().is_none()).cloned();
+        let (name, question) = (self.name.clone(), self.question.clone());
+        Self { cases: cases.collect(), name, question, tails: self.tails }
+    }
+}
+
+/// What the invocations of one case in one run say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CaseEstimate {
+    /// The placement that the program recorded, if it did.
+    pub placement: Option<String>,
+    /// The invocations, in the order in which they ended.
+    pub invocations: Vec<InvocationSummary>,
+    /// What went wrong first, if anything did and it left a message.
+    pub first_error: Option<String>,
+    /// What was over its threshold in one of the most disturbed invocations.
+    pub worst_disturbance: Vec<String>,
+    /// One estimate per measurement, the principal one first; none if nothing
+    /// was measured.
+    pub measurements: Vec<MeasurementEstimate>,
+    /// Where the time of an operation of the principal measurement goes; `null`
+    /// if no record has the CPU time.
+    pub attribution: Option<Attribution>,
+    /// What is left of the principal measurement minus its baseline.
+    pub minus_baseline: Option<MinusBaseline>,
+    /// Memory per task by part, of programs that sweep the number of tasks.
+    pub memory: Vec<MemoryPart>,
+}
+
+/// What came of one invocation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InvocationSummary {
+    /// The round, counted from 1.
+    pub round: u32,
+    /// Which try of the case in this round, counted from 1.
+    pub attempt: u32,
+    /// When the process was started: UTC, RFC 3339.
+    pub started_at: String,
+    /// What came of it.
+    pub fate: Fate,
+    /// Whether the estimates are made from it.
+    pub is_used: bool,
+}
+
+/// What came of an invocation: if it measured, how far it can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// It measured, and nothing speaks against it.
+    Clean,
+    /// It measured and was disturbed.
+    Disturbed,
+    /// It measured and was disturbed so much that it says nothing.
+    Unusable,
+    /// It failed.
+    Failed,
+    /// It was killed at the case's time-out.
+    TimedOut,
+    /// It refused for a limit.
+    Refused,
+    /// The runner ended it because it was interrupted itself.
+    Interrupted,
+}
+
+impl Fate {
+    /// Its name, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Disturbed => "disturbed",
+            Self::Unusable => "unusable",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed-out",
+            Self::Refused => "refused",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl From<Verdict> for Fate {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Clean => Self::Clean,
+            Verdict::Disturbed => Self::Disturbed,
+            Verdict::Unusable => Self::Unusable,
+        }
+    }
+}
+
+/// The estimate of one measurement of a case, per operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MeasurementEstimate {
+    /// The measurement's name in the record, such as `iteration`.
+    pub name: String,
+    /// What one operation is, such as `hop`.
+    pub operation: String,
+    /// Operations in one sample.
+    pub operations: u64,
+    /// The mean of each of the case's invocations, in their order; `null` where
+    /// one did not measure this.
+    pub values_ns: Vec<Option<f64>>,
+    /// One figure for those values that are used, and its interval.
+    pub time_ns: Estimate,
+    /// The two modes that the values fall into, if they do.
+    pub modes: Option<TwoModes>,
+    /// The one of too few values that lies far from all others, if one does.
+    pub outlier_ns: Option<f64>,
+    /// Percentiles of the samples of an invocation, divided by their operations:
+    /// medians over invocations. A sample of many operations averages over
+    /// them. `null` where invocations have a single sample.
+    pub percentiles: Option<Percentiles>,
+    /// CPU time, user and kernel, of the whole process: median over invocations.
+    /// Only the principal measurement has one.
+    pub cpu_ns: Option<f64>,
+    /// Kernel context switches per operation: median over invocations. Only the
+    /// principal measurement has one.
+    pub switches: Option<f64>,
+}
+
+/// Percentiles, in nanoseconds per operation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Percentiles {
+    /// The median.
+    pub p50: f64,
+    /// The 90th percentile.
+    pub p90: f64,
+    /// The 99th percentile.
+    pub p99: f64,
+    /// The 99.9th percentile.
+    pub p999: f64,
+}
+
+/// Two modes, and what goes with each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TwoModes {
+    /// The modes, in nanoseconds.
+    pub modes: Modes,
+    /// Share of traced hops whose ends ran on different CPUs, 0 to 1, in the
+    /// fast mode and in the slow one: medians over invocations.
+    pub crossing_shares: Option<[f64; 2]>,
+}
+
+/// The parts of the time of an operation, each a median over invocations. Of
+/// each invocation: elapsed = user + kernel + waiting − overlap.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Attribution {
+    /// Wall time from the first lap's begin to the last one's end, with all
+    /// phases of a lap and what lies between laps.
+    pub elapsed_ns: Estimate,
+    /// CPU time in user space.
+    pub user_ns: Estimate,
+    /// CPU time in the kernel.
+    pub kernel_ns: Estimate,
+    /// Wall time in which no thread of the process ran.
+    pub waiting_ns: Estimate,
+    /// CPU time beyond the wall time: threads ran at the same time.
+    pub overlap_ns: Estimate,
+    /// What the waiting was for; `null` where the kernel does not tell. Since 2.2.
+    #[serde(default)]
+    pub waiting_for: Option<WaitingFor>,
+    /// How often a CPU entered an idle state. Since 2.2.
+    #[serde(default)]
+    pub idle_entries: Option<f64>,
+    /// How often a CPU interrupted another one for it to run something. Since 2.2.
+    #[serde(default)]
+    pub interrupts: Option<f64>,
+    /// Share of traced hops whose ends ran on different CPUs, 0 to 1.
+    pub crossing_share: Option<f64>,
+}
+
+/// What the waiting of an operation was for, each a median over invocations. Of each
+/// invocation the sum is its waiting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WaitingFor {
+    /// All CPUs were in an idle state.
+    pub idle_ns: Estimate,
+    /// CPUs were on the way into idleness or out of it: in no idle state, and nobody's.
+    pub way_ns: Estimate,
+    /// A task could have run and waited for its CPU.
+    pub runnable_ns: Estimate,
+    /// The hypervisor ran others.
+    pub stolen_ns: Estimate,
+    /// What none of these explains.
+    pub rest_ns: Estimate,
+}
+
+/// What is left of a case minus its baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MinusBaseline {
+    /// The baseline: a case, or a measurement of the same record.
+    pub baseline: String,
+    /// The difference.
+    pub difference_ns: Estimate,
+}
+
+/// A part of what a task holds in memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MemoryPart {
+    /// What it is.
+    pub name: String,
+    /// Bytes per task: the slope over the number of tasks, over
+    /// processes.
+    pub bytes_per_task: Estimate,
+}
+
+/// Something that a reader of the figures has to know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Note {
+    /// Some cases have too few rounds for an interval.
+    TooFewRounds {
+        /// As many are needed.
+        needed: usize,
+    },
+    /// Some cases have just so many rounds that the interval is their range.
+    FewestRounds {
+        /// So many.
+        count: usize,
+    },
+    /// Invocations of a case did not measure.
+    Missing {
+        /// The case.
+        case: String,
+        /// How many failed.
+        failed: usize,
+        /// How many were killed at the time-out.
+        timed_out: usize,
+        /// How many refused for a limit.
+        refused: usize,
+        /// How many were started.
+        started: usize,
+        /// The first message.
+        first_error: Option<String>,
+    },
+    /// Invocations of a case were disturbed.
+    Disturbed {
+        /// The case.
+        case: String,
+        /// How many measured.
+        measured: usize,
+        /// How many of them were disturbed.
+        disturbed: usize,
+        /// How many were unusable.
+        unusable: usize,
+        /// Whether the estimate is from unusable ones, for want of others.
+        unusable_are_used: bool,
+        /// What was over its threshold in one of the worst.
+        worst: Vec<String>,
+    },
+    /// A measurement falls into two modes.
+    TwoModes {
+        /// The case.
+        case: String,
+        /// The measurement, if it is not the principal one.
+        measurement: Option<String>,
+        /// The modes.
+        modes: TwoModes,
+    },
+    /// One value of too few lies far from all others.
+    Outlier {
+        /// The case.
+        case: String,
+        /// The measurement, if it is not the principal one.
+        measurement: Option<String>,
+        /// The value, in nanoseconds.
+        value_ns: f64,
+        /// How many values there are.
+        count: usize,
+    },
+}
+
+/// What `suite.toml` sets against each other, with figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Finding {
+    /// How many times as long one takes as another.
+    Comparison {
+        /// One of the two.
+        first: Side,
+        /// The other.
+        second: Side,
+        /// What can be said.
+        outcome: Outcome,
+        /// Whether the second takes longer.
+        is_second_longer: bool,
+        /// How many times as long the longer one takes.
+        ratio: Estimate,
+        /// What of the difference is waiting, if that matters.
+        waiting_ns: Option<Estimate>,
+        /// The shares of hops that cross CPUs, if they differ.
+        crossing_shares: Option<[f64; 2]>,
+        /// The number of tasks of both, if it is one. Since 1.1.
+        #[serde(default)]
+        tasks: Option<u64>,
+        /// Conditions under which first and second were not measured alike.
+        unlike: Vec<Unlike>,
+    },
+    /// What remains of one minus another.
+    Remainder {
+        /// The whole.
+        of: Side,
+        /// What is subtracted.
+        baseline: Side,
+        /// What can be said.
+        outcome: Outcome,
+        /// The difference, in nanoseconds.
+        difference_ns: Estimate,
+        /// What the remainder is for.
+        remains: String,
+        /// The number of tasks of both, if it is one. Since 1.1.
+        #[serde(default)]
+        tasks: Option<u64>,
+        /// Conditions under which the two were not measured alike.
+        unlike: Vec<Unlike>,
+    },
+    /// Where the time of an operation goes, case by case.
+    Attribution {
+        /// The operation.
+        of: String,
+        /// The cases.
+        parts: Vec<AttributedCase>,
+    },
+    /// From which number on an operation takes longer. Since 2.3.
+    Knee {
+        /// A case of the series.
+        case: String,
+        /// The operation.
+        text: String,
+        /// One of what is counted.
+        unit: String,
+        /// Whether there is a knee.
+        outcome: Outcome,
+        /// Where the two lines meet.
+        at: Estimate,
+        /// What a doubling of the number adds below, as a share.
+        doubling_before: f64,
+        /// What it adds above.
+        doubling_after: f64,
+        /// The least number, and the greatest.
+        ends: [f64; 2],
+        /// The times there.
+        end_times_ns: [Estimate; 2],
+        /// Resident memory of each, in bytes: the slope over the series.
+        bytes_each: Option<f64>,
+        /// The caches for data of the machine, such as `L2 2 MiB`.
+        caches: Vec<String>,
+    },
+    /// What each more of a number adds to an operation. Since 2.3.
+    Slope {
+        /// A case of the series.
+        case: String,
+        /// The operation.
+        text: String,
+        /// One of what is counted.
+        unit: String,
+        /// Whether it adds anything.
+        outcome: Outcome,
+        /// The slope, in nanoseconds for each.
+        each_ns: Estimate,
+        /// The least number, and the greatest.
+        ends: [f64; 2],
+    },
+    /// What switching adds to an operation that touches memory. Since 2.3.
+    Aftermath {
+        /// The case.
+        case: String,
+        /// The operation.
+        text: String,
+        /// Whether something comes after.
+        outcome: Outcome,
+        /// What it takes longer than the same touching without a switch.
+        added_ns: Estimate,
+        /// That without memory.
+        direct_ns: Estimate,
+        /// Their difference.
+        after_ns: Estimate,
+    },
+}
+
+/// One of two that are set against each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Side {
+    /// The case.
+    pub case: String,
+    /// The subject of "… takes 1.79 µs".
+    pub text: String,
+    /// The short subject of "… takes 2.00 times as long".
+    pub name: String,
+    /// Its time over the rounds that both sides measured.
+    pub time_ns: Estimate,
+    /// Whether its values fall into two modes.
+    pub has_two_modes: bool,
+}
+
+/// What can be said of two figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// They differ.
+    Differ,
+    /// They are the same within the margin.
+    Same,
+    /// The interval reaches beyond the margin, and does not exclude that they
+    /// are the same.
+    TooNoisy,
+    /// There is no interval.
+    TooFewRounds,
+}
+
+/// A condition under which two cases were not measured alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Unlike {
+    /// The parameter.
+    pub parameter: String,
+    /// Its value in each.
+    pub values: [String; 2],
+}
+
+/// A case of a breakdown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AttributedCase {
+    /// The case's name. Since 2.1.
+    #[serde(default)]
+    pub case: String,
+    /// The words for its conditions.
+    pub text: String,
+    /// Where its time goes.
+    pub attribution: Attribution,
+}

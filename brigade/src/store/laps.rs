@@ -1,0 +1,337 @@
+//! Laps: what a guest prints, a program in another language, and the record
+//! that is made of it.
+//!
+//! The committed schema, `brigade/laps.schema.json`, is generated from these types
+//! and a test compares the two; docs/PROTOCOL.md is the same in prose.
+
+use std::collections::BTreeMap;
+
+use harness::record::{
+    CpuTime, Ending, Interference, LONGEST_RECORD, LedgerPoint, Measurement, Memory, Record,
+    SCHEMA_VERSION, ScheduleKept, Switches, WorkRecord,
+};
+use harness::samples::{Measured, Samples};
+use harness::usage::Span;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The major version of the form that this reader understands.
+const READABLE_MAJOR: &str = "1";
+
+/// The most lap times that are taken, of all measurements together.
+const MOST_LAPS: usize = 1_000_000;
+
+/// The longest lap that is taken, in nanoseconds: 11 days. The sum of the squares
+/// of so many fits into what it is kept in.
+const LONGEST_LAP_NS: u64 = 1_000_000_000_000_000;
+
+/// What a guest measured, in order: the laps.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Laps {
+    /// Version of this form, `major.minor`: `1.1`.
+    pub schema_version: String,
+    /// `laps`.
+    pub form: Form,
+    /// The program's name in `suite.toml`.
+    pub program: String,
+    /// The program's version.
+    #[serde(default = "unknown")]
+    pub version: String,
+    /// The version of the language's runtime; a parameter of the record.
+    pub runtime: Option<String>,
+    /// The values of flags, by their long names with underscores.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Value>,
+    /// Number of tasks, from 1.
+    pub tasks: u64,
+    /// Number of tokens in flight at once.
+    #[serde(default = "one")]
+    pub tokens: u64,
+    /// Laps run and thrown away before the first measured one.
+    #[serde(default)]
+    pub warmups: u64,
+    /// Why the measuring stopped.
+    #[serde(default = "iterations")]
+    pub ended_by: Ending,
+    /// What went wrong, if anything did.
+    pub error: Option<String>,
+    /// What was measured; the principal measurement, whose laps lie between
+    /// the two marks, is the first.
+    pub measurements: Vec<Lapped>,
+    /// Kernel context switches for each operation of the principal measurement
+    /// that the program claims; `null` where it claims nothing.
+    pub expected_switches_per_operation: Option<f64>,
+    /// What was held at growing numbers of tasks.
+    pub ledger: Option<Vec<LedgerPoint>>,
+    /// The work at every hop, of programs that offer `--work`.
+    pub work: Option<WorkRecord>,
+    /// How the schedule was kept, of programs whose operations are due at given times. Since
+    /// 1.1.
+    pub schedule: Option<ScheduleKept>,
+}
+
+/// The name of the form.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Laps.
+    Laps,
+}
+
+/// One measurement.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Lapped {
+    /// What a lap is, such as `iteration` or `create`.
+    pub name: String,
+    /// What one operation is, such as `hop`.
+    pub operation: String,
+    /// Operations in one lap, from 1.
+    pub operations: u64,
+    /// Whether a lap covers all tasks, so that a figure per task makes sense.
+    #[serde(default = "yes")]
+    pub covers_all_tasks: bool,
+    /// How long each lap took, in nanoseconds.
+    pub laps_ns: Vec<u64>,
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn iterations() -> Ending {
+    Ending::Iterations
+}
+
+/// What the runner knows of a guest that has ended.
+#[derive(Clone, Debug, Default)]
+pub struct Outside {
+    /// Value of `--placement`, which the runner obeyed.
+    pub placement: &'static str,
+    /// The CPUs that the guest could use.
+    pub affinity: Vec<usize>,
+    /// What it used between its marks; `None` if it made none.
+    pub span: Option<Span>,
+    /// What it held at the second mark.
+    pub memory: Option<Memory>,
+}
+
+impl Laps {
+    /// Reads the line that a guest prints last.
+    ///
+    /// # Errors
+    /// Why it is none, in one line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            schema_version: String,
+        }
+        let wrong = |error| format!("reading its laps: {error}; docs/PROTOCOL.md describes them");
+        let Versioned { schema_version } = serde_json::from_str(text).map_err(wrong)?;
+        if schema_version.split('.').next() != Some(READABLE_MAJOR) {
+            return Err(format!(
+                "reading its laps: their version is {schema_version}, this reader knows \
+                 {READABLE_MAJOR}.x"
+            ));
+        }
+        serde_json::from_str(text).map_err(wrong)
+    }
+
+    /// The record that follows from the laps and from what was seen of the guest
+    /// from outside.
+    ///
+    /// # Errors
+    /// Why there is none, in one line.
+    pub fn into_record(self, outside: Outside) -> Result<Record, String> {
+        let laps: usize = self.measurements.iter().map(|taken| taken.laps_ns.len()).sum();
+        if laps > MOST_LAPS {
+            return Err(format!("reports {laps} laps, more than {MOST_LAPS}"));
+        }
+        if self.tasks == 0 {
+            return Err("reports 0 tasks".to_owned());
+        }
+        let measurements = self.measurements.iter().map(|taken| taken.measurement(self.tasks));
+        let measurements = measurements.collect::<Result<Vec<_>, _>>()?;
+        let principal = measurements.first().ok_or("reports no measurement")?;
+        let operations = (principal.operations as f64) * principal.count as f64;
+        let per_operation = |total: u64| total as f64 / operations;
+        let mut parameters = self.parameters;
+        parameters.insert("placement".to_owned(), outside.placement.into());
+        parameters.extend(self.runtime.map(|runtime| ("runtime".to_owned(), runtime.into())));
+        let record = Record {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            program: self.program,
+            version: self.version,
+            parameters,
+            tasks: self.tasks,
+            tokens: self.tokens,
+            iterations: principal.count,
+            warmups: self.warmups,
+            complete: matches!(self.ended_by, Ending::Iterations | Ending::MaxTime),
+            ended_by: self.ended_by,
+            error: self.error,
+            affinity: outside.affinity,
+            neighbours: None,
+            cpu: outside.span.as_ref().map(|span| CpuTime {
+                user_ns_per_operation: per_operation(span.user_ns),
+                system_ns_per_operation: per_operation(span.system_ns),
+                uncounted_ns_per_operation: None,
+            }),
+            system_calls_per_operation: None,
+            schedule: self.schedule,
+            waiting: outside.span.as_ref().map(|span| span.waited.per_operation(operations)),
+            switches: outside.span.as_ref().map(|span| Switches {
+                voluntary_per_operation: per_operation(span.voluntary),
+                involuntary_per_operation: per_operation(span.involuntary),
+                expected_per_operation: self.expected_switches_per_operation,
+                migrations: span.migrations,
+                cross_cpu_share: None,
+            }),
+            interference: outside.span.map_or_else(Interference::default, |span| Interference {
+                // Those read are of the runner's CPU, not of the guest's.
+                frequency_before_khz: None,
+                frequency_after_khz: None,
+                ..span.interference
+            }),
+            measurements,
+            memory: outside.memory,
+            ledger: self.ledger,
+            work: self.work,
+        };
+        let bytes = serde_json::to_string(&record).map_or(usize::MAX, |text| text.len());
+        if bytes > LONGEST_RECORD {
+            return Err(format!("its record has {bytes} bytes, more than {LONGEST_RECORD}"));
+        }
+        Ok(record)
+    }
+}
+
+impl Lapped {
+    fn measurement(&self, tasks: u64) -> Result<Measurement, String> {
+        let Self { name, operation, operations, covers_all_tasks, laps_ns } = self;
+        if let Some(lap) = laps_ns.iter().find(|lap| **lap > LONGEST_LAP_NS) {
+            return Err(format!("'{name}': has a lap of {lap} ns, more than {LONGEST_LAP_NS}"));
+        }
+        let mut samples = Samples::new(Measured {
+            name: "",
+            operation: "",
+            operations: *operations,
+            covers_tasks: *covers_all_tasks,
+        });
+        laps_ns.iter().for_each(|&lap| samples.add(lap));
+        match samples.measurement(tasks) {
+            Some(measurement) if *operations > 0 => {
+                Ok(Measurement { name: name.clone(), operation: operation.clone(), ..measurement })
+            }
+            _ => Err(format!("'{name}': has {} laps of {operations} operations", laps_ns.len())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::store::consistency;
+
+    const LAPS: &str = r#"{"schema_version":"1.0","form":"laps","program":"p","tasks":3,
+        "measurements":[{"name":"iteration","operation":"hop","operations":4,
+        "laps_ns":[80,100,120]}],"expected_switches_per_operation":0}"#;
+
+    fn record(text: &str, outside: Outside) -> Result<Record, String> {
+        Laps::parse(text)?.into_record(outside)
+    }
+
+    /// What is wrong with the laps after a change.
+    fn wrong(from: &str, to: &str) -> String {
+        assert!(LAPS.contains(from), "{from}");
+        record(&LAPS.replace(from, to), Outside::default()).expect_err(to)
+    }
+
+    #[test]
+    fn laps_make_the_record_that_a_program_with_the_harness_prints() {
+        let span = Span { user_ns: 120, system_ns: 60, voluntary: 24, ..Span::default() };
+        let outside = Outside { placement: "same-cpu", span: Some(span), ..Outside::default() };
+        let record = record(LAPS, outside).unwrap();
+        let Measurement { count, mean_ns, ns_per_operation, ns_per_task, stddev_ns, .. } =
+            record.measurements[0];
+        assert_eq!((count, mean_ns, ns_per_operation), (3, 100.0, 25.0));
+        assert_eq!((ns_per_task, stddev_ns), (Some(100.0 / 3.0), Some(20.0)));
+        assert_eq!(record.cpu.unwrap().user_ns_per_operation, 10.0);
+        assert_eq!(record.switches.unwrap().voluntary_per_operation, 2.0);
+        assert_eq!(record.parameters["placement"], "same-cpu");
+        assert!(record.complete);
+        assert_eq!(consistency::verify(&record), Ok(()));
+        let text = serde_json::to_string(&record).unwrap();
+        assert_eq!(Record::parse(&text).unwrap(), record);
+    }
+
+    #[test]
+    fn what_was_not_counted_is_not_zero() {
+        let record = record(LAPS, Outside::default()).unwrap();
+        assert_eq!((record.cpu, record.switches, record.memory), (None, None, None));
+        assert_eq!(record.interference, Interference::default());
+    }
+
+    #[test]
+    fn an_interrupted_guest_has_no_complete_record() {
+        let interrupted = LAPS.replace("\"tasks\"", "\"ended_by\":\"signal\",\"tasks\"");
+        assert!(!record(&interrupted, Outside::default()).unwrap().complete);
+    }
+
+    #[test]
+    fn what_cannot_be_a_record_is_refused_with_the_reason() {
+        for (from, to, reason) in [
+            ("1.0", "2.0", "their version is 2.0, this reader knows 1.x"),
+            ("\"form\":\"laps\"", "\"form\":\"record\"", "unknown variant `record`"),
+            ("\"program\":\"p\",", "", "missing field `program`"),
+            ("\"tasks\":3", "\"tasks\":0", "reports 0 tasks"),
+            ("80,100,120", "", "'iteration': has 0 laps of 4 operations"),
+            ("80", "1000000000000001", "'iteration': has a lap of 1000000000000001 ns, more"),
+            ("80", "-80", "invalid value: integer `-80`"),
+            ("80", "80.5", "invalid type: floating point"),
+            ("\"operations\":4", "\"operations\":0", "'iteration': has 3 laps of 0 operations"),
+            (
+                "\"tasks\":3",
+                &format!("\"tasks\":3,\"error\":\"{}\"", "x".repeat(LONGEST_RECORD)),
+                "its record has ",
+            ),
+        ] {
+            let error = wrong(from, to);
+            assert!(error.contains(reason), "{error:.200} does not say {reason:?}");
+        }
+        assert_eq!(
+            wrong("80", "7,".repeat(MOST_LAPS).trim_end_matches(',')),
+            "reports 1000002 laps, more than 1000000"
+        );
+        assert!(wrong("{\"name\"", "null,{\"name\"").contains("invalid type: null"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_laps_make_a_sound_record_or_none(
+            laps in prop::collection::vec(0..=LONGEST_LAP_NS + 1, 0..9),
+            (tasks, operations) in (any::<u64>(), any::<u64>()),
+        ) {
+            let laps = LAPS.replace("80,100,120", &format!("{laps:?}").replace(['[', ']'], ""))
+                .replace("\"tasks\":3", &format!("\"tasks\":{tasks}"))
+                .replace("\"operations\":4", &format!("\"operations\":{operations}"));
+            if let Ok(record) = record(&laps, Outside::default()) {
+                let _ = consistency::verify(&record);
+                let text = serde_json::to_string(&record).unwrap();
+                prop_assert_eq!(Record::parse(&text).unwrap(), record);
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! `brigade` as its users meet it: flags in, files and text out. The programs
+//! that it runs here are shell scripts.
+
+mod advise;
+mod architecture;
+mod bench;
+mod build;
+mod check;
+mod compare;
+mod corpus;
+mod disk;
+mod documents;
+mod faults;
+mod flags;
+mod fleet;
+mod guests;
+mod hostile;
+mod hosts;
+mod house_rules;
+mod impact;
+mod interference;
+mod interruption;
+mod limits;
+mod list;
+mod lock;
+mod orphans;
+mod page;
+mod pairs;
+mod prove;
+mod readers;
+mod records;
+mod report;
+mod resume;
+mod rounds;
+mod run;
+mod scripts;
+mod stranger;

@@ -1,0 +1,411 @@
+//! What other programs make of what Brigade writes: DuckDB of folders of results and of
+//! CSV, benchstat of Go's format, a reader of Markdown of its tables. A test is skipped
+//! where its program is not installed; `.ci/run` installs them all.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use contract::{repository, skip};
+use serde_json::{Value, json};
+
+use crate::fleet;
+
+/// A default run, and one on another machine.
+const RUNS: [&str; 2] = ["2026-11-22-intel-xeon-6-207-2cpu", "2026-11-22-amd-epyc-2cpu"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// What a program of this name prints, of a test that is about to be skipped without it.
+fn printed(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().expect("it can be run");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Whether Python has this module; without it the test of `what` is skipped.
+fn has_module(module: &str, package: &str, what: &str) -> bool {
+    let mut python = Command::new("python3");
+    python.args(["-c", &format!("import {module}")]).stderr(Stdio::null());
+    let has = python.status().is_ok_and(|status| status.success());
+    if !has {
+        skip(what, &format!("Python has no module '{module}': python3 -m pip install {package}"));
+    }
+    has
+}
+
+/// The rows of a query after `scripts/fleet.sql`, in a folder that has results.
+fn rows(folder: &Path, query: &str) -> Vec<Value> {
+    const ASK: &str = "
+import duckdb, json, sys
+fleet = duckdb.connect()
+fleet.execute(open(sys.argv[1]).read())
+rows = fleet.execute(sys.argv[2])
+names = [column[0] for column in rows.description]
+print(json.dumps([dict(zip(names, row)) for row in rows.fetchall()], default=str))
+";
+    let mut python = Command::new("python3");
+    python.args(["-c", ASK]).arg(root().join("scripts/fleet.sql").canonicalize().unwrap());
+    let printed = printed(python.arg(query).current_dir(folder));
+    serde_json::from_str::<Value>(&printed).unwrap().as_array().unwrap().clone()
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Four hosts, of which two are slower and save power, and a second run of the first.
+fn fleet() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = root().join("results").join(RUNS[1]);
+    let value = |name: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(recorded.join(name)).unwrap()).unwrap()
+    };
+    let hosts = [
+        ("node-1", 1.0, "performance"),
+        ("node-1-2", 1.0, "performance"),
+        ("node-2", 1.0, "performance"),
+        ("node-3", 1.5, "powersave"),
+        ("node-4", 1.4, "powersave"),
+    ];
+    for (name, slower, governor) in hosts {
+        let run = folder.path().join(format!("results/2026-11-22-{name}"));
+        fs::create_dir_all(&run).unwrap();
+        let mut environment = value("environment.json");
+        environment["processor"]["governor"] = json!(governor);
+        // A name that would end a path of JSON.
+        environment["software"]["tools"] = json!({ "\"] odd '": "1" });
+        fs::write(run.join("environment.json"), environment.to_string()).unwrap();
+        fs::copy(recorded.join("run.json"), run.join("run.json")).unwrap();
+        let longer = |mut line: Value| {
+            let measurement = line["record"]["measurements"][0].as_object_mut().unwrap();
+            for (name, figure) in measurement {
+                let is_time = name.ends_with("_ns") || name.starts_with("ns_");
+                match figure.as_f64().filter(|_| is_time) {
+                    Some(ns) if figure.is_u64() => *figure = json!((ns * slower) as u64),
+                    Some(ns) => *figure = json!(ns * slower),
+                    None => {}
+                }
+            }
+            line.to_string() + "\n"
+        };
+        let records = lines(&recorded.join("records.jsonl")).into_iter().map(longer);
+        // A run that was killed has a line without an end.
+        let records = records.collect::<String>() + "{\"case\":";
+        fs::write(run.join("records.jsonl"), records).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn duckdb_finds_the_slow_hosts_of_a_fleet_and_what_they_share() {
+    if !has_module("duckdb", "duckdb", "a fleet in DuckDB") {
+        return;
+    }
+    let fleet = fleet();
+    let hosts = rows(fleet.path(), "SELECT host, round(times, 3) AS times FROM slow_hosts");
+    // The middle of 1, 1, 1.4 and 1.5 is 1.2.
+    let of = |host: &str, times: f64| json!({ "host": host, "times": times });
+    assert_eq!(hosts[..2], [of("node-3", 1.25), of("node-4", 1.167)]);
+    assert_eq!(hosts.len(), 4, "two runs of node-1 are of one host: {hosts:?}");
+    let facts = rows(fleet.path(), "FROM facts_of_slow_hosts");
+    let governor = json!({
+        "fact": "processor.governor", "content": "powersave", "slow_hosts": 2,
+        "share_of_others": 0.0,
+    });
+    assert_eq!(facts[0], governor);
+    assert_eq!(facts[1]["share_of_others"], 1.0, "nothing else is theirs alone");
+    let runs = rows(fleet.path(), "SELECT host, runs FROM hosts ORDER BY host");
+    assert_eq!(runs[0], json!({ "host": "node-1", "runs": 2 }));
+}
+
+#[test]
+fn duckdb_reads_all_recorded_runs_and_their_medians_are_those_of_the_records() {
+    if !has_module("duckdb", "duckdb", "the recorded runs in DuckDB") {
+        return;
+    }
+    let folders = repository::recorded_runs();
+    let recorded = tempfile::tempdir().unwrap();
+    fs::create_dir(recorded.path().join("results")).unwrap();
+    for folder in &folders {
+        let link = recorded.path().join("results").join(folder.file_name().unwrap());
+        symlink(folder.canonicalize().unwrap(), link).unwrap();
+    }
+    let recorded = recorded.path();
+    let runs = rows(recorded, "SELECT run, count(*) AS count FROM invocations GROUP BY run");
+    assert_eq!(runs.len(), folders.len());
+    for folder in folders {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let counted = runs.iter().find(|run| run["run"] == name).expect("every folder is a run");
+        let records = lines(&folder.join("records.jsonl"));
+        assert_eq!(counted["count"], records.len(), "{name}");
+    }
+    let case = "thread-brigade/same-cpu";
+    let records = lines(&recorded.join("results").join(RUNS[0]).join("records.jsonl"));
+    let mut times: Vec<f64> = records
+        .iter()
+        .filter(|of| of["case"] == case && of["outcome"] == "measured")
+        .map(|of| of["record"]["measurements"][0]["ns_per_operation"].as_f64().unwrap())
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let middle = (times[(times.len() - 1) / 2] + times[times.len() / 2]) / 2.0;
+    let query = format!(
+        "SELECT median_ns, processes FROM medians JOIN runs USING (host)
+         WHERE name = '{case}' AND run = '{}'",
+        RUNS[0]
+    );
+    let found = &rows(recorded, &query)[0];
+    assert!((found["median_ns"].as_f64().unwrap() / middle - 1.0).abs() < 1e-9, "{found}");
+    assert_eq!(found["processes"], times.len());
+}
+
+/// The report of many hosts in this folder's `results/`.
+fn report_of_hosts(folder: &Path) -> Value {
+    let mut runs: Vec<PathBuf> =
+        fs::read_dir(folder.join("results")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    runs.sort();
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    brigade.args(["report", "--hosts", "--format", "json"]).args(runs);
+    serde_json::from_str(&printed(&mut brigade)).unwrap()
+}
+
+/// A fleet with what counts differently: an invocation that others disturbed, a round
+/// that was tried twice, one that was interrupted, a second run of a host, and a host
+/// of another type.
+fn odd_fleet() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results");
+    let made_up = fleet::Fleet {
+        hosts: 9,
+        slow: 2,
+        slower: 1.2,
+        cases: 3,
+        rounds: 5,
+        seed: 7,
+        date: "2026-11-23",
+    };
+    made_up.write(&root(), &results).unwrap();
+    let host = |name: &str| results.join(format!("2026-11-23-node-{name}"));
+    fs::rename(host("0008"), host("0007-2")).unwrap();
+    let environment = fs::read_to_string(host("0006").join("environment.json")).unwrap();
+    let other = environment.replace("\"online_cpus\":2", "\"online_cpus\":64");
+    assert_ne!(other, environment);
+    fs::write(host("0006").join("environment.json"), other).unwrap();
+    let records = host("0005").join("records.jsonl");
+    let mut all = lines(&records);
+    let wall_ns = all[0]["record"]["interference"]["wall_ns"].as_f64().unwrap();
+    all[0]["record"]["interference"]["others_cpu_ns"] = json!((wall_ns * 2.0) as u64);
+    all[3]["record"]["interference"]["others_cpu_ns"] = json!((wall_ns * 2.0) as u64);
+    let mut again = all[4].clone();
+    again["round"] = all[3]["round"].clone();
+    again["case"] = all[3]["case"].clone();
+    again["record"]["parameters"] = all[3]["record"]["parameters"].clone();
+    again["attempt"] = json!(2);
+    all[7]["interrupted"] = json!(true);
+    all.push(again);
+    let text: String = all.iter().map(|line| line.to_string() + "\n").collect();
+    fs::write(records, text).unwrap();
+    folder
+}
+
+#[test]
+fn duckdb_has_the_totals_of_the_report_of_hosts() {
+    if !has_module("duckdb", "duckdb", "the totals of hosts in DuckDB") {
+        return;
+    }
+    for fleet in [fleet(), odd_fleet()] {
+        let report = report_of_hosts(fleet.path());
+        let close = |actual: &Value, expected: &Value| {
+            let (actual, expected) = (actual.as_f64().unwrap(), expected.as_f64().unwrap());
+            assert!((actual / expected - 1.0).abs() < 1e-9, "{actual}, not {expected}");
+        };
+        let cases = rows(fleet.path(), "FROM cases_over_hosts ORDER BY name");
+        let expected = report["cases"].as_array().unwrap();
+        assert_eq!(cases.len(), expected.len());
+        for (case, expected) in cases.iter().zip(expected) {
+            assert_eq!(
+                (&case["name"], &case["hosts"], &case["processes"]),
+                (&expected["case"], &expected["hosts"], &expected["processes"])
+            );
+            close(&case["median_ns"], &expected["ns"]["value"]);
+            close(&case["lower_quartile_ns"], &expected["quartiles_ns"][0]);
+            close(&case["upper_quartile_ns"], &expected["quartiles_ns"][1]);
+        }
+        let hosts = rows(fleet.path(), "FROM slow_hosts");
+        let expected = report["hosts"].as_array().unwrap();
+        assert_eq!(hosts.len(), expected.len());
+        for expected in expected {
+            let host = hosts.iter().find(|host| host["host"] == expected["host"]).unwrap();
+            close(&host["times"], &expected["ratio"]);
+            assert_eq!(host["cases"], expected["cases"].as_array().unwrap().len());
+        }
+    }
+}
+
+#[test]
+fn every_query_of_the_document_runs() {
+    if !has_module("duckdb", "duckdb", "the queries of docs/FLEET.md") {
+        return;
+    }
+    let document = fs::read_to_string(root().join("docs/FLEET.md")).unwrap();
+    let queries: Vec<&str> =
+        document.split("```sql\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(queries.len() >= 10);
+    let fleet = fleet();
+    for query in queries {
+        let found = rows(fleet.path(), query);
+        assert!(!found.is_empty() || query.contains("'cpus'"), "{query}");
+    }
+    let views = document.split("\n| View |").nth(1).expect("the table of views");
+    let rows_of_it = views.lines().skip(2).map_while(|line| line.strip_prefix("| `"));
+    let views: Vec<&str> = rows_of_it.map(|row| row.split('`').next().unwrap()).collect();
+    assert!(views.len() >= 10, "{views:?}");
+    for view in views {
+        assert!(!rows(fleet.path(), &format!("FROM {view} LIMIT 1")).is_empty(), "{view}");
+    }
+}
+
+/// The report of recorded runs in this format.
+fn report(format: &str, runs: &[&str]) -> String {
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    brigade.current_dir(root()).args(["report", "--format", format]);
+    printed(brigade.args(runs.iter().map(|run| format!("results/{run}"))))
+}
+
+#[test]
+fn duckdb_reads_the_csv_with_its_types() {
+    if !has_module("duckdb", "duckdb", "CSV in DuckDB") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = report("csv", &RUNS);
+    fs::write(folder.path().join("report.csv"), &text).unwrap();
+    let types = rows(&root(), &format!("DESCRIBE FROM '{}/report.csv'", folder.path().display()));
+    let of = |name: &str| types.iter().find(|of| of["column_name"] == name).unwrap();
+    for (name, kind) in [("case", "VARCHAR"), ("round", "BIGINT"), ("ns", "DOUBLE")] {
+        assert_eq!(of(name)["column_type"], kind, "{name}");
+    }
+    let query = format!(
+        "SELECT count(*) AS rows, count(DISTINCT host) AS hosts,
+             count(parameters::JSON->>'placement') AS placed
+         FROM '{}/report.csv'",
+        folder.path().display()
+    );
+    let count = text.lines().count() - 1;
+    let expected = json!([{ "rows": count, "hosts": 2, "placed": count }]);
+    assert_eq!(json!(rows(&root(), &query)), expected);
+}
+
+#[test]
+fn benchstat_reads_every_line_and_compares_hosts() {
+    let there = Command::new("benchstat").arg("-h").stderr(Stdio::null()).status().is_ok();
+    if !there {
+        let how = "go install golang.org/x/perf/cmd/benchstat@latest";
+        return skip("Go's format in benchstat", &format!("benchstat is not installed: {how}"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs");
+    let text = report("benchstat", &RUNS);
+    fs::write(&file, &text).unwrap();
+    let mut benchstat = Command::new("benchstat");
+    benchstat.args(["-col", "host", "-ignore", "run,cpu", "-format", "csv"]).arg(&file);
+    let output = benchstat.output().unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut names: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("Benchmark")?.split(' ').next()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let rows: Vec<&str> = table.lines().filter_map(|line| line.split(',').next()).collect();
+    for name in &names {
+        assert!(rows.contains(name), "{name}: {table}");
+    }
+    assert!(names.len() > 40, "{names:?}");
+    // Seconds, whatever the unit of the text is.
+    let threads = "Hop/case=thread-brigade/placement=same-cpu/kind=thread,";
+    let row = table.lines().find(|line| line.starts_with(threads)).unwrap();
+    let seconds: f64 = row.split(',').nth(1).unwrap().parse().unwrap();
+    assert!((1e-7..1e-4).contains(&seconds), "{row}");
+}
+
+#[test]
+fn metrics_have_the_shape_that_bencher_documents() {
+    for runs in [&RUNS[..1], &RUNS] {
+        let metrics: Value = serde_json::from_str(&report("bmf", runs)).unwrap();
+        let benchmarks = metrics.as_object().unwrap();
+        assert!(benchmarks.len() > 30);
+        for (name, measures) in benchmarks {
+            assert!(!name.is_empty() && name.len() <= 1024, "{name}");
+            for (measure, metric) in measures.as_object().unwrap() {
+                let keys: Vec<&str> =
+                    metric.as_object().unwrap().keys().map(String::as_str).collect();
+                let known = ["lower_value", "upper_value", "value"];
+                assert!(keys.contains(&"value") && keys.iter().all(|key| known.contains(key)));
+                let figure = |key: &str| metric.get(key).map(|of| of.as_f64().unwrap());
+                let value = figure("value").unwrap();
+                let [low, high] = known[..2].iter().map(|key| figure(key)).collect::<Vec<_>>()[..]
+                else {
+                    unreachable!("two ends")
+                };
+                assert!(low.is_none_or(|low| low <= value), "{name} {measure}: {metric}");
+                assert!(high.is_none_or(|high| high >= value), "{name} {measure}: {metric}");
+            }
+        }
+    }
+}
+
+/// How many tables a reader of Markdown finds, and what is left of tables in its text.
+fn rendered(markdown: &str) -> Value {
+    const RENDER: &str = "
+import json, sys
+from markdown_it import MarkdownIt
+tokens = MarkdownIt('commonmark').enable('table').parse(open(sys.argv[1]).read())
+widths, row = [], 0
+for token in tokens:
+    if token.type in ('td_open', 'th_open'): row += 1
+    if token.type == 'tr_close': widths.append(row); row = 0
+    if token.type == 'table_open': widths.append(None)
+inline = [token.content for token in tokens if token.type == 'inline']
+print(json.dumps({
+    'tables': sum(token.type == 'table_open' for token in tokens),
+    'uneven': sum(a != b for a, b in zip(widths, widths[1:]) if a and b),
+    'left': [text for text in inline if text.startswith('|') or chr(10) + '|' in text],
+    'html': [token.content for token in tokens if token.type == 'html_block'],
+}))
+";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.md");
+    fs::write(&file, markdown).unwrap();
+    let text = printed(Command::new("python3").args(["-c", RENDER]).arg(&file));
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn tables_of_markdown_render() {
+    if !has_module("markdown_it", "markdown-it-py", "tables of Markdown") {
+        return;
+    }
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    brigade.current_dir(root()).args(["compare", "--format", "markdown"]);
+    let sides =
+        ["baseline", "candidate"].map(|side| format!("results/2026-11-22-halt-poll-{side}"));
+    let comparison = printed(brigade.args(sides));
+    for (what, page) in [
+        ("a run", report("markdown", &RUNS[..1])),
+        ("two runs", report("markdown", &RUNS)),
+        ("a comparison", comparison),
+    ] {
+        let found = rendered(&page);
+        let is_rule = |line: &&str| {
+            line.starts_with('|') && line.contains("--") && line.chars().all(|c| "|-: ".contains(c))
+        };
+        let rules = page.lines().filter(is_rule).count();
+        assert!(rules > 0 && found["tables"] == rules, "{what}: {rules} tables: {found}");
+        assert_eq!((&found["uneven"], &found["left"]), (&json!(0), &json!([])), "{what}");
+    }
+}

@@ -1,0 +1,436 @@
+//! The scripts as their users meet them: flags in, table and exit code out.
+//! Cargo and the programs are stand-ins here, so that the figures are known.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const SCRIPTS: [&str; 10] = [
+    "rss-per-thread.sh",
+    "rss-per-task.sh",
+    "sweep-tasks.sh",
+    "pinned-vs-free.sh",
+    "fuzz.sh",
+    "signals.sh",
+    "test-elsewhere.sh",
+    "package.sh",
+    "fleet/parallel.sh",
+    "fleet/slurm.sh",
+];
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name)
+}
+
+/// The search path of this process.
+fn path() -> String {
+    std::env::var("PATH").expect("a search path")
+}
+
+/// A directory of stand-ins: tools that go before those of `PATH`, and the
+/// release folder of a build.
+struct Stage(tempfile::TempDir);
+
+impl Stage {
+    /// A stage whose cargo builds nothing, without programs.
+    fn new() -> Self {
+        let stage = Self(tempfile::tempdir().expect("a temporary directory"));
+        stage.write("tools/cargo", "exit 0");
+        stage
+    }
+
+    /// Adds a shell script that knows the value of `--tasks` as `$tasks`.
+    fn write(&self, path: &str, body: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("create a directory");
+        let find_tasks = "for word; do [ \"$last\" = --tasks ] && tasks=$word; last=$word; done";
+        contract::executable::write(&path, &format!("#!/bin/sh\n{find_tasks}\n{body}\n"));
+    }
+
+    /// Adds a program of the workspace.
+    fn program(self, name: &str, body: &str) -> Self {
+        self.write(&format!("target/release/{name}"), body);
+        self
+    }
+
+    /// Runs a script with the stage's tools first, from another directory.
+    fn run(&self, name: &str, arguments: &[&str]) -> Ended {
+        let tools = self.0.path().join("tools").display().to_string();
+        self.run_with_path(name, arguments, &format!("{tools}:{}", path()))
+    }
+
+    fn run_with_path(&self, name: &str, arguments: &[&str], path: &str) -> Ended {
+        let output = Command::new("/usr/bin/env")
+            .arg("bash")
+            .arg(script(name))
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env("PATH", path)
+            .env("TMPDIR", self.0.path())
+            .env_remove("RUST_TEST_THREADS")
+            .env("CARGO_TARGET_DIR", self.0.path().join("target"))
+            .output()
+            .expect("run bash");
+        Ended::new(&output)
+    }
+}
+
+/// How a script ended and what it said.
+#[derive(Debug)]
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ended {
+    fn new(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+        Self {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    /// Asserts a refusal in one line that contains `words`.
+    fn refuses(&self, code: i32, words: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.stderr.lines().count(), 1, "{self:?}");
+        assert!(self.stderr.contains(words), "{self:?}");
+    }
+
+    /// Asserts success and returns the last line of standard output.
+    fn last_line(&self) -> &str {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout.lines().last().expect("output")
+    }
+}
+
+/// What pmap prints last, with these KiB.
+fn pmap_total(resident: &str) -> String {
+    format!("echo \"total kB $((5000 + tasks)) {resident} 7\"")
+}
+
+/// Prints a record with this time per operation, as `--json` does.
+fn record(ns: &str) -> String {
+    let principal = format!(r#"{{"operation":"hop","ns_per_operation":'"{ns}"'}}"#);
+    let other = r#"{"operation":"other","ns_per_operation":1}"#;
+    let cpu = r#"{"user_ns_per_operation":2}"#;
+    format!(r#"echo '{{"iterations":100,"measurements":[{principal},{other}],"cpu":{cpu}}}'"#)
+}
+
+#[test]
+fn every_script_explains_itself_with_examples() {
+    for name in SCRIPTS {
+        let ended = Stage::new().run(name, &["--help"]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let usage = format!("Usage: {} ", name.rsplit('/').next().expect("a name"));
+        assert!(ended.stdout.starts_with(&usage), "{ended:?}");
+        assert!(ended.stdout.contains("Examples:") && ended.stdout.contains("Exit codes:"));
+        assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80), "{ended:?}");
+    }
+}
+
+#[test]
+fn wrong_flags_are_refused_in_one_line_before_anything_is_built() {
+    let check = |name: &str, arguments: &[&str], words: &str| {
+        let stage = Stage::new();
+        stage.write("tools/cargo", "echo built >&2; exit 1");
+        stage.run(name, arguments).refuses(2, words);
+    };
+    for name in ["rss-per-thread.sh", "rss-per-task.sh"] {
+        check(name, &["--form", "1"], "'--form'");
+        check(name, &["--from"], "--from: ''");
+        check(name, &["--step", "0"], "--step: '0'");
+        check(name, &["--to", "1e9"], "--to: '1e9'");
+        check(name, &["--from", "10", "--to", "11", "--step", "1"], "fewer than three counts");
+    }
+    check("sweep-tasks.sh", &[], "no program");
+    check("sweep-tasks.sh", &["no-such-program"], "'no-such-program'");
+    check("sweep-tasks.sh", &["../brigade"], "'../brigade'");
+    check("sweep-tasks.sh", &["--to", "-1", "thread-brigade"], "--to: '-1'");
+    check("sweep-tasks.sh", &["thread-brigade", "--tasks", "5"], "--tasks");
+    check("pinned-vs-free.sh", &["--rounds", "x"], "--rounds: 'x'");
+    check("pinned-vs-free.sh", &["--json"], "--json");
+    check("fuzz.sh", &["--target", "nonsense"], "'nonsense'");
+    check("fuzz.sh", &["--inputs", "0"], "--inputs: '0'");
+    check("fuzz.sh", &["--forever"], "--forever");
+    check("signals.sh", &["--minutes", "0"], "--minutes: '0'");
+    check("signals.sh", &["--seed"], "--seed: ''");
+    check("signals.sh", &["--hours"], "--hours");
+    check("test-elsewhere.sh", &[], "no condition named");
+    check("test-elsewhere.sh", &["plain", "cpus-many"], "'cpus-many' is not a condition");
+    check("test-elsewhere.sh", &["plain:0"], "plain: '0'");
+    check("test-elsewhere.sh", &["busy", "echo"], "'echo' is not a condition");
+    check("package.sh", &["--bin-dir", "no-such-folder"], "--bin-dir: 'no-such-folder'");
+    check("package.sh", &["--output"], "--output needs a folder");
+    for name in ["fleet/parallel.sh", "fleet/slurm.sh"] {
+        check(name, &[], "--package is missing");
+        check(name, &["--package", "none", "--folder", "f"], "scripts/package.sh makes one");
+        check(name, &["--package", "/bin/sh"], "--folder is missing");
+        check(name, &["--minutes", "0"], "--minutes: '0'");
+        check(name, &["--hasty"], "'--hasty'");
+    }
+    check("fleet/parallel.sh", &["--jobs", "many"], "--jobs: 'many'");
+    check("fleet/parallel.sh", &["--package", "/bin/sh", "--folder", "f", "--hosts", "g"], "'g'");
+}
+
+#[test]
+fn elsewhere_a_command_meets_each_condition_and_a_table_says_what_came_of_it() {
+    let stage = Stage::new();
+    stage.write("tools/go", "exit 0");
+    let command = "command -v go >/dev/null && echo there; echo $RUST_TEST_THREADS; \
+                   [ \"$RUST_TEST_THREADS\" != 32 ] || exit 7";
+    let conditions = ["plain:2", "threads32", "without-go", "--", "sh", "-c", command];
+    let ended = stage.run("test-elsewhere.sh", &conditions);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let (printed, table) = ended.stdout.split_once("\n\nplain").expect("a table");
+    assert_eq!(printed, "there\n\nthere\n\nthere\n32\n");
+    let rows: Vec<_> = table.lines().map(|line| line.split_whitespace().last()).collect();
+    assert_eq!(rows, [Some("passed"), Some("passed"), Some("7"), Some("passed")], "{table}");
+    assert!(ended.stderr.ends_with(": 1 of 4 failed\n"), "{ended:?}");
+}
+
+#[test]
+fn elsewhere_the_tests_are_built_once_and_those_that_fail_are_named() {
+    let stage = Stage::new();
+    let folder = stage.0.path().display();
+    let built = |name: &str| {
+        format!(
+            "echo '{{\"executable\":\"{folder}/{name}\",\"profile\":{{\"test\":true}},\
+             \"manifest_path\":\"{folder}/package/Cargo.toml\",\"target\":{{\"name\":\"{name}\"}}}}'"
+        )
+    };
+    let names = ["sound", "unsound", "crash"];
+    stage.write("tools/cargo", &format!("echo >>{folder}/builds\n{}", names.map(built).join("\n")));
+    stage.write("tools/rustup", "echo here");
+    stage.write("package/any", "");
+    stage.write("sound", "[ \"${PWD##*/}\" = package ] || exit 9; echo 'test a ... ok'");
+    stage.write("unsound", "echo 'test b::c ... FAILED'; exit 101");
+    stage.write("crash", "kill -SEGV $$");
+    let ended = stage.run("test-elsewhere.sh", &["plain", "threads32"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let failures = ".log\n    package/unsound: b::c\n    package/crash: ended with 139\n";
+    assert_eq!(ended.stdout.matches(failures).count(), 2, "{ended:?}");
+    let builds = fs::read_to_string(stage.0.path().join("builds")).expect("a build");
+    assert_eq!(builds.lines().count(), 1);
+}
+
+/// A runner that keeps all promises until it does `fault`.
+fn runner(fault: &str) -> Stage {
+    let body = format!(
+        "[ \"$1\" != report ] || exit 0\n\
+         for word; do\n\
+         case $last in --results) run=$word/run ;; --resume) run=$word ;; esac\n\
+         last=$word\n\
+         done\n\
+         mkdir -p \"$run\"\n\
+         echo '{{\"cases\":[\"a\"],\"rounds\":1}}' >\"$run/run.json\"\n\
+         record='{{\"case\":\"a\",\"round\":1,\"interrupted\":false,\"outcome\":\"measured\"}}'\n\
+         echo \"$record\" >\"$run/records.jsonl\"\n\
+         touch \"$run/run-end.json\"\n\
+         {fault}"
+    );
+    Stage::new().program("brigade", &body)
+}
+
+#[test]
+fn runs_that_keep_their_promises_meet_signals_without_a_fault() {
+    let ended = runner("").run("signals.sh", &["--seconds", "2"]);
+    assert!(ended.last_line().starts_with("no fault: "), "{ended:?}");
+    assert!(ended.last_line().chars().count() <= 80, "{ended:?}");
+}
+
+#[test]
+fn what_takes_long_to_build_meets_signals_for_as_long() {
+    let stage = runner("");
+    stage.write("tools/cargo", "sleep 2; exit 0");
+    let ended = stage.run("signals.sh", &["--seconds", "1"]);
+    let runs = ended.last_line().split_whitespace().nth(2).map(str::to_owned);
+    assert!(runs.is_some_and(|runs| runs != "0"), "{ended:?}");
+}
+
+#[test]
+fn a_fault_that_a_signal_leaves_is_named_with_its_seed() {
+    for (fault, says) in [
+        ("sleep 600 &", "processes are left: "),
+        (
+            "exec 9>\"$BRIGADE_LOCK\"; flock 9; env -u BRIGADE_LOCK sleep 5 >/dev/null 2>&1 &",
+            "its lock is held",
+        ),
+        ("printf '{\"case' >>\"$run/records.jsonl\"", "its last record is torn"),
+        ("echo '{\"case' >>\"$run/records.jsonl\"", "a record is torn"),
+        ("echo \"$record\" >>\"$run/records.jsonl\"", "a round was run twice"),
+        ("printf '' >\"$run/records.jsonl\"", "a round is lost"),
+        ("rm \"$run/run-end.json\"", "it has no run-end.json"),
+        ("rm \"$run/run.json\"", "it has records and no run.json"),
+        ("exit 101", "it ended with 101"),
+        ("exit 1", "it ended with 1, and its records say 0"),
+    ] {
+        // Time for a run that meets no signal before it comes to its fault.
+        let stage = runner(fault);
+        let ended = stage.run("signals.sh", &["--seconds", "60", "--seed", "7"]);
+        assert_eq!(ended.code, Some(1), "{fault}: {ended:?}");
+        let told = ended.stderr.lines().last().unwrap_or_default();
+        assert!(told.starts_with(&format!("signals.sh: {says}")), "{fault}: {ended:?}");
+        let (_, folder) = told.split_once("see ").expect("a folder");
+        let (folder, seed) = folder.split_once("; again with --seed ").expect("a seed");
+        assert!(Path::new(folder).join("log").exists() && seed.parse::<u32>().is_ok(), "{told}");
+    }
+}
+
+#[test]
+fn what_the_fuzzer_finds_ends_its_script_with_1() {
+    for (code, expected) in [(0, 0), (77, 1)] {
+        let stage = Stage::new();
+        stage.write("tools/rustc", "echo host: here");
+        stage.write("target/here/release/manifest", &format!("echo \"$@\"; exit {code}"));
+        let ended = stage.run("fuzz.sh", &["--target", "manifest", "--inputs", "5"]);
+        assert_eq!(ended.code, Some(expected), "{ended:?}");
+        assert!(ended.stdout.contains(" -runs=5 "), "{ended:?}");
+        assert!(ended.stdout.ends_with(" corpus/manifest\n"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_missing_tool_is_named_with_its_package() {
+    let stage = Stage::new();
+    let tools = stage.0.path().join("tools");
+    for tool in ["bash", "dirname"] {
+        let path = path();
+        let mut places = path.split(':').map(|directory| Path::new(directory).join(tool));
+        let found = places.find(|place| place.exists()).expect("a usual tool");
+        symlink(found, tools.join(tool)).expect("link");
+    }
+    let bare = tools.to_str().expect("UTF-8");
+    let check = |name, words| stage.run_with_path(name, &[], bare).refuses(1, words);
+    check("rss-per-thread.sh", "procps (Debian, Ubuntu) or procps-ng (Fedora, Arch, Alpine)");
+    check("rss-per-task.sh", "pmap is not installed");
+    check("pinned-vs-free.sh", "util-linux");
+}
+
+#[test]
+fn a_build_that_fails_ends_the_script() {
+    let stage = Stage::new();
+    stage.write("tools/pmap", "");
+    stage.write("tools/cargo", "exit 101");
+    stage.run("rss-per-task.sh", &[]).refuses(1, "building async-brigade failed");
+}
+
+#[test]
+fn memory_on_a_line_gives_that_line() {
+    let stage = Stage::new().program("thread-brigade", &pmap_total("$((2000 + tasks * 19 / 2))"));
+    stage.write("tools/pmap", "");
+    let ended = stage.run("rss-per-thread.sh", &[]);
+    let line = "# 9.500 KiB per thread, intercept 2000.0 KiB, R² 1.00000";
+    assert_eq!(ended.last_line(), line);
+    assert!(ended.stdout.starts_with("threads\tvirtual_kib\tresident_kib\n100\t5100\t2950\n"));
+    assert_eq!(ended.stdout.lines().count(), 1 + 19 + 2);
+}
+
+#[test]
+fn memory_off_a_line_gives_the_least_squares_line() {
+    // Worked by hand: (1, 1), (2, 3), (3, 4) have slope 3/2, intercept -1/3
+    // and R² 27/28.
+    let body = pmap_total("$((tasks == 1 ? 1 : tasks + 1))");
+    let stage = Stage::new().program("async-brigade", &body);
+    stage.write("tools/pmap", "");
+    let ended = stage.run("rss-per-task.sh", &["--from", "1", "--to", "3", "--step", "1"]);
+    let line = "# 1.500 KiB per task, intercept -0.3 KiB, R² 0.96429";
+    assert_eq!(ended.last_line(), line);
+}
+
+#[test]
+fn memory_that_does_not_grow_has_no_r_squared() {
+    let stage = Stage::new().program("async-brigade", &pmap_total("64"));
+    stage.write("tools/pmap", "");
+    assert!(stage.run("rss-per-task.sh", &[]).last_line().ends_with("R² undefined"));
+}
+
+#[test]
+fn a_refused_count_ends_the_table_and_the_line_is_that_of_the_others() {
+    let body = "[ \"$tasks\" -le 300 ] || { echo 'thread-brigade: too many' >&2; exit 3; }\n";
+    let stage = Stage::new().program("thread-brigade", &(body.to_owned() + &pmap_total("$tasks")));
+    stage.write("tools/pmap", "");
+    let ended = stage.run("rss-per-thread.sh", &[]);
+    ended.refuses(3, "too many");
+    assert_eq!(ended.stdout.lines().count(), 1 + 5 + 2, "{ended:?}");
+    assert!(ended.stdout.contains("over 100 to 300 threads:\n# 1.000 KiB"), "{ended:?}");
+    let too_few = stage.run("rss-per-thread.sh", &["--from", "200", "--step", "100"]);
+    too_few.refuses(3, "too many");
+    assert!(!too_few.stdout.contains('#'), "two counts make no line: {too_few:?}");
+}
+
+#[test]
+fn a_failed_count_ends_the_table_without_a_line() {
+    let body = "[ \"$tasks\" -le 300 ] || { echo 'thread-brigade: broken' >&2; exit 1; }\n";
+    let stage = Stage::new().program("thread-brigade", &(body.to_owned() + &pmap_total("9")));
+    stage.write("tools/pmap", "");
+    let ended = stage.run("rss-per-thread.sh", &[]);
+    ended.refuses(1, "broken");
+    assert_eq!(ended.stdout.lines().count(), 1 + 5, "{ended:?}");
+}
+
+#[test]
+fn output_without_a_total_is_an_error() {
+    let stage = Stage::new().program("thread-brigade", "echo none");
+    stage.write("tools/pmap", "");
+    stage.run("rss-per-thread.sh", &[]).refuses(1, "no total for 100 tasks");
+}
+
+#[test]
+fn a_sweep_ends_where_a_limit_refuses() {
+    let body = format!("[ \"$tasks\" -le 50 ] || exit 3\n{}", record("$((1000 + tasks)).5"));
+    let ended =
+        Stage::new().program("thread-brigade", &body).run("sweep-tasks.sh", &["thread-brigade"]);
+    assert_eq!(ended.last_line(), "50\t1050.5\t100");
+    assert!(ended.stdout.starts_with("tasks\tns_per_hop\titerations\n1\t1001.5\t100\n2\t"));
+    assert!(ended.stderr.contains("100 tasks are more than fit"), "{ended:?}");
+}
+
+#[test]
+fn a_sweep_ends_at_the_count_asked_for() {
+    let stage = Stage::new().program("thread-brigade", &record("$tasks"));
+    let ended = stage.run("sweep-tasks.sh", &["--to", "20", "thread-brigade"]);
+    let counts: Vec<_> =
+        ended.stdout.lines().skip(1).filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(counts, ["1", "2", "5", "10", "20"]);
+}
+
+#[test]
+fn a_sweep_that_can_never_start_passes_on_the_exit_code() {
+    let refuse = |code: i32| {
+        let stage = Stage::new().program("thread-brigade", &format!("exit {code}"));
+        stage.run("sweep-tasks.sh", &["thread-brigade"]).code
+    };
+    assert_eq!([1, 2, 3, 130].map(refuse), [1, 2, 3, 130].map(Some));
+}
+
+#[test]
+fn the_ratio_is_that_of_the_medians() {
+    let free_or_pinned = |free: &str, pinned: &str| {
+        format!("if [ -n \"$PINNED\" ]; then ns={pinned}; else ns={free}; fi\n{}", record("$ns"))
+    };
+    let stage = Stage::new()
+        .program("thread-brigade", &free_or_pinned("9000", "3000"))
+        .program("async-brigade", &free_or_pinned("500.5", "500.5"));
+    stage.write("tools/taskset", "shift 2; PINNED=1 exec \"$@\"");
+    let ended = stage.run("pinned-vs-free.sh", &["--rounds", "2"]);
+    let lines: Vec<_> = ended.stdout.lines().collect();
+    assert_eq!(
+        lines[..5],
+        [
+            "round\tprogram\tplacement\tns_per_hop",
+            "1\tthread-brigade\tfree\t9000.0",
+            "1\tasync-brigade\tfree\t500.5",
+            "1\tthread-brigade\tpinned\t3000.0",
+            "1\tasync-brigade\tpinned\t500.5",
+        ]
+    );
+    assert_eq!(lines[5], "2\tthread-brigade\tpinned\t3000.0", "the next round starts pinned");
+    let expected = "# thread-brigade: median 9000 ns free, 3000 ns pinned, free / pinned 3.00";
+    assert_eq!(lines[9], expected);
+    assert!(lines[10].ends_with("free / pinned 1.00"), "{ended:?}");
+}
