@@ -1,4 +1,4 @@
-//! How `brigade` ends: its exit codes, and the error that means a wrong call.
+//! How `brigade` ends: its exit codes, and the errors that choose one.
 
 use std::process::ExitCode;
 
@@ -61,12 +61,24 @@ impl Exit {
         }
     }
 
-    /// The exit code that an error asks for: [`Exit::Usage`] where a
-    /// [`UsageError`] is at its root.
+    /// The exit code of an error, which its root cause decides.
     pub fn of(error: &anyhow::Error) -> Self {
-        if error.root_cause().is::<UsageError>() { Self::Usage } else { Self::Failed }
+        let cause = error.root_cause();
+        if cause.is::<Interrupted>() {
+            Self::Interrupted
+        } else if cause.is::<UsageError>() {
+            Self::Usage
+        } else {
+            Self::Failed
+        }
     }
 }
+
+/// SIGINT, SIGTERM or SIGHUP ended a command before it was done. It exits with
+/// [`Exit::Interrupted`] and prints nothing: the caller asked for it.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
 
 /// The caller asked for something that does not exist or makes no sense.
 #[derive(Debug, thiserror::Error)]

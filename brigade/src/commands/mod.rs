@@ -36,8 +36,11 @@ pub use summary::renderings;
 pub fn main() -> ExitCode {
     let exit = match Cli::try_parse() {
         Ok(cli) => obey(cli).unwrap_or_else(|error| {
-            output::complain(&format!("{error:#}"));
-            Exit::of(&error)
+            let exit = Exit::of(&error);
+            if exit != Exit::Interrupted {
+                output::complain(&format!("{error:#}"));
+            }
+            exit
         }),
         Err(error) => flags::explain(&error),
     };

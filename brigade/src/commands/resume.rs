@@ -69,7 +69,7 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     let trouble = || format!("--resume {}", path.display());
     let (cases, procedure) = same_cases(&manifest, &description).with_context(trouble)?;
     all_can_run(&session.capabilities, &cases).with_context(trouble)?;
-    let Some(binaries) = session.binaries(&cases)? else { return Ok(Exit::Interrupted) };
+    let binaries = session.binaries(&cases)?;
     all_can_run(&session.capabilities, &cases).with_context(trouble)?;
     let now = Environment::capture(&manifest)?;
     same_environment(&environment, &now).with_context(trouble)?;

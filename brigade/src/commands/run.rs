@@ -46,7 +46,7 @@ pub fn run(asked: &RunCommand) -> anyhow::Result<Exit> {
     results::check_writable(&results)?;
     let mut session = Session::begin(&manifest, &flags.programs)?;
     let (possible, _) = session.capabilities.divide(chosen.clone());
-    let Some(binaries) = session.binaries(&possible)? else { return Ok(Exit::Interrupted) };
+    let binaries = session.binaries(&possible)?;
     // What turned out not to be buildable is left out too.
     let (cases, skipped) = session.capabilities.divide(chosen);
     let intent = Intent::new(&manifest, asked, cases, skipped)?;

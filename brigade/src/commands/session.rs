@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use anyhow::Context;
 
 use crate::commands::flags::ProgramFlags;
+use crate::exit::Interrupted;
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::{self, Binaries};
@@ -39,21 +40,21 @@ impl<'a> Session<'a> {
         Ok(Self { manifest, capabilities, signals, builds: !flags.no_build, _lock: lock })
     }
 
-    /// The programs of `cases`, built where the flags do not forbid it. `None` if
-    /// interrupted.
+    /// The programs of `cases`, built unless the flags forbid it.
     ///
     /// # Errors
-    /// As [`build::binaries`].
-    pub fn binaries(&mut self, cases: &[&Case]) -> anyhow::Result<Option<Binaries>> {
+    /// As [`build::binaries`], and [`Interrupted`].
+    pub fn binaries(&mut self, cases: &[&Case]) -> anyhow::Result<Binaries> {
         self.programs(&cases.iter().map(|case| &*case.program).collect())
     }
 
     /// The programs of these names, likewise.
     ///
     /// # Errors
-    /// As [`build::binaries`].
-    pub fn programs(&mut self, names: &BTreeSet<&str>) -> anyhow::Result<Option<Binaries>> {
+    /// As [`Session::binaries`].
+    pub fn programs(&mut self, names: &BTreeSet<&str>) -> anyhow::Result<Binaries> {
         let Self { manifest, capabilities, signals, builds, .. } = self;
-        build::binaries(manifest, names, *builds, capabilities, signals)
+        let built = build::binaries(manifest, names, *builds, capabilities, signals)?;
+        Ok(built.ok_or(Interrupted)?)
     }
 }

@@ -80,7 +80,6 @@ pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<E
     let mut session = Session::begin(&manifest, &flags.programs)?;
     let (possible, _) = session.capabilities.divide(chosen.clone());
     let binaries = sides::binaries(sides.each_ref(), &possible, &mut session)?;
-    let Some(binaries) = binaries else { return Ok(Exit::Interrupted) };
     let (cases, skipped) = session.capabilities.divide(chosen);
     let signals = &mut session.signals;
 

@@ -116,7 +116,7 @@ fn words(flag: &str, text: &str) -> Result<Vec<String>, UsageError> {
 }
 
 /// The binaries of both sides for `cases`; those of the manifest are built first
-/// if a side needs them. `None` if interrupted.
+/// if a side needs them.
 ///
 /// # Errors
 /// [`UsageError`] if a folder lacks a binary; otherwise when the build fails.
@@ -124,12 +124,9 @@ pub fn binaries(
     sides: Pair<&Side>,
     cases: &[&Case],
     session: &mut Session,
-) -> anyhow::Result<Option<Pair<Binaries>>> {
+) -> anyhow::Result<Pair<Binaries>> {
     let built = if sides.iter().any(|side| side.folder.is_none()) {
-        match session.binaries(cases)? {
-            Some(built) => built,
-            None => return Ok(None),
-        }
+        session.binaries(cases)?
     } else {
         Binaries::new()
     };
@@ -139,7 +136,7 @@ pub fn binaries(
             .with_context(|| format!("--bin: looking for programs in {}", folder.display())),
     };
     let [first, second] = sides.map(of);
-    Ok(Some([first?, second?]))
+    Ok([first?, second?])
 }
 
 #[cfg(test)]

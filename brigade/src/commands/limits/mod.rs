@@ -26,10 +26,7 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
     let kinds = flags.kind.map_or_else(|| Kind::value_variants().to_vec(), |kind| vec![kind]);
     let refusals = refusals(&kinds, flags.tasks, &limits);
     let verified = match flags.kind.filter(|_| flags.verify) {
-        Some(kind) => match verify::verify(kind, &forecast(kind, &limits), &flags.programs)? {
-            None => return Ok(Exit::Interrupted),
-            verified => verified,
-        },
+        Some(kind) => Some(verify::verify(kind, &forecast(kind, &limits), &flags.programs)?),
         None => None,
     };
     let wrong = verified.as_ref().is_some_and(|verified| !verified.confirms());

@@ -12,7 +12,7 @@ use harness::limits::{Forecast, Kind, Line, Resource};
 
 use crate::commands::flags::ProgramFlags;
 use crate::commands::session::Session;
-use crate::exit::UsageError;
+use crate::exit::{Interrupted, UsageError};
 use crate::judge::limits::Verified;
 use crate::manifest::Manifest;
 use crate::measure::outcome::classify;
@@ -24,17 +24,12 @@ const BEYOND_PERCENT: u64 = 2;
 /// one it is a two-hundredth.
 const LEAST_MARGIN: u64 = 64;
 
-/// Has the manifest's program make tasks of a kind up to the limit. `None`
-/// means that the runner was interrupted.
+/// Runs the manifest's program, which makes tasks of a kind up to the limit.
 ///
 /// # Errors
 /// When no limit binds that could be reached safely, or the program cannot be
 /// run.
-pub fn verify(
-    kind: Kind,
-    forecast: &Forecast,
-    flags: &ProgramFlags,
-) -> anyhow::Result<Option<Verified>> {
+pub fn verify(kind: Kind, forecast: &Forecast, flags: &ProgramFlags) -> anyhow::Result<Verified> {
     let binding = forecast.binding().with_context(|| format!("--verify: no limit binds {kind}"))?;
     if binding.limit.resource == Resource::Memory {
         bail!(
@@ -45,12 +40,12 @@ pub fn verify(
     }
     let predicted = binding.allows.unwrap_or_default();
     let asked = asked(predicted, forecast);
-    let Some((reached, stopped_by)) = count(kind, asked, flags)? else { return Ok(None) };
+    let (reached, stopped_by) = count(kind, asked, flags)?;
     let difference_percent = match predicted {
         0 => 100.0 * reached as f64,
         _ => (reached as f64 - predicted as f64) / predicted as f64 * 100.0,
     };
-    Ok(Some(Verified { predicted, asked, reached, difference_percent, stopped_by }))
+    Ok(Verified { predicted, asked, reached, difference_percent, stopped_by })
 }
 
 /// How many tasks to make: a little more than predicted, but not so many that
@@ -74,13 +69,9 @@ fn is_shared(line: &Line) -> bool {
 
 /// Runs the program that makes the tasks: how many there were, and what stopped
 /// it.
-fn count(
-    kind: Kind,
-    asked: u64,
-    flags: &ProgramFlags,
-) -> anyhow::Result<Option<(u64, Option<String>)>> {
+fn count(kind: Kind, asked: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, Option<String>)> {
     if asked == 0 {
-        return Ok(Some((0, None)));
+        return Ok((0, None));
     }
     let manifest = Manifest::load(flags.manifest.as_deref())?;
     let plan = manifest.limits.as_ref().ok_or_else(|| {
@@ -88,7 +79,7 @@ fn count(
     })?;
     let mut session = Session::begin(&manifest, flags)?;
     let needed = BTreeSet::from([&*plan.program]);
-    let Some(binaries) = session.programs(&needed)? else { return Ok(None) };
+    let binaries = session.programs(&needed)?;
     let binary = binaries
         .get(&plan.program)
         .ok_or_else(|| UsageError(format!("[limits]: program '{}' is not there", plan.program)))?;
@@ -97,7 +88,7 @@ fn count(
     command.args(["--tasks", &asked.to_string()]).stderr(Stdio::piped());
     let ended = process::run(&mut command, None, &mut session.signals)
         .with_context(|| format!("running {}", plan.program))?;
-    if session.signals.stops() > 0 { Ok(None) } else { Ok(Some(reached(&ended))) }
+    if session.signals.stops() > 0 { Err(Interrupted.into()) } else { Ok(reached(&ended)) }
 }
 
 /// How many tasks there were, and what the kernel refused, or why nobody knows.

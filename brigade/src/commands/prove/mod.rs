@@ -63,7 +63,7 @@ pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
     let saved = flags.run.as_deref().map(SavedRun::read).transpose()?;
     let mut session = Session::begin(&manifest, &flags.programs)?;
     let all: Vec<&Case> = manifest.cases.iter().collect();
-    let Some(binaries) = session.binaries(&all)? else { return Ok(Exit::Interrupted) };
+    let binaries = session.binaries(&all)?;
     let mut runs = Runs {
         manifest: &manifest,
         plan,
