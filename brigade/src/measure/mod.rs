@@ -5,7 +5,6 @@ pub mod availability;
 pub mod build;
 mod capture;
 pub mod environment;
-mod file_state;
 pub mod fingerprint;
 pub mod guard;
 mod guest;

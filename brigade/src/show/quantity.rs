@@ -47,6 +47,7 @@ pub fn duration(ns: f64) -> String {
 }
 
 /// `ns` nanoseconds as [`duration`] shows them, in nanoseconds.
+#[cfg(test)]
 pub fn as_printed(ns: f64) -> f64 {
     let unit = Unit::of(ns);
     unit.show(ns).parse::<f64>().map_or(ns, |shown| shown * unit.ns)

@@ -22,7 +22,6 @@ use std::time::SystemTime;
 use harness::instrument::empty_lap;
 use humantime::format_rfc3339_millis;
 
-use crate::commands::description::described;
 use crate::commands::flags::ProveFlags;
 use crate::commands::output;
 use crate::commands::session::Session;
@@ -30,17 +29,13 @@ use crate::exit::{Exit, UsageError};
 use crate::judge::prove::detection::figures as detection_figures;
 use crate::judge::prove::known_work::unit_spread;
 use crate::judge::prove::proof::{Figure, Proof, Property, SCHEMA_VERSION, Standing, trouble};
-use crate::judge::prove::{a_a, accounting, arithmetic, known_counts, known_disturbance};
-use crate::judge::report::model::{Finding, Progress};
-use crate::judge::report::{RunData, report};
+use crate::judge::prove::{a_a, accounting, known_counts, known_disturbance};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::Binaries;
 use crate::measure::signals::Signals;
 use crate::plan;
 pub use crate::show::proof::{markdown, page};
-use crate::show::quantity::as_printed;
-use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::saved_run::SavedRun;
 use rounds::until_shown;
@@ -133,7 +128,6 @@ fn examine(
     identical.extend(a_a::side_by_side(&same.pairs));
     let lap = instrument::lap(empty_lap()?, once.iter().map(|(_, invocation)| invocation));
     let crossings = known_counts::crossings(&runs.plan.crossing, &once);
-    let printed = printed_arithmetic(runs.manifest, profile, all)?;
     Ok(Some(Proof {
         schema_version: SCHEMA_VERSION.to_owned(),
         brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -149,7 +143,6 @@ fn examine(
             Property::of("accounting", accounting::figures(&same.invocations)),
         ]
         .into_iter()
-        .chain(printed)
         .chain(further)
         .chain(narrowed)
         .chain(calls)
@@ -202,31 +195,6 @@ fn calls(runs: &mut Runs) -> Option<Option<Property>> {
     }
     let figures = system_calls::figures(runs, &runs.plan.counted)?;
     Some(Some(Property::of("system calls", figures)))
-}
-
-/// The sentences of a report of these invocations, against their own figures. `None` if
-/// the manifest has no sentence.
-fn printed_arithmetic(
-    manifest: &Manifest,
-    profile: &str,
-    invocations: &[Invocation],
-) -> anyhow::Result<Option<Property>> {
-    if manifest.findings.is_empty() {
-        return Ok(None);
-    }
-    let cases: Vec<&Case> = manifest.cases.iter().collect();
-    let run = RunData {
-        name: String::new(),
-        description: &described(manifest, profile, &cases, &[]),
-        environment: &Environment::capture(manifest)?,
-        invocations,
-        proof: None,
-        progress: Progress::default(),
-    };
-    let report = report(manifest, &[run]);
-    let sentences: Vec<Finding> = report.runs.into_iter().flat_map(|run| run.findings).collect();
-    let figures = arithmetic::figures(&sentences, as_printed);
-    Ok(Some(Property::of("printed arithmetic", figures)))
 }
 
 /// The first failure of each case.

@@ -2,6 +2,7 @@
 
 pub mod a_a;
 pub mod accounting;
+#[cfg(test)]
 pub mod arithmetic;
 pub mod detection;
 pub mod known_counts;

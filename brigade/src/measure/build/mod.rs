@@ -6,6 +6,8 @@ mod command;
 mod prebuilt;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,7 +17,6 @@ use crate::exit::UsageError;
 use crate::manifest::program::{Program, Source};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
-use crate::measure::file_state::FileState;
 use crate::measure::process::{self, Cause};
 use crate::measure::signals::Signals;
 use command::Built;
@@ -42,6 +43,29 @@ impl Executable {
     /// that is gone is found out by starting it.
     pub fn is_replaced(&self) -> bool {
         FileState::of(&self.file).is_ok_and(|now| now != self.found)
+    }
+}
+
+/// By which a file that is replaced is noticed before an invocation: a run must not mix two
+/// builds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileState {
+    device: u64,
+    inode: u64,
+    length: u64,
+    /// When it was last written to: seconds and nanoseconds since 1970.
+    written: (i64, i64),
+}
+
+impl FileState {
+    fn of(path: &Path) -> io::Result<Self> {
+        let file = path.metadata()?;
+        Ok(Self {
+            device: file.dev(),
+            inode: file.ino(),
+            length: file.len(),
+            written: (file.mtime(), file.mtime_nsec()),
+        })
     }
 }
 
