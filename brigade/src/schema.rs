@@ -9,7 +9,6 @@ use schemars::{JsonSchema, schema_for};
 
 use crate::judge::advice::Advice;
 use crate::judge::compare::comparison::Comparison;
-use crate::judge::hosts::model::HostsReport;
 use crate::judge::impact::Impact;
 use crate::judge::limits::LimitsReport;
 use crate::judge::prove::proof::Proof;
@@ -64,11 +63,6 @@ fn the_schema_of_advice_is_committed() {
 #[test]
 fn the_schema_of_impact_is_committed() {
     check::<Impact>("impact.schema.json");
-}
-
-#[test]
-fn the_schema_of_a_report_of_hosts_is_committed() {
-    check::<HostsReport>("hosts.schema.json");
 }
 
 #[test]

@@ -127,20 +127,9 @@ measured here.
 /// The flags of `brigade compare`.
 #[derive(Debug, Default, Args)]
 pub struct CompareFlags {
-    /// Folders of two saved runs: the baseline and the candidate; with --hosts or --by,
-    /// those of the baseline
+    /// Folders of two saved runs: the baseline and the candidate
     #[arg(value_name = "RUN", num_args = 1.., conflicts_with_all = ["bin", "under", "with", "cases"])]
     pub runs: Vec<PathBuf>,
-    /// Folders of the candidate, with --hosts or --by
-    #[arg(last = true, value_name = "RUN", requires = "runs")]
-    pub others: Vec<PathBuf>,
-    /// Compare two groups of hosts: RUN… -- RUN…; the same hosts in both are compared
-    /// each with itself
-    #[arg(long, requires = "runs", conflicts_with = "by")]
-    pub hosts: bool,
-    /// Compare runs of several boots of a machine, likewise
-    #[arg(long, value_enum, value_name = "WHAT", requires = "runs")]
-    pub by: Option<By>,
     /// Folder of the programs' binaries [default: built from the manifest]
     #[arg(long, value_name = "DIR")]
     pub bin: Vec<PathBuf>,
@@ -187,13 +176,6 @@ pub struct CompareFlags {
 pub enum FailOn {
     /// The candidate takes longer
     Slower,
-}
-
-/// What the runs of a comparison are joined to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum By {
-    /// A boot: what a restart moves is chance
-    Boot,
 }
 
 /// The profile that groups are run with, unless another is named.
@@ -268,14 +250,6 @@ pub struct ReportFlags {
     /// Folders of runs, as `run` leaves them in results/; several are set side by side
     #[arg(value_name = "DIR", required_unless_present = "update")]
     pub folders: Vec<PathBuf>,
-    /// Compare the hosts of these runs, one type of machine: which differ, and what they
-    /// share that the others do not
-    #[arg(long, conflicts_with_all = ["open", "update", "manifest"])]
-    pub hosts: bool,
-    /// Largest difference between hosts that does not matter, in percent [default: 3]
-    #[arg(long, value_name = "PERCENT", value_parser = not_negative, allow_negative_numbers = true)]
-    #[arg(requires = "hosts")]
-    pub margin: Option<f64>,
     /// Format of the report [default: text, and html with --open]
     #[arg(long, value_enum)]
     pub format: Option<Format>,

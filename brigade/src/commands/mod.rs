@@ -7,7 +7,6 @@ mod compare;
 mod description;
 mod documents;
 mod flags;
-mod hosts;
 mod impact;
 mod limits;
 mod list;
@@ -54,7 +53,6 @@ fn obey(cli: Cli) -> anyhow::Result<Exit> {
             Some(folder) => resume::resume(folder, &command.flags.programs),
             None => run::run(&command),
         },
-        Command::Report(flags) if flags.hosts => hosts::show(&flags),
         Command::Report(flags) => report::show(&flags),
         Command::List(flags) => list::list(&flags),
         Command::Check(flags) => check::check(&flags),

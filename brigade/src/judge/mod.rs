@@ -4,7 +4,6 @@
 pub mod advice;
 pub mod compare;
 pub mod environment;
-pub mod hosts;
 pub mod impact;
 pub mod interference;
 pub mod ledger;

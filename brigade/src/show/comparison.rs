@@ -116,7 +116,7 @@ pub fn legend(comparison: &Comparison) -> String {
     };
     let intervals = match design {
         Design::SideBySide => format!("Intervals: {together:.0} % together, {each};"),
-        Design::SavedRuns | Design::Hosts | Design::Boots => {
+        Design::SavedRuns => {
             format!("Intervals: {each}; all faster and slower: {together:.0} % together;")
         }
     };
@@ -299,8 +299,6 @@ fn unresolved(comparison: &Comparison) -> Option<String> {
     let advice = match comparison.design {
         Design::SavedRuns => "compare the builds side by side (--bin), or runs of more rounds",
         Design::SideBySide => "a larger --budget gives more rounds",
-        Design::Hosts => "compare more hosts, or runs of more rounds",
-        Design::Boots => "compare more boots; seven of each give most cases a verdict",
     };
     (open > 0).then(|| format!("{open} unresolved: {advice}."))
 }
@@ -337,7 +335,7 @@ mod tests {
     fn comparison(design: Design, cases: &[&str], sides: Pair<&[Invocation]>) -> Comparison {
         let of_runs = Some(Machine { kernel: 1.005, user: 0.994 });
         let (method, drift, machine) = match design {
-            Design::SideBySide | Design::Hosts | Design::Boots => (Method::Rounds, None, None),
+            Design::SideBySide => (Method::Rounds, None, None),
             Design::SavedRuns => {
                 (Method::Runs { drift: 1.2, machine: of_runs }, Some(1.2), of_runs)
             }

@@ -9,7 +9,6 @@ pub mod csv;
 mod environment;
 #[cfg(test)]
 mod fixture;
-pub mod hosts;
 pub mod html;
 pub mod impact;
 mod kinds;

@@ -96,12 +96,6 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The table with its first `count` rows.
-    pub fn first(mut self, count: usize) -> Self {
-        self.rows.truncate(count);
-        self
-    }
-
     /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()

@@ -10,8 +10,6 @@ use std::process::{Command, Stdio};
 use contract::{repository, skip};
 use serde_json::{Value, json};
 
-use crate::fleet;
-
 /// A default run, and one on another machine.
 const RUNS: [&str; 2] = ["2026-11-22-intel-xeon-6-207-2cpu", "2026-11-22-amd-epyc-2cpu"];
 
@@ -162,89 +160,6 @@ fn duckdb_reads_all_recorded_runs_and_their_medians_are_those_of_the_records() {
     let found = &rows(recorded, &query)[0];
     assert!((found["median_ns"].as_f64().unwrap() / middle - 1.0).abs() < 1e-9, "{found}");
     assert_eq!(found["processes"], times.len());
-}
-
-/// The report of many hosts in this folder's `results/`.
-fn report_of_hosts(folder: &Path) -> Value {
-    let mut runs: Vec<PathBuf> =
-        fs::read_dir(folder.join("results")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    runs.sort();
-    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
-    brigade.args(["report", "--hosts", "--format", "json"]).args(runs);
-    serde_json::from_str(&printed(&mut brigade)).unwrap()
-}
-
-/// A fleet with what counts differently: an invocation that others disturbed, a round
-/// that was tried twice, one that was interrupted, a second run of a host, and a host
-/// of another type.
-fn odd_fleet() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let results = folder.path().join("results");
-    let made_up = fleet::Fleet {
-        hosts: 9,
-        slow: 2,
-        slower: 1.2,
-        cases: 3,
-        rounds: 5,
-        seed: 7,
-        date: "2026-11-23",
-    };
-    made_up.write(&root(), &results).unwrap();
-    let host = |name: &str| results.join(format!("2026-11-23-node-{name}"));
-    fs::rename(host("0008"), host("0007-2")).unwrap();
-    let environment = fs::read_to_string(host("0006").join("environment.json")).unwrap();
-    let other = environment.replace("\"online_cpus\":2", "\"online_cpus\":64");
-    assert_ne!(other, environment);
-    fs::write(host("0006").join("environment.json"), other).unwrap();
-    let records = host("0005").join("records.jsonl");
-    let mut all = lines(&records);
-    let wall_ns = all[0]["record"]["interference"]["wall_ns"].as_f64().unwrap();
-    all[0]["record"]["interference"]["others_cpu_ns"] = json!((wall_ns * 2.0) as u64);
-    all[3]["record"]["interference"]["others_cpu_ns"] = json!((wall_ns * 2.0) as u64);
-    let mut again = all[4].clone();
-    again["round"] = all[3]["round"].clone();
-    again["case"] = all[3]["case"].clone();
-    again["record"]["parameters"] = all[3]["record"]["parameters"].clone();
-    again["attempt"] = json!(2);
-    all[7]["interrupted"] = json!(true);
-    all.push(again);
-    let text: String = all.iter().map(|line| line.to_string() + "\n").collect();
-    fs::write(records, text).unwrap();
-    folder
-}
-
-#[test]
-fn duckdb_has_the_totals_of_the_report_of_hosts() {
-    if !has_module("duckdb", "duckdb", "the totals of hosts in DuckDB") {
-        return;
-    }
-    for fleet in [fleet(), odd_fleet()] {
-        let report = report_of_hosts(fleet.path());
-        let close = |actual: &Value, expected: &Value| {
-            let (actual, expected) = (actual.as_f64().unwrap(), expected.as_f64().unwrap());
-            assert!((actual / expected - 1.0).abs() < 1e-9, "{actual}, not {expected}");
-        };
-        let cases = rows(fleet.path(), "FROM cases_over_hosts ORDER BY name");
-        let expected = report["cases"].as_array().unwrap();
-        assert_eq!(cases.len(), expected.len());
-        for (case, expected) in cases.iter().zip(expected) {
-            assert_eq!(
-                (&case["name"], &case["hosts"], &case["processes"]),
-                (&expected["case"], &expected["hosts"], &expected["processes"])
-            );
-            close(&case["median_ns"], &expected["ns"]["value"]);
-            close(&case["lower_quartile_ns"], &expected["quartiles_ns"][0]);
-            close(&case["upper_quartile_ns"], &expected["quartiles_ns"][1]);
-        }
-        let hosts = rows(fleet.path(), "FROM slow_hosts");
-        let expected = report["hosts"].as_array().unwrap();
-        assert_eq!(hosts.len(), expected.len());
-        for expected in expected {
-            let host = hosts.iter().find(|host| host["host"] == expected["host"]).unwrap();
-            close(&host["times"], &expected["ratio"]);
-            assert_eq!(host["cases"], expected["cases"].as_array().unwrap().len());
-        }
-    }
 }
 
 #[test]

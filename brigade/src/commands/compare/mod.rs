@@ -1,7 +1,6 @@
 //! `brigade compare`: a baseline and a candidate, case by case: two saved runs, or
 //! two builds, commands or sets of flags that run side by side.
 
-mod groups;
 mod saved_runs;
 mod side_by_side;
 mod sides;
@@ -10,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::commands::description::described;
-use crate::commands::flags::{By, CompareFlags, ComparisonFormat, FailOn};
+use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
 use crate::commands::output;
 use crate::commands::pairs::{self, Which};
 use crate::commands::session::Session;
@@ -49,21 +48,11 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
 
 /// The comparison of what was saved, if folders are named.
 fn saved(flags: &CompareFlags) -> anyhow::Result<Option<Comparison>> {
-    let design = match flags.by {
-        Some(By::Boot) => Some(Design::Boots),
-        None => flags.hosts.then_some(Design::Hosts),
-    };
-    let comparison = match (design, &flags.runs[..], &flags.others[..]) {
-        (Some(design), ..) => groups::compare(design, flags, margin(flags))?,
-        (None, [], _) => return Ok(None),
-        (None, [first, second], []) => saved_runs::compare([first, second], margin(flags))?,
-        _ => {
-            let advice = "compare: name the folders of two saved runs; more of them with --hosts \
-                          or --by boot, as RUN… -- RUN…";
-            return Err(UsageError(advice.to_owned()).into());
-        }
-    };
-    Ok(Some(comparison))
+    match &flags.runs[..] {
+        [] => Ok(None),
+        [first, second] => Ok(Some(saved_runs::compare([first, second], margin(flags))?)),
+        _ => Err(UsageError("compare: name the folders of two saved runs".to_owned()).into()),
+    }
 }
 
 /// Measures a baseline and a candidate.

@@ -60,10 +60,6 @@ pub enum Design {
     SavedRuns,
     /// In the same rounds, in balanced order.
     SideBySide,
-    /// On two groups of hosts: the host is the sample. Since 3.4.
-    Hosts,
-    /// Over two groups of boots of a machine: the boot is the sample. Since 3.4.
-    Boots,
 }
 
 /// What the baseline or the candidate is.
@@ -97,10 +93,9 @@ pub struct CaseComparison {
     pub measurement: String,
     /// What one operation is, such as `hop`.
     pub operation: String,
-    /// Rounds that are compared; hosts or boots where those are the sample.
+    /// Rounds that are compared.
     pub rounds: Pair<usize>,
-    /// The median time per operation over processes, or over hosts or boots, in
-    /// nanoseconds.
+    /// The median time per operation over processes, in nanoseconds.
     pub ns_per_operation: Pair<f64>,
     /// The confidence of each of its intervals, 0 to 1.
     pub confidence: f64,

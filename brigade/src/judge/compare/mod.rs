@@ -1,7 +1,6 @@
 //! A candidate compared with a baseline, case by case.
 
 pub mod comparison;
-pub mod groups;
 pub mod interim;
 pub mod machine;
 pub mod sample;

@@ -18,7 +18,7 @@ const OF_PROGRAMS: [&str; 4] =
     ["schema_version", "software.brigade", "software.git_revision", "software.git_dirty"];
 
 /// Which CPUs share what: the arrangement and the caches tell as much, in fewer words.
-pub(super) const IN_FULL: &str = "processor.sharing";
+const IN_FULL: &str = "processor.sharing";
 
 /// The value of a fact that an environment has no place for, such as a boot
 /// parameter that was not given; one that could not be had is `null`.
@@ -104,7 +104,7 @@ fn compare(name: &str, first: &Value, second: &Value, found: &mut Vec<Difference
 }
 
 /// A value in words; `None` for one that could not be had.
-pub(super) fn text(value: &Value) -> Option<String> {
+fn text(value: &Value) -> Option<String> {
     if let Ok(caches) = serde_json::from_value::<Vec<Cache>>(value.clone()) {
         let words = caches.iter().map(|cache| {
             format!("{} {} for {} of its CPUs", cache.words(), cache.holds, cache.shared_by_cpus)

@@ -2,7 +2,6 @@
 //! what two of them differ.
 
 pub mod difference;
-mod facts;
 mod label;
 mod sentence;
 

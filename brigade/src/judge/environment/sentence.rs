@@ -41,12 +41,6 @@ impl Environment {
         facts.join(", ")
     }
 
-    /// The type of machine: the kind of CPU and how many there are.
-    pub fn kind(&self) -> String {
-        let facts = [Some(kind(&self.processor)), cpus(None, self.processor.online_cpus)];
-        facts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
-
     /// The kind of CPU: model, family and number, and the sizes of its caches.
     pub fn cpu(&self) -> String {
         let facts = [kind(&self.processor)].into_iter().chain(caches(&self.processor));
@@ -149,7 +143,6 @@ mod tests {
         let expected = "AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest, \
                         preemption dynamic";
         assert_eq!(recorded().machine(), expected);
-        assert_eq!(recorded().kind(), "AMD EPYC, 2 CPUs");
         let mut machine = recorded();
         let processor = &mut machine.processor;
         (processor.family, processor.model_number) = (Some(23), Some(49));

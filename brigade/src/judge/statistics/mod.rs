@@ -5,9 +5,7 @@
 //! one: the kernel's choices of where to place a process differ from process
 //! to process, and a million iterations of one process see one such choice.
 
-mod association;
 mod by_round;
-mod discoveries;
 mod estimate;
 mod knee;
 mod median_interval;
@@ -17,24 +15,18 @@ mod proportion;
 mod quantile;
 mod shift;
 mod slope;
-mod spread;
-mod student;
 
 #[cfg(test)]
 mod coverage;
 #[cfg(test)]
 mod reference;
 
-pub use association::Counts;
 pub use by_round::{ByRound, alike, common, difference, excess, ratio, ratios};
-pub use discoveries::discoveries;
 pub use estimate::{ENOUGH_FOR_RANKS, Estimate, Estimator};
 pub use knee::Knee;
 pub use median_interval::{Interval, MIN_SAMPLE};
 pub use modes::{Modes, outlier};
 pub use proportion::proportion;
-pub use quantile::{median, quartiles};
+pub use quantile::median;
 pub use shift::{Shift, fewest_pairs, rank_sum_score};
 pub use slope::slope;
-pub use spread::spread;
-pub use student::student_tails;

@@ -5,12 +5,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(&sorted(values), 0.5)
 }
 
-/// The lower and the upper quartile of `values`, in their unit; `None` for no values.
-pub fn quartiles(values: &[f64]) -> Option<[f64; 2]> {
-    let sorted = sorted(values);
-    Some([quantile(&sorted, 0.25)?, quantile(&sorted, 0.75)?])
-}
-
 /// `values` in ascending order, by IEEE 754's total order.
 pub(super) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
@@ -56,12 +50,6 @@ mod tests {
     #[test]
     fn an_even_sample_has_the_mean_of_its_middle_values_as_median() {
         assert_eq!(median(&[9.0, 1.0, 4.0, 6.0]), Some(5.0));
-    }
-
-    #[test]
-    fn quartiles_lie_a_quarter_of_the_way_from_either_end() {
-        assert_eq!(quartiles(&[40.0, 10.0, 20.0, 30.0, 60.0]), Some([20.0, 40.0]));
-        assert_eq!(quartiles(&[]), None);
     }
 
     #[test]

@@ -4,7 +4,6 @@
 mod comparison;
 mod element;
 mod figures;
-mod hosts;
 
 use harness::terminal;
 use minijinja::value::Serde;
@@ -12,7 +11,6 @@ use minijinja::{AutoEscape, Environment, Value, context};
 use serde::Serialize;
 
 pub use comparison::comparison;
-pub use hosts::hosts;
 
 use super::kinds::KINDS;
 use super::page::{Block, Side, Table};

@@ -4,7 +4,6 @@ pub mod curves;
 pub mod forest;
 pub mod growth;
 pub mod heat;
-pub mod hosts;
 pub mod ladder;
 pub mod parts;
 pub mod percentiles;
