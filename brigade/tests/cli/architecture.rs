@@ -1,265 +1,226 @@
-//! The walls that docs/ARCHITECTURE.md describes, held against the code: which
-//! layer of the runner may use which, that no modules use one another in a
-//! circle, and that what is pure knows no operating system.
-//!
-//! Imports are read as text: `use` trees and paths that begin with `crate` or
-//! `super`, outside of tests.
+//! The walls that docs/ARCHITECTURE.md describes: which layer of the runner may use
+//! which, no circles of modules, no program that depends on another. Paths that begin
+//! with `crate` or `super` are read from the sources, outside of tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-/// The layers of the runner, and the layers that each may use.
+/// The layers of the runner, and the modules that each may use.
 const LAYERS: [(&str, &[&str]); 7] = [
-    ("commands", &["manifest", "plan", "measure", "store", "judge", "show"]),
-    ("measure", &["manifest", "store"]),
-    ("plan", &["manifest", "store", "judge"]),
+    ("commands", &["exit", "manifest", "plan", "measure", "store", "judge", "show"]),
+    ("measure", &["exit", "manifest", "store"]),
+    ("plan", &["exit", "manifest", "store", "judge"]),
     ("show", &["judge"]),
-    ("judge", &["manifest", "store"]),
-    ("store", &[]),
-    ("manifest", &[]),
+    ("judge", &["exit", "manifest", "store"]),
+    ("store", &["exit"]),
+    ("manifest", &["exit"]),
 ];
 
-/// Modules beside the layers that each of them may use.
-const FOR_ALL: [&str; 1] = ["exit"];
+/// A module by its path from the root of its crate: `judge::report`.
+type Sources = BTreeMap<String, String>;
 
-/// Layers that are pure.
-const PURE: [&str; 3] = ["judge", "plan", "show"];
-
-/// What only a module that knows an operating system mentions.
-const OPERATING_SYSTEM: [&str; 12] = [
-    "std::fs",
-    "std::process",
-    "std::os",
-    "std::thread",
-    "std::env",
-    "std::net",
-    "nix::",
-    "libc::",
-    "rustix::",
-    "SystemTime",
-    "Instant::now",
-    "SystemFiles::live",
-];
-
-/// A module by its path from the root of its crate: `["judge", "report"]`.
-type Module = Vec<String>;
-
-/// A crate's modules, each with its code outside of tests.
-type Sources = BTreeMap<Module, String>;
-
-fn path_of(text: &str) -> Module {
-    text.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect()
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("brigade/ is in the workspace")
 }
 
-/// The modules of the member `name`.
+/// The modules of the member `name`, each with its code outside of tests.
 fn sources(name: &str) -> Sources {
-    fn visit(folder: &Path, module: &Module, sources: &mut Sources) {
+    fn visit(folder: &Path, module: &str, found: &mut Sources) {
         for entry in fs::read_dir(folder).expect("read a folder") {
             let path = entry.expect("read a folder").path();
             let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a name in UTF-8");
-            let inner = [module.as_slice(), &[stem.to_owned()]].concat();
+            let inner = format!("{module}::{stem}");
             if path.is_dir() {
-                visit(&path, &inner, sources);
+                visit(&path, &inner, found);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let is_root = ["mod", "lib", "main"].contains(&stem);
+                let name = if ["mod", "lib", "main"].contains(&stem) { module } else { &inner };
                 let text = fs::read_to_string(&path).expect("read a module");
-                sources.insert(if is_root { module.clone() } else { inner }, text);
+                found.insert(name.trim_start_matches(':').to_owned(), text);
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
     let mut found = Sources::new();
-    visit(&root.join(name).join("src"), &Vec::new(), &mut found);
+    visit(&root().join(name).join("src"), "", &mut found);
     without_tests(found)
 }
 
-/// The modules that are not tests as a whole, without the tests at their ends.
+/// The code of the modules that are not tests, without comments and the tests at their ends.
 fn without_tests(texts: Sources) -> Sources {
     let mut tests = BTreeSet::new();
     for (module, text) in &texts {
         for declared in text.split("#[cfg(test)]\n").skip(1) {
-            let line = declared.lines().next().unwrap_or_default();
-            let name = line.strip_suffix(';').and_then(|line| line.split_once("mod "));
-            tests.extend(name.map(|(_, name)| [module.as_slice(), &[name.to_owned()]].concat()));
+            let name = declared.split_once(";\n").and_then(|(line, _)| line.split_once("mod "));
+            let inner = name.map(|(_, name)| format!("{module}::{name}"));
+            tests.extend(inner.map(|inner| inner.trim_start_matches(':').to_owned()));
         }
     }
+    let code = |text: &str| {
+        let until_tests = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let lines = until_tests.lines().map(|line| line.split("//").next().unwrap_or_default());
+        lines.collect::<Vec<_>>().join("\n")
+    };
     let kept = texts.into_iter().filter(|(module, _)| !tests.contains(module));
     kept.map(|(module, text)| (module, code(&text))).collect()
 }
 
-/// A module's code without comments, and without the tests at its end.
-fn code(text: &str) -> String {
-    let until_tests = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
-    let lines = until_tests.lines().map(|line| line.split("//").next().unwrap_or_default());
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Every path that `module`, with this code, mentions: from the root of the
-/// crate, with the name of what is used at its end.
-fn mentioned(module: &Module, code: &str) -> BTreeSet<Module> {
+/// The modules that `module`, with this code, uses.
+fn used(module: &str, code: &str, sources: &Sources) -> BTreeSet<String> {
+    let above = |module: &str| module.rsplit_once("::").map_or("", |(above, _)| above).to_owned();
     let mut found = BTreeSet::new();
     for (start, word) in code.match_indices("crate::").chain(code.match_indices("super::")) {
-        let before = code[..start].chars().next_back();
-        if before.is_some_and(|c| c.is_alphanumeric() || "_:$".contains(c)) {
+        if code[..start].ends_with(|c: char| c.is_alphanumeric() || "_:$".contains(c)) {
             continue;
         }
-        let mut base = if word == "crate::" { Vec::new() } else { parent(module) };
+        let mut base = if word == "crate::" { String::new() } else { above(module) };
         let mut rest = &code[start + word.len()..];
         while let Some(further) = rest.strip_prefix("super::") {
-            base = parent(&base);
-            rest = further;
+            (base, rest) = (above(&base), further);
         }
-        expand(&base, rest, &mut found);
+        let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
+        let (path, tree) = rest.split_at(end.unwrap_or(rest.len()));
+        // One level of braces: `use crate::judge::{compare, report::Report}`.
+        let inner = tree.strip_prefix('{').and_then(|tree| tree.split('}').next());
+        for name in inner.unwrap_or_default().split(',') {
+            let path = format!("{base}::{path}{}", name.trim());
+            let path = path.trim_start_matches(':').trim_end_matches(':');
+            // The longest beginning that is a module; an item of the root has none.
+            let mut ends = path.rmatch_indices("::").map(|(end, _)| &path[..end]);
+            let known = |path: &&str| sources.contains_key(*path);
+            found.extend(Some(path).filter(known).or_else(|| ends.find(known)).map(str::to_owned));
+        }
     }
+    found.remove(module);
     found
 }
 
-fn parent(module: &Module) -> Module {
-    module[..module.len().saturating_sub(1)].to_vec()
-}
-
-/// Adds the paths of a `use` tree that follows `base`; returns what is behind it.
-fn expand<'a>(base: &Module, tree: &'a str, found: &mut BTreeSet<Module>) -> &'a str {
-    let tree = tree.trim_start();
-    if let Some(mut rest) = tree.strip_prefix('{') {
-        loop {
-            rest = rest.trim_start();
-            if let Some(behind) = rest.strip_prefix('}') {
-                return behind;
-            }
-            let behind = expand(base, rest, found);
-            rest = behind.trim_start().trim_start_matches(',');
-            if rest.is_empty() {
-                return rest;
-            }
-        }
-    }
-    let end = tree.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(tree.len());
-    let (name, rest) = tree.split_at(end);
-    let mut path = base.clone();
-    if name != "self" {
-        path.push(name.to_owned());
-    }
-    if let Some(rest) = rest.strip_prefix("::") {
-        return expand(&path, rest, found);
-    }
-    found.insert(path);
-    // The alias of `name as alias`.
-    rest.trim_start()
-        .strip_prefix("as ")
-        .map_or(rest, |alias| alias.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'))
-}
-
-/// Which modules each module uses, itself aside.
-fn arrows(sources: &Sources) -> BTreeMap<Module, BTreeSet<Module>> {
-    let owner = |path: &Module| {
-        let ends = (1..=path.len()).rev().map(|end| path[..end].to_vec());
-        let known = ends.into_iter().find(|module| sources.contains_key(module));
-        // What is not a module is an item of the crate's root.
-        known.unwrap_or_default()
-    };
-    let of = |(module, code): (&Module, &String)| {
-        let used =
-            mentioned(module, code).iter().map(owner).filter(|used| used != module).collect();
-        (module.clone(), used)
-    };
-    sources.iter().map(of).collect()
+fn arrows(sources: &Sources) -> BTreeMap<&str, BTreeSet<String>> {
+    let of = |(module, code): (&'_ String, &String)| used(module, code, sources);
+    sources.iter().map(|source| (source.0.as_str(), of(source))).collect()
 }
 
 /// The arrows between layers that are not allowed.
 fn wrong_arrows(sources: &Sources) -> Vec<String> {
+    let layer = |module: &str| module.split("::").next().unwrap_or_default().to_owned();
     let mut wrong = Vec::new();
     for (module, used) in arrows(sources) {
-        let Some(layer) = module.first() else { continue };
-        let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| name == layer) else { continue };
-        for used in used.iter().filter(|used| used.first() != Some(layer)) {
-            let Some(target) = used.first() else { continue };
-            if !allowed.contains(&target.as_str()) && !FOR_ALL.contains(&target.as_str()) {
-                wrong.push(format!("{} uses {}", module.join("::"), used.join("::")));
-            }
-        }
+        let Some((own, allowed)) = LAYERS.iter().find(|(name, _)| *name == layer(module)) else {
+            continue;
+        };
+        let is_wrong = |target: &String| target != own && !allowed.contains(&target.as_str());
+        let targets = used.iter().filter(|used| is_wrong(&layer(used)));
+        wrong.extend(targets.map(|target| format!("{module} uses {target}")));
     }
     wrong
 }
 
-/// Circles of modules. A folder's `mod.rs` and the modules in it are one to
-/// outsiders, so that the arrows between them do not count.
-fn circles(sources: &Sources) -> Vec<String> {
+/// The modules in circles. A folder's `mod.rs` and the modules in it count as one.
+fn circles(sources: &Sources) -> Vec<&str> {
     let arrows = arrows(sources);
-    let next = |module: &Module| -> Vec<Module> {
+    let inside = |inner: &str, outer: &str| inner.starts_with(&format!("{outer}::"));
+    let next = |module: &str| -> Vec<&String> {
         let used = arrows.get(module).into_iter().flatten();
-        let apart = |used: &&Module| !used.starts_with(module) && !module.starts_with(used);
-        used.filter(apart).cloned().collect()
+        used.filter(|used| !inside(used, module) && !inside(module, used)).collect()
     };
-    let reaches = |from: &Module, to: &Module| {
+    let is_in_circle = |from: &&str| {
         let (mut seen, mut waiting) = (BTreeSet::new(), next(from));
         while let Some(module) = waiting.pop() {
-            if module == *to {
-                return true;
-            }
-            if seen.insert(module.clone()) {
-                waiting.extend(next(&module));
+            if seen.insert(module) {
+                waiting.extend(next(module));
             }
         }
-        false
+        seen.iter().any(|module| module == from)
     };
-    let in_circle = sources.keys().filter(|module| reaches(module, module));
-    in_circle.map(|module| module.join("::")).collect()
+    arrows.keys().copied().filter(is_in_circle).collect()
 }
 
-/// What pure modules mention of the operating system.
-fn impurities(sources: &Sources) -> Vec<String> {
-    let pure = sources
-        .iter()
-        .filter(|(module, _)| module.first().is_some_and(|layer| PURE.contains(&layer.as_str())));
-    pure.flat_map(|(module, code)| {
-        let mentioned = OPERATING_SYSTEM.iter().filter(|word| code.contains(*word));
-        mentioned.map(move |word| format!("{} mentions {word}", module.join("::")))
-    })
-    .collect()
-}
-
-/// A crate made up of these modules.
-fn made_up(modules: &[(&str, &str)]) -> Sources {
-    let text = |text: &str| text.to_owned();
-    without_tests(modules.iter().map(|(module, code)| (path_of(module), text(code))).collect())
+/// A crate of these modules.
+fn example(modules: &[(&str, &str)]) -> Sources {
+    let owned = modules.iter().map(|(module, text)| ((*module).to_owned(), (*text).to_owned()));
+    without_tests(owned.collect())
 }
 
 #[test]
 fn arrows_between_layers_point_one_way() {
     assert_eq!(wrong_arrows(&sources("brigade")), [""; 0]);
-    let broken = made_up(&[
-        ("judge::report", "use crate::{exit::Exit, store::invocation};\nuse crate::show::table;"),
+    let broken = example(&[
+        ("judge::report", "use crate::store::{laps, folder};\nuse crate::show::table;"),
         ("show::table", "fn f() { crate::judge::report::f(); }"),
         ("store::folder", "use super::super::commands::run;"),
-        ("commands::run", "use crate::measure::{self, lock::{Lock as L}};"),
-        ("measure::lock", "#[cfg(test)]\nmod simulation;"),
-        ("measure::lock::simulation", "use crate::show::table;"),
+        ("store::laps", ""),
+        ("commands::run", "use crate::measure::lock::{Lock as L};"),
+        ("measure::lock", "#[cfg(test)]\n\n#[cfg(test)]\nmod tests { use crate::show::table; }"),
     ]);
-    let broken = wrong_arrows(&broken);
-    assert_eq!(broken, ["judge::report uses show::table", "store::folder uses commands::run"]);
+    let expected = ["judge::report uses show::table", "store::folder uses commands::run"];
+    assert_eq!(wrong_arrows(&broken), expected);
 }
 
 #[test]
 fn no_modules_use_one_another_in_a_circle() {
     assert_eq!(circles(&sources("brigade")), [""; 0]);
     assert_eq!(circles(&sources("harness")), [""; 0]);
-    let broken = made_up(&[
-        ("bench", "use crate::{laps::Laps, creation::Creation};"),
+    let broken = example(&[
+        ("bench", "use crate::laps::Laps;\nuse crate::creation::Creation;"),
         ("laps", "use super::bench::Bench;"),
         ("creation", "use crate::clock;"),
-        ("clock", "//! As crate::bench does.\n\n#[cfg(test)]\nmod tests { use crate::bench; }"),
-        ("limits", "pub mod read;\nuse read::files;"),
+        ("clock", "//! As crate::bench does.\n"),
+        ("limits", "use crate::limits::read::files;"),
         ("limits::read", "use super::limit;"),
     ]);
     assert_eq!(circles(&broken), ["bench", "laps"]);
 }
 
+/// The folders that the workspace's manifest names as members.
+pub fn members() -> Vec<String> {
+    let members = manifest("Cargo.toml")["workspace"]["members"].as_array().cloned();
+    let members = members.expect("a list of members");
+    members.iter().map(|member| member.as_str().expect("a folder").to_owned()).collect()
+}
+
+fn manifest(path: &str) -> toml::Table {
+    let text = fs::read_to_string(root().join(path)).expect("read a manifest");
+    text.parse().expect("parse a manifest")
+}
+
 #[test]
-fn what_is_pure_knows_no_operating_system() {
-    assert_eq!(impurities(&sources("brigade")), [""; 0]);
-    let broken =
-        made_up(&[("plan::order", "use std::fs::File;"), ("measure::lock", "use nix::a;")]);
-    assert_eq!(impurities(&broken), ["plan::order mentions std::fs"]);
+fn no_program_depends_on_another() {
+    let libraries = ["features", "harness", "contract"];
+    let members = members();
+    for member in &members {
+        let manifest = manifest(&format!("{member}/Cargo.toml"));
+        assert_eq!(manifest["lints"]["workspace"].as_bool(), Some(true), "{member}");
+        for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let names = manifest.get(table).and_then(|table| table.as_table()).into_iter();
+            let mut others = names.flat_map(|table| table.keys());
+            let is_program =
+                |name: &&String| members.contains(name) && !libraries.contains(&&***name);
+            assert_eq!(others.find(is_program), None, "{member} depends on a program");
+        }
+    }
+}
+
+/// Every crate of these members and its features, as cargo builds them together. Macros
+/// run in the compiler, and no feature of theirs comes into a program.
+fn features_of(members: &[&str]) -> BTreeSet<String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root()).args(["tree", "--locked", "--offline", "--prefix=none"]);
+    cargo.args(["--edges=normal,no-proc-macro", "--format={p} {f}"]).args(members);
+    let output = cargo.output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).expect("names in UTF-8");
+    lines.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
+
+#[test]
+fn every_member_is_built_alone_as_all_are_together() {
+    let together = features_of(&["--workspace"]);
+    for member in members() {
+        let alone = features_of(&["--package", &member]);
+        let otherwise: Vec<&String> = alone.difference(&together).collect();
+        assert!(
+            otherwise.is_empty(),
+            "add to features/Cargo.toml: alone, {member} has {otherwise:#?}"
+        );
+    }
 }

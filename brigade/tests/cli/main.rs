@@ -14,7 +14,6 @@ mod faults;
 mod flags;
 mod guests;
 mod hostile;
-mod house_rules;
 mod impact;
 mod interference;
 mod interruption;
