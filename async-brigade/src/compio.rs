@@ -19,15 +19,16 @@ use harness::{Amounts, Bench, Channel, Measured, Station, failure};
 /// What the kernel holds for a read that waits, in bytes, rounded up.
 const KERNEL_BYTES_PER_REQUEST: u64 = 512;
 
+/// What a read that waits needs.
+pub fn request() -> Amounts {
+    Amounts { kernel_bytes: KERNEL_BYTES_PER_REQUEST, ..Amounts::NONE }
+}
+
 /// Measures the brigade over such channels.
 ///
 /// # Errors
 /// Of limits, channels and tasks.
 pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
-    let request = Amounts { kernel_bytes: KERNEL_BYTES_PER_REQUEST, ..Amounts::default() };
-    let each = channel.amounts().and(request);
-    bench.require(Amounts::async_task().and(each), Amounts::compio().and(each))?;
-    bench.expect_switches(0.0);
     let runtime =
         Runtime::new().map_err(|error| failure::creating(format_args!("the runtime"), error))?;
     runtime.block_on(async {
@@ -63,7 +64,7 @@ where
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let (next_upstream, downstream) = open(task + 1).await?;
-        let relay = relay(bench.unpinned_station(task), upstream, downstream);
+        let relay = relay(bench.station(task), upstream, downstream);
         tasks.push(spawn(caught(relay)));
         upstream = next_upstream;
     }
@@ -83,7 +84,7 @@ async fn drive(
     first: &mut impl AsyncWrite,
     last: &mut impl AsyncRead,
 ) -> anyhow::Result<()> {
-    let station = bench.unpinned_driver_station();
+    let station = bench.driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let token = [lap.token()];
         station.visit(token[0]);

@@ -17,15 +17,16 @@ use harness::{Amounts, Bench, Channel, Measured, Station, failure};
 /// Files of async-io: epoll, eventfd, and a timer.
 const FILES: u64 = 3;
 
+/// What the runtime needs.
+pub fn amounts() -> Amounts {
+    Amounts { files: FILES, ..Amounts::workers(1) }
+}
+
 /// Measures the brigade over such channels.
 ///
 /// # Errors
 /// Of limits, channels and tasks.
 pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
-    let each = channel.amounts().watched();
-    let fixed = Amounts { files: FILES, ..Amounts::workers(1) };
-    bench.require(Amounts::async_task().and(each), fixed.and(each))?;
-    bench.expect_switches(0.0);
     let executor = LocalExecutor::new();
     block_on(executor.run(brigade(&executor, bench, channel, relay)))
 }
@@ -48,7 +49,7 @@ where
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let (next_upstream, downstream) = open(task + 1)?;
-        let relay = relay(bench.unpinned_station(task), upstream, downstream);
+        let relay = relay(bench.station(task), upstream, downstream);
         tasks.push(executor.spawn(caught(relay)));
         upstream = next_upstream;
     }
@@ -60,7 +61,7 @@ where
 
 /// Sends the token round, lap after lap.
 async fn drive(bench: &Bench, first: &Async<File>, last: &Async<File>) -> anyhow::Result<()> {
-    let station = bench.unpinned_driver_station();
+    let station = bench.driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let mut token = [lap.token()];
         station.visit(token[0]);

@@ -33,7 +33,7 @@ use anyhow::Context as _;
 use harness::laps::Lap;
 use harness::runtime::{AsyncRuntime, RuntimeKind, end};
 use harness::{
-    Amounts, Bench, Channel, ChannelFlag, Defaults, LoadFlags, Measured, RingsFlag, Station, Tasks,
+    Amounts, Bench, Channel, ChannelFlag, Launch, LoadFlags, Measured, RingsFlag, Spec, Station,
     WorkersFlag, failure,
 };
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -83,40 +83,60 @@ enum AnyRuntime {
     Compio,
 }
 
+const SPEC: Spec = Spec { tasks: 500, iters: 10_000, spread: true, ..Spec::NEW };
+
+impl AnyRuntime {
+    /// Which runtime of tokio this is, if it is one.
+    fn of_tokio(self) -> Option<RuntimeKind> {
+        match self {
+            Self::Tokio => Some(RuntimeKind::Tokio),
+            Self::TokioCurrentThread => Some(RuntimeKind::TokioCurrentThread),
+            Self::TokioLocal => Some(RuntimeKind::TokioLocal),
+            Self::AsyncExecutor | Self::Compio => None,
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: None };
-    harness::run(harness::program!(), defaults, run)
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let channel = flags.carrier.channel.amounts();
+    let Some(kind) = flags.runtime.of_tokio() else {
+        flags.threads.refuse("this runtime runs every task on one thread")?;
+        flags.rings.refuse("this runtime has one brigade; choose --runtime tokio")?;
+        let (each, fixed) = match flags.runtime {
+            AnyRuntime::Compio => (channel.and(compio::request()), Amounts::compio()),
+            _ => (channel.watched(), executor::amounts()),
+        };
+        let per_task = Amounts::async_task().and(each);
+        let fixed = fixed.and(each);
+        let load = Some(flags.load);
+        return Ok(Spec { switches: Some(0.0), spread: false, load, per_task, fixed, ..SPEC });
+    };
+    let each = channel.watched();
+    let per_task = Amounts::async_task().and(each);
+    let RingsFlag { rings } = flags.rings;
+    let rings_amounts = rings.map_or(each, |rings| per_task.times(rings.into()));
+    Ok(Spec {
+        switches: kind.is_one_thread().then_some(0.0),
+        spread: !kind.is_one_thread(),
+        load: Some(flags.load),
+        per_task,
+        fixed: kind.amounts(flags.threads.workers, launch.cpus()).and(rings_amounts),
+        rings,
+        ..SPEC
+    })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.set_rings(flags.rings);
-    bench.load(flags.load);
     let channel = flags.carrier.channel;
-    let kind = match flags.runtime {
-        AnyRuntime::Tokio => RuntimeKind::Tokio,
-        AnyRuntime::TokioCurrentThread => RuntimeKind::TokioCurrentThread,
-        AnyRuntime::TokioLocal => RuntimeKind::TokioLocal,
-        AnyRuntime::AsyncExecutor | AnyRuntime::Compio => {
-            flags.threads.refuse("this runtime runs every task on one thread")?;
-            bench.refuse_spread("this runtime runs every task on one thread")?;
-            flags.rings.refuse("this runtime has one brigade; choose --runtime tokio")?;
-            return match flags.runtime {
-                AnyRuntime::Compio => compio::measure(channel, bench),
-                _ => executor::measure(channel, bench),
-            };
-        }
+    let kind = match (flags.runtime, flags.runtime.of_tokio()) {
+        (_, Some(kind)) => kind,
+        (AnyRuntime::Compio, None) => return compio::measure(channel, bench),
+        (_, None) => return executor::measure(channel, bench),
     };
-    let runtime = kind.amounts(flags.threads.workers, bench);
-    let each = channel.amounts().watched();
-    let task = Amounts::async_task().and(each);
-    let fixed = match bench.rings() {
-        None => each,
-        Some(rings) => task.times(rings.into()),
-    };
-    bench.require(task, runtime.and(fixed))?;
-    if kind.is_one_thread() {
-        bench.expect_switches(0.0);
-    }
     let runtime = AsyncRuntime::start(kind, flags.threads.workers, bench)?;
     match channel {
         Channel::Pipe => runtime.drive(brigade(kind, bench.clone(), open_pipe)),
@@ -154,7 +174,7 @@ where
         let (_, last) = rings.last_mut().expect("it begins with task 0");
         let (reader, downstream) = open()?;
         let upstream = mem::replace(last, reader);
-        tasks.push(kind.spawn(relay(bench.unpinned_station(task), upstream, downstream)));
+        tasks.push(kind.spawn(relay(bench.station(task), upstream, downstream)));
     }
 
     let passed = match (&mut rings[..], bench.rings()) {
@@ -204,7 +224,7 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let station = bench.unpinned_driver_station();
+    let station = bench.driver_station();
     for lap in laps {
         let mut token = [lap.token()];
         station.visit(token[0]);

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use harness::limits::STACK_BYTES;
-use harness::{Amounts, Bench, Measured, clock, failure};
+use harness::{Bench, Measured, clock, failure};
 
 /// A coroutine that ends when it is resumed with `true`, with the time when it began.
 type Task = Coroutine<bool, (), u64>;
@@ -14,7 +14,6 @@ type Task = Coroutine<bool, (), u64>;
 /// # Errors
 /// Of limits, and when a stack is not to be had.
 pub fn measure(bench: &Bench) -> anyhow::Result<()> {
-    bench.require(Amounts::coroutine(STACK_BYTES), Amounts::observation())?;
     let tasks = bench.tasks();
     let per_task = |name, operation| Measured::per_task(name, operation, tasks);
     let mut alive = Vec::with_capacity(tasks);

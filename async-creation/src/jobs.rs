@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use harness::{Amounts, Bench, Measured, clock};
+use harness::{Bench, Measured, clock};
 
 /// Jobs that have not ended. The last one wakes who waits.
 #[derive(Default)]
@@ -43,7 +43,6 @@ impl Running {
 /// Of limits.
 pub fn measure(bench: &Bench) -> anyhow::Result<()> {
     let threads = bench.placement().cpus().len();
-    bench.require(Amounts::async_task(), Amounts::workers(threads as u64))?;
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     let tasks = bench.tasks();
     let per_task = |name, operation| Measured::per_task(name, operation, tasks);

@@ -29,8 +29,9 @@ use async_executor::LocalExecutor;
 use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
 use harness::failure::UsageError;
+use harness::limits::STACK_BYTES;
 use harness::runtime::{AsyncRuntime, RuntimeKind};
-use harness::{Amounts, Bench, Defaults, FutureFlag, Measured, Tasks, WorkersFlag, clock, failure};
+use harness::{Amounts, Bench, FutureFlag, Launch, Measured, Spec, WorkersFlag, clock, failure};
 use tokio::sync::Semaphore;
 
 use spawners::{OfLocalPool, OfTokio, Spawner};
@@ -77,31 +78,52 @@ enum AnyRuntime {
     Rayon,
 }
 
+const SPEC: Spec = Spec { tasks: 10_000, iters: 100, spread: true, ..Spec::NEW };
+
+impl AnyRuntime {
+    /// Which runtime of tokio this is, if it is one.
+    fn of_tokio(self) -> Option<RuntimeKind> {
+        match self {
+            Self::Tokio => Some(RuntimeKind::Tokio),
+            Self::TokioCurrentThread => Some(RuntimeKind::TokioCurrentThread),
+            Self::TokioLocal => Some(RuntimeKind::TokioLocal),
+            _ => None,
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(10_000), iters: 100, warmups: None };
-    harness::run(harness::program!(), defaults, run)
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let held = flags.future.future_bytes;
+    let (cpus, task) = (launch.cpus(), Amounts::async_task());
+    if let Some(kind) = flags.runtime.of_tokio() {
+        return Ok(Spec {
+            spread: !kind.is_one_thread(),
+            per_task: task.and(Amounts::heap(held.into())),
+            fixed: kind.amounts(flags.threads.workers, cpus),
+            ..SPEC
+        });
+    }
+    flags.threads.refuse("this runtime decides itself")?;
+    if held > 0 {
+        bail!(UsageError(format!("--future-bytes {held}: choose a runtime of tokio")));
+    }
+    let (per_task, fixed) = match flags.runtime {
+        AnyRuntime::Coroutine => (Amounts::coroutine(STACK_BYTES), Amounts::NONE),
+        AnyRuntime::Rayon => (task, Amounts::workers(cpus as u64)),
+        AnyRuntime::Compio => (task, Amounts::compio()),
+        _ => (task, Amounts::NONE),
+    };
+    Ok(Spec { spread: false, per_task, fixed, ..SPEC })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let kind = match flags.runtime {
-        AnyRuntime::Tokio => RuntimeKind::Tokio,
-        AnyRuntime::TokioCurrentThread => RuntimeKind::TokioCurrentThread,
-        AnyRuntime::TokioLocal => RuntimeKind::TokioLocal,
-        other => {
-            flags.threads.refuse("this runtime decides itself")?;
-            bench.refuse_spread("this runtime places its tasks itself")?;
-            if flags.future.future_bytes > 0 {
-                let bytes = flags.future.future_bytes;
-                bail!(UsageError(format!("--future-bytes {bytes}: choose a runtime of tokio")));
-            }
-            return run_elsewhere(other, bench);
-        }
-    };
-    let held = flags.future.future_bytes;
-    let task = Amounts::async_task().and(Amounts::heap(held.into()));
-    bench.require(task, kind.amounts(flags.threads.workers, bench))?;
+    let Some(kind) = flags.runtime.of_tokio() else { return run_elsewhere(flags.runtime, bench) };
     let runtime = AsyncRuntime::start(kind, flags.threads.workers, bench)?;
-    match held {
+    match flags.future.future_bytes {
         0 => runtime.drive(creation(OfTokio::<0>(kind), bench.clone())),
         1024 => runtime.drive(creation(OfTokio::<1024>(kind), bench.clone())),
         _ => runtime.drive(creation(OfTokio::<16_384>(kind), bench.clone())),
@@ -110,24 +132,20 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 
 /// On what is not tokio.
 fn run_elsewhere(runtime: AnyRuntime, bench: &Bench) -> anyhow::Result<()> {
-    let need = |fixed| bench.require(Amounts::async_task(), fixed);
     match runtime {
         AnyRuntime::Coroutine => coroutine::measure(bench),
         AnyRuntime::Rayon => jobs::measure(bench),
         AnyRuntime::Compio => {
-            need(Amounts::compio())?;
             let runtime = Runtime::new()
                 .map_err(|error| failure::creating(format_args!("the runtime"), error))?;
             runtime.block_on(creation(runtime.clone(), bench.clone()))
         }
         AnyRuntime::LocalPool => {
-            need(Amounts::default())?;
             let mut pool = LocalPool::new();
             let spawner = OfLocalPool(pool.spawner());
             pool.run_until(creation(spawner, bench.clone()))
         }
         _ => {
-            need(Amounts::default())?;
             let executor = LocalExecutor::new();
             block_on(executor.run(creation(&executor, bench.clone())))
         }

@@ -1,6 +1,7 @@
 //! What carries the number from one task to the next: bounded channels of capacity 1.
 
 use std::future::Future;
+use std::hint::black_box;
 
 use harness::Amounts;
 use tokio::sync::mpsc;
@@ -75,5 +76,27 @@ impl Source for flume::Receiver<usize> {
 impl Sink for flume::Sender<usize> {
     async fn send(&self, token: usize) -> Option<()> {
         self.send_async(token).await.ok()
+    }
+}
+
+/// A receiving end of tokio's channel with so many bytes that its task's future holds from
+/// one wait to the next.
+pub struct Holding<const BYTES: usize> {
+    receiver: mpsc::Receiver<usize>,
+    held: [u8; BYTES],
+}
+
+impl<const BYTES: usize> Holding<BYTES> {
+    /// A channel with such a receiving end.
+    pub fn open() -> (mpsc::Sender<usize>, Self) {
+        let (sender, receiver) = mpsc::channel(1);
+        (sender, Self { receiver, held: [0; BYTES] })
+    }
+}
+
+impl<const BYTES: usize> Source for Holding<BYTES> {
+    async fn receive(&mut self) -> Option<usize> {
+        black_box(&self.held);
+        self.receiver.recv().await
     }
 }

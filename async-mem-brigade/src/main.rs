@@ -15,10 +15,7 @@
 //! Known biases: with one token in flight a runtime always has exactly one
 //! task to run, which is the best case for its scheduler.
 
-#![recursion_limit = "512"]
-
 mod channels;
-mod nested;
 mod runtimes;
 
 use std::future::Future;
@@ -30,13 +27,11 @@ use harness::async_tasks::end;
 use harness::failure::UsageError;
 use harness::threads::TaskError;
 use harness::{
-    Amounts, Bench, Defaults, DepthFlag, FutureFlag, LoadFlags, Measured, Station, Tasks,
-    WorkersFlag,
+    Amounts, Bench, FutureFlag, Launch, LoadFlags, Measured, Spec, Station, WorkersFlag,
 };
 use tokio::sync::mpsc;
 
-use channels::{Channel, Sink, Source};
-use nested::{Above, Beside, Hundred, Ten};
+use channels::{Channel, Holding, Sink, Source};
 use runtimes::AnyRuntime;
 
 /// Time a number on its way through N async tasks over channels in memory.
@@ -64,51 +59,47 @@ struct Flags {
 
     #[command(flatten)]
     #[serde(flatten)]
-    depth: DepthFlag,
-
-    #[command(flatten)]
-    #[serde(flatten)]
     future: FutureFlag,
 }
 
+const SPEC: Spec = Spec { tasks: 500, iters: 10_000, spread: true, ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: None };
-    harness::run(harness::program!(), defaults, run)
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let Flags { runtime, threads, load, future, .. } = *flags;
+    if runtime.of_tokio().is_none() {
+        threads.refuse("this runtime runs every task on one thread")?;
+        if future.future_bytes > 0 {
+            bail!(UsageError("--future-bytes: choose a runtime of tokio".to_owned()));
+        }
+    }
+    let channel = flags.channel.amounts();
+    let held = Amounts::heap(future.future_bytes.into());
+    let one_thread = runtime != AnyRuntime::Tokio;
+    Ok(Spec {
+        switches: one_thread.then_some(0.0),
+        spread: !one_thread,
+        load: Some(load),
+        per_task: Amounts::async_task().and(channel).and(held),
+        fixed: runtime.amounts(threads, launch.cpus()).and(channel),
+        ..SPEC
+    })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.load(flags.load);
     let Flags { runtime, threads, .. } = *flags;
-    runtime.check(threads, bench)?;
-    let channel = flags.channel.amounts();
-    let fixed = runtime.amounts(threads, bench).and(channel);
-    let held = Amounts::heap(flags.future.future_bytes.into());
-    bench.require(Amounts::async_task().and(channel).and(held), fixed)?;
-    if runtime != AnyRuntime::Tokio {
-        bench.expect_switches(0.0);
-    }
-    if flags.future.future_bytes > 0 && runtime.of_tokio().is_none() {
-        bail!(UsageError("--future-bytes: choose a runtime of tokio".to_owned()));
-    }
-    match (flags.channel, flags.depth.depth, flags.future.future_bytes) {
-        (Channel::Tokio, 0, 0) => runtime.measure(threads, bench, || mpsc::channel(1)),
-        (Channel::Smol, 0, 0) => runtime.measure(threads, bench, || async_channel::bounded(1)),
-        (Channel::Flume, 0, 0) => runtime.measure(threads, bench, || flume::bounded(1)),
-        (Channel::Tokio, 1, 0) => runtime.measure(threads, bench, nested::open::<Above<Receiver>>),
-        (Channel::Tokio, 10, 0) => runtime.measure(threads, bench, nested::open::<Ten<Receiver>>),
-        (Channel::Tokio, _, 0) => {
-            runtime.measure(threads, bench, nested::open::<Hundred<Receiver>>)
-        }
-        (Channel::Tokio, 0, 1024) => runtime.measure(threads, bench, nested::open::<Beside<1024>>),
-        (Channel::Tokio, 0, _) => runtime.measure(threads, bench, nested::open::<Beside<16_384>>),
-        (_, depth, bytes) => bail!(UsageError(format!(
-            "--depth {depth} --future-bytes {bytes}: choose one of the two, and --channel tokio"
-        ))),
+    match (flags.channel, flags.future.future_bytes) {
+        (Channel::Tokio, 0) => runtime.measure(threads, bench, || mpsc::channel(1)),
+        (Channel::Tokio, 1024) => runtime.measure(threads, bench, Holding::<1024>::open),
+        (Channel::Tokio, _) => runtime.measure(threads, bench, Holding::<16_384>::open),
+        (Channel::Smol, 0) => runtime.measure(threads, bench, || async_channel::bounded(1)),
+        (Channel::Flume, 0) => runtime.measure(threads, bench, || flume::bounded(1)),
+        (_, _) => bail!(UsageError("--future-bytes: choose --channel tokio".to_owned())),
     }
 }
-
-/// The receiving end of tokio's channel.
-type Receiver = mpsc::Receiver<usize>;
 
 /// Sets up the brigade, of tasks that are each a `relay` between channels that `open`
 /// opens, and measures it. `spawn` creates a task and returns what waits for its outcome.
@@ -126,7 +117,7 @@ where
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let (downstream, next_upstream) = open();
-        tasks.push(spawn(relay(bench.unpinned_station(task), upstream, downstream)));
+        tasks.push(spawn(relay(bench.station(task), upstream, downstream)));
         upstream = next_upstream;
     }
     let mut last = upstream;
@@ -138,7 +129,7 @@ where
 /// Sends the token round, lap after lap.
 async fn drive(bench: &Bench, first: &impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
     let tasks = bench.tasks();
-    let station = bench.unpinned_driver_station();
+    let station = bench.driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let sent: usize = lap.token();
         station.visit(sent);

@@ -6,7 +6,6 @@ use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt as _;
 use harness::async_tasks::caught;
-use harness::failure::UsageError;
 use harness::runtime::{AsyncRuntime, RuntimeKind, outcome};
 use harness::threads::TaskError;
 use harness::{Amounts, Bench, WorkersFlag, failure};
@@ -43,27 +42,12 @@ impl AnyRuntime {
         }
     }
 
-    /// Refuses workers and placements that it cannot have, but for tokio's, which are
-    /// checked when it starts.
-    ///
-    /// # Errors
-    /// Of flags that contradict one another.
-    pub fn check(self, threads: WorkersFlag, bench: &Bench) -> Result<(), UsageError> {
-        match self.of_tokio() {
-            Some(_) => Ok(()),
-            None => {
-                threads.refuse("this runtime runs every task on one thread")?;
-                bench.refuse_spread("this runtime runs every task on one thread")
-            }
-        }
-    }
-
     /// What it takes besides its tasks.
-    pub fn amounts(self, threads: WorkersFlag, bench: &Bench) -> Amounts {
+    pub fn amounts(self, threads: WorkersFlag, cpus: usize) -> Amounts {
         match (self, self.of_tokio()) {
-            (_, Some(kind)) => kind.amounts(threads.workers, bench),
+            (_, Some(kind)) => kind.amounts(threads.workers, cpus),
             (Self::Compio, _) => Amounts::compio(),
-            _ => Amounts::default(),
+            _ => Amounts::NONE,
         }
     }
 

@@ -104,8 +104,7 @@ fn futures_may_hold_much() {
         assert_eq!(record.parameters["future_bytes"].to_string(), bytes);
     }
     PROGRAM.refuses(&["--future-bytes=1000"], &["--future-bytes"]);
-    PROGRAM.refuses(&["--future-bytes=1024", "--depth=1"], &["choose one of the two"]);
-    PROGRAM.refuses(&["--channel=flume", "--depth=1"], &["and --channel tokio"]);
+    PROGRAM.refuses(&["--channel=flume", "--future-bytes=1024"], &["--channel tokio"]);
 }
 
 /// A task's future lies in memory of its own: a hundred of them show.

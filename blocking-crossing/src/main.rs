@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use anyhow::{Context as _, ensure};
 use harness::failure::UsageError;
 use harness::runtime::{AsyncRuntime, RuntimeKind, join};
-use harness::{Amounts, Bench, Defaults, Measured, Tasks, Work, WorkFlag, WorkersFlag};
+use harness::{Amounts, Bench, Launch, Measured, Spec, Work, WorkFlag, WorkersFlag};
 use tokio::sync::mpsc;
 
 use crossings::{Crossing, Via};
@@ -62,26 +62,35 @@ struct Flags {
     work: WorkFlag,
 }
 
+const SPEC: Spec = Spec { tasks: 1, iters: 1000, spread: true, ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(1), iters: 1000, warmups: None };
-    harness::run(harness::program!(), defaults, run)
+    harness::run(harness::program!(), &SPEC, declare, run)
 }
 
-fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let Flags { via, runtime, threads, .. } = *flags;
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let Flags { via, runtime, threads, work } = *flags;
     if via == Via::BlockInPlace && runtime.is_one_thread() {
         let why = "--via block-in-place: it needs workers; choose --runtime tokio";
         return Err(UsageError(why.to_owned()).into());
     }
     let own_thread = match via {
-        Via::Inline => Amounts::default(),
+        Via::Inline => Amounts::NONE,
         _ => Amounts::thread(STACK_BYTES),
     };
-    let caller = Amounts::async_task().and(own_thread);
-    bench.require(caller, runtime.amounts(threads.workers, bench))?;
-    let work = bench.work(flags.work);
+    Ok(Spec {
+        spread: !runtime.is_one_thread(),
+        load: Some(work.into()),
+        per_task: Amounts::async_task().and(own_thread),
+        fixed: runtime.amounts(threads.workers, launch.cpus()),
+        ..SPEC
+    })
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let Flags { via, runtime, threads, work } = *flags;
     let started = AsyncRuntime::start(runtime, threads.workers, bench)?;
-    started.drive(crossings(runtime, via, work, bench.clone()))
+    started.drive(crossings(runtime, via, work.work(), bench.clone()))
 }
 
 /// Calls by where they ran: on their caller's thread, on another.

@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use harness::program::Program;
-use harness::{Bench, Defaults, Measured, Tasks, clock};
+use harness::{Bench, Count, Measured, Spec, clock};
 
 /// How long one iteration lasts, in nanoseconds.
 const ITERATION_NS: u64 = 100_000;
@@ -14,14 +14,20 @@ const ITERATION_NS: u64 = 100_000;
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {}
 
+const SPEC: Spec = Spec {
+    count: Count::Fixed,
+    iters: 100_000,
+    warmups: Some(0),
+    switches: Some(0.0),
+    ..Spec::NEW
+};
+
 fn main() -> ExitCode {
     let program = Program { name: "busy-thread", version: env!("CARGO_PKG_VERSION") };
-    let defaults = Defaults { tasks: Tasks::Fixed(1), iters: 100_000, warmups: Some(0) };
-    harness::run(program, defaults, spin)
+    harness::run(program, &SPEC, |_, _| Ok(SPEC), spin)
 }
 
 fn spin(_: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.expect_switches(0.0);
     for lap in bench.laps(&[Measured::single("iteration", "spin")]) {
         let begun = clock::now();
         while clock::now() - begun < ITERATION_NS {}

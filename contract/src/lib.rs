@@ -136,7 +136,6 @@ macro_rules! keeps {
             work::the_record_tells_the_units_and_their_length,
             work::without_the_flag_there_is_none,
             load::working_sets_that_make_no_sense_are_usage_errors,
-            load::deep_waits_are_waits,
         }
     };
     ($program:expr; $($subject:ident :: $clause:ident,)+) => {

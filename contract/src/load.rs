@@ -1,7 +1,5 @@
-//! `--working-set` and `--stride`: memory that tasks touch at every hop; `--depth`: calls
-//! above their wait. Of the programs that offer them.
-
-use serde_json::Value;
+//! `--working-set` and `--stride`: memory that tasks touch at every hop, of the
+//! programs that offer them.
 
 use crate::Program;
 
@@ -34,16 +32,4 @@ pub fn working_sets_that_make_no_sense_are_usage_errors(program: &Program) {
 pub fn working_sets_that_fit_nowhere_are_refused(program: &Program) {
     let flags = ["--tasks=1000", "--working-set", "1000000000000"];
     program.run(&flags).failed(3, &["memory"]);
-}
-
-/// Counts and claims are those of any lap; a depth is one that was compiled.
-pub fn deep_waits_are_waits(program: &Program) {
-    for depth in [1, 10, 100] {
-        let flags = ["--tasks=5", "--iters=50", "--warmups=3", "--depth"];
-        let record = program.record(&[&flags[..], &[&depth.to_string()]].concat());
-        assert_eq!((record.iterations, &record.parameters["depth"]), (50, &Value::from(depth)));
-    }
-    for depth in ["-1", "2", "deep"] {
-        program.refuses(&["--depth", depth], &["--depth"]);
-    }
 }

@@ -10,8 +10,6 @@
 //! With `--scheduler` the coroutines, and the driver as one of them, wait for channels or
 //! sockets and are woken through the scheduler's queue instead.
 //!
-//! With `--depth` a coroutine suspends from so many frames below its body.
-//!
 //! What is counted: between two hops the control passes through the driver's
 //! round, so a hop is one switch into a coroutine and one out of it. The
 //! kernel has nothing to switch.
@@ -29,11 +27,8 @@ use std::process::ExitCode;
 use anyhow::{bail, ensure};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use harness::depth::below;
-use harness::failure::UsageError;
 use harness::{
-    Amounts, Bench, Defaults, DepthFlag, LoadFlags, Measured, StackFlag, Station, Tasks, failure,
-    threads,
+    Amounts, Bench, Launch, LoadFlags, Measured, Spec, StackFlag, Station, failure, threads,
 };
 
 use scheduled::Scheduler;
@@ -61,36 +56,37 @@ struct Flags {
     #[command(flatten)]
     #[serde(flatten)]
     load: LoadFlags,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    depth: DepthFlag,
 }
 
+const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: None };
-    harness::run(harness::program!(), defaults, brigade)
+    harness::run(harness::program!(), &SPEC, declare, brigade)
+}
+
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let stack_bytes = flags.stack.stack_size as u64;
+    let coroutine = Amounts::coroutine(stack_bytes);
+    let (per_task, fixed) = match flags.scheduler {
+        Some(scheduler) => {
+            let task = coroutine.and(scheduler.channel());
+            (task, scheduled::runtime().and(task))
+        }
+        None => (coroutine, Amounts::NONE),
+    };
+    Ok(Spec { load: Some(flags.load), per_task, fixed, ..SPEC })
 }
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.load(flags.load);
-    flags.depth.require_stack(flags.stack)?;
-    bench.refuse_spread("all coroutines run on one thread")?;
     if let Some(scheduler) = flags.scheduler {
-        if flags.depth.depth > 0 {
-            return Err(UsageError("--depth: leave out --scheduler".to_owned()).into());
-        }
         return scheduled::measure(scheduler, flags.stack.stack_size, bench);
     }
-    let coroutine = Amounts::coroutine(flags.stack.stack_size as u64);
-    bench.require(coroutine, Amounts::observation())?;
-    bench.expect_switches(0.0);
     let mut line = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let stack = DefaultStack::new(flags.stack.stack_size);
         let stack = stack
             .map_err(|error| failure::creating(format_args!("the stack of task {task}"), error))?;
-        line.push(relay(bench.unpinned_station(task), flags.depth, stack));
+        line.push(relay(bench.station(task), stack));
     }
 
     let passed = named(&mut line, |line| drive(bench, line));
@@ -98,17 +94,8 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     end(&mut line).and(observed)
 }
 
-/// A coroutine that passes numbers on, one greater, until it gets none. One that suspends
-/// where it is has a loop of its own, which does not ask for the depth.
-fn relay(station: Station, DepthFlag { depth }: DepthFlag, stack: DefaultStack) -> Relay {
-    if depth > 0 {
-        return Coroutine::with_stack(stack, move |yielder, mut upstream| {
-            while let Some(token) = upstream {
-                station.visit(token);
-                upstream = below(depth, || yielder.suspend(token + 1));
-            }
-        });
-    }
+/// A coroutine that passes numbers on, one greater, until it gets none.
+fn relay(station: Station, stack: DefaultStack) -> Relay {
     Coroutine::with_stack(stack, move |yielder, mut upstream| {
         while let Some(token) = upstream {
             station.visit(token);
@@ -135,7 +122,7 @@ fn named(
 
 /// Takes the token round, lap after lap.
 fn drive(bench: &Bench, line: &mut [Relay]) -> anyhow::Result<()> {
-    let station = bench.unpinned_driver_station();
+    let station = bench.driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let sent: usize = lap.token();
         station.visit(sent);
@@ -184,9 +171,7 @@ mod tests {
     fn error_of(body: fn(usize)) -> (String, u64) {
         let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
         let stack = || DefaultStack::new(64 << 10).expect("a stack");
-        let mut line: Vec<_> = (0..20)
-            .map(|task| relay(bench.unpinned_station(task), DepthFlag { depth: 0 }, stack()))
-            .collect();
+        let mut line: Vec<_> = (0..20).map(|task| relay(bench.station(task), stack())).collect();
         line[7] = Coroutine::with_stack(stack(), move |yielder, mut upstream| {
             for lap in 0.. {
                 let Some(token) = upstream else { return };
@@ -198,7 +183,7 @@ mod tests {
         });
         let error = named(&mut line, |line| drive(&bench, line)).expect_err("a fault");
         end(&mut line).expect("the others end");
-        (format!("{error:#}"), bench.measured_iterations())
+        (format!("{error:#}"), bench.findings().iterations())
     }
 
     #[test]

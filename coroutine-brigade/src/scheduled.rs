@@ -30,19 +30,26 @@ const FILES: u64 = 3;
 /// The worker, and the thread that keeps time.
 const THREADS: u64 = 2;
 
+impl Scheduler {
+    /// What a channel needs.
+    pub fn channel(self) -> Amounts {
+        match self {
+            Self::May => Amounts::channel_in_memory(),
+            Self::MaySocketpair => Amounts::socket_pair().watched(),
+        }
+    }
+}
+
+/// What the scheduler itself needs.
+pub fn runtime() -> Amounts {
+    Amounts { files: FILES, ..Amounts::workers(THREADS) }
+}
+
 /// Measures the brigade with stacks of so many bytes.
 ///
 /// # Errors
 /// Of limits, sockets and tasks.
 pub fn measure(scheduler: Scheduler, stack_bytes: usize, bench: &Bench) -> anyhow::Result<()> {
-    let channel = match scheduler {
-        Scheduler::May => Amounts::channel_in_memory(),
-        Scheduler::MaySocketpair => Amounts::socket_pair().watched(),
-    };
-    let task = Amounts::coroutine(stack_bytes as u64);
-    let fixed = Amounts { files: FILES, ..Amounts::workers(THREADS) }.and(channel).and(task);
-    bench.require(task.and(channel), fixed)?;
-    bench.expect_switches(0.0);
     may::config().set_workers(1).set_worker_pin(false);
     let bench = bench.clone();
     let driver = spawn(stack_bytes, move || match scheduler {
@@ -123,7 +130,7 @@ fn brigade<S: Sink, R: Source<Token = S::Token>>(
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let (downstream, next_upstream) = open(task + 1)?;
-        let station = bench.unpinned_station(task);
+        let station = bench.station(task);
         let started = spawn(stack_bytes, move || relay(&station, upstream, downstream));
         tasks.push(started.map_err(|error| failure::creating(format_args!("task {task}"), error))?);
         upstream = next_upstream;
@@ -146,7 +153,7 @@ fn drive<S: Sink, R: Source<Token = S::Token>>(
     first: &mut S,
     last: &mut R,
 ) -> anyhow::Result<()> {
-    let station = bench.unpinned_driver_station();
+    let station = bench.driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let token: S::Token = lap.token();
         station.visit(token);

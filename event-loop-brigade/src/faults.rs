@@ -66,10 +66,10 @@ fn error_of<C: Channels>(
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
     let open = |_| Pair::from(Channel::Pipe.open().expect("a pipe"));
     let channels = over((0..=20).map(open).collect()).ok()?;
-    let stations: Vec<_> = (0..20).map(|task| bench.unpinned_station(task)).collect();
+    let stations: Vec<_> = (0..20).map(|task| bench.station(task)).collect();
     let channels = Faulty { channels, channel, fault, left: 30 };
     let error = brigade(&bench, channels, &stations).expect_err("a fault");
-    assert_eq!(bench.measured_iterations(), 30, "{fault:?} of {channel}: the laps before");
+    assert_eq!(bench.findings().iterations(), 30, "{fault:?} of {channel}: the laps before");
     Some(format!("{error:#}"))
 }
 

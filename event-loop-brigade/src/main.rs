@@ -26,9 +26,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
 use harness::threads::TaskError;
-use harness::{
-    Amounts, Bench, ChannelFlag, Defaults, LoadFlags, Measured, Station, Tasks, failure,
-};
+use harness::{Amounts, Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, Station, failure};
 
 use channels::{Channels, Pair};
 use epoll::{Epoll, Trigger};
@@ -71,17 +69,13 @@ enum Loop {
     IoUringSqpoll,
 }
 
+const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: None };
-    harness::run(harness::program!(), defaults, run)
+    harness::run(harness::program!(), &SPEC, declare, run)
 }
 
-fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.refuse_spread("one thread does everything")?;
-    bench.load(flags.load);
-    if flags.event_loop != Loop::IoUringSqpoll {
-        bench.expect_switches(0.0);
-    }
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let channel = flags.carrier.channel.amounts();
     let state = Amounts::heap(size_of::<Station>() as u64 + Pair::BYTES);
     let (each, fixed) = match flags.event_loop {
@@ -91,7 +85,16 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
             (channel.and(ring::request()), Amounts::ring().and(ring::submitter()))
         }
     };
-    bench.require(state.and(each), each.and(fixed))?;
+    Ok(Spec {
+        switches: (flags.event_loop != Loop::IoUringSqpoll).then_some(0.0),
+        load: Some(flags.load),
+        per_task: state.and(each),
+        fixed: each.and(fixed),
+        ..SPEC
+    })
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let open = |number| {
         let opened = flags.carrier.channel.open();
         opened.map_err(|error| failure::creating(format_args!("channel {number}"), error))
@@ -100,7 +103,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let mut stations = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         pairs.push(Pair::from(open(task + 1)?));
-        stations.push(bench.unpinned_station(task));
+        stations.push(bench.station(task));
     }
     match flags.event_loop {
         Loop::EpollLevel => brigade(bench, Epoll::over(pairs, Trigger::Level)?, &stations),
@@ -113,7 +116,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 
 /// Sends the token round, lap after lap, and ends the brigade.
 fn brigade(bench: &Bench, mut channels: impl Channels, stations: &[Station]) -> anyhow::Result<()> {
-    let driver = bench.unpinned_driver_station();
+    let driver = bench.driver_station();
     let (mut laps, calls_before) = (0, channels.system_calls());
     for lap in bench.laps(&[Measured::hops(stations.len())]) {
         let token = lap.token();
@@ -124,7 +127,8 @@ fn brigade(bench: &Bench, mut channels: impl Channels, stations: &[Station]) -> 
         laps += 1;
     }
     let hops = laps * (stations.len() as u64 + 1);
-    bench.made_system_calls(channels.system_calls() - calls_before, hops);
+    let calls = channels.system_calls() - calls_before;
+    bench.findings().system_calls = (hops > 0).then(|| calls as f64 / hops as f64);
     bench.observe()?;
     end(&mut channels, stations.len())
 }

@@ -33,7 +33,7 @@ mod spawners;
 use std::process::ExitCode;
 
 use harness::failure::UsageError;
-use harness::{Bench, Defaults, Tasks};
+use harness::{Amounts, Bench, Count, Launch, Spec};
 
 use combination::{Executor, Interface};
 use graph::Graph;
@@ -103,15 +103,25 @@ impl Flags {
     }
 }
 
+const SPEC: Spec = Spec { tasks: 100, count: Count::Fixed, iters: 20, ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Fixed(100), iters: 20, warmups: None };
-    harness::run(harness::program!(), defaults, run)
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let _ = combination::interface(flags.executor, flags.spawn)?;
+    let _ = flags.graph()?;
+    let (switches, workers) = match flags.executor {
+        Executor::LocalPool | Executor::TokioCt => (Some(0.0), 0),
+        _ => (None, launch.cpus() as u64),
+    };
+    let (per_task, fixed) = (Amounts::async_task(), Amounts::workers(workers));
+    Ok(Spec { tasks: flags.tasks, switches, per_task, fixed, ..SPEC })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.refuse_spread("an executor places its tasks itself")?;
     let interface = combination::interface(flags.executor, flags.spawn)?;
     let graph = flags.graph()?;
-    bench.set_tasks(flags.tasks);
     executor::measure(flags.executor, interface, graph, bench)
 }

@@ -62,13 +62,7 @@ func relay(task int, upstream <-chan uint64, downstream chan<- uint64, station s
 		close(downstream)
 	}()
 	for {
-		var token uint64
-		var alive bool
-		if station.load.depth == 0 {
-			token, alive = <-upstream
-		} else {
-			token, alive = receive(station.load.depth, upstream)
-		}
+		token, alive := <-upstream
 		if !alive {
 			return
 		}

@@ -208,7 +208,7 @@ func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 	for _, line := range []string{
 		"tea", "--moon", "--tasks", "--tasks 0", "--iters 0", "--iters 1000001", "--warmups -1",
 		"--max-time -1", "--workers 0", "more", "creation --work 5", "--working-set -1", "--stride 7",
-		"--depth -1", "memory --tasks 5 --iters 6", "memory --waiting pipe",
+		"memory --tasks 5 --iters 6", "memory --waiting pipe",
 		"--rings 0", "--rings 1025", "--rings 9 --iters 100001", "creation --rings 2",
 		"wake --rate 0", "wake --source tea", "wake --wakers 5",
 		"wake --hogs -1", "wake --hogs 1025", "--hogs 1",
@@ -228,8 +228,8 @@ func TestEveryWordAtAStrideIsTouched(t *testing.T) {
 	if !reflect.DeepEqual(at.words, []uint64{2, 2, 4, 4, 6}) {
 		t.Errorf("%v", at.words)
 	}
-	code, _, laps := obeyed(t, "--tasks 3 --iters 20 --working-set 100 --stride 8 --depth 10")
-	if code != exitDone || laps.Parameters["depth"] != 10.0 || laps.Parameters["stride"] != 8.0 {
+	code, _, laps := obeyed(t, "--tasks 3 --iters 20 --working-set 100 --stride 8")
+	if code != exitDone || laps.Parameters["stride"] != 8.0 {
 		t.Errorf("exited with %d: %v", code, laps.Parameters)
 	}
 }

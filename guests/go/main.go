@@ -116,7 +116,6 @@ func (r *run) parse(arguments []string) (program, error) {
 			"`bytes` of its own that each goroutine reads and writes before each send")
 		flags.Uint64Var(&r.load.stride, "stride", defaultStride,
 			"`bytes` from one word that is touched to the next")
-		flags.IntVar(&r.load.depth, "depth", 0, "`calls` between each goroutine's body and its wait")
 		flags.IntVar(&r.rings, "rings", 0, "how many `brigades` run at once, each of --tasks goroutines")
 	}
 	if program.waits {
@@ -166,8 +165,6 @@ func (r *run) parse(arguments []string) (program, error) {
 		err = fmt.Errorf("--working-set %d: not a number up to %d", r.load.workingSet, mostBytes)
 	case program.works && (r.load.stride < wordBytes || r.load.stride > mostBytes):
 		err = fmt.Errorf("--stride %d: not between %d and %d", r.load.stride, wordBytes, mostBytes)
-	case r.load.depth < 0 || r.load.depth > 1000:
-		err = fmt.Errorf("--depth %d: not between 0 and 1000", r.load.depth)
 	case given["rings"] != nil && (r.rings < 1 || r.rings > mostRings):
 		err = fmt.Errorf("--rings %d: not between 1 and %d", r.rings, mostRings)
 	case r.rings > 1 && r.iters > mostLaps/(r.rings+1):
@@ -191,7 +188,6 @@ func (r *run) parse(arguments []string) (program, error) {
 		r.report.Parameters["work"] = r.load.work.units
 		r.report.Parameters["working_set"] = r.load.workingSet
 		r.report.Parameters["stride"] = given["stride"]
-		r.report.Parameters["depth"] = r.load.depth
 		r.report.Parameters["rings"] = given["rings"]
 	}
 	if program.waits {

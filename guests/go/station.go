@@ -1,12 +1,11 @@
 package main
 
 // load is what every goroutine of a brigade does at a hop besides passing the token on,
-// as in the harness: work, memory of its own that it touches, and calls above its wait.
+// as in the harness: work, and memory of its own that it touches.
 type load struct {
 	work       work
 	workingSet uint64
 	stride     uint64
-	depth      int
 }
 
 // A word, and the stride between touched ones where none is asked for: a cache line.
@@ -45,16 +44,4 @@ func touch(words []uint64, step int) {
 	for word := 0; word < len(words); word += step {
 		words[word]++
 	}
-}
-
-// receive waits for the next number from so many frames below.
-//
-//go:noinline
-func receive(depth int, upstream <-chan uint64) (token uint64, alive bool) {
-	if depth > 1 {
-		token, alive = receive(depth-1, upstream)
-	} else {
-		token, alive = <-upstream
-	}
-	return token, alive
 }

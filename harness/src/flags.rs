@@ -13,34 +13,11 @@ use serde::Serialize;
 
 use crate::channel::Channel;
 use crate::cpus::CpuList;
-use crate::depth;
 use crate::failure::UsageError;
 use crate::placement::Policy;
-
-/// The values of `--tasks`, `--iters` and `--warmups` where they are not given.
-#[derive(Clone, Copy, Debug)]
-pub struct Defaults {
-    /// Tasks.
-    pub tasks: Tasks,
-    /// Measured iterations.
-    pub iters: u64,
-    /// Iterations that are run first and not measured; `None` for a warm-up by
-    /// time.
-    pub warmups: Option<u64>,
-}
-
-/// How many tasks a program has.
-#[derive(Clone, Copy, Debug)]
-pub enum Tasks {
-    /// As many as `--tasks` says, and this many without it.
-    Default(u32),
-    /// Always this many: the program does not offer `--tasks`.
-    Fixed(u32),
-    /// Up to as many as `--tasks` says, also called `--to`, in as many steps
-    /// as there are iterations, also called `--steps`. Without the flag the
-    /// program's other flags decide.
-    Swept,
-}
+use crate::spec::{Count, Spec};
+use crate::work::Work;
+use crate::working_set::Shape;
 
 /// The flag for the number of tasks, of programs that leave it open.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
@@ -58,9 +35,7 @@ const LONGEST_TIME: Duration = Duration::from_secs(1_000_000_000);
 /// The most units of work at a hop.
 const MOST_WORK: u64 = 1_000_000_000;
 
-/// The flag for work at every hop, of programs whose tasks hand a token over:
-/// such a program flattens it among its own flags, and asks the bench for the
-/// work.
+/// The flag for work at every hop, of programs whose tasks hand a token over.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct WorkFlag {
@@ -71,6 +46,13 @@ pub struct WorkFlag {
     pub work: u64,
 }
 
+impl WorkFlag {
+    /// The work of one hop.
+    pub fn work(self) -> Work {
+        Work::of(self.work)
+    }
+}
+
 /// The most bytes that a task touches at a hop: 1 TiB.
 const MOST_WORKING_SET: u64 = 1 << 40;
 
@@ -78,8 +60,7 @@ const MOST_WORKING_SET: u64 = 1 << 40;
 /// the caches.
 const STRIDE: u64 = 64;
 
-/// The flags for what every task of a brigade does at a hop besides passing the token
-/// on: such a program flattens them among its own, and tells the bench.
+/// The flags for what every task of a brigade does at a hop besides passing the token on.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct LoadFlags {
@@ -93,50 +74,28 @@ pub struct LoadFlags {
     #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORKING_SET))]
     pub working_set: u64,
 
-    /// From one word that is touched to the next; without it, 64, a cache line
+    /// Distance between touched words, in bytes [default: 64]
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, requires = "working_set")]
     #[arg(value_parser = clap::value_parser!(u64).range(8..=MOST_WORKING_SET))]
     pub stride: Option<u64>,
 }
 
 impl LoadFlags {
-    /// From one word that is touched to the next, in bytes.
-    pub(crate) fn stride(&self) -> u64 {
-        self.stride.unwrap_or(STRIDE)
+    /// What each task touches.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape { bytes: self.working_set, stride: self.stride.unwrap_or(STRIDE) }
     }
 }
 
-/// The flag for how many calls lie between a task's body and its wait.
-#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
-#[group(skip)]
-pub struct DepthFlag {
-    /// Calls between the body of each task and its wait
-    #[arg(long, value_name = "CALLS", default_value = "0", allow_negative_numbers = true)]
-    #[arg(value_parser = one_of(["0", "1", "10", "100"]))]
-    pub depth: u32,
+impl From<WorkFlag> for LoadFlags {
+    fn from(work: WorkFlag) -> Self {
+        Self { work, working_set: 0, stride: None }
+    }
 }
 
 /// The numbers that there are: an async function is as deep and as large as it is compiled.
 fn one_of<const N: usize>(numbers: [&'static str; N]) -> impl TypedValueParser<Value = u32> {
     PossibleValuesParser::new(numbers).map(|number| number.parse().expect("one of the numbers"))
-}
-
-impl DepthFlag {
-    /// Refuses stacks that so many frames may not fit into, beside as much as the smallest
-    /// stack has.
-    ///
-    /// # Errors
-    /// [`UsageError`], with the stack that is needed.
-    pub fn require_stack(&self, StackFlag { stack_size }: StackFlag) -> Result<(), UsageError> {
-        let needed = SMALLEST_STACK + self.depth as usize * depth::MOST_FRAME_BYTES;
-        if stack_size >= needed {
-            return Ok(());
-        }
-        let depth = self.depth;
-        Err(UsageError(format!(
-            "--stack-size {stack_size}: {depth} calls deep a stack needs {needed} bytes"
-        )))
-    }
 }
 
 /// The flag for futures that hold much.
@@ -172,7 +131,7 @@ pub struct StackFlag {
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct WorkersFlag {
-    /// Worker threads of a multi-thread runtime; without it, one for each CPU
+    /// Worker threads of a multi-thread runtime [default: one per CPU]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = workers)]
     pub workers: Option<usize>,
@@ -231,18 +190,17 @@ pub struct Flags {
     #[serde(flatten)]
     pub tasks: Option<TasksFlag>,
 
-    /// How many iterations to measure
+    /// Iterations to measure
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub iters: u64,
 
-    /// How many iterations to run first without measuring them; without it, at
-    /// least 3 and for 20 ms, but none that begins after 2 seconds
+    /// Warm-up iterations [default: 20 ms worth, at least 3, at most 2 s]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub warmups: Option<u64>,
 
-    /// Start no further iteration after this many seconds of measuring; the
-    /// warm-up is held to the same
+    /// Start no further iteration after this many seconds of measuring, nor after as many
+    /// of warming up
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     #[serde(serialize_with = "as_seconds")]
     pub max_time: Option<Duration>,
@@ -251,18 +209,16 @@ pub struct Flags {
     #[arg(long, value_enum, default_value_t = Policy::Free, value_name = "POLICY")]
     pub placement: Policy,
 
-    /// The CPUs that placement draws from, like 0,2-3; without it, all that
-    /// this process may use
+    /// CPUs to choose from, like 0,2-3 [default: all that this process may use]
     #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
     pub cpus: Option<CpuList>,
 
-    /// Keep those CPUs from idling: on each a process spins to which everything
-    /// else comes first
+    /// Run a SCHED_IDLE spinner on each CPU so that it never goes idle
     #[arg(long)]
     pub keep_awake: bool,
 
-    /// Run this by `sh -c` while the tasks are alive, {pid} replaced; its
-    /// failure is the program's
+    /// Run this by `sh -c` while the tasks are alive, with {pid} replaced; if it fails, so
+    /// does the program
     #[arg(long, value_name = "CMD")]
     pub command: Option<String>,
 
@@ -281,13 +237,13 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Reads the common flags of a program with these `defaults`.
+    /// Reads the common flags of a program.
     ///
     /// # Errors
     /// Clap's, when `matches` are not those of [`with_common`].
-    pub(crate) fn read(matches: &ArgMatches, defaults: Defaults) -> Result<Self, clap::Error> {
+    pub(crate) fn read(matches: &ArgMatches, count: Count) -> Result<Self, clap::Error> {
         let mut flags = Self::from_arg_matches(matches)?;
-        if !matches!(defaults.tasks, Tasks::Fixed(_)) {
+        if count != Count::Fixed {
             flags.tasks = matches.get_one("tasks").map(|tasks| TasksFlag { tasks: *tasks });
         }
         Ok(flags)
@@ -340,78 +296,66 @@ fn as_seconds<S: serde::Serializer>(
     time.map(|time| time.as_secs_f64()).serialize(serializer)
 }
 
-/// `command` with the program's own flags followed by the common ones, which
-/// stand at `defaults`.
-pub(crate) fn with_common(command: Command, defaults: Defaults) -> Command {
+/// `command` with the program's own flags followed by the common ones, with the defaults of
+/// `spec`.
+pub(crate) fn with_common(command: Command, spec: &Spec) -> Command {
     let about = (command.get_about().cloned(), command.get_long_about().cloned());
+    let with_default =
+        |arg: Arg, default: u64| arg.required(false).default_value(default.to_string());
     let mut command = command.next_help_heading("Common options");
-    if let Tasks::Default(tasks) = defaults.tasks {
-        command =
-            TasksFlag::augment_args(command).mut_arg("tasks", |arg| standing_at(arg, tasks.into()));
-    }
-    if let Tasks::Swept = defaults.tasks {
-        command = TasksFlag::augment_args(command)
-            .mut_arg("tasks", |arg| arg.required(false).visible_alias("to").help("The most tasks"));
+    match spec.count {
+        Count::Fixed => {}
+        Count::Open => {
+            command = TasksFlag::augment_args(command)
+                .mut_arg("tasks", |arg| with_default(arg, spec.tasks.into()));
+        }
+        Count::Swept => {
+            command = TasksFlag::augment_args(command).mut_arg("tasks", |arg| {
+                arg.required(false).visible_alias("to").help("The most tasks")
+            });
+        }
     }
     // Augmenting replaces what the command says about itself.
     command = Flags::augment_args(command).about(about.0.unwrap_or_default());
     if let Some(long) = about.1 {
         command = command.long_about(long);
     }
-    if let Tasks::Swept = defaults.tasks {
+    if spec.count == Count::Swept {
         command = command.mut_arg("iters", |arg| {
             arg.visible_alias("steps").help("In how many steps to go up to the most tasks")
         });
     }
-    if let Some(warmups) = defaults.warmups {
-        command = command.mut_arg("warmups", |arg| {
-            standing_at(arg, warmups)
-                .help("How many iterations to run first without measuring them")
-        });
+    if let Some(warmups) = spec.warmups {
+        command =
+            command.mut_arg("warmups", |arg| with_default(arg, warmups).help("Warm-up iterations"));
     }
-    command.mut_arg("iters", |arg| standing_at(arg, defaults.iters))
-}
-
-fn standing_at(arg: Arg, default: u64) -> Arg {
-    arg.required(false).default_value(default.to_string())
+    command.mut_arg("iters", |arg| with_default(arg, spec.iters))
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::{Command, Defaults, Flags, Tasks, seconds, stack_size, with_common};
+    use super::{Command, Count, Flags, Spec, seconds, stack_size, with_common};
 
-    fn read(tasks: Tasks, line: &[&str]) -> Result<Flags, clap::Error> {
-        let defaults = Defaults { tasks, iters: 10, warmups: None };
-        let command = with_common(Command::new("program").no_binary_name(true), defaults);
-        Flags::read(&command.try_get_matches_from(line)?, defaults)
+    fn read(count: Count, line: &[&str]) -> Result<Flags, clap::Error> {
+        let spec = Spec { tasks: 7, iters: 10, count, ..Spec::NEW };
+        let command = with_common(Command::new("program").no_binary_name(true), &spec);
+        Flags::read(&command.try_get_matches_from(line)?, count)
     }
 
     #[test]
-    fn an_open_number_of_tasks_is_a_flag_with_a_default() {
-        let tasks = |line: &[&str]| {
-            let flags = read(Tasks::Default(7), line).expect("valid flags");
-            flags.tasks.expect("the flag is offered").tasks
+    fn the_number_of_tasks_is_open_fixed_or_swept() {
+        let tasks = |count, line: &[&str]| {
+            let flags = read(count, line).expect("valid flags");
+            (flags.tasks.map(|flag| flag.tasks), flags.iters)
         };
-        assert_eq!(tasks(&[]), 7);
-        assert_eq!(tasks(&["--threads", "3"]), 3);
-    }
-
-    #[test]
-    fn a_fixed_number_of_tasks_is_neither_a_flag_nor_a_parameter() {
-        assert!(read(Tasks::Fixed(2), &["--tasks", "2"]).is_err());
-        let flags = read(Tasks::Fixed(2), &[]).expect("valid flags");
-        let parameters = serde_json::to_value(&flags).expect("flags serialize");
-        assert_eq!((&parameters["tasks"], &parameters["iters"]), (&().into(), &10.into()));
-    }
-
-    #[test]
-    fn a_swept_number_of_tasks_has_no_default_and_a_second_name() {
-        let flags = read(Tasks::Swept, &[]).expect("valid flags");
-        assert!(flags.tasks.is_none());
-        let flags = read(Tasks::Swept, &["--to", "50", "--steps", "5"]).expect("valid flags");
-        assert_eq!((flags.tasks.map(|flag| flag.tasks), flags.iters), (Some(50), 5));
+        assert_eq!(tasks(Count::Open, &[]), (Some(7), 10));
+        assert_eq!(tasks(Count::Open, &["--threads", "3"]), (Some(3), 10));
+        assert_eq!(tasks(Count::Fixed, &[]), (None, 10));
+        assert!(read(Count::Fixed, &["--tasks", "2"]).is_err());
+        assert_eq!(tasks(Count::Swept, &[]), (None, 10));
+        assert_eq!(tasks(Count::Swept, &["--to", "50", "--steps", "5"]), (Some(50), 5));
     }
 
     #[test]

@@ -17,12 +17,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use crate::bench::{MOST_PHASES, Marks, Shared};
 use crate::clock;
 use crate::cpus;
 use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
-use crate::state::{MOST_PHASES, Marks, Shared};
 use crate::station::{TRACED, Token};
 use crate::tracer::{MOST_TRACED, Tracer};
 use crate::usage::Start;
@@ -157,7 +157,7 @@ impl<'a> Laps<'a> {
             usage: None,
             progress: Progress::new(shared.shows_progress()),
             load_mark: shared.load_mark(),
-            units: (purpose == Purpose::Principal && shared.work().is_some())
+            units: (purpose == Purpose::Principal && shared.work.is_some())
                 .then(BetweenLaps::default),
         }
     }
@@ -463,7 +463,7 @@ mod tests {
     fn marked_laps_follow_the_measured_ones_and_are_not_timed() {
         for (measured, expected) in [(5, 1), (10, 1), (30, 3), (100_000, super::MOST_TRACED)] {
             let bench = bench(measured, 0);
-            let stations = [0, 1, 2].map(|task| bench.unpinned_station(task));
+            let stations = [0, 1, 2].map(|task| bench.station(task));
             let mut marked = 0;
             for lap in bench.laps(&[Measured::hops(3)]) {
                 let token: u8 = lap.token();

@@ -13,7 +13,6 @@ mod command;
 pub mod control_groups;
 mod counters;
 pub mod cpus;
-pub mod depth;
 pub mod failure;
 pub mod flags;
 pub mod fork;
@@ -32,14 +31,13 @@ pub mod record;
 pub mod rings;
 pub mod runtime;
 pub mod samples;
+pub mod spec;
 mod spinners;
-mod state;
 pub mod station;
 pub mod summary;
 pub mod system_files;
 mod system_load;
 pub mod terminal;
-mod thread_ends;
 pub mod threads;
 mod topology;
 mod tracer;
@@ -50,12 +48,10 @@ mod working_set;
 
 pub use bench::Bench;
 pub use channel::Channel;
-pub use flags::{
-    ChannelFlag, Defaults, DepthFlag, FutureFlag, LoadFlags, RingsFlag, StackFlag, Tasks, WorkFlag,
-    WorkersFlag,
-};
+pub use flags::{ChannelFlag, FutureFlag, LoadFlags, RingsFlag, StackFlag, WorkFlag, WorkersFlag};
 pub use limits::Amounts;
 pub use program::run;
 pub use samples::Measured;
+pub use spec::{Count, Launch, Spec};
 pub use station::{Station, Token};
 pub use work::Work;

@@ -13,19 +13,20 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Command};
 use serde::Serialize;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Findings};
 use crate::failure::{self, UsageError};
-use crate::flags::{self, Defaults, Flags, Tasks};
-use crate::placement::Placement;
+use crate::flags::{self, Flags};
+use crate::limits::{self, Amounts, Need};
+use crate::placement::{Placement, Policy};
 use crate::record::{CpuTime, Ending, Interference, Record, SCHEMA_VERSION, Switches, Waiting};
+use crate::spec::{Count, Launch, Spec};
 use crate::spinners::Spinners;
-use crate::state::Findings;
 use crate::summary::summary;
 use crate::system_files;
 use crate::terminal;
@@ -51,23 +52,26 @@ macro_rules! program {
     };
 }
 
-/// Runs a program: reads its flags, gives `body` a bench, and prints what was
-/// measured, also when `body` fails or is interrupted.
+/// Runs a program: reads its flags, checks what `declare` makes of them, gives `body` a
+/// bench, and prints what was measured, also when `body` fails or is interrupted.
+///
+/// `defaults` is what `--help` shows; `declare` says what holds with these flags.
 pub fn run<F: Args + Serialize>(
     program: Program,
-    defaults: Defaults,
+    defaults: &Spec,
+    declare: impl Fn(&F, &Launch<'_>) -> anyhow::Result<Spec>,
     body: impl Fn(&F, &Bench) -> anyhow::Result<()>,
 ) -> ExitCode {
     let command = Command::new(program.name).version(program.version).max_term_width(80);
     let command = flags::with_common(F::augment_args(command), defaults);
     let read = command.try_get_matches().and_then(|mut matches| {
-        Ok((F::from_arg_matches_mut(&mut matches)?, Flags::read(&matches, defaults)?))
+        Ok((F::from_arg_matches_mut(&mut matches)?, Flags::read(&matches, defaults.count)?))
     });
     let (own, flags) = match read {
         Ok(flags) => flags,
         Err(error) => return refuse_flags(program, &error),
     };
-    Session::begin(program, defaults, &own, flags)
+    Session::begin(program, defaults, &own, flags, declare)
         .and_then(|session| session.conclude(caught(|| body(&own, &session.bench))))
         .unwrap_or_else(|error| fail(program, &error))
 }
@@ -104,36 +108,41 @@ fn watch_signals() -> io::Result<Arc<AtomicBool>> {
 }
 
 impl Session {
-    /// Does what the common flags ask for before anything is measured.
-    fn begin(
+    /// Does what flags and declaration ask for before anything is measured.
+    fn begin<F: Serialize>(
         program: Program,
-        defaults: Defaults,
-        own: &impl Serialize,
+        defaults: &Spec,
+        own: &F,
         flags: Flags,
+        declare: impl Fn(&F, &Launch<'_>) -> anyhow::Result<Spec>,
     ) -> anyhow::Result<Self> {
         system_files::require_proc()?;
         let own_flags = serde_json::to_value(own).context("recording the program's flags")?;
-        let histogram = match &flags.histogram {
-            None => None,
-            Some(path) => Some(File::create(path).map_err(|error| {
+        let histogram = flags.histogram.as_ref().map(|path| {
+            File::create(path).map_err(|error| {
                 UsageError(format!("--histogram {}: cannot write there: {error}", path.display()))
-            })?),
-        };
+            })
+        });
+        let histogram = histogram.transpose()?;
         let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
-        let spinners = match flags.keep_awake {
-            true => Some(Spinners::on(placement.cpus()).context("--keep-awake")?),
-            false => None,
-        };
+        let tasks = flags.tasks.map_or_else(|| defaults.tasks, |flag| flag.tasks);
+        let spec = declare(own, &Launch { tasks, placement: &placement })?;
+        let tasks = if spec.count == Count::Fixed { spec.tasks } else { tasks };
+        let spec = Spec { tasks: tasks.saturating_mul(spec.rings.unwrap_or(1)), ..spec };
+        check(&spec, &placement)?;
+        let mut spinners = Vec::new();
+        if flags.keep_awake {
+            spinners.push(Spinners::on(placement.cpus()).context("--keep-awake")?);
+        }
+        if spec.hogs > 0 {
+            let hogs = spec.hogs;
+            spinners.push(Spinners::hogs(hogs).with_context(|| format!("--hogs {hogs}"))?);
+        }
         let interrupted = watch_signals().context("watching for SIGINT and SIGTERM")?;
-        let tasks = match (flags.tasks, defaults.tasks) {
-            (Some(flag), _) => flag.tasks,
-            (None, Tasks::Default(count) | Tasks::Fixed(count)) => count,
-            (None, Tasks::Swept) => 0,
-        };
         if cfg!(debug_assertions) {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
-        let bench = Bench::new(tasks, flags, placement, spinners, interrupted);
+        let bench = Bench::new(spec, flags, placement, spinners, interrupted);
         Ok(Self { program, own_flags, bench, histogram })
     }
 
@@ -144,7 +153,7 @@ impl Session {
         if let Err(error) = &result
             && !interrupted
         {
-            complain(self.program, error);
+            warn_of(self.program, error);
         }
         let measured = !self.bench.findings().samples.is_empty();
         if measured {
@@ -191,7 +200,7 @@ impl Session {
             _ if error.is_some() => Ending::Error,
             ended_by => ended_by.unwrap_or(Ending::Error),
         };
-        let swept = findings.ledger.as_ref().and_then(|points| points.last());
+        let swept = findings.ledger.last();
         let tasks = swept.map_or(self.bench.tasks() as u64, |point| point.tasks);
         Ok(Record {
             schema_version: SCHEMA_VERSION.into(),
@@ -218,11 +227,35 @@ impl Session {
             waiting: waiting(&findings),
             interference: interference(&findings),
             memory: findings.memory,
-            ledger: findings.ledger.clone(),
+            ledger: (!findings.ledger.is_empty()).then(|| findings.ledger.clone()),
             work: findings.work,
             schedule: findings.schedule,
         })
     }
+}
+
+/// Checks the placement and every limit of the machine, before any task exists. The driver
+/// has a load too, and it takes something to observe the tasks.
+///
+/// # Errors
+/// [`UsageError`]; [`limits::Refusal`], which names the limit that binds.
+fn check(spec: &Spec, placement: &Placement) -> anyhow::Result<()> {
+    if placement.policy() == Policy::Spread && !spec.spread {
+        bail!(UsageError(
+            "--placement spread: these tasks run on one thread, or are placed by an executor, \
+             or do not talk to one another, so there are no neighbours to put on different CPUs"
+                .to_owned()
+        ));
+    }
+    if spec.count != Count::Swept {
+        let load = Amounts::heap(spec.load.map_or(0, |load| load.working_set));
+        limits::require(&Need {
+            tasks: spec.tasks.into(),
+            per_task: spec.per_task.and(load),
+            fixed: spec.fixed.and(load).and(Amounts::observation()),
+        })?;
+    }
+    Ok(())
 }
 
 /// Every flag's value under its long name: the common ones and the program's.
@@ -318,11 +351,11 @@ fn refuse_flags(program: Program, error: &clap::Error) -> ExitCode {
 
 /// Says why the program ends, and returns the exit code for that.
 fn fail(program: Program, error: &anyhow::Error) -> ExitCode {
-    complain(program, error);
+    warn_of(program, error);
     failure::exit_code(error)
 }
 
-fn complain(program: Program, error: &anyhow::Error) {
+fn warn_of(program: Program, error: &anyhow::Error) {
     warn(program, &format!("{error:#}"));
 }
 

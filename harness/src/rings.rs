@@ -23,13 +23,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Marks, Shared};
 use crate::clock;
 use crate::laps::{FEWEST_WARMUPS, LONGEST_WARMUP, Lap, SHORTEST_WARMUP, in_future};
 use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
-use crate::state::{Marks, Shared};
 use crate::usage::Start;
 
 /// The rounds of a run.
@@ -300,12 +299,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::flags::RingsFlag;
+    use crate::spec::Spec;
 
     fn bench(rings: u32, iters: u64, warmups: u64, max_time: Option<Duration>) -> Bench {
         let bench = Bench::standalone(4, iters, warmups, max_time).expect("affinity");
-        bench.set_rings(RingsFlag { rings: Some(rings) });
-        bench
+        let mut shared = Arc::into_inner(bench.shared).expect("no clone");
+        shared.spec = Spec { tasks: shared.spec.tasks * rings, rings: Some(rings), ..shared.spec };
+        Bench { shared: shared.into() }
     }
 
     /// Runs all rounds, of which `pass` is a lap of this ring, and counts the laps.

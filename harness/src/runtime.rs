@@ -36,10 +36,10 @@ pub enum RuntimeKind {
 
 impl RuntimeKind {
     /// What a runtime takes besides its tasks.
-    pub fn amounts(self, workers: Option<usize>, bench: &Bench) -> Amounts {
+    pub fn amounts(self, workers: Option<usize>, cpus: usize) -> Amounts {
         let threads = match self {
             Self::TokioCurrentThread | Self::TokioLocal => 0,
-            Self::Tokio => workers.unwrap_or(bench.placement().cpus().len()) as u64,
+            Self::Tokio => workers.unwrap_or(cpus) as u64,
         };
         let driver = Amounts { files: FILES_PER_RUNTIME, ..Amounts::default() };
         driver.and(Amounts::workers(threads))
@@ -108,7 +108,6 @@ impl AsyncRuntime {
             let name = flags::name(&kind);
             WorkersFlag { workers }
                 .refuse(&format!("{name} has no workers; choose --runtime tokio"))?;
-            bench.refuse_spread(&format!("{name} runs every task on one thread"))?;
         }
         let one_thread = || {
             let mut builder = Builder::new_current_thread();

@@ -16,7 +16,7 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::{Bench, ChannelFlag, Defaults, LoadFlags, Measured, Tasks, failure};
+use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, failure};
 
 /// Time the I/O of a brigade of N tasks, done by one thread.
 ///
@@ -33,18 +33,19 @@ struct Flags {
     load: LoadFlags,
 }
 
+const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: None };
-    harness::run(harness::program!(), defaults, brigade)
+    harness::run(harness::program!(), &SPEC, declare, brigade)
+}
+
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let hop = flags.carrier.channel.amounts();
+    Ok(Spec { load: Some(flags.load), per_task: hop, fixed: hop, ..SPEC })
 }
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.load(flags.load);
-    bench.refuse_spread("one thread does everything")?;
     let channel = flags.carrier.channel;
-    let hop = channel.amounts();
-    bench.require(hop, hop)?;
-    bench.expect_switches(0.0);
     let mut channels = (0..=bench.tasks())
         .map(|number| {
             let opened = channel.open();
@@ -52,7 +53,7 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         })
         .collect::<Result<Vec<_>, _>>()?;
 
-    let stations: Vec<_> = (0..=bench.tasks()).map(|_| bench.unpinned_driver_station()).collect();
+    let stations: Vec<_> = (0..=bench.tasks()).map(|_| bench.driver_station()).collect();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         for ((reader, writer), station) in channels.iter_mut().zip(&stations) {
             let mut token = [lap.token()];

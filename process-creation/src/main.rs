@@ -26,7 +26,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::{Amounts, Bench, Defaults, Measured, Tasks};
+use harness::{Amounts, Bench, Launch, Measured, Spec};
 
 use launch::{Launcher, Via};
 
@@ -47,14 +47,21 @@ struct Flags {
     resident_mib: u32,
 }
 
+const SPEC: Spec = Spec { tasks: 1, iters: 1000, ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(1), iters: 1000, warmups: None };
-    harness::run(harness::program!(), defaults, run)
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(&Flags { via, resident_mib }: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let per_task = match via {
+        Via::Thread => Amounts::thread(2 << 20),
+        _ => Amounts::process(),
+    };
+    Ok(Spec { per_task, fixed: Amounts::heap(u64::from(resident_mib) << 20), ..SPEC })
 }
 
 fn run(&Flags { via, resident_mib }: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.refuse_spread("the tasks do not talk to one another")?;
-    bench.require(per_task(via), Amounts::heap(u64::from(resident_mib) << 20))?;
     let resident = vec![1_u8; (resident_mib as usize) << 20];
     let tasks = bench.tasks();
     let mut launcher = Launcher::new(via, tasks)?;
@@ -79,11 +86,4 @@ fn run(&Flags { via, resident_mib }: &Flags, bench: &Bench) -> anyhow::Result<()
     let observed = bench.observe();
     drop(std::hint::black_box(resident));
     observed
-}
-
-fn per_task(via: Via) -> Amounts {
-    match via {
-        Via::Thread => Amounts::thread(2 << 20),
-        _ => Amounts::process(),
-    }
 }

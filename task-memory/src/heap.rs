@@ -52,8 +52,8 @@ fn write_to_every_page(block: &mut Vec<u8>) {
 }
 
 fn enter(moment: &str, bench: &Bench) {
-    bench.record_point(LedgerPoint {
-        moment: Some(moment.into()),
-        ..reading::read(0, &["self".into()])
-    });
+    bench
+        .findings()
+        .ledger
+        .push(LedgerPoint { moment: Some(moment.into()), ..reading::read(0, &["self".into()]) });
 }

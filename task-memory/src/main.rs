@@ -45,7 +45,7 @@ use std::process::ExitCode;
 
 use harness::failure::UsageError;
 use harness::limits::{self, Need, STACK_BYTES};
-use harness::{Bench, Defaults, Tasks, program};
+use harness::{Bench, Count, Launch, Spec, program};
 
 use population::Task;
 use subject::{Subject, Waiting};
@@ -93,13 +93,17 @@ struct Flags {
     until_refused: bool,
 }
 
+const SPEC: Spec = Spec { tasks: 0, count: Count::Swept, iters: 9, warmups: Some(0), ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Swept, iters: 9, warmups: Some(0) };
-    harness::run(harness::program!(), defaults, run)
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(_: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    Ok(SPEC)
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.refuse_spread("the tasks do not talk to one another")?;
     let subject = flags.kind;
     if subject == Subject::Heap {
         flags.refuse_for_heap()?;
@@ -113,8 +117,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     }
     let per_task = task.amounts(subject);
     let need = |tasks| Need { tasks, per_task, fixed: subject.shared() };
-    let (steps, warmups) = bench.iterations_and_warmups();
-    let steps = steps.saturating_add(warmups);
+    let steps = bench.flags().iters.saturating_add(bench.flags().warmups.unwrap_or(0));
     let most = match bench.tasks() as u64 {
         0 => limits::fitting(&need(subject.default_tasks(task.waiting))).max(2 * steps),
         tasks => tasks,
@@ -127,7 +130,10 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 
 /// Prints the first reading and the last, if a text is asked for.
 fn show(bench: &Bench) -> anyhow::Result<()> {
-    if bench.prints_summary() { program::print(&readings::text(&bench.ledger())) } else { Ok(()) }
+    if bench.flags().json || bench.flags().quiet {
+        return Ok(());
+    }
+    program::print(&readings::text(&bench.findings().ledger))
 }
 
 impl Flags {

@@ -39,14 +39,14 @@ pub fn sweep(subject: Subject, task: Task, counts: Counts, bench: &Bench) -> any
     let mut population = open(subject, task, false)?;
     let mut tasks = counts.from;
     population.add(tasks)?;
-    bench.record_point(reading::read(tasks, &population.processes()));
+    bench.findings().ledger.push(reading::read(tasks, &population.processes()));
     let create =
         Measured { operations: counts.step, ..Measured::single("create", "task creation") };
     for lap in bench.laps(&[create]) {
         population.add(counts.step)?;
         lap.finish();
         tasks += counts.step;
-        bench.record_point(reading::read(tasks, &population.processes()));
+        bench.findings().ledger.push(reading::read(tasks, &population.processes()));
     }
     let observed = bench.observe();
     population.end().and(observed)

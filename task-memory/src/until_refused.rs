@@ -30,7 +30,7 @@ pub fn populate(subject: Subject, task: Task, bench: &Bench) -> anyhow::Result<(
     }
     let tasks = population.count();
     let held = reading::at_once(tasks, &population.processes());
-    bench.record_point(LedgerPoint { refused, ..held });
+    bench.findings().ledger.push(LedgerPoint { refused, ..held });
     let observed = bench.observe();
     population.end().and(observed)
 }

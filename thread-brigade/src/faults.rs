@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use harness::{Bench, DepthFlag, LoadFlags, RingsFlag, StackFlag, WorkFlag, failure};
+use harness::{Bench, LoadFlags, RingsFlag, StackFlag, WorkFlag, failure};
 
 use crate::channel::{Channel, Sink, Source, futex};
 use crate::{Flags, brigade};
@@ -13,7 +13,6 @@ const FLAGS: Flags = Flags {
     channel: Channel::Futex,
     stack: StackFlag { stack_size: 1 << 20 },
     load: LoadFlags { work: WorkFlag { work: 0 }, working_set: 0, stride: None },
-    depth: DepthFlag { depth: 0 },
     rings: RingsFlag { rings: None },
 };
 
@@ -59,30 +58,12 @@ fn error_of(fault: Fault, number: usize) -> String {
         let fault = (opened.fetch_add(1, Relaxed) == number).then_some(fault);
         Ok((Faulty { source, fault, left: 30 }, sink))
     });
-    assert_eq!(bench.measured_iterations(), 30, "{fault:?} of {number}: laps before, and no other");
+    assert_eq!(
+        bench.findings().iterations(),
+        30,
+        "{fault:?} of {number}: laps before, and no other"
+    );
     format!("{:#}", brigade.expect_err("a fault"))
-}
-
-/// A task of the second of three rings, whose driver ends the laps of all.
-#[test]
-fn a_task_that_fails_in_one_of_several_rings_is_named_and_ends_the_run() {
-    for fault in [Fault::Fail, Fault::Panic, Fault::End] {
-        let bench = Bench::standalone(20, u64::MAX, 0, None).expect("affinity");
-        bench.set_rings(RingsFlag { rings: Some(3) });
-        let opened = AtomicUsize::new(0);
-        let error = brigade(&FLAGS, &bench, || {
-            let (source, sink) = futex::channel();
-            let fault = (opened.fetch_add(1, Relaxed) == 21 + 7).then_some(fault);
-            Ok((Faulty { source, fault, left: 30 }, sink))
-        });
-        let error = format!("{:#}", error.expect_err("a fault"));
-        let told = match fault {
-            Fault::Fail => error == "task 27 failed: out of memory",
-            Fault::Panic => error == "task 27 panicked: on purpose",
-            Fault::End => error.contains("the token to ") || error == "task 26 failed: broken pipe",
-        };
-        assert!(told, "{error}");
-    }
 }
 
 #[test]
@@ -135,7 +116,7 @@ fn a_task_that_cannot_pass_the_token_on_is_named() {
     });
     let error = format!("{:#}", error.expect_err("a fault"));
     assert_eq!(error, "task 11 failed: no storage space");
-    assert_eq!(bench.measured_iterations(), 0);
+    assert_eq!(bench.findings().iterations(), 0);
 }
 
 #[test]

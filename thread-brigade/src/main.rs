@@ -27,12 +27,9 @@ use std::process::ExitCode;
 use std::thread;
 
 use anyhow::Context as _;
-use harness::depth::below;
 use harness::laps::Lap;
 use harness::threads::{driven, end, spawn};
-use harness::{
-    Amounts, Bench, Defaults, DepthFlag, LoadFlags, Measured, RingsFlag, StackFlag, Tasks, failure,
-};
+use harness::{Amounts, Bench, Launch, LoadFlags, Measured, RingsFlag, Spec, StackFlag, failure};
 
 use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc};
 
@@ -57,30 +54,26 @@ struct Flags {
 
     #[command(flatten)]
     #[serde(flatten)]
-    depth: DepthFlag,
-
-    #[command(flatten)]
-    #[serde(flatten)]
     rings: RingsFlag,
 }
 
+const SPEC: Spec =
+    Spec { tasks: 500, iters: 10_000, switches: Some(1.0), spread: true, ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(500), iters: 10_000, warmups: None };
-    harness::run(harness::program!(), defaults, run)
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let (thread, channel) =
+        (Amounts::thread(flags.stack.stack_size as u64), flags.channel.amounts());
+    let per_task = thread.and(channel);
+    let RingsFlag { rings } = flags.rings;
+    let fixed = rings.map_or(channel, |rings| per_task.times(rings.into()));
+    Ok(Spec { load: Some(flags.load), per_task, fixed, rings, ..SPEC })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.set_rings(flags.rings);
-    bench.load(flags.load);
-    flags.depth.require_stack(flags.stack)?;
-    let (thread, channel) =
-        (Amounts::thread(flags.stack.stack_size as u64), flags.channel.amounts());
-    let fixed = match bench.rings() {
-        None => channel,
-        Some(rings) => thread.and(channel).times(rings.into()),
-    };
-    bench.require(thread.and(channel), fixed)?;
-    bench.expect_switches(1.0);
     match flags.channel {
         Channel::Pipe => brigade(flags, bench, || harness::Channel::Pipe.open()),
         Channel::SocketPair => brigade(flags, bench, || harness::Channel::SocketPair.open()),
@@ -115,7 +108,7 @@ fn brigade<R: Source, S: Sink>(
             let (_, last) = rings.last_mut().expect("it begins with task 0");
             let (source, downstream) = open()?;
             let upstream = mem::replace(last, source);
-            let body = move || relay(bench, task, flags.depth, upstream, downstream);
+            let body = move || relay(bench, task, upstream, downstream);
             let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
             threads.push(spawn(scope, task, builder, body)?);
         }
@@ -158,7 +151,8 @@ fn drive<'a>(
     laps: impl Iterator<Item = Lap<'a>>,
     (first, last): &mut (impl Sink, impl Source),
 ) -> anyhow::Result<()> {
-    let station = bench.driver_station().context("placing the driver")?;
+    bench.placement().pin(0).context("placing the driver")?;
+    let station = bench.driver_station();
     for lap in laps {
         let token = lap.token();
         station.visit(token);
@@ -175,12 +169,12 @@ fn drive<'a>(
 fn relay(
     bench: &Bench,
     task: usize,
-    DepthFlag { depth }: DepthFlag,
     mut upstream: impl Source,
     mut downstream: impl Sink,
 ) -> io::Result<()> {
-    let station = bench.station(task)?;
-    while let Some(token) = below(depth, || upstream.receive())? {
+    bench.placement().pin(task % bench.tasks_of_ring() + 1)?;
+    let station = bench.station(task);
+    while let Some(token) = upstream.receive()? {
         station.visit(token);
         downstream.send(token)?;
     }

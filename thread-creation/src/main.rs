@@ -21,13 +21,15 @@
 //! Known biases: threads that end while others are being created leave fewer than
 //! N alive at once.
 
+mod ends;
+
 use std::process::ExitCode;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
 use harness::threads::{self, join};
-use harness::{Amounts, Bench, Defaults, Measured, StackFlag, Tasks, clock, failure};
+use harness::{Amounts, Bench, Launch, Measured, Spec, StackFlag, clock, failure};
 
 /// Time creating, starting and joining N threads.
 ///
@@ -43,14 +45,17 @@ struct Flags {
     stack: StackFlag,
 }
 
+const SPEC: Spec = Spec { tasks: 1000, iters: 100, ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(1000), iters: 100, warmups: None };
-    harness::run(harness::program!(), defaults, creation)
+    harness::run(harness::program!(), &SPEC, declare, creation)
+}
+
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    Ok(Spec { per_task: Amounts::thread(flags.stack.stack_size as u64), ..SPEC })
 }
 
 fn creation(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.refuse_spread("the threads do not talk to one another")?;
-    bench.require(Amounts::thread(flags.stack.stack_size as u64), Amounts::default())?;
     let tasks = bench.tasks();
     let per_thread = |name, operation| Measured::per_task(name, operation, tasks);
     let mut threads = Vec::with_capacity(tasks);
@@ -77,10 +82,12 @@ fn creation(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         }
         lap.finish();
     }
-    bench.measure_thread_ends(|threads_of_a_lap| {
-        create(flags, threads_of_a_lap, &mut threads)?;
+    let at_once = tasks.min(ends::MOST_THREADS);
+    let end_ns = ends::uncounted_ns(at_once, || {
+        create(flags, at_once, &mut threads)?;
         join_all(&mut threads)
     })?;
+    bench.findings().thread_end_ns = Some(end_ns);
     observe_alive(flags, bench)
 }
 
@@ -134,6 +141,9 @@ fn observe_alive(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 mod tests {
     use std::fs;
 
+    use harness::cpus;
+
+    use super::ends::{LAPS, uncounted_ns};
     use super::{Flags, StackFlag, create, join_all};
 
     const STACK: u64 = 1 << 20;
@@ -164,12 +174,27 @@ mod tests {
 
     /// What the cases of suite.toml rest on. All in one test, since address space
     /// is that of the process.
+    fn measuring_ends_leaves_the_cpus_as_they_were() {
+        let before = cpus::allowed().expect("affinity");
+        let mut calls = 0;
+        uncounted_ns(1, || {
+            calls += 1;
+            assert_eq!(cpus::allowed().expect("affinity").len(), 1);
+            Ok(())
+        })
+        .expect("a figure");
+        assert_eq!((calls, cpus::allowed().expect("affinity")), (LAPS, before.clone()));
+        uncounted_ns(1, || anyhow::bail!("on purpose")).expect_err("a failure");
+        assert_eq!(cpus::allowed().expect("affinity"), before);
+    }
+
     #[test]
     fn few_threads_reuse_all_stacks_and_many_reuse_few() {
         let [first, second] = stacks_left_behind(20);
         assert!((20..=21).contains(&first), "{first} of 20 stacks are kept");
         assert_eq!(second, 0, "20 threads find no stack to reuse");
         let [first, _] = stacks_left_behind(200);
-        assert!(first + 20 <= 41, "{first} of 200 stacks are kept beside 20");
+        assert!(first + 20 <= 41, "{first} of 200 stacks are kept besides 20");
+        measuring_ends_leaves_the_cpus_as_they_were();
     }
 }

@@ -16,14 +16,13 @@ use crate::mechanism::eventfd;
 /// # Errors
 /// That the mechanism cannot be opened, or its failure.
 pub fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.expect_switches(0.0);
     let (mut reader, mut writer) = open(flags.via).context("opening the mechanism")?;
     let message = match flags.via {
         Via::EventFd => 1_u64.to_ne_bytes().to_vec(),
         _ => vec![b'.'; flags.message as usize],
     };
     let mut received = message.clone();
-    let work = bench.work(flags.work);
+    let work = flags.work.work();
     let operations = flags.batch();
     let passes = Measured { operations, ..Measured::single("self", "write and read") };
     for lap in bench.laps(&[passes]) {

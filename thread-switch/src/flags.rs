@@ -1,8 +1,9 @@
 //! The program's flags, and which of them do not go together.
 
+use harness::WorkFlag;
 use harness::failure::UsageError;
 use harness::flags::name;
-use harness::{Bench, WorkFlag};
+use harness::placement::Placement;
 
 /// The longest message, in bytes.
 const LONGEST_MESSAGE: u64 = 16 << 20;
@@ -108,7 +109,7 @@ impl Flags {
     ///
     /// # Errors
     /// [`UsageError`], which says what to choose instead.
-    pub fn check(&self, bench: &Bench) -> Result<(), UsageError> {
+    pub fn check(&self, placement: &Placement) -> Result<(), UsageError> {
         let via = name(&self.via);
         let refuse = |reason: String| Err(UsageError(reason));
         if self.message != 1 && !self.via.carries_messages() {
@@ -123,10 +124,10 @@ impl Flags {
                  eventfd, condvar, futex, spin or yield"
             ));
         }
-        if self.alone { self.check_alone(bench) } else { self.check_cpus(bench) }
+        if self.alone { self.check_alone() } else { self.check_cpus(placement) }
     }
 
-    fn check_alone(&self, bench: &Bench) -> Result<(), UsageError> {
+    fn check_alone(&self) -> Result<(), UsageError> {
         if !self.via.is_io() {
             return Err(UsageError(format!(
                 "--self: --via {} writes and reads nothing; choose pipe, socketpair or eventfd",
@@ -136,11 +137,11 @@ impl Flags {
         if self.kind == Kind::Process {
             return Err(UsageError("--self: one thread does all, so leave out --kind".into()));
         }
-        bench.refuse_spread("--self runs on one thread")
+        Ok(())
     }
 
-    fn check_cpus(&self, bench: &Bench) -> Result<(), UsageError> {
-        let one_cpu = bench.placement().cpus().len() == 1;
+    fn check_cpus(&self, placement: &Placement) -> Result<(), UsageError> {
+        let one_cpu = placement.cpus().len() == 1;
         match self.via {
             Via::Spin if one_cpu => Err(UsageError(
                 "--via spin needs two CPUs: on one, each would spin until the scheduler stops \

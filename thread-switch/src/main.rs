@@ -32,21 +32,27 @@ use std::io;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::{Amounts, Bench, Defaults, Tasks};
+use harness::{Amounts, Bench, Count, Launch, Spec};
 
 use crate::flags::{Flags, Kind, Via};
 use crate::mechanism::turn::{Futex, Spin, Yield};
 use crate::mechanism::{channel, condvar, eventfd, park, stream, turn};
 use crate::side::{Pair, RoundTrips, Side};
 
+const SPEC: Spec = Spec { tasks: 2, count: Count::Fixed, iters: 10_000, spread: true, ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Fixed(2), iters: 10_000, warmups: None };
-    harness::run(harness::program!(), defaults, measure)
+    harness::run(harness::program!(), &SPEC, declare, measure)
+}
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    flags.check(launch.placement)?;
+    let switches = if flags.alone { Some(0.0) } else { claim(flags) };
+    let load = Some(flags.work.into());
+    Ok(Spec { switches, spread: !flags.alone, load, per_task: needs(flags), ..SPEC })
 }
 
 fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    flags.check(bench)?;
-    bench.require(needs(flags), Amounts::default())?;
     match flags.alone {
         true => alone::measure(flags, bench),
         false => switch(flags, bench),
@@ -64,11 +70,8 @@ fn needs(flags: &Flags) -> Amounts {
 
 /// Measures two tasks that hand over to each other.
 fn switch(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    if let Some(claim) = claim(flags) {
-        bench.expect_switches(claim);
-    }
     let Flags { kind, message, .. } = *flags;
-    let trips = RoundTrips { per_lap: flags.batch(), work: bench.work(flags.work) };
+    let trips = RoundTrips { per_lap: flags.batch(), work: flags.work.work() };
     match flags.via {
         Via::Pipe => run(kind, trips, bench, stream::pipes(message as usize)),
         Via::SocketPair => run(kind, trips, bench, stream::sockets(message as usize)),

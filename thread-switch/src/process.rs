@@ -39,7 +39,7 @@ pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> any
         }
         ForkResult::Parent { child } => {
             drop((partner, reporter));
-            bench.also_count(child.as_raw().unsigned_abs());
+            bench.findings().peer = Some(child.as_raw().unsigned_abs());
             let driven = lead(bench, trips, Held(driver), report, ring);
             end(child).and(driven)
         }

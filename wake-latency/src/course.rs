@@ -241,7 +241,7 @@ impl<B: Bell> Conductor<'_, B> {
             Some(late) => (2 * wake_ups).saturating_sub(kept.missed + late),
         };
         if wake_ups > 0 {
-            self.bench.expect_switches(waits as f64 / wake_ups as f64);
+            self.bench.findings().expected_switches = Some(waits as f64 / wake_ups as f64);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The program's flags, and which of them do not go together.
 
+use harness::WorkersFlag;
 use harness::failure::UsageError;
 use harness::flags::name;
 use harness::runtime::RuntimeKind;
-use harness::{Bench, WorkersFlag};
 
 /// The most wake-ups a second: one each microsecond.
 const MOST_RATE: i64 = 1_000_000;
@@ -94,7 +94,7 @@ impl Flags {
     ///
     /// # Errors
     /// [`UsageError`], which says what to choose instead.
-    pub fn check(&self, bench: &Bench) -> Result<(), UsageError> {
+    pub fn check(&self, tasks: u32) -> Result<(), UsageError> {
         let refuse = |reason: String| Err(UsageError(reason));
         let runtime = name(&self.runtime);
         match (self.source, self.runtime) {
@@ -115,9 +115,8 @@ impl Flags {
             Some(wakers) if self.source == Source::Timer => refuse(format!(
                 "--wakers {wakers}: by --source timer each sleeper wakes itself; leave it out"
             )),
-            Some(wakers) if wakers as usize > bench.tasks() => refuse(format!(
-                "--wakers {wakers}: each needs a sleeper of its own, of {}; raise --tasks",
-                bench.tasks()
+            Some(wakers) if wakers > tasks => refuse(format!(
+                "--wakers {wakers}: each needs a sleeper of its own, of {tasks}; raise --tasks"
             )),
             _ => Ok(()),
         }

@@ -34,7 +34,7 @@ mod threads;
 
 use std::process::ExitCode;
 
-use harness::{Amounts, Bench, Defaults, Tasks};
+use harness::{Amounts, Bench, Launch, Spec};
 
 use crate::flags::{AnyRuntime, Flags, Source};
 use crate::tally::Tally;
@@ -42,15 +42,19 @@ use crate::tally::Tally;
 /// The stack of a sleeper or waker, in bytes.
 const STACK_BYTES: usize = 256 << 10;
 
+const SPEC: Spec = Spec { tasks: 4, iters: 10_000, spread: true, ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Default(4), iters: 10_000, warmups: None };
-    harness::run(harness::program!(), defaults, run)
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    flags.check(launch.tasks)?;
+    let fixed = others(flags, launch.cpus());
+    Ok(Spec { per_task: sleeper(flags), fixed, hogs: flags.hogs, ..SPEC })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    flags.check(bench)?;
-    bench.require(sleeper(flags), others(flags, bench))?;
-    bench.hogs(flags.hogs)?;
     match (flags.runtime.kind(), flags.source) {
         (None, Source::Timer) => threads::by_timer(flags, bench),
         (None, _) => threads::by_futex(flags, bench),
@@ -70,11 +74,11 @@ fn sleeper(flags: &Flags) -> Amounts {
 }
 
 /// What the others need: wakers, hogs, a runtime and its driver.
-fn others(flags: &Flags, bench: &Bench) -> Amounts {
+fn others(flags: &Flags, cpus: usize) -> Amounts {
     let runtime = match flags.runtime.kind() {
         None => Amounts::default(),
         Some(kind) => {
-            kind.amounts(flags.threads.workers, bench).and(Amounts::thread(STACK_BYTES as u64))
+            kind.amounts(flags.threads.workers, cpus).and(Amounts::thread(STACK_BYTES as u64))
         }
     };
     let wakers = (0..flags.wakers()).map(|_| Amounts::thread(STACK_BYTES as u64));

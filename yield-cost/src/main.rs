@@ -32,7 +32,7 @@ mod turns;
 use std::process::ExitCode;
 
 use harness::runtime::RuntimeKind;
-use harness::{Bench, Defaults, Measured, Tasks, WorkFlag};
+use harness::{Amounts, Bench, Count, Launch, Measured, Spec, WorkFlag};
 
 /// Cycles in one iteration.
 const CYCLES: u64 = 5_000;
@@ -74,16 +74,34 @@ enum Scenario {
     ThreadEvent,
 }
 
+const SPEC: Spec = Spec { tasks: 1, count: Count::Fixed, iters: 100, ..Spec::NEW };
+
 fn main() -> ExitCode {
-    let defaults = Defaults { tasks: Tasks::Fixed(1), iters: 100, warmups: None };
-    harness::run(harness::program!(), defaults, run)
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let load = Some(flags.work.into());
+    let (threads, async_task) = (Amounts::thread(turns::STACK), Amounts::async_task());
+    let runtime = |kind: RuntimeKind| kind.amounts(None, launch.cpus());
+    let none = Amounts::NONE;
+    let (tasks, switches, per_task, fixed) = match flags.scenario {
+        Scenario::YieldTokioCt => {
+            (1, Some(0.0), async_task, runtime(RuntimeKind::TokioCurrentThread))
+        }
+        Scenario::YieldTokioMt => (1, None, async_task, runtime(RuntimeKind::Tokio)),
+        Scenario::SchedYield => {
+            sched_yield::check(launch.placement)?;
+            (2, Some(1.0), threads, none)
+        }
+        Scenario::ThreadEvent => (launch.cpus().max(2) as u32, Some(1.0), threads, none),
+        _ => (1, Some(0.0), none, none),
+    };
+    Ok(Spec { tasks, switches, load, per_task, fixed, ..SPEC })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    bench.refuse_spread("one task at a time has the turn")?;
-    // For the record. The scenarios call the loop themselves, without a test
-    // for whether there is work.
-    let _ = bench.work(flags.work);
+    // The scenarios call the loop themselves, without a test for whether there is work.
     let work = flags.work.work;
     match flags.scenario {
         Scenario::NoSwitch => no_switch::measure(bench, work),

@@ -3,23 +3,28 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
+use harness::Bench;
 use harness::failure::UsageError;
-use harness::placement::Policy;
+use harness::placement::{Placement, Policy};
 use harness::threads::spawn;
-use harness::{Amounts, Bench};
 
-use crate::turns::{EndOfTurns, STACK, Turns, drive, join};
+use crate::turns::{EndOfTurns, Turns, drive, join};
+
+/// Refuses two CPUs.
+///
+/// # Errors
+/// [`UsageError`], with the flag that is needed.
+pub fn check(placement: &Placement) -> Result<(), UsageError> {
+    if placement.policy() != Policy::SameCpu {
+        let reason = "--scenario sched-yield: threads yield only to others on their CPU; \
+                      add --placement same-cpu";
+        return Err(UsageError(reason.into()));
+    }
+    Ok(())
+}
 
 /// Measures cycles of two threads that yield to each other.
 pub fn measure(bench: &Bench, units: u64) -> anyhow::Result<()> {
-    if bench.placement().policy() != Policy::SameCpu {
-        let reason = "--scenario sched-yield: threads yield only to others on their CPU; \
-                      add --placement same-cpu";
-        return Err(UsageError(reason.into()).into());
-    }
-    bench.expect_switches(1.0);
-    bench.set_tasks(2);
-    bench.require(Amounts::thread(STACK), Amounts::default())?;
     let turns = &Turns::default();
     thread::scope(|scope| {
         let passing = || {

@@ -3,19 +3,16 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
+use harness::Bench;
 use harness::threads::spawn;
-use harness::{Amounts, Bench};
 
 use crate::event::AutoResetEvent;
-use crate::turns::{EndOfTurns, STACK, Turns, drive, join};
+use crate::turns::{EndOfTurns, Turns, drive, join};
 
 /// Measures cycles of as many threads as there are CPUs, two at least, of
 /// which one at a time has the event.
 pub fn measure(bench: &Bench, units: u64) -> anyhow::Result<()> {
-    bench.expect_switches(1.0);
-    let threads = bench.placement().cpus().len().max(2);
-    bench.set_tasks(threads as u32);
-    bench.require(Amounts::thread(STACK), Amounts::default())?;
+    let threads = bench.tasks();
     let (turns, event) = (&Turns::default(), &AutoResetEvent::default());
     thread::scope(|scope| {
         let end = EndOfTurns { turns, event: Some(event) };

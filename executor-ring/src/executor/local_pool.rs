@@ -17,7 +17,6 @@ pub fn measure(interface: Interface, graph: Graph, bench: &Bench) -> anyhow::Res
 }
 
 fn run<S: Spawner>(bench: &Bench, graph: Graph, by: fn(LocalSpawner) -> S) -> anyhow::Result<()> {
-    bench.expect_switches(0.0);
     let mut pool = LocalPool::new();
     let spawner = by(pool.spawner());
     drive(bench, graph, &spawner, |counts| pool.run_until(counts))

@@ -8,7 +8,7 @@ mod thread_pool;
 mod tokio_ct;
 mod tokio_tp;
 
-use harness::{Amounts, Bench};
+use harness::Bench;
 
 use crate::combination::{Executor, Interface};
 use crate::graph::Graph;
@@ -23,7 +23,6 @@ pub fn measure(
     graph: Graph,
     bench: &Bench,
 ) -> anyhow::Result<()> {
-    bench.require(Amounts::async_task(), workers(executor, bench))?;
     match executor {
         Executor::LocalPool => local_pool::measure(interface, graph, bench),
         Executor::ThreadPool => thread_pool::measure(interface, graph, bench),
@@ -32,13 +31,4 @@ pub fn measure(
         Executor::AsyncStd => async_std::measure(interface, graph, bench),
         Executor::Smol => async_executor::measure(graph, bench),
     }
-}
-
-/// What the threads of an executor take.
-fn workers(executor: Executor, bench: &Bench) -> Amounts {
-    let threads = match executor {
-        Executor::LocalPool | Executor::TokioCt => 0,
-        _ => bench.placement().cpus().len(),
-    };
-    Amounts::workers(threads as u64)
 }

@@ -15,7 +15,6 @@ use crate::spawners::{ByLocalSpawn, ByLocalSpawnHandle};
 
 /// Measures it through one of its interfaces; all have the same runtime.
 pub fn measure(interface: Interface, graph: Graph, bench: &Bench) -> anyhow::Result<()> {
-    bench.expect_switches(0.0);
     let runtime = Builder::new_current_thread().build().context("starting tokio")?;
     if interface == Interface::Native {
         let tasks = Rc::new(LocalSet::new());

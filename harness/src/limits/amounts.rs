@@ -178,6 +178,21 @@ pub struct Amounts {
 }
 
 impl Amounts {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        files: 0,
+        threads: 0,
+        maps: 0,
+        user_bytes: 0,
+        kernel_bytes: 0,
+        address_space_bytes: 0,
+        committed_bytes: 0,
+        locked_bytes: 0,
+        pipe_pages: 0,
+        epoll_watches: 0,
+        rings: 0,
+    };
+
     /// A thread that blocks, with a stack of `stack_bytes`.
     pub fn thread(stack_bytes: u64) -> Self {
         Self::thread_of_pages(stack_bytes, page_bytes())

@@ -7,17 +7,16 @@
 
 use std::time::Duration;
 
+use harness::{clock, cpus};
 use nix::time::{ClockId, clock_gettime};
-
-use crate::{clock, cpus};
 
 /// Laps that are measured. The figure is their median, so that it stands while
 /// others disturb fewer than half of them.
-const LAPS: usize = 25;
+pub const LAPS: usize = 25;
 
 /// The most threads in a lap. A lap takes about a millisecond: less than others
 /// have the CPU for at a time.
-pub(crate) const MOST_THREADS: usize = 20;
+pub const MOST_THREADS: usize = 20;
 
 /// The CPU time of a thread's end that is not in the account of its process, in
 /// nanoseconds. `create_and_join` does that with `threads` threads, which end at
@@ -25,7 +24,7 @@ pub(crate) const MOST_THREADS: usize = 20;
 ///
 /// It is called on one CPU, which has no time to be idle: wall time that the
 /// process's account does not hold is of ends of its threads, or of others.
-pub(crate) fn uncounted_ns(
+pub fn uncounted_ns(
     threads: usize,
     mut create_and_join: impl FnMut() -> anyhow::Result<()>,
 ) -> anyhow::Result<f64> {
@@ -49,24 +48,4 @@ pub(crate) fn uncounted_ns(
 fn not_in_the_account() -> nix::Result<u64> {
     let own = Duration::from(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?);
     Ok(clock::now().saturating_sub(own.as_nanos() as u64))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{LAPS, cpus, uncounted_ns};
-
-    #[test]
-    fn the_cpus_are_those_of_before() {
-        let before = cpus::allowed().expect("affinity");
-        let mut calls = 0;
-        uncounted_ns(1, || {
-            calls += 1;
-            assert_eq!(cpus::allowed().expect("affinity").len(), 1);
-            Ok(())
-        })
-        .expect("a figure");
-        assert_eq!((calls, cpus::allowed().expect("affinity")), (LAPS, before.clone()));
-        uncounted_ns(1, || anyhow::bail!("on purpose")).expect_err("a failure");
-        assert_eq!(cpus::allowed().expect("affinity"), before);
-    }
 }
