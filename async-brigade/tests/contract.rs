@@ -10,14 +10,10 @@ const PROGRAM: Program = Program {
     measurements: &[Measurement::HOPS],
     spread: Spread::Offered(&[]),
     traces: true,
-    claimed_switches: None,
-    files_per_task: 2,
-    threads_per_task: 0,
-
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
-contract::keeps!(PROGRAM, with - -tasks - -work);
+contract::keeps!(PROGRAM);
 
 /// The runtimes that run every task on the driver's thread.
 const ONE_THREAD: [&str; 4] = ["tokio-current-thread", "tokio-local", "async-executor", "compio"];

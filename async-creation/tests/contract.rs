@@ -12,15 +12,10 @@ const PROGRAM: Program = Program {
         Measurement::of_each_task("start", "start"),
     ],
     spread: Spread::Offered(&[]),
-    traces: false,
-    claimed_switches: None,
-    files_per_task: 0,
-    threads_per_task: 0,
-
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
-contract::keeps!(PROGRAM, with - -tasks);
+contract::keeps!(PROGRAM);
 
 #[test]
 fn on_the_current_thread_one_thread_does_everything() {

@@ -10,13 +10,10 @@ const PROGRAM: Program = Program {
     spread: Spread::Offered(&["--runtime=tokio"]),
     traces: true,
     claimed_switches: Some(0.0),
-    files_per_task: 0,
-    threads_per_task: 0,
-
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
-contract::keeps!(PROGRAM, with - -tasks - -work);
+contract::keeps!(PROGRAM);
 
 /// The runtimes that run every task on the driver's thread.
 const ONE_THREAD: [&str; 5] =
@@ -94,7 +91,7 @@ fn a_runtime_that_cannot_have_all_its_workers_is_refused() {
 /// CPU time, of set-up and shut-down too.
 #[test]
 fn set_up_and_shut_down_take_time_by_the_task() {
-    contract::scale::check_that_cpu_time_is_linear(&PROGRAM, &[], 3000);
+    contract::limits::check_that_cpu_time_is_linear(&PROGRAM, &[], 3000);
 }
 
 #[test]

@@ -11,14 +11,10 @@ const PROGRAM: Program = Program {
         ..Measurement::per_task("iteration", "call")
     }],
     spread: Spread::Offered(&[]),
-    traces: false,
-    claimed_switches: None,
-    files_per_task: 0,
-    threads_per_task: 1,
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
-contract::keeps!(PROGRAM, with - -tasks);
+contract::keeps!(PROGRAM);
 
 const WAYS: [&str; 4] = ["inline", "spawn-blocking", "block-in-place", "channel"];
 

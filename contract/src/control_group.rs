@@ -57,16 +57,14 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// A group inside this process's own that holds no more than `most`
+    /// A group inside this process's own that contains no more than `most`
     /// threads.
     ///
     /// # Errors
     /// Why this process may not make one.
     pub fn with_most_threads(most: u64) -> Result<Self, String> {
         let group = Self::of("pids")?;
-        let file = group.limit_file();
-        fs::write(&file, most.to_string())
-            .map_err(|error| format!("{}: {error}", file.display()))?;
+        fs::write(group.limit_file(), most.to_string()).map_err(|error| error.to_string())?;
         Ok(group)
     }
 
@@ -77,8 +75,9 @@ impl ControlGroup {
     /// Why this process may not make one.
     pub fn of_memory() -> Result<Self, String> {
         let group = Self::of("memory")?;
-        group.memory_bytes().ok_or("its memory is not counted")?;
-        Ok(group)
+        let folder = group.inner().display().to_string().trim_start_matches('/').to_owned();
+        let counted = Group { folder, version: group.version }.memory_bytes(&SystemFiles::live());
+        counted.map(|_| group).ok_or_else(|| "its memory is not counted".into())
     }
 
     fn of(controller: &str) -> Result<Self, String> {
@@ -88,18 +87,10 @@ impl ControlGroup {
         let name = format!("{PREFIX}{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
         let own_folder = Path::new("/").join(own.folder);
         remove_left_behind(&own_folder);
-        let outer = own_folder.join(name);
-        let group = Self { outer, version: own.version };
+        let group = Self { outer: own_folder.join(name), version: own.version };
         let inner = group.inner();
         fs::create_dir_all(&inner).map_err(|error| format!("{}: {error}", inner.display()))?;
         Ok(group)
-    }
-
-    /// What the group's processes are charged with, user and kernel memory
-    /// together, in bytes.
-    pub fn memory_bytes(&self) -> Option<u64> {
-        let folder = self.inner().to_str()?.trim_start_matches('/').to_owned();
-        Group { folder, version: self.version }.memory_bytes(&SystemFiles::live())
     }
 
     fn inner(&self) -> PathBuf {
@@ -129,40 +120,5 @@ impl ControlGroup {
 impl Drop for ControlGroup {
     fn drop(&mut self) {
         remove(&self.outer);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use super::*;
-
-    /// A process that is in the group when it is given up, and one that was killed
-    /// before it could remove its group.
-    #[test]
-    fn no_group_is_left_behind() {
-        let Ok(group) = ControlGroup::with_most_threads(50) else {
-            return crate::skip("control groups", "this process may not make any");
-        };
-        let mut ended = Command::new("true").spawn().expect("a process");
-        ended.wait().expect("own child");
-        let own = group.outer.parent().expect("a group around it").to_owned();
-        let forgotten = own.join(format!("{PREFIX}{}-7", ended.id()));
-        fs::create_dir_all(forgotten.join("inner")).expect("a group");
-        let outer = group.outer.clone();
-        let mut inside = Command::new("sh");
-        inside.args(["-c", &group.entering(), "sh", "sleep", "0.3"]);
-        let mut inside = inside.spawn().expect("a process");
-        while fs::read_to_string(group.inner().join("cgroup.procs"))
-            .is_ok_and(|pids| pids.is_empty())
-        {
-            thread::yield_now();
-        }
-        drop(group);
-        assert!(!outer.exists(), "{}", outer.display());
-        inside.wait().expect("own child");
-        drop(ControlGroup::with_most_threads(50));
-        assert!(!forgotten.exists(), "{}", forgotten.display());
     }
 }

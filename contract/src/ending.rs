@@ -4,22 +4,22 @@
 use harness::process_stat::ProcessStat;
 use harness::record::Ending;
 use harness::system_files::{SystemFiles, field};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 
 use crate::Program;
-use crate::invocation::Running;
-use crate::output::check_beginning;
+use crate::invocation::{Running, eventually};
 
 /// Flags of a run that does not end by itself.
-const ENDLESS: &[&str] = &["--iters", "1000000000000", "--warmups", "0"];
+const ENDLESS: &[&str] = &["--iters", "1000000000000", "--warmups", "0", "--json"];
 
 /// CPU time after which a program is surely measuring: setting up two tasks
 /// takes it a hundredth of this.
 const MEASURING_TICKS: u64 = 20;
 
 /// A run that does not end by itself and is measuring.
-fn measuring(program: &Program, more: &[&str]) -> Running {
-    let mut running = program.few_tasks(2).and(ENDLESS).and(more).start();
+fn measuring(program: &Program) -> Running {
+    let mut running = program.few_tasks(2).and(ENDLESS).start();
     running.wait_until("it was measuring", |pid| cpu_ticks(pid) >= MEASURING_TICKS);
     running
 }
@@ -31,6 +31,59 @@ fn cpu_ticks(pid: i32) -> u64 {
 
 fn stat(pid: i32) -> Option<ProcessStat> {
     ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"))
+}
+
+/// Sends SIGINT to a run that measures, which must report what it has measured.
+fn interrupt(running: Running) {
+    running.signal(Signal::SIGINT);
+    let run = running.end();
+    assert_eq!((run.code, run.complaints()), (Some(130), vec![]), "{run:#?}");
+    let record = run.record();
+    assert_eq!((record.complete, record.ended_by), (false, Ending::Signal));
+    assert_eq!(record.error, None);
+    assert!(record.iterations >= 1);
+    assert_eq!(record.principal().expect("a measurement").count, record.iterations);
+}
+
+/// What was measured until then is there; nothing failed.
+pub fn an_interruption_keeps_the_record(program: &Program) {
+    interrupt(measuring(program));
+}
+
+/// No process of the program's group survives it, even if it is killed.
+pub fn nothing_is_left_behind(program: &Program) {
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        let running = measuring(program);
+        let group = Pid::from_raw(running.pid());
+        running.signal(signal);
+        let _ = running.end();
+        eventually("its processes have ended", || killpg(group, None).is_err());
+    }
+}
+
+/// A run that ended as planned, with fewer iterations than asked for.
+pub fn max_time_ends_the_measuring_early(program: &Program) {
+    let run = program.few_tasks(2).and(ENDLESS).and(&["--max-time", "0.05"]).run().succeeded();
+    let record = run.record();
+    assert_eq!((record.complete, record.ended_by), (true, Ending::MaxTime));
+    assert!((1..1_000_000_000_000).contains(&record.iterations), "{}", record.iterations);
+    assert_eq!(record.principal().expect("a measurement").count, record.iterations);
+}
+
+/// As by Ctrl-Z and `fg`. Some system calls are cut short by that even though
+/// no signal is caught.
+pub fn stopping_and_continuing_disturbs_nothing(program: &Program) {
+    let mut running = measuring(program);
+    let stopped = |pid| stat(pid).is_some_and(|stat| stat.state == 'T');
+    for _ in 0..20 {
+        running.signal(Signal::SIGSTOP);
+        running.wait_until("it was stopped", stopped);
+        running.signal(Signal::SIGCONT);
+        running.wait_until("it was continued", |pid| !stopped(pid));
+    }
+    let before = cpu_ticks(running.pid());
+    running.wait_until("it went on measuring", |pid| cpu_ticks(pid) > before + MEASURING_TICKS);
+    interrupt(running);
 }
 
 /// Whether a process has been given all signals sent to it and every thread of
@@ -48,69 +101,7 @@ fn is_at_rest(pid: i32) -> bool {
     !threads.is_empty() && sleep && pending("SigPnd") == Some(0) && pending("ShdPnd") == Some(0)
 }
 
-/// A run that ended as planned, with fewer iterations than asked for.
-pub fn max_time_ends_the_measuring_early(program: &Program) {
-    let run =
-        program.few_tasks(2).and(ENDLESS).and(&["--max-time", "0.05", "--json"]).run().succeeded();
-    let record = run.record();
-    assert_eq!((record.complete, record.ended_by), (true, Ending::MaxTime));
-    assert!((1..1_000_000_000_000).contains(&record.iterations), "{}", record.iterations);
-    assert_eq!(record.principal().expect("a measurement").count, record.iterations);
-
-    let run = program.few_tasks(2).and(ENDLESS).and(&["--max-time", "0.05"]).run().succeeded();
-    let heading = run.stdout.lines().next().expect("a heading");
-    // One, on a busy machine.
-    let counted = heading.replace(" iteration ", " iterations ");
-    assert!(counted.ends_with(" iterations (--max-time spent):"), "{run:#?}");
-}
-
-/// By Ctrl-C and by `kill`: exit code 130, without a complaint.
-pub fn an_interruption_is_marked_in_the_summary(program: &Program) {
-    for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        let running = measuring(program, &[]);
-        running.signal(signal);
-        let run = running.end();
-        assert_eq!((run.code, run.complaints()), (Some(130), vec![]), "{run:#?}");
-        let heading = run.stdout.lines().next().expect("a heading");
-        assert!(heading.starts_with("2 tasks, "), "{run:#?}");
-        assert!(heading.ends_with(" iterations (incomplete: interrupted):"), "{run:#?}");
-        check_beginning(program, &run.stdout, heading);
-    }
-}
-
-/// What was measured until then is there; nothing failed.
-pub fn an_interruption_is_marked_in_the_record(program: &Program) {
-    let running = measuring(program, &["--json"]);
-    running.signal(Signal::SIGINT);
-    let run = running.end();
-    assert_eq!((run.code, run.complaints()), (Some(130), vec![]), "{run:#?}");
-    let record = run.record();
-    assert_eq!((record.complete, record.ended_by), (false, Ending::Signal));
-    assert_eq!(record.error, None);
-    assert!(record.iterations >= 1);
-    assert_eq!(record.principal().expect("a measurement").count, record.iterations);
-}
-
-/// As by Ctrl-Z and `fg`. Some system calls are cut short by that even though
-/// no signal is caught.
-pub fn to_be_stopped_and_continued_disturbs_nothing(program: &Program) {
-    let mut running = measuring(program, &["--json"]);
-    let stopped = |pid| stat(pid).is_some_and(|stat| stat.state == 'T');
-    for _ in 0..20 {
-        running.signal(Signal::SIGSTOP);
-        running.wait_until("it was stopped", stopped);
-        running.signal(Signal::SIGCONT);
-        running.wait_until("it was continued", |pid| !stopped(pid));
-    }
-    let before = cpu_ticks(running.pid());
-    running.wait_until("it went on measuring", |pid| cpu_ticks(pid) > before + MEASURING_TICKS);
-    running.signal(Signal::SIGINT);
-    let run = running.end();
-    assert_eq!((run.code, run.complaints()), (Some(130), vec![]), "{run:#?}");
-    assert_eq!(run.record().ended_by, Ending::Signal);
-}
-
-/// The first one asks; whoever waits for something that never comes sends
+/// The first one asks; a user whose program waits for something that never comes sends
 /// another. The command here ends when the program has.
 pub fn a_second_interruption_ends_a_program_that_is_stuck(program: &Program) {
     let stuck = "echo stuck; exec > /dev/null 2>&1; while kill -0 {pid}; do sleep 0.05; done";

@@ -4,7 +4,7 @@
 //! fails, so that no clause can hang.
 
 use std::io::{self, Read as _};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -34,12 +34,17 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// A run of `program` with these flags: standard input empty, output and
-    /// errors in pipes.
+    /// A run of `program` with these flags, in a process group of its own: standard input
+    /// empty, output and errors in pipes.
     pub fn new(program: &Program, flags: &[&str]) -> Self {
-        let mut command = Command::new(program.path);
-        command.args(flags).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Self { name: program.name, command }
+        let run = Self { name: program.name, command: Command::new(program.path) };
+        run.and(flags).piped()
+    }
+
+    fn piped(mut self) -> Self {
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.process_group(0);
+        self
     }
 
     /// The same run started by a shell: `script` has the program and its flags
@@ -48,8 +53,7 @@ impl Invocation {
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh"]).arg(self.command.get_program());
         command.args(self.command.get_args());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Self { command, ..self }
+        Self { command, ..self }.piped()
     }
 
     /// More flags.
@@ -158,15 +162,12 @@ impl Running {
 
     /// Waits until `condition` is true of its process id.
     pub fn wait_until(&mut self, what: &str, condition: impl Fn(i32) -> bool) {
-        let deadline = Instant::now() + LONGEST;
-        let pid = self.pid();
-        while !condition(pid) {
-            let line = self.line.clone();
+        let (pid, line) = (self.pid(), self.line.clone());
+        eventually(what, || {
             let ended = self.child().try_wait().expect("own child");
             assert!(ended.is_none(), "{line}: ended before {what}: {ended:?}");
-            assert!(Instant::now() < deadline, "{line}: {what}: not within {LONGEST:?}");
-            thread::sleep(POLL);
-        }
+            condition(pid)
+        });
     }
 
     /// Reads its standard output up to the first newline.
@@ -201,7 +202,6 @@ impl Running {
             name: self.name,
             line,
             code: output.status.code(),
-            signal: output.status.signal(),
             stdout: text(output.stdout),
             stderr: text(output.stderr),
         }
@@ -220,12 +220,10 @@ impl Drop for Running {
 #[derive(Debug)]
 pub struct Run {
     name: &'static str,
-    /// The command line.
-    pub line: String,
+    #[expect(dead_code, reason = "for messages")]
+    line: String,
     /// The exit code.
     pub code: Option<i32>,
-    /// The signal that ended it, if one did.
-    pub signal: Option<i32>,
     /// What it printed.
     pub stdout: String,
     /// What it printed on standard error.
@@ -235,16 +233,8 @@ pub struct Run {
 impl Run {
     /// The lines on standard error but the warning of a debug build.
     pub fn complaints(&self) -> Vec<&str> {
-        self.stderr.lines().filter(|line| !self.is_debug_warning(line)).collect()
-    }
-
-    /// How often it warned that it is a debug build.
-    pub fn debug_warnings(&self) -> usize {
-        self.stderr.lines().filter(|line| self.is_debug_warning(line)).count()
-    }
-
-    fn is_debug_warning(&self, line: &str) -> bool {
-        line.starts_with(&format!("{}: this is a debug build", self.name))
+        let warning = format!("{}: this is a debug build", self.name);
+        self.stderr.lines().filter(|line| !line.starts_with(&warning)).collect()
     }
 
     /// The run, which must have exited with 0 and complained of nothing.
@@ -272,6 +262,15 @@ impl Run {
         assert_eq!(self.stdout.matches('\n').count(), 1, "not one line: {self:#?}");
         assert!(self.stdout.ends_with('\n'), "{self:#?}");
         Record::parse(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+/// Waits until `condition` is true.
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LONGEST;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what}: not within {LONGEST:?}");
+        thread::sleep(POLL);
     }
 }
 

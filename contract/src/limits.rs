@@ -3,6 +3,7 @@
 //! raises it; what fits runs.
 
 use std::io::Write as _;
+use std::mem::MaybeUninit;
 use std::process::{Command, Stdio};
 
 use harness::Amounts;
@@ -12,9 +13,6 @@ use nix::unistd::geteuid;
 use crate::control_group::ControlGroup;
 use crate::invocation::{Invocation, Run};
 use crate::{Program, machine, skip};
-
-/// What a count of tasks is followed by in a refusal.
-const FITS: &str = " tasks fit into";
 
 /// The most threads that a test makes.
 const MOST_THREADS: u64 = 40_000;
@@ -27,7 +25,7 @@ fn short(program: &Program, tasks: u64) -> Invocation {
 /// The number of tasks that a refusal says would fit.
 fn fitting(refusal: &Run) -> u64 {
     let line = refusal.complaints()[0];
-    let (before, _) = line.split_once(FITS).unwrap_or_else(|| panic!("{line}"));
+    let (before, _) = line.split_once(" tasks fit into").unwrap_or_else(|| panic!("{line}"));
     let number = before.rsplit(' ').next().expect("a word");
     number.parse().unwrap_or_else(|error| panic!("{error}: {line}"))
 }
@@ -39,99 +37,68 @@ pub fn more_tasks_than_any_machine_holds_are_refused(program: &Program) {
     assert_eq!(run.stdout, "");
 }
 
-/// A count that fits by the refusal's own word runs, and can be looked at while
-/// it does; one more does not fit.
-pub fn the_file_limit_refuses_what_does_not_fit_and_nothing_else(program: &Program) {
-    // Of two limits in a row one leaves no file over, as a channel takes two.
-    for files in [64, 65] {
-        check_file_limit(program, files);
-    }
+/// Under a limit that refuses 100 tasks in these words, as many run as the refusal says, and
+/// can be observed; one more is refused.
+fn check_refusal(limited: impl Fn(u64) -> Invocation, words: &[&str]) -> u64 {
+    let run = limited(100).run().failed(3, words);
+    assert_eq!(run.stdout, "");
+    let fitting = fitting(&run);
+    let observed = limited(fitting).run();
+    assert_eq!(observed.code, Some(0), "{observed:#?}");
+    limited(fitting + 1).run().failed(3, &words[1..2]);
+    fitting
 }
 
-fn check_file_limit(program: &Program, files: u64) {
-    if program.files_per_task > 0 {
-        return check_refusal_of_files(program, &[], files);
-    }
-    let run = short(program, 100).limited(Resource::RLIMIT_NOFILE, files, files).run();
-    let _ = run.succeeded();
+/// A soft limit is raised by the program itself.
+pub fn the_file_limit_refuses_what_does_not_fit_and_nothing_else(program: &Program) {
+    check_that_files_meet_their_limit(program, &[]);
+    let _ = short(program, 100).limited(Resource::RLIMIT_NOFILE, 32, 1024).run().succeeded();
 }
 
 /// With these flags, whose tasks take files: a count that fits by the refusal's own word
-/// runs, and one more does not fit.
+/// runs, and one more does not fit. Of two limits in a row, one leaves no file over for a
+/// channel that takes two.
 pub fn check_that_files_meet_their_limit(program: &Program, flags: &[&str]) {
     for files in [64, 65] {
-        check_refusal_of_files(program, flags, files);
+        let limited = |tasks| {
+            let run = short(program, tasks).and(flags).and(&["--command", "ls /proc/{pid}/fd"]);
+            run.limited(Resource::RLIMIT_NOFILE, files, files)
+        };
+        let value = format!(" is {files} ");
+        check_refusal(limited, &["100 tasks need ", "RLIMIT_NOFILE", &value, "prlimit"]);
     }
 }
 
-fn check_refusal_of_files(program: &Program, flags: &[&str], files: u64) {
-    let limited =
-        |tasks| short(program, tasks).and(flags).limited(Resource::RLIMIT_NOFILE, files, files);
-    let value = format!(" is {files} ");
-    let words = ["100 tasks need ", " open files", "RLIMIT_NOFILE", &value, "prlimit"];
-    let run = limited(100).run().failed(3, &words);
-    let fitting = fitting(&run);
-    let observed = limited(fitting).and(&["--json", "--command", "ls /proc/{pid}/fd >&2"]).run();
-    assert_eq!(observed.code, Some(0), "{observed:#?}");
-    let memory = observed.record().memory;
-    assert!(memory.is_some(), "no file was left to read it from: {observed:#?}");
-    limited(fitting + 1).run().failed(3, &["RLIMIT_NOFILE"]);
-}
-
-/// The program does itself what it may do itself.
-pub fn a_soft_file_limit_is_raised(program: &Program) {
-    let run = short(program, 100).limited(Resource::RLIMIT_NOFILE, 32, 1024).run();
-    let _ = run.succeeded();
-}
-
-/// Stacks of threads and memory of tasks meet it. Channels do not, and of
-/// programs that open them the file limit may be tighter.
+/// Stacks of threads meet it.
 pub fn the_address_space_limit_refuses(program: &Program) {
     // A runtime has a worker on each CPU by default, and each worker an arena.
     let cpus = harness::cpus::allowed().expect("the CPUs of this process").len() as u64;
     let bytes = (1 << 30) + Amounts::workers(cpus).address_space_bytes;
     let limited = |tasks| short(program, tasks).limited(Resource::RLIMIT_AS, bytes, bytes);
     let _ = limited(3).run().succeeded();
-    if program.threads_per_task > 0 || program.files_per_task == 0 {
-        let value = bytes.to_string();
-        let words = ["bytes of address space", "RLIMIT_AS", &value, "prlimit --pid $$ --as="];
-        limited(bytes / 1024).run().failed(3, &words);
-    }
+    let words = ["bytes of address space", "RLIMIT_AS", &bytes.to_string(), "prlimit --pid $$"];
+    limited(bytes / 1024).run().failed(3, &words);
 }
 
-/// The limit stands in a group above the program's own. Tasks that are no
-/// threads of the kernel do not meet it.
+/// The limit is set on a group above the program's.
 pub fn the_pids_limit_of_an_ancestor_group_refuses(program: &Program) {
     let group = match ControlGroup::with_most_threads(50) {
         Ok(group) => group,
         Err(why) => return skip("the limit pids.max of a control group", &why),
     };
     let cpu = harness::cpus::allowed().expect("the CPUs of this process")[0];
-    let inside = |tasks| short(program, tasks).from_shell(&group.entering()).on_cpus(&[cpu]).run();
-    if program.threads_per_task == 0 {
-        let _ = inside(100).succeeded();
-        return;
-    }
+    let inside = |tasks| short(program, tasks).from_shell(&group.entering()).on_cpus(&[cpu]);
     let file = group.limit_file().display().to_string();
     let raise = format!("| sudo tee {file}");
-    let run = inside(100).failed(3, &["100 tasks need 100 threads", &file, " is 50 ", &raise]);
-    let fitting = fitting(&run);
-    let _ = inside(fitting).succeeded();
-    inside(fitting + 1).failed(3, &[&file]);
+    check_refusal(inside, &["100 tasks need 100 threads", &file, " is 50 ", &raise]);
 }
 
 /// A limit that the check cannot see, because the program's view of the file
 /// system lacks the control groups: the task that does not fit is named, those
-/// before it end, and so does the program. What it may have measured until then
-/// it tells.
+/// before it end, and so does the program.
 pub fn a_limit_that_cannot_be_seen_ends_the_tasks_created_until_then(program: &Program) {
-    if program.threads_per_task == 0 {
-        let _ = short(program, 100).run().succeeded();
-        return;
-    }
     if let Some(run) = unseen(program, 50, &["--tasks=100"]) {
-        let words = ["creating task ", "Resource temporarily unavailable", "those created until"];
-        run.failed(3, &words);
+        run.failed(3, &["creating task ", "Resource temporarily unavailable"]);
     }
 }
 
@@ -172,58 +139,37 @@ pub fn check_that_workers_meet_the_pids_limit(program: &Program, flags: &[&str])
 /// space although no task does: what is left of it decides, at every amount,
 /// whether the program runs or is refused. `flags` ask for 64 workers.
 pub fn check_that_workers_meet_the_address_space_limit(program: &Program, flags: &[&str]) {
-    let mut codes = Vec::new();
-    for mib in [200, 400, 600, 800, 1000, 1024, 1100, 1200, 1400] {
-        let limited =
-            short(program, 3).and(flags).limited(Resource::RLIMIT_AS, mib << 20, mib << 20);
-        let run = limited.run();
-        codes.push(run.code);
-        match run.code {
+    let code = |mib: u64| {
+        let run = short(program, 3).and(flags);
+        let run = run.limited(Resource::RLIMIT_AS, mib << 20, mib << 20).run();
+        let code = run.code;
+        match code {
             Some(0) => drop(run.succeeded()),
             _ => drop(run.failed(3, &[" bytes of address space", "RLIMIT_AS"])),
         }
-    }
+        code
+    };
+    let codes = [200, 600, 1000, 1024, 1200, 1400].map(code);
     assert_eq!(codes[0], Some(3), "{codes:?}");
 }
 
 /// `RLIMIT_NPROC` makes an exception for root, who becomes somebody else here,
 /// a user without any other thread.
 pub fn the_users_thread_limit_refuses(program: &Program) {
-    const THREADS: u64 = 50;
-    let Some(become_somebody) = somebody(program) else { return };
-    let limited = |tasks| {
-        let run = short(program, tasks).from_shell(&become_somebody);
-        run.limited(Resource::RLIMIT_NPROC, THREADS, THREADS).run()
-    };
-    if program.threads_per_task == 0 {
-        let _ = limited(100).succeeded();
-        return;
-    }
-    let words =
-        ["100 tasks need 100 threads", "RLIMIT_NPROC", " is 50 ", "prlimit --pid $$ --nproc="];
-    let run = limited(100).failed(3, &words);
-    assert_eq!(run.stdout, "");
-    let fitting = fitting(&run);
-    assert_eq!(fitting, THREADS - 1, "the program itself is the user's only thread");
-    let _ = limited(fitting).succeeded();
-    limited(fitting + 1).failed(3, &["RLIMIT_NPROC"]);
-}
-
-/// The script of a shell that becomes `"$@"` as a user with no process, if
-/// there is a way and that user may run the program.
-fn somebody(program: &Program) -> Option<String> {
-    const SKIPPED: &str = "the limit RLIMIT_NPROC";
+    let skipped = |why| skip("the limit RLIMIT_NPROC", why);
     if !geteuid().is_root() {
-        skip(SKIPPED, "only root can become a user without threads");
-        return None;
+        return skipped("only root can become a user without threads");
     }
     let user = 100_000 + std::process::id();
     let script = format!(r#"exec setpriv --reuid={user} --regid={user} --clear-groups "$@""#);
-    let may_run = succeeds(&script, &["test", "-x", program.path]);
-    if !may_run {
-        skip(SKIPPED, "setpriv is missing, or another user may not run the program");
+    if !succeeds(&script, &["test", "-x", program.path]) {
+        return skipped("setpriv is missing, or another user may not run the program");
     }
-    may_run.then_some(script)
+    let limited =
+        |tasks| short(program, tasks).from_shell(&script).limited(Resource::RLIMIT_NPROC, 50, 50);
+    let words = ["100 tasks need 100 threads", "RLIMIT_NPROC", " is 50 ", "--nproc="];
+    let fitting = check_refusal(limited, &words);
+    assert_eq!(fitting, 49, "the program itself is the user's only other thread");
 }
 
 /// An empty folder lies over `/proc`, from which limits and counters are read.
@@ -239,12 +185,10 @@ pub fn without_proc_it_ends_with_one_line(program: &Program) {
 }
 
 /// A machine that is this one but for `vm.max_map_count`: another file lies
-/// over it, for the program alone.
-/// A task of the program takes `per_task`.
+/// over it, for the program alone. A task of the program takes `per_task`.
 pub fn check_that_few_maps_refuse(program: &Program, per_task: Amounts) {
-    const MAPS: u64 = 300;
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-    writeln!(file, "{MAPS}").expect("write to it");
+    writeln!(file, "300").expect("write to it");
     let file = file.path().display();
     let script = format!(
         "exec unshare --mount sh -c 'mount --bind {file} /proc/sys/vm/max_map_count && \
@@ -258,8 +202,7 @@ pub fn check_that_few_maps_refuse(program: &Program, per_task: Amounts) {
     let need = format!("200 tasks need {maps} memory maps");
     let words = [&need, "vm.max_map_count is 300 ", "sudo sysctl vm.max_map_count="];
     let run = limited(200).failed(3, &words);
-    assert_eq!(run.stdout, "");
-    assert!(fitting(&run) < MAPS / per_task.maps, "{run:#?}");
+    assert!(fitting(&run) < 300 / per_task.maps, "{run:#?}");
     let _ = limited(20).succeeded();
 }
 
@@ -273,23 +216,42 @@ pub fn check_that_as_many_threads_run_as_fit(program: &Program, flags: &[&str]) 
     if !run.stderr.contains("vm.max_map_count") || fit > MOST_THREADS {
         return skip("as many threads as fit", "it is not vm.max_map_count that refuses, or late");
     }
-    let tasks = format!("--tasks={fit}");
-    let _ = program.with(flags).and(&[&tasks]).run().succeeded();
+    let _ = program.with(flags).and(&["--tasks", &fit.to_string()]).run().succeeded();
 }
 
-/// As many threads as fit into a limit of address space are created, besides
-/// what the allocator reserves for the first of them.
-pub fn check_that_as_many_threads_run_as_fit_into_address_space(program: &Program, flags: &[&str]) {
+/// Checks that a run of one iteration with four times as many tasks takes less
+/// than eight times the CPU time, set-up and shut-down included: linear is
+/// four, and what grows with the square sixteen. `tasks` must be so many that
+/// the process itself, which starts and ends, takes little of it.
+pub fn check_that_cpu_time_is_linear(program: &Program, flags: &[&str], tasks: u32) {
     let _machine = machine::alone();
-    let per_task = Amounts::thread(1 << 20);
-    let bytes = per_task.allocator(u64::MAX).address_space_bytes + (512 << 20);
-    let limited = |tasks: u64| {
-        let tasks = format!("--tasks={tasks}");
-        program.with(flags).and(&[&tasks]).limited(Resource::RLIMIT_AS, bytes, bytes).run()
+    // The least time of several runs is that of the one that was disturbed least.
+    let least = |tasks| {
+        let seconds = (0..3).map(|_| cpu_seconds(program, flags, tasks));
+        seconds.fold(f64::INFINITY, f64::min)
     };
-    let fit = fitting(&limited(1_000_000).failed(3, &["RLIMIT_AS"]));
-    assert!((400..512).contains(&fit), "{fit} stacks of 1 MiB in 512 MiB");
-    let _ = limited(fit).succeeded();
+    let (few, many) = (least(tasks), least(4 * tasks));
+    assert!(few > 0.0 && many < 8.0 * few, "{few} s for {tasks} tasks, {many} s for 4 times more");
+}
+
+/// The CPU time of one run in seconds, as the kernel reports it to the parent:
+/// to the microsecond, where clock ticks would be too coarse.
+fn cpu_seconds(program: &Program, flags: &[&str], tasks: u32) -> f64 {
+    let mut command = Command::new(program.path);
+    command.args(["--quiet", "--iters=1", "--warmups=0", "--tasks", &tasks.to_string()]);
+    command.args(flags).stdin(Stdio::null()).stderr(Stdio::null());
+    #[expect(clippy::zombie_processes, reason = "it is waited for by its number")]
+    let child = command.spawn().unwrap_or_else(|error| panic!("starting {command:?}: {error}"));
+    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
+    // SAFETY: the kernel writes both, which outlive the call; all zeros is a
+    // value of `rusage`, so that it is one after a failure too.
+    let (pid, usage) = unsafe {
+        let pid = libc::wait4(child.id().cast_signed(), &raw mut status, 0, usage.as_mut_ptr());
+        (pid, usage.assume_init())
+    };
+    assert_eq!((pid, status), (child.id().cast_signed(), 0), "{command:?}");
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
 /// Whether a command ends well when a shell becomes it by `script`.

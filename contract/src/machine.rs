@@ -1,31 +1,40 @@
-//! The machine for one test alone.
+//! This machine: whether it can run a test, and alone.
 
 use std::fs::File;
+use std::io::{self, Write as _};
 
-/// The machine, held by a test until this is dropped.
+use harness::limits::{self, Kind, Need};
+
+/// The machine, reserved by a test until this is dropped.
 #[derive(Debug)]
 pub struct Alone(#[expect(dead_code, reason = "the lock lasts as long as the file is open")] File);
 
-/// Waits until no other test holds the machine, in this process or another of
-/// this workspace, and holds it: for tests that make floods of tasks, or measure
-/// what others would disturb. Those that do not ask for it run on.
+/// Reserves the machine among all tests of this workspace that ask for it: those that create
+/// very many tasks, or measure what others would disturb.
 pub fn alone() -> Alone {
-    // A file that is there, which any user may open and nobody writes to.
+    // A file that exists, that any user may open, and nobody writes to.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let file = File::open(path).and_then(|file| file.lock().map(|()| file));
     Alone(file.unwrap_or_else(|error| panic!("locking {path}: {error}")))
 }
 
-#[cfg(test)]
-mod tests {
-    use std::fs::{File, TryLockError};
+/// Reports that something cannot be tested on this machine. Not by `eprintln!`, which the test
+/// runner swallows when a test passes.
+pub fn skip(what: &str, why: &str) {
+    let _ = writeln!(io::stderr(), "SKIPPED: {what}: {why}");
+}
 
-    #[test]
-    fn two_tests_do_not_hold_the_machine_at_once() {
-        let other = || File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-        let other = other().expect("the manifest");
-        let held = super::alone();
-        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
-        drop(held);
+/// Whether this process may use two CPUs or more.
+pub fn has_two_cpus() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() >= 2)
+}
+
+/// Whether so many tasks fit here; reports a skipped test if not.
+pub fn fits_here(kind: Kind, tasks: u64) -> bool {
+    let need = Need { tasks, per_task: kind.per_task(), fixed: kind.fixed() };
+    let fit = limits::fitting(&need);
+    if fit < tasks {
+        skip(&format!("{tasks} {}", kind.tasks()), &format!("only {fit} fit here"));
     }
+    fit == tasks
 }

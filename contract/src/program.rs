@@ -11,28 +11,28 @@ pub struct Program {
     pub name: &'static str,
     /// The binary: `env!("CARGO_BIN_EXE_…")`.
     pub path: &'static str,
+    /// Flags of every short run.
+    pub flags: &'static [&'static str],
     /// What it measures, in the record's order.
     pub measurements: &'static [Measurement],
     /// Whether it offers `--placement spread`.
     pub spread: Spread,
     /// Whether it traces which hops cross from one CPU to another.
     pub traces: bool,
-    /// How many kernel switches it claims for an operation under its default
-    /// flags, if it claims a number.
+    /// Switches that it claims for an operation under its default flags, if any.
     pub claimed_switches: Option<f64>,
     /// Files that a task opens.
     pub files_per_task: u64,
-    /// Threads of the kernel that a task is: 1 or 0.
+    /// Kernel threads per task: 1 or 0.
     pub threads_per_task: u64,
-    /// The number of tasks under its default flags, of programs that have no
-    /// flag for it.
+    /// The number of tasks, of programs without a flag for it.
     pub fixed_tasks: Option<u64>,
 }
 
 /// Whether a program offers `--placement spread`.
 #[derive(Clone, Copy, Debug)]
 pub enum Spread {
-    /// With these flags beside it.
+    /// Together with these flags.
     Offered(&'static [&'static str]),
     /// A usage error: it has no neighbours to put on different CPUs.
     Refused,
@@ -55,13 +55,8 @@ pub struct Measurement {
 
 impl Measurement {
     /// A brigade's: N + 1 hops to an iteration.
-    pub const HOPS: Self = Self {
-        name: "iteration",
-        operation: "hop",
-        operations: |tasks| tasks + 1,
-        samples: |_, iterations| iterations,
-        covers_tasks: true,
-    };
+    pub const HOPS: Self =
+        Self { operations: |tasks| tasks + 1, ..Self::per_task("iteration", "hop") };
 
     /// One sample for each iteration, with one operation for each task.
     pub const fn per_task(name: &'static str, operation: &'static str) -> Self {
@@ -82,16 +77,29 @@ impl Measurement {
     /// A sample for each task of each iteration, of one operation.
     pub const fn of_each_task(name: &'static str, operation: &'static str) -> Self {
         Self {
-            name,
-            operation,
             operations: |_| 1,
             samples: |tasks, iterations| tasks * iterations,
             covers_tasks: false,
+            ..Self::per_task(name, operation)
         }
     }
 }
 
 impl Program {
+    /// One that has nothing.
+    pub const NEW: Self = Self {
+        name: "",
+        path: "",
+        flags: &[],
+        measurements: &[],
+        spread: Spread::Refused,
+        traces: false,
+        claimed_switches: None,
+        files_per_task: 0,
+        threads_per_task: 0,
+        fixed_tasks: None,
+    };
+
     /// A short run: of 5 tasks unless their number is fixed, 20 iterations
     /// and 3 warm-ups.
     pub fn short(&self) -> Invocation {
@@ -100,15 +108,8 @@ impl Program {
 
     /// An invocation with so many tasks, unless their number is fixed.
     pub fn few_tasks(&self, tasks: u64) -> Invocation {
-        match self.fixed_tasks {
-            Some(_) => self.with(&[]),
-            None => self.with(&["--tasks", &tasks.to_string()]),
-        }
-    }
-
-    /// How many tasks [`Self::short`] has.
-    pub fn tasks(&self) -> u64 {
-        self.fixed_tasks.unwrap_or(5)
+        let run = self.with(self.flags);
+        if self.fixed_tasks.is_some() { run } else { run.and(&["--tasks", &tasks.to_string()]) }
     }
 
     /// The record of [`Self::short`].

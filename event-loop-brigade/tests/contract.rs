@@ -1,7 +1,7 @@
 //! event-loop-brigade from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
-use contract::{Measurement, Program, Spread, skip};
+use contract::{Measurement, Program, skip};
 use harness::limits::{Need, admit, in_force};
 use harness::system_files::SystemFiles;
 use harness::{Amounts, limits};
@@ -10,16 +10,12 @@ const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
     path: env!("CARGO_BIN_EXE_event-loop-brigade"),
     measurements: &[Measurement::HOPS],
-    spread: Spread::Refused,
     traces: true,
     claimed_switches: Some(0.0),
-    files_per_task: 2,
-    threads_per_task: 0,
-
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
-contract::keeps!(PROGRAM, with - -tasks - -work);
+contract::keeps!(PROGRAM);
 
 /// The loops, with the system calls of a hop, and whether a thread of the kernel takes part.
 const LOOPS: [(&str, f64, bool); 5] = [

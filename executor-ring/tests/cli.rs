@@ -1,6 +1,6 @@
 //! executor-ring from outside: flags in, record out.
 
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program};
 
 contract::keeps!(PROGRAM);
 use harness::record::Record;
@@ -12,13 +12,7 @@ const PROGRAM: Program = Program {
         operations: |nodes| nodes * nodes + nodes,
         ..Measurement::per_task("iteration", "spawn")
     }],
-    spread: Spread::Refused,
-    traces: false,
-    claimed_switches: None,
-    files_per_task: 0,
-    threads_per_task: 0,
-
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
 /// Every executor and the interfaces that it has, its own first.

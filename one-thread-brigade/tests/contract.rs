@@ -1,22 +1,18 @@
 //! one-thread-brigade from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program};
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
     path: env!("CARGO_BIN_EXE_one-thread-brigade"),
     measurements: &[Measurement::HOPS],
-    spread: Spread::Refused,
-    traces: false,
     claimed_switches: Some(0.0),
     files_per_task: 2,
-    threads_per_task: 0,
-
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
-contract::keeps!(PROGRAM, with - -tasks - -work);
+contract::keeps!(PROGRAM);
 
 #[test]
 fn no_hop_switches() {

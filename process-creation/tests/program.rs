@@ -1,6 +1,6 @@
 //! The program as a program: flags in, record out.
 
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program};
 use harness::record::Record;
 
 const PROGRAM: Program = Program {
@@ -10,23 +10,10 @@ const PROGRAM: Program = Program {
         Measurement::per_task("launch", "process"),
         Measurement::per_task("join", "process"),
     ],
-    spread: Spread::Refused,
-    traces: false,
-    claimed_switches: None,
-    files_per_task: 0,
-    threads_per_task: 1,
-
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
-contract::keeps! { PROGRAM;
-    output::help_names_every_common_flag_in_80_columns,
-    limits::without_proc_it_ends_with_one_line,
-    usage::numbers_that_make_no_sense_are_usage_errors,
-    usage::lists_of_cpus_that_make_no_sense_are_usage_errors,
-    usage::flags_that_do_not_exist_are_usage_errors,
-    usage::a_histogram_that_cannot_be_written_is_a_usage_error,
-}
+contract::keeps!(PROGRAM);
 
 const SHORT: &[&str] = &["--iters", "20", "--warmups", "2"];
 

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use contract::control_group::ControlGroup;
 use contract::invocation::Invocation;
-use contract::{Measurement, Program, Spread, fits_here, skip};
+use contract::{Measurement, Program, fits_here, skip};
 use harness::Amounts;
 use harness::limits::{self, Kind, Need, Resource};
 use harness::record::{LedgerPoint, Record};
@@ -21,12 +21,7 @@ const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
     path: env!("CARGO_BIN_EXE_task-memory"),
     measurements: &[Measurement::once("populate", "population")],
-    spread: Spread::Refused,
-    traces: false,
-    claimed_switches: None,
-    files_per_task: 0,
-    threads_per_task: 1,
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
 /// A run that makes so many tasks of a kind, or fewer.

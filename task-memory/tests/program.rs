@@ -1,30 +1,36 @@
 //! The program as a program: flags in, record out.
 
 use clap::ValueEnum as _;
-use contract::{Measurement, Program, Spread, fits_here};
+use contract::{Measurement, Program, fits_here};
 use harness::limits::Kind;
 use harness::record::{LedgerPoint, Record, SCHEMA_VERSION};
 
+/// 23 steps of 52 tasks, from half of them on.
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
     path: env!("CARGO_BIN_EXE_task-memory"),
-    measurements: &[Measurement::once("create", "task creation")],
-    spread: Spread::Refused,
-    traces: false,
-    claimed_switches: None,
-    files_per_task: 0,
-    threads_per_task: 1,
-
-    fixed_tasks: None,
+    flags: &["--kind=tokio", "--tasks=2392"],
+    measurements: &[Measurement {
+        operations: |_| 52,
+        covers_tasks: false,
+        ..Measurement::per_task("create", "task creation")
+    }],
+    fixed_tasks: Some(2392),
+    ..Program::NEW
 };
 
+/// It has iterations without end.
+const HEAP: Program = Program { flags: &["--kind=heap", "--bytes=1MiB"], ..PROGRAM };
+
 contract::keeps! { PROGRAM;
-    output::help_names_every_common_flag_in_80_columns,
-    limits::without_proc_it_ends_with_one_line,
-    usage::numbers_that_make_no_sense_are_usage_errors,
-    usage::lists_of_cpus_that_make_no_sense_are_usage_errors,
-    usage::flags_that_do_not_exist_are_usage_errors,
-    usage::a_histogram_that_cannot_be_written_is_a_usage_error,
+    record::the_record_is_valid,
+    record::the_counts_agree_with_the_kernel,
+    placement::the_placement_is_obeyed,
+}
+
+contract::keeps! { HEAP;
+    ending::an_interruption_keeps_the_record,
+    ending::nothing_is_left_behind,
 }
 
 /// The record of one sweep.

@@ -1,8 +1,13 @@
 //! thread-brigade from outside: flags in, record out.
 
+use std::fs;
+
+use contract::invocation::eventually;
 use contract::placement::check_that_spread_hops_cross;
 use contract::record::voluntary_switches;
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program, Spread, skip};
+use harness::cpus;
+use nix::sys::signal::Signal;
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
@@ -13,116 +18,125 @@ const PROGRAM: Program = Program {
     claimed_switches: Some(1.0),
     files_per_task: 2,
     threads_per_task: 1,
-
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
 contract::keeps!(PROGRAM, in full);
 
-/// On recent kernels the woken thread may preempt its waker, which counts as
-/// an involuntary switch besides; those are not bounded here.
+/// The channels, and the files that one takes.
+const CHANNELS: [(&str, usize); 6] =
+    [("pipe", 2), ("socketpair", 2), ("eventfd", 1), ("futex", 0), ("mpsc", 0), ("condvar", 0)];
+
+/// On one CPU every hop is a thread that blocks. On recent kernels the woken thread may
+/// preempt its waker, which counts as an involuntary switch; those are not bounded here.
 #[test]
-fn every_hop_on_one_cpu_is_a_thread_that_blocks() {
-    for (channel, _) in CHANNELS {
-        let record = PROGRAM.record(&[
-            "--tasks=50",
-            "--iters=500",
-            "--placement=same-cpu",
-            "--channel",
-            channel,
-        ]);
-        assert_eq!(record.parameters["channel"], channel);
-        let switches = voluntary_switches(&record);
-        // A thread that the sender wakes while it holds the lock of the list of
-        // those who wait finds it held, and blocks once more.
+fn a_brigade_over_any_channel_switches_crosses_and_ends() {
+    for (channel, files) in CHANNELS {
+        let of_channel = |flags: &[&'static str]| [flags, &["--channel", channel]].concat();
+        let flags = of_channel(&["--tasks=50", "--iters=500", "--placement=same-cpu"]);
+        let switches = voluntary_switches(&PROGRAM.record(&flags));
+        // A thread that the sender wakes while it has the lock of the list of those who wait
+        // finds it taken, and blocks once more.
         let most = if channel == "mpsc" { 2.10 } else { 1.05 };
         assert!((0.90..=most).contains(&switches), "{channel}: {switches}");
+        check_that_spread_hops_cross(&PROGRAM, &of_channel(&["--tasks=51", "--iters=100"]));
+
+        let look = of_channel(&["--tasks=40", "--quiet", "--command=ls /proc/{pid}/fd | wc -l"]);
+        let run = PROGRAM.with(&look).and(&["--iters=2"]).run().succeeded();
+        let open: usize = run.stdout.trim().parse().expect("a count");
+        // The directory itself and the shell's two ends are open besides.
+        assert!((files * 41..files * 41 + 10).contains(&open), "{channel}: {open} open files");
+        if files > 0 {
+            contract::limits::check_that_files_meet_their_limit(&PROGRAM, &of_channel(&[]));
+        }
+        check_interruption(&of_channel(&["--tasks=20"]), 21);
     }
 }
 
-#[test]
-fn every_hop_of_a_spread_brigade_crosses() {
-    check_that_spread_hops_cross(&PROGRAM, &["--tasks=50", "--iters=100"]);
-    check_that_spread_hops_cross(&PROGRAM, &["--tasks=51", "--iters=100"]);
+/// SIGINT ends a run once it has so many threads.
+fn check_interruption(flags: &[&str], threads: usize) {
+    let mut running = PROGRAM.with(flags).and(&["--iters=1000000000000", "--json"]).start();
+    running.wait_until("its threads were there", |pid| {
+        fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|tasks| tasks.count() == threads)
+    });
+    running.signal(Signal::SIGINT);
+    assert_eq!(running.end().code, Some(130), "{flags:?}");
 }
 
 #[test]
-fn a_stack_that_no_thread_can_have_is_a_usage_error() {
+fn stacks_take_the_address_space_that_was_asked_for() {
+    let flags = ["--tasks=100", "--iters=2", "--stack-size=16777216"];
+    let memory = PROGRAM.record(&flags).memory.expect("Linux reports memory");
+    assert!(memory.virtual_bytes >= 100 * (16 << 20), "{memory:?}");
     for size in ["1", "0", "-1", "1MiB", "99999999999999999999"] {
         PROGRAM.refuses(&["--stack-size", size], &["--stack-size"]);
     }
 }
 
 #[test]
-fn stacks_take_the_address_space_that_was_asked_for() {
-    let flags = ["--tasks=100", "--iters=2", "--stack-size=16777216"];
-    let memory = PROGRAM.record(&flags).memory.expect("Linux tells about memory");
-    assert!(memory.virtual_bytes >= 100 * (16 << 20), "{memory:?}");
-}
-
-#[test]
-fn a_limit_of_few_maps_refuses() {
+fn as_many_threads_run_as_fit_into_memory_maps() {
     contract::limits::check_that_few_maps_refuse(&PROGRAM, harness::Amounts::thread(1 << 20));
-}
-
-/// The channels that a file or none takes part in, and how many.
-const CHANNELS: [(&str, usize); 6] =
-    [("pipe", 2), ("socketpair", 2), ("eventfd", 1), ("futex", 0), ("mpsc", 0), ("condvar", 0)];
-
-#[test]
-fn a_channel_takes_as_many_files_as_it_says() {
-    const TASKS: usize = 40;
-    for (channel, files) in CHANNELS {
-        // The directory itself and the shell's two ends are open besides.
-        let count = "ls /proc/{pid}/fd | wc -l";
-        let flags = ["--tasks=40", "--iters=2", "--quiet", "--channel", channel];
-        let run = PROGRAM.with(&flags).and(&["--command", count]).run().succeeded();
-        let open: usize = run.stdout.trim().parse().expect("a count");
-        let least = files * (TASKS + 1);
-        assert!((least..least + 10).contains(&open), "{channel}: {open} open files");
-    }
-}
-
-#[test]
-fn the_file_limit_binds_by_what_the_channel_takes() {
-    use contract::invocation::Invocation;
-    let limited = |channel, tasks: &str| -> Invocation {
-        let flags = ["--iters=2", "--warmups=0", "--channel", channel, "--tasks", tasks];
-        PROGRAM.with(&flags).limited(nix::sys::resource::Resource::RLIMIT_NOFILE, 64, 64)
-    };
-    for channel in ["futex", "mpsc", "condvar"] {
-        let _ = limited(channel, "300").run().succeeded();
-    }
-    limited("eventfd", "100").run().failed(3, &["100 tasks need 103 open files"]);
-    let _ = limited("eventfd", "50").run().succeeded();
-    limited("pipe", "50").run().failed(3, &["50 tasks need 104 open files"]);
-}
-
-#[test]
-fn a_brigade_over_any_channel_is_interrupted_and_spread_like_another() {
-    for (channel, _) in CHANNELS {
-        check_that_spread_hops_cross(&PROGRAM, &["--tasks=20", "--iters=50", "--channel", channel]);
-        let flags = ["--tasks=20", "--iters=1000000000000", "--json", "--channel", channel];
-        let mut running = PROGRAM.with(&flags).start();
-        running.wait_until("its threads were there", |pid| {
-            std::fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|tasks| tasks.count() == 21)
-        });
-        running.signal(nix::sys::signal::Signal::SIGINT);
-        assert_eq!(running.end().code, Some(130), "{channel}");
-    }
-}
-
-#[test]
-fn as_many_threads_run_as_are_said_to_fit() {
     let flags = ["--channel=futex", "--iters=1", "--warmups=0", "--quiet"];
     contract::limits::check_that_as_many_threads_run_as_fit(&PROGRAM, &flags);
-    contract::limits::check_that_as_many_threads_run_as_fit_into_address_space(&PROGRAM, &flags);
 }
 
-/// CPU time, of set-up and shut-down too, which the shell tells at its end.
+/// CPU time, of set-up and shut-down too, which the kernel reports at the end.
 #[test]
 fn set_up_and_shut_down_take_time_by_the_task() {
-    contract::scale::check_that_cpu_time_is_linear(&PROGRAM, &["--channel=futex"], 300);
+    contract::limits::check_that_cpu_time_is_linear(&PROGRAM, &["--channel=futex"], 300);
+}
+
+/// What a process has in a field of `stat` from the third on; `None` for one that has
+/// ended.
+fn field(process: &str, number: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    Some(stat.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.to_owned())
+}
+
+/// The processes of `SCHED_IDLE` that a process has started.
+fn spinners(parent: i32) -> Vec<String> {
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_spinner = |process: &String| {
+        field(process, 4) == Some(parent.to_string()) && field(process, 41).as_deref() == Some("5")
+    };
+    names.filter(is_spinner).collect()
+}
+
+#[test]
+fn keep_awake_spins_on_each_cpu_and_leaves_no_spinner() {
+    let cpus = cpus::allowed().expect("the CPUs").len();
+    for signal in [Signal::SIGKILL, Signal::SIGINT] {
+        let flags = ["--tasks=5", "--keep-awake", "--iters=1000000000", "--quiet"];
+        let mut running = PROGRAM.with(&flags).start();
+        running.wait_until("a process spins on each CPU", |pid| spinners(pid).len() == cpus);
+        let spinners = spinners(running.pid());
+        running.signal(signal);
+        let _ = running.end();
+        let is_alive = |process: &String| field(process, 3).is_some_and(|state| state != "Z");
+        eventually("they have ended", || !spinners.iter().any(is_alive));
+    }
+}
+
+/// On one CPU the sender goes on until it blocks, and the thread that it has woken waits.
+#[test]
+fn hops_wait_for_their_cpu_or_wake_an_idle_one() {
+    let flags = ["--tasks=5", "--iters=500"];
+    let waiting =
+        |more: &[&str]| PROGRAM.record(&[&flags[..], more].concat()).waiting.expect("a span");
+    let same_cpu = waiting(&["--placement=same-cpu"]);
+    match same_cpu.runnable_ns_per_operation {
+        Some(runnable_ns) => assert!(runnable_ns > 0.0, "{same_cpu:?}"),
+        None => skip("run delay", "the kernel keeps no account of it"),
+    }
+    let entries = |more: &[&str]| {
+        let states = waiting(more).idle_states?;
+        Some(states.iter().map(|state| state.entries_per_operation).sum::<f64>())
+    };
+    let Some(kept) = entries(&["--keep-awake"]) else {
+        return skip("idle CPUs", "the kernel has no driver of idle states");
+    };
+    assert!(kept < 0.05, "{kept} per hop");
 }
 
 /// One CPU, on which a hop is a thread that blocks, whatever the other rings do.
@@ -149,8 +163,7 @@ fn rings_at_once_are_so_many_brigades() {
 
 #[test]
 fn rings_at_once_need_as_much_as_all_of_them() {
-    use contract::invocation::Invocation;
-    let limited = |rings: &str| -> Invocation {
+    let limited = |rings: &str| {
         let flags = ["--tasks=20", "--iters=2", "--warmups=0", "--rings", rings];
         PROGRAM.with(&flags).limited(nix::sys::resource::Resource::RLIMIT_NOFILE, 150, 150)
     };
@@ -160,15 +173,5 @@ fn rings_at_once_need_as_much_as_all_of_them() {
     for rings in ["0", "-1", "1025", "two"] {
         PROGRAM.refuses(&["--rings", rings], &["--rings"]);
     }
-}
-
-#[test]
-fn rings_at_once_are_interrupted_like_one() {
-    let flags = ["--tasks=20", "--rings=3", "--iters=1000000000000", "--json"];
-    let mut running = PROGRAM.with(&flags).start();
-    running.wait_until("its threads and drivers were there", |pid| {
-        std::fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|tasks| tasks.count() == 64)
-    });
-    running.signal(nix::sys::signal::Signal::SIGINT);
-    assert_eq!(running.end().code, Some(130));
+    check_interruption(&["--tasks=20", "--rings=3"], 64);
 }

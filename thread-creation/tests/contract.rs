@@ -1,6 +1,6 @@
 //! thread-creation from outside: flags in, record out.
 
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program};
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
@@ -11,16 +11,10 @@ const PROGRAM: Program = Program {
         Measurement::once("create_cold", "thread creation"),
         Measurement::of_each_task("start", "start"),
     ],
-    spread: Spread::Refused,
-    traces: false,
-    claimed_switches: None,
-    files_per_task: 0,
-    threads_per_task: 1,
-
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
-contract::keeps!(PROGRAM, with - -tasks);
+contract::keeps!(PROGRAM);
 
 #[test]
 fn a_stack_that_no_thread_can_have_is_a_usage_error() {

@@ -10,11 +10,9 @@ const PROGRAM: Program = Program {
         ..Measurement::per_task("iteration", "switch")
     }],
     spread: Spread::Offered(&[]),
-    traces: false,
     claimed_switches: Some(1.0),
-    files_per_task: 1,
-    threads_per_task: 1,
     fixed_tasks: Some(2),
+    ..Program::NEW
 };
 
 contract::keeps!(PROGRAM);

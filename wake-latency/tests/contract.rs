@@ -20,14 +20,11 @@ const PROGRAM: Program = Program {
     path: env!("CARGO_BIN_EXE_wake-latency"),
     measurements: &[wake_ups("wake-up"), wake_ups("from_call")],
     spread: Spread::Offered(&[]),
-    traces: false,
     claimed_switches: Some(2.0),
-    files_per_task: 0,
-    threads_per_task: 1,
-    fixed_tasks: None,
+    ..Program::NEW
 };
 
-contract::keeps!(PROGRAM, with - -tasks);
+contract::keeps!(PROGRAM);
 
 /// Every way to be woken.
 const WAYS: [[&str; 4]; 6] = [

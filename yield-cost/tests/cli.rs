@@ -1,6 +1,6 @@
 //! yield-cost from outside: flags in, record out.
 
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program};
 
 contract::keeps!(PROGRAM);
 use harness::record::{Ending, Record};
@@ -12,13 +12,9 @@ const PROGRAM: Program = Program {
         operations: |_| 5000,
         ..Measurement::per_task("iteration", "cycle")
     }],
-    spread: Spread::Refused,
-    traces: false,
     claimed_switches: Some(0.0),
-    files_per_task: 0,
-    threads_per_task: 0,
-
     fixed_tasks: Some(1),
+    ..Program::NEW
 };
 
 /// Every scenario, and the flags that it needs.

@@ -1,0 +1,139 @@
+//! Flags, outputs, `--command` and what a task does at every hop.
+
+use std::collections::BTreeSet;
+
+use harness::record::{Ending, Record};
+
+use crate::Program;
+use crate::invocation::{full, without_a_reader};
+
+/// Bytes of a name that the kernel keeps.
+const COMM_BYTES: usize = 15;
+
+/// Units of work that take much longer than the hop itself.
+const UNITS: &str = "50000";
+
+/// The least share of the known work that the quickest lap must have taken: the two are not
+/// measured at the same moment.
+const LEAST_WORK: f64 = 0.7;
+
+/// So much that what else a program holds does not matter, in bytes.
+const WORKING_SET: u64 = 4 << 20;
+
+/// `--help` offers what the record has as parameters, the program's own flags among them.
+pub fn help_and_parameters_have_the_same_flags(program: &Program) {
+    let help = program.run(&["--help"]).succeeded().stdout;
+    let offered: BTreeSet<_> = help
+        .lines()
+        .filter_map(|line| line.trim_start().trim_start_matches("-h, ").strip_prefix("--"))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|flag| !["help", "version"].contains(flag))
+        .map(|flag| flag.replace('-', "_"))
+        .collect();
+    let recorded: BTreeSet<_> = program.short_record().parameters.into_keys().collect();
+    assert_eq!(recorded, offered, "{help}");
+}
+
+/// One line that names the flag, exit code 2, and nothing is measured.
+pub fn values_that_make_no_sense_are_usage_errors(program: &Program) {
+    let cases: &[(&str, &[&str])] = &[
+        ("--tasks", &["0", "-1", "1e9", "1.5", "many", "", "4294967296"]),
+        ("--iters", &["0", "-1", "1e9", "18446744073709551616"]),
+        ("--warmups", &["-1", "some"]),
+        ("--max-time", &["0", "-1", "nan", "inf", "soon"]),
+        ("--cpus", &["99999", "x", "", "0,", "1-0", "-1"]),
+        ("--placement", &["everywhere"]),
+        ("--histogram", &["/nonexistent/x", "/"]),
+        ("--work", &["-1", "1.5", "1e3", "much", "", "2000000000"]),
+        ("--working-set", &["-1", "1.5", "16KiB", "", "99999999999999"]),
+        ("--no-such-flag", &["0"]),
+    ];
+    for (flag, values) in cases {
+        for value in *values {
+            let run = program.run(&[flag, value]).failed(2, &[flag]);
+            assert_eq!(run.stdout, "", "{run:#?}");
+        }
+    }
+    program.refuses(&["stray"], &["stray"]);
+    program.refuses(&["--command"], &["--command"]);
+}
+
+/// Colours, a bell, text that runs backwards, a forged line.
+pub fn a_quoted_value_cannot_act_on_a_terminal(program: &Program) {
+    let value = "\u{1b}[31m\u{7}\u{202e}\u{9b}x\nforged";
+    for flags in [["--cpus", value], ["--placement", value], [value, "1"]] {
+        let run = program.run(&flags).failed(2, &[]);
+        assert!(!run.stderr.trim_end().contains(char::is_control), "{run:#?}");
+        assert!(!run.stderr.contains('\u{202e}'), "{run:#?}");
+    }
+}
+
+/// As on a full disk; and as under `| head -1`, where the reader has seen what it wanted.
+pub fn an_output_that_fails_is_a_failure_and_one_that_closes_is_not(program: &Program) {
+    for more in [&[][..], &["--json"], &["--help"], &["--version"]] {
+        let run = program.short().and(more).stdout(full()).run();
+        run.failed(1, &["standard output", "No space left"]);
+        let _ = program.short().and(more).stdout(without_a_reader()).run().succeeded();
+    }
+}
+
+/// Also if standard input is closed.
+pub fn quiet_prints_nothing(program: &Program) {
+    let run = program.short().and(&["--quiet"]).from_shell(r#"exec "$@" <&-"#).run().succeeded();
+    assert_eq!(run.stdout, "", "{run:#?}");
+}
+
+/// Its `{pid}` is the program's, and all threads and files of the tasks are there. Next to a
+/// record it prints to standard error.
+pub fn a_command_sees_the_tasks_alive(program: &Program) {
+    let look = "cat /proc/{pid}/comm; ls /proc/{pid}/task | wc -l; ls /proc/{pid}/fd | wc -l";
+    let flags = ["--tasks=40", "--iters=5", "--json", "--command", look];
+    let run = program.run(&flags);
+    assert!(run.record().complete);
+    let [name, threads, files] = run.complaints()[..] else { panic!("three lines: {run:#?}") };
+    assert_eq!(name, &program.name[..program.name.len().min(COMM_BYTES)]);
+    let count = |text: &str| text.trim().parse::<u64>().expect("a count");
+    assert!(count(threads) > program.threads_per_task * 40, "{run:#?}");
+    assert!(count(files) >= program.files_per_task * 40, "{run:#?}");
+}
+
+/// What was measured is reported all the same, marked incomplete.
+pub fn a_command_that_fails_fails_the_program(program: &Program) {
+    let run = program.short().and(&["--command", "exit 7", "--json"]).run();
+    let run = run.failed(1, &["--command 'exit 7'", "exit status: 7"]);
+    let record = run.record();
+    assert_eq!((record.complete, record.ended_by), (false, Ending::Error));
+    assert_eq!(record.iterations, 20);
+    assert!(record.error.is_some_and(|error| error.contains("'exit 7'")));
+}
+
+/// The quickest lap and the quickest unit of a few runs: any one of them may have met a busy
+/// machine.
+pub fn every_hop_has_its_work(program: &Program) {
+    let records: Vec<_> =
+        (0..3).map(|_| program.record(&["--tasks=5", "--iters=20", "--work", UNITS])).collect();
+    let least = |figure: fn(&Record) -> f64| records.iter().map(figure).fold(f64::MAX, f64::min);
+    let work_ns = least(|record| {
+        let work = record.work.expect("it offers --work");
+        work.units as f64 * work.ns_per_unit.expect("there was work")
+    });
+    let hop_ns = least(|record| {
+        let lap = record.principal().expect("a measurement");
+        lap.min_ns as f64 / lap.operations as f64
+    });
+    assert!(hop_ns > LEAST_WORK * work_ns, "a hop of {hop_ns} ns has {work_ns} ns of work");
+    let none = program.short_record().work.expect("it offers --work");
+    assert_eq!((none.units, none.ns_per_unit), (0, None));
+}
+
+/// The driver, which has one too, may have gone when the tasks are looked at.
+pub fn every_task_has_a_working_set(program: &Program) {
+    let resident = |working_set: u64| {
+        let flags = ["--tasks=5", "--iters=2", "--warmups=1", "--working-set"];
+        let record = program.record(&[&flags[..], &[&working_set.to_string()]].concat());
+        record.memory.expect("Linux reports memory").rss_bytes
+    };
+    let sets = (resident(WORKING_SET) - resident(0)) as f64 / WORKING_SET as f64;
+    assert!((4.8..6.2).contains(&sets), "{sets} working sets of 5 tasks");
+    program.run(&["--tasks=1000", "--working-set=1000000000000"]).failed(3, &["memory"]);
+}
