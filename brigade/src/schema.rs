@@ -13,7 +13,7 @@ use crate::judge::impact::Impact;
 use crate::judge::limits::LimitsReport;
 use crate::judge::prove::proof::Proof;
 use crate::judge::report::model::Report;
-use crate::plan::history::RunEnd;
+use crate::plan::RunEnd;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::laps::Laps;

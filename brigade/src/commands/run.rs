@@ -22,8 +22,7 @@ use crate::measure::fingerprint::fingerprints;
 use crate::measure::invoke::{Job, command, invoke};
 use crate::measure::reference::reference;
 use crate::measure::signals::Signals;
-use crate::plan;
-use crate::plan::history;
+use crate::plan::{self, Attempt, Schedule};
 use crate::show::html::html;
 use crate::show::markdown::markdown;
 use crate::store::environment::Environment;
@@ -253,7 +252,7 @@ impl Run<'_> {
         let procedure = self.description.procedure.as_ref();
         let flags = procedure.map_or(&[][..], |how| &how.flags);
         let spacing = procedure.map_or(Duration::ZERO, Procedure::spacing);
-        let mut schedule = history::schedule(&self.description, invocations);
+        let mut schedule = Schedule::of(&self.description, invocations);
         let mut progress = Progress::new(&self.description.cases, self.description.rounds);
         let cpus = cpus::allowed().context("reading which CPUs may be used")?;
         let mut round: Option<(u32, Instant)> = None;
@@ -284,7 +283,7 @@ impl Run<'_> {
             let reference = reference(&cpus, invocations.len());
             let invocation = Invocation { reference, ..invoke(&job, signals) };
             folder.append(&invocation)?;
-            schedule.record(turn.case, turn.round, history::attempt(&invocation));
+            schedule.record(turn.case, turn.round, Attempt::of(&invocation));
             progress.ended(turn, Duration::from_nanos(invocation.duration_ns));
             invocations.push(invocation);
         }

@@ -8,8 +8,7 @@ use crate::judge::prove::proof::Proof;
 use crate::judge::report::model::{Progress, Report};
 use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
-use crate::plan::Schedule;
-use crate::plan::history::{self, RunEnd};
+use crate::plan::{RunEnd, Schedule};
 use crate::show;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
@@ -40,7 +39,7 @@ impl<'a> Summary<'a> {
         folder: &'a Path,
         proof: Option<&'a Proof>,
     ) -> Self {
-        let mut schedule = history::schedule(run, invocations);
+        let mut schedule = Schedule::of(run, invocations);
         let proven = proof.is_some() || !is_to_be_proven(manifest, run);
         // A comparison ends when its cases are resolved.
         let complete = run.side.is_some() || schedule.next_turn().is_none() && proven;
@@ -51,7 +50,7 @@ impl<'a> Summary<'a> {
     /// comparison.
     pub fn end(&self) -> Option<RunEnd> {
         let ended = self.complete && self.run.side.is_none();
-        ended.then(|| RunEnd::of(&self.run.cases, &self.schedule))
+        ended.then(|| self.schedule.end(&self.run.cases))
     }
 
     /// What a report is made from.

@@ -12,16 +12,20 @@
 //! run that was interrupted goes on where it was: its records are added again,
 //! and the next turn is the one that is missing.
 
-pub mod history;
 pub mod order;
 pub mod pairs;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::judge::statistics::{Estimate, Modes};
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
+
+use crate::judge::interference::{Verdict, assess};
+use crate::judge::ledger;
+use crate::judge::statistics::{Estimate, Modes};
+use crate::store::invocation::{Invocation, Outcome};
+use crate::store::results::{FurtherRounds, Procedure, RunDescription};
 
 /// The fewest rounds that can resolve a case: of five, the whole range is an
 /// interval of 93.75 % only.
@@ -47,32 +51,6 @@ pub fn shared_cpu(round: u32, cpus: &[usize]) -> Option<usize> {
     Some(cpus[turn])
 }
 
-/// How far a run goes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Extent {
-    /// Rounds of every case.
-    pub rounds: u32,
-    /// Whether further rounds follow, and until when.
-    pub further: Option<Further>,
-    /// How often a case may run again because an invocation is unusable, over
-    /// the whole run.
-    pub reruns: u32,
-    /// How far apart rounds begin at least: a further round takes more cases rather
-    /// than wait.
-    pub spacing: Duration,
-}
-
-/// Until when further rounds follow the common ones.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Further {
-    /// The half-width of a case's interval that is narrow enough, as a share
-    /// of its median.
-    pub target: f64,
-    /// How long invocations may take together, and waits between rounds; none is
-    /// started after this.
-    pub budget: Duration,
-}
-
 /// One invocation to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
@@ -94,6 +72,29 @@ pub struct Attempt {
     pub figure: Option<f64>,
     /// What it is worth.
     pub worth: Worth,
+}
+
+impl Attempt {
+    /// What this invocation found.
+    pub fn of(invocation: &Invocation) -> Self {
+        let measured = invocation.outcome == Outcome::Measured;
+        let record = invocation.record.as_ref().filter(|_| measured);
+        let principal = record.and_then(|record| record.principal());
+        // Of a sweep of memory, what a task holds, and not how long it took to make.
+        let held = record.and_then(|record| ledger::held(record.ledger.as_ref()?));
+        let worth = if invocation.interrupted {
+            Worth::Interrupted
+        } else if measured && assess(invocation).verdict == Verdict::Unusable {
+            Worth::Unusable
+        } else {
+            Worth::Stands
+        };
+        Self {
+            duration: Duration::from_nanos(invocation.duration_ns),
+            figure: held.or_else(|| principal.map(|principal| principal.ns_per_operation)),
+            worth,
+        }
+    }
 }
 
 /// What an invocation is worth.
@@ -124,6 +125,34 @@ pub enum Reason {
     Failed,
 }
 
+/// Version of [`RunEnd`]'s schema.
+pub const RUN_END_SCHEMA_VERSION: &str = "1.1";
+
+/// How a complete run ended: the contents of `run-end.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunEnd {
+    /// Version of this object's schema, `major.minor`.
+    pub schema_version: String,
+    /// The cases, in the order of `run.json`.
+    pub cases: Vec<CaseEnd>,
+}
+
+/// How a case ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CaseEnd {
+    /// The case's name.
+    pub case: String,
+    /// The rounds that measured.
+    pub rounds: usize,
+    /// The half-width of the 95 % interval of its principal measurement, or of what
+    /// a task holds in memory, in percent; `null` for fewer than six rounds.
+    pub half_width_percent: Option<f64>,
+    /// Why it got no more rounds.
+    pub reason: Reason,
+}
+
 /// What is known of the tries of one case in one round.
 #[derive(Clone, Copy, Debug)]
 struct Tries {
@@ -143,7 +172,10 @@ struct CaseHistory {
 
 /// A run as far as it has come.
 pub struct Schedule {
-    extent: Extent,
+    rounds: u32,
+    further: Option<FurtherRounds>,
+    reruns: u32,
+    spacing: Duration,
     rng: Rng,
     /// All cases, partners together, as the latest round shuffled them.
     order: Vec<Vec<usize>>,
@@ -159,11 +191,37 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// The schedule of a run after these of its invocations; those of other cases are
+    /// passed over.
+    pub fn of(run: &RunDescription, invocations: &[Invocation]) -> Self {
+        let index = |name: &String| run.cases.iter().position(|case| case == name);
+        let procedure = run.procedure.clone().unwrap_or_default();
+        let pairs = procedure.partners.iter();
+        let pairs = pairs.filter_map(|[first, second]| Some([index(first)?, index(second)?]));
+        let partners: Vec<_> = pairs.collect();
+        let mut schedule = Self::new(run.cases.len(), run.rounds, &procedure, run.seed, &partners);
+        for invocation in invocations {
+            if let Some(case) = index(&invocation.case) {
+                schedule.record(case, invocation.round, Attempt::of(invocation));
+            }
+        }
+        schedule
+    }
+
     /// A run of `cases` cases that has not begun; `seed` decides the order.
     /// `partners` are pairs of indices of cases.
-    pub fn new(cases: usize, extent: Extent, seed: u64, partners: &[[usize; 2]]) -> Self {
+    fn new(
+        cases: usize,
+        rounds: u32,
+        procedure: &Procedure,
+        seed: u64,
+        partners: &[[usize; 2]],
+    ) -> Self {
         Self {
-            extent,
+            rounds,
+            further: procedure.further,
+            reruns: procedure.reruns,
+            spacing: procedure.spacing(),
             rng: Rng::with_seed(seed),
             order: together(cases, partners),
             round: 0,
@@ -180,7 +238,7 @@ impl Schedule {
         if round > self.latest {
             if self.latest > 0 {
                 // It could not begin before.
-                self.spent += self.extent.spacing.saturating_sub(self.spent_on_latest);
+                self.spent += self.spacing.saturating_sub(self.spent_on_latest);
             }
             (self.latest, self.spent_on_latest) = (round, Duration::ZERO);
         }
@@ -201,7 +259,7 @@ impl Schedule {
 
     /// Which turn of this round is next: first tries before others.
     fn pending(&self) -> Option<Turn> {
-        let tries = |case: usize| self.histories[case].due(self.round, self.extent.reruns);
+        let tries = |case: usize| self.histories[case].due(self.round, self.reruns);
         let due = self.members.iter().filter_map(|&case| Some((case, tries(case)?)));
         let (case, tries) = due.min_by_key(|&(_, tries)| tries)?;
         Some(Turn { round: self.round, case, attempt: tries + 1 })
@@ -209,8 +267,7 @@ impl Schedule {
 
     /// Whether this is a further round, and the budget for those is spent.
     fn is_spent(&self) -> bool {
-        let Some(further) = self.extent.further else { return false };
-        self.round > self.extent.rounds && self.spent >= further.budget
+        self.round > self.rounds && self.budget_left() == Some(Duration::ZERO)
     }
 
     /// Begins the next round; `None` if there is none.
@@ -229,25 +286,23 @@ impl Schedule {
 
     /// The cases of `round`, which the earlier rounds decide.
     fn members_of(&self, round: u32) -> Vec<usize> {
-        if (self.extent.rounds + 1..self.latest).contains(&round) {
+        if (self.rounds + 1..self.latest).contains(&round) {
             // It is over. To decide again would take a run of many rounds a time
             // that grows with their square.
             let ran = |case: &usize| self.histories[*case].rounds.contains_key(&round);
             return (0..self.histories.len()).filter(ran).collect();
         }
-        let Some(Further { target, .. }) =
-            self.extent.further.filter(|_| round > self.extent.rounds)
-        else {
-            let cases = if round <= self.extent.rounds { self.histories.len() } else { 0 };
-            return (0..cases).collect();
-        };
+        if round <= self.rounds {
+            return (0..self.histories.len()).collect();
+        }
+        let Some(further) = self.further else { return Vec::new() };
         let gains = (0..)
             .zip(&self.histories)
             .filter(|(_, history)| !history.failed && !self.is_capped(history, round))
             .map(|(case, history)| (case, history.gain(round)));
         let is_wide = |case: usize| {
             let half_width = self.histories[case].half_width(round);
-            half_width.is_none_or(|half_width| half_width > target)
+            half_width.is_none_or(|half_width| 100.0 * half_width > further.target_percent)
         };
         let (wide, narrow): (Vec<_>, Vec<_>) = gains.partition(|&(case, _)| is_wide(case));
         if wide.is_empty() { Vec::new() } else { self.worth_it(wide, narrow) }
@@ -266,7 +321,7 @@ impl Schedule {
         let mut lasts = Duration::ZERO;
         let in_order = wide.into_iter().chain(narrow).enumerate();
         let is_worth_it = |&(rank, (case, _)): &(usize, (usize, f64))| {
-            let has_time = lasts < self.extent.spacing;
+            let has_time = lasts < self.spacing;
             lasts += self.histories[case].mean_duration();
             rank < needed || has_time
         };
@@ -277,13 +332,13 @@ impl Schedule {
     /// case gets.
     fn is_capped(&self, history: &CaseHistory, round: u32) -> bool {
         let times = history.times(round);
-        let most = self.extent.rounds.saturating_mul(MOST_WITH_MODES).max(FEWEST_WITH_MODES);
+        let most = self.rounds.saturating_mul(MOST_WITH_MODES).max(FEWEST_WITH_MODES);
         times.len() >= most as usize && Modes::of(&times).is_some()
     }
 
     /// How many turns of the common rounds are left, by case.
     pub fn remaining(&self) -> Vec<u32> {
-        let rounds = self.extent.rounds;
+        let rounds = self.rounds;
         let left = |history: &CaseHistory| {
             let tried = history.rounds.range(..=rounds);
             let done = tried.filter(|(_, tries)| tries.last != Worth::Interrupted).count();
@@ -294,35 +349,38 @@ impl Schedule {
 
     /// How much of the budget for further rounds is left, if there is one.
     pub fn budget_left(&self) -> Option<Duration> {
-        Some(self.extent.further?.budget.saturating_sub(self.spent))
-    }
-
-    /// Why each case got no more rounds, if the run is complete.
-    pub fn reasons(&self) -> Vec<Reason> {
-        self.histories.iter().map(|history| self.reason(history)).collect()
+        let budget = Duration::try_from_secs_f64(self.further?.budget_seconds).unwrap_or_default();
+        Some(budget.saturating_sub(self.spent))
     }
 
     fn reason(&self, history: &CaseHistory) -> Reason {
-        match self.extent.further {
-            _ if history.failed => Reason::Failed,
-            None => Reason::RoundsDone,
-            Some(Further { target, .. }) => match self.half_width(history) {
-                Some(half_width) if half_width <= target => Reason::Resolved,
-                _ if self.is_capped(history, u32::MAX) => Reason::TwoModes,
-                _ => Reason::BudgetSpent,
-            },
+        let Some(further) = self.further else {
+            return if history.failed { Reason::Failed } else { Reason::RoundsDone };
+        };
+        let half_width = history.half_width(u32::MAX);
+        if history.failed {
+            Reason::Failed
+        } else if half_width.is_some_and(|width| 100.0 * width <= further.target_percent) {
+            Reason::Resolved
+        } else if self.is_capped(history, u32::MAX) {
+            Reason::TwoModes
+        } else {
+            Reason::BudgetSpent
         }
     }
 
-    fn half_width(&self, history: &CaseHistory) -> Option<f64> {
-        history.half_width(u32::MAX)
-    }
-
-    /// Of each case: the rounds that measured, and the half-width of its
-    /// interval as a share of its median, if it has one.
-    pub fn precision(&self) -> Vec<(usize, Option<f64>)> {
-        let of = |history: &CaseHistory| (history.times(u32::MAX).len(), self.half_width(history));
-        self.histories.iter().map(of).collect()
+    /// How a run of these cases ended.
+    pub fn end(&self, cases: &[String]) -> RunEnd {
+        let end = |(case, history): (&String, &CaseHistory)| CaseEnd {
+            case: case.clone(),
+            rounds: history.times(u32::MAX).len(),
+            half_width_percent: history.half_width(u32::MAX).map(|width| 100.0 * width),
+            reason: self.reason(history),
+        };
+        RunEnd {
+            schema_version: RUN_END_SCHEMA_VERSION.to_owned(),
+            cases: cases.iter().zip(&self.histories).map(end).collect(),
+        }
     }
 }
 
@@ -412,19 +470,40 @@ pub fn random_seed() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use harness::record::LedgerPoint;
     use proptest::prelude::{prop_assert_eq, proptest};
 
     use super::*;
+    use crate::store::sample::case;
 
-    const FIXED: Extent = Extent { rounds: 3, further: None, reruns: 2, spacing: Duration::ZERO };
+    /// What a run sets out to do.
+    #[derive(Clone, Copy)]
+    struct Plan {
+        rounds: u32,
+        further: Option<FurtherRounds>,
+        reruns: u32,
+        spacing_seconds: f64,
+    }
+
+    const FIXED: Plan = Plan { rounds: 3, further: None, reruns: 2, spacing_seconds: 0.0 };
 
     /// Six rounds, then further ones until ± 3 % or 100 s.
-    const ADAPTIVE: Extent = Extent {
-        rounds: 6,
-        further: Some(Further { target: 0.03, budget: Duration::from_secs(100) }),
-        reruns: 2,
-        spacing: Duration::ZERO,
-    };
+    const ADAPTIVE: Plan = Plan { rounds: 6, further: within(100.0), ..FIXED };
+
+    /// Until ± 3 %, or so many seconds are over.
+    const fn within(budget_seconds: f64) -> Option<FurtherRounds> {
+        Some(FurtherRounds { target_percent: 3.0, budget_seconds })
+    }
+
+    fn schedule(cases: usize, plan: Plan, seed: u64, partners: &[[usize; 2]]) -> Schedule {
+        let Plan { rounds, further, reruns, spacing_seconds } = plan;
+        let procedure = Procedure { further, reruns, spacing_seconds, ..Procedure::default() };
+        Schedule::new(cases, rounds, &procedure, seed, partners)
+    }
+
+    fn reasons(schedule: &Schedule) -> Vec<Reason> {
+        schedule.histories.iter().map(|history| schedule.reason(history)).collect()
+    }
 
     /// A measurement of one second.
     fn measured(figure: f64) -> Attempt {
@@ -443,13 +522,8 @@ mod tests {
         turns
     }
 
-    fn all(
-        cases: usize,
-        extent: Extent,
-        seed: u64,
-        outcome: impl Fn(Turn) -> Attempt,
-    ) -> Vec<Turn> {
-        take(&mut Schedule::new(cases, extent, seed, &[]), 10_000, outcome)
+    fn all(cases: usize, plan: Plan, seed: u64, outcome: impl Fn(Turn) -> Attempt) -> Vec<Turn> {
+        take(&mut schedule(cases, plan, seed, &[]), 10_000, outcome)
     }
 
     /// From −1 to 1 in even steps, as long as there are many rounds: no two modes.
@@ -467,7 +541,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_round_has_every_case_once(cases in 0_usize..20, rounds in 1_u32..9, seed: u64) {
-            let turns = all(cases, Extent { rounds, ..FIXED }, seed, |_| measured(1.0));
+            let turns = all(cases, Plan { rounds, ..FIXED }, seed, |_| measured(1.0));
             prop_assert_eq!(turns.len(), cases * rounds as usize);
             for round in 1..=rounds {
                 let mut seen: Vec<usize> =
@@ -487,9 +561,9 @@ mod tests {
                 _ => spreading(turn),
             };
             let whole = all(cases, ADAPTIVE, seed, outcome);
-            let mut first = Schedule::new(cases, ADAPTIVE, seed, &[]);
+            let mut first = schedule(cases, ADAPTIVE, seed, &[]);
             let before = take(&mut first, stop, outcome);
-            let mut second = Schedule::new(cases, ADAPTIVE, seed, &[]);
+            let mut second = schedule(cases, ADAPTIVE, seed, &[]);
             for &turn in &before {
                 second.record(turn.case, turn.round, outcome(turn));
             }
@@ -499,27 +573,14 @@ mod tests {
     }
 
     #[test]
-    fn rounds_follow_each_other() {
-        let turns = all(3, Extent { rounds: 2, ..FIXED }, 1, |_| measured(1.0));
-        let rounds: Vec<u32> = turns.iter().map(|turn| turn.round).collect();
-        assert_eq!(rounds, [1, 1, 1, 2, 2, 2]);
-    }
-
-    #[test]
-    fn the_seed_decides_the_order() {
+    fn the_seed_and_the_round_decide_the_order() {
         let turns = |seed| all(10, FIXED, seed, |_| measured(1.0));
         assert_eq!(turns(7), turns(7));
         assert_ne!(turns(7), turns(8));
-    }
-
-    #[test]
-    fn rounds_differ_in_order() {
-        let turns = all(10, FIXED, 7, |_| measured(1.0));
-        let order = |round| {
-            let of_round = turns.iter().filter(move |turn| turn.round == round);
-            of_round.map(|turn| turn.case).collect::<Vec<_>>()
-        };
-        assert_ne!(order(1), order(2));
+        assert!(turns(7).is_sorted_by_key(|turn| turn.round));
+        let cases = |round: &[Turn]| round.iter().map(|turn| turn.case).collect::<Vec<_>>();
+        let rounds: Vec<_> = turns(7).chunks(10).map(cases).collect();
+        assert_ne!(rounds[0], rounds[1]);
     }
 
     /// How many turns each case got.
@@ -529,13 +590,13 @@ mod tests {
 
     #[test]
     fn a_resolved_case_gets_the_common_rounds_and_the_widest_gets_the_rest() {
-        let mut schedule = Schedule::new(3, ADAPTIVE, 7, &[]);
+        let mut schedule = schedule(3, ADAPTIVE, 7, &[]);
         let turns = take(&mut schedule, 10_000, spreading);
         // Cases 1 and 2 scatter by 40 % and 41 %: both are wide, to the end.
         assert_eq!(count(&turns), [6, 47, 47]);
-        let reasons = [Reason::Resolved, Reason::BudgetSpent, Reason::BudgetSpent];
-        assert_eq!(schedule.reasons(), reasons);
-        assert_eq!(schedule.precision()[0], (6, Some(0.0)));
+        let expected = [Reason::Resolved, Reason::BudgetSpent, Reason::BudgetSpent];
+        assert_eq!(reasons(&schedule), expected);
+        assert_eq!(schedule.histories[0].half_width(u32::MAX), Some(0.0));
     }
 
     // After the common rounds case 1 gains three times as much in a second as
@@ -565,39 +626,27 @@ mod tests {
     // A round of the wide case lasts a second, and a round is to last three.
     #[test]
     fn waits_between_rounds_are_part_of_the_budget() {
-        let extent = Extent { spacing: Duration::from_secs(4), ..ADAPTIVE };
-        let mut schedule = Schedule::new(1, extent, 1, &[]);
+        let plan = Plan { spacing_seconds: 4.0, ..ADAPTIVE };
+        let mut schedule = schedule(1, plan, 1, &[]);
         let wild = |turn: Turn| measured(100.0 + f64::from(turn.round * 37 % 101));
         let turns = take(&mut schedule, 200, wild);
         assert_eq!(turns.len(), 26, "100 s of 1 s and 3 s of waiting each, but for the first");
-        assert_eq!(schedule.reasons(), [Reason::BudgetSpent]);
-    }
-
-    #[test]
-    fn a_round_takes_more_cases_rather_than_wait() {
-        let extent = Extent { spacing: Duration::from_secs(3), ..ADAPTIVE };
-        let turns = all(4, extent, 7, |turn| {
-            measured(1.0 + scatter(turn) * if turn.case == 0 { 0.9 } else { 0.1 })
-        });
-        let first: Vec<usize> =
-            turns.iter().filter(|turn| turn.round == 7).map(|turn| turn.case).collect();
-        assert_eq!(first.len(), 3, "{first:?}");
-        assert!(first.contains(&0), "{first:?}");
+        assert_eq!(reasons(&schedule), [Reason::BudgetSpent]);
     }
 
     #[test]
     fn time_that_wide_cases_leave_goes_to_narrow_ones_and_not_to_waiting() {
-        let extent = Extent { spacing: Duration::from_secs(3), ..ADAPTIVE };
+        let plan = Plan { spacing_seconds: 3.0, ..ADAPTIVE };
         let outcome = |turn: Turn| {
             let scatter = scatter(turn) * [0.9, 0.02, 0.01, 0.001][turn.case];
             measured(1.0 + scatter)
         };
-        let mut schedule = Schedule::new(4, extent, 7, &[]);
+        let mut schedule = schedule(4, plan, 7, &[]);
         let turns = take(&mut schedule, 10_000, outcome);
         let of_round = |round| turns.iter().filter(move |turn| turn.round == round);
         assert_eq!(of_round(7).count(), 3, "of one second each");
         assert!((7..20).all(|round| of_round(round).any(|turn| turn.case == 0)));
-        let ended = all(4, extent, 7, |turn| measured(1.0 + scatter(turn) * 0.001));
+        let ended = all(4, plan, 7, |turn| measured(1.0 + scatter(turn) * 0.001));
         assert_eq!(ended.len(), 4 * 6, "none is wide");
     }
 
@@ -607,16 +656,16 @@ mod tests {
             0 => measured(if turn.round.is_multiple_of(3) { 50.0 } else { 5.0 }),
             _ => spreading(turn),
         };
-        let mut schedule = Schedule::new(2, ADAPTIVE, 7, &[]);
+        let mut schedule = schedule(2, ADAPTIVE, 7, &[]);
         let turns = take(&mut schedule, 10_000, outcome);
         assert_eq!(count(&turns), [20, 80]);
-        assert_eq!(schedule.reasons(), [Reason::TwoModes, Reason::BudgetSpent]);
+        assert_eq!(reasons(&schedule), [Reason::TwoModes, Reason::BudgetSpent]);
     }
 
     #[test]
     fn partners_follow_each_other_in_every_round() {
-        let extent = Extent { rounds: 20, ..FIXED };
-        let mut schedule = Schedule::new(12, extent, 7, &[[3, 9], [9, 1], [5, 5], [7, 0]]);
+        let plan = Plan { rounds: 20, ..FIXED };
+        let mut schedule = schedule(12, plan, 7, &[[3, 9], [9, 1], [5, 5], [7, 0]]);
         let turns = take(&mut schedule, 10_000, |_| measured(1.0));
         let mut orders = Vec::new();
         for round in turns.chunks(12) {
@@ -644,9 +693,9 @@ mod tests {
         // Its first round is an outlier, which an interval of eight all but leaves
         // out.
         let outlier = |turn: Turn| measured(if turn.round == 1 { 190.0 } else { 100.0 });
-        let mut schedule = Schedule::new(1, ADAPTIVE, 7, &[]);
+        let mut schedule = schedule(1, ADAPTIVE, 7, &[]);
         let turns = take(&mut schedule, 10_000, outlier);
-        assert_eq!((turns.len(), schedule.reasons()), (8, vec![Reason::Resolved]));
+        assert_eq!((turns.len(), reasons(&schedule)), (8, vec![Reason::Resolved]));
     }
 
     #[test]
@@ -657,15 +706,10 @@ mod tests {
     }
 
     #[test]
-    fn five_rounds_resolve_nothing() {
-        let few = Extent { rounds: 2, ..ADAPTIVE };
+    fn six_rounds_are_run_at_least_and_the_common_ones_in_any_case() {
+        let few = Plan { rounds: 2, ..ADAPTIVE };
         assert_eq!(all(1, few, 7, |_| measured(100.0)).len(), FEWEST_ROUNDS);
-    }
-
-    #[test]
-    fn the_common_rounds_are_run_whatever_the_budget() {
-        let further = Some(Further { target: 0.03, budget: Duration::from_secs(2) });
-        let turns = all(2, Extent { further, ..ADAPTIVE }, 7, spreading);
+        let turns = all(2, Plan { further: within(2.0), ..ADAPTIVE }, 7, spreading);
         assert_eq!(count(&turns), [6, 6]);
     }
 
@@ -675,9 +719,9 @@ mod tests {
             Turn { case: 0, round: 2, .. } => Attempt { figure: None, ..measured(0.0) },
             _ => spreading(Turn { case: 1, ..turn }),
         };
-        let mut schedule = Schedule::new(2, ADAPTIVE, 7, &[]);
+        let mut schedule = schedule(2, ADAPTIVE, 7, &[]);
         assert_eq!(count(&take(&mut schedule, 10_000, failing)), [6, 94]);
-        assert_eq!(schedule.reasons(), [Reason::Failed, Reason::BudgetSpent]);
+        assert_eq!(reasons(&schedule), [Reason::Failed, Reason::BudgetSpent]);
     }
 
     #[test]
@@ -697,7 +741,7 @@ mod tests {
         let unusable = |_| Attempt { worth: Worth::Unusable, ..measured(1.0) };
         let turns = all(2, FIXED, 7, unusable);
         assert_eq!(count(&turns), [3 + 2, 3 + 2]);
-        assert_eq!(all(2, Extent { reruns: 0, ..FIXED }, 7, unusable).len(), 6);
+        assert_eq!(all(2, Plan { reruns: 0, ..FIXED }, 7, unusable).len(), 6);
     }
 
     #[test]
@@ -714,23 +758,22 @@ mod tests {
 
     #[test]
     fn what_was_interrupted_is_run_again_and_counts_as_no_failure() {
-        let mut schedule = Schedule::new(1, FIXED, 7, &[]);
+        let mut schedule = schedule(1, FIXED, 7, &[]);
         let interrupted = Attempt { figure: None, worth: Worth::Interrupted, ..measured(1.0) };
         for attempt in 1..=5 {
             assert_eq!(schedule.next_turn(), Some(Turn { round: 1, case: 0, attempt }));
             schedule.record(0, 1, interrupted);
         }
         assert_eq!(take(&mut schedule, 10_000, |_| measured(1.0)).len(), 3);
-        assert_eq!(schedule.reasons(), [Reason::RoundsDone]);
+        assert_eq!(reasons(&schedule), [Reason::RoundsDone]);
     }
 
     #[test]
     fn what_is_left_is_told_by_case() {
-        let mut schedule = Schedule::new(2, ADAPTIVE, 7, &[]);
+        let mut schedule = schedule(2, ADAPTIVE, 7, &[]);
         take(&mut schedule, 3, spreading);
         assert_eq!(schedule.remaining().iter().sum::<u32>(), 9);
         assert_eq!(schedule.budget_left(), Some(Duration::from_secs(97)));
-        assert_eq!(Schedule::new(2, FIXED, 7, &[]).budget_left(), None);
     }
 
     /// A log-normal value whose median is 1 (Box and Muller).
@@ -743,10 +786,10 @@ mod tests {
     /// the true median.
     fn coverage(spread: f64) -> f64 {
         const RUNS: u64 = 2000;
-        let further = Some(Further { target: 0.03, budget: Duration::from_secs(30) });
+        let further = within(30.0);
         let holds = |seed: &u64| {
             let mut rng = Rng::with_seed(*seed);
-            let mut schedule = Schedule::new(1, Extent { further, ..ADAPTIVE }, *seed, &[]);
+            let mut schedule = schedule(1, Plan { further, ..ADAPTIVE }, *seed, &[]);
             while let Some(turn) = schedule.next_turn() {
                 schedule.record(0, turn.round, measured(log_normal(spread, &mut rng)));
             }
@@ -765,5 +808,23 @@ mod tests {
             println!("spread {spread}: {coverage:.3}");
             assert!(coverage > 0.91, "spread {spread}: {coverage}");
         }
+    }
+
+    #[test]
+    fn a_sweep_of_memory_is_run_for_what_a_task_holds() {
+        let [mut sweep] = case("memory", [7000.0]).try_into().unwrap();
+        assert_eq!(Attempt::of(&sweep).figure, Some(7000.0));
+        let point = |tasks: u64| LedgerPoint {
+            tasks,
+            proportional_bytes: Some(500 + 10 * tasks),
+            page_table_bytes: Some(0),
+            kernel_stack_bytes: Some(0),
+            unreclaimable_slab_bytes: Some(0),
+            ..LedgerPoint::default()
+        };
+        sweep.record.as_mut().unwrap().ledger = Some([100, 200].map(point).to_vec());
+        assert_eq!(Attempt::of(&sweep).figure, Some(10.0));
+        sweep.record.as_mut().unwrap().ledger = Some([200, 200].map(point).to_vec());
+        assert_eq!(Attempt::of(&sweep).figure, Some(7000.0), "no slope");
     }
 }

@@ -108,7 +108,7 @@ pub struct Skipped {
 }
 
 /// How a run goes, beyond its common rounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Procedure {
     /// What to type for another run like it.
