@@ -21,10 +21,14 @@ use anyhow::{Context, bail, ensure};
 use crate::commands::saved;
 use crate::judge::report::model::Report;
 use crate::manifest::Manifest;
+use crate::show::ladder::rungs;
 use crate::show::markdown;
 use crate::show::page::NO_BREAK_SPACE;
-use crate::show::picture;
+use crate::show::plot;
 use crate::show::report::{Part, figure, part};
+
+/// The width of a picture in pixels: that of a README.
+const PICTURE_WIDTH: f64 = 830.0;
 
 const BLOCK: &str = "<!-- brigade report ";
 const FIGURE: &str = "<!-- figure ";
@@ -113,10 +117,12 @@ impl Runs<'_> {
 
     /// The ladder of a run as a picture in this file.
     fn ladder(&mut self, run: &str, file: &str) -> anyhow::Result<String> {
-        let picture = picture::ladder(self.report(run)?);
-        let picture = picture.with_context(|| format!("{run} has nothing of a ladder"))?;
-        self.pictures.push((file.to_owned(), picture.file));
-        Ok(format!("![{}]({file})\n", markdown::escape(&picture.description)))
+        let rungs = rungs(self.report(run)?);
+        let parts = plot::ladder(&rungs, 1).zip(plot::extremes(&rungs));
+        let (picture, words) = parts.with_context(|| format!("{run} has nothing of a ladder"))?;
+        self.pictures.push((file.to_owned(), picture.file(PICTURE_WIDTH)));
+        let words = words.replace(NO_BREAK_SPACE, " ");
+        Ok(format!("![{}]({file})\n", markdown::escape(&words)))
     }
 
     fn figure(&mut self, run: &str, case: &str, part: Option<&str>) -> anyhow::Result<String> {

@@ -68,7 +68,7 @@ fn rendered(report: &Report, format: Format, folders: &[PathBuf]) -> anyhow::Res
             let folders = folders.iter().map(|folder| folder.display().to_string());
             show::text::text(report, &folders.collect::<Vec<_>>(), output::bars())
         }
-        Format::Html => show::html::html(report)?,
+        Format::Html => show::html::html(report),
         Format::Markdown => show::markdown::markdown(report),
         Format::Json => serde_json::to_string(report)? + "\n",
         Format::Csv => show::csv::csv(report)?,

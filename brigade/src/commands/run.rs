@@ -218,7 +218,7 @@ impl Run<'_> {
             folder.replace(results::PROOF_PAGE, &prove::markdown(proof))?;
         }
         folder.replace(results::PAGE, &markdown(&report))?;
-        folder.replace(results::HTML_PAGE, &html(&report)?)?;
+        folder.replace(results::HTML_PAGE, &html(&report))?;
         if let Some(end) = summary.end() {
             folder.write_end(&end)?;
         }

@@ -108,6 +108,6 @@ pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 3] {
     let folder = Path::new("results/run");
     let summary = Summary::new(manifest, description, environment, invocations, folder, None);
     let report = summary.report();
-    let page = show::html::html(&report).expect("the template is well-formed");
+    let page = show::html::html(&report);
     [summary.text(&report), show::markdown::markdown(&report), page]
 }

@@ -422,13 +422,8 @@ mod tests {
         time: the baseline's, per operation; ratio and p50 to p99: candidate / baseline.
         Intervals: 95 % together, 99.00 % each; same: within 3 %.
         ");
-        let page = crate::show::html::comparison(&compared).unwrap();
-        let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("{what}: {page}"));
-        assert!(
-            at("What changed?") < at("shorter/free") && at("shorter/free") < at("longer_&lt;b&gt;")
-        );
-        assert!(at("<summary>1 the same within 3 %</summary>") < at(">alike/free<"));
-        assert!(page.contains("class=\"band\"") && !page.contains("<b>"), "{page}");
+        let page = crate::show::html::comparison(&compared);
+        assert!(page.contains("longer_&lt;b&gt;") && !page.contains("<b>"), "{page}");
     }
 
     #[test]

@@ -22,6 +22,18 @@ pub struct Rung {
 }
 
 impl Rung {
+    /// The principal measurement of a case that is not one of a pair of CPUs.
+    pub fn of(case: &Case) -> Option<Self> {
+        let estimates = case.estimates.iter().filter(|_| case.key.pair().is_none());
+        let measurements: Vec<_> = estimates.map(|of| of.as_ref()?.measurement(None)).collect();
+        Some(Self {
+            name: case.name.clone(),
+            operation: measurements.iter().flatten().next()?.short_name().to_owned(),
+            kind: case.kind,
+            times: measurements.iter().map(|of| of.map(|of| of.time_ns)).collect(),
+        })
+    }
+
     /// Its time in the first run that has it.
     fn first(&self) -> Option<f64> {
         self.times.iter().flatten().map(|time| time.value).next()
@@ -31,18 +43,7 @@ impl Rung {
 /// The principal measurement of every case, the shortest first.
 pub fn rungs(report: &Report) -> Vec<Rung> {
     let cases = report.groups.iter().flat_map(|group| &group.cases);
-    let rung = |case: &Case| {
-        let measurements = case.estimates.iter().map(|of| of.as_ref()?.measurement(None));
-        let measurements: Vec<_> = measurements.collect();
-        Some(Rung {
-            name: case.name.clone(),
-            operation: measurements.iter().flatten().next()?.short_name().to_owned(),
-            kind: case.kind,
-            times: measurements.iter().map(|of| of.map(|of| of.time_ns)).collect(),
-        })
-    };
-    let singles = cases.filter(|case| case.key.pair().is_none());
-    let mut rungs: Vec<Rung> = singles.filter_map(rung).collect();
+    let mut rungs: Vec<Rung> = cases.filter_map(Rung::of).collect();
     for map in &report.pairs {
         distances(report, map, &mut rungs);
     }

@@ -28,7 +28,8 @@ pub fn markdown(report: &Report) -> String {
 
 /// Parts of a page in Markdown, a blank line between two.
 pub fn blocks(page: &[Block]) -> String {
-    let blocks: Vec<String> = page.iter().map(block).collect();
+    let shown = page.iter().filter(|of| !matches!(of, Block::Plots(_)));
+    let blocks: Vec<String> = shown.map(block).collect();
     blocks.join("\n").replace(NO_BREAK_SPACE, " ")
 }
 
@@ -42,6 +43,7 @@ fn block(block: &Block) -> String {
         Block::Table(table) => table.markdown(escape),
         Block::Bars(bars) => bars_table(bars).markdown(escape),
         Block::Code(code) => indented(code),
+        Block::Plots(_) => String::new(),
     }
 }
 

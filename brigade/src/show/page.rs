@@ -33,6 +33,8 @@ pub enum Block {
     Bars(Bars),
     /// Lines that are shown as they are.
     Code(String),
+    /// The place of the plots of the group of this name, which only HTML has.
+    Plots(String),
 }
 
 /// Lines as code in Markdown.

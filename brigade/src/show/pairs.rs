@@ -111,24 +111,6 @@ pub fn distances(report: &Report, group: &str) -> Table {
     table
 }
 
-/// A row for every pair.
-pub fn every(report: &Report, group: &str) -> Table {
-    use Side::{Left, Right};
-    let mut table =
-        Table::new(&[("case", Left), ("CPUs of", Left), ("time [95 %]", Left), ("n", Right)]);
-    for map in of_group(report, group) {
-        for PairTime { case, distance, time_ns, .. } in &map.pairs {
-            let case = match report.runs.len() {
-                1 => case.clone(),
-                _ => format!("{}: {case}", letter(map.run)),
-            };
-            let (far, time) = (words(*distance).to_owned(), estimated_duration(time_ns));
-            table.push(vec![case, far, time, time_ns.count.to_string()]);
-        }
-    }
-    table
-}
-
 /// The places of a pair's CPUs in a map, the later one first.
 pub fn places(map: &PairMap, pair: &PairTime) -> Option<[usize; 2]> {
     let place = |cpu: usize| map.cpus.iter().position(|of| of.cpu == cpu);

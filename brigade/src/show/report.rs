@@ -261,17 +261,11 @@ fn group(report: &Report, group: &Group) -> Vec<Block> {
         ],
         _ => vec![side_by_side(report, group)],
     };
-    let mut page = vec![Block::Heading(2, group.question.clone())];
+    let mut page =
+        vec![Block::Heading(2, group.question.clone()), Block::Plots(group.name.clone())];
     page.extend(tables.into_iter().filter(|table| !table.is_empty()).map(Block::Table));
     page.extend(pairs::blocks(report, &group.name));
-    if page.len() > 1 { page } else { Vec::new() }
-}
-
-/// What cases of a group are minus their baselines, and what their tasks hold in
-/// memory, of the first run.
-pub fn differences_and_memory(group: &Group) -> Vec<Block> {
-    let tables = [minus_baseline(group), memory(group)];
-    tables.into_iter().filter(|table| !table.is_empty()).map(Block::Table).collect()
+    if page.len() > 2 { page } else { Vec::new() }
 }
 
 /// The cases of a group that the first run has.

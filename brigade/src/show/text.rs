@@ -26,16 +26,14 @@ pub fn text(report: &Report, folders: &[String], bars: Characters) -> String {
 /// Parts of a page as text: a blank line before tables, headings and lists.
 pub fn blocks(page: &[Block], characters: Characters) -> String {
     let mut text = String::new();
-    for (index, block) in page.iter().enumerate() {
-        let is_after_heading =
-            index > 0 && matches!(page[index - 1], Block::Heading(..) | Block::Table(_));
+    let mut before: Option<&Block> = None;
+    for block in page.iter().filter(|of| !matches!(of, Block::Plots(_))) {
         let follows = match block {
-            Block::Paragraph(_) => {
-                matches!(page[..index].last(), Some(Block::Items(_) | Block::Table(_)))
-            }
+            Block::Paragraph(_) => matches!(before, Some(Block::Items(_) | Block::Table(_))),
             Block::Heading(..) => true,
-            _ => !is_after_heading || matches!(page[index - 1], Block::Table(_)),
+            _ => !matches!(before, Some(Block::Heading(..))),
         };
+        before = Some(block);
         if follows && !text.is_empty() {
             text.push('\n');
         }
@@ -46,6 +44,7 @@ pub fn blocks(page: &[Block], characters: Characters) -> String {
             Block::Table(table) => table.text(),
             Block::Bars(bars) => bars.text(COLUMNS, characters),
             Block::Code(code) => code.clone(),
+            Block::Plots(_) => String::new(),
         };
     }
     terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()

@@ -1,5 +1,5 @@
-//! `report.html`: what a browser makes of it. The tests with a browser need
-//! Chromium, and are skipped where it is not installed.
+//! `report.html`: what is in it, and what a browser makes of it. The tests with a browser
+//! need Chromium, and are skipped if it is not installed.
 
 use std::fs;
 use std::net::TcpListener;
@@ -13,33 +13,29 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, Ended, RECORD};
 
-/// Looks at the page from within, with all folds open, and leaves what it found in
-/// an attribute of the root of the page around it.
+/// Measures the page from within, with all folds open, and leaves the result in an attribute
+/// of the root of the page around it.
 const PROBE: &str = r##"<script>
 document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
-const boxes = (plot) => [...plot.querySelectorAll("text")]
-  .filter((text) => text.getClientRects().length > 0 && text.textContent !== "")
-  .map((text) => ({ box: text.getBoundingClientRect(), words: text.textContent }));
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const overlap = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
   && a.top < b.bottom - 5 && b.top < a.bottom - 5;
-const overlaps = [];
-for (const plot of document.querySelectorAll("svg.plot")) {
-  const texts = boxes(plot);
+const overlaps = [], outside = [];
+for (const plot of all("svg.plot")) {
+  const texts = all("text", plot).map((text) => ({ box: text.getBoundingClientRect(), text }));
   texts.forEach((a, index) => texts.slice(index + 1).forEach((b) => {
-    if (overlap(a.box, b.box)) overlaps.push(a.words + " | " + b.words);
+    if (overlap(a.box, b.box)) overlaps.push(a.text.textContent + " | " + b.text.textContent);
   }));
+  for (const mark of all("text, circle, rect, line", plot)) {
+    const box = mark.getBoundingClientRect();
+    if (box.left < 0 || box.right > window.innerWidth) outside.push(mark.outerHTML);
+  }
 }
-const count = (selector) => document.querySelectorAll(selector).length;
-const unnamed = [...document.querySelectorAll("svg.plot")].filter((plot) =>
-  plot.getAttribute("aria-labelledby").split(" ").some((id) =>
-    !document.getElementById(id) || document.getElementById(id).textContent === ""));
+const ids = all("[id]").map((element) => element.id);
 window.parent.document.documentElement.dataset.probe = encodeURIComponent(JSON.stringify({
-  width: window.innerWidth, wide: document.documentElement.scrollWidth, overlaps,
-  plots: count("svg.plot"), rungs: count("#ladder .row"), sections: count("main section"),
-  tables: count("table"), rows: count("tbody tr"), headers: count("tbody th[scope=row]"),
-  unnamed: unnamed.length, repeated: count("[id]") -
-    new Set([...document.querySelectorAll("[id]")].map((element) => element.id)).size,
-  figures: JSON.parse(document.getElementById("figures").textContent).cases.length,
+  width: window.innerWidth, wide: document.documentElement.scrollWidth, overlaps, outside,
+  plots: all("svg.plot").length, rungs: all("#ladder .row").length,
+  unnamed: all("svg.plot:not([aria-label])").length, repeated: ids.length - new Set(ids).size,
   requests: performance.getEntriesByType("resource").length,
   ready: document.documentElement.dataset.ready || "no",
   executed: document.documentElement.dataset.executed || "no",
@@ -59,7 +55,7 @@ fn chromium(what: &str) -> Option<&'static str> {
     found
 }
 
-/// The document that the browser makes of a page at this width, and what its console says.
+/// The document that the browser makes of a page at this width, and what its console prints.
 fn document(browser: &str, page: &Path, width: u32, flags: &[&str]) -> (String, Vec<String>) {
     let profile = tempfile::tempdir().unwrap();
     let output = Command::new(browser)
@@ -75,8 +71,8 @@ fn document(browser: &str, page: &Path, width: u32, flags: &[&str]) -> (String, 
     let document = String::from_utf8_lossy(&output.stdout).into_owned();
     let logged = String::from_utf8_lossy(&output.stderr);
     assert!(document.contains("</html>"), "{logged}");
-    let said = logged.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned);
-    (document, said.collect())
+    let console = logged.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned);
+    (document, console.collect())
 }
 
 /// What [`PROBE`] finds on a page at this width, within another: a window is never as
@@ -97,8 +93,8 @@ fn probed(browser: &str, page: &str, width: u32, flags: &[&str]) -> Value {
         ),
     )
     .unwrap();
-    let (document, said) = document(browser, &file, 1700, flags);
-    assert!(said.is_empty(), "{said:?}");
+    let (document, console) = document(browser, &file, 1700, flags);
+    assert!(console.is_empty(), "{console:?}");
     let (_, found) = document.split_once("data-probe=\"").expect("the probe has run");
     let (found, _) = found.split_once('"').unwrap();
     serde_json::from_str(&decoded(found)).unwrap()
@@ -137,64 +133,38 @@ fn page_of(names: &[&str]) -> String {
     ended.stdout
 }
 
-/// A default run, of more processes than others.
+/// A default run and one of a single group, which has curves.
 const RUN: &str = "2026-11-22-intel-xeon-6-207-2cpu";
-const SWITCHES: &str = "2026-11-22-amd-epyc-2cpu-switches";
+const HAND_OVERS: &str = "2026-11-23-hand-overs";
+
+/// The report that a page embeds.
+fn embedded(page: &str) -> Value {
+    let (_, rest) = page.split_once("id=\"report\">").expect("a report");
+    serde_json::from_str(rest.split_once("</script>").expect("an end").0).unwrap()
+}
 
 #[test]
-fn a_run_leaves_a_page_and_names_it_last() {
+fn a_run_leaves_a_page_that_embeds_its_report() {
     let bench = Bench::printing(RECORD);
     let ended = bench.ends(&["run", "--rounds", "2"]);
     let page = bench.result_folders()[0].join("report.html");
     assert_eq!(ended.stdout.lines().last(), page.to_str(), "{ended:?}");
     let text = fs::read_to_string(&page).unwrap();
-    assert!(text.starts_with("<!doctype html>") && text.ends_with("</html>\n"), "{text}");
     assert!(!text.contains(bench.path("").to_str().unwrap()), "it names a path");
-    let again = bench.ends(&["report", page.parent().unwrap().to_str().unwrap(), "--format=html"]);
-    assert_eq!(again.stdout, text);
+    let folder = page.parent().unwrap().to_str().unwrap();
+    assert_eq!(bench.ends(&["report", folder, "--format=html"]).stdout, text);
+    let report = bench.ends(&["report", folder, "--format=json"]).stdout;
+    assert_eq!(embedded(&text), serde_json::from_str::<Value>(&report).unwrap());
 }
 
 #[test]
-fn a_page_refers_to_nothing_outside_and_is_small() {
+fn a_page_refers_to_nothing_outside() {
     let page = page_of(&[RUN]);
     for reference in ["http:", "https:", "src=", "@import", "url(", "<link", "<iframe"] {
         assert!(!page.contains(reference), "{reference}");
     }
-    assert!(page.len() < 300_000, "{} bytes", page.len());
-    let bytes = of_a_process(RUN, &page);
-    assert!(bytes < 230, "{bytes} bytes for each process");
-    let references = page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
-    let local = |path: &str| path.starts_with('#') || recorded(RUN).join(path).is_file();
-    references.for_each(|path| assert!(local(path), "{path}"));
-}
-
-#[test]
-fn a_page_of_a_busy_machine_is_small_too() {
-    let folder = tempfile::tempdir().unwrap();
-    for name in ["run.json", "environment.json"] {
-        fs::copy(recorded(RUN).join(name), folder.path().join(name)).unwrap();
-    }
-    let disturbed = |line: &str| {
-        let mut line: Value = serde_json::from_str(line).unwrap();
-        let interference = &mut line["record"]["interference"];
-        if let Some(wall) = interference["wall_ns"].as_u64() {
-            // A tenth of both CPUs' time, beyond what a tick or two may be.
-            interference["others_cpu_ns"] = json!(wall / 5 + 100_000_000);
-        }
-        line.to_string() + "\n"
-    };
-    let records = fs::read_to_string(recorded(RUN).join("records.jsonl")).unwrap();
-    let records: String = records.lines().map(disturbed).collect();
-    fs::write(folder.path().join("records.jsonl"), records).unwrap();
-    let page = page_of(&[folder.path().to_str().unwrap()]);
-    assert!(page.matches("<svg class=\"dots rings").count() > 30, "few are disturbed");
-    assert!(page.len() < 300_000, "{} bytes", page.len());
-}
-
-/// How much of a page there is for each process of a run, in bytes.
-fn of_a_process(name: &str, page: &str) -> usize {
-    let records = fs::read_to_string(recorded(name).join("records.jsonl")).unwrap();
-    page.len() / records.lines().count()
+    let anchors = page.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap());
+    anchors.for_each(|id| assert!(page.contains(&format!("<section id=\"{id}\">")), "{id}"));
 }
 
 #[test]
@@ -210,14 +180,22 @@ fn the_policy_of_a_page_knows_its_script() {
     let hash = STANDARD.encode((0..32).map(byte).collect::<Vec<_>>());
     let policy = format!("script-src 'sha256-{hash}'");
     assert!(page.contains(&policy), "SCRIPT_HASH is sha256-{hash}");
-    assert!(script.expect("a script").lines().count() <= 100);
+    let Some(browser) = chromium("the page's policy") else { return };
+    let file = folder.path().join("page.html");
+    for (page, expected) in [(page.clone(), true), (page.replace(&hash, ""), false)] {
+        fs::write(&file, page).unwrap();
+        let (document, console) = document(browser, &file, 1000, &[]);
+        assert_eq!(document.contains("data-ready=\"yes\""), expected);
+        assert_eq!(console.is_empty(), expected, "{console:?}");
+    }
 }
 
 #[test]
 fn a_browser_shows_every_plot_at_every_width() {
     let Some(browser) = chromium("the page in a browser") else { return };
-    for names in [&[RUN][..], &[SWITCHES], &[RUN, SWITCHES]] {
+    for names in [&[RUN][..], &[HAND_OVERS], &[RUN, HAND_OVERS]] {
         let page = page_of(names);
+        let report = embedded(&page);
         for (width, flags) in [
             (400, &[][..]),
             (1000, &["--blink-settings=preferredColorScheme=0"]),
@@ -227,35 +205,14 @@ fn a_browser_shows_every_plot_at_every_width() {
             let of = |key: &str| found[key].as_u64().unwrap();
             assert!(of("wide") <= of("width"), "{names:?} at {width}: it overflows: {found}");
             assert_eq!(found["overlaps"], json!([]), "{names:?} at {width}");
+            assert_eq!(found["outside"], json!([]), "{names:?} at {width}");
             assert_eq!((of("unnamed"), of("repeated")), (0, 0), "{found}");
-            assert!(of("plots") >= of("tables") / 2 && of("tables") > 2, "{found}");
-            assert_eq!(of("rows"), of("headers"), "{found}");
             assert_eq!((&found["ready"], of("requests")), (&json!("yes"), 0), "{found}");
-            if let [_] = names {
-                assert_eq!(of("rungs"), of("figures"), "{found}");
-            }
+            let groups = report["groups"].as_array().unwrap();
+            let cases: usize = groups.iter().map(|of| of["cases"].as_array().unwrap().len()).sum();
+            assert_eq!(of("rungs"), cases as u64, "{found}");
+            assert!(of("plots") > groups.len() as u64, "{found}");
         }
-    }
-}
-
-#[test]
-fn a_page_says_the_same_without_script() {
-    let Some(browser) = chromium("the page without script") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("page.html");
-    let page = page_of(&[RUN]);
-    fs::write(&file, &page).unwrap();
-    let (with, said) = document(browser, &file, 1000, &[]);
-    assert!(said.is_empty(), "{said:?}");
-    assert!(with.contains("data-ready=\"yes\""), "the page's policy keeps its own script out");
-    let (before, policy) = page.split_once("script-src '").expect("a policy");
-    let (_, after) = policy.split_once("'").unwrap();
-    fs::write(&file, format!("{before}script-src 'none'{after}")).unwrap();
-    let (without, said) = document(browser, &file, 1000, &[]);
-    assert_eq!(said.len(), 1, "the console says that the policy keeps it out: {said:?}");
-    assert!(!without.contains("data-ready"), "the policy keeps no script out");
-    for what in ["<svg", "<tr", "<details", "<p>"] {
-        assert_eq!(with.matches(what).count(), without.matches(what).count(), "{what}");
     }
 }
 
@@ -293,96 +250,6 @@ fn hostile(bench: &Bench, port: u16) -> PathBuf {
     folder
 }
 
-/// Has a measurement take so many times as long.
-fn lengthen(measurement: &mut Value, times: u64) {
-    for (name, figure) in measurement.as_object_mut().unwrap() {
-        if let Some(whole) = figure.as_u64().filter(|_| name.ends_with("_ns")) {
-            *figure = json!(whole * times);
-        } else if let Some(part) =
-            figure.as_f64().filter(|_| name.contains("ns_") || name.contains("_ns"))
-        {
-            *figure = json!(part * times as f64);
-        }
-    }
-}
-
-/// The folder of a run of pairs of 64 CPUs, on a machine that is made up: two nodes, four
-/// caches, siblings 32 apart.
-fn of_64_cpus(bench: &Bench) -> PathBuf {
-    bench.ends(&["run", "--rounds", "1"]);
-    let folder = bench.result_folders()[0].clone();
-    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
-    let value = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
-    let eight = |first: u32| format!("{first}-{},{}-{}", first + 7, first + 32, first + 39);
-    let mut environment = value(&read("environment.json"));
-    environment["processor"]["sharing"] = json!({
-        "allowed": "0-63",
-        "cores": (0..32).map(|core| format!("{core},{}", core + 32)).collect::<Vec<_>>(),
-        "caches": [eight(0), eight(8), eight(16), eight(24)],
-        "nodes": ["0-15,32-47", "16-31,48-63"],
-    });
-    let pairs =
-        (0..64_u32).flat_map(|first| (first + 2..64).step_by(5).map(move |cpu| (first, cpu)));
-    let ways = [("spin", 10), ("futex", 600)];
-    let all = ways.into_iter().flat_map(|way| pairs.clone().map(move |pair| (way, pair)));
-    let line = value(read("records.jsonl").lines().next().unwrap());
-    let (mut names, mut records) = (Vec::new(), String::new());
-    for ((way, times), (first, second)) in all {
-        let name = format!("core-{way}/{first},{second}");
-        let cpus = format!("{first},{second}");
-        let far = if first / 16 % 2 == second / 16 % 2 { 1 } else { 4 };
-        for round in 1..=6 {
-            let mut line = line.clone();
-            (line["case"], line["round"]) = (json!(name), json!(round));
-            line["record"]["parameters"] =
-                json!({ "placement": "spread", "cpus": cpus, "via": way });
-            lengthen(&mut line["record"]["measurements"][0], times * far + round);
-            records += &(line.to_string() + "\n");
-        }
-        names.push(name);
-    }
-    let mut run = value(&read("run.json"));
-    (run["cases"], run["details"], run["rounds"]) = (json!(names), json!([]), json!(6));
-    for (name, text) in [
-        ("environment.json", environment.to_string()),
-        ("run.json", run.to_string()),
-        ("records.jsonl", records),
-    ] {
-        fs::write(folder.join(name), text).unwrap();
-    }
-    folder
-}
-
-#[test]
-fn pairs_of_64_cpus_are_two_heat_maps() {
-    let bench = Bench::printing(RECORD);
-    let folder = of_64_cpus(&bench);
-    let report = |format| {
-        let ended = bench.ends(&["report", folder.to_str().unwrap(), "--format", format]);
-        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{format}");
-        ended.stdout
-    };
-    let page = report("html");
-    let pairs = (0..64).map(|first| 62_usize.saturating_sub(first).div_ceil(5)).sum::<usize>();
-    assert_eq!(page.matches("<title>CPUs ").count(), 2 * pairs);
-    assert_eq!(page.matches("<svg class=\"cells\"").count(), 2);
-    assert!(page.len() < 300_000, "{} bytes", page.len());
-    assert_eq!(report("text").matches(" between CPUs, of which").count(), 2);
-    assert_eq!(
-        report("csv").lines().filter(|line| line.contains("\"\"cpus\"\":")).count(),
-        12 * pairs
-    );
-    let Some(browser) = chromium("heat maps in a browser") else { return };
-    for width in [400, 1000, 1600] {
-        let found = probed(browser, &page, width, &[]);
-        let of = |key: &str| found[key].as_u64().unwrap();
-        assert!(of("wide") <= of("width"), "at {width} it overflows: {found}");
-        assert_eq!(found["overlaps"], json!([]), "at {width}");
-        // Two maps, and the ladder, on which each distance is a rung of each way.
-        assert_eq!((of("plots"), of("rungs"), of("figures")), (3, 8, 0), "{found}");
-    }
-}
-
 #[test]
 fn nothing_of_a_hostile_folder_runs_or_reaches_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -417,25 +284,22 @@ fn a_page_is_opened_and_follows_no_link() {
     fs::write(&elsewhere, "mine").unwrap();
     fs::remove_file(&page).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &page).unwrap();
-    let opener = bench.path("xdg-open");
     let script = format!("#!/bin/sh\necho \"$1\" >'{}'\n", bench.path("opened").display());
-    contract::executable::write(&opener, &script);
+    contract::executable::write(&bench.path("xdg-open"), &script);
     let open = |path: &str| {
         let mut brigade = bench.brigade(&["report", folder.to_str().unwrap(), "--open"]);
         brigade.env("PATH", path);
         Ended::from(brigade)
     };
-    let path = format!("{}:/usr/bin:/bin", bench.path("").display());
-    let ended = open(&path);
+    let ended = open(&format!("{}:/usr/bin:/bin", bench.path("").display()));
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     assert_eq!(ended.stdout, format!("{}\n", page.display()));
-    let opened = fs::read_to_string(bench.path("opened")).unwrap();
-    assert_eq!(opened.trim_end(), page.to_str().unwrap());
+    assert_eq!(fs::read_to_string(bench.path("opened")).unwrap(), ended.stdout);
     assert_eq!(fs::read_to_string(elsewhere).unwrap(), "mine");
     assert!(fs::read_to_string(&page).unwrap().starts_with("<!doctype html>"));
     let ended = open("/nowhere");
     assert_eq!(ended.code, Some(0));
-    assert!(ended.stderr.contains("the page is not opened: xdg-open: "), "{ended:?}");
+    assert!(ended.stderr.contains("xdg-open"), "{ended:?}");
     let ended = bench.ends(&["report", folder.to_str().unwrap(), "--open", "--format", "csv"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
 }

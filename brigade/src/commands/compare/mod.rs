@@ -173,7 +173,7 @@ fn judge(
 fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
     output::print(&match flags.format {
         ComparisonFormat::Text => show::comparison::render(comparison),
-        ComparisonFormat::Html => show::html::comparison(comparison)?,
+        ComparisonFormat::Html => show::html::comparison(comparison),
         ComparisonFormat::Markdown => show::comparison::markdown(comparison),
         ComparisonFormat::Json => serde_json::to_string(comparison)? + "\n",
     })
