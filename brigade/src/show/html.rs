@@ -11,9 +11,9 @@ use super::ladder::{Rung, rungs};
 use super::page::{Block, COLUMNS, Table};
 use super::plot;
 use super::report::page as blocks_of;
-use super::svg::{STYLE, escape};
+use super::svg::{Picture, STYLE, escape};
 use crate::judge::compare::comparison::Comparison;
-use crate::judge::report::model::{Group, Report};
+use crate::judge::report::model::Report;
 
 const PAGE_STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
@@ -152,30 +152,27 @@ fn table_of(table: &Table) -> String {
     )
 }
 
-/// The plots of a group. Several runs are only in the ladder and in tables.
+/// The plots of a group: curves or maps of CPUs if it has some, or else its ladder, and the
+/// processes. Several runs have a ladder alone.
 fn plots(report: &Report, name: &str) -> String {
     let Some(group) = report.groups.iter().find(|group| group.name == name) else {
         return String::new();
     };
-    let rungs: Vec<Rung> = group.cases.iter().filter_map(Rung::of).collect();
-    let mut plots = plot::ladder(&rungs, report.runs.len()).map_or(String::new(), |of| of.figure());
-    if report.runs.len() == 1 {
-        plots += &of_one_run(report, group);
+    let is_one = report.runs.len() == 1;
+    let mut pictures = Vec::new();
+    if is_one {
+        pictures = plot::curves(group);
+        let maps = report.pairs.iter().filter(|map| map.group == group.name);
+        pictures.extend(maps.filter_map(|map| plot::heat(report, map)));
     }
-    plots
-}
-
-fn of_one_run(report: &Report, group: &Group) -> String {
-    let maps = report.pairs.iter().filter(|map| map.group == group.name);
-    let maps = maps.filter_map(|map| plot::heat(report, map));
-    let mut plots: String =
-        plot::curves(group).into_iter().chain(maps).map(|plot| plot.figure()).collect();
-    if let Some(strips) = plot::strips(group) {
-        plots += &format!(
-            "<details>\n<summary>{}</summary>\n{}</details>\n",
-            escape(&strips.title),
-            strips.figure()
-        );
+    if pictures.is_empty() {
+        let rungs: Vec<Rung> = group.cases.iter().filter_map(Rung::of).collect();
+        pictures.extend(plot::ladder(&rungs, report.runs.len()));
+    }
+    let mut plots: String = pictures.iter().map(Picture::figure).collect();
+    if let Some(strips) = plot::strips(group).filter(|_| is_one) {
+        let (title, figure) = (escape(&strips.title), strips.figure());
+        plots += &format!("<details>\n<summary>{title}</summary>\n{figure}</details>\n");
     }
     plots
 }

@@ -4,7 +4,7 @@
 use harness::terminal;
 
 use super::bars::{Bar, Bars, Characters, bar};
-use super::page::{Block, NO_BREAK_SPACE, Side, Table, indented};
+use super::page::{Block, NO_BREAK_SPACE, Side, Table};
 use super::report::page;
 use crate::judge::report::model::Report;
 
@@ -45,6 +45,15 @@ fn block(block: &Block) -> String {
         Block::Code(code) => indented(code),
         Block::Plots(_) => String::new(),
     }
+}
+
+/// Lines as code in Markdown.
+pub fn indented(code: &str) -> String {
+    let line = |line: &str| match line {
+        "" => "\n".to_owned(),
+        line => format!("    {line}\n"),
+    };
+    terminal::text(code).lines().map(line).collect()
 }
 
 /// Bars as a table, whose last column they are.
@@ -108,85 +117,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_has_real_tables_and_names_no_path() {
-        insta::assert_snapshot!(markdown(&report_of(&[1.0])), @r"
-        # run-1
+    fn blocks_become_markdown() {
+        let mut table = Table::new(&[("case", Side::Left), ("n", Side::Right)]);
+        table.push(vec!["a_b".to_owned(), "1".to_owned()]);
+        let page = [
+            Block::Heading(2, "What?".to_owned()),
+            Block::Plots("group".to_owned()),
+            Block::Table(table),
+            Block::Items(vec!["one".to_owned(), "two".to_owned()]),
+            Block::Code("a\n\nb".to_owned()),
+        ];
+        insta::assert_snapshot!(blocks(&page), @r"
+        ## What?
 
-        A run of 2026-11-21T11:55:14.847Z, made by
+        | case | n |
+        | --- | --: |
+        | a\_b | 1 |
 
-            brigade run --profile default --seed 3940445089
+        - one
+        - two
 
-        AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest, preemption dynamic
+            a
 
-        5 of 5 cases within ± 3 %, median ± 1.6 %
-
-        | in short | [95 % interval] | n |
-        | --- | --- | --: |
-        | hop between threads | 1.79 µs [1.76, 1.82] | 6 |
-        | threads over tasks (same-cpu / free) | 1.98 [1.95, 2.01] times | 6 |
-        | join | 800 ns [800, 800] | 6 |
-
-        ## From the cheapest to the dearest
-
-        | case | op | time | 100 ns to 100 µs |
-        | --- | --- | --: | --- |
-        | alone | hop | 642 ns | ██████▌ |
-        | tasks | hop | 907 ns | ███████▋ |
-        | threads/same-cpu | hop | 1.79 µs | ██████████ |
-        | create | hop | 9.12 µs | ███████████████▋ |
-        | threads/spread | hop | 22.1 µs | ██████████████████▊ |
-
-        ## What does a hop cost?
-
-        | case | op | time [95 %] | p50 | p99 | cpu | sw/op | n |
-        | --- | --- | --- | --: | --: | --: | --: | --: |
-        | threads/same-cpu | hop | 1.79 µs [1.76, 1.82] | 1.61 | 3.59 | 1.71 | 1.00 | 6 |
-        | threads/spread | hop | 22.1 µs [21.6, 22.4] | 19.8 | 44.1 | 15.4 | 1.00 | 6 |
-        | tasks | hop | 907 ns [890, 920] | 816 | 1814 | 634 | 1.00 | 6 |
-        | alone | hop | 642 ns [629, 651] | 577 | 1283 | 448 | 1.00 | 6 |
-
-        | minus baseline | difference [95 %] | baseline | n |
-        | --- | --- | --- | --: |
-        | threads/same-cpu | 1.15 µs [1.11, 1.18] | alone | 6 |
-
-        | where the time goes |  | elapsed | user | kernel | waiting or overlap [95 %] |
-        | --- | --- | --: | --: | --: | --- |
-        | threads/same-cpu | µs | 1.79 | 0.31 | 1.40 | 0.08 [0.05, 0.11] |
-        | threads/spread | µs | 22.1 | 4.40 | 11.0 | 6.66 [6.24, 6.96] |
-        | tasks | ns | 907 | 181 | 452 | 274 [257, 286] |
-        | alone | ns | 642 | 128 | 320 | 194 [181, 203] |
-
-        ## What does creating one cost?
-
-        | case | op | time [95 %] | p50 | p99 | cpu | sw/op | n |
-        | --- | --- | --- | --: | --: | --: | --: | --: |
-        | create | hop | 9.12 µs [8.95, 9.25] | 8.21 | 18.2 | 12.6 | 1.00 | 6 |
-        |  | join | 800 ns [800, 800] | 720 | 1600 | – | – | 6 |
-
-        | where the time goes |  | elapsed | user | kernel | waiting or overlap [95 %] |
-        | --- | --- | --: | --: | --: | --- |
-        | create | µs | 9.12 | 8.00 | 4.55 | overlap 3.43 [3.30, 3.60] |
-
-        Per operation, over n processes [95 % interval]; p50, p99 and CPU time in the unit of the time; sw: the kernel's context switches. Elapsed, with the time between laps, is user + kernel + waiting − overlap.
-
-        Times are medians over processes: every case has fewer than 10 processes, two modes or an outlier.
-
-        ## In words
-
-        - A hop between tasks takes 907 ns [890, 920], one between threads 22.1 µs [21.6, 22.4]: the threads' hop takes 24.3 [23.6, 24.9] times as long (n = 6; 9 tasks; placement free against spread). 6.38 µs [5.96, 6.69] of the difference is waiting; 99 % of the hops cross CPUs, against 0 %.
-        - A hop on one CPU takes 1.79 µs [1.76, 1.82], the I/O alone 642 ns [629, 651]: 1.15 µs [1.11, 1.18] remain for the switch (n = 6; 9 tasks; placement same-cpu against free).
-        - Where the time of a hop goes: on one CPU 310 ns in user space, 1.40 µs in the kernel, 84.5 ns [50.6, 109] waiting, 0 % of hops cross CPUs; in creation 8.00 µs in user space, 4.55 µs in the kernel, 3.43 µs [3.30, 3.60] of it at the same time, 0 % of hops cross CPUs.
-
-        ## Notes
-
-        - tasks: 1 failed, of 7 started.
-        - uring: skipped: no io\_uring
-
-        Measured on: AMD EPYC, 2 CPUs, kvm guest, clock tsc, Linux 6.18.44-fc-v595, preemption dynamic, rustc 1.95.0, revision 834c51a02d54.
-
-        30 of 30 invocations (1 interrupted), profile default, 6 rounds, seed 3940445089
-
-        The records are beside this page; `brigade report` shows them.
+            b
         ");
     }
 

@@ -1,7 +1,6 @@
 //! A page: what a report consists of before it becomes text or Markdown, and
 //! the one layout of tables.
 
-use harness::terminal;
 use textwrap::{Options, WordSeparator, WrapAlgorithm};
 
 use super::bars::Bars;
@@ -35,15 +34,6 @@ pub enum Block {
     Code(String),
     /// The place of the plots of the group of this name, which only HTML has.
     Plots(String),
-}
-
-/// Lines as code in Markdown.
-pub fn indented(code: &str) -> String {
-    let line = |line: &str| match line {
-        "" => "\n".to_owned(),
-        line => format!("    {line}\n"),
-    };
-    terminal::text(code).lines().map(line).collect()
 }
 
 /// To which side of its column a cell is set.

@@ -294,10 +294,12 @@ fn curve(parameter: &str, group: &Group) -> Option<Picture> {
         body += &line((0.0, down(*ns)), (END, down(*ns)), "grid");
         body += &text(0.0, down(*ns) - 3.0, Anchor::Start, "axis", &tick(*ns));
     }
-    for number in numbers.ticks() {
+    for (index, number) in numbers.ticks().iter().enumerate() {
         let x = across(*number);
+        // A narrow page has room for every second number.
+        let class = if index % 2 == 0 { "axis" } else { "axis note" };
         body += &line((x, TOP), (x, bottom), "grid");
-        body += &text(x, bottom + 15.0, Anchor::Middle, "axis", &brief(*number));
+        body += &text(x, bottom + 15.0, Anchor::Middle, class, &brief(*number));
     }
     let ends: Vec<f64> =
         lines.iter().filter_map(|of| of.points.last()).map(|(_, time)| down(time.value)).collect();
@@ -309,21 +311,21 @@ fn curve(parameter: &str, group: &Group) -> Option<Picture> {
             places.windows(2).map(|ends| line(ends[0], ends[1], "curve")).collect();
         for ((number, time), at) in points.iter().zip(&places) {
             if let Some(ends) = time.interval {
-                elements += &line((at.0, down(ends.low)), (at.0, down(ends.high)), "ends");
+                elements += &line((at.0, down(ends.low)), (at.0, down(ends.high)), "cover");
             }
             let title = format!("{name}: {} at {}", estimated_duration(time), brief(*number));
             elements += &disc(*at, 2.5, "mark", &title);
         }
         elements += &line(places[places.len() - 1], (NAMES - 0.01, label), "leader");
-        elements += &text(NAMES, label + 4.0, Anchor::Start, "label", &cut(name, 160.0));
+        elements += &text(NAMES, label + 4.0, Anchor::Start, "label", &cut(name, 172.0));
         body += &element(name, &format!("row {class}"), &elements);
     }
     let parameter = parameter.replace('_', " ");
     Some(Picture {
         title: format!("Time of one operation by {parameter}"),
         description: format!(
-            "Time of one operation by {parameter}, on two logarithmic axes. Vertical strokes are \
-             95 % intervals."
+            "Time of one operation by {parameter}, on two logarithmic axes. Pale strokes \
+             are 95 % intervals."
         ),
         legend: Vec::new(),
         height: bottom + 22.0,

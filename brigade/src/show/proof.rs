@@ -2,7 +2,8 @@
 
 use harness::terminal;
 
-use super::page::{NO_BREAK_SPACE, indented, item};
+use super::markdown::indented;
+use super::page::{NO_BREAK_SPACE, item};
 use super::quantity::{ABSENT, three_digits};
 use crate::judge::prove::proof::{Figure, Proof, Property, Standing};
 
