@@ -7,7 +7,6 @@ pub mod environment;
 pub mod impact;
 pub mod interference;
 pub mod ledger;
-pub mod limits;
 pub mod prove;
 pub mod report;
 pub mod sample;

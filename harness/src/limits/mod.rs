@@ -1,28 +1,22 @@
 //! Limits: what tasks need, what this machine allows, and which limit binds
 //! first, found out before any task exists.
 //!
-//! [`in_force`] reads every limit that tasks can meet, with what is in use
-//! already; [`admit`] compares a [`Need`] with them, and [`Forecast`] tells how
+//! [`in_force`] reads every limit that tasks can reach, with what is in use
+//! already; [`admit`] compares a [`Need`] with them, and [`Forecast`] computes how
 //! many tasks fit. What a task needs is an [`Amounts`]; [`Kind`] names the
 //! kinds that the programs have. A program's check and `brigade limits` are the
-//! same code and say the same sentence.
+//! same code and print the same sentence.
 
-mod amounts;
-mod forecast;
-mod kind;
-mod limit;
-mod privileges;
-mod read;
+mod machine;
+mod needs;
 
 use std::fmt;
 
-pub use amounts::{Amounts, RING_ENTRIES, Resource, arenas};
-pub use forecast::{Forecast, Line};
-pub(crate) use kind::FILES_PER_RUNTIME;
-pub use kind::{Kind, STACK_BYTES};
-pub use limit::Limit;
-pub use privileges::may_raise_hard_limits;
-pub use read::{in_force, raise_soft_file_limit};
+use serde::{Deserialize, Serialize};
+
+pub use machine::{Limit, in_force, may_raise_hard_limits, raise_soft_file_limit};
+pub(crate) use needs::FILES_PER_RUNTIME;
+pub use needs::{Amounts, Kind, RING_ENTRIES, Resource, STACK_BYTES, arenas};
 
 use crate::system_files::SystemFiles;
 
@@ -137,8 +131,77 @@ pub fn fitting(need: &Need) -> u64 {
 }
 
 fn fitting_into(need: &Need, limits: Vec<Limit>) -> u64 {
-    let forecast = Forecast::new(need.per_task, need.fixed, limits);
-    forecast.fits().map_or(need.tasks, |fit| fit.min(need.tasks))
+    Forecast::new(need, limits, None).fits.map_or(need.tasks, |fit| fit.min(need.tasks))
+}
+
+/// What one limit says of a kind of task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Line {
+    /// The limit.
+    #[serde(flatten)]
+    pub limit: Limit,
+    /// How much of its resource one task takes.
+    pub per_task: u64,
+    /// How many tasks fit into it; `null` where it does not bind.
+    pub allows: Option<u64>,
+    /// Whether it is the one that binds.
+    pub binding: bool,
+    /// Commands, each of which makes room: for the wanted tasks, if they do not fit, otherwise
+    /// for twice as many as are allowed.
+    pub commands: Vec<String>,
+}
+
+/// What all limits that a kind of task can reach say of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Forecast {
+    /// What one task needs.
+    pub per_task: Amounts,
+    /// What the program needs besides, with as many tasks as fit.
+    pub besides: Amounts,
+    /// How many tasks fit; `null` where no limit binds.
+    pub fits: Option<u64>,
+    /// Every limit that the tasks can reach, the tightest first. The first binds, unless it
+    /// allows `null`; the second does when the first is raised.
+    pub limits: Vec<Line>,
+}
+
+impl Forecast {
+    /// Compares what a task of `need` needs with `limits`, for as many tasks as fit or, in the
+    /// commands, for `wanted` tasks.
+    pub fn new(need: &Need, limits: Vec<Limit>, wanted: Option<u64>) -> Self {
+        let per_task = need.per_task;
+        let line = |limit: Limit| {
+            let each = Some(per_task.of(limit.resource)).filter(|each| *each > 0)?;
+            let allows = limit.available().map(|available| need.fits(limit.resource, available));
+            let too_many = allows.and_then(|allows| {
+                let wanted = wanted.unwrap_or(allows.max(1).saturating_mul(2));
+                Some(Need { tasks: wanted, ..*need }).filter(|_| wanted > allows)
+            });
+            let room = |need: Need| limit.commands_for(need.of(limit.resource));
+            let commands = too_many.map_or_else(Vec::new, room);
+            Some(Line { per_task: each, allows, binding: false, commands, limit })
+        };
+        let mut limits: Vec<Line> = limits.into_iter().filter_map(line).collect();
+        limits.sort_by_key(|line| line.allows.unwrap_or(u64::MAX));
+        let fits = limits.first_mut().and_then(|line| {
+            line.binding = line.allows.is_some();
+            line.allows
+        });
+        let besides = need.fixed.and(per_task.allocator(fits.unwrap_or(u64::MAX)));
+        Self { per_task, besides, fits, limits }
+    }
+
+    /// The limit that binds; `None` where none does.
+    pub fn binding(&self) -> Option<&Line> {
+        self.limits.first().filter(|line| line.binding)
+    }
+
+    /// The limit that binds once the binding one is raised.
+    pub fn next(&self) -> Option<&Line> {
+        self.limits.get(1).filter(|line| line.allows.is_some())
+    }
 }
 
 #[cfg(test)]
@@ -193,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_no_task_needs_is_refused_without_a_count_of_tasks() {
-        let fixed = Amounts { threads: 8, ..Amounts::default() };
+        let fixed = Amounts { threads: 8, ..Amounts::NONE };
         let need = Need { tasks: 3, per_task: Amounts::async_task(), fixed };
         let refusal = admit(&need, &[limit(Resource::Threads, 10, 5)]).expect_err("too many");
         assert_eq!(
@@ -231,7 +294,7 @@ mod tests {
     #[test]
     fn arenas_are_charged_as_they_are_made() {
         let per_task = Amounts::thread(1 << 20);
-        let need = |tasks| Need { tasks, per_task, fixed: Amounts::default() };
+        let need = |tasks| Need { tasks, per_task, fixed: Amounts::NONE };
         let few = need(5).of(Resource::AddressSpace);
         assert_eq!(few, 5 * per_task.address_space_bytes + 5 * (64 << 20));
         assert_eq!(need(0).fits(Resource::AddressSpace, few), 5);
@@ -252,5 +315,41 @@ mod tests {
         assert!(text.starts_with(&format!("2000 tasks need {maps} memory maps, ")), "{text}");
         assert!(text.contains("but vm.max_map_count is 5000 with "), "{text}");
         assert!(text.contains("raise it with: sudo sysctl vm.max_map_count="), "{text}");
+    }
+
+    fn forecast(limits: Vec<Limit>) -> Forecast {
+        Forecast::new(&threads_over_pipes(0), limits, Some(20_000))
+    }
+
+    fn of(resource: Resource, value: Option<u64>) -> Limit {
+        Limit::new(resource, "a limit", "here", value).raised_by("raise {}")
+    }
+
+    #[test]
+    fn the_tightest_limit_binds_and_the_second_is_next() {
+        let forecast = forecast(vec![
+            of(Resource::Threads, Some(7)).exempt(Some("root is exempt")),
+            of(Resource::Threads, Some(32_768)).in_use(100),
+            of(Resource::Maps, Some(65_530)).in_use(30),
+            of(Resource::Files, Some(20_000)).in_use(4),
+        ]);
+        assert_eq!(forecast.fits, Some((20_000 - 4 - 2) / 2));
+        assert_eq!(forecast.binding().map(|line| line.limit.resource), Some(Resource::Files));
+        let arenas = Amounts::thread(1 << 20).allocator(u64::MAX).maps;
+        assert_eq!(forecast.next().and_then(|line| line.allows), Some((65_500 - arenas) / 4));
+        let raised: Vec<_> = forecast.limits.iter().map(|line| line.commands.clone()).collect();
+        let maps = format!("raise {}", 80_000 + arenas + 30);
+        assert_eq!(raised, [vec!["raise 40006".to_owned()], vec![maps], vec![], vec![]]);
+    }
+
+    #[test]
+    fn limits_that_are_not_reached_or_do_not_bind_bind_nothing() {
+        let forecast = forecast(vec![
+            of(Resource::Threads, Some(1)).exempt(Some("root is exempt")),
+            of(Resource::Memory, None),
+            of(Resource::Rings, Some(0)),
+        ]);
+        assert_eq!((forecast.fits, forecast.binding(), forecast.next()), (None, None, None));
+        assert_eq!(forecast.limits.len(), 2, "no thread reaches the limit of rings");
     }
 }

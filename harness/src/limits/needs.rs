@@ -1,10 +1,12 @@
-//! What tasks take of what is limited. The constants are facts about Linux,
-//! glibc and the standard library; `brigade/tests/cli/limits/needs.rs` measures each of
-//! them on populations of tasks, seen from outside.
+//! What tasks need of what is limited: a row for each kind of task and of channel.
+//!
+//! The constants are facts about Linux, glibc and the standard library; tests of
+//! `task-memory` measure each of them on populations of tasks, seen from outside.
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
+use clap::ValueEnum;
 use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 
@@ -79,12 +81,17 @@ const COMPIO_ENTRIES: u32 = 1024;
 const KERNEL_BYTES_PER_RING: u64 = 4 << 10;
 /// Memory maps of a ring: the queues and the submissions.
 const MAPS_PER_RING: u64 = 2;
+/// Files that an async runtime opens: two handles of its `epoll` and the `eventfd` that
+/// wakes it.
+pub(crate) const FILES_PER_RUNTIME: u64 = 3;
+/// The stack of a thread or coroutine, in bytes, unless `--stack-size` says otherwise.
+pub const STACK_BYTES: u64 = 1 << 20;
 /// Files that a program holds for a moment to start a command: the shell's
 /// standard input and output. Looking at itself in `/proc` takes one.
 const FILES_TO_OBSERVE: u64 = 2;
 
 /// What a limit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
@@ -111,20 +118,6 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Every resource, in the order in which needs are told.
-    pub const ALL: [Self; 10] = [
-        Self::Files,
-        Self::Threads,
-        Self::Maps,
-        Self::Memory,
-        Self::AddressSpace,
-        Self::CommittedMemory,
-        Self::LockedMemory,
-        Self::PipePages,
-        Self::EpollWatches,
-        Self::Rings,
-    ];
-
     /// Whether amounts of it are bytes.
     pub fn is_bytes(self) -> bool {
         use Resource::{AddressSpace, CommittedMemory, LockedMemory, Memory};
@@ -201,15 +194,12 @@ impl Amounts {
     fn thread_of_pages(stack_bytes: u64, page_bytes: u64) -> Self {
         let signal_stack_bytes = SIGNAL_STACK_BYTES.next_multiple_of(page_bytes);
         let besides_stack = signal_stack_bytes + GUARDS_PER_THREAD * page_bytes;
-        let mapped_bytes = stack_bytes.saturating_add(besides_stack);
         Self {
             threads: 1,
             maps: MAPS_PER_THREAD,
             user_bytes: HALF_PAGES_PER_THREAD * page_bytes / 2,
             kernel_bytes: KERNEL_STACK_BYTES.max(page_bytes) + KERNEL_BYTES_BESIDES_STACK,
-            address_space_bytes: mapped_bytes,
-            committed_bytes: mapped_bytes,
-            ..Self::default()
+            ..Self::mapped(stack_bytes.saturating_add(besides_stack))
         }
     }
 
@@ -223,14 +213,14 @@ impl Amounts {
         Self::heap(BYTES_PER_GOROUTINE)
     }
 
+    /// Memory that is mapped to be written to.
+    fn mapped(bytes: u64) -> Self {
+        Self { address_space_bytes: bytes, committed_bytes: bytes, ..Self::NONE }
+    }
+
     /// Memory that is allocated and written to.
     pub fn heap(bytes: u64) -> Self {
-        Self {
-            user_bytes: bytes,
-            address_space_bytes: bytes,
-            committed_bytes: bytes,
-            ..Self::default()
-        }
+        Self { user_bytes: bytes, ..Self::mapped(bytes) }
     }
 
     /// A suspended coroutine on a stack of `stack_bytes`.
@@ -242,7 +232,7 @@ impl Amounts {
             kernel_bytes: KERNEL_BYTES_PER_COROUTINE,
             address_space_bytes: stack_bytes.saturating_add(page_bytes()),
             committed_bytes: stack_bytes,
-            ..Self::default()
+            ..Self::NONE
         }
     }
 
@@ -253,7 +243,7 @@ impl Amounts {
             user_bytes: PAGES_PER_PROCESS * page_bytes(),
             kernel_bytes: KERNEL_PAGES_PER_PROCESS * page_bytes(),
             committed_bytes: COMMITTED_BYTES_PER_PROCESS,
-            ..Self::default()
+            ..Self::NONE
         }
     }
 
@@ -269,18 +259,21 @@ impl Amounts {
 
     /// A socket pair.
     pub fn socket_pair() -> Self {
-        let kernel_bytes = page_bytes() + KERNEL_BYTES_PER_CHANNEL;
-        Self { files: 2, kernel_bytes, ..Self::default() }
+        Self { files: 2, kernel_bytes: page_bytes() + KERNEL_BYTES_PER_CHANNEL, ..Self::NONE }
     }
 
     /// An eventfd.
     pub fn eventfd() -> Self {
-        Self { files: 1, kernel_bytes: KERNEL_BYTES_PER_EVENTFD, ..Self::default() }
+        Self { files: 1, kernel_bytes: KERNEL_BYTES_PER_EVENTFD, ..Self::NONE }
     }
 
     /// A ring of io_uring with [`RING_ENTRIES`] entries, mapped.
     pub fn ring() -> Self {
-        let locked_bytes = LOCKED_PAGES_PER_RING * page_bytes();
+        Self::ring_of_pages(LOCKED_PAGES_PER_RING)
+    }
+
+    fn ring_of_pages(pages: u64) -> Self {
+        let locked_bytes = pages * page_bytes();
         Self {
             files: 1,
             maps: MAPS_PER_RING,
@@ -289,21 +282,19 @@ impl Amounts {
             address_space_bytes: locked_bytes,
             locked_bytes,
             rings: 1,
-            ..Self::default()
+            ..Self::NONE
         }
     }
 
     /// A runtime of compio: a ring, and an eventfd that wakes it.
     pub fn compio() -> Self {
-        let ring = Self::ring();
-        let locked_bytes = ring.locked_bytes * u64::from(COMPIO_ENTRIES / RING_ENTRIES);
-        Self { locked_bytes, user_bytes: locked_bytes, address_space_bytes: locked_bytes, ..ring }
-            .and(Self::eventfd())
+        let times_as_long = u64::from(COMPIO_ENTRIES / RING_ENTRIES);
+        Self::ring_of_pages(LOCKED_PAGES_PER_RING * times_as_long).and(Self::eventfd())
     }
 
     /// What it takes to look at the process while its tasks are alive.
     pub fn observation() -> Self {
-        Self { files: FILES_TO_OBSERVE, ..Self::default() }
+        Self { files: FILES_TO_OBSERVE, ..Self::NONE }
     }
 
     /// So many worker threads of an async runtime, with what the allocator maps
@@ -315,7 +306,7 @@ impl Amounts {
 
     /// So many of this.
     pub fn times(self, count: u64) -> Self {
-        (0..count).fold(Self::default(), |sum, _| sum.and(self))
+        (0..count).fold(Self::NONE, |sum, _| sum.and(self))
     }
 
     /// What the allocator maps for so many tasks like this one: for threads, its
@@ -327,13 +318,13 @@ impl Amounts {
 
     fn allocator_of(self, arenas: u64, tasks: u64) -> Self {
         if self.threads == 0 || self.maps == 0 {
-            return Self::default();
+            return Self::NONE;
         }
         let reserving = (arenas - 1).min(self.threads.saturating_mul(tasks));
         Self {
             maps: (reserving + 1) * MAPS_PER_ARENA + MAPS_OF_LARGE_BLOCKS,
             address_space_bytes: reserving * ADDRESS_SPACE_PER_ARENA,
-            ..Self::default()
+            ..Self::NONE
         }
     }
 
@@ -379,16 +370,128 @@ impl Amounts {
 /// The arenas that the allocator makes at most: threads beyond as many share
 /// them.
 pub fn arenas() -> u64 {
-    static ARENAS: OnceLock<u64> = OnceLock::new();
-    *ARENAS.get_or_init(|| {
+    static ARENAS: LazyLock<u64> = LazyLock::new(|| {
         let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
         cpus.and_then(|cpus| u64::try_from(cpus).ok()).unwrap_or(1) * ARENAS_PER_CPU
-    })
+    });
+    *ARENAS
 }
 
 /// The size of a page, in bytes.
 fn page_bytes() -> u64 {
     page_size().unwrap_or(4 << 10)
+}
+
+/// A kind of task, with the channels between the tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Threads that share nothing
+    Thread,
+    /// Threads with a futex, condition variable or channel in memory each
+    ThreadFutex,
+    /// Threads over eventfds
+    ThreadEventfd,
+    /// Threads over pipes
+    ThreadPipe,
+    /// Threads over socket pairs
+    ThreadSocketpair,
+    /// Tokio tasks that wait for nothing
+    Tokio,
+    /// Tokio tasks over channels in memory
+    TokioChannel,
+    /// Tokio tasks over pipes
+    TokioPipe,
+    /// Tasks of async-executor that wait for nothing
+    AsyncExecutor,
+    /// Goroutines over channels
+    Goroutine,
+    /// Stackful coroutines
+    Coroutine,
+    /// Forked processes
+    Process,
+    /// Rings of io_uring
+    IoUring,
+}
+
+impl Kind {
+    /// What such tasks are, in the plural; what one needs, with a stack of so many bytes; the
+    /// channel that it reads from; and the files of its runtime.
+    fn row(self) -> (&'static str, fn(u64) -> Amounts, Amounts, u64) {
+        let (none, runtime) = (Amounts::NONE, FILES_PER_RUNTIME);
+        let async_task: fn(u64) -> Amounts = |_| Amounts::async_task();
+        match self {
+            Self::Thread => ("threads", Amounts::thread, none, 0),
+            Self::ThreadFutex => {
+                let channel = Amounts::channel_in_memory();
+                ("threads over futexes or channels in memory", Amounts::thread, channel, 0)
+            }
+            Self::ThreadEventfd => {
+                ("threads over eventfds", Amounts::thread, Amounts::eventfd(), 0)
+            }
+            Self::ThreadPipe => ("threads over pipes", Amounts::thread, Amounts::pipe(), 0),
+            Self::ThreadSocketpair => {
+                ("threads over socket pairs", Amounts::thread, Amounts::socket_pair(), 0)
+            }
+            Self::Tokio => ("tokio tasks", async_task, none, runtime),
+            // The channel is part of what an async task needs.
+            Self::TokioChannel => ("tokio tasks over channels", async_task, none, runtime),
+            Self::TokioPipe => {
+                ("tokio tasks over pipes", async_task, Amounts::pipe().watched(), runtime)
+            }
+            Self::AsyncExecutor => ("async-executor tasks", async_task, none, 0),
+            Self::Goroutine => ("goroutines", |_| Amounts::goroutine(), none, 0),
+            Self::Coroutine => ("coroutines", Amounts::coroutine, none, 0),
+            Self::Process => ("processes", |_| Amounts::process(), none, 0),
+            Self::IoUring => ("io_uring rings of 64 entries", |_| Amounts::ring(), none, 0),
+        }
+    }
+
+    /// What the tasks are, in the plural.
+    pub fn tasks(self) -> &'static str {
+        self.row().0
+    }
+
+    /// The flags by which `task-memory` makes such tasks.
+    pub fn flags(self) -> Vec<String> {
+        let (kind, waiting) = match self {
+            Self::TokioChannel => (Self::Tokio, Some("--waiting=channel")),
+            Self::TokioPipe => (Self::Tokio, Some("--waiting=pipe")),
+            other => (other, None),
+        };
+        [format!("--kind={kind}")].into_iter().chain(waiting.map(str::to_owned)).collect()
+    }
+
+    /// What one task needs, with the channel that it reads from.
+    pub fn per_task(self) -> Amounts {
+        self.per_task_with_stack(STACK_BYTES)
+    }
+
+    /// As [`Self::per_task`], with a stack of so many bytes where the task has
+    /// one whose size is chosen.
+    pub fn per_task_with_stack(self, stack_bytes: u64) -> Amounts {
+        let (_, task, channel, _) = self.row();
+        task(stack_bytes).and(channel)
+    }
+
+    /// Whether a task has a stack of a size that the program chooses.
+    pub fn has_sized_stack(self) -> bool {
+        self.per_task_with_stack(0) != self.per_task()
+    }
+
+    /// What a program with such tasks needs besides: the channel back to the
+    /// driver, an async runtime on one thread, and files to look at itself.
+    pub fn fixed(self) -> Amounts {
+        let (_, _, channel, files) = self.row();
+        channel.and(Amounts { files, ..Amounts::NONE }).and(Amounts::observation())
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&crate::flags::name(self))
+    }
 }
 
 #[cfg(test)]
@@ -399,7 +502,7 @@ mod tests {
     fn amounts_add_up_resource_by_resource() {
         let thread = Amounts::thread(1 << 20);
         let both = thread.and(Amounts::pipe().watched()).and(Amounts::ring());
-        for resource in Resource::ALL {
+        for &resource in Resource::value_variants() {
             let parts = [thread, Amounts::pipe().watched(), Amounts::ring()];
             let sum: u64 = parts.iter().map(|part| part.of(resource)).sum();
             assert_eq!(both.of(resource), sum, "{resource}");
@@ -431,6 +534,14 @@ mod tests {
         assert_eq!(of(20).address_space_bytes, 20 * ADDRESS_SPACE_PER_ARENA);
         assert_eq!(of(20).maps, 21 * MAPS_PER_ARENA + MAPS_OF_LARGE_BLOCKS);
         assert_eq!(of(127), of(u64::MAX));
-        assert_eq!(Amounts::process().allocator_of(128, 20), Amounts::default());
+        assert_eq!(Amounts::process().allocator_of(128, 20), Amounts::NONE);
+    }
+
+    #[test]
+    fn a_kind_has_one_name_everywhere() {
+        for kind in Kind::value_variants() {
+            let json = serde_json::to_string(kind).expect("serializes");
+            assert_eq!(json, format!("\"{kind}\""));
+        }
     }
 }

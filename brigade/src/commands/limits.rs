@@ -1,22 +1,25 @@
-//! Making tasks up to the limit, to see whether the prediction is right.
-//!
-//! A program makes them, so that whatever the kernel does to it is survived
-//! here. Where the limit is one that other processes share, it stays below: a
-//! machine without a thread to spare cannot even be told to stop.
+//! `brigade limits`: how many tasks of each kind fit, which limit binds, what
+//! raises it, and whether that is true.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use harness::limits::{Forecast, Kind, Line, Resource};
+use clap::ValueEnum as _;
+use harness::limits::{
+    Forecast, Kind, Limit, Line, Need, Resource, admit, in_force, may_raise_hard_limits,
+};
+use harness::system_files::SystemFiles;
+use nix::unistd::geteuid;
 
-use crate::commands::flags::ProgramFlags;
+use crate::commands::flags::{LimitsFlags, ProgramFlags};
+use crate::commands::output;
 use crate::commands::session::Session;
-use crate::exit::{Interrupted, UsageError};
-use crate::judge::limits::Verified;
+use crate::exit::{Exit, Interrupted, UsageError};
 use crate::manifest::Manifest;
 use crate::measure::outcome::classify;
 use crate::measure::process::{self, Ended};
+use crate::show::limits::{KindForecast, LimitsReport, Verified, page};
 
 /// How far beyond the prediction it tries, in percent.
 const BEYOND_PERCENT: u64 = 2;
@@ -24,12 +27,61 @@ const BEYOND_PERCENT: u64 = 2;
 /// one it is a two-hundredth.
 const LEAST_MARGIN: u64 = 64;
 
-/// Runs the manifest's program, which makes tasks of a kind up to the limit.
+/// Runs `brigade limits`.
+///
+/// # Errors
+/// When the program that makes tasks cannot be run, or standard output
+/// cannot be written.
+pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
+    let limits = in_force(&SystemFiles::live());
+    let kinds = flags.kind.map_or_else(|| Kind::value_variants().to_vec(), |kind| vec![kind]);
+    // What a program would say.
+    let refusal = |kind: &Kind| {
+        let refusal = admit(&need(*kind, flags.tasks?), &limits).err()?;
+        Some(if flags.kind.is_some() { refusal.to_string() } else { format!("{kind}: {refusal}") })
+    };
+    let refusals: Vec<String> = kinds.iter().filter_map(refusal).collect();
+    let forecast = |kind: Kind, limits: &[Limit]| KindForecast {
+        kind,
+        forecast: Forecast::new(&need(kind, 0), limits.to_vec(), flags.tasks),
+    };
+    let verified = match flags.kind.filter(|_| flags.verify) {
+        Some(kind) => Some(verify(kind, &forecast(kind, &limits).forecast, &flags.programs)?),
+        None => None,
+    };
+    let wrong = verified.as_ref().is_some_and(|verified| !verified.confirms());
+    let kinds = kinds.into_iter().map(|kind| forecast(kind, &limits)).collect();
+    let report = LimitsReport::new(flags.tasks, kinds, verified);
+    let text = if flags.json {
+        serde_json::to_string(&report)? + "\n"
+    } else {
+        let prlimit_fails = geteuid().is_root() && !may_raise_hard_limits(&SystemFiles::live());
+        page(&report, prlimit_fails)
+    };
+    output::print(&text)?;
+    refusals.iter().for_each(|refusal| output::complain(refusal));
+    Ok(if !refusals.is_empty() {
+        Exit::Limit
+    } else if wrong {
+        Exit::Failed
+    } else {
+        Exit::Done
+    })
+}
+
+fn need(kind: Kind, tasks: u64) -> Need {
+    Need { tasks, per_task: kind.per_task(), fixed: kind.fixed() }
+}
+
+/// Runs the manifest's program, which makes tasks of a kind up to the limit, to see whether the
+/// prediction is right: so the runner survives anything that the kernel does to it. Where
+/// other processes share the limit, it stays below: a machine without a thread to spare cannot
+/// even be asked to stop.
 ///
 /// # Errors
 /// When no limit binds that could be reached safely, or the program cannot be
 /// run.
-pub fn verify(kind: Kind, forecast: &Forecast, flags: &ProgramFlags) -> anyhow::Result<Verified> {
+fn verify(kind: Kind, forecast: &Forecast, flags: &ProgramFlags) -> anyhow::Result<Verified> {
     let binding = forecast.binding().with_context(|| format!("--verify: no limit binds {kind}"))?;
     if binding.limit.resource == Resource::Memory {
         bail!(
@@ -39,38 +91,38 @@ pub fn verify(kind: Kind, forecast: &Forecast, flags: &ProgramFlags) -> anyhow::
         );
     }
     let predicted = binding.allows.unwrap_or_default();
-    let asked = asked(predicted, forecast);
-    let (reached, stopped_by) = count(kind, asked, flags)?;
+    let wanted = wanted(predicted, forecast);
+    let (reached, stopped_by) = count(kind, wanted, flags)?;
     let difference_percent = match predicted {
         0 => 100.0 * reached as f64,
         _ => (reached as f64 - predicted as f64) / predicted as f64 * 100.0,
     };
-    Ok(Verified { predicted, asked, reached, difference_percent, stopped_by })
+    Ok(Verified { predicted, asked: wanted, reached, difference_percent, stopped_by })
 }
 
 /// How many tasks to make: a little more than predicted, but not so many that
 /// others would miss what they share with them.
-fn asked(predicted: u64, forecast: &Forecast) -> u64 {
+fn wanted(predicted: u64, forecast: &Forecast) -> u64 {
     let beyond = predicted + (predicted * BEYOND_PERCENT / 100).max(1);
-    let shared = forecast.lines().iter().filter(|line| is_shared(line));
+    let shared = forecast.limits.iter().filter(|line| is_shared(line));
     let margin = |allows: u64| allows.saturating_sub((allows / 200).max(LEAST_MARGIN));
     shared.filter_map(|line| line.allows.map(margin)).fold(beyond, u64::min)
 }
 
 /// Whether other processes would miss what the tasks take.
 fn is_shared(line: &Line) -> bool {
+    use Resource::{CommittedMemory, Files, Memory, Threads};
     match line.limit.resource {
-        Resource::Threads | Resource::Memory | Resource::CommittedMemory => true,
-        Resource::Files => line.limit.source.ends_with("file-max"),
-        Resource::PipePages | Resource::EpollWatches | Resource::LockedMemory => false,
-        Resource::Maps | Resource::AddressSpace | Resource::Rings => false,
+        Threads | Memory | CommittedMemory => true,
+        Files => line.limit.source.ends_with("file-max"),
+        _ => false,
     }
 }
 
 /// Runs the program that makes the tasks: how many there were, and what stopped
 /// it.
-fn count(kind: Kind, asked: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, Option<String>)> {
-    if asked == 0 {
+fn count(kind: Kind, wanted: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, Option<String>)> {
+    if wanted == 0 {
         return Ok((0, None));
     }
     let manifest = Manifest::load(flags.manifest.as_deref())?;
@@ -85,7 +137,7 @@ fn count(kind: Kind, asked: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, O
         .ok_or_else(|| UsageError(format!("[limits]: program '{}' is not there", plan.program)))?;
     let mut command = Command::new(&binary.file);
     command.args(["--until-refused", "--json", "--quiet"]).args(kind.flags());
-    command.args(["--tasks", &asked.to_string()]).stderr(Stdio::piped());
+    command.args(["--tasks", &wanted.to_string()]).stderr(Stdio::piped());
     let ended = process::run(&mut command, None, &mut session.signals)
         .with_context(|| format!("running {}", plan.program))?;
     if session.signals.stops() > 0 { Err(Interrupted.into()) } else { Ok(reached(&ended)) }
@@ -105,30 +157,27 @@ fn reached(ended: &Ended) -> (u64, Option<String>) {
 
 #[cfg(test)]
 mod tests {
-    use harness::Amounts;
-    use harness::limits::Limit;
-
     use super::*;
 
     fn forecast(threads: u64, maps: u64) -> Forecast {
         let limits = [(Resource::Threads, threads), (Resource::Maps, maps)];
         let limits = limits.map(|(what, value)| Limit::new(what, "a limit", "here", Some(value)));
-        Forecast::new(Amounts::thread(1 << 20), Amounts::default(), limits.to_vec())
+        Forecast::new(&need(Kind::Thread, 0), limits.to_vec(), None)
     }
 
     #[test]
     fn a_limit_of_the_process_is_passed_and_a_shared_one_is_not_reached() {
-        assert_eq!(asked(10_000, &forecast(100_000, 40_000)), 10_200);
-        assert_eq!(asked(10_000, &forecast(10_100, 40_000)), 10_100 - 64);
-        assert_eq!(asked(100_000, &forecast(100_000, 800_000)), 99_500);
-        assert_eq!(asked(10, &forecast(10, 1000)), 0);
-        assert_eq!(asked(10, &forecast(1000, 40)), 11);
+        assert_eq!(wanted(10_000, &forecast(100_000, 40_000)), 10_200);
+        assert_eq!(wanted(10_000, &forecast(10_100, 40_000)), 10_100 - 64);
+        assert_eq!(wanted(100_000, &forecast(100_000, 800_000)), 99_500);
+        assert_eq!(wanted(10, &forecast(10, 1000)), 0);
+        assert_eq!(wanted(10, &forecast(1000, 40)), 11);
     }
 
     #[test]
     fn memory_that_binds_is_not_used_up() {
         let memory = Limit::new(Resource::Memory, "available memory", "here", Some(1 << 20));
-        let forecast = Forecast::new(Amounts::goroutine(), Amounts::default(), vec![memory]);
+        let forecast = Forecast::new(&need(Kind::Goroutine, 0), vec![memory], None);
         let flags = ProgramFlags::default();
         let error = verify(Kind::Goroutine, &forecast, &flags).expect_err("nothing safe to do");
         assert!(error.to_string().starts_with("--verify: what binds goroutine is available"));

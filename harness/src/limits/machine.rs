@@ -1,0 +1,717 @@
+//! The limits of this machine, with what is in use already. One that cannot be
+//! read is left out: it may still bind, and then the kernel's own error is what the user sees.
+
+use std::ptr;
+
+use nix::errno::Errno;
+use nix::sys::resource::{Resource as Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+
+use super::needs::{PAGES_PER_PIPE, Resource};
+use crate::control_groups::{self, Allowance, Group};
+use crate::system_files::{SystemFiles, field, kib_field, page_size};
+
+/// One limit of this machine, as it holds for this process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Limit {
+    /// What it counts.
+    pub resource: Resource,
+    /// Its name, as an administrator knows it.
+    pub name: String,
+    /// Where it was read: a file, or a resource limit.
+    pub source: String,
+    /// Its value; `null` where none is set.
+    pub value: Option<u64>,
+    /// How much of it is in use already.
+    pub in_use: u64,
+    /// The greatest value that the kernel takes; `null` where nothing bounds
+    /// it that tasks could reach.
+    pub greatest: Option<u64>,
+    /// Commands that raise it, with `{}` for the new value: each of them is
+    /// enough. None where no command does.
+    pub raise: Vec<String>,
+    /// Why it does not bind this process; `null` where it does.
+    pub exempt: Option<String>,
+}
+
+impl Limit {
+    /// A limit with nothing in use that nothing raises.
+    pub fn new(resource: Resource, name: &str, source: &str, value: Option<u64>) -> Self {
+        Self {
+            resource,
+            name: name.to_owned(),
+            source: source.to_owned(),
+            value,
+            in_use: 0,
+            greatest: None,
+            raise: Vec::new(),
+            exempt: None,
+        }
+    }
+
+    /// The same with so much in use.
+    pub fn in_use(self, in_use: u64) -> Self {
+        Self { in_use, ..self }
+    }
+
+    /// The same with one more command that raises it.
+    pub fn raised_by(mut self, command: &str) -> Self {
+        self.raise.push(command.to_owned());
+        self
+    }
+
+    /// The same with a reason why it does not bind, if there is one.
+    pub fn exempt(self, reason: Option<&str>) -> Self {
+        Self { exempt: reason.map(str::to_owned), ..self }
+    }
+
+    /// How much is left of it; `None` where it does not bind.
+    pub fn available(&self) -> Option<u64> {
+        let value = self.value.filter(|_| self.exempt.is_none())?;
+        Some(value.saturating_sub(self.in_use))
+    }
+
+    /// The commands that make room for `amount` more than is in use; none
+    /// where no command can.
+    pub fn commands_for(&self, amount: u64) -> Vec<String> {
+        let enough = amount.saturating_add(self.in_use);
+        if self.greatest.is_some_and(|greatest| enough > greatest) {
+            return Vec::new();
+        }
+        self.raise.iter().map(|command| command.replace("{}", &enough.to_string())).collect()
+    }
+}
+
+/// Numbers below this are given to threads only until the first round of all
+/// numbers is over (`RESERVED_PIDS`).
+const RESERVED_NUMBERS: u64 = 300;
+/// The greatest `kernel.pid_max` (`PID_MAX_LIMIT` of a 64-bit kernel).
+const MOST_NUMBERS: u64 = 1 << 22;
+/// The greatest `kernel.threads-max` (`FUTEX_TID_MASK`).
+const MOST_THREADS: u64 = 0x3fff_ffff;
+/// Pages of a pipe of a user who is below the soft limit (`PIPE_DEF_BUFFERS`).
+const PAGES_PER_FULL_PIPE: u64 = 16;
+
+/// Makes an exception for control of the machine (`CAP_SYS_ADMIN`), by its number in
+/// `linux/capability.h`.
+const ADMIN: u32 = 21;
+/// May exceed resource limits (`CAP_SYS_RESOURCE`).
+const RESOURCE: u32 = 24;
+/// May lock memory (`CAP_IPC_LOCK`).
+const LOCK: u32 = 14;
+
+const PRIVILEGED: &str = "who has CAP_SYS_RESOURCE or CAP_SYS_ADMIN is exempt";
+
+/// Every limit that tasks can reach, with what is in use already, as it holds
+/// for this process on the machine that `files` describe.
+pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
+    let machine = Machine::new(files);
+    let limits = [machine.of_files(), machine.of_threads(), machine.of_memory(), machine.of_user()];
+    limits.into_iter().flatten().flatten().collect()
+}
+
+/// Whether this process may raise its hard resource limits, as `prlimit` under
+/// `sudo` usually may. In many containers not even root may.
+pub fn may_raise_hard_limits(files: &SystemFiles) -> bool {
+    Machine::new(files).has(RESOURCE)
+}
+
+/// Raises the soft file limit to the hard one. Failing is not an error here:
+/// opening a file will say so.
+pub fn raise_soft_file_limit() {
+    if let Ok((_, hard)) = getrlimit(Rlimit::RLIMIT_NOFILE) {
+        let _ = setrlimit(Rlimit::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+/// The machine, and who this process is to its kernel.
+struct Machine<'a> {
+    files: &'a SystemFiles,
+    /// The real user, as this namespace numbers them.
+    user: u64,
+    /// Whether the real user is root of the machine.
+    is_root: bool,
+    /// Effective capabilities, over the whole machine: one inside a user namespace is none for
+    /// the machine's limits.
+    capabilities: u64,
+}
+
+impl<'a> Machine<'a> {
+    fn new(files: &'a SystemFiles) -> Self {
+        let status = files.text("proc/self/status").unwrap_or_default();
+        let map = files.text("proc/self/uid_map").unwrap_or_default();
+        let user = real_user(&status).unwrap_or(u64::MAX);
+        let effective = field(&status, "CapEff").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        // First number inside, first outside, how many. The first namespace maps every number
+        // to itself.
+        let number = |word: &str| word.parse::<u64>().ok();
+        let ranges: Vec<Vec<u64>> =
+            map.lines().map(|line| line.split_whitespace().filter_map(number).collect()).collect();
+        let is_root = ranges.iter().any(|range| {
+            matches!(range[..], [inside, outside, count]
+                if user.checked_sub(inside).is_some_and(|at| at < count && outside + at == 0))
+        });
+        let is_first = ranges == [[0, 0, u64::from(u32::MAX)]];
+        let capabilities = effective.filter(|_| is_first).unwrap_or(0);
+        Self { files, user, is_root, capabilities }
+    }
+
+    fn has(&self, capability: u32) -> bool {
+        self.capabilities & (1 << capability) != 0
+    }
+
+    /// Why many limits do not bind this process, if they do not.
+    fn privilege(&self) -> Option<&'static str> {
+        (self.has(RESOURCE) || self.has(ADMIN)).then_some(PRIVILEGED)
+    }
+
+    /// The soft and the hard value of the resource limit whose line in `/proc/self/limits`
+    /// begins with `title`; `None` in them for no limit.
+    fn resource_limit(&self, title: &str) -> Option<(Option<u64>, Option<u64>)> {
+        let text = self.files.text("proc/self/limits")?;
+        let line = text.lines().find_map(|line| line.strip_prefix(title))?;
+        let mut values = line.split_whitespace().map(|value| match value {
+            "unlimited" => Some(None),
+            number => number.parse().ok().map(Some),
+        });
+        Some((values.next()??, values.next()??))
+    }
+
+    /// The value of a setting of the kernel, which is named as sysctl names it.
+    fn setting(&self, name: &str) -> Option<u64> {
+        self.files.number(&setting_path(name))
+    }
+
+    /// A limit that is a setting of the kernel, and that `sysctl` raises.
+    fn of_setting(&self, resource: Resource, name: &str, sysctl: &str) -> Option<Limit> {
+        let source = format!("/{}", setting_path(sysctl));
+        let limit = Limit::new(resource, name, &source, Some(self.setting(sysctl)?));
+        Some(limit.raised_by(&format!("sudo sysctl {sysctl}={{}}")))
+    }
+
+    /// The limit in `file` of a control group, with its value and what is in use.
+    /// Where systemd made the group, it can raise it too, by `property`.
+    fn of_group(
+        &self,
+        group: &Group,
+        resource: Resource,
+        (file, property): (&str, &str),
+        (allowance, in_use): (Allowance, u64),
+    ) -> Limit {
+        let value = match allowance {
+            Allowance::AtMost(most) => Some(most),
+            Allowance::Unlimited => None,
+        };
+        let path = format!("/{}", group.path(file));
+        let name = format!("the control group's {path}");
+        let limit = Limit::new(resource, &name, &path, value).in_use(in_use);
+        let limit = limit.raised_by(&format!("echo {{}} | sudo tee {path}"));
+        match self.systemctl(group) {
+            Some(command) => limit.raised_by(&format!("{command} {property}={{}}")),
+            None => limit,
+        }
+    }
+
+    /// The command that sets a property of the unit that systemd made a group for.
+    /// Units below a user's manager are that manager's.
+    fn systemctl(&self, group: &Group) -> Option<String> {
+        // What sd_booted(3) looks at.
+        if !self.files.names("run/systemd").contains(&"system".to_owned()) {
+            return None;
+        }
+        let (above, unit) = group.folder.rsplit_once('/')?;
+        let made = [".service", ".scope", ".slice"].iter().any(|ending| unit.ends_with(ending));
+        let manager = if above.contains("/user@") { "systemctl --user" } else { "sudo systemctl" };
+        made.then(|| format!("{manager} set-property {unit}"))
+    }
+
+    /// How many descriptors are open. The limits are ones of numbers: an inherited
+    /// descriptor beyond `limit` takes no place.
+    fn open_below(&self, limit: Option<u64>) -> u64 {
+        let limit = limit.unwrap_or(u64::MAX);
+        let names = self.files.names("proc/self/fd").into_iter();
+        let open = names.filter(|name| name.parse::<u64>().is_ok_and(|number| number < limit));
+        // Reading the folder takes one more descriptor.
+        (open.count() as u64).saturating_sub(1)
+    }
+
+    fn of_files(&self) -> Vec<Option<Limit>> {
+        let rlimit = self.resource_limit("Max open files");
+        let of_process = |kind, value| {
+            let name = format!("the {kind} file limit (RLIMIT_NOFILE)");
+            let source = format!("RLIMIT_NOFILE ({kind})");
+            Limit::new(Resource::Files, &name, &source, value).in_use(self.open_below(value))
+        };
+        let hard = rlimit.map(|(_, hard)| of_process("hard", hard));
+        let soft = rlimit.map(|(soft, _)| of_process("soft", soft));
+        // What no process may exceed, whatever its own limit.
+        let numbers = self.of_setting(Resource::Files, "fs.nr_open", "fs.nr_open");
+        let all = "the machine's file limit (fs.file-max)";
+        let all = self.of_setting(Resource::Files, all, "fs.file-max");
+        let open = self.files.number("proc/sys/fs/file-nr");
+        let exempt = self.has(ADMIN).then_some("who has CAP_SYS_ADMIN is exempt");
+        vec![
+            numbers.map(|limit| Limit { in_use: self.open_below(limit.value), ..limit }),
+            hard.map(|limit| limit.raised_by("sudo prlimit --pid $$ --nofile={}:{}")),
+            soft.map(|limit| limit.exempt(Some("programs raise it to the hard one themselves"))),
+            all.zip(open).map(|(limit, open)| limit.in_use(open).exempt(exempt)),
+        ]
+    }
+
+    /// Threads of the whole machine: the second number of
+    /// `0.00 0.01 0.05 2/345 6789`.
+    fn count_threads(&self) -> Option<u64> {
+        let loadavg = self.files.text("proc/loadavg")?;
+        let (_, all) = loadavg.split_whitespace().nth(3)?.split_once('/')?;
+        all.parse().ok()
+    }
+
+    fn of_threads(&self) -> Vec<Option<Limit>> {
+        let all = self.count_threads();
+        let of_all = |name, greatest, in_use: Option<u64>| {
+            let limit = self.of_setting(Resource::Threads, name, name)?.in_use(in_use?);
+            Some(Limit { greatest: Some(greatest), ..limit })
+        };
+        // Every thread has a number below `kernel.pid_max`. Those below `RESERVED_NUMBERS` count
+        // as in use, whether a thread has them or not.
+        let is_thread = |number: &u64| self.files.text(&format!("proc/{number}/stat")).is_some();
+        let low = (1..RESERVED_NUMBERS).filter(is_thread).count() as u64;
+        let numbers = all.map(|all| all.saturating_sub(low) + RESERVED_NUMBERS);
+        let mut limits = vec![
+            of_all("kernel.threads-max", MOST_THREADS, all),
+            of_all("kernel.pid_max", MOST_NUMBERS, numbers),
+            self.threads_of_user(),
+        ];
+        for group in control_groups::of_process(self.files, "pids") {
+            let in_use = group.threads(self.files).unwrap_or(0);
+            limits.push(group.most_threads(self.files).map(|allowed| {
+                let names = ("pids.max", "TasksMax");
+                self.of_group(&group, Resource::Threads, names, (allowed, in_use))
+            }));
+        }
+        limits
+    }
+
+    /// `RLIMIT_NPROC` counts the threads of the real user. The kernel makes an
+    /// exception for the machine's root and for two capabilities (`copy_process`).
+    fn threads_of_user(&self) -> Option<Limit> {
+        let (soft, _) = self.resource_limit("Max processes")?;
+        let name = "the user's thread limit (RLIMIT_NPROC)";
+        let limit = Limit::new(Resource::Threads, name, "RLIMIT_NPROC", soft);
+        let root = self.is_root.then_some("root is exempt");
+        let exempt = root.or_else(|| self.privilege());
+        let binds = soft.is_some() && exempt.is_none();
+        let limit = limit.in_use(if binds { self.count_threads_of_user() } else { 0 });
+        Some(limit.exempt(exempt).raised_by("sudo prlimit --pid $$ --nproc={}:{}"))
+    }
+
+    fn count_threads_of_user(&self) -> u64 {
+        let names = self.files.names("proc").into_iter();
+        let processes = names.filter(|name| name.parse::<u64>().is_ok());
+        let threads = processes.filter_map(|process| {
+            let status = self.files.text(&format!("proc/{process}/status"))?;
+            let threads: u64 = field(&status, "Threads")?.parse().ok()?;
+            (real_user(&status) == Some(self.user)).then_some(threads)
+        });
+        threads.sum()
+    }
+
+    fn of_memory(&self) -> Vec<Option<Limit>> {
+        let maps = self.of_setting(Resource::Maps, "vm.max_map_count", "vm.max_map_count");
+        let own_maps = self.files.text("proc/self/maps").map(|maps| maps.lines().count() as u64);
+        let available = || kib_field(&self.files.text("proc/meminfo")?, "MemAvailable");
+        let memory = "available memory (MemAvailable)";
+        let memory = |bytes| Limit::new(Resource::Memory, memory, "MemAvailable", Some(bytes));
+        let mut limits = vec![
+            maps.zip(own_maps).map(|(limit, in_use)| Limit {
+                greatest: Some(i32::MAX as u64),
+                in_use,
+                ..limit
+            }),
+            available().map(memory),
+        ];
+        for group in control_groups::of_process(self.files, "memory") {
+            // Pages of files do not count as in use: the kernel drops them first.
+            let held = group.memory_bytes(self.files).unwrap_or(0);
+            let in_use = held.saturating_sub(group.droppable_bytes(self.files));
+            limits.push(group.most_memory_bytes(self.files).map(|allowed| {
+                let names = (group.memory_limit_file(), "MemoryMax");
+                self.of_group(&group, Resource::Memory, names, (allowed, in_use))
+            }));
+        }
+        let stack = "the stack limit (RLIMIT_STACK)";
+        let stack = self.resource_limit("Max stack size").map(|(soft, _)| {
+            Limit::new(Resource::AddressSpace, stack, "RLIMIT_STACK", soft)
+                .exempt(Some("it bounds the first thread's stack; tasks here choose their own"))
+        });
+        limits.extend([self.address_space(), stack, self.committed()]);
+        limits
+    }
+
+    fn address_space(&self) -> Option<Limit> {
+        let (soft, hard) = self.resource_limit("Max address space")?;
+        let in_use = self.files.number("proc/self/statm")? * page_size()?;
+        let command = match hard {
+            // The shell may do this itself.
+            None => "ulimit -v unlimited",
+            Some(_) => "sudo prlimit --pid $$ --as={}:{}",
+        };
+        let name = "the address space limit (RLIMIT_AS)";
+        let limit = Limit::new(Resource::AddressSpace, name, "RLIMIT_AS", soft);
+        Some(limit.in_use(in_use).raised_by(command))
+    }
+
+    /// With `vm.overcommit_memory` at 2 the kernel refuses writable private maps
+    /// beyond `CommitLimit`, of which it reserves some for root and for
+    /// the user. Otherwise it refuses only one that is larger than the machine.
+    fn committed(&self) -> Option<Limit> {
+        let meminfo = self.files.text("proc/meminfo")?;
+        let reserve = |name| self.setting(name).unwrap_or(0) << 10;
+        let for_root = if self.has(ADMIN) { 0 } else { reserve("vm.admin_reserve_kbytes") };
+        let reserved = for_root + reserve("vm.user_reserve_kbytes");
+        let in_use = kib_field(&meminfo, "Committed_AS")? + reserved;
+        let value = kib_field(&meminfo, "CommitLimit")?;
+        let name = "the machine's limit of committed memory (CommitLimit)";
+        let limit = Limit::new(Resource::CommittedMemory, name, "CommitLimit", Some(value));
+        let exempt = match self.setting("vm.overcommit_memory")? {
+            0 => Some("vm.overcommit_memory is 0: only a map beyond memory and swap is refused"),
+            1 => Some("vm.overcommit_memory is 1: nothing is refused"),
+            _ => None,
+        };
+        Some(limit.in_use(in_use).exempt(exempt).raised_by("sudo sysctl vm.overcommit_memory=0"))
+    }
+
+    /// What the kernel counts for each user. How much of it other processes of the user have is
+    /// told nowhere, so it is not subtracted.
+    fn of_user(&self) -> Vec<Option<Limit>> {
+        // Over the soft limit a user's new pipes are smaller: it refuses none.
+        let soft = "fs.pipe-user-pages-soft";
+        let soft = self.of_setting(Resource::PipePages, soft, soft).map(|limit| {
+            let smaller = "beyond it a pipe gets 2 pages instead of 16, and is not refused";
+            let value = limit.value.filter(|pages| *pages > 0);
+            Limit { value, ..limit }.exempt(self.privilege().or(Some(smaller)))
+        });
+        let watches = "the user's limit of epoll watches (fs.epoll.max_user_watches)";
+        vec![
+            soft,
+            self.pipe_pages_hard(),
+            self.of_setting(Resource::EpollWatches, watches, "fs.epoll.max_user_watches"),
+            self.locked_memory(),
+            self.io_uring_setting(),
+            // What no setting says: a kernel that is built without io_uring, or a filter of
+            // system calls, as containers have it.
+            self.files.is_live().then(try_io_uring).and_then(denied_rings),
+        ]
+    }
+
+    /// The hard limit refuses pipes; 0 is none. Pipes below the soft limit take 16
+    /// pages, and what these are more than two counts as in use: `alloc_pipe_info`
+    /// decides by the pages that the user has when a pipe is opened.
+    fn pipe_pages_hard(&self) -> Option<Limit> {
+        let name = "fs.pipe-user-pages-hard";
+        let hard = self.setting(name)?;
+        let soft = self.setting("fs.pipe-user-pages-soft")?;
+        let in_full_pipes = if soft == 0 { hard } else { soft.min(hard) };
+        let beyond_two =
+            in_full_pipes / PAGES_PER_FULL_PIPE * (PAGES_PER_FULL_PIPE - PAGES_PER_PIPE);
+        let source = format!("/{}", setting_path(name));
+        let limit = Limit::new(Resource::PipePages, name, &source, Some(hard).filter(|h| *h > 0));
+        let limit = limit.in_use(beyond_two).raised_by("sudo sysctl fs.pipe-user-pages-hard=0");
+        Some(limit.exempt(self.privilege()))
+    }
+
+    /// The memory of a ring was charged as locked before Linux 5.12, and is again
+    /// since 6.14 (`io_create_region`), for users without `CAP_IPC_LOCK`. It is
+    /// given back late: rings that have just been closed may still count.
+    fn locked_memory(&self) -> Option<Limit> {
+        let (soft, _) = self.resource_limit("Max locked memory")?;
+        let name = "the user's limit of locked memory (RLIMIT_MEMLOCK)";
+        let limit = Limit::new(Resource::LockedMemory, name, "RLIMIT_MEMLOCK", soft);
+        let uncharged = || self.kernel().is_some_and(|it| ((5, 12)..(6, 14)).contains(&it));
+        let exempt = if self.has(LOCK) {
+            Some("who has CAP_IPC_LOCK is exempt")
+        } else {
+            uncharged().then_some("Linux 5.12 to 6.13 does not charge rings to it")
+        };
+        Some(limit.exempt(exempt).raised_by("sudo prlimit --pid $$ --memlock={}:{}"))
+    }
+
+    /// The kernel's version, major and minor.
+    fn kernel(&self) -> Option<(u64, u64)> {
+        let release = self.files.text("proc/sys/kernel/osrelease")?;
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+    }
+
+    /// `kernel.io_uring_disabled` is 0 for nobody, 1 for those without privilege,
+    /// 2 for everybody: whom it does not forbid has no such limit. Kernels before
+    /// 6.6 do not have it.
+    fn io_uring_setting(&self) -> Option<Limit> {
+        let disabled = self.setting("kernel.io_uring_disabled")?;
+        let forbidden = disabled == 2 || (disabled == 1 && !self.has(ADMIN));
+        let name = "what kernel.io_uring_disabled leaves";
+        let source = "/proc/sys/kernel/io_uring_disabled";
+        let limit = Limit::new(Resource::Rings, name, source, Some(0));
+        forbidden.then(|| limit.raised_by("sudo sysctl kernel.io_uring_disabled=0"))
+    }
+}
+
+fn setting_path(name: &str) -> String {
+    format!("proc/sys/{}", name.replace('.', "/"))
+}
+
+/// The real user of a process, from its `status`.
+fn real_user(status: &str) -> Option<u64> {
+    field(status, "Uid")?.split_whitespace().next()?.parse().ok()
+}
+
+/// Whether the kernel lets this process make a ring: it is asked for one without
+/// saying which, so that none is made.
+fn try_io_uring() -> nix::Result<()> {
+    // SAFETY: the kernel reads the parameters, which are missing, and writes
+    // nothing.
+    let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 0, ptr::null_mut::<u8>()) };
+    match Errno::result(result) {
+        Err(Errno::EFAULT | Errno::EINVAL) | Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn denied_rings(tried: nix::Result<()>) -> Option<Limit> {
+    let name = match tried.err()? {
+        Errno::ENOSYS => "what this kernel, or the container's filter of system calls, has",
+        _ => "what the kernel or the container's filter of system calls permits",
+    };
+    Some(Limit::new(Resource::Rings, name, "io_uring_setup", Some(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control_groups::Version;
+
+    /// What a small machine says of itself, to an unprivileged process.
+    fn machine() -> SystemFiles {
+        SystemFiles::made_up(&[
+            (
+                "proc/self/limits",
+                "Limit                     Soft Limit           Hard Limit           Units\n\
+                 Max stack size            8388608              unlimited            bytes\n\
+                 Max processes             4000                 5000                 processes\n\
+                 Max open files            1024                 20000                files\n\
+                 Max locked memory         8388608              8388608              bytes\n\
+                 Max address space         unlimited            unlimited            bytes\n",
+            ),
+            ("proc/self/status", "Uid:\t7\t7\t7\t7\nThreads:\t1\nCapEff:\t0000000000000000\n"),
+            ("proc/self/uid_map", "0 0 4294967295\n"),
+            ("proc/self/maps", "a\nb\nc\n"),
+            ("proc/self/statm", "1000 2 3 4 5 6 7\n"),
+            ("proc/loadavg", "0.00 0.01 0.05 2/345 6789\n"),
+            ("proc/sys/kernel/threads-max", "10000\n"),
+            ("proc/sys/kernel/pid_max", "32768\n"),
+            ("proc/sys/kernel/osrelease", "6.18.44-generic\n"),
+            ("proc/sys/kernel/io_uring_disabled", "0\n"),
+            ("proc/sys/vm/max_map_count", "65530\n"),
+            ("proc/sys/vm/overcommit_memory", "0\n"),
+            ("proc/sys/fs/file-max", "90000\n"),
+            ("proc/sys/fs/file-nr", "700\t0\t90000\n"),
+            ("proc/sys/fs/nr_open", "1048576\n"),
+            ("proc/sys/fs/pipe-user-pages-soft", "16384\n"),
+            ("proc/sys/fs/pipe-user-pages-hard", "0\n"),
+            ("proc/sys/fs/epoll/max_user_watches", "5000000\n"),
+            (
+                "proc/meminfo",
+                "MemAvailable: 2000000 kB\nCommitLimit: 1000000 kB\nCommitted_AS: 300000 kB\n",
+            ),
+        ])
+    }
+
+    /// The limits of `resource` there: value, in use, exempt.
+    fn values(files: &SystemFiles, resource: Resource) -> Vec<(Option<u64>, u64, bool)> {
+        let limits = in_force(files).into_iter().filter(|limit| limit.resource == resource);
+        limits.map(|limit| (limit.value, limit.in_use, limit.exempt.is_some())).collect()
+    }
+
+    /// The limits of `resource` on a machine that is the small one but for these files.
+    fn with(files: &[(&str, &str)], resource: Resource) -> Vec<(Option<u64>, u64, bool)> {
+        let files = files.iter().fold(machine(), |machine, (path, text)| machine.with(path, text));
+        values(&files, resource)
+    }
+
+    const STATUS: &str = "proc/self/status";
+    const ADMINISTRATOR: (&str, &str) = (STATUS, "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000204000\n");
+
+    #[test]
+    fn this_machine_has_a_limit_for_every_countable_resource() {
+        let limits = in_force(&SystemFiles::live());
+        for resource in [Resource::Files, Resource::Threads, Resource::Maps, Resource::Memory] {
+            assert!(limits.iter().any(|limit| limit.resource == resource), "{resource}");
+        }
+        assert_eq!(in_force(&SystemFiles::made_up(&[])), [], "nothing is readable");
+    }
+
+    #[test]
+    fn a_group_of_systemd_is_raised_by_its_unit_too() {
+        let commands = |folder: &str| {
+            let group = Group { folder: folder.to_owned(), version: Version::Two };
+            let files = machine().with("run/systemd/system/x", "");
+            let names = ("pids.max", "TasksMax");
+            let used = (Allowance::AtMost(9), 1);
+            Machine::new(&files).of_group(&group, Resource::Threads, names, used).raise
+        };
+        assert_eq!(
+            commands("sys/fs/cgroup/system.slice/ssh.service"),
+            [
+                "echo {} | sudo tee /sys/fs/cgroup/system.slice/ssh.service/pids.max",
+                "sudo systemctl set-property ssh.service TasksMax={}"
+            ]
+        );
+        let user = commands("sys/fs/cgroup/user.slice/user@7.service/app.slice/x.scope");
+        assert_eq!(user[1], "systemctl --user set-property x.scope TasksMax={}");
+        let manager = commands("sys/fs/cgroup/user.slice/user@7.service");
+        assert_eq!(manager[1], "sudo systemctl set-property user@7.service TasksMax={}");
+        assert_eq!(commands("sys/fs/cgroup/docker/0af3").len(), 1);
+    }
+
+    #[test]
+    fn files_are_limited_by_number_by_process_and_by_machine() {
+        // Descriptor 30000 was inherited from a time with a higher limit.
+        let open = ["0", "1", "2", "30000"].map(|number| format!("proc/self/fd/{number}"));
+        let open = open.each_ref().map(|path| (path.as_str(), ""));
+        let mut expected = [
+            (Some(1_048_576), 3, false),
+            (Some(20_000), 2, false),
+            (Some(1024), 2, true),
+            (Some(90_000), 700, false),
+        ];
+        assert_eq!(with(&open, Resource::Files), expected);
+        expected[3].2 = true;
+        let [a, b, c, d] = open;
+        assert_eq!(with(&[a, b, c, d, ADMINISTRATOR], Resource::Files), expected);
+        raise_soft_file_limit();
+        let (soft, hard) = getrlimit(Rlimit::RLIMIT_NOFILE).expect("a limit");
+        assert_eq!(soft, hard);
+    }
+
+    #[test]
+    fn threads_are_limited_by_machine_number_user_and_groups() {
+        let files = [
+            ("proc/12/stat", ""),
+            ("proc/12/status", "Uid:\t7\t7\t7\t7\nThreads:\t40\n"),
+            ("proc/900/status", "Uid:\t7\t0\t0\t0\nThreads:\t2\n"),
+            ("proc/901/status", "Uid:\t8\t7\t7\t7\nThreads:\t500\n"),
+            ("proc/self/cgroup", "8:pids:/a.slice/b.service\n"),
+            ("proc/self/mountinfo", "1 2 0:3 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"),
+            ("sys/fs/cgroup/pids/a.slice/b.service/pids.max", "max\n"),
+            ("sys/fs/cgroup/pids/a.slice/pids.max", "200\n"),
+            ("sys/fs/cgroup/pids/a.slice/pids.current", "17\n"),
+        ];
+        let expected = [
+            (Some(10_000), 345, false),
+            (Some(32_768), 344 + 300, false),
+            (Some(4000), 42, false),
+            (None, 0, false),
+            (Some(200), 17, false),
+        ];
+        assert_eq!(with(&files, Resource::Threads), expected);
+    }
+
+    /// Root of a namespace is not the machine's.
+    #[test]
+    fn the_users_limit_does_not_bind_root_and_the_privileged() {
+        let first = "0 0 4294967295\n";
+        for (user, capabilities, map, exempt) in [
+            (0, "0000000000000000", first, true),
+            (0, "000001fffeffffff", "0 100000 65536\n", false),
+            (7, "0000000001000000", first, true),
+            (7, "0000000000200000", first, true),
+            (7, "0000000000004000", first, false),
+        ] {
+            let status = format!("Uid:\t{user}\t0\t0\t0\nCapEff:\t{capabilities}\n");
+            let limits = with(&[(STATUS, &status), ("proc/self/uid_map", map)], Resource::Threads);
+            assert_eq!(limits[2], (Some(4000), 0, exempt), "{user} {capabilities} {map}");
+        }
+        let unreadable = with(&[(STATUS, "")], Resource::Threads);
+        assert!(!unreadable[2].2, "who is unknown has no privilege");
+    }
+
+    #[test]
+    fn memory_is_limited_by_maps_machine_groups_and_settings() {
+        assert_eq!(with(&[], Resource::Maps), [(Some(65_530), 3, false)]);
+        // Pages of files do not count against a group.
+        let group = [
+            ("proc/self/cgroup", "0::/job\n"),
+            ("proc/self/mountinfo", "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+            ("sys/fs/cgroup/job/memory.max", "1000000\n"),
+            ("sys/fs/cgroup/job/memory.current", "900000\n"),
+            ("sys/fs/cgroup/job/memory.stat", "active_file 100000\ninactive_file 500000\n"),
+        ];
+        let memory = [(Some(2_000_000 << 10), 0, false), (Some(1_000_000), 300_000, false)];
+        assert_eq!(with(&group, Resource::Memory), memory);
+        let mapped = 1000 * page_size().expect("the kernel has a page size");
+        let (unlimited, stack) = ((None, mapped, false), (Some(8 << 20), 0, true));
+        assert_eq!(with(&[], Resource::AddressSpace), [unlimited, stack]);
+        let limits = [("proc/self/limits", "Max address space  4096 8192 bytes\n")];
+        assert_eq!(with(&limits, Resource::AddressSpace), [(Some(4096), mapped, false)]);
+        let (limit, in_use) = (Some(1_000_000 << 10), 300_000 << 10);
+        let (mode, reserve) = ("proc/sys/vm/overcommit_memory", "proc/sys/vm/admin_reserve_kbytes");
+        for (files, in_use, exempt) in [
+            (&[][..], in_use, true),
+            (&[(mode, "2\n")], in_use, false),
+            (&[(mode, "2\n"), (reserve, "8192\n")], in_use + (8192 << 10), false),
+        ] {
+            assert_eq!(with(files, Resource::CommittedMemory), [(limit, in_use, exempt)]);
+        }
+    }
+
+    #[test]
+    fn pipes_beyond_the_soft_limit_take_two_pages() {
+        assert_eq!(with(&[], Resource::PipePages)[1], (None, 0, false));
+        for (soft, hard, pipes) in [
+            ("16384", "20480", 1024 + (20_480 - 16_384) / 2),
+            ("16384", "8192", 512),
+            ("0", "8192", 512),
+        ] {
+            let soft = ("proc/sys/fs/pipe-user-pages-soft", soft);
+            let hard = ("proc/sys/fs/pipe-user-pages-hard", hard);
+            let (value, in_use, exempt) = with(&[soft, hard], Resource::PipePages)[1];
+            assert!(!exempt);
+            assert_eq!(value.map(|value| (value - in_use) / PAGES_PER_PIPE), Some(pipes));
+            let privileged = with(&[soft, hard, ADMINISTRATOR], Resource::PipePages);
+            assert!(privileged.iter().all(|(.., exempt)| *exempt));
+        }
+    }
+
+    #[test]
+    fn rings_are_limited_by_locked_memory_setting_and_filter() {
+        let locked = |files: &[(&str, &str)]| with(files, Resource::LockedMemory)[0].2;
+        for (release, exempt) in [
+            ("5.11.0", false),
+            ("5.12.0-rc1", true),
+            ("6.13.9-arch1", true),
+            ("6.14.0", false),
+            ("7.0", false),
+        ] {
+            assert_eq!(locked(&[("proc/sys/kernel/osrelease", release)]), exempt, "{release}");
+        }
+        assert!(locked(&[ADMINISTRATOR]));
+        let user = (STATUS, "Uid:\t7\t7\t7\t7\nCapEff:\t0000000000000000\n");
+        for (disabled, who, forbidden) in [
+            ("0", user, false),
+            ("1", user, true),
+            ("2", user, true),
+            ("1", ADMINISTRATOR, false),
+            ("2", ADMINISTRATOR, true),
+        ] {
+            let setting = ("proc/sys/kernel/io_uring_disabled", disabled);
+            let limits = with(&[setting, who], Resource::Rings);
+            assert_eq!(limits, [(Some(0), 0, false)][..usize::from(forbidden)], "{disabled}");
+        }
+        assert_eq!(denied_rings(Ok(())), None);
+        for error in [Errno::ENOSYS, Errno::EPERM, Errno::EACCES] {
+            let limit = denied_rings(Err(error)).expect("a limit");
+            assert_eq!((limit.available(), limit.resource), (Some(0), Resource::Rings));
+        }
+    }
+}
