@@ -4,8 +4,7 @@
 --     duckdb -init scripts/fleet.sql
 --     D FROM slow_hosts;
 --
--- docs/FLEET.md has the questions that this answers. Nested parts stay JSON, so that
--- folders of all versions are read alike.
+-- docs/FLEET.md has the questions that this answers.
 
 -- A row for each run. A host is called as its runs are: by the name of their folders
 -- without the date, and without the number that a further run of a day gets.
@@ -43,55 +42,15 @@ FROM numbered;
 -- A row for each run and fact of its environment, such as `kernel.release`, in words. A
 -- fact that could not be had has none.
 CREATE OR REPLACE VIEW facts AS
-WITH environments AS (
-    SELECT parse_path(filename)[-2] AS run, processor, kernel, limits, software,
-        memory_total_bytes
-    FROM read_json(
-        'results/*/environment.json',
-        filename = true,
-        columns = {
-            processor: 'JSON', kernel: 'JSON', limits: 'JSON', software: 'JSON',
-            memory_total_bytes: 'VARCHAR'
-        }
-    )
-),
-sections AS (
-    SELECT run, unnest([
-        {name: 'processor', facts: processor},
-        {name: 'kernel', facts: kernel},
-        {name: 'limits', facts: limits},
-        {name: 'software', facts: software}
-    ]) AS section
-    FROM environments
-),
-named AS (
-    -- A quote in a name would end it in the paths below.
-    SELECT run, section.name AS section,
-        replace(unnest(json_keys(section.facts)), '"', '') AS fact, section.facts AS facts
-    FROM sections
-),
--- What has parts is a fact for each of them.
-parts AS (
-    SELECT run, section || '.' || fact AS fact,
-        json_extract(facts, '$."' || fact || '"') AS content
-    FROM named
-),
-inner_parts AS (
-    SELECT run, fact, replace(unnest(json_keys(content)), '"', '') AS part, content
-    FROM parts
-    WHERE json_type(content) = 'OBJECT'
+WITH entries AS (
+    SELECT
+        parse_path(filename)[-2] AS run,
+        unnest(map_entries(CAST(content::JSON AS MAP(VARCHAR, VARCHAR)))) AS entry
+    FROM read_text('results/*/environment.json')
 )
-SELECT run, fact, json_extract_string(content, '$') AS content
-FROM parts
-WHERE json_type(content) NOT IN ('OBJECT', 'NULL')
-UNION ALL
-SELECT run, fact || '.' || part, json_extract_string(content, '$."' || part || '"')
-FROM inner_parts
-WHERE json_extract_string(content, '$."' || part || '"') IS NOT NULL
-UNION ALL
-SELECT run, 'memory_total_bytes', memory_total_bytes
-FROM environments
-WHERE memory_total_bytes IS NOT NULL;
+SELECT run, entry.key AS fact, entry.value AS content
+FROM entries
+WHERE entry.key NOT IN ('boot', 'schema_version');
 
 -- A row for each run with its type of machine: `brigade report --hosts` compares those
 -- of one type, and so do the views below.

@@ -9,7 +9,7 @@ use harness::system_files::SystemFiles;
 use crate::exit::UsageError;
 use crate::manifest::Manifest;
 use crate::plan::pairs::pairs;
-use crate::store::environment::Sharing;
+use crate::store::environment::Environment;
 use crate::store::results::RunDescription;
 
 /// Which pairs of this machine's CPUs.
@@ -31,8 +31,8 @@ pub fn of_machine(manifest: &mut Manifest, which: Which) -> Result<(), UsageErro
     if !manifest.has_pairs() {
         return Ok(());
     }
-    let sharing = Sharing::read(&SystemFiles::live()).unwrap_or_default();
-    let mut pairs = pairs(&sharing.places(), which == Which::All);
+    let places = Environment::topology(&SystemFiles::live()).places();
+    let mut pairs = pairs(&places, which == Which::All);
     if which == Which::One {
         pairs.truncate(1);
     }

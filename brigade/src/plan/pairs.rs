@@ -69,8 +69,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::store::environment::Sharing;
-    use crate::store::sample::sixty_four_cpus;
+    use crate::store::sample::{sixty_four_cpus, topology};
 
     fn places(count: usize) -> Vec<CpuPlace> {
         let place = |cpu| CpuPlace { cpu, node: Some(0), cache: Some(0), core: Some(cpu) };
@@ -141,7 +140,6 @@ mod tests {
 
     #[test]
     fn cpus_of_which_nothing_is_told_have_a_sample_too() {
-        let sharing = Sharing { allowed: "0-63".to_owned(), ..Sharing::default() };
-        assert_eq!(pairs(&sharing.places(), false).len(), SAMPLE);
+        assert_eq!(pairs(&topology("0-63", "", "", "").places(), false).len(), SAMPLE);
     }
 }

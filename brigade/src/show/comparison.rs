@@ -3,7 +3,6 @@
 use crate::judge::statistics::Estimate;
 use harness::terminal;
 
-use super::environment::{self, different_cpus};
 use super::markdown::escape;
 use super::page::{ABSENT, NO_BREAK_SPACE, Side, Table, item, lines};
 use super::quantity::{duration, estimated_ratio, percent, three_digits};
@@ -12,6 +11,7 @@ use crate::judge::compare::comparison::{
 };
 use crate::judge::compare::machine::Machine;
 use crate::judge::compare::verdict::{Pair, Verdict};
+use crate::judge::environment::{different_cpus, other_differences};
 
 /// The fewest cases whose ratios show a change of the machine.
 const MANY_CASES: usize = 8;
@@ -181,8 +181,7 @@ pub fn totals(comparison: &Comparison) -> String {
 
 /// One sentence for each thing to know.
 pub fn notes(comparison: &Comparison) -> Vec<String> {
-    let names = ["the baseline", "the candidate"];
-    let mut notes = environment::others(&comparison.environment_differences, names);
+    let mut notes = other_differences(&comparison.environment_differences);
     notes.extend(not_compared(&comparison.not_compared));
     notes.extend(drift(comparison));
     notes.extend(machine(comparison));
@@ -308,7 +307,7 @@ mod tests {
     use super::*;
     use crate::judge::compare::comparison::{Judgement, Method, SCHEMA_VERSION};
     use crate::judge::compare::sample::Sample;
-    use crate::judge::environment::difference::Difference;
+    use crate::judge::environment::Difference;
     use crate::show::page::COLUMNS;
     use crate::store::invocation::Invocation;
     use crate::store::sample::{self, Sample as Hop};
@@ -445,9 +444,9 @@ mod tests {
             values: values.map(|value| value.map(str::to_owned)),
         };
         compared.environment_differences = vec![
-            difference("processor", [Some("Z80, L1 1 KiB"), Some("Z80, L1 2 KiB")]),
+            difference("processor.cache.l1", [Some("1 KiB"), Some("2 KiB")]),
             difference("kernel.release", [Some("6.1.0"), Some("6.18.0")]),
-            difference("software.go", [None, Some("go1.26")]),
+            difference("software.rustc", [None, Some("1.95")]),
         ];
         let missing =
             |case: &str, reason: &str| Skipped { case: case.to_owned(), reason: reason.to_owned() };
@@ -459,7 +458,7 @@ mod tests {
         compared.cases[0].disturbed = [0, 2];
         compared.cases[0].failed = [1, 0];
         insta::assert_snapshot!(render(&compared), @r"
-        different CPUs: Z80, L1 1 KiB against Z80, L1 2 KiB
+        different CPUs: processor.cache.l1: 1 KiB → 2 KiB
         - baseline: 2026-01-01-x-baseline, commit 0123456789ab+
         - candidate: 2026-01-01-x-candidate
 
@@ -468,8 +467,8 @@ mod tests {
         time: the baseline's, per operation; ratio and p50 to p99: candidate / baseline.
         Intervals: 99.00 % each; all faster and slower: 95 % together; same: within 3 %.
 
-        - different kernel release: 6.1.0 against 6.18.0
-        - not known of the baseline: go
+        - kernel.release: 6.1.0 → 6.18.0
+        - software.rustc: – → 1.95
         - Not compared: fork, vfork: --max-time is 1 in the baseline and 2 in the
           candidate.
         - Not compared: uring: the candidate has not measured it.

@@ -7,7 +7,7 @@ use harness::record::Distance;
 use crate::judge::report::model::{Progress, Report};
 use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
-use crate::store::environment::Sharing;
+use crate::store::environment::Environment;
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{CaseDetail, RunDescription, Skipped};
 use crate::store::sample::{self, Sample};
@@ -136,21 +136,16 @@ pub fn report_of(slower: &[f64]) -> Report {
 
 /// The report of a run of the pair of two CPUs, by ways of handing over with their times.
 pub fn of_pairs(ways: &[(&str, f64)]) -> Report {
-    let sharing = Sharing {
-        allowed: "0-1".to_owned(),
-        cores: vec!["0".to_owned(), "1".to_owned()],
-        caches: vec!["0-1".to_owned()],
-        nodes: vec!["0-1".to_owned()],
-    };
+    let two = sample::topology("0-1", "0;1", "0-1", "0-1");
     let time = |ns: f64, _| ns;
-    of_machine(sharing, ways, &[[0, 1]], time)
+    of_machine(two, ways, &[[0, 1]], time)
 }
 
 /// The report of a run of a sample of the pairs of 64 CPUs, in which a hand-over takes the
 /// longer the farther the CPUs are apart.
 pub fn sixty_four() -> Report {
-    let sharing = sample::sixty_four_cpus();
-    let places = sharing.places();
+    let machine = sample::sixty_four_cpus();
+    let places = machine.places();
     let place = |cpu: usize| *places.iter().find(|place| place.cpu == cpu).unwrap();
     let pairs: Vec<[usize; 2]> = (0..64)
         .flat_map(|first| [1, 3, 8, 16, 31, 32, 33].map(|step| [first, first + step]))
@@ -162,18 +157,18 @@ pub fn sixty_four() -> Report {
         Some(Distance::SameNode) => 3.0 * ns,
         _ => 6.0 * ns + first as f64,
     };
-    of_machine(sharing.clone(), &[("spin", 25.0)], &pairs, time)
+    of_machine(machine, &[("spin", 25.0)], &pairs, time)
 }
 
 /// The report of a run of pairs of these CPUs.
 fn of_machine(
-    sharing: Sharing,
+    machine: Environment,
     ways: &[(&str, f64)],
     pairs: &[[usize; 2]],
     time: impl Fn(f64, [usize; 2]) -> f64,
 ) -> Report {
     let mut run = run(1.0);
-    run.environment.processor.sharing = Some(sharing);
+    run.environment.facts.extend(machine.facts);
     let named = |way: &str, [first, second]: [usize; 2]| format!("{way}/{first},{second}");
     let all = || ways.iter().flat_map(|way| pairs.iter().map(move |pair| (*way, *pair)));
     run.invocations = all()

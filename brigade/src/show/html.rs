@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::bars::Characters;
 use super::comparison::{by_size, legend, notes, sides, table, totals};
-use super::environment::different_cpus;
 use super::ladder::{Rung, rungs};
 use super::page::{Block, COLUMNS, Table};
 use super::plot;
 use super::report::page as blocks_of;
 use super::svg::{Picture, STYLE, escape};
 use crate::judge::compare::comparison::Comparison;
+use crate::judge::environment::different_cpus;
 use crate::judge::report::model::Report;
 
 const PAGE_STYLE: &str = include_str!("assets/page.css");

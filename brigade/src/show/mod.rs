@@ -6,7 +6,6 @@ pub mod benchstat;
 pub mod bmf;
 pub mod comparison;
 pub mod csv;
-mod environment;
 #[cfg(test)]
 mod fixture;
 pub mod html;

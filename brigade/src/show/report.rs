@@ -8,7 +8,8 @@ use super::plot::letter;
 use super::quantity::{
     Unit, duration, estimated_bytes, estimated_duration, estimated_ratio, three_digits,
 };
-use super::{environment, kinds, ladder, pairs, proof, sentences};
+use super::{kinds, ladder, pairs, proof, sentences};
+use crate::judge::environment::{self, other_differences};
 use crate::judge::report::model::{
     Attribution, Case, CaseEstimate, Fate, Group, Headline, MeasurementEstimate, Note, Percentiles,
     Quantity, Report, Run, WaitingFor,
@@ -203,7 +204,7 @@ pub fn differences(report: &Report) -> impl Iterator<Item = String> {
     let runs = report.environment_differences.iter().enumerate();
     runs.flat_map(|(index, differences)| {
         let name = letter(index + 1);
-        let lines = environment::others(differences, ["A", &name]);
+        let lines = other_differences(differences);
         lines.into_iter().map(move |line| format!("A and {name}: {line}"))
     })
 }
@@ -543,10 +544,14 @@ mod tests {
         }
         let rows = manifest.headline.iter().map(|row| &row.case);
         assert!(rows.clone().all(|case| run.description.cases.contains(case)));
-        let processor = &mut run.environment.processor;
-        (processor.family, processor.model_number) = (Some(26), Some(2));
-        processor.idle_driver = Some("haltpoll".to_owned());
-        processor.idle_poll_ns = Some(0);
+        for (name, value) in [
+            ("processor.family", "26"),
+            ("processor.model_number", "2"),
+            ("processor.idle_driver", "haltpoll"),
+            ("processor.idle_poll_ns", "0"),
+        ] {
+            run.environment.set(name, Some(value));
+        }
         run
     }
 
@@ -573,10 +578,10 @@ mod tests {
         let (first, second) = (super::super::fixture::run(1.0), full(&manifest));
         let report = report_with(&manifest, &[first, second]);
         let text = blocks(&page(&report));
-        let expected = "different CPUs: AMD EPYC, L1 32 KiB, L2 512 KiB, L3 32 MiB against AMD EPYC \
-                        family 26 model 2, L1 48 KiB, L2 1 MiB, L3 32 MiB A: ";
+        let expected = "different CPUs: processor.cache.l1_data: 32 KiB → 48 KiB, \
+                        processor.cache.l2: 512 KiB → 1 MiB A: ";
         assert!(text.replace('\n', " ").starts_with(expected), "{text}");
-        assert!(text.contains("\n- A and B: different kernel release: "), "{text}");
+        assert!(text.contains("\n- A and B: kernel.release: "), "{text}");
         assert!(!text.contains('{'), "{text}");
         let same = report_with(&manifest, &[full(&manifest), full(&manifest)]);
         assert!(!blocks(&page(&same)).contains("different"));

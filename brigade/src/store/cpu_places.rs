@@ -6,7 +6,7 @@ use harness::cpus::CpuList;
 use harness::record::Distance;
 use serde::{Deserialize, Serialize};
 
-use crate::store::environment::Sharing;
+use crate::store::environment::Environment;
 
 /// The most CPUs of a machine: as many as a [`CpuList`] may name.
 const MOST: usize = 8192;
@@ -40,76 +40,73 @@ impl CpuPlace {
         if is_one(self.cache, other.cache)? {
             return Some(Distance::SharedCache);
         }
-        Some(match is_one(self.node, other.node)? {
-            true => Distance::SameNode,
-            false => Distance::OtherNode,
-        })
+        let is_one_node = is_one(self.node, other.node)?;
+        Some(if is_one_node { Distance::SameNode } else { Distance::OtherNode })
     }
 }
 
-impl Sharing {
+impl Environment {
     /// Where the CPUs lie that the process may run on, those that are near one another
-    /// side by side.
+    /// next to each other.
     pub fn places(&self) -> Vec<CpuPlace> {
-        let allowed = self.allowed.trim().parse::<CpuList>();
-        let allowed = allowed.map_or(Vec::new(), |list| list.numbers().to_vec());
-        let [nodes, caches, cores] = [&self.nodes, &self.caches, &self.cores].map(|of| indices(of));
+        let list = |text: &str| text.trim().parse::<CpuList>().ok();
+        let allowed = self.get("topology.allowed").and_then(list);
+        let [nodes, caches, cores] = ["nodes", "caches", "cores"]
+            .map(|of| indices(self.get(&format!("topology.{of}")).unwrap_or_default()));
         let place = |cpu: usize| CpuPlace {
             cpu,
             node: nodes.get(&cpu).copied(),
             cache: caches.get(&cpu).copied(),
             core: cores.get(&cpu).copied(),
         };
-        let mut places: Vec<CpuPlace> = allowed.into_iter().map(place).collect();
+        let allowed = allowed.iter().flat_map(|list| list.numbers());
+        let mut places: Vec<CpuPlace> = allowed.map(|cpu| place(*cpu)).collect();
         places.sort_by_key(|of| (of.node, of.cache, of.core, of.cpu));
         places
     }
 }
 
-/// The index of the list that has each CPU, when the lists stand in the order of their
-/// first CPUs. A CPU is in one of them, so that no folder makes this long.
-fn indices(lists: &[String]) -> HashMap<usize, usize> {
-    let lists = lists.iter().filter_map(|list| list.trim().parse::<CpuList>().ok());
-    let mut sets: Vec<Vec<usize>> = Vec::new();
+/// The index of the list with each CPU, of lists in the order of their first CPUs. A CPU
+/// is in one of them, which bounds the work on a stranger's folder.
+fn indices(lists: &str) -> HashMap<usize, usize> {
+    let lists = lists.split(';').filter_map(|list| list.trim().parse::<CpuList>().ok());
     let mut count = 0;
-    for list in lists {
-        count += list.numbers().len();
-        if count > MOST {
-            break;
-        }
-        sets.push(list.numbers().to_vec());
-    }
-    sets.sort_by_key(|set| set.iter().copied().min());
-    let numbered = sets.into_iter().enumerate();
-    numbered.flat_map(|(index, set)| set.into_iter().map(move |cpu| (cpu, index))).collect()
+    let mut sets: Vec<CpuList> = lists
+        .take_while(|list| {
+            count += list.numbers().len();
+            count <= MOST
+        })
+        .collect();
+    sets.sort_by_key(|set| set.numbers().iter().copied().min());
+    let numbered = sets.iter().enumerate();
+    numbered.flat_map(|(index, set)| set.numbers().iter().map(move |cpu| (*cpu, index))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sample::sixty_four_cpus;
-
-    fn lists(lists: &[&str]) -> Vec<String> {
-        lists.iter().map(|list| (*list).to_owned()).collect()
-    }
-
-    /// Two nodes; a cache for two cores; siblings whose numbers are four apart.
-    fn eight() -> Sharing {
-        Sharing {
-            allowed: "0-7".to_owned(),
-            cores: lists(&["1,5", "0,4", "2,6", "3,7"]),
-            caches: lists(&["0-1,4-5", "2-3,6-7"]),
-            nodes: lists(&["0-1,4-5", "2-3,6-7"]),
-        }
-    }
+    use crate::store::sample::{sixty_four_cpus, topology};
 
     #[test]
-    fn neighbours_stand_side_by_side() {
-        let places = eight().places();
+    fn cpus_lie_next_to_their_neighbours() {
+        // Two nodes; a cache for two cores; siblings whose numbers are four apart.
+        let eight = topology("0-7", "1,5;0,4;2,6;3,7", "0-1,4-5;2-3,6-7", "0-1,4-5;2-3,6-7");
+        let places = eight.places();
         let cpus: Vec<usize> = places.iter().map(|place| place.cpu).collect();
         assert_eq!(cpus, [0, 4, 1, 5, 2, 6, 3, 7]);
         let last = CpuPlace { cpu: 7, node: Some(1), cache: Some(1), core: Some(3) };
         assert_eq!(places[7], last);
+        let distance = |of: &Environment| {
+            let places = of.places();
+            places[0].distance(places.last().unwrap())
+        };
+        assert_eq!(distance(&eight), Some(Distance::OtherNode));
+        for unknown in ["topology.nodes", "topology.caches", "topology.cores"] {
+            let mut less = eight.clone();
+            less.facts.remove(unknown);
+            assert_eq!(distance(&less), None, "{unknown}");
+        }
+        assert!(topology("nonsense", "0", "0", "0").places().is_empty());
     }
 
     #[test]
@@ -131,23 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_not_guessed() {
-        let without = |change: fn(&mut Sharing)| {
-            let mut sharing = eight();
-            change(&mut sharing);
-            let places = sharing.places();
-            places[0].distance(places.last().unwrap())
-        };
-        assert_eq!(without(|_| ()), Some(Distance::OtherNode));
-        assert_eq!(without(|of| of.nodes.clear()), None);
-        assert_eq!(without(|of| of.caches.clear()), None);
-        assert_eq!(without(|of| of.cores.clear()), None);
-        assert!(Sharing { allowed: "nonsense".to_owned(), ..eight() }.places().is_empty());
-    }
-
-    #[test]
-    fn lists_without_end_are_read_to_an_end() {
-        let endless = vec!["0-8191".to_owned(); 100_000];
-        assert_eq!(indices(&endless).len(), 8192);
+    fn endless_lists_are_read_to_an_end() {
+        assert_eq!(indices(&"0-8191;".repeat(100_000)).len(), 8192);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use harness::record::{CpuTime, Ending, Interference, Measurement, Record, Switches};
 
-use crate::store::environment::Sharing;
+use crate::store::environment::Environment;
 use crate::store::invocation::{Invocation, Outcome, SCHEMA_VERSION};
 
 /// Operations in one sample.
@@ -93,17 +93,23 @@ impl Sample {
     }
 }
 
-/// 64 CPUs that are made up: two nodes of 16 cores, a cache for each eight of them, and
-/// siblings whose numbers are 32 apart.
-pub fn sixty_four_cpus() -> Sharing {
-    let eight = |first: usize| format!("{first}-{},{}-{}", first + 7, first + 32, first + 39);
-    let node = |first: usize| format!("{first}-{},{}-{}", first + 15, first + 32, first + 47);
-    Sharing {
-        allowed: "0-63".to_owned(),
-        cores: (0..32).map(|core| format!("{core},{}", core + 32)).collect(),
-        caches: [0, 8, 16, 24].map(eight).to_vec(),
-        nodes: [0, 16].map(node).to_vec(),
+/// A generated machine whose CPUs share these, in the form of the facts.
+pub fn topology(allowed: &str, cores: &str, caches: &str, nodes: &str) -> Environment {
+    let mut environment = Environment::default();
+    for (name, lists) in
+        [("allowed", allowed), ("cores", cores), ("caches", caches), ("nodes", nodes)]
+    {
+        environment.set(format!("topology.{name}"), Some(lists));
     }
+    environment
+}
+
+/// 64 CPUs: two nodes of 16 cores, a cache for each eight of them, and siblings whose
+/// numbers are 32 apart.
+pub fn sixty_four_cpus() -> Environment {
+    let cores: Vec<_> = (0..32).map(|core| format!("{core},{}", core + 32)).collect();
+    let caches = "0-7,32-39;8-15,40-47;16-23,48-55;24-31,56-63";
+    topology("0-63", &cores.join(";"), caches, "0-15,32-47;16-31,48-63")
 }
 
 /// One measured invocation of `case` per round, with hops of these times.

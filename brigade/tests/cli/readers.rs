@@ -75,9 +75,9 @@ fn fleet() -> tempfile::TempDir {
         let run = folder.path().join(format!("results/2026-11-22-{name}"));
         fs::create_dir_all(&run).unwrap();
         let mut environment = value("environment.json");
-        environment["processor"]["governor"] = json!(governor);
+        environment["processor.governor"] = json!(governor);
         // A name that would end a path of JSON.
-        environment["software"]["tools"] = json!({ "\"] odd '": "1" });
+        environment["software.tools.\"] odd '"] = json!("1");
         fs::write(run.join("environment.json"), environment.to_string()).unwrap();
         fs::copy(recorded.join("run.json"), run.join("run.json")).unwrap();
         let longer = |mut line: Value| {

@@ -153,7 +153,7 @@ fn judge(
     let not_compared = [skipped, &not_compared].concat();
     let described = |side: usize| {
         let name = folders[side].path().file_name().unwrap_or_default().to_string_lossy();
-        plan.sides[side].described(name.into_owned(), &environment.software)
+        plan.sides[side].described(name.into_owned(), environment)
     };
     Comparison {
         schema_version: crate::judge::compare::comparison::SCHEMA_VERSION.to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::commands::saved::read;
-use crate::judge::environment::difference::between_machines;
+use crate::judge::environment::between_machines;
 use crate::store::results::Skipped;
 use crate::store::saved_run::SavedRun;
 
@@ -40,7 +40,7 @@ pub fn compare(folders: Pair<&PathBuf>, margin: f64) -> anyhow::Result<Compariso
     let each = each.map(|(judgement, (name, sides))| (judgement, name, sides));
     let (cases, others) = Judgement::of_each(each);
     not_compared.extend(others);
-    let environment_differences = between_machines(&first.environment, &second.environment)?;
+    let environment_differences = between_machines(&first.environment, &second.environment);
     Ok(Comparison {
         schema_version: SCHEMA_VERSION.to_owned(),
         design: Design::SavedRuns,
@@ -101,7 +101,7 @@ fn described(folder: &Path, run: &SavedRun) -> Described {
     let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     Described {
         records: absolute.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        revision: run.environment.software.revision(),
+        revision: run.environment.revision(),
         ..Described::default()
     }
 }

@@ -12,7 +12,7 @@ use crate::manifest::Case;
 use crate::measure::build::{self, Binaries};
 use crate::measure::invoke::without_place;
 use crate::measure::restorer::{Content, write};
-use crate::store::environment::Software;
+use crate::store::environment::Environment;
 
 use crate::judge::compare::comparison::Described;
 use crate::judge::compare::verdict::Pair;
@@ -58,8 +58,8 @@ impl Side {
     }
 
     /// A description of the side, whose records are in the folder `records`.
-    /// `workspace` is where the manifest's programs were built.
-    pub fn described(&self, records: String, workspace: &Software) -> Described {
+    /// `workspace` is of where the manifest's programs were built.
+    pub fn described(&self, records: String, workspace: &Environment) -> Described {
         let shared = |words: &[String]| words.iter().map(|word| without_place(word)).collect();
         Described {
             records,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::judge::statistics::{ByRound, Interval, median};
 use serde::{Deserialize, Serialize};
 
-use crate::judge::environment::difference::Difference;
+use crate::judge::environment::Difference;
 pub use crate::store::results::Skipped;
 
 use super::machine::Machine;

@@ -23,8 +23,9 @@ fn figures(manifest: &Manifest, cases: &Cases, run: &RunData, kind: &Kind) -> Op
     let memory_bytes = estimate(&kind.memory).and_then(|estimate| estimate.held());
     let known = hop.is_some() || create.is_some() || memory_bytes.is_some();
     let of_crate = kind.crate_name.as_ref();
-    let of_crate =
-        of_crate.and_then(|name| run.environment.software.measured_crates.get(name)?.clone());
+    let of_crate = of_crate
+        .and_then(|name| run.environment.get(&format!("software.measured_crates.{name}")))
+        .map(str::to_owned);
     known.then(|| KindFigures {
         text: kind.text.clone(),
         version: of_crate.or_else(|| told(manifest, cases, kind)).map(|version| shown(&version)),

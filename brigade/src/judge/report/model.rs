@@ -8,7 +8,7 @@ use crate::judge::statistics::{Estimate, Modes};
 pub use harness::record::Distance;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::environment::difference::Difference;
+use crate::judge::environment::Difference;
 use crate::judge::interference::Verdict;
 use crate::judge::prove::proof::Proof;
 pub use crate::manifest::TaskKind;

@@ -91,8 +91,7 @@ fn name((case, [first, second]): (&Case, [usize; 2])) -> String {
 
 /// The places of these CPUs, and of those that the machine does not tell of at the end.
 fn places(cpus: BTreeSet<usize>, environment: &Environment) -> Vec<CpuPlace> {
-    let sharing = environment.processor.sharing.clone().unwrap_or_default();
-    let mut places = sharing.places();
+    let mut places = environment.places();
     places.retain(|place| cpus.contains(&place.cpu));
     let known: BTreeSet<usize> = places.iter().map(|place| place.cpu).collect();
     let unknown = cpus.difference(&known);
@@ -123,31 +122,14 @@ fn of_distance(distance: Option<Distance>, pairs: &[Pair]) -> Option<DistanceTim
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::environment::Sharing;
-    use crate::store::sample::paired;
-
-    fn environment(sharing: Option<Sharing>) -> Environment {
-        let text = include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../results/2026-11-21-amd-epyc-2cpu-2/environment.json"
-        ));
-        let mut environment: Environment = serde_json::from_str(text).unwrap();
-        environment.processor.sharing = sharing;
-        environment
-    }
+    use crate::store::sample::{paired, topology};
 
     /// Three CPUs: two of a cache, and one of another.
-    fn three() -> Sharing {
-        let lists = |of: &[&str]| of.iter().map(|list| (*list).to_owned()).collect();
-        Sharing {
-            allowed: "0-2".to_owned(),
-            cores: lists(&["0", "1", "2"]),
-            caches: lists(&["0-1", "2"]),
-            nodes: lists(&["0-2"]),
-        }
+    fn three() -> Environment {
+        topology("0-2", "0;1;2", "0-1;2", "0-2")
     }
 
-    fn maps_of(sharing: Option<Sharing>, times: &[([usize; 2], [f64; 3])]) -> Vec<PairMap> {
+    fn maps_of(environment: &Environment, times: &[([usize; 2], [f64; 3])]) -> Vec<PairMap> {
         let case = |(cpus, times): &([usize; 2], [f64; 3])| {
             let name = format!("spin/{},{}", cpus[0], cpus[1]);
             let mut invocations = paired(&name, *cpus, *times);
@@ -163,7 +145,7 @@ mod tests {
         let cases = times.iter().map(case).collect();
         let group =
             Group { name: "cores".to_owned(), question: String::new(), tails: false, cases };
-        of_run(&group, 0, &environment(sharing))
+        of_run(&group, 0, environment)
     }
 
     #[test]
@@ -173,7 +155,7 @@ mod tests {
             ([0, 2], [100.0, 110.0, 120.0]),
             ([1, 2], [300.0, 310.0, 320.0]),
         ];
-        let [map] = &maps_of(Some(three()), &times)[..] else { panic!("one map") };
+        let [map] = &maps_of(&three(), &times)[..] else { panic!("one map") };
         assert_eq!(
             (map.name.as_str(), map.operation.as_str(), map.pairs.len()),
             ("spin", "hop", 3)
@@ -192,10 +174,10 @@ mod tests {
 
     #[test]
     fn without_a_topology_the_distance_is_not_known() {
-        let maps = maps_of(None, &[([7, 3], [10.0, 11.0, 12.0])]);
+        let maps = maps_of(&Environment::default(), &[([7, 3], [10.0, 11.0, 12.0])]);
         assert_eq!(maps[0].distances[0].distance, None);
         let cpus: Vec<usize> = maps[0].cpus.iter().map(|place| place.cpu).collect();
         assert_eq!(cpus, [3, 7]);
-        assert!(maps_of(None, &[]).is_empty());
+        assert!(maps_of(&Environment::default(), &[]).is_empty());
     }
 }

@@ -1,0 +1,357 @@
+//! What an environment means: a label for its folder, a line for its readers, and how
+//! two of them differ.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::environment::Environment;
+
+/// The longest label, in characters.
+const LONGEST_LABEL: usize = 48;
+
+/// Words of model names that do not distinguish machines.
+const NOISE: [&str; 4] = ["cpu", "processor", "core", "cores"];
+
+/// Facts about the kind of CPU.
+const OF_CPUS: [&str; 5] = [
+    "processor.architecture",
+    "processor.cache.",
+    "processor.family",
+    "processor.model",
+    "processor.model_number",
+];
+
+/// Facts about the programs that were measured and about the boot, and which CPUs share
+/// what, which the facts about caches show in fewer words.
+const NOT_OF_MACHINES: [&str; 5] =
+    ["boot", "software.brigade", "software.git_dirty", "software.git_revision", "topology."];
+
+impl Environment {
+    /// A name for this kind of machine, such as `amd-epyc-25-17-2cpu`: the CPU's model,
+    /// its family and number or else the size of a second-level cache, and the number of
+    /// online CPUs, of `[a-z0-9-]`, at most 48 characters.
+    pub fn label(&self) -> String {
+        let number = |name| self.number(name).filter(|number| *number < 10_000);
+        let numbers = number("processor.family").zip(number("processor.model_number"));
+        let cache = self.get("processor.cache.l2").and_then(|size| {
+            let (number, unit) = size.split_once(' ')?;
+            let number: u32 = number.parse().ok()?;
+            Some(format!("l2-{number}{}", if unit == "MiB" { 'm' } else { 'k' }))
+        });
+        let kind = numbers.map(|(family, model)| format!("{family}-{model}")).or(cache);
+        let online = self.number("processor.online_cpus");
+        let count = online.map_or_else(|| "cpu".to_owned(), |count| format!("{count}cpu"));
+        let end = kind.into_iter().chain([count]).collect::<Vec<_>>().join("-");
+        let mut label = String::new();
+        for word in significant_words(self.model()) {
+            if label.len() + word.len() + end.len() + 1 > LONGEST_LABEL {
+                break;
+            }
+            label += &format!("{word}-");
+        }
+        if label.is_empty() { format!("unknown-{end}") } else { label + &end }
+    }
+
+    /// The machine in one line: its CPUs, their caches, whether it is virtual, how an
+    /// idle CPU waits and how the kernel preempts.
+    pub fn machine(&self) -> String {
+        let idle = self.get("processor.idle_driver").map(|driver| {
+            let polls = match self.number("processor.idle_poll_ns") {
+                None => String::new(),
+                Some(0) => " (without polling)".to_owned(),
+                Some(ns) => format!(" (polls {} µs)", ns / 1000),
+            };
+            format!("idle {driver}{polls}")
+        });
+        let facts = [Some(self.cpu()), self.cpus(), Some(self.caches().join(", "))];
+        let others = [self.host(), idle, self.fact("preemption ", "kernel.preemption")];
+        join(facts.into_iter().chain(others))
+    }
+
+    /// What the figures hold for, in the order in which it matters.
+    pub fn sentence(&self) -> String {
+        // `rustc 1.95.0 (59807616e 2026-04-14)` without its parentheses.
+        let rustc = self.get("software.rustc");
+        let rustc = rustc.map(|version| version.split(" (").next().unwrap_or(version).to_owned());
+        let facts = [
+            Some(self.model().to_owned()),
+            self.cpus(),
+            self.host(),
+            self.fact("governor ", "processor.governor"),
+            self.fact("clock ", "processor.clock_source"),
+            self.fact("Linux ", "kernel.release"),
+            self.fact("preemption ", "kernel.preemption"),
+            rustc,
+            self.revision().map(|revision| format!("revision {revision}")),
+        ];
+        format!("Measured on: {}.", join(facts.into_iter()))
+    }
+
+    /// The caches for data, nearest first, such as `L2 2 MiB`.
+    pub fn caches(&self) -> Vec<String> {
+        let sizes = self.below("processor.cache.");
+        let sizes = sizes.filter(|(name, _)| !name.contains("instruction") && !name.contains('.'));
+        let level = |name: &str| name.split('_').next().unwrap_or(name).to_uppercase();
+        sizes.map(|(name, size)| format!("{} {size}", level(name))).collect()
+    }
+
+    /// The commit that the programs were built from, abbreviated, with `+` where files
+    /// differed from it.
+    pub fn revision(&self) -> Option<String> {
+        let commit: String = self.get("software.git_revision")?.chars().take(12).collect();
+        let is_dirty = self.get("software.git_dirty") == Some("true");
+        Some(if is_dirty { commit + "+" } else { commit })
+    }
+
+    fn model(&self) -> &str {
+        let architecture = || self.get("processor.architecture");
+        self.get("processor.model").or_else(architecture).unwrap_or_default()
+    }
+
+    /// The model, such as `AMD EPYC family 25 model 17`.
+    fn cpu(&self) -> String {
+        let [family, number] = ["family", "model_number"].map(|of| format!("processor.{of}"));
+        match (self.get(&family), self.get(&number)) {
+            (Some(family), Some(number)) => {
+                format!("{} family {family} model {number}", self.model())
+            }
+            _ => self.model().to_owned(),
+        }
+    }
+
+    /// How many CPUs there were, and for this process, if those are fewer.
+    fn cpus(&self) -> Option<String> {
+        let online = self.number("processor.online_cpus")?;
+        let allowed = self.number("processor.allowed_cpus").filter(|allowed| *allowed < online);
+        let of = allowed.map_or(String::new(), |allowed| format!("{allowed} of "));
+        Some(format!("{of}{online} CPU{}", if online == 1 { "" } else { "s" }))
+    }
+
+    fn host(&self) -> Option<String> {
+        match self.get("processor.virtualisation")? {
+            "none" => Some("bare metal".to_owned()),
+            hypervisor => Some(format!("{hypervisor} guest")),
+        }
+    }
+
+    fn fact(&self, what: &str, name: &str) -> Option<String> {
+        self.get(name).map(|value| format!("{what}{value}"))
+    }
+}
+
+fn join(facts: impl Iterator<Item = Option<String>>) -> String {
+    facts.flatten().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// The words of a model name, lower case, without clock rate, trade marks, core counts
+/// and the built-in graphics.
+fn significant_words(model: &str) -> Vec<String> {
+    let mut model = model.to_ascii_lowercase();
+    for end in ["@", "\n", " w/ ", " with "] {
+        model.truncate(model.find(end).unwrap_or(model.len()));
+    }
+    let model = model.replace("(r)", " ").replace("(tm)", " ").replace("(c)", " ");
+    let words = model.split_whitespace().filter(|word| !word.ends_with("-core"));
+    let words = words.flat_map(|word| word.split(|c: char| !c.is_ascii_alphanumeric()));
+    words.filter(|word| !word.is_empty() && !NOISE.contains(word)).map(str::to_owned).collect()
+}
+
+/// A fact that is not the same in two environments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Difference {
+    /// Its name in `environment.json`, such as `kernel.release`.
+    pub name: String,
+    /// Its value in each; `null` where it is not known.
+    pub values: [Option<String>; 2],
+}
+
+impl Difference {
+    /// Such as `kernel.release: 6.1.0 → 6.18.0`.
+    pub fn line(&self) -> String {
+        let [first, second] = self.values.each_ref().map(|of| of.as_deref().unwrap_or("–"));
+        format!("{}: {first} → {second}", self.name)
+    }
+
+    /// Whether every figure depends on it: it is about the kind of CPU.
+    fn is_of_cpus(&self) -> bool {
+        begins_with_any(&self.name, &OF_CPUS) && !self.name.ends_with(".shared_by")
+    }
+}
+
+/// The facts that differ between two environments, by name.
+pub fn differences(first: &Environment, second: &Environment) -> Vec<Difference> {
+    let names: BTreeSet<&String> = first.facts.keys().chain(second.facts.keys()).collect();
+    let values = |name: &str| [first, second].map(|of| of.get(name).map(str::to_owned));
+    let all = names.into_iter().map(|name| Difference { name: name.clone(), values: values(name) });
+    all.filter(|of| of.values[0] != of.values[1]).collect()
+}
+
+/// The facts that differ between two machines, apart from what was measured.
+pub fn between_machines(first: &Environment, second: &Environment) -> Vec<Difference> {
+    let mut found = differences(first, second);
+    found.retain(|of| !begins_with_any(&of.name, &NOT_OF_MACHINES));
+    found
+}
+
+/// A name that ends in a point is that of several facts.
+fn begins_with_any(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|of| if of.ends_with('.') { name.starts_with(of) } else { name == *of })
+}
+
+/// The difference between CPUs of two kinds in a line, if both are known.
+pub fn different_cpus(differences: &[Difference]) -> Option<String> {
+    let known = differences.iter().filter(|of| of.is_of_cpus() && !of.values.contains(&None));
+    let lines: Vec<String> = known.map(Difference::line).collect();
+    (!lines.is_empty()).then(|| format!("different CPUs: {}", lines.join(", ")))
+}
+
+/// All other differences, a line each.
+pub fn other_differences(differences: &[Difference]) -> Vec<String> {
+    let has_line = |of: &&Difference| !of.is_of_cpus() || of.values.contains(&None);
+    differences.iter().filter(has_line).map(Difference::line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(facts: &[(&str, &str)]) -> Environment {
+        let mut environment = Environment::default();
+        for (name, value) in facts {
+            environment.set(*name, Some(value));
+        }
+        environment
+    }
+
+    const MACHINE: [(&str, &str); 12] = [
+        ("kernel.preemption", "dynamic"),
+        ("kernel.release", "6.18.44"),
+        ("processor.allowed_cpus", "2"),
+        ("processor.cache.l1_data", "32 KiB"),
+        ("processor.cache.l1_data.shared_by", "1"),
+        ("processor.cache.l1_instruction", "64 KiB"),
+        ("processor.cache.l2", "512 KiB"),
+        ("processor.model", "AMD EPYC"),
+        ("processor.online_cpus", "2"),
+        ("processor.virtualisation", "kvm"),
+        ("software.git_revision", "834c51a02d54abcdef"),
+        ("software.rustc", "rustc 1.95.0 (59807616e 2026-04-14)"),
+    ];
+
+    /// The machine with other facts; an empty one is not known.
+    fn with(facts: &[(&str, &str)]) -> Environment {
+        let mut environment = environment(&[&MACHINE, facts].concat());
+        environment.facts.retain(|_, value| !value.is_empty());
+        environment
+    }
+
+    #[test]
+    fn a_machine_in_a_line() {
+        assert_eq!(
+            with(&[]).machine(),
+            "AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, kvm guest, preemption dynamic"
+        );
+        let polling = with(&[
+            ("processor.family", "23"),
+            ("processor.model_number", "49"),
+            ("processor.idle_driver", "haltpoll"),
+            ("processor.idle_poll_ns", "200000"),
+            ("processor.allowed_cpus", "1"),
+        ]);
+        assert_eq!(
+            polling.machine(),
+            "AMD EPYC family 23 model 49, 1 of 2 CPUs, L1 32 KiB, L2 512 KiB, kvm guest, \
+             idle haltpoll (polls 200 µs), preemption dynamic"
+        );
+        let hardware = environment(&[
+            ("processor.architecture", "x86_64"),
+            ("processor.virtualisation", "none"),
+            ("processor.online_cpus", "1"),
+        ]);
+        assert_eq!(hardware.machine(), "x86_64, 1 CPU, bare metal");
+        assert_eq!(Environment::default().machine(), "");
+    }
+
+    #[test]
+    fn the_sentence_has_the_software_too() {
+        assert_eq!(
+            with(&[("software.git_dirty", "true")]).sentence(),
+            "Measured on: AMD EPYC, 2 CPUs, kvm guest, Linux 6.18.44, preemption \
+             dynamic, rustc 1.95.0, revision 834c51a02d54+."
+        );
+    }
+
+    #[test]
+    fn labels_leave_out_vendors_noise() {
+        let label = |model: &str, facts: &[(&str, &str)]| {
+            let facts = [&[("processor.model", model)], facts].concat();
+            environment(&[&facts[..], &[("processor.online_cpus", "4")]].concat()).label()
+        };
+        for (model, expected) in [
+            ("AMD EPYC", "amd-epyc-4cpu"),
+            ("Intel(R) Xeon(R) CPU E5-2686 v4 @ 2.30GHz", "intel-xeon-e5-2686-v4-4cpu"),
+            ("Intel(R) Core(TM) i7-8550U CPU @ 1.80GHz", "intel-i7-8550u-4cpu"),
+            ("AMD Ryzen 9 5950X 16-Core Processor", "amd-ryzen-9-5950x-4cpu"),
+            ("", "unknown-4cpu"),
+        ] {
+            assert_eq!(label(model, &[]), expected);
+        }
+        let numbers = [("processor.family", "25"), ("processor.model_number", "17")];
+        let cache = [("processor.cache.l2", "1 MiB")];
+        assert_eq!(label("AMD EPYC", &cache), "amd-epyc-l2-1m-4cpu");
+        assert_eq!(label("AMD EPYC", &[cache[0], numbers[0]]), "amd-epyc-l2-1m-4cpu");
+        assert_eq!(label("AMD EPYC", &[cache[0], numbers[0], numbers[1]]), "amd-epyc-25-17-4cpu");
+    }
+
+    #[test]
+    fn a_label_is_a_safe_folder_name_for_any_model() {
+        let long = "very-long-model ".repeat(50);
+        for model in ["", " ", "../../etc", "a/b\0c", "Ω°", "@ 2 GHz", &long, &"x".repeat(500)] {
+            for number in ["1", "9999", "18446744073709551615", "-1", "x"] {
+                let machine = environment(&[
+                    ("processor.model", model),
+                    ("processor.family", number),
+                    ("processor.model_number", number),
+                    ("processor.online_cpus", number),
+                    ("processor.cache.l2", &format!("{number} KiB")),
+                ]);
+                let label = machine.label();
+                assert!(label.len() <= LONGEST_LABEL, "{label}");
+                let safe = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+                assert!(label.chars().all(safe), "{label}");
+                assert!(!label.starts_with('-') && !label.contains("--"), "{label}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_fact_that_differs_is_a_line() {
+        assert_eq!(differences(&with(&[]), &with(&[])), []);
+        let second = with(&[
+            ("kernel.boot_parameters.isolcpus", "1"),
+            ("kernel.release", ""),
+            ("processor.cache.l1_data.shared_by", "2"),
+            ("processor.cache.l2", "1 MiB"),
+            ("processor.family", "26"),
+            ("software.git_revision", "0"),
+            ("topology.cores", "0;1"),
+        ]);
+        assert_eq!(differences(&with(&[]), &second).len(), 7);
+        let found = between_machines(&with(&[]), &second);
+        assert_eq!(
+            different_cpus(&found).as_deref(),
+            Some("different CPUs: processor.cache.l2: 512 KiB → 1 MiB")
+        );
+        assert_eq!(
+            other_differences(&found),
+            [
+                "kernel.boot_parameters.isolcpus: – → 1",
+                "kernel.release: 6.18.44 → –",
+                "processor.cache.l1_data.shared_by: 1 → 2",
+                "processor.family: – → 26",
+            ]
+        );
+    }
+}
