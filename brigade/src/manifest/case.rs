@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::program::CheckSize;
-use super::task_kind::TaskKind;
+use super::rows::TaskKind;
 
 /// A program with its parameters, and how it is run and reported.
 #[derive(Clone, Debug)]
@@ -34,9 +34,6 @@ pub struct Case {
     pub may_block_more: bool,
     /// The case whose time reports subtract from this one's, round by round.
     pub baseline: Option<String>,
-    /// The measurement of the same record whose time reports subtract from
-    /// that of the principal one; instead of `baseline`.
-    pub baseline_measurement: Option<String>,
     /// What its tasks are in reports, where not what its program says.
     pub kind: Option<TaskKind>,
     /// Index of its group, and of its entry there.

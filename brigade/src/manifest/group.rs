@@ -12,7 +12,7 @@ use super::Manifest;
 use super::case::{Case, Placement, parse_flags};
 use super::place::{Complaint, Table};
 use super::program::CheckSize;
-use super::task_kind::TaskKind;
+use super::rows::{FigureSpec, TaskKind};
 use crate::exit::UsageError;
 
 /// A question and the cases that answer it.
@@ -22,6 +22,10 @@ pub struct Group {
     pub name: String,
     /// The question, one sentence.
     pub question: String,
+    /// What a reader should know about the answer, without figures.
+    pub note: Option<String>,
+    /// Cases to compare.
+    pub comparisons: Vec<FigureSpec>,
     /// Whether the answer is in the percentiles of single operations.
     pub tails: bool,
     /// The names of its cases, in the order in which they are shown.
@@ -34,6 +38,9 @@ pub struct Group {
 pub(super) struct GroupTable {
     name: String,
     question: String,
+    note: Option<String>,
+    #[serde(default)]
+    comparisons: Vec<FigureSpec>,
     #[serde(default)]
     tails: bool,
     /// The program of the entries that name none.
@@ -75,7 +82,6 @@ struct Entry {
     may_block_more: bool,
     /// As in `name`.
     baseline: Option<String>,
-    baseline_measurement: Option<String>,
     kind: Option<TaskKind>,
 }
 
@@ -215,7 +221,6 @@ impl Entry {
             needs_io_uring: self.needs_io_uring,
             may_block_more: self.may_block_more,
             baseline: self.baseline.as_ref().map(|name| filled("baseline", name)).transpose()?,
-            baseline_measurement: self.baseline_measurement.clone(),
             kind: self.kind,
             entry,
         })
@@ -301,10 +306,12 @@ impl Manifest {
                     }
                 }
             }
-            let GroupTable { name, question, tails, .. } = table;
+            let GroupTable { name, question, note, comparisons, tails, .. } = table;
             self.groups.push(Group {
                 name: name.clone(),
                 question: question.clone(),
+                note: note.clone(),
+                comparisons: comparisons.clone(),
                 tails: *tails,
                 cases: names,
             });

@@ -2,18 +2,14 @@
 //! how thoroughly a profile measures. The runner knows no program but these.
 
 mod advice;
-mod baseline;
 mod case;
-pub mod finding;
 mod group;
-pub mod headline;
 mod impact;
-pub mod kind;
 mod place;
 pub mod prebuilt;
 pub mod program;
 mod proof;
-mod task_kind;
+mod rows;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,17 +21,14 @@ use serde::Deserialize;
 use crate::exit::UsageError;
 pub use advice::{AdvicePlan, Cost, Effect, Setting};
 pub use case::{Case, CaseKey, Placement};
-use finding::Finding;
 pub use group::Group;
 use group::GroupTable;
-use headline::Headline;
 pub use impact::ImpactPlan;
-use kind::Kind;
 use place::{Complaint, Table, line_of, meant, unknown};
 use prebuilt::Prebuilt;
 use program::{CheckSize, Form, Program};
 pub use proof::{Crossing, Linear, ProofPlan, WorkedCase, fewest_rounds};
-pub use task_kind::TaskKind;
+pub use rows::{FigureSpec, KindSpec, TaskKind};
 
 /// The longest time-out of a case, in seconds: 11 days.
 const LONGEST_TIMEOUT: u64 = 1_000_000;
@@ -76,13 +69,10 @@ pub struct Manifest {
     pub cases: Vec<Case>,
     /// The rows that a run's report begins with.
     #[serde(default)]
-    pub headline: Vec<Headline>,
+    pub headline: Vec<FigureSpec>,
     /// The rows of the table of all kinds of tasks.
     #[serde(default, rename = "kind")]
-    pub kinds: Vec<Kind>,
-    /// What a run's report says in sentences.
-    #[serde(default, rename = "finding")]
-    pub findings: Vec<Finding>,
+    pub kinds: Vec<KindSpec>,
     /// What `brigade prove` runs; it cannot without.
     pub prove: Option<ProofPlan>,
     /// What `brigade advise --try` runs.
@@ -231,35 +221,10 @@ impl Manifest {
                 Complaint { table: Table::Case(group, entry), key, reason }
             })?;
         }
-        baseline::validate(self)?;
-        self.validate_findings()?;
+        self.validate_rows()?;
         advice::validate(self)?;
         impact::validate(self)?;
         proof::validate(self)
-    }
-
-    /// A finding, a kind or a row of the headline whose case does not exist would
-    /// never be shown.
-    fn validate_findings(&self) -> Result<(), Complaint> {
-        let findings = self.findings.iter().enumerate().flat_map(|(index, finding)| {
-            let cases = finding.cases().into_iter();
-            cases.map(move |(key, case)| (Table::Finding(index), "finding", key, case))
-        });
-        let headline = self.headline.iter().enumerate().flat_map(|(index, row)| {
-            let over = row.over.iter().map(|over| ("over", over.as_str()));
-            let cases = over.chain([("case", row.case.as_str())]);
-            cases.map(move |(key, case)| (Table::Headline(index), "headline", key, case))
-        });
-        let kinds = self.kinds.iter().enumerate().flat_map(|(index, kind)| {
-            kind.cases().map(move |(key, case)| (Table::Kind(index), "kind", key, case))
-        });
-        for (table, what, key, case) in findings.chain(headline).chain(kinds) {
-            self.case(case).map_err(|reason| {
-                let reason = format!("{what}: {key}: {reason}");
-                Complaint { table, key, reason }
-            })?;
-        }
-        Ok(())
     }
 
     /// The case of this name, or what is wrong with the name.
@@ -287,24 +252,6 @@ impl Manifest {
             Some(name) => Err(("profiles", unknown("profile", name, self.profiles.keys()))),
             None => Ok(()),
         }
-    }
-
-    /// The pairs of cases that reports set side by side: those of a finding, of a
-    /// ratio of the headline, and a case with its baseline.
-    pub fn partners(&self) -> Vec<[String; 2]> {
-        let findings = self.findings.iter().flat_map(|finding| {
-            let cases = finding.cases();
-            let pairs = cases.windows(2).map(|pair| [pair[0].1, pair[1].1]);
-            pairs.collect::<Vec<_>>()
-        });
-        let headline =
-            self.headline.iter().filter_map(|row| Some([row.case.as_str(), row.over.as_deref()?]));
-        let baselines = self
-            .cases
-            .iter()
-            .filter_map(|case| Some([case.name.as_str(), case.baseline.as_deref()?]));
-        let pairs = findings.chain(headline).chain(baselines);
-        pairs.map(|pair| pair.map(str::to_owned)).collect()
     }
 
     /// The profile of this name.
@@ -545,6 +492,16 @@ profiles = ["default"]
             ),
             (
                 "[\"default\"]",
+                "[\"default\"]\nbaseline = 'b'",
+                ":14: case 'a': baseline: unknown case 'b'; known: a",
+            ),
+            (
+                "\"What?\"",
+                "\"What?\"\ncomparisons = [{ case = 'a', minus = 'b' }]",
+                ":10: comparisons: minus: unknown case 'b'; known: a",
+            ),
+            (
+                "[\"default\"]",
                 "[\"default\"]\n[[headline]]\ntext = 'x'\ncase = 'b'",
                 ":16: headline: case: unknown case 'b'; known: a",
             ),
@@ -572,59 +529,6 @@ profiles = ["default"]
         let guest = GOOD.replace("check = ", "form = 'laps'\ncheck = ");
         let error = Manifest::parse(&guest.replace("program = ", spread)).unwrap_err();
         assert!(error.starts_with(":13: case 'a': placement: of a program of the form"), "{error}");
-    }
-
-    /// What is wrong with the good manifest when its cases are `a`, `b` and
-    /// `c`, with these further keys.
-    fn complaint_of(keys: [&str; 3]) -> String {
-        let (head, case) = GOOD.split_once("[[group.case]]").unwrap();
-        let cases = ["a", "b", "c"].into_iter().zip(keys).map(|(name, keys)| {
-            let flag = format!("{name:?}\nflags = ['{name}']");
-            format!("[[group.case]]{}{keys}\n", case.replace("\"a\"", &flag))
-        });
-        let manifest = Manifest::parse(&(head.to_owned() + &cases.collect::<String>()));
-        manifest.map_or_else(|error| error, |_| "nothing".to_owned())
-    }
-
-    #[test]
-    fn baselines_are_cases_that_do_not_lead_back() {
-        for (keys, expected) in [
-            (["baseline = 'b'", "baseline = 'c'", ""], "nothing"),
-            (["baseline = 'c'", "baseline = 'c'", ""], "nothing"),
-            (["baseline_measurement = 'self'", "", ""], "nothing"),
-            (["baseline = 'a'", "", ""], ":15: case 'a': baseline: leads back to itself: a -> a"),
-            (
-                ["baseline = 'b'", "baseline = 'c'", "baseline = 'b'"],
-                ":15: case 'a': baseline: leads back to itself: b -> c -> b",
-            ),
-            (
-                ["", "", "baseline = 'd'"],
-                ":27: case 'c': baseline: unknown case 'd'; known: a, b, c",
-            ),
-            (
-                ["", "baseline = 'a'\nbaseline_measurement = 'self'", ""],
-                ":21: case 'b': baseline: is a case, and baseline_measurement is in the same \
-                 record: use one",
-            ),
-        ] {
-            assert_eq!(complaint_of(keys), expected);
-        }
-    }
-
-    #[test]
-    fn findings_are_of_cases_that_there_are() {
-        let lines = GOOD.lines().count();
-        let subject = |case| format!("{{ case = '{case}', text = 't', name = 'n' }}");
-        for (first, second, key, line) in [("a", "b", "second", 4), ("b", "a", "first", 3)] {
-            let finding = format!(
-                "[[finding]]\nkind = 'comparison'\nfirst = {}\nsecond = {}\n",
-                subject(first),
-                subject(second)
-            );
-            let error = Manifest::parse(&format!("{GOOD}{finding}")).unwrap_err();
-            let line = lines + line;
-            assert_eq!(error, format!(":{line}: finding: {key}: unknown case 'b'; known: a"));
-        }
     }
 
     #[test]

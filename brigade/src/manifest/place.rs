@@ -21,7 +21,7 @@ pub(super) struct Complaint {
 }
 
 /// A table of the manifest.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Table {
     /// The profile of this name.
     Profile(String),
@@ -29,8 +29,6 @@ pub(super) enum Table {
     Group(usize),
     /// Of the group at an index, the entry at an index.
     Case(usize, usize),
-    /// The finding at this index.
-    Finding(usize),
     /// The row of the headline at this index.
     Headline(usize),
     /// The kind at this index.
@@ -61,7 +59,6 @@ impl Complaint {
                 let entries = table("group")?.get(group)?.get_ref().get("case")?;
                 entries.get_ref().get(index)?.get_ref()
             }
-            Table::Finding(index) => table("finding")?.get(index)?.get_ref(),
             Table::Kind(index) => table("kind")?.get(index)?.get_ref(),
             Table::Headline(index) => table("headline")?.get(index)?.get_ref(),
             Table::Prove => table("prove")?,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use harness::limits::Kind;
 use serde::Deserialize;
 
-use super::task_kind::TaskKind;
+use super::rows::TaskKind;
 
 /// A program that measures one thing.
 #[derive(Clone, Debug, Deserialize)]

@@ -27,6 +27,11 @@ const MANIFEST: &str = r#"
     [[group]]
     name = "hops"
     question = "What does a hop cost?"
+    note = "A hop is one hand-over."
+    comparisons = [
+        { case = "threads/spread", over = "tasks" },
+        { case = "threads/spread", minus = "threads/same-cpu" },
+    ]
     program = "fake"
     [[group.case]]
     name = "threads/same-cpu"
@@ -60,23 +65,6 @@ const MANIFEST: &str = r#"
     text = "join"
     case = "create"
     measurement = "create_join"
-
-    [[finding]]
-    kind = "comparison"
-    first = { case = "tasks", text = "a hop between tasks", name = "the tasks' hop" }
-    second = { case = "threads/spread", text = "one between threads", name = "the threads' hop" }
-    [[finding]]
-    kind = "remainder"
-    of = { case = "threads/same-cpu", text = "a hop on one CPU", name = "the hop" }
-    baseline = { case = "alone", text = "the I/O alone", name = "the I/O" }
-    remains = "the switch"
-    [[finding]]
-    kind = "attribution"
-    of = "a hop"
-    cases = [
-        { case = "threads/same-cpu", text = "on one CPU" },
-        { case = "create", text = "in creation" },
-    ]
 "#;
 
 /// The manifest of the fixed report.

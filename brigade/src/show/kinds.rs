@@ -67,12 +67,12 @@ mod tests {
     use super::super::fixture::{manifest, report_with, run};
     use super::super::text;
     use super::blocks;
-    use crate::manifest::kind::Kind;
+    use crate::manifest::KindSpec;
 
-    fn kind(text: &str, cases: [&str; 3], of: Option<&str>) -> Kind {
+    fn kind(text: &str, cases: [&str; 3], of: Option<&str>) -> KindSpec {
         let [hop, create, memory] = cases.map(|case| Some(case.to_owned()));
         let crate_name = of.map(str::to_owned);
-        Kind { text: text.to_owned(), hop, create, memory, crate_name }
+        KindSpec { text: text.to_owned(), hop, create, memory, crate_name }
     }
 
     #[test]

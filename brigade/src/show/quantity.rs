@@ -46,13 +46,6 @@ pub fn duration(ns: f64) -> String {
     format!("{}{NO_BREAK_SPACE}{}", unit.show(ns), unit.symbol)
 }
 
-/// `ns` nanoseconds as [`duration`] shows them, in nanoseconds.
-#[cfg(test)]
-pub fn as_printed(ns: f64) -> f64 {
-    let unit = Unit::of(ns);
-    unit.show(ns).parse::<f64>().map_or(ns, |shown| shown * unit.ns)
-}
-
 /// `ns` nanoseconds as briefly as a label of an axis has it, such as `10 µs`.
 pub fn tick(ns: f64) -> String {
     let unit = Unit::of(ns);
@@ -101,14 +94,6 @@ fn unit_of_bytes(bytes: f64) -> (&'static str, f64) {
         1023.5..1_048_064.0 => ("KiB", 1024.0),
         _ => ("MiB", 1_048_576.0),
     }
-}
-
-/// `value`, of something that is counted, with three significant digits and no decimals,
-/// such as `23400`.
-pub fn whole(value: f64) -> String {
-    let digits = value.abs().max(1.0).log10().floor() as i32;
-    let last = 10_f64.powi((digits - 2).max(0));
-    format!("{:.0}", (value / last).round() * last)
 }
 
 /// An interval, of which each end is shown likewise, such as `[1.77, 1.81]`.
@@ -178,13 +163,6 @@ mod tests {
             (9.999e11, "1000 s"),
         ];
         check(duration, &pairs);
-    }
-
-    #[test]
-    fn a_printed_duration_has_three_digits() {
-        for (ns, printed) in [(0.0, 0.0), (0.304, 0.3), (5594.0, 5590.0), (-24_349.0, -24_300.0)] {
-            assert!((as_printed(ns) - printed).abs() < 1e-9, "{ns}: {}", as_printed(ns));
-        }
     }
 
     #[test]

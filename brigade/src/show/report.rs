@@ -11,8 +11,8 @@ use super::quantity::{
 use super::{kinds, ladder, pairs, proof, sentences};
 use crate::judge::environment::{self, other_differences};
 use crate::judge::report::model::{
-    Attribution, Case, CaseEstimate, Fate, Group, Headline, MeasurementEstimate, Note, Percentiles,
-    Quantity, Report, Run, WaitingFor,
+    Attribution, Case, CaseEstimate, Fate, FigureRow, Group, MeasurementEstimate, Note,
+    Percentiles, Quantity, Report, Run, WaitingFor,
 };
 
 /// The heading of the ladder.
@@ -44,8 +44,8 @@ pub enum Part {
     Kinds,
     /// All groups, or that of this name.
     Groups(Option<String>),
-    /// The findings in words.
-    Sentences,
+    /// The comparisons of the group of this name.
+    Comparisons(String),
     /// The notes in words.
     Notes,
 }
@@ -58,9 +58,12 @@ impl Part {
             "ladder" => Self::Ladder,
             "kinds" => Self::Kinds,
             "groups" => Self::Groups(None),
-            "sentences" => Self::Sentences,
             "notes" => Self::Notes,
-            _ => Self::Groups(Some(name.strip_prefix("group=")?.to_owned())),
+            _ => match name.split_once('=')? {
+                ("group", name) => Self::Groups(Some(name.to_owned())),
+                ("comparisons", name) => Self::Comparisons(name.to_owned()),
+                _ => return None,
+            },
         })
     }
 }
@@ -68,7 +71,7 @@ impl Part {
 /// The page of a whole report.
 pub fn page(report: &Report) -> Vec<Block> {
     let mut page = part(report, &Part::FirstScreen);
-    for of in [Part::Ladder, Part::Kinds, Part::Groups(None), Part::Sentences, Part::Notes] {
+    for of in [Part::Ladder, Part::Kinds, Part::Groups(None), Part::Notes] {
         let blocks = part(report, &of);
         if of == Part::Kinds && !blocks.is_empty() {
             page.push(Block::Heading(2, kinds::KINDS.to_owned()));
@@ -115,10 +118,11 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
             }
             page
         }
-        Part::Sentences => match &report.runs[..] {
-            [run] => list("In words", run.findings.iter().map(sentences::finding).collect()),
-            _ => Vec::new(),
-        },
+        Part::Comparisons(name) => {
+            let group = report.groups.iter().find(|group| group.name == *name);
+            let table = group.map(|group| comparisons(report, group));
+            table.filter(|table| !table.is_empty()).map(Block::Table).into_iter().collect()
+        }
         Part::Notes => {
             let runs = report.runs.iter().enumerate();
             let notes = runs.flat_map(|(index, run)| notes(&label(report, index), run));
@@ -210,23 +214,42 @@ pub fn differences(report: &Report) -> impl Iterator<Item = String> {
 }
 
 fn headline(report: &Report) -> Table {
-    let mut table = runs_table("in short", report);
-    for Headline { text, unit, figures, unlike } in &report.headline {
-        let show = |figure: &Estimate| match unit {
-            Quantity::Nanoseconds => estimated_duration(figure),
-            Quantity::Ratio => format!("{} times", estimated_ratio(figure)),
-            Quantity::Bytes => estimated_bytes(figure),
-        };
-        let name = format!("{text}{}", sentences::beside(unlike));
-        table.push(runs_row(name, figures, show));
+    let mut table = runs_table(&["in short"], report);
+    for row in &report.headline {
+        let mut name = row.text.clone().unwrap_or_else(|| row.case.clone());
+        if !row.unlike.is_empty() {
+            name += &format!(" ({})", row.unlike.join(", "));
+        }
+        table.push(runs_row(vec![name], &row.figures, |figure| shown_as(row, figure)));
+    }
+    table
+}
+
+fn shown_as(row: &FigureRow, figure: &Estimate) -> String {
+    match row.unit {
+        Quantity::Nanoseconds => estimated_duration(figure),
+        Quantity::Ratio => format!("{} times", estimated_ratio(figure)),
+        Quantity::Bytes => estimated_bytes(figure),
+    }
+}
+
+/// The comparisons of a group: a case over another, or minus it.
+pub fn comparisons(report: &Report, group: &Group) -> Table {
+    let mut table = runs_table(&["case", "over or minus"], report).and("unlike", Side::Left);
+    for row in &group.comparisons {
+        let sign = if row.unit == Quantity::Ratio { "/" } else { "−" };
+        let other = row.other.as_ref().map_or(String::new(), |other| format!("{sign} {other}"));
+        let names = vec![row.case.clone(), other];
+        let cells = runs_row(names, &row.figures, |figure| shown_as(row, figure));
+        table.push([cells, vec![row.unlike.join(", ")]].concat());
     }
     table
 }
 
 /// A table with a column for each run, and where there is one run its count.
-fn runs_table(names: &str, report: &Report) -> Table {
+fn runs_table(names: &[&str], report: &Report) -> Table {
     let letters: Vec<String> = (0..report.runs.len()).map(letter).collect();
-    let mut columns = vec![(names, Side::Left)];
+    let mut columns: Vec<_> = names.iter().map(|name| (*name, Side::Left)).collect();
     match &letters[..] {
         [_] => columns.extend([("[95 % interval]", Side::Left), ("n", Side::Right)]),
         letters => columns.extend(letters.iter().map(|letter| (letter.as_str(), Side::Left))),
@@ -236,12 +259,11 @@ fn runs_table(names: &str, report: &Report) -> Table {
 }
 
 fn runs_row(
-    name: String,
+    mut row: Vec<String>,
     figures: &[Option<Estimate>],
     show: impl Fn(&Estimate) -> String,
 ) -> Vec<String> {
     let shown = |figure: &Option<Estimate>| figure.as_ref().map_or(ABSENT.to_owned(), &show);
-    let mut row = vec![name];
     row.extend(figures.iter().map(shown));
     if let [figure] = figures {
         row.push(figure.as_ref().map_or(ABSENT.to_owned(), |figure| figure.count.to_string()));
@@ -255,18 +277,20 @@ fn group(report: &Report, group: &Group) -> Vec<Block> {
         1 => vec![
             times(group),
             tails(group),
-            minus_baseline(group),
+            comparisons(report, group),
             attribution(group),
             waiting(group),
             memory(group),
         ],
-        _ => vec![side_by_side(report, group)],
+        _ => vec![side_by_side(report, group), comparisons(report, group)],
     };
-    let mut page =
-        vec![Block::Heading(2, group.question.clone()), Block::Plots(group.name.clone())];
+    let mut page = vec![Block::Heading(2, group.question.clone())];
+    page.extend(group.note.clone().map(Block::Paragraph));
+    page.push(Block::Plots(group.name.clone()));
+    let heading = page.len();
     page.extend(tables.into_iter().filter(|table| !table.is_empty()).map(Block::Table));
     page.extend(pairs::blocks(report, &group.name));
-    if page.len() > 2 { page } else { Vec::new() }
+    if page.len() > heading { page } else { Vec::new() }
 }
 
 /// The cases of a group that the first run has.
@@ -354,27 +378,6 @@ fn mark(estimate: &CaseEstimate) -> &'static str {
         _ if is_used_unusable => UNUSABLE,
         _ => DISTURBED,
     }
-}
-
-fn minus_baseline(group: &Group) -> Table {
-    use Side::{Left, Right};
-    let mut table = Table::new(&[
-        ("minus baseline", Left),
-        ("difference [95 %]", Left),
-        ("baseline", Left),
-        ("n", Right),
-    ]);
-    for (case, estimate) in estimates(group) {
-        if let Some(minus) = &estimate.minus_baseline {
-            table.push(vec![
-                case_name(case, estimate),
-                estimated_duration(&minus.difference_ns),
-                minus.baseline.clone(),
-                minus.difference_ns.count.to_string(),
-            ]);
-        }
-    }
-    table
 }
 
 fn attribution(group: &Group) -> Table {
@@ -466,7 +469,7 @@ fn memory(group: &Group) -> Table {
 
 /// The cases of a group with a column for each run.
 fn side_by_side(report: &Report, group: &Group) -> Table {
-    let mut table = runs_table("case", report);
+    let mut table = runs_table(&["case"], report);
     for case in &group.cases {
         // The measurements that any run has, in the order of the first that does.
         let mut names: Vec<&MeasurementEstimate> = Vec::new();
@@ -484,7 +487,7 @@ fn side_by_side(report: &Report, group: &Group) -> Table {
                 0 => case.name.clone(),
                 _ => format!("{}, {}", case.name, like.short_name()),
             };
-            table.push(runs_row(name, &figures, estimated_duration));
+            table.push(runs_row(vec![name], &figures, estimated_duration));
         }
     }
     table

@@ -78,14 +78,18 @@ mod tests {
         threads/spread   hop 22.1 µs ███████████████████████████████████████▉
 
         What does a hop cost?
+        A hop is one hand-over.
+
         case             op  time [95 %]           p50  p99  cpu sw/op n
         threads/same-cpu hop 1.79 µs [1.76, 1.82] 1.61 3.59 1.71  1.00 6
         threads/spread   hop 22.1 µs [21.6, 22.4] 19.8 44.1 15.4  1.00 6
         tasks            hop 907 ns [890, 920]     816 1814  634  1.00 6
         alone            hop 642 ns [629, 651]     577 1283  448  1.00 6
 
-        minus baseline   difference [95 %]    baseline n
-        threads/same-cpu 1.15 µs [1.11, 1.18] alone    6
+        case             over or minus      [95 % interval]         n unlike
+        threads/spread   / tasks            24.3 [23.6, 24.9] times 6 spread / free
+        threads/spread   − threads/same-cpu 20.3 µs [19.8, 20.6]    6 spread / same-cpu
+        threads/same-cpu − alone            1.15 µs [1.11, 1.18]    6 same-cpu / free
 
         where the time goes    elapsed user kernel waiting or overlap [95 %]
         threads/same-cpu    µs    1.79 0.31   1.40 0.08 [0.05, 0.11]
@@ -106,19 +110,6 @@ mod tests {
         between laps, is user + kernel + waiting − overlap.
         Times are medians over processes: every case has fewer than 10 processes, two
         modes or an outlier.
-
-        In words
-        - A hop between tasks takes 907 ns [890, 920], one between threads
-          22.1 µs [21.6, 22.4]: the threads' hop takes 24.3 [23.6, 24.9] times as long
-          (n = 6; 9 tasks; placement free against spread). 6.38 µs [5.96, 6.69] of the
-          difference is waiting; 99 % of the hops cross CPUs, against 0 %.
-        - A hop on one CPU takes 1.79 µs [1.76, 1.82], the I/O alone 642 ns [629, 651]:
-          1.15 µs [1.11, 1.18] remain for the switch (n = 6; 9 tasks; placement same-cpu
-          against free).
-        - Where the time of a hop goes: on one CPU 310 ns in user space, 1.40 µs in the
-          kernel, 84.5 ns [50.6, 109] waiting, 0 % of hops cross CPUs; in creation
-          8.00 µs in user space, 4.55 µs in the kernel, 3.43 µs [3.30, 3.60] of it at
-          the same time, 0 % of hops cross CPUs.
 
         Notes
         - tasks: 1 failed, of 7 started.

@@ -2,8 +2,6 @@
 
 pub mod a_a;
 pub mod accounting;
-#[cfg(test)]
-pub mod arithmetic;
 pub mod detection;
 pub mod known_counts;
 pub mod known_disturbance;

@@ -15,8 +15,7 @@ use crate::judge::ledger::{self, Line};
 use crate::judge::sample::{Run, median_of, sample_of};
 use crate::store::invocation::{Invocation, Outcome};
 
-/// Estimates one case from its invocations; what it is minus its baseline is
-/// left open.
+/// Estimates one case from its invocations.
 pub fn estimate(invocations: &[&Invocation]) -> CaseEstimate {
     let ended: Vec<&Invocation> =
         invocations.iter().copied().filter(|invocation| !invocation.interrupted).collect();
@@ -33,7 +32,6 @@ pub fn estimate(invocations: &[&Invocation]) -> CaseEstimate {
             .filter_map(|like| measurement(like, &runs, invocations))
             .collect(),
         attribution: attribution::attribution(&runs),
-        minus_baseline: None,
         memory: memory(&runs),
     }
 }

@@ -3,35 +3,25 @@
 
 pub mod attribution;
 pub mod estimate;
-mod findings;
-mod growth;
-mod kinds;
 pub mod model;
 mod notes;
 mod pairs;
 mod quality;
+mod rows;
 pub mod series;
-mod unlike;
 
 use std::collections::{HashMap, HashSet};
-
-use crate::judge::statistics::{Estimate, difference, ratio};
 
 use crate::judge::environment::{Difference, between_machines};
 use crate::judge::prove::proof::Proof;
 use crate::judge::sample::{Run as Measured, sample_of};
 use crate::manifest::Manifest;
-use crate::manifest::headline;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::recorded_case::RecordedCase;
 use crate::store::results::RunDescription;
 use estimate::{estimate, shown};
-pub use findings::MARGIN;
-use model::{
-    Case, Group, Headline, MinusBaseline, Progress, Quantity, Report, Run, SCHEMA_VERSION, Unlike,
-};
-use unlike::Conditions;
+use model::{Case, CaseEstimate, Group, Progress, Report, Run, SCHEMA_VERSION};
 
 /// A run to report.
 #[derive(Clone, Debug)]
@@ -50,24 +40,20 @@ pub struct RunData<'a> {
     pub progress: Progress,
 }
 
-/// The report of these runs; groups, baselines, findings and headline are those
-/// of `manifest`.
+/// The report of these runs; groups, comparisons, baselines and headline are those of
+/// `manifest`.
 pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
-    let mut cases = Cases::of(manifest, runs);
-    cases.subtract_baselines(manifest);
-    let described =
-        runs.iter().enumerate().map(|(index, run)| describe(manifest, &cases, index, run));
-    let described = described.collect();
-    let headline = manifest.headline.iter().filter_map(|row| cases.headline(row));
-    let headline = headline.collect();
-    let kinds = kinds::kinds(manifest, &cases, runs);
-    let groups = groups(manifest, runs, cases.cases);
+    let cases = Cases::of(manifest, runs);
+    let mut groups = groups(manifest, runs, &cases.cases);
+    for group in &mut groups {
+        group.comparisons = rows::comparisons(manifest, group, &cases);
+    }
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
-        runs: described,
+        runs: runs.iter().enumerate().map(|(at, run)| describe(&cases, at, run)).collect(),
         environment_differences: environment_differences(runs),
-        headline,
-        kinds,
+        headline: rows::headline(manifest, &cases),
+        kinds: rows::kinds(manifest, &cases, runs),
         pairs: pairs::maps(runs, &groups),
         groups,
     }
@@ -79,9 +65,8 @@ fn environment_differences(runs: &[RunData]) -> Vec<Vec<Difference>> {
     others.iter().map(|run| between_machines(first.environment, run.environment)).collect()
 }
 
-fn describe(manifest: &Manifest, cases: &Cases, index: usize, run: &RunData) -> Run {
+fn describe(cases: &Cases, index: usize, run: &RunData) -> Run {
     let RunDescription { started_at, profile, procedure, seed, skipped, .. } = run.description;
-    let (findings, caches) = (manifest.findings.iter(), run.environment.caches());
     Run {
         name: shown(&run.name),
         label: run.environment.label(),
@@ -95,13 +80,14 @@ fn describe(manifest: &Manifest, cases: &Cases, index: usize, run: &RunData) -> 
         skipped: skipped.clone(),
         quality: quality::quality(cases.cases.iter(), index, run.description, run.invocations),
         notes: notes::notes(cases.cases.iter(), index),
-        findings: findings.filter_map(|of| findings::finding(of, cases, index, &caches)).collect(),
         proof: run.proof.cloned(),
     }
 }
 
 /// All cases of all runs, and what each name means in each run.
 struct Cases<'a> {
+    /// How many runs there are.
+    runs: usize,
     cases: Vec<Case>,
     /// The runs that each estimate is made from.
     samples: HashMap<(usize, usize), Vec<Measured<'a>>>,
@@ -111,7 +97,12 @@ struct Cases<'a> {
 
 impl<'a> Cases<'a> {
     fn of(manifest: &Manifest, runs: &[RunData<'a>]) -> Self {
-        let mut all = Self { cases: Vec::new(), samples: HashMap::new(), named: HashMap::new() };
+        let mut all = Self {
+            runs: runs.len(),
+            cases: Vec::new(),
+            samples: HashMap::new(),
+            named: HashMap::new(),
+        };
         let mut keyed: HashMap<String, usize> = HashMap::new();
         for (run, data) in runs.iter().enumerate() {
             let mut taken = HashSet::new();
@@ -153,90 +144,12 @@ impl<'a> Cases<'a> {
         key
     }
 
-    /// The case of this name, and the runs that its estimate in the run of this
-    /// index is made from.
-    fn find(&self, name: &str, run: usize) -> Option<(&Case, &[Measured<'a>])> {
+    /// The case of this name with its estimate in the run of this index, and what that is
+    /// made from.
+    fn find(&self, name: &str, run: usize) -> Option<(&Case, &CaseEstimate, &[Measured<'a>])> {
         let index = *self.named.get(name)?;
-        Some((&self.cases[index], self.samples.get(&(index, run))?))
-    }
-
-    fn subtract_baselines(&mut self, manifest: &Manifest) {
-        for of in &manifest.cases {
-            let Some(&index) = self.named.get(&of.name) else { continue };
-            for run in 0..self.cases[index].estimates.len() {
-                let minus = self.minus_baseline(
-                    index,
-                    run,
-                    of.baseline.as_deref(),
-                    of.baseline_measurement.as_deref(),
-                );
-                if let Some(estimate) = &mut self.cases[index].estimates[run] {
-                    estimate.minus_baseline = minus;
-                }
-            }
-        }
-    }
-
-    fn minus_baseline(
-        &self,
-        index: usize,
-        run: usize,
-        baseline: Option<&str>,
-        measurement: Option<&str>,
-    ) -> Option<MinusBaseline> {
-        let whole = self.cases[index].estimates[run].as_ref()?;
-        let (name, of, part) = match (baseline, measurement) {
-            (Some(name), _) => {
-                let of = self.cases[*self.named.get(name)?].estimates[run].as_ref()?;
-                (name, of, of.measurement(None)?)
-            }
-            (None, Some(name)) => (name, whole, whole.measurement(Some(name))?),
-            (None, None) => return None,
-        };
-        let difference_ns =
-            difference(&whole.by_round(whole.measurement(None)?), &of.by_round(part))?;
-        Some(MinusBaseline { baseline: shown(name), difference_ns })
-    }
-
-    /// A row to read first, if a run has it.
-    fn headline(&self, row: &headline::Headline) -> Option<Headline> {
-        let index = *self.named.get(&row.case)?;
         let case = &self.cases[index];
-        let over = row.over.as_ref().map(|over| self.named.get(over).map(|&at| &self.cases[at]));
-        let figure = |run: usize| -> Option<Estimate> {
-            let estimate = case.estimates[run].as_ref()?;
-            let measurement = estimate.measurement(row.measurement.as_deref())?;
-            match &over {
-                None if row.memory => estimate.held(),
-                None => Some(measurement.time_ns),
-                Some(over) => {
-                    let below = (*over)?.estimates[run].as_ref()?;
-                    let time = below.by_round(below.measurement(None)?);
-                    ratio(&estimate.by_round(measurement), &time)
-                }
-            }
-        };
-        let figures: Vec<Option<Estimate>> = (0..case.estimates.len()).map(figure).collect();
-        let unit = match () {
-            () if over.is_some() => Quantity::Ratio,
-            () if row.memory => Quantity::Bytes,
-            () => Quantity::Nanoseconds,
-        };
-        let any = figures.iter().any(Option::is_some);
-        let below = row.over.as_ref().and_then(|over| self.named.get(over));
-        let unlike = below.map_or(Vec::new(), |below| self.unlike(index, *below));
-        any.then(|| Headline { text: row.text.clone(), unit, figures, unlike })
-    }
-
-    /// In what two cases were not measured alike in the first run that has both.
-    fn unlike(&self, first: usize, second: usize) -> Vec<Unlike> {
-        let conditions = |index: usize, run: usize| {
-            let runs = self.samples.get(&(index, run)).filter(|runs| !runs.is_empty())?;
-            Some(Conditions::of(&self.cases[index], runs))
-        };
-        let runs = 0..self.cases[first].estimates.len();
-        let both = |run| conditions(first, run).zip(conditions(second, run));
-        runs.filter_map(both).next().map_or(Vec::new(), |(first, second)| first.unlike(&second))
+        Some((case, case.estimates[run].as_ref()?, self.samples.get(&(index, run))?))
     }
 }
 
@@ -263,13 +176,12 @@ fn by_name<'a>(run: &RunData<'a>) -> Vec<(&'a str, Vec<&'a Invocation>)> {
 }
 
 /// The cases by the group that a run was for, or else that names them first, and
-/// at last those that no group names.
-fn groups(manifest: &Manifest, runs: &[RunData], cases: Vec<Case>) -> Vec<Group> {
-    let recorded = runs.iter().flat_map(|run| &run.description.details).filter_map(|detail| {
-        let group = detail.group.as_ref()?;
-        let index = manifest.groups.iter().position(|stated| stated.name == *group)?;
-        Some((&*detail.case, index))
-    });
+/// at last those that no group names. Their comparisons are left open.
+fn groups(manifest: &Manifest, runs: &[RunData], cases: &[Case]) -> Vec<Group> {
+    let index_of = |name: &String| manifest.groups.iter().position(|stated| stated.name == *name);
+    let recorded = runs.iter().flat_map(|run| &run.description.details);
+    let recorded =
+        recorded.filter_map(|detail| Some((&*detail.case, index_of(detail.group.as_ref()?)?)));
     let stated = manifest.groups.iter().enumerate();
     let stated =
         stated.flat_map(|(index, group)| group.cases.iter().map(move |case| (&**case, index)));
@@ -277,21 +189,22 @@ fn groups(manifest: &Manifest, runs: &[RunData], cases: Vec<Case>) -> Vec<Group>
     for (case, index) in recorded.chain(stated) {
         of_case.entry(case).or_insert(index);
     }
-    let questions =
-        manifest.groups.iter().map(|group| (&*group.name, &*group.question, group.tails));
-    let mut groups: Vec<Group> = questions
-        .chain([("", "What do other cases take?", false)])
-        .map(|(name, question, tails)| Group {
-            name: name.to_owned(),
-            question: question.to_owned(),
-            tails,
-            cases: Vec::new(),
+    let mut groups: Vec<Group> = manifest
+        .groups
+        .iter()
+        .map(|stated| Group {
+            name: stated.name.clone(),
+            question: stated.question.clone(),
+            note: stated.note.clone(),
+            tails: stated.tails,
+            ..Group::default()
         })
         .collect();
+    groups.push(Group { question: "What do other cases take?".to_owned(), ..Group::default() });
     let last = groups.len() - 1;
     for case in cases {
         let group = of_case.get(&*case.name).copied().unwrap_or(last);
-        groups[group].cases.push(case);
+        groups[group].cases.push(case.clone());
     }
     groups.retain(|group| !group.cases.is_empty());
     groups

@@ -18,7 +18,7 @@ use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`: the minor number rises when a
 /// field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "2.4";
+pub const SCHEMA_VERSION: &str = "1.0";
 
 /// What one run, or several side by side, say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,18 +29,15 @@ pub struct Report {
     /// The runs, in the order in which they were named.
     pub runs: Vec<Run>,
     /// In what the conditions of each run but the first differ from the first's.
-    /// Since 1.1.
-    #[serde(default)]
+    ///
     pub environment_differences: Vec<Vec<Difference>>,
     /// The figures to read first.
-    pub headline: Vec<Headline>,
-    /// The kinds of tasks of which the first run has a figure. Since 2.4.
-    #[serde(default)]
+    pub headline: Vec<FigureRow>,
+    /// The kinds of tasks of which the first run has a figure.
     pub kinds: Vec<KindFigures>,
     /// The cases, by the question that they answer.
     pub groups: Vec<Group>,
-    /// Cases of pairs of CPUs, for each run and each way of handing over. Since 2.3.
-    #[serde(default)]
+    /// Cases of pairs of CPUs, for each run and each way of handing over.
     pub pairs: Vec<PairMap>,
 }
 
@@ -72,8 +69,6 @@ pub struct Run {
     pub quality: Quality,
     /// What has to be known about single figures.
     pub notes: Vec<Note>,
-    /// What `suite.toml` sets against each other, with the run's figures.
-    pub findings: Vec<Finding>,
     /// The proof of the instrument that the run ended with, if it did.
     pub proof: Option<Proof>,
 }
@@ -138,20 +133,24 @@ pub struct WideCase {
     pub count: usize,
 }
 
-/// A figure to read first.
+/// A figure of a case, or of one case over or minus another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Headline {
-    /// What it is a figure of.
-    pub text: String,
+pub struct FigureRow {
+    /// What it is a figure of, in words; `null` where the names of the cases say it.
+    pub text: Option<String>,
+    /// The case, with the measurement if that is not the principal one.
+    pub case: String,
+    /// The case that it is divided by, or that is subtracted from it.
+    pub other: Option<String>,
     /// What the figure counts.
     pub unit: Quantity,
-    /// One for each run; `null` where a run lacks it.
+    /// One for each run, estimated from the rounds that both cases have; `null` where a
+    /// run lacks one.
     pub figures: Vec<Option<Estimate>>,
-    /// Of a ratio: conditions under which its two sides were not measured alike, in
-    /// the first run that has both. Since 1.1.
-    #[serde(default)]
-    pub unlike: Vec<Unlike>,
+    /// Conditions under which the two cases were not measured alike in the first run that
+    /// has both, such as `same-cpu / free` or `tasks 500 / 2`.
+    pub unlike: Vec<String>,
 }
 
 /// What a kind of task costs.
@@ -186,15 +185,18 @@ pub enum Quantity {
 }
 
 /// The cases that answer one question.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Group {
     /// The group's name in `suite.toml`; empty for cases of no group.
     pub name: String,
     /// The question.
     pub question: String,
-    /// Whether the answer is in the percentiles of single operations. Since 2.4.
-    #[serde(default)]
+    /// What a reader should know about the answer, without figures.
+    pub note: Option<String>,
+    /// Its cases compared with one another and with their baselines.
+    pub comparisons: Vec<FigureRow>,
+    /// Whether the answer is in the percentiles of single operations.
     pub tails: bool,
     /// The cases.
     pub cases: Vec<Case>,
@@ -209,8 +211,7 @@ pub struct Case {
     /// What it is called.
     pub name: String,
     /// What its tasks are; `null` where nothing is handed over or created, or the
-    /// manifest does not know it. Since 2.1.
-    #[serde(default)]
+    /// manifest does not know it.
     pub kind: Option<TaskKind>,
     /// What is estimated of it, for each run; `null` where a run lacks it.
     pub estimates: Vec<Option<CaseEstimate>>,
@@ -272,9 +273,9 @@ pub struct DistanceTime {
 impl Group {
     /// The group without its cases of pairs of CPUs, which are shown together.
     pub fn singles(&self) -> Self {
-        let cases = self.cases.iter().filter(|case| case.key.pair().is_none()).cloned();
-        let (name, question) = (self.name.clone(), self.question.clone());
-        Self { cases: cases.collect(), name, question, tails: self.tails }
+        let mut group = self.clone();
+        group.cases.retain(|case| case.key.pair().is_none());
+        group
     }
 }
 
@@ -296,8 +297,6 @@ pub struct CaseEstimate {
     /// Where the time of an operation of the principal measurement goes; `null`
     /// if no record has the CPU time.
     pub attribution: Option<Attribution>,
-    /// What is left of the principal measurement minus its baseline.
-    pub minus_baseline: Option<MinusBaseline>,
     /// Memory per task by part, of programs that sweep the number of tasks.
     pub memory: Vec<MemoryPart>,
 }
@@ -436,14 +435,11 @@ pub struct Attribution {
     pub waiting_ns: Estimate,
     /// CPU time beyond the wall time: threads ran at the same time.
     pub overlap_ns: Estimate,
-    /// What the waiting was for; `null` where the kernel does not tell. Since 2.2.
-    #[serde(default)]
+    /// What the waiting was for; `null` where the kernel does not tell.
     pub waiting_for: Option<WaitingFor>,
-    /// How often a CPU entered an idle state. Since 2.2.
-    #[serde(default)]
+    /// How often a CPU entered an idle state.
     pub idle_entries: Option<f64>,
-    /// How often a CPU interrupted another one for it to run something. Since 2.2.
-    #[serde(default)]
+    /// How often a CPU interrupted another one for it to run something.
     pub interrupts: Option<f64>,
     /// Share of traced hops whose ends ran on different CPUs, 0 to 1.
     pub crossing_share: Option<f64>,
@@ -464,16 +460,6 @@ pub struct WaitingFor {
     pub stolen_ns: Estimate,
     /// What none of these explains.
     pub rest_ns: Estimate,
-}
-
-/// What is left of a case minus its baseline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct MinusBaseline {
-    /// The baseline: a case, or a measurement of the same record.
-    pub baseline: String,
-    /// The difference.
-    pub difference_ns: Estimate,
 }
 
 /// A part of what a task holds in memory.
@@ -552,168 +538,4 @@ pub enum Note {
         /// How many values there are.
         count: usize,
     },
-}
-
-/// What `suite.toml` sets against each other, with figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Finding {
-    /// How many times as long one takes as another.
-    Comparison {
-        /// One of the two.
-        first: Side,
-        /// The other.
-        second: Side,
-        /// What can be said.
-        outcome: Outcome,
-        /// Whether the second takes longer.
-        is_second_longer: bool,
-        /// How many times as long the longer one takes.
-        ratio: Estimate,
-        /// What of the difference is waiting, if that matters.
-        waiting_ns: Option<Estimate>,
-        /// The shares of hops that cross CPUs, if they differ.
-        crossing_shares: Option<[f64; 2]>,
-        /// The number of tasks of both, if it is one. Since 1.1.
-        #[serde(default)]
-        tasks: Option<u64>,
-        /// Conditions under which first and second were not measured alike.
-        unlike: Vec<Unlike>,
-    },
-    /// What remains of one minus another.
-    Remainder {
-        /// The whole.
-        of: Side,
-        /// What is subtracted.
-        baseline: Side,
-        /// What can be said.
-        outcome: Outcome,
-        /// The difference, in nanoseconds.
-        difference_ns: Estimate,
-        /// What the remainder is for.
-        remains: String,
-        /// The number of tasks of both, if it is one. Since 1.1.
-        #[serde(default)]
-        tasks: Option<u64>,
-        /// Conditions under which the two were not measured alike.
-        unlike: Vec<Unlike>,
-    },
-    /// Where the time of an operation goes, case by case.
-    Attribution {
-        /// The operation.
-        of: String,
-        /// The cases.
-        parts: Vec<AttributedCase>,
-    },
-    /// From which number on an operation takes longer. Since 2.3.
-    Knee {
-        /// A case of the series.
-        case: String,
-        /// The operation.
-        text: String,
-        /// One of what is counted.
-        unit: String,
-        /// Whether there is a knee.
-        outcome: Outcome,
-        /// Where the two lines meet.
-        at: Estimate,
-        /// What a doubling of the number adds below, as a share.
-        doubling_before: f64,
-        /// What it adds above.
-        doubling_after: f64,
-        /// The least number, and the greatest.
-        ends: [f64; 2],
-        /// The times there.
-        end_times_ns: [Estimate; 2],
-        /// Resident memory of each, in bytes: the slope over the series.
-        bytes_each: Option<f64>,
-        /// The caches for data of the machine, such as `L2 2 MiB`.
-        caches: Vec<String>,
-    },
-    /// What each more of a number adds to an operation. Since 2.3.
-    Slope {
-        /// A case of the series.
-        case: String,
-        /// The operation.
-        text: String,
-        /// One of what is counted.
-        unit: String,
-        /// Whether it adds anything.
-        outcome: Outcome,
-        /// The slope, in nanoseconds for each.
-        each_ns: Estimate,
-        /// The least number, and the greatest.
-        ends: [f64; 2],
-    },
-    /// What switching adds to an operation that touches memory. Since 2.3.
-    Aftermath {
-        /// The case.
-        case: String,
-        /// The operation.
-        text: String,
-        /// Whether something comes after.
-        outcome: Outcome,
-        /// What it takes longer than the same touching without a switch.
-        added_ns: Estimate,
-        /// That without memory.
-        direct_ns: Estimate,
-        /// Their difference.
-        after_ns: Estimate,
-    },
-}
-
-/// One of two that are set against each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Side {
-    /// The case.
-    pub case: String,
-    /// The subject of "… takes 1.79 µs".
-    pub text: String,
-    /// The short subject of "… takes 2.00 times as long".
-    pub name: String,
-    /// Its time over the rounds that both sides measured.
-    pub time_ns: Estimate,
-    /// Whether its values fall into two modes.
-    pub has_two_modes: bool,
-}
-
-/// What can be said of two figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// They differ.
-    Differ,
-    /// They are the same within the margin.
-    Same,
-    /// The interval reaches beyond the margin, and does not exclude that they
-    /// are the same.
-    TooNoisy,
-    /// There is no interval.
-    TooFewRounds,
-}
-
-/// A condition under which two cases were not measured alike.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Unlike {
-    /// The parameter.
-    pub parameter: String,
-    /// Its value in each.
-    pub values: [String; 2],
-}
-
-/// A case of a breakdown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct AttributedCase {
-    /// The case's name. Since 2.1.
-    #[serde(default)]
-    pub case: String,
-    /// The words for its conditions.
-    pub text: String,
-    /// Where its time goes.
-    pub attribution: Attribution,
 }

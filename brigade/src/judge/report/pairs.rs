@@ -143,8 +143,7 @@ mod tests {
             Case { key, name, kind: None, estimates: vec![Some(estimate)] }
         };
         let cases = times.iter().map(case).collect();
-        let group =
-            Group { name: "cores".to_owned(), question: String::new(), tails: false, cases };
+        let group = Group { name: "cores".to_owned(), cases, ..Group::default() };
         of_run(&group, 0, environment)
     }
 

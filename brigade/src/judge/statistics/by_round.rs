@@ -19,16 +19,8 @@ pub fn differences(first: &ByRound, second: &ByRound) -> Vec<f64> {
     pairs(first, second).map(|(first, second)| first - second).collect()
 }
 
-/// The rounds that both have: what stands in one sentence is estimated from the
-/// same rounds.
-pub fn common(first: &ByRound, second: &ByRound) -> [ByRound; 2] {
-    [(first, second), (second, first)].map(|(of, other)| {
-        of.iter().filter(|(round, _)| other.contains_key(round)).map(|(r, v)| (*r, *v)).collect()
-    })
-}
-
 /// Both sides by one estimator ([`Estimate::alike`]); `None` if either is empty.
-pub fn alike(first: &ByRound, second: &ByRound) -> Option<[Estimate; 2]> {
+fn alike(first: &ByRound, second: &ByRound) -> Option<[Estimate; 2]> {
     let [first, second] = [first, second].map(values);
     Estimate::alike([&first, &second])
 }
@@ -65,30 +57,6 @@ pub fn difference(first: &ByRound, second: &ByRound) -> Option<Estimate> {
     Some(extended(by_round, Estimate { value: difference, ..whole }, |end| end + shift))
 }
 
-/// Two differences, each of a whole and its part, and by how much the first is larger: the
-/// difference of their figures, with an interval as that of [`ratio`]. `None` where no
-/// round has all four.
-pub fn excess(
-    [whole, part]: [&ByRound; 2],
-    [other, its_part]: [&ByRound; 2],
-) -> Option<[Estimate; 3]> {
-    let by_round = |whole, part| -> ByRound {
-        let minus =
-            |(round, value): (&u32, &f64)| Some((*round, value - ByRound::get(part, round)?));
-        ByRound::iter(whole).filter_map(minus).collect()
-    };
-    let more = differences(&by_round(whole, part), &by_round(other, its_part));
-    let (first, second) = (difference(whole, part)?, difference(other, its_part)?);
-    let by_round = match first.estimator {
-        Estimator::Median => Estimate::cautious(&more)?,
-        Estimator::HodgesLehmann => Estimate::centre(&more)?,
-    };
-    let value = first.value - second.value;
-    let shift = value - by_round.value;
-    let excess = extended(by_round, Estimate { value, ..by_round }, |end| end + shift);
-    Some([first, second, excess])
-}
-
 fn values(by_round: &ByRound) -> Vec<f64> {
     by_round.values().copied().collect()
 }
@@ -117,9 +85,6 @@ mod tests {
         let second = ByRound::from([(2, 4.0), (3, 5.0), (4, 30.0)]);
         assert_eq!(ratios(&first, &second), [10.0, 3.0]);
         assert_eq!(differences(&first, &second), [36.0, 60.0]);
-        let [first, second] = common(&first, &second);
-        assert_eq!(first, ByRound::from([(2, 40.0), (4, 90.0)]));
-        assert_eq!(second, ByRound::from([(2, 4.0), (4, 30.0)]));
     }
 
     #[test]
@@ -158,22 +123,6 @@ mod tests {
             difference(&first, &second),
             Some(Estimate { value: 6.0, interval, count: 5, estimator: Estimator::Median })
         );
-    }
-
-    // Round by round 6, 0, 30, 6 and 50 less 1, 2, 6, 2 and 2: 5, -2, 24, 4 and 48.
-    #[test]
-    fn an_excess_is_the_difference_of_two_differences() {
-        let [whole, part] =
-            [rounds([12.0, 6.0, 40.0, 9.0, 60.0]), rounds([6.0, 6.0, 10.0, 3.0, 10.0])];
-        let [other, its_part] =
-            [rounds([5.0, 4.0, 8.0, 3.0, 5.0]), rounds([4.0, 2.0, 2.0, 1.0, 3.0])];
-        let [first, second, excess] = excess([&whole, &part], [&other, &its_part]).unwrap();
-        assert_eq!(first, difference(&whole, &part).unwrap());
-        assert_eq!(second, difference(&other, &its_part).unwrap());
-        assert_eq!(excess.value, first.value - second.value);
-        assert_eq!(excess.count, 5);
-        let Interval { low, high } = excess.interval.unwrap();
-        assert!(low <= -2.0 && high >= 48.0, "{excess:?}");
     }
 
     #[test]

@@ -7,7 +7,6 @@
 
 mod by_round;
 mod estimate;
-mod knee;
 mod median_interval;
 mod modes;
 mod normal;
@@ -21,9 +20,8 @@ mod coverage;
 #[cfg(test)]
 mod reference;
 
-pub use by_round::{ByRound, alike, common, difference, excess, ratio, ratios};
+pub use by_round::{ByRound, difference, ratio, ratios};
 pub use estimate::{ENOUGH_FOR_RANKS, Estimate, Estimator};
-pub use knee::Knee;
 pub use median_interval::{Interval, MIN_SAMPLE};
 pub use modes::{Modes, outlier};
 pub use proportion::proportion;

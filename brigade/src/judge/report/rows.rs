@@ -1,0 +1,173 @@
+//! The rows that a report shows besides cases: figures to read first, comparisons and
+//! kinds of tasks.
+
+use serde_json::Value;
+
+use super::estimate::shown;
+use super::model::{Case, FigureRow, Group, KindFigures, Quantity};
+use super::{Cases, RunData};
+use crate::judge::sample::Run;
+use crate::judge::statistics::{Estimate, difference, ratio};
+use crate::manifest::program::Form;
+use crate::manifest::{FigureSpec, KindSpec, Manifest};
+
+/// Parameters under which two cases must be measured alike, or the row says so.
+const CONDITIONS: [&str; 4] = ["placement", "tasks", "work", "working_set"];
+
+/// The rows that a report begins with, as far as a run has them.
+pub fn headline(manifest: &Manifest, cases: &Cases) -> Vec<FigureRow> {
+    manifest.headline.iter().filter_map(|of| figure_row(of, cases)).collect()
+}
+
+/// The comparisons of a group: those of the manifest, then each case minus its baseline.
+pub fn comparisons(manifest: &Manifest, group: &Group, cases: &Cases) -> Vec<FigureRow> {
+    let stated = manifest.groups.iter().filter(|of| of.name == group.name);
+    let stated = stated.flat_map(|of| &of.comparisons).cloned();
+    let baselines = group.cases.iter().filter_map(|case| {
+        let known = manifest.cases.iter().find(|known| known.name == case.name)?;
+        let minus = Some(known.baseline.clone()?);
+        Some(FigureSpec { case: case.name.clone(), minus, ..FigureSpec::default() })
+    });
+    stated.chain(baselines).filter_map(|of| figure_row(&of, cases)).collect()
+}
+
+/// The row, if a run has a figure of it.
+fn figure_row(of: &FigureSpec, cases: &Cases) -> Option<FigureRow> {
+    let runs = 0..cases.runs;
+    let figures: Vec<_> = runs.clone().map(|run| figure(of, cases, run)).collect();
+    let with_both = runs.zip(&figures).find(|(_, figure)| figure.is_some())?.0;
+    let (case, _, sample) = cases.find(&of.case, with_both)?;
+    let other = of.other().and_then(|other| cases.find(other, with_both));
+    Some(FigureRow {
+        text: of.text.clone(),
+        case: match &of.measurement {
+            Some(measurement) => format!("{}, {}", case.name, shown(measurement)),
+            None => case.name.clone(),
+        },
+        other: other.map(|(other, ..)| other.name.clone()),
+        unit: if of.over.is_some() {
+            Quantity::Ratio
+        } else if of.memory {
+            Quantity::Bytes
+        } else {
+            Quantity::Nanoseconds
+        },
+        unlike: other.map_or(Vec::new(), |(other, _, other_sample)| {
+            unlike([(case, sample), (other, other_sample)])
+        }),
+        figures,
+    })
+}
+
+fn figure(of: &FigureSpec, cases: &Cases, run: usize) -> Option<Estimate> {
+    let (_, estimate, _) = cases.find(&of.case, run)?;
+    if of.memory {
+        return estimate.held();
+    }
+    let measurement = estimate.measurement(of.measurement.as_deref())?;
+    let Some(other) = of.other() else { return Some(measurement.time_ns) };
+    let (_, other, _) = cases.find(other, run)?;
+    let (time, other) = (estimate.by_round(measurement), other.by_round(other.measurement(None)?));
+    if of.over.is_some() { ratio(&time, &other) } else { difference(&time, &other) }
+}
+
+/// Conditions under which two cases were not measured alike. Two programs over channels
+/// must have the same one, too.
+fn unlike(cases: [(&Case, &[Run]); 2]) -> Vec<String> {
+    let value = |(case, sample): (&Case, &[Run]), name: &str| -> Option<Value> {
+        let tasks = || Some(sample.first()?.record.tasks.into());
+        let given = case.key.parameters.get(name).cloned();
+        given.or_else(|| if name == "tasks" { tasks() } else { None })
+    };
+    let [first, second] = cases.map(|(case, _)| &case.key.program);
+    let channels = cases.map(|of| value(of, "channel"));
+    let channel = (first != second && channels.iter().all(Option::is_some)).then_some("channel");
+    let differing = CONDITIONS.into_iter().chain(channel).filter_map(|name| {
+        let [first, second] = cases.map(|of| value(of, name));
+        let text = |value: Option<Value>| match value {
+            None => "none".to_owned(),
+            Some(Value::String(text)) => shown(&text),
+            Some(other) => shown(&other.to_string()),
+        };
+        let prefix = if name == "placement" { String::new() } else { format!("{name} ") };
+        (first != second).then(|| format!("{prefix}{} / {}", text(first), text(second)))
+    });
+    differing.collect()
+}
+
+/// What the kinds of tasks cost of which the first run has a figure, in the manifest's
+/// order.
+pub fn kinds(manifest: &Manifest, cases: &Cases, runs: &[RunData]) -> Vec<KindFigures> {
+    let Some(run) = runs.first() else { return Vec::new() };
+    manifest.kinds.iter().filter_map(|kind| kind_figures(manifest, cases, run, kind)).collect()
+}
+
+fn kind_figures(
+    manifest: &Manifest,
+    cases: &Cases,
+    run: &RunData,
+    kind: &KindSpec,
+) -> Option<KindFigures> {
+    let estimate = |name: &Option<String>| Some(cases.find(name.as_deref()?, 0)?.1);
+    let principal = |name| estimate(name).and_then(|estimate| estimate.measurement(None));
+    let (hop, create) = (principal(&kind.hop), principal(&kind.create));
+    let memory_bytes = estimate(&kind.memory).and_then(|estimate| estimate.held());
+    let known = hop.is_some() || create.is_some() || memory_bytes.is_some();
+    let of_crate = kind.crate_name.as_ref();
+    let of_crate = of_crate
+        .and_then(|name| run.environment.get(&format!("software.measured_crates.{name}")))
+        .map(str::to_owned);
+    let version = of_crate.or_else(|| recorded_version(manifest, cases, kind));
+    known.then(|| KindFigures {
+        text: kind.text.clone(),
+        version: version.map(|version| shown(&version)),
+        hop_ns: hop.map(|hop| hop.time_ns),
+        switches_per_hop: hop.and_then(|hop| hop.switches),
+        create_ns: create.map(|create| create.time_ns),
+        memory_bytes,
+    })
+}
+
+/// The version of its runtime that a program in another language recorded.
+fn recorded_version(manifest: &Manifest, cases: &Cases, kind: &KindSpec) -> Option<String> {
+    kind.cases().find_map(|(_, name)| {
+        let (case, _, sample) = cases.find(name, 0)?;
+        let program = manifest.programs.get(&case.key.program)?;
+        let version = sample.first()?.record.parameters.get("runtime")?.as_str()?;
+        (program.form == Form::Laps).then(|| version.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::store::recorded_case::RecordedCase;
+
+    #[test]
+    fn conditions_that_differ_are_named() {
+        let case = |(program, parameters): (&str, Value)| {
+            let parameters = serde_json::from_value(parameters).unwrap();
+            let key = RecordedCase { program: program.to_owned(), parameters };
+            Case { key, name: String::new(), kind: None, estimates: Vec::new() }
+        };
+        for (first, second, expected) in [
+            (
+                ("threads", json!({ "placement": "same-cpu", "tasks": 500, "channel": "pipe" })),
+                ("async", json!({ "placement": "free", "tasks": 2, "runtime": "x", "work": 5 })),
+                &["same-cpu / free", "tasks 500 / 2", "work none / 5"][..],
+            ),
+            (
+                ("threads", json!({ "channel": "pipe" })),
+                ("async", json!({ "channel": "socketpair" })),
+                &["channel pipe / socketpair"],
+            ),
+            (("switch", json!({ "via": "pipe" })), ("switch", json!({ "via": "futex" })), &[]),
+            (("ring", json!({ "channel": "a" })), ("ring", json!({ "channel": "b" })), &[]),
+        ] {
+            let [first, second] = [first, second].map(case);
+            assert_eq!(unlike([(&first, &[]), (&second, &[])]), expected);
+        }
+    }
+}
