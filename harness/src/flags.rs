@@ -11,9 +11,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
-use crate::channel::Channel;
 use crate::cpus::CpuList;
 use crate::failure::UsageError;
+use crate::hand_over::Channel;
 use crate::placement::Policy;
 use crate::spec::{Count, Spec};
 use crate::work::Work;

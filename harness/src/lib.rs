@@ -7,7 +7,6 @@
 
 pub mod async_tasks;
 pub mod bench;
-pub mod channel;
 pub mod clock;
 mod command;
 pub mod control_groups;
@@ -16,6 +15,7 @@ pub mod cpus;
 pub mod failure;
 pub mod flags;
 pub mod fork;
+pub mod hand_over;
 pub mod histogram;
 pub mod instrument;
 pub mod laps;
@@ -47,8 +47,8 @@ pub mod work;
 mod working_set;
 
 pub use bench::Bench;
-pub use channel::Channel;
 pub use flags::{ChannelFlag, FutureFlag, LoadFlags, RingsFlag, StackFlag, WorkFlag, WorkersFlag};
+pub use hand_over::Channel;
 pub use limits::Amounts;
 pub use program::run;
 pub use samples::Measured;

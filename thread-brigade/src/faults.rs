@@ -3,18 +3,23 @@
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use harness::hand_over::{Futex, Reach, Sink, Source, WordSink, WordSource, word};
 use harness::{Bench, LoadFlags, RingsFlag, StackFlag, WorkFlag, failure};
 
-use crate::channel::{Channel, Sink, Source, futex};
+use crate::channel::ThreadChannel;
 use crate::{Flags, brigade};
 
 /// The channel is not looked at: every brigade here opens its own.
 const FLAGS: Flags = Flags {
-    channel: Channel::Futex,
+    channel: ThreadChannel::Futex,
     stack: StackFlag { stack_size: 1 << 20 },
     load: LoadFlags { work: WorkFlag { work: 0 }, working_set: 0, stride: None },
     rings: RingsFlag { rings: None },
 };
+
+fn futex() -> (WordSource<Futex>, WordSink<Futex>) {
+    word(Futex::of(Reach::Thread), Reach::Thread).expect("memory")
+}
 
 /// What a source does instead of receiving.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +59,7 @@ fn error_of(fault: Fault, number: usize) -> String {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
     let opened = AtomicUsize::new(0);
     let brigade = brigade(&FLAGS, &bench, || {
-        let (source, sink) = futex::channel();
+        let (source, sink) = futex();
         let fault = (opened.fetch_add(1, Relaxed) == number).then_some(fault);
         Ok((Faulty { source, fault, left: 30 }, sink))
     });
@@ -110,7 +115,7 @@ fn a_task_that_cannot_pass_the_token_on_is_named() {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
     let opened = AtomicUsize::new(0);
     let error = brigade(&FLAGS, &bench, || {
-        let (source, sink) = futex::channel();
+        let (source, sink) = futex();
         // That of task 11 is closed from the start, and so its neighbour ends.
         Ok((source, Refusing((opened.fetch_add(1, Relaxed) != 12).then_some(sink))))
     });
@@ -125,7 +130,7 @@ fn when_a_channel_cannot_be_opened_the_tasks_until_then_end() {
     let opened = AtomicUsize::new(0);
     let brigade = brigade(&FLAGS, &bench, || match opened.fetch_add(1, Relaxed) {
         13 => Err(io::Error::from_raw_os_error(libc::EMFILE)),
-        _ => Ok(futex::channel()),
+        _ => Ok(futex()),
     });
     let error = brigade.expect_err("a fault");
     assert!(error.is::<failure::Shortage>(), "{error:?}");

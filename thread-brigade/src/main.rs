@@ -24,14 +24,16 @@ mod channel;
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::process::ExitCode;
+use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use anyhow::Context as _;
+use harness::hand_over::{self, Channel, Futex, Reach, Sink, Source, word};
 use harness::laps::Lap;
 use harness::threads::{driven, end, spawn};
 use harness::{Amounts, Bench, Launch, LoadFlags, Measured, RingsFlag, Spec, StackFlag, failure};
 
-use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc};
+use channel::ThreadChannel;
 
 /// Time a byte on its way through N threads that wait for one another.
 ///
@@ -41,8 +43,8 @@ use channel::{Channel, Sink, Source, condvar, eventfd, futex, mpsc};
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// What carries the byte from one thread to the next
-    #[arg(long, value_enum, default_value_t = Channel::Pipe)]
-    channel: Channel,
+    #[arg(long, value_enum, default_value_t = ThreadChannel::Pipe)]
+    channel: ThreadChannel,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -75,12 +77,17 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     match flags.channel {
-        Channel::Pipe => brigade(flags, bench, || harness::Channel::Pipe.open()),
-        Channel::SocketPair => brigade(flags, bench, || harness::Channel::SocketPair.open()),
-        Channel::EventFd => brigade(flags, bench, eventfd::channel),
-        Channel::Futex => brigade(flags, bench, || Ok(futex::channel())),
-        Channel::Mpsc => brigade(flags, bench, || Ok(mpsc::channel())),
-        Channel::Condvar => brigade(flags, bench, || Ok(condvar::channel())),
+        ThreadChannel::Pipe => brigade(flags, bench, || Channel::Pipe.open()),
+        ThreadChannel::SocketPair => brigade(flags, bench, || Channel::SocketPair.open()),
+        ThreadChannel::EventFd => brigade(flags, bench, hand_over::eventfd),
+        ThreadChannel::Futex => {
+            brigade(flags, bench, || word(Futex::of(Reach::Thread), Reach::Thread))
+        }
+        ThreadChannel::Mpsc => brigade(flags, bench, || {
+            let (sender, receiver) = sync_channel(1);
+            Ok((receiver, sender))
+        }),
+        ThreadChannel::Condvar => brigade(flags, bench, || Ok(hand_over::monitor())),
     }
 }
 

@@ -3,10 +3,13 @@
 use harness::WorkFlag;
 use harness::failure::UsageError;
 use harness::flags::name;
+use harness::hand_over::Reach;
 use harness::placement::Placement;
 
 /// The longest message, in bytes.
 const LONGEST_MESSAGE: u64 = 16 << 20;
+/// The longest message that one thread writes before it reads it, in bytes.
+const LONGEST_ALONE: u64 = 64 << 10;
 
 /// Time two threads or processes that hand over to each other in turn.
 ///
@@ -21,8 +24,8 @@ pub struct Flags {
     pub via: Via,
 
     /// Whether the two are threads or processes
-    #[arg(long, value_enum, default_value_t = Kind::Thread)]
-    pub kind: Kind,
+    #[arg(long, value_enum, default_value_t = Reach::Thread)]
+    pub kind: Reach,
 
     /// Bytes that a hand-over carries by pipe or socketpair
     #[arg(long, value_name = "BYTES", default_value_t = 1, allow_negative_numbers = true)]
@@ -38,16 +41,6 @@ pub struct Flags {
     #[command(flatten)]
     #[serde(flatten)]
     pub work: WorkFlag,
-}
-
-/// What `--kind` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Two threads of one process
-    Thread,
-    /// A process and its fork
-    Process,
 }
 
 /// What `--via` names.
@@ -70,7 +63,7 @@ pub enum Via {
     Park,
     /// std's channel, one for each direction
     Channel,
-    /// crossbeam's channel of capacity 0, one for each direction
+    /// std's channel of capacity 0, one for each direction
     Rendezvous,
     /// A word in memory, looked at until it changes; needs two CPUs
     Spin,
@@ -80,12 +73,8 @@ pub enum Via {
 
 impl Via {
     /// Whether a hand-over carries a message of any length.
-    pub fn carries_messages(self) -> bool {
+    fn carries_messages(self) -> bool {
         matches!(self, Self::Pipe | Self::SocketPair)
-    }
-
-    fn is_io(self) -> bool {
-        self.carries_messages() || self == Self::EventFd
     }
 
     fn crosses_processes(self) -> bool {
@@ -105,55 +94,54 @@ impl Flags {
         }
     }
 
+    /// How many switches a hand-over makes, where that is certain.
+    pub fn claim(&self) -> Option<f64> {
+        match self.via {
+            via if self.alone || via == Via::Spin => Some(0.0),
+            _ if self.message > libc::PIPE_BUF as u64 => None,
+            _ => Some(1.0),
+        }
+    }
+
     /// Refuses flags that contradict one another or the CPUs there are.
     ///
     /// # Errors
     /// [`UsageError`], which says what to choose instead.
     pub fn check(&self, placement: &Placement) -> Result<(), UsageError> {
-        let via = name(&self.via);
-        let refuse = |reason: String| Err(UsageError(reason));
-        if self.message != 1 && !self.via.carries_messages() {
-            let bytes = self.message;
-            return refuse(format!(
-                "--message {bytes}: --via {via} carries no message; choose pipe or socketpair"
-            ));
-        }
-        if self.kind == Kind::Process && !self.via.crosses_processes() {
-            return refuse(format!(
-                "--kind process: --via {via} works inside one process; choose pipe, socketpair, \
-                 eventfd, condvar, futex, spin or yield"
-            ));
-        }
-        if self.alone { self.check_alone() } else { self.check_cpus(placement) }
-    }
-
-    fn check_alone(&self) -> Result<(), UsageError> {
-        if !self.via.is_io() {
-            return Err(UsageError(format!(
-                "--self: --via {} writes and reads nothing; choose pipe, socketpair or eventfd",
-                name(&self.via)
-            )));
-        }
-        if self.kind == Kind::Process {
-            return Err(UsageError("--self: one thread does all, so leave out --kind".into()));
-        }
-        Ok(())
-    }
-
-    fn check_cpus(&self, placement: &Placement) -> Result<(), UsageError> {
+        let Self { via, kind, message, alone, .. } = *self;
+        let named = name(&via);
         let one_cpu = placement.cpus().len() == 1;
-        match self.via {
-            Via::Spin if one_cpu => Err(UsageError(
-                "--via spin needs two CPUs: on one, each would spin until the scheduler stops \
-                 it; choose --placement spread, or widen --cpus"
-                    .into(),
-            )),
-            Via::Yield if !one_cpu => Err(UsageError(
-                "--via yield needs one CPU: on two, there is no other task to yield to; choose \
-                 --placement same-cpu"
-                    .into(),
-            )),
-            _ => Ok(()),
-        }
+        let is_io = via.carries_messages() || via == Via::EventFd;
+        let wrong = if message != 1 && !via.carries_messages() {
+            format!(
+                "--message {message}: --via {named} carries no message; choose pipe or socketpair"
+            )
+        } else if kind == Reach::Process && !via.crosses_processes() {
+            format!(
+                "--kind process: --via {named} works inside one process; choose pipe, socketpair, \
+                 eventfd, condvar, futex, spin or yield"
+            )
+        } else if alone && !is_io {
+            format!(
+                "--self: --via {named} writes and reads nothing; choose pipe, socketpair or eventfd"
+            )
+        } else if alone && kind == Reach::Process {
+            "--self: one thread does all, so leave out --kind".into()
+        } else if alone && message > LONGEST_ALONE {
+            format!(
+                "--message {message}: with --self, at most {LONGEST_ALONE}, which a pipe can hold"
+            )
+        } else if via == Via::Spin && one_cpu {
+            "--via spin needs two CPUs: on one, each would spin until the scheduler stops it; \
+             choose --placement spread, or widen --cpus"
+                .into()
+        } else if via == Via::Yield && !one_cpu {
+            "--via yield needs one CPU: on two, there is no other task to yield to; choose \
+             --placement same-cpu"
+                .into()
+        } else {
+            return Ok(());
+        };
+        Err(UsageError(wrong))
     }
 }

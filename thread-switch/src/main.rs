@@ -20,24 +20,23 @@
 //! not ready yet switches back: condvar, rendezvous and socketpair make more
 //! switches than one. Memory is that of the driver's process.
 
-mod alone;
 mod flags;
-mod mechanism;
+mod pair;
 mod process;
-mod shared;
-mod side;
-mod thread;
 
+use std::fs::File;
 use std::io;
 use std::process::ExitCode;
+use std::sync::mpsc;
 
 use anyhow::Context as _;
+use harness::hand_over::{
+    Channel, Futex, Message, Park, Reach, Sink, Source, Spin, Yield, eventfd, shared_monitor, word,
+};
 use harness::{Amounts, Bench, Count, Launch, Spec};
 
-use crate::flags::{Flags, Kind, Via};
-use crate::mechanism::turn::{Futex, Spin, Yield};
-use crate::mechanism::{channel, condvar, eventfd, park, stream, turn};
-use crate::side::{Pair, RoundTrips, Side};
+use crate::flags::{Flags, Via};
+use crate::pair::{RoundTrips, Side, measure_alone, pair};
 
 const SPEC: Spec = Spec { tasks: 2, count: Count::Fixed, iters: 10_000, spread: true, ..Spec::NEW };
 
@@ -47,65 +46,64 @@ fn main() -> ExitCode {
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.check(launch.placement)?;
-    let switches = if flags.alone { Some(0.0) } else { claim(flags) };
-    let load = Some(flags.work.into());
-    Ok(Spec { switches, spread: !flags.alone, load, per_task: needs(flags), ..SPEC })
+    let task = match flags.kind {
+        Reach::Thread => Amounts::thread(2 << 20),
+        Reach::Process => Amounts { threads: 1, user_bytes: 1 << 20, ..Amounts::default() },
+    };
+    let (per_task, load) = (task.and(Amounts::pipe()), Some(flags.work.into()));
+    Ok(Spec { switches: flags.claim(), spread: !flags.alone, load, per_task, ..SPEC })
 }
 
 fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    match flags.alone {
-        true => alone::measure(flags, bench),
-        false => switch(flags, bench),
-    }
-}
-
-/// What each of the two tasks needs.
-fn needs(flags: &Flags) -> Amounts {
-    let task = match flags.kind {
-        Kind::Thread => Amounts::thread(2 << 20),
-        Kind::Process => Amounts { threads: 1, user_bytes: 1 << 20, ..Amounts::default() },
-    };
-    task.and(Amounts::pipe())
-}
-
-/// Measures two tasks that hand over to each other.
-fn switch(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let Flags { kind, message, .. } = *flags;
     let trips = RoundTrips { per_lap: flags.batch(), work: flags.work.work() };
+    let ends = |(reader, writer): (File, File)| {
+        let message = |file| Message::new(file, flags.message as usize);
+        (message(reader), message(writer))
+    };
+    let kind = flags.kind;
     match flags.via {
-        Via::Pipe => run(kind, trips, bench, stream::pipes(message as usize)),
-        Via::SocketPair => run(kind, trips, bench, stream::sockets(message as usize)),
-        Via::EventFd => run(kind, trips, bench, eventfd::counters()),
-        Via::Condvar => run(kind, trips, bench, condvar::condvars(kind)),
-        Via::Futex => run(kind, trips, bench, turn::turns(Futex::between(kind))),
-        Via::Spin => run(kind, trips, bench, turn::turns(Spin)),
-        Via::Yield => run(kind, trips, bench, turn::turns(Yield)),
-        Via::Park => run(kind, trips, bench, Ok(park::parks())),
-        Via::Channel => run(kind, trips, bench, Ok(channel::mpsc())),
-        Via::Rendezvous => run(kind, trips, bench, Ok(channel::rendezvous())),
+        Via::Pipe if flags.alone => measure_alone(bench, trips, Channel::Pipe.open().map(ends)),
+        Via::SocketPair if flags.alone => {
+            measure_alone(bench, trips, Channel::SocketPair.open().map(ends))
+        }
+        Via::EventFd if flags.alone => measure_alone(bench, trips, eventfd()),
+        Via::Pipe => switch(kind, trips, bench, pair(|| Channel::Pipe.open().map(ends))),
+        Via::SocketPair => switch(kind, trips, bench, sockets(ends)),
+        Via::EventFd => switch(kind, trips, bench, pair(eventfd)),
+        Via::Condvar => switch(kind, trips, bench, pair(|| shared_monitor(kind))),
+        Via::Futex => switch(kind, trips, bench, pair(|| word(Futex::of(kind), kind))),
+        Via::Spin => switch(kind, trips, bench, pair(|| word(Spin, kind))),
+        Via::Yield => switch(kind, trips, bench, pair(|| word(Yield, kind))),
+        Via::Park => switch(kind, trips, bench, pair(|| word(Park::default(), kind))),
+        Via::Channel => switch(kind, trips, bench, pair(|| Ok(swapped(mpsc::channel())))),
+        Via::Rendezvous => switch(kind, trips, bench, pair(|| Ok(swapped(mpsc::sync_channel(0))))),
     }
 }
 
-/// How many switches a hand-over makes, where that is certain.
-fn claim(flags: &Flags) -> Option<f64> {
-    match flags.via {
-        Via::Spin => Some(0.0),
-        _ if flags.message > libc::PIPE_BUF as u64 => None,
-        _ => Some(1.0),
-    }
+/// One pair of connected sockets, used in both directions.
+fn sockets<T>(ends: impl Fn((File, File)) -> (T, T)) -> io::Result<[Side<T, T>; 2]> {
+    let (driver, partner) = Channel::SocketPair.open()?;
+    let side = |file: File| {
+        let (source, sink) = ends((file.try_clone()?, file));
+        io::Result::Ok(Side { source, sink })
+    };
+    Ok([side(driver)?, side(partner)?])
 }
 
-/// Runs a pair of sides as threads or as processes.
-fn run<S: Side + 'static>(
-    kind: Kind,
+fn swapped<S, R>((sender, receiver): (S, R)) -> (R, S) {
+    (receiver, sender)
+}
+
+/// Measures a pair of sides as threads or as processes.
+fn switch<R: Source, S: Sink>(
+    kind: Reach,
     trips: RoundTrips,
     bench: &Bench,
-    pair: io::Result<(S, S)>,
+    sides: io::Result<[Side<R, S>; 2]>,
 ) -> anyhow::Result<()> {
-    let (driver, partner) = pair.context("setting up the mechanism")?;
-    let pair: Pair = [Box::new(driver), Box::new(partner)];
+    let sides = sides.context("opening the channels")?;
     match kind {
-        Kind::Thread => thread::measure(bench, trips, pair),
-        Kind::Process => process::measure(bench, trips, pair),
+        Reach::Thread => pair::measure(bench, trips, sides),
+        Reach::Process => process::measure(bench, trips, sides),
     }
 }

@@ -1,11 +1,13 @@
 //! The partner as a process: a fork of this one.
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use anyhow::{Context as _, bail};
 use harness::fork::fork_alone;
+use harness::hand_over::{Closer, Sink, Source};
 use harness::placement::Placement;
 use harness::process_stat::reap;
 use harness::threads::panic_text;
@@ -15,7 +17,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
 use nix::unistd::{ForkResult, Pid, alarm, getpid, getppid};
 
-use crate::side::{Alarm, Held, Pair, RoundTrips, Side};
+use crate::pair::{RoundTrips, Side};
 
 /// How long the driver may take to notice that the child has died.
 const PATIENCE_SECONDS: u32 = 2;
@@ -26,21 +28,33 @@ const PATIENCE_SECONDS: u32 = 2;
 ///
 /// # Errors
 /// That the child cannot be created or placed, or the failure of either.
-pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> anyhow::Result<()> {
+pub fn measure<R: Source, S: Sink>(
+    bench: &Bench,
+    trips: RoundTrips,
+    [driver, partner]: [Side<R, S>; 2],
+) -> anyhow::Result<()> {
     let (report, reporter) = io::pipe().context("opening a pipe for the child's report")?;
-    let ring = driver.alarm().context("preparing for the child's death")?;
+    let closer = driver.source.closer();
     let parent = getpid();
     io::stdout().flush().context("flushing standard output")?;
     match fork_alone().map_err(|error| failure::creating(format_args!("task 1"), error))? {
         ForkResult::Child => {
-            // Dropped without hanging up, which would be felt by the parent.
-            drop((driver, report, ring));
+            drop(report);
+            // Files must be closed here, too; anything else would be closed for the parent.
+            match closer {
+                None => drop(driver),
+                Some(_) => mem::forget(driver),
+            }
             live(parent, bench.placement(), trips.work, partner, reporter)
         }
         ForkResult::Parent { child } => {
-            drop((partner, reporter));
             bench.findings().peer = Some(child.as_raw().unsigned_abs());
-            let driven = lead(bench, trips, Held(driver), report, ring);
+            drop(reporter);
+            match closer {
+                None => drop(partner),
+                Some(_) => mem::forget(partner),
+            }
+            let driven = lead(bench, trips, driver, report, closer);
             end(child).and(driven)
         }
     }
@@ -48,23 +62,22 @@ pub fn measure(bench: &Bench, trips: RoundTrips, [driver, partner]: Pair) -> any
 
 /// The driver's part. The child's report comes before any other failure: the
 /// driver's is but its consequence.
-fn lead(
+fn lead<R: Source, S: Sink>(
     bench: &Bench,
     trips: RoundTrips,
-    mut driver: Held,
+    mut driver: Side<R, S>,
     report: PipeReader,
-    ring: Option<Alarm>,
+    closer: Option<Closer>,
 ) -> anyhow::Result<()> {
     thread::scope(|scope| {
-        // A thread that watches makes every system call on a file a little
-        // dearer, so there is one only where it is needed.
-        let (watcher, report) = match ring {
+        // A thread that watches makes every system call on a file a little more
+        // expensive, so there is one only where it is needed.
+        let (watcher, report) = match closer {
             None => (None, Some(report)),
-            Some(ring) => (Some(scope.spawn(|| watch(report, ring))), None),
+            Some(close) => (Some(scope.spawn(|| watch(report, close))), None),
         };
         let placed = bench.placement().pin(0).context("placing task 0");
-        let driven = placed.and_then(|()| driver.0.drive(bench, trips));
-        let driven = driven.and_then(|()| bench.observe());
+        let driven = placed.and_then(|()| driver.drive(bench, trips));
         drop(driver);
         let reported = match (watcher, report) {
             (Some(watcher), _) => watcher.join().expect("the watcher does not panic"),
@@ -78,13 +91,13 @@ fn lead(
     })
 }
 
-/// Waits for the end of the child, then raises the alarm. One that rings when
-/// all is over is not heard; where it wakes nobody, because the child was killed
-/// inside the C library's condition variable, SIGALRM ends this process.
-fn watch(report: PipeReader, ring: Alarm) -> io::Result<String> {
+/// Waits for the end of the child, then closes what it sent into. Where that wakes nobody,
+/// because the child was killed inside the C library's condition variable, SIGALRM ends this
+/// process.
+fn watch(report: PipeReader, close: Closer) -> io::Result<String> {
     let failure = read_report(report);
     alarm::set(PATIENCE_SECONDS);
-    ring();
+    close();
     failure
 }
 
@@ -98,26 +111,26 @@ fn read_report(mut report: PipeReader) -> io::Result<String> {
 /// The child's life, from its creation to its end. It dies with its parent,
 /// and it leaves without what a Rust program does on leaving: the buffers that
 /// it has inherited are the parent's to flush.
-fn live(
+fn live<R: Source, S: Sink>(
     parent: Pid,
     placement: &Placement,
     work: Work,
-    partner: Box<dyn Side>,
+    mut partner: Side<R, S>,
     mut report: PipeWriter,
 ) -> ! {
     let answered = catch_unwind(AssertUnwindSafe(|| {
-        let mut partner = Held(partner);
         die_with(parent)?;
         placement.pin(1)?;
-        partner.0.answer(work)
+        partner.answer(work)
     }));
+    drop(partner);
     let failure = match answered {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(error.to_string()),
         Err(panic) => Some(format!("it panicked: {}", panic_text(&*panic))),
     };
     if let Some(failure) = &failure {
-        // Without a reader there is nobody to tell.
+        // Without a reader nobody wants to know.
         let _ = report.write_all(failure.as_bytes());
     }
     // SAFETY: _exit ends the process and touches nothing in it.

@@ -1,0 +1,157 @@
+//! Channels through files: pipes, socket pairs, event counters.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use rustix::event::EventfdFlags;
+
+use super::{Closer, Sink, Source};
+use crate::limits::Amounts;
+
+/// What `--channel` names, of programs that wait for files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Channel {
+    /// A pipe
+    Pipe,
+    /// A pair of connected Unix stream sockets, used in one direction
+    #[value(name = "socketpair")]
+    #[serde(rename = "socketpair")]
+    SocketPair,
+}
+
+impl Channel {
+    /// What one takes.
+    pub fn amounts(self) -> Amounts {
+        match self {
+            Self::Pipe => Amounts::pipe(),
+            Self::SocketPair => Amounts::socket_pair(),
+        }
+    }
+
+    /// Opens one: the end to read from and the end to write to, both blocking
+    /// and closed on `exec`.
+    ///
+    /// # Errors
+    /// The kernel's, such as too many open files.
+    pub fn open(self) -> io::Result<(File, File)> {
+        let (reader, writer): (OwnedFd, OwnedFd) = match self {
+            Self::Pipe => io::pipe().map(|(reader, writer)| (reader.into(), writer.into()))?,
+            Self::SocketPair => UnixStream::pair().map(|(one, two)| (one.into(), two.into()))?,
+        };
+        Ok((reader.into(), writer.into()))
+    }
+}
+
+impl Source for File {
+    fn receive(&mut self) -> io::Result<Option<u8>> {
+        let mut token = [0];
+        loop {
+            return match self.read(&mut token) {
+                Ok(bytes) => Ok((bytes > 0).then_some(token[0])),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+        }
+    }
+}
+
+impl Sink for File {
+    fn send(&mut self, token: u8) -> io::Result<()> {
+        self.write_all(&[token])
+    }
+}
+
+/// An end of a stream that carries messages of a given length, of which the first byte is the
+/// token. One that is longer than the kernel's buffer travels in pieces, which the other end
+/// takes meanwhile.
+#[derive(Debug)]
+pub struct Message {
+    file: File,
+    bytes: Vec<u8>,
+}
+
+impl Message {
+    /// An end for messages of this length in bytes.
+    pub fn new(file: File, length: usize) -> Self {
+        Self { file, bytes: vec![b'.'; length] }
+    }
+}
+
+impl Source for Message {
+    fn receive(&mut self) -> io::Result<Option<u8>> {
+        match self.file.read_exact(&mut self.bytes) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
+            result => result.map(|()| Some(self.bytes[0])),
+        }
+    }
+}
+
+impl Sink for Message {
+    fn send(&mut self, token: u8) -> io::Result<()> {
+        self.bytes[0] = token;
+        self.file.write_all(&self.bytes)
+    }
+}
+
+/// What an event counter holds with a token, besides its value in the lowest byte.
+const TOKEN: u64 = 1 << 8;
+/// What is added when the sink closes.
+const END: u64 = 1 << 32;
+
+fn add(mut counter: &File, number: u64) -> io::Result<()> {
+    counter.write_all(&number.to_ne_bytes())
+}
+
+/// The source of an event counter.
+#[derive(Debug)]
+pub struct EventFdSource {
+    counter: Arc<File>,
+    ended: bool,
+}
+
+/// The sink of an event counter.
+#[derive(Debug)]
+pub struct EventFdSink(Arc<File>);
+
+impl Source for EventFdSource {
+    fn receive(&mut self) -> io::Result<Option<u8>> {
+        if self.ended {
+            return Ok(None);
+        }
+        let mut count = [0; size_of::<u64>()];
+        (&*self.counter).read_exact(&mut count)?;
+        let count = u64::from_ne_bytes(count);
+        self.ended = count & END != 0;
+        Ok((count & TOKEN != 0).then_some(count as u8))
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        let counter = Arc::clone(&self.counter);
+        Some(Box::new(move || drop(add(&counter, END))))
+    }
+}
+
+impl Sink for EventFdSink {
+    fn send(&mut self, token: u8) -> io::Result<()> {
+        add(&self.0, TOKEN | u64::from(token))
+    }
+}
+
+impl Drop for EventFdSink {
+    fn drop(&mut self) {
+        let _ = add(&self.0, END);
+    }
+}
+
+/// A channel over an event counter of the kernel (`eventfd`): one file.
+///
+/// # Errors
+/// The kernel's, such as too many open files.
+pub fn eventfd() -> io::Result<(EventFdSource, EventFdSink)> {
+    let counter = Arc::new(File::from(rustix::event::eventfd(0, EventfdFlags::CLOEXEC)?));
+    Ok((EventFdSource { counter: Arc::clone(&counter), ended: false }, EventFdSink(counter)))
+}

@@ -1,0 +1,218 @@
+//! Channels through a word in memory, on a cache line of its own, and four ways to wait until
+//! it changes: in the kernel (`futex`), by parking the thread, in a loop, and by letting
+//! others run (`yield`).
+
+use std::fmt::Debug;
+use std::hint::spin_loop;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
+use std::sync::atomic::{AtomicU32, fence};
+use std::thread::{self, Thread};
+use std::{io, ptr};
+
+use rustix::thread::futex;
+
+use super::{Closer, Reach, Sink, Source};
+
+/// The bit that changes with each token, whose value is in the lowest byte.
+const TURN: u32 = 1 << 8;
+/// The bit that is set when the sink closes.
+const CLOSED: u32 = 1 << 9;
+
+/// How a source waits for the word to change, and a sink wakes it.
+pub trait Waiting: Debug + Send + Sync + 'static {
+    /// Makes the calling thread known as the one that waits.
+    fn begin(&self) {}
+
+    /// Waits while the word is `seen`, or shorter.
+    fn wait_while(&self, word: &AtomicU32, seen: u32);
+
+    /// Wakes the source, waiting first until it has begun.
+    fn wake(&self, word: &AtomicU32);
+
+    /// Wakes the source if it has begun.
+    fn wake_last(&self, word: &AtomicU32) {
+        self.wake(word);
+    }
+}
+
+/// Waits by the system call `futex`.
+#[derive(Debug)]
+pub struct Futex(futex::Flags);
+
+impl Futex {
+    /// `PRIVATE` between threads, which saves the kernel looking for the page.
+    pub fn of(reach: Reach) -> Self {
+        Self(if reach == Reach::Thread { futex::Flags::PRIVATE } else { futex::Flags::empty() })
+    }
+}
+
+impl Waiting for Futex {
+    /// Returns at once if the word has changed meanwhile, and early when a signal is caught.
+    fn wait_while(&self, word: &AtomicU32, seen: u32) {
+        let _ = futex::wait(word, self.0, seen, None);
+    }
+
+    fn wake(&self, word: &AtomicU32) {
+        let _ = futex::wake(word, self.0, 1);
+    }
+}
+
+/// Waits by `std`'s thread parking.
+#[derive(Debug, Default)]
+pub struct Park(OnceLock<Thread>);
+
+impl Waiting for Park {
+    fn begin(&self) {
+        if self.0.get().is_none() {
+            self.0.get_or_init(thread::current);
+            // Either this thread sees that the sink has closed, or the sink sees this thread.
+            fence(SeqCst);
+        }
+    }
+
+    fn wait_while(&self, _: &AtomicU32, _: u32) {
+        thread::park();
+    }
+
+    fn wake(&self, _: &AtomicU32) {
+        self.0.wait().unpark();
+    }
+
+    fn wake_last(&self, _: &AtomicU32) {
+        fence(SeqCst);
+        self.0.get().inspect(|thread| thread.unpark());
+    }
+}
+
+/// Waits in a loop, keeping the CPU.
+#[derive(Debug)]
+pub struct Spin;
+
+impl Waiting for Spin {
+    fn wait_while(&self, _: &AtomicU32, _: u32) {
+        spin_loop();
+    }
+
+    fn wake(&self, _: &AtomicU32) {}
+}
+
+/// Waits in a loop of `sched_yield`.
+#[derive(Debug)]
+pub struct Yield;
+
+impl Waiting for Yield {
+    fn wait_while(&self, _: &AtomicU32, _: u32) {
+        thread::yield_now();
+    }
+
+    fn wake(&self, _: &AtomicU32) {}
+}
+
+/// The word.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Word<W> {
+    value: AtomicU32,
+    waiting: W,
+}
+
+impl<W: Waiting> Word<W> {
+    fn close(&self) {
+        self.value.fetch_or(CLOSED, Release);
+        self.waiting.wake_last(&self.value);
+    }
+}
+
+/// The source of a word.
+#[derive(Debug)]
+pub struct WordSource<W: Waiting> {
+    word: &'static Word<W>,
+    /// The word's [`TURN`] at the last token.
+    turn: u32,
+}
+
+/// The sink of a word.
+#[derive(Debug)]
+pub struct WordSink<W: Waiting> {
+    word: &'static Word<W>,
+    /// The word at the last token.
+    last: u32,
+}
+
+impl<W: Waiting> Source for WordSource<W> {
+    fn receive(&mut self) -> io::Result<Option<u8>> {
+        let Word { value, waiting } = self.word;
+        waiting.begin();
+        loop {
+            let seen = value.load(Acquire);
+            if seen & TURN != self.turn {
+                self.turn ^= TURN;
+                return Ok(Some(seen as u8));
+            }
+            if seen & CLOSED != 0 {
+                return Ok(None);
+            }
+            waiting.wait_while(value, seen);
+        }
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        let word = self.word;
+        Some(Box::new(|| word.close()))
+    }
+}
+
+impl<W: Waiting> Drop for WordSource<W> {
+    /// A sink that sends may be waiting to know which thread to wake.
+    fn drop(&mut self) {
+        self.word.waiting.begin();
+    }
+}
+
+impl<W: Waiting> Sink for WordSink<W> {
+    /// An exchange, so that closing at the same time is not overwritten.
+    fn send(&mut self, token: u8) -> io::Result<()> {
+        let next = (self.last & TURN ^ TURN) | u32::from(token);
+        self.word.value.fetch_xor(self.last ^ next, Release);
+        self.last = next;
+        self.word.waiting.wake(&self.word.value);
+        Ok(())
+    }
+}
+
+impl<W: Waiting> Drop for WordSink<W> {
+    fn drop(&mut self) {
+        self.word.close();
+    }
+}
+
+/// A channel over a new word.
+///
+/// # Errors
+/// The kernel's, without memory.
+pub fn word<W: Waiting>(waiting: W, reach: Reach) -> io::Result<(WordSource<W>, WordSink<W>)> {
+    let word = place(Word { value: AtomicU32::new(0), waiting }, reach)?;
+    Ok((WordSource { word, turn: 0 }, WordSink { word, last: 0 }))
+}
+
+/// Puts `value` into memory that all tasks see until the process ends.
+pub(super) fn place<T: Sync>(value: T, reach: Reach) -> io::Result<&'static T> {
+    if reach == Reach::Thread {
+        return Ok(Box::leak(Box::new(value)));
+    }
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping, at an address of the kernel's choice, overlaps nothing.
+    let memory = unsafe { libc::mmap(ptr::null_mut(), size_of::<T>(), protection, flags, -1, 0) };
+    if memory == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let memory = memory.cast::<T>();
+    // SAFETY: the mapping is writable, large enough, and aligned to a page.
+    // It is never unmapped, and nothing else refers to it yet.
+    Ok(unsafe {
+        memory.write(value);
+        &*memory
+    })
+}

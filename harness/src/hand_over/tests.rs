@@ -1,0 +1,146 @@
+//! What every channel must do, whatever carries the token.
+
+use std::fs;
+use std::os::unix::thread::JoinHandleExt as _;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::unistd::{Pid, gettid};
+
+use super::*;
+
+type Ends = (Box<dyn Source>, Box<dyn Sink>);
+
+fn boxed<R: Source + 'static, S: Sink + 'static>((source, sink): (R, S)) -> Ends {
+    (Box::new(source), Box::new(sink))
+}
+
+/// A new channel of every kind.
+fn channels() -> impl Iterator<Item = (&'static str, Ends)> {
+    let message = |channel: Channel| {
+        let (reader, writer) = channel.open().expect("files");
+        boxed((Message::new(reader, 70_000), Message::new(writer, 70_000)))
+    };
+    let (sender, receiver) = mpsc::channel();
+    let (rendezvous, meeting) = mpsc::sync_channel(0);
+    let mut channels = vec![
+        ("pipe", boxed(Channel::Pipe.open().expect("a pipe"))),
+        ("socketpair", boxed(Channel::SocketPair.open().expect("sockets"))),
+        ("messages", message(Channel::Pipe)),
+        ("eventfd", boxed(eventfd().expect("a counter"))),
+        ("mpsc", boxed((receiver, sender))),
+        ("rendezvous", boxed((meeting, rendezvous))),
+        ("condvar", boxed(monitor())),
+    ];
+    for reach in [Reach::Thread, Reach::Process] {
+        channels.extend([
+            ("shared condvar", boxed(shared_monitor(reach).expect("memory"))),
+            ("futex", boxed(word(Futex::of(reach), reach).expect("memory"))),
+            ("yield", boxed(word(Yield, reach).expect("memory"))),
+        ]);
+    }
+    channels.push(("park", boxed(word(Park::default(), Reach::Thread).expect("memory"))));
+    channels.into_iter()
+}
+
+/// Sends back what comes, until the end.
+fn echo((mut source, mut sink): Ends) {
+    while let Some(token) = source.receive().expect("it receives") {
+        sink.send(token).expect("it sends");
+    }
+}
+
+/// Tokens that differ, so that a lost one shows.
+fn exchange(name: &str, (source, sink): &mut Ends) {
+    for token in 0..2000_u32 {
+        let token = (token % 251) as u8;
+        sink.send(token).expect("it sends");
+        assert_eq!(source.receive().expect("it receives"), Some(token), "{name}");
+    }
+}
+
+#[test]
+fn tokens_come_in_order_and_the_end_reaches_who_waits() {
+    for ((name, there), (_, back)) in channels().zip(channels()) {
+        let mut own = (back.0, there.1);
+        let partner = thread::spawn(move || echo((there.0, back.1)));
+        exchange(name, &mut own);
+        let (mut source, sink) = own;
+        drop(sink);
+        partner.join().expect("its end");
+        let ends = [(); 2].map(|()| source.receive().expect("it receives"));
+        assert_eq!(ends, [None, None], "{name}");
+    }
+}
+
+#[test]
+fn the_last_token_comes_out_before_the_end() {
+    // A rendezvous and a long message are not left behind.
+    let kept = channels().filter(|(name, _)| !["rendezvous", "messages"].contains(name));
+    for (name, (mut source, mut sink)) in kept {
+        if name == "park" {
+            // Its source has to be known before it can be woken.
+            continue;
+        }
+        sink.send(7).expect("there is room");
+        drop(sink);
+        let received = [(); 3].map(|()| source.receive().expect("it receives"));
+        assert_eq!(received, [Some(7), None, None], "{name}");
+    }
+}
+
+#[test]
+fn the_closer_ends_the_wait_for_a_process_that_was_killed() {
+    for (name, (mut source, sink)) in channels() {
+        let Some(close) = source.closer() else { continue };
+        std::mem::forget(sink);
+        let waiting = thread::spawn(move || source.receive().expect("it receives"));
+        close();
+        assert_eq!(waiting.join().expect("its end"), None, "{name}");
+    }
+}
+
+/// The signals that have been caught.
+static CAUGHT: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn count(_: libc::c_int) {
+    CAUGHT.fetch_add(1, Relaxed);
+}
+
+/// Sends a thread signals while it sleeps, each of which ends the system call that it sleeps in:
+/// the handler is not one that restarts them.
+fn disturb<T>(thread: &JoinHandle<T>, number: Pid) {
+    for _ in 0..20 {
+        let stat = format!("/proc/self/task/{number}/stat");
+        while !fs::read_to_string(&stat).expect("it lives").contains(") S ") {
+            thread::yield_now();
+        }
+        let caught = CAUGHT.load(Relaxed);
+        // SAFETY: the thread has not been joined.
+        unsafe { libc::pthread_kill(thread.as_pthread_t(), libc::SIGUSR1) };
+        while CAUGHT.load(Relaxed) == caught {
+            thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn signals_that_are_caught_do_not_disturb_a_wait() {
+    let action = SigAction::new(SigHandler::Handler(count), SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler does nothing but add to an atomic number.
+    unsafe { sigaction(Signal::SIGUSR1, &action) }.expect("a handler");
+    // One that yields does not sleep.
+    for (name, (mut source, mut sink)) in channels().filter(|(name, _)| *name != "yield") {
+        let (sender, number) = mpsc::channel();
+        let receiver = thread::spawn(move || {
+            sender.send(gettid()).expect("somebody asks");
+            source.receive()
+        });
+        disturb(&receiver, number.recv().expect("it began"));
+        sink.send(7).expect("it sends");
+        let received = receiver.join().expect("no panic").expect("it receives");
+        assert_eq!(received, Some(7), "{name}");
+    }
+}
