@@ -64,7 +64,7 @@ fn error_of(kind: RuntimeKind, fault: Fault, number: usize) -> String {
     };
     let runtime = AsyncRuntime::start(kind, None, &bench).expect("a runtime");
     let error = runtime.drive(brigade(kind, bench.clone(), open)).expect_err("a fault");
-    assert_eq!(bench.findings().iterations(), 30, "{fault:?} of {number}: the laps before");
+    assert_eq!(bench.findings().iterations, 30, "{fault:?} of {number}: the laps before");
     format!("{error:#}")
 }
 
@@ -114,7 +114,7 @@ fn check_that_it_is_named(run: impl Fn(&Bench, Fault) -> anyhow::Result<()>) {
         let error = format!("{:#}", run(&bench, fault).expect_err("a fault"));
         let ended = matches!(fault, Fault::End) && error.starts_with("waiting for the token");
         assert!(error.starts_with(told) || ended, "{fault:?}: {error}");
-        assert_eq!(bench.findings().iterations(), 30, "{fault:?}: the laps before");
+        assert_eq!(bench.findings().iterations, 30, "{fault:?}: the laps before");
     }
 }
 

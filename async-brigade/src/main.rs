@@ -19,8 +19,7 @@
 //!
 //! Known biases: a hop includes the I/O, whose cost alone `one-thread-brigade`
 //! tells. One `epoll_wait` that reports several events at once would be shared
-//! by them; with one token in flight it reports one. With `--rings K` there are K
-//! brigades at once, each with a driver and a token of its own.
+//! by them; with one token in flight it reports one.
 
 mod compio;
 mod executor;
@@ -30,11 +29,10 @@ use std::mem;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use harness::laps::Lap;
 use harness::runtime::{AsyncRuntime, RuntimeKind, end};
 use harness::{
-    Amounts, Bench, Channel, ChannelFlag, Launch, LoadFlags, Measured, RingsFlag, Spec, Station,
-    WorkersFlag, failure,
+    Amounts, Bench, Channel, ChannelFlag, Launch, LoadFlags, Measured, Spec, Station, WorkersFlag,
+    failure,
 };
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixStream, unix::pipe};
@@ -61,10 +59,6 @@ struct Flags {
     #[command(flatten)]
     #[serde(flatten)]
     load: LoadFlags,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    rings: RingsFlag,
 }
 
 /// What `--runtime` names.
@@ -105,7 +99,6 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let channel = flags.carrier.channel.amounts();
     let Some(kind) = flags.runtime.of_tokio() else {
         flags.threads.refuse("this runtime runs every task on one thread")?;
-        flags.rings.refuse("this runtime has one brigade; choose --runtime tokio")?;
         let (each, fixed) = match flags.runtime {
             AnyRuntime::Compio => (channel.and(compio::request()), Amounts::compio()),
             _ => (channel.watched(), executor::amounts()),
@@ -117,15 +110,12 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     };
     let each = channel.watched();
     let per_task = Amounts::async_task().and(each);
-    let RingsFlag { rings } = flags.rings;
-    let rings_amounts = rings.map_or(each, |rings| per_task.times(rings.into()));
     Ok(Spec {
         switches: kind.is_one_thread().then_some(0.0),
         spread: !kind.is_one_thread(),
         load: Some(flags.load),
         per_task,
-        fixed: kind.amounts(flags.threads.workers, launch.cpus()).and(rings_amounts),
-        rings,
+        fixed: kind.amounts(flags.threads.workers, launch.cpus()).and(each),
         ..SPEC
     })
 }
@@ -148,7 +138,7 @@ fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
     pipe::pipe().map(|(sender, receiver)| (receiver, sender))
 }
 
-/// Sets up the brigade, or several, with channels that `open` opens, and measures it.
+/// Sets up the brigade, with channels that `open` opens, and measures it.
 async fn brigade<R, W>(
     kind: RuntimeKind,
     bench: Bench,
@@ -158,74 +148,28 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let mut number = 0..;
-    let mut open = || {
-        let number = number.next().unwrap_or(0);
+    let mut open = |number: usize| {
         open().map_err(|error| failure::creating(format_args!("channel {number}"), error))
     };
-    // Of each ring the channel that its driver writes into, and that it reads from.
-    let mut rings = Vec::new();
+    let (mut last, mut first) = open(0)?;
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
-        if task % bench.tasks_of_ring() == 0 {
-            let (reader, first) = open()?;
-            rings.push((first, reader));
-        }
-        let (_, last) = rings.last_mut().expect("it begins with task 0");
-        let (reader, downstream) = open()?;
-        let upstream = mem::replace(last, reader);
+        let (reader, downstream) = open(task + 1)?;
+        let upstream = mem::replace(&mut last, reader);
         tasks.push(kind.spawn(relay(bench.station(task), upstream, downstream)));
     }
-
-    let passed = match (&mut rings[..], bench.rings()) {
-        ([ring], None) => drive(&bench, bench.laps(&[Measured::hops(bench.tasks())]), ring).await,
-        _ => drive_at_once(kind, &bench, &mut rings).await,
-    };
-    end(&bench, passed, rings, tasks).await
-}
-
-/// Sends a token round each ring, all of them at once.
-async fn drive_at_once<R, W>(
-    kind: RuntimeKind,
-    bench: &Bench,
-    rings: &mut Vec<(W, R)>,
-) -> anyhow::Result<()>
-where
-    R: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
-    for round in bench.rounds() {
-        let mut drivers = Vec::with_capacity(rings.len());
-        for (number, mut ring) in rings.drain(..).enumerate() {
-            let (bench, round) = (bench.clone(), round.clone());
-            drivers.push(kind.spawn(async move {
-                let passed = drive(&bench, round.laps(number), &mut ring).await;
-                (passed, ring)
-            }));
-        }
-        let mut all_passed = Ok(());
-        for driver in drivers {
-            let (passed, ring) = driver.await.context("running a driver")?;
-            rings.push(ring);
-            all_passed = all_passed.and(passed);
-        }
-        all_passed?;
-    }
-    Ok(())
+    let passed = drive(&bench, &mut first, &mut last).await;
+    end(&bench, passed, first, tasks).await
 }
 
 /// Sends the token round, lap after lap.
-async fn drive<'a, R, W>(
-    bench: &Bench,
-    laps: impl Iterator<Item = Lap<'a>>,
-    (first, last): &mut (W, R),
-) -> anyhow::Result<()>
+async fn drive<R, W>(bench: &Bench, first: &mut W, last: &mut R) -> anyhow::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let station = bench.driver_station();
-    for lap in laps {
+    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let mut token = [lap.token()];
         station.visit(token[0]);
         first.write_all(&token).await.context("sending the token to task 0")?;

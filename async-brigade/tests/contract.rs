@@ -92,22 +92,3 @@ fn workers_are_threads_that_the_pids_limit_refuses() {
 fn a_runtime_that_cannot_have_all_its_workers_is_refused() {
     contract::limits::check_that_no_worker_is_missing(&PROGRAM, &["--workers=60"]);
 }
-
-#[test]
-fn rings_at_once_are_so_many_brigades() {
-    for runtime in ["tokio", "tokio-current-thread", "tokio-local"] {
-        let flags = ["--tasks=20", "--iters=100", "--rings=4", "--runtime", runtime];
-        let record = PROGRAM.record(&flags);
-        assert_eq!((record.tasks, record.iterations), (80, 100));
-        let [iteration, ring] = &record.measurements[..] else { panic!("{runtime}: two of them") };
-        assert_eq!((iteration.operations, iteration.count), (84, 100));
-        assert_eq!((ring.name.as_str(), ring.operations, ring.count), ("ring", 21, 400));
-    }
-}
-
-#[test]
-fn runtimes_that_have_one_driver_have_one_ring() {
-    for runtime in ["async-executor", "compio"] {
-        PROGRAM.refuses(&["--rings=2", "--runtime", runtime], &["--rings 2", "--runtime tokio"]);
-    }
-}

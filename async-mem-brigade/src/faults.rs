@@ -62,7 +62,7 @@ fn error_of(kind: Option<RuntimeKind>, fault: Fault) -> String {
         }
     };
     let error = ended.expect_err("a fault");
-    assert_eq!(bench.findings().iterations(), 30, "{fault:?}: the laps before, and no other");
+    assert_eq!(bench.findings().iterations, 30, "{fault:?}: the laps before, and no other");
     format!("{error:#}")
 }
 

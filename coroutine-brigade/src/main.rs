@@ -183,7 +183,7 @@ mod tests {
         });
         let error = named(&mut line, |line| drive(&bench, line)).expect_err("a fault");
         end(&mut line).expect("the others end");
-        (format!("{error:#}"), bench.findings().iterations())
+        (format!("{error:#}"), bench.findings().iterations)
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) type Marks = [AtomicU64; MOST_PHASES];
 /// touched between the two timestamps of a lap but `marks`.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// What the program declares of this run; its tasks are those of all rings.
+    /// What the program declares of this run; its tasks are those of all brigades.
     pub spec: Spec,
     pub flags: Flags,
     pub placement: Placement,
@@ -66,11 +66,14 @@ pub(crate) struct Shared {
 /// laps.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Of the principal laps first, whenever they were run.
-    pub(crate) samples: Vec<Samples>,
-    pub(crate) iterations: u64,
-    pub(crate) warmups: u64,
-    pub(crate) ended_by: Option<Ending>,
+    /// The measurements, the principal one first.
+    pub samples: Vec<Samples>,
+    /// How many iterations have been measured.
+    pub iterations: u64,
+    /// How many have been run before them.
+    pub warmups: u64,
+    /// Why the measuring stopped.
+    pub ended_by: Option<Ending>,
     pub(crate) span: Option<Span>,
     pub(crate) memory: Option<Memory>,
     pub(crate) work: Option<WorkRecord>,
@@ -88,13 +91,6 @@ pub struct Findings {
     pub schedule: Option<ScheduleKept>,
     /// What was in use at one moment after another.
     pub ledger: Vec<LedgerPoint>,
-}
-
-impl Findings {
-    /// How many iterations have been measured.
-    pub fn iterations(&self) -> u64 {
-        self.iterations
-    }
 }
 
 impl Bench {
@@ -177,17 +173,6 @@ impl Bench {
         self.shared.findings()
     }
 
-    /// How many rings run at once, if the flag for them is given: then there are
-    /// [rounds](Self::rounds) and no [laps](Self::laps).
-    pub fn rings(&self) -> Option<u32> {
-        self.shared.spec.rings
-    }
-
-    /// The number of tasks of a ring.
-    pub fn tasks_of_ring(&self) -> usize {
-        self.tasks() / self.rings().unwrap_or(1) as usize
-    }
-
     /// Measures a unit of work, if there is any, once more: in the driver's
     /// thread, and so on a CPU of the placement in force.
     pub(crate) fn calibrate_work(&self) {
@@ -219,11 +204,9 @@ impl Bench {
         Arc::clone(tracer)
     }
 
-    /// The station of a task. With stations of one ring, laps that are traced follow the
-    /// measured ones.
+    /// The station of a task. With stations, laps that are traced follow the measured ones.
     pub fn station(&self, task: usize) -> Station {
-        let is_traced = self.rings().is_none();
-        self.station_with(is_traced.then(|| (self.tracer(), task as u32)))
+        self.station_with(Some((self.tracer(), task as u32)))
     }
 
     /// The driver's station. The laps themselves note its CPU.

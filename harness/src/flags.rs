@@ -3,7 +3,6 @@
 //! A program adds its own with a `clap::Args` struct, whose documentation
 //! becomes the text of `--help`; see [`mod@crate::program`].
 
-use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -143,39 +142,10 @@ impl WorkersFlag {
     /// # Errors
     /// [`UsageError`], with `reason`.
     pub fn refuse(&self, reason: &str) -> Result<(), UsageError> {
-        refuse_value("--workers", self.workers, reason)
-    }
-}
-
-/// Refuses a flag that is given although it makes no sense.
-fn refuse_value(flag: &str, value: Option<impl Display>, reason: &str) -> Result<(), UsageError> {
-    match value {
-        Some(value) => Err(UsageError(format!("{flag} {value}: {reason}"))),
-        None => Ok(()),
-    }
-}
-
-/// The most rings at once.
-const MOST_RINGS: i64 = 1024;
-
-/// The flag for several brigades at once, of programs that can have them.
-#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
-#[group(skip)]
-pub struct RingsFlag {
-    /// How many brigades run at once, each of --tasks tasks; an iteration then ends
-    /// whenever K more laps are done, of any of them
-    #[arg(long, value_name = "K", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_RINGS))]
-    pub rings: Option<u32>,
-}
-
-impl RingsFlag {
-    /// Refuses several brigades where there is one.
-    ///
-    /// # Errors
-    /// [`UsageError`], with `reason`.
-    pub fn refuse(&self, reason: &str) -> Result<(), UsageError> {
-        refuse_value("--rings", self.rings, reason)
+        match self.workers {
+            Some(workers) => Err(UsageError(format!("--workers {workers}: {reason}"))),
+            None => Ok(()),
+        }
     }
 }
 

@@ -76,11 +76,6 @@ pub struct Lap<'a> {
 }
 
 impl<'a> Lap<'a> {
-    /// A lap of a ring among others, whose end is noted in `ends`.
-    pub(crate) fn of_ring(shared: &'a Shared, ends: &'a Marks, marks: u8) -> Self {
-        Self { shared, ends, tracer: None, phase: 0, sent_from: 0, marks }
-    }
-
     /// The token to send round: 0, with a mark if there is something to do at every
     /// hop, and another in a lap that is traced and not timed.
     #[inline]
@@ -284,7 +279,7 @@ fn deadline(shared: &Shared) -> u64 {
 }
 
 /// The clock's time after so much has passed; without any, never.
-pub(crate) fn in_future(time: Option<Duration>) -> u64 {
+fn in_future(time: Option<Duration>) -> u64 {
     time.map_or(u64::MAX, |time| clock::now().saturating_add(time.as_nanos() as u64))
 }
 

@@ -28,7 +28,6 @@ pub mod process_stat;
 pub mod program;
 mod progress;
 pub mod record;
-pub mod rings;
 pub mod runtime;
 pub mod samples;
 pub mod spec;
@@ -47,7 +46,7 @@ pub mod work;
 mod working_set;
 
 pub use bench::Bench;
-pub use flags::{ChannelFlag, FutureFlag, LoadFlags, RingsFlag, StackFlag, WorkFlag, WorkersFlag};
+pub use flags::{ChannelFlag, FutureFlag, LoadFlags, StackFlag, WorkFlag, WorkersFlag};
 pub use hand_over::Channel;
 pub use limits::Amounts;
 pub use program::run;

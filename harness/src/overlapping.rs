@@ -170,6 +170,6 @@ mod tests {
         assert_eq!(error, "of 2 operations that were due, 1 were measured");
         samples.add(7);
         bench.take(plan, vec![samples], ScheduleKept::default()).expect("both");
-        assert_eq!(bench.findings().iterations(), 2);
+        assert_eq!(bench.findings().iterations, 2);
     }
 }

@@ -128,7 +128,7 @@ impl Session {
         let tasks = flags.tasks.map_or_else(|| defaults.tasks, |flag| flag.tasks);
         let spec = declare(own, &Launch { tasks, placement: &placement })?;
         let tasks = if spec.count == Count::Fixed { spec.tasks } else { tasks };
-        let spec = Spec { tasks: tasks.saturating_mul(spec.rings.unwrap_or(1)), ..spec };
+        let spec = Spec { tasks: tasks.saturating_mul(spec.brigades), ..spec };
         check(&spec, &placement)?;
         let mut spinners = Vec::new();
         if flags.keep_awake {

@@ -31,7 +31,7 @@ pub struct Spec {
     /// What the program needs for any number of tasks.
     pub fixed: Amounts,
     /// Brigades at once, each of as many tasks.
-    pub rings: Option<u32>,
+    pub brigades: u32,
 }
 
 /// What decides how many tasks there are.
@@ -59,7 +59,7 @@ impl Spec {
         hogs: 0,
         per_task: Amounts::NONE,
         fixed: Amounts::NONE,
-        rings: None,
+        brigades: 1,
     };
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use harness::hand_over::{Futex, Reach, Sink, Source, WordSink, WordSource, word};
-use harness::{Bench, LoadFlags, RingsFlag, StackFlag, WorkFlag, failure};
+use harness::{Bench, LoadFlags, StackFlag, WorkFlag, failure};
 
 use crate::channel::ThreadChannel;
 use crate::{Flags, brigade};
@@ -14,7 +14,6 @@ const FLAGS: Flags = Flags {
     channel: ThreadChannel::Futex,
     stack: StackFlag { stack_size: 1 << 20 },
     load: LoadFlags { work: WorkFlag { work: 0 }, working_set: 0, stride: None },
-    rings: RingsFlag { rings: None },
 };
 
 fn futex() -> (WordSource<Futex>, WordSink<Futex>) {
@@ -63,11 +62,7 @@ fn error_of(fault: Fault, number: usize) -> String {
         let fault = (opened.fetch_add(1, Relaxed) == number).then_some(fault);
         Ok((Faulty { source, fault, left: 30 }, sink))
     });
-    assert_eq!(
-        bench.findings().iterations(),
-        30,
-        "{fault:?} of {number}: laps before, and no other"
-    );
+    assert_eq!(bench.findings().iterations, 30, "{fault:?} of {number}: laps before, and no other");
     format!("{:#}", brigade.expect_err("a fault"))
 }
 
@@ -121,7 +116,7 @@ fn a_task_that_cannot_pass_the_token_on_is_named() {
     });
     let error = format!("{:#}", error.expect_err("a fault"));
     assert_eq!(error, "task 11 failed: no storage space");
-    assert_eq!(bench.findings().iterations(), 0);
+    assert_eq!(bench.findings().iterations, 0);
 }
 
 #[test]

@@ -11,9 +11,6 @@
 //! pipes waking is a `write` and blocking a `read`; over `futex`, `mpsc` and
 //! `condvar` no file takes part.
 //!
-//! With `--rings K` there are K such brigades at once, each with a driver of its own. An
-//! iteration is then K laps, of whichever, and the claim is the same.
-//!
 //! Known biases: a hop over pipes includes the I/O, whose cost alone
 //! `one-thread-brigade` tells. Under free placement the kernel decides, anew in every process,
 //! whether neighbours share a CPU, and waking an idle CPU costs more than
@@ -29,9 +26,8 @@ use std::thread;
 
 use anyhow::Context as _;
 use harness::hand_over::{self, Channel, Futex, Reach, Sink, Source, word};
-use harness::laps::Lap;
-use harness::threads::{driven, end, spawn};
-use harness::{Amounts, Bench, Launch, LoadFlags, Measured, RingsFlag, Spec, StackFlag, failure};
+use harness::threads::{end, spawn};
+use harness::{Amounts, Bench, Launch, LoadFlags, Measured, Spec, StackFlag, failure};
 
 use channel::ThreadChannel;
 
@@ -53,10 +49,6 @@ struct Flags {
     #[command(flatten)]
     #[serde(flatten)]
     load: LoadFlags,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    rings: RingsFlag,
 }
 
 const SPEC: Spec =
@@ -69,10 +61,7 @@ fn main() -> ExitCode {
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let (thread, channel) =
         (Amounts::thread(flags.stack.stack_size as u64), flags.channel.amounts());
-    let per_task = thread.and(channel);
-    let RingsFlag { rings } = flags.rings;
-    let fixed = rings.map_or(channel, |rings| per_task.times(rings.into()));
-    Ok(Spec { load: Some(flags.load), per_task, fixed, rings, ..SPEC })
+    Ok(Spec { load: Some(flags.load), per_task: thread.and(channel), fixed: channel, ..SPEC })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
@@ -91,76 +80,35 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     }
 }
 
-/// Sets up the brigade, or several, with channels that `open` opens, and measures it.
+/// Sets up the brigade, with channels that `open` opens, and measures it.
 fn brigade<R: Source, S: Sink>(
     flags: &Flags,
     bench: &Bench,
     mut open: impl FnMut() -> io::Result<(R, S)>,
 ) -> anyhow::Result<()> {
-    let mut number = 0..;
-    let mut open = || {
-        let number = number.next().unwrap_or(0);
+    let mut open = |number: usize| {
         open().map_err(|error| failure::creating(format_args!("channel {number}"), error))
     };
-
     thread::scope(|scope| {
-        // Of each ring the channel that its driver sends into, and that it receives from.
-        let mut rings = Vec::new();
+        let (mut last, mut first) = open(0)?;
         let mut threads = Vec::with_capacity(bench.tasks());
         for task in bench.creation() {
-            if task % bench.tasks_of_ring() == 0 {
-                let (source, first) = open()?;
-                rings.push((first, source));
-            }
-            let (_, last) = rings.last_mut().expect("it begins with task 0");
-            let (source, downstream) = open()?;
-            let upstream = mem::replace(last, source);
+            let (source, downstream) = open(task + 1)?;
+            let upstream = mem::replace(&mut last, source);
             let body = move || relay(bench, task, upstream, downstream);
             let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
             threads.push(spawn(scope, task, builder, body)?);
         }
-
-        let passed = match (&mut rings[..], bench.rings()) {
-            ([ring], None) => drive(bench, bench.laps(&[Measured::hops(bench.tasks())]), ring),
-            (rings, _) => drive_at_once(flags, bench, rings),
-        };
-        end(bench, passed, rings, threads)
+        let passed = drive(bench, &mut first, &mut last);
+        end(bench, passed, first, threads)
     })
 }
 
-/// Sends a token round each ring, all of them at once.
-fn drive_at_once<R: Source, S: Sink>(
-    flags: &Flags,
-    bench: &Bench,
-    rings: &mut [(S, R)],
-) -> anyhow::Result<()> {
-    for round in bench.rounds() {
-        thread::scope(|scope| {
-            let mut drivers = Vec::with_capacity(rings.len());
-            for (number, ring) in rings.iter_mut().enumerate() {
-                let laps = round.laps(number);
-                let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
-                let driver = builder.spawn_scoped(scope, move || drive(bench, laps, ring));
-                let driver = driver.map_err(|error| {
-                    failure::creating(format_args!("the driver of ring {number}"), error)
-                });
-                drivers.push(driver?);
-            }
-            drivers.into_iter().map(driven).fold(Ok(()), anyhow::Result::and)
-        })?;
-    }
-    Ok(())
-}
-
 /// Sends the token round, lap after lap.
-fn drive<'a>(
-    bench: &Bench,
-    laps: impl Iterator<Item = Lap<'a>>,
-    (first, last): &mut (impl Sink, impl Source),
-) -> anyhow::Result<()> {
+fn drive(bench: &Bench, first: &mut impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
     bench.placement().pin(0).context("placing the driver")?;
     let station = bench.driver_station();
-    for lap in laps {
+    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let token = lap.token();
         station.visit(token);
         first.send(token).context("sending the token to task 0")?;
@@ -179,7 +127,7 @@ fn relay(
     mut upstream: impl Source,
     mut downstream: impl Sink,
 ) -> io::Result<()> {
-    bench.placement().pin(task % bench.tasks_of_ring() + 1)?;
+    bench.placement().pin(task + 1)?;
     let station = bench.station(task);
     while let Some(token) = upstream.receive()? {
         station.visit(token);

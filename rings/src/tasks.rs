@@ -1,0 +1,100 @@
+//! Rings of async tasks of tokio, over pipes.
+
+use std::io;
+use std::mem;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use harness::runtime::{AsyncRuntime, RuntimeKind, end};
+use harness::{Bench, failure};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::pipe::{Receiver, Sender, pipe};
+
+use crate::round::Round;
+
+/// Of a ring the pipe that its driver writes into, and the one that it reads from.
+type Ends = (Sender, Receiver);
+
+/// Sets up rings of tasks, and measures them.
+///
+/// # Errors
+/// Of the runtime, pipes and tasks.
+pub fn measure(
+    kind: RuntimeKind,
+    workers: Option<usize>,
+    bench: &Bench,
+    rings: usize,
+) -> anyhow::Result<()> {
+    let runtime = AsyncRuntime::start(kind, workers, bench)?;
+    runtime.drive(brigades(kind, bench.clone(), rings))
+}
+
+async fn brigades(kind: RuntimeKind, bench: Bench, rings: usize) -> anyhow::Result<()> {
+    let open = || pipe().map_err(|error| failure::creating(format_args!("a pipe"), error));
+    let mut ends: Vec<Ends> = Vec::with_capacity(rings);
+    let mut tasks = Vec::with_capacity(bench.tasks());
+    for task in bench.creation() {
+        if task % (bench.tasks() / rings) == 0 {
+            ends.push(open()?);
+        }
+        let (_, last) = ends.last_mut().context("a ring begins with its first task")?;
+        let (downstream, source) = open()?;
+        tasks.push(kind.spawn(relay(mem::replace(last, source), downstream)));
+    }
+    let mut passed = Ok(());
+    for round in [Round::warm_up, Round::measured] {
+        if passed.is_ok() && !bench.is_interrupted() {
+            passed = drive_all(kind, &bench, &mut ends, round).await;
+        }
+    }
+    end(&bench, passed, ends, tasks).await
+}
+
+/// Sends a token round each ring, all of them at once.
+async fn drive_all(
+    kind: RuntimeKind,
+    bench: &Bench,
+    ends: &mut Vec<Ends>,
+    round: fn(&Bench, usize) -> Round,
+) -> anyhow::Result<()> {
+    let round = Arc::new(round(bench, ends.len()));
+    let counting = round.is_measured().then(|| bench.count());
+    let mut drivers = Vec::with_capacity(ends.len());
+    for mut ends in ends.drain(..) {
+        let (bench, round) = (bench.clone(), Arc::clone(&round));
+        drivers.push(kind.spawn(async move {
+            let passed = drive(&bench, &round, &mut ends).await;
+            (passed, ends)
+        }));
+    }
+    let mut passed = Ok(());
+    for driver in drivers {
+        let (of_ring, of_ends) = driver.await.context("running a driver")?;
+        ends.push(of_ends);
+        passed = passed.and(of_ring);
+    }
+    if let Some(counting) = counting {
+        counting.end();
+    }
+    round.report(bench);
+    passed
+}
+
+async fn drive(bench: &Bench, round: &Round, (first, last): &mut Ends) -> anyhow::Result<()> {
+    let mut laps = round.laps(bench);
+    let mut token = [0];
+    while laps.next() {
+        first.write_all(&token).await.context("sending the token to task 0")?;
+        last.read_exact(&mut token).await.context("waiting for the token to come round")?;
+    }
+    Ok(())
+}
+
+/// Passes bytes from upstream to downstream until upstream is closed.
+async fn relay(mut upstream: Receiver, mut downstream: Sender) -> io::Result<()> {
+    let mut token = [0];
+    while upstream.read(&mut token).await? == 1 {
+        downstream.write_all(&token).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Rings of threads.
+
+use std::io::{self, ErrorKind};
+use std::mem;
+use std::thread::{self, Builder};
+
+use anyhow::Context as _;
+use harness::hand_over::{Sink, Source};
+use harness::threads::{driven, end, spawn};
+use harness::{Bench, failure};
+
+use crate::round::{Laps, Round};
+
+/// The stack of a task or driver, in bytes.
+pub const STACK_BYTES: usize = 1 << 20;
+
+/// Sets up rings of threads with channels that `open` opens, and measures them.
+///
+/// # Errors
+/// Of channels, threads and tasks.
+pub fn measure<R: Source, S: Sink>(
+    bench: &Bench,
+    rings: usize,
+    mut open: impl FnMut() -> io::Result<(R, S)>,
+) -> anyhow::Result<()> {
+    let mut number = 0..;
+    let mut open = || {
+        let number = number.next().unwrap_or(0);
+        open().map_err(|error| failure::creating(format_args!("channel {number}"), error))
+    };
+    let tasks = bench.tasks() / rings;
+    thread::scope(|scope| {
+        // Of each ring the channel that its driver sends into, and that it receives from.
+        let mut ends = Vec::with_capacity(rings);
+        let mut threads = Vec::with_capacity(bench.tasks());
+        for task in bench.creation() {
+            if task % tasks == 0 {
+                let (source, first) = open()?;
+                ends.push((first, source));
+            }
+            let (_, last) = ends.last_mut().context("a ring begins with its first task")?;
+            let (source, downstream) = open()?;
+            let upstream = mem::replace(last, source);
+            let body = move || relay(bench, task % tasks, upstream, downstream);
+            let builder = Builder::new().stack_size(STACK_BYTES);
+            threads.push(spawn(scope, task, builder, body)?);
+        }
+        let passed = [Round::warm_up, Round::measured].into_iter().try_for_each(|round| {
+            if bench.is_interrupted() { Ok(()) } else { drive_all(bench, &mut ends, round) }
+        });
+        end(bench, passed, ends, threads)
+    })
+}
+
+/// Sends a token round each ring, all of them at once.
+fn drive_all<R: Source, S: Sink>(
+    bench: &Bench,
+    ends: &mut [(S, R)],
+    round: fn(&Bench, usize) -> Round,
+) -> anyhow::Result<()> {
+    let round = round(bench, ends.len());
+    let counting = round.is_measured().then(|| bench.count());
+    let passed = thread::scope(|scope| {
+        let mut drivers = Vec::with_capacity(ends.len());
+        for (number, ends) in ends.iter_mut().enumerate() {
+            let laps = round.laps(bench);
+            let builder = Builder::new().stack_size(STACK_BYTES);
+            let driver = builder.spawn_scoped(scope, move || drive(bench, laps, ends));
+            drivers.push(driver.map_err(|error| {
+                failure::creating(format_args!("the driver of ring {number}"), error)
+            })?);
+        }
+        drivers.into_iter().map(driven).fold(Ok(()), anyhow::Result::and)
+    });
+    if let Some(counting) = counting {
+        counting.end();
+    }
+    round.report(bench);
+    passed
+}
+
+fn drive(
+    bench: &Bench,
+    mut laps: Laps<'_>,
+    (first, last): &mut (impl Sink, impl Source),
+) -> anyhow::Result<()> {
+    bench.placement().pin(0).context("placing the driver")?;
+    while laps.next() {
+        first.send(0).context("sending the token to task 0")?;
+        let received =
+            last.receive().and_then(|token| token.ok_or(ErrorKind::UnexpectedEof.into()));
+        received.context("waiting for the token to come round")?;
+    }
+    Ok(())
+}
+
+/// Passes tokens from upstream to downstream until upstream is closed.
+fn relay(
+    bench: &Bench,
+    task: usize,
+    mut upstream: impl Source,
+    mut downstream: impl Sink,
+) -> io::Result<()> {
+    bench.placement().pin(task + 1)?;
+    while let Some(token) = upstream.receive()? {
+        downstream.send(token)?;
+    }
+    Ok(())
+}

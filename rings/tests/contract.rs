@@ -1,0 +1,69 @@
+//! rings from outside: flags in, record out.
+
+use contract::record::voluntary_switches;
+use contract::{Measurement, Program, Spread};
+use nix::sys::resource::Resource;
+
+const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    path: env!("CARGO_BIN_EXE_rings"),
+    measurements: &[Measurement::HOPS],
+    spread: Spread::Offered(&[]),
+    claimed_switches: Some(1.0),
+    files_per_task: 2,
+    threads_per_task: 1,
+    ..Program::NEW
+};
+
+/// One CPU, on which a hop is a thread that blocks, whatever the other rings do.
+#[test]
+fn rings_at_once_are_so_many_brigades() {
+    for (runtime, rings, switches) in [
+        ("threads", 1, 1.0),
+        ("threads", 3, 1.0),
+        ("tokio", 3, 0.0),
+        ("tokio-current-thread", 3, 0.0),
+    ] {
+        let flags = ["--tasks=20", "--iters=100", "--placement=same-cpu", "--runtime", runtime];
+        let record = PROGRAM.record(&[&flags[..], &["--rings", &rings.to_string()]].concat());
+        assert_eq!((record.tasks, record.iterations), (20 * rings, 100), "{runtime}");
+        let [iteration, of_one @ ..] = &record.measurements[..] else { panic!("a measurement") };
+        assert_eq!((iteration.operations, iteration.count), (21 * rings, 100));
+        for ring in of_one {
+            assert_eq!((ring.name.as_str(), ring.operations, ring.count), ("ring", 21, 300));
+            // Of three rings that share a CPU each waits for the others.
+            assert!(ring.ns_per_operation > iteration.ns_per_operation, "{runtime}");
+        }
+        assert_eq!(of_one.len(), usize::from(rings > 1));
+        let counted = voluntary_switches(&record);
+        assert!((counted - switches).abs() <= 0.1, "{runtime}: {counted}");
+    }
+}
+
+#[test]
+fn rings_need_as_much_as_all_of_them() {
+    let limited = |rings: &str| {
+        let flags = ["--tasks=20", "--iters=2", "--warmups=0", "--rings", rings];
+        PROGRAM.with(&flags).limited(Resource::RLIMIT_NOFILE, 150, 150)
+    };
+    // Two files of a channel for each task and each driver.
+    limited("4").run().failed(3, &["80 tasks need 17"]);
+    let _ = limited("3").run().succeeded();
+    for rings in ["0", "-1", "1025", "two"] {
+        PROGRAM.refuses(&["--rings", rings], &["--rings"]);
+    }
+    PROGRAM.refuses(&["--runtime=tokio", "--channel=futex"], &["--channel futex"]);
+}
+
+#[test]
+fn rings_are_interrupted_like_one() {
+    for runtime in ["threads", "tokio"] {
+        let flags = ["--tasks=20", "--rings=3", "--iters=1000000000000", "--json", "--runtime"];
+        let mut running = PROGRAM.with(&flags).and(&[runtime]).start();
+        running.wait_until("its threads were there", |pid| {
+            std::fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|tasks| tasks.count() > 1)
+        });
+        running.signal(nix::sys::signal::Signal::SIGINT);
+        assert_eq!(running.end().code, Some(130), "{runtime}");
+    }
+}
