@@ -7,11 +7,11 @@ use std::path::Path;
 
 use schemars::{JsonSchema, schema_for};
 
-use crate::judge::advice::Advice;
 use crate::judge::compare::comparison::Comparison;
 use crate::judge::impact::Impact;
-use crate::judge::prove::proof::Proof;
+use crate::judge::prove::Proof;
 use crate::judge::report::model::Report;
+use crate::measure::settings::Advice;
 use crate::plan::RunEnd;
 use crate::show::limits::LimitsReport;
 use crate::store::environment::Environment;

@@ -1,7 +1,6 @@
-//! `brigade advise`: which settings of this machine move what is measured, and what
-//! one of them does, tried.
+//! `brigade advise`: which settings of this machine move what is measured, and what one of
+//! them does when it is tried.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -11,12 +10,9 @@ use crate::commands::compare::{self, Side};
 use crate::commands::flags::{AdviseFlags, CompareFlags};
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
-use crate::judge::advice::{Advice, Setting};
 use crate::manifest::Manifest;
-use crate::measure::environment::chosen;
-use crate::measure::restorer::{self, Content, Restorer};
-use crate::measure::settings::settings;
-use crate::show;
+use crate::measure::settings::{Advice, Content, Effect, Restorer, Setting, write};
+use crate::show::page::{item, lines};
 
 /// Runs `brigade advise`.
 ///
@@ -26,26 +22,22 @@ use crate::show;
 pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
     let root = flags.root.as_deref().unwrap_or(Path::new("/"));
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    let advice = Advice::of(settings(&SystemFiles::below(root)), &manifest.advice);
+    let advice = Advice::of(&SystemFiles::below(root), &manifest.advice);
     if let Some(wish) = &flags.tried {
         return attempt(flags, root, &advice, wish);
     }
-    output::print(&match flags.json {
-        true => serde_json::to_string(&advice)? + "\n",
-        false => show::advice::text(&advice),
-    })?;
+    let json = || anyhow::Ok(serde_json::to_string(&advice)? + "\n");
+    output::print(&if flags.json { json()? } else { text(&advice) })?;
     Ok(Exit::Done)
 }
 
-/// Measures the cases that a setting touches, as it is and as `wish` has it.
+/// Measures the cases that show a setting, with its value and with that of `wish`.
 fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> anyhow::Result<Exit> {
-    let (name, value) = match wish.split_once('=') {
-        Some((name, value)) => (name, Some(value)),
-        None => (wish, None),
-    };
+    let (name, value) =
+        wish.split_once('=').map_or((wish, None), |(name, value)| (name, Some(value)));
     let setting = found(advice, name)?;
     let value = value.unwrap_or(&setting.advised);
-    let now = contents(root, setting)?;
+    let now = setting.contents(root)?;
     let then: Vec<Content> = now.iter().map(|(path, _)| (path.clone(), value.to_owned())).collect();
     let cases = if flags.cases.is_empty() { &setting.cases } else { &flags.cases };
     if cases.is_empty() {
@@ -53,21 +45,29 @@ fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> any
         return Err(UsageError(advice).into());
     }
     // Nothing changes, but it fails where the right is missing.
-    restorer::write(&now).context("advise --try changes the machine, as root")?;
+    write(&now).context("advise --try changes the machine, as root")?;
     for (path, text) in &now {
         let path = path.display();
         output::complain(&format!("{path} is {text}, will be {value} in turn, and then {text}"));
     }
-    let restorer = Restorer::start(&now).context("starting what puts settings back")?;
-    let side = |contents: Vec<Content>, text: String| Side {
-        setting: Some((text, contents)),
-        ..Side::default()
-    };
+    let restorer = Restorer::start(&now).context("starting the process that restores settings")?;
+    let side = |contents, text| Side { setting: Some((text, contents)), ..Side::default() };
     let sides = [
         side(now, format!("{name} as it is: {}", setting.value)),
         side(then, format!("{name}={value}")),
     ];
-    let compared = compare::side_by_side(&compare_flags(flags, cases.clone()), sides);
+    let compare_flags = CompareFlags {
+        profile: "default".to_owned(),
+        cases: cases.clone(),
+        budget: flags.budget,
+        margin: 3.0,
+        seed: flags.seed,
+        results: flags.results.clone(),
+        name: flags.name.clone(),
+        programs: flags.programs.clone(),
+        ..CompareFlags::default()
+    };
+    let compared = compare::side_by_side(&compare_flags, sides);
     let restored = restorer.restore();
     let exit = compared?;
     restored?;
@@ -76,51 +76,39 @@ fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> any
 }
 
 /// The setting of this name, if it can be changed while the machine runs.
-fn found<'a>(advice: &'a Advice, name: &str) -> anyhow::Result<&'a Setting> {
-    let setting = advice.settings.iter().find(|setting| setting.name == name);
-    let can_be_tried = |setting: &&Setting| !setting.files.is_empty();
-    match setting {
-        Some(setting) if can_be_tried(&setting) => Ok(setting),
-        Some(setting) => Err(UsageError(format!(
-            "advise --try {name}: it takes more than writing a file: {}",
-            setting.change
-        ))
-        .into()),
+fn found<'a>(advice: &'a Advice, name: &str) -> Result<&'a Setting, UsageError> {
+    let reason = match advice.settings.iter().find(|setting| setting.name == name) {
+        Some(setting) if !setting.files.is_empty() => return Ok(setting),
+        Some(setting) => format!("it takes more than writing a file: {}", setting.change),
         None => {
-            let known = advice.settings.iter().filter(can_be_tried);
+            let known = advice.settings.iter().filter(|setting| !setting.files.is_empty());
             let known: Vec<&str> = known.map(|setting| setting.name.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Err(UsageError(format!(
-                "advise --try {name}: no such setting applies here; those that can be tried: \
-                 {known}"
-            ))
-            .into())
+            format!("no such setting applies here; those that can be tried: {known}")
         }
-    }
-}
-
-/// The files of a setting and what they hold, each as it is to be written.
-fn contents(root: &Path, setting: &Setting) -> anyhow::Result<Vec<Content>> {
-    let content = |file: &String| {
-        let path = root.join(file);
-        let text =
-            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        let choice = chosen(&text, '[', ']').or_else(|| chosen(&text, '(', ')'));
-        Ok((path, choice.unwrap_or_else(|| text.trim().to_owned())))
     };
-    setting.files.iter().map(content).collect()
+    Err(UsageError(format!("advise --try {name}: {reason}")))
 }
 
-fn compare_flags(flags: &AdviseFlags, cases: Vec<String>) -> CompareFlags {
-    CompareFlags {
-        profile: "default".to_owned(),
-        cases,
-        budget: flags.budget,
-        margin: 3.0,
-        seed: flags.seed,
-        results: flags.results.clone(),
-        name: flags.name.clone(),
-        programs: flags.programs.clone(),
-        ..CompareFlags::default()
+/// All settings as text, 80 columns wide except for longer commands.
+fn text(advice: &Advice) -> String {
+    if advice.settings.is_empty() {
+        return lines("No setting that is known to move what is measured applies here.");
     }
+    let heading = "Settings of this machine that are known to move what is measured, the \
+                   greatest expected effect first. Only --try changes one.";
+    let settings = advice.settings.iter().map(|setting| {
+        let Setting { name, value, advised, effect, does, source, cases, change, .. } = setting;
+        let effect = match effect {
+            Effect::Factor => "may change costs by a factor",
+            Effect::Tenths => "may change costs by tenths",
+            Effect::Percents => "may change costs by some percent",
+        };
+        let heading = lines(&format!("{name}: {value}; {advised} {effect}"));
+        let about = item(&format!("{does} ({source})"));
+        let cases = item(&format!("cases: {}", cases.join(", ")));
+        let test = setting.test();
+        format!("\n{heading}{about}{cases}  change: {change}\n  test: {test}\n")
+    });
+    lines(heading) + &settings.collect::<String>()
 }

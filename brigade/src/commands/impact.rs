@@ -1,5 +1,5 @@
-//! `brigade impact`: whether switches matter to a program, by how many it makes and
-//! what one costs on this machine.
+//! `brigade impact`: whether switches matter to a program, by how many it makes and what
+//! one costs on this machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,6 @@ use crate::commands::output;
 use crate::commands::saved;
 use crate::exit::{Exit, UsageError};
 use crate::judge::impact::{Costs, Impact, SwitchCost, Used};
-use crate::judge::report::model::Report;
 use crate::manifest::{ImpactPlan, Manifest};
 use crate::measure::signals::Signals;
 use crate::show;
@@ -33,18 +32,16 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     let Some(plan) = &manifest.impact else {
         return Err(UsageError("impact: suite.toml has no [impact]".to_owned()).into());
     };
-    let costs = costs(flags, &manifest, plan)?;
+    let (run, costs) = costs(flags, &manifest, plan)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     signals.defer_stops();
     let (used, failed) = match flags.pid {
         Some(pid) => (watch(pid, Duration::from_secs_f64(flags.seconds), &mut signals)?, None),
-        None => run(&flags.command)?,
+        None => run_command(&flags.command)?,
     };
-    let impact = Impact::of(used, costs);
-    output::print(&match flags.json {
-        true => serde_json::to_string(&impact)? + "\n",
-        false => show::impact::text(&impact),
-    })?;
+    let impact = Impact::of(used, run, costs);
+    let json = || anyhow::Ok(serde_json::to_string(&impact)? + "\n");
+    output::print(&if flags.json { json()? } else { show::impact::text(&impact) })?;
     if let Some(status) = failed {
         output::complain(&format!("{}: {status}", flags.command.join(" ")));
         return Ok(Exit::Failed);
@@ -70,7 +67,7 @@ fn watch(pid: u32, seconds: Duration, signals: &mut Signals) -> anyhow::Result<U
 }
 
 /// What a command does from its start to its end, and its status if that is not 0.
-fn run(command: &[String]) -> anyhow::Result<(Used, Option<ExitStatus>)> {
+fn run_command(command: &[String]) -> anyhow::Result<(Used, Option<ExitStatus>)> {
     let [program, arguments @ ..] = command else {
         return Err(UsageError("impact: name a process, --pid PID, or a command".to_owned()).into());
     };
@@ -99,38 +96,34 @@ fn used(span: &Span, wall: Duration, at_once: usize) -> Used {
     }
 }
 
-/// What switches cost here: by the run that is named, or the latest of this machine.
-fn costs(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow::Result<Costs> {
-    let needed = || format!("brigade run --case {}", plan.cases().join(" "));
+/// The run that is named, or else the latest of this machine, and what switches cost by it.
+fn costs(
+    flags: &ImpactFlags,
+    manifest: &Manifest,
+    plan: &ImpactPlan,
+) -> anyhow::Result<(String, Costs)> {
+    let cases: Vec<&str> = plan.cases().map(|(_, case)| case.as_str()).collect();
+    let needed = format!("brigade run --case {}", cases.join(" "));
+    let of_run = |folder: PathBuf| {
+        let report = saved::report_of(manifest, &[folder])?;
+        let cost = |(key, case): (_, &String)| Some((key, SwitchCost::of(&report, case)?));
+        let costs: Costs = plan.cases().filter_map(cost).collect();
+        let is_enough = costs.contains_key("lowest") && costs.contains_key("highest");
+        anyhow::Ok(is_enough.then(|| (report.runs[0].name.clone(), costs)))
+    };
     if let Some(folder) = &flags.run {
-        let report = saved::report_of(manifest, std::slice::from_ref(folder))?;
-        return of_report(&report, plan)
-            .with_context(|| format!("--run {}: it lacks a case: {}", folder.display(), needed()));
+        return of_run(folder.clone())?
+            .with_context(|| format!("--run {}: it lacks a case: {needed}", folder.display()));
     }
     let parent = manifest.root.join(results::FOLDER);
     let label = Environment::capture(manifest)?.label();
     for folder in latest_first(&parent, &label) {
-        let report = saved::report_of(manifest, &[folder])?;
-        if let Some(costs) = of_report(&report, plan) {
-            return Ok(costs);
+        if let Some(found) = of_run(folder)? {
+            return Ok(found);
         }
     }
-    bail!(
-        "{} has no run of this machine, {label}, with the cases that are needed: {}",
-        parent.display(),
-        needed()
-    )
-}
-
-fn of_report(report: &Report, plan: &ImpactPlan) -> Option<Costs> {
-    let cost = |case: &String| SwitchCost::of(report, case);
-    Some(Costs {
-        run: report.runs.first()?.name.clone(),
-        lowest: cost(&plan.lowest)?,
-        highest: cost(&plan.highest)?,
-        awake: plan.awake.as_ref().and_then(cost),
-        pinned: plan.pinned.as_ref().and_then(cost),
-    })
+    let parent = parent.display();
+    bail!("{parent} has no run of this machine, {label}, with the cases that are needed: {needed}")
 }
 
 /// The folders of runs of a machine of this label, the latest first. What is no such

@@ -16,7 +16,7 @@ use crate::commands::session::Session;
 use crate::commands::summary::Summary;
 use crate::exit::Exit;
 use crate::judge::environment::{Difference, differences};
-use crate::judge::prove::proof::Proof;
+use crate::judge::prove::Proof;
 use crate::manifest::{Case, LONGEST_SPACING, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::fingerprint::fingerprints;

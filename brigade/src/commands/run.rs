@@ -15,7 +15,7 @@ use crate::commands::prove;
 use crate::commands::session::Session;
 use crate::commands::summary::{Summary, is_to_be_proven};
 use crate::exit::{Exit, UsageError};
-use crate::judge::prove::proof::{Proof, Standing};
+use crate::judge::prove::{Proof, Status};
 use crate::manifest::{Case, Manifest, Profile};
 use crate::measure::build::Binaries;
 use crate::measure::fingerprint::fingerprints;
@@ -25,6 +25,7 @@ use crate::measure::signals::Signals;
 use crate::plan::{self, Attempt, Schedule};
 use crate::show::html::html;
 use crate::show::markdown::markdown;
+use crate::show::proof;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescription, Skipped};
@@ -167,9 +168,7 @@ impl<'a> Intent<'a> {
 /// The exit code of a run that is complete.
 pub fn exit_of(invocations: &[Invocation], proof: Option<&Proof>) -> Exit {
     match crate::commands::exit_after(invocations) {
-        Exit::Done if proof.is_some_and(|proof| proof.standing() == Standing::Fails) => {
-            Exit::Failed
-        }
+        Exit::Done if proof.is_some_and(|proof| proof.status() == Status::Fails) => Exit::Failed,
         exit => exit,
     }
 }
@@ -215,7 +214,7 @@ impl Run<'_> {
         });
         if let Some(proof) = &made {
             folder.write_once(results::PROOF, proof)?;
-            folder.replace(results::PROOF_PAGE, &prove::markdown(proof))?;
+            folder.replace(results::PROOF_PAGE, &proof::markdown(proof))?;
         }
         folder.replace(results::PAGE, &markdown(&report))?;
         folder.replace(results::HTML_PAGE, &html(&report))?;

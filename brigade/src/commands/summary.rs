@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::commands::output;
-use crate::judge::prove::proof::Proof;
+use crate::judge::prove::Proof;
 use crate::judge::report::model::{Progress, Report};
 use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;

@@ -1,7 +1,6 @@
 //! Statistics and what follows from them: estimates, interference, attribution,
 //! comparisons, proofs. Pure functions that know no operating system.
 
-pub mod advice;
 pub mod compare;
 pub mod environment;
 pub mod impact;

@@ -1,14 +1,12 @@
 //! `suite.toml`: which programs there are, which cases are made of them, and
 //! how thoroughly a profile measures. The runner knows no program but these.
 
-mod advice;
 mod case;
 mod group;
-mod impact;
 mod place;
+mod plans;
 pub mod prebuilt;
 pub mod program;
-mod proof;
 mod rows;
 
 use std::collections::BTreeMap;
@@ -19,15 +17,13 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use crate::exit::UsageError;
-pub use advice::{AdvicePlan, Cost, Effect, Setting};
 pub use case::{Case, CaseKey, Placement};
 pub use group::Group;
 use group::GroupTable;
-pub use impact::ImpactPlan;
 use place::{Complaint, Table, line_of, meant, unknown};
+pub use plans::{AdvicePlan, Cost, ImpactPlan, ProvePlan};
 use prebuilt::Prebuilt;
 use program::{CheckSize, Form, Program};
-pub use proof::{Crossing, Linear, ProofPlan, WorkedCase, fewest_rounds};
 pub use rows::{FigureSpec, KindSpec, TaskKind};
 
 /// The longest time-out of a case, in seconds: 11 days.
@@ -74,7 +70,7 @@ pub struct Manifest {
     #[serde(default, rename = "kind")]
     pub kinds: Vec<KindSpec>,
     /// What `brigade prove` runs; it cannot without.
-    pub prove: Option<ProofPlan>,
+    pub prove: Option<ProvePlan>,
     /// What `brigade advise --try` runs.
     #[serde(default)]
     pub advice: AdvicePlan,
@@ -222,9 +218,7 @@ impl Manifest {
             })?;
         }
         self.validate_rows()?;
-        advice::validate(self)?;
-        impact::validate(self)?;
-        proof::validate(self)
+        plans::validate(self)
     }
 
     /// The case of this name, or what is wrong with the name.

@@ -13,7 +13,6 @@ pub mod lock;
 pub mod outcome;
 pub mod process;
 pub mod reference;
-pub mod restorer;
 pub mod settings;
 pub mod signals;
 

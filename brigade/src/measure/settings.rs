@@ -1,477 +1,368 @@
-//! The settings of this machine that are known to move what is measured: one function
-//! each, which returns nothing where the setting does not apply.
+//! The settings of this machine that move what is measured: `settings.toml` lists them,
+//! this reads and writes them, and puts back what is only tried.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
 use harness::control_groups::{Group, Version, of_process};
+use harness::process_stat::reap;
 use harness::system_files::SystemFiles;
+use nix::unistd::{ForkResult, fork};
+use serde::{Deserialize, Serialize};
 
-use crate::manifest::{Cost, Effect, Setting};
+use super::guard::leave_alone;
+use crate::manifest::{AdvicePlan, Cost};
 use crate::measure::environment::{chosen, cpu_group_depth, timer_hz};
 
-const CPUIDLE: &str = "sys/devices/system/cpu/cpuidle";
-const HALT_POLL: &str = "sys/module/haltpoll/parameters/guest_halt_poll_ns";
-/// Longer than a sleeping CPU of a guest needs to wake, in nanoseconds.
-const LONG_POLL: u64 = 200_000;
+/// Version of [`Advice`]'s schema.
+pub const SCHEMA_VERSION: &str = "1.0";
 
-/// The settings that apply here.
-pub fn settings(files: &SystemFiles) -> Vec<Setting> {
-    let all: [fn(&SystemFiles) -> Option<Setting>; 14] = [
-        halt_poll,
-        resume_latency,
-        dma_latency,
-        idle_states,
-        idle_governor,
-        frequency_governor,
-        energy_preference,
-        mitigations,
-        preemption,
-        autogroup,
-        pressure,
-        cpu_quota,
-        kernel_memory,
-        timer_frequency,
-    ];
-    let more: [fn(&SystemFiles) -> Option<Setting>; 4] = [smt, huge_pages, group_depth, sched_ext];
-    all.iter().chain(&more).filter_map(|setting| setting(files)).collect()
+/// A file and what is written to it.
+pub type Content = (PathBuf, String);
+
+/// How much a setting is expected to move the cases that show it: what orders settings,
+/// and no measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// By a factor.
+    Factor,
+    /// By a tenth or more.
+    Tenths,
+    /// By some percent.
+    Percents,
 }
 
-/// What is the same in most settings.
-struct Known<'a> {
-    name: &'a str,
-    value: String,
-    advised: &'a str,
+/// All settings that apply to a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Advice {
+    /// Schema version.
+    pub schema_version: String,
+    /// The settings, the greatest expected effect first.
+    pub settings: Vec<Setting>,
+}
+
+/// A setting of this machine that could be another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Its value now.
+    pub value: String,
+    /// The value with which the costs may be lower.
+    pub advised: String,
+    /// How much that is expected to move.
+    pub effect: Effect,
+    /// What it does.
+    pub does: String,
+    /// Where that is documented.
+    pub source: String,
+    /// The cost that it moves.
+    pub cost: Cost,
+    /// The cases that show it, as the manifest has them.
+    pub cases: Vec<String>,
+    /// The command that changes it.
+    pub change: String,
+    /// The files that contain it, if it can be changed while the machine runs.
+    pub files: Vec<String>,
+}
+
+/// An entry of `settings.toml`, which explains the keys.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    name: String,
+    file: Option<String>,
+    fact: Option<String>,
+    advised: Vec<String>,
+    only: Option<String>,
+    #[serde(default)]
+    below: bool,
+    value: Option<String>,
+    choices: Option<String>,
+    #[serde(default)]
+    needs: BTreeMap<String, String>,
+    change: Option<String>,
     effect: Effect,
-    does: &'a str,
-    source: &'a str,
     cost: Cost,
+    does: String,
+    source: String,
 }
 
-impl Known<'_> {
-    /// One that `files`, below the root, hold.
-    fn in_files(self, files: &[String]) -> Setting {
-        let advised = self.advised;
-        let paths: Vec<String> = files.iter().map(|file| format!("/{file}")).collect();
-        let change = match &paths[..] {
-            [path] => format!("echo {advised} > {path}"),
-            paths => format!("echo {advised} | tee {}", pattern_of(paths)),
+/// A value, and the file that contains it if there is one.
+type Found = (Option<String>, String);
+
+impl Advice {
+    /// The settings that apply here, with the plan's cases.
+    ///
+    /// # Panics
+    /// Never: `settings.toml` is part of this program.
+    pub fn of(files: &SystemFiles, plan: &AdvicePlan) -> Self {
+        let table: BTreeMap<String, Vec<Known>> =
+            toml::from_str(include_str!("settings.toml")).expect("a table that is tested");
+        let known = table.into_values().flatten();
+        let mut settings: Vec<Setting> =
+            known.filter_map(|known| known.applied(files, plan)).collect();
+        settings.sort_by_key(|setting| setting.effect);
+        Self { schema_version: SCHEMA_VERSION.to_owned(), settings }
+    }
+}
+
+impl Known {
+    /// The setting as it is here; `None` where it does not apply.
+    fn applied(self, files: &SystemFiles, plan: &AdvicePlan) -> Option<Setting> {
+        let is_met = |(file, value): (&String, &String)| match files.line(file) {
+            None => value.is_empty(),
+            Some(line) => match value.strip_prefix('!') {
+                Some(other) => line != other,
+                None => line == *value,
+            },
         };
-        Setting { files: files.to_vec(), ..self.by(&change) }
-    }
-
-    /// One that is a parameter of the kernel's command line.
-    fn at_boot(self, parameter: &str) -> Setting {
-        self.by(&format!("boot with {parameter}"))
-    }
-
-    /// One that something else changes.
-    fn by(self, change: &str) -> Setting {
-        Setting {
-            name: self.name.to_owned(),
-            value: self.value,
-            advised: self.advised.to_owned(),
+        if !self.needs.iter().all(is_met) {
+            return None;
+        }
+        let found = match &self.fact {
+            Some(fact) => fact_of(files, fact).into_iter().collect(),
+            None => self.in_files(files),
+        };
+        let text = match &self.choices {
+            Some(file) => Some(files.line(file)?),
+            None => {
+                let (_, text) = found.first()?;
+                choice(text).map(|_| text.replace(['[', ']', '(', ')'], ""))
+            }
+        };
+        let is_choice = |value: &&String| {
+            text.as_ref().is_none_or(|text| text.split_whitespace().any(|word| word == *value))
+        };
+        let found: Vec<Found> =
+            found.into_iter().map(|(file, text)| (file, choice(&text).unwrap_or(text))).collect();
+        let is_set = |value: &String| found.iter().all(|(_, now)| now == value);
+        let advised = self.advised.iter().filter(is_choice).find(|value| !is_set(value))?.clone();
+        let applies = |now: &str| match &self.only {
+            Some(only) => now.contains(only),
+            None if self.below => now.parse::<u64>().ok() < advised.parse().ok(),
+            None => now != advised,
+        };
+        let applying: Vec<&Found> = found.iter().filter(|(_, now)| applies(now)).collect();
+        if applying.is_empty() {
+            return None;
+        }
+        let paths: Vec<String> = found.iter().filter_map(|(path, _)| path.clone()).collect();
+        // Of any file of a folder, the name tells more than what is in it.
+        let is_any = self.file.as_ref().is_some_and(|file| file.ends_with("/*"));
+        let name = |(path, _): &&Found| Some(path.as_ref()?.rsplit('/').next()?.to_owned());
+        let mut values: Vec<String> = if is_any {
+            applying.iter().filter_map(name).collect()
+        } else {
+            found.iter().map(|(_, now)| now.clone()).collect()
+        };
+        values.sort_unstable();
+        values.dedup();
+        // Of a control group without a file of this form, the older one's word.
+        let advised = match &paths[..] {
+            [path] if path.ends_with("cpu.cfs_quota_us") => "-1".to_owned(),
+            _ => advised,
+        };
+        let written = if self.change.is_none() { paths } else { Vec::new() };
+        Some(Setting {
+            change: self.change.clone().unwrap_or_else(|| match &written[..] {
+                [path] => format!("echo {advised} > /{path}"),
+                _ => format!("echo {advised} | tee /{}", self.pattern(files).unwrap_or_default()),
+            }),
+            name: self.name,
+            value: values.join(", "),
+            advised,
             effect: self.effect,
-            does: self.does.to_owned(),
-            source: self.source.to_owned(),
+            does: self.does,
+            source: self.source,
             cost: self.cost,
-            cases: Vec::new(),
-            change: change.to_owned(),
-            files: Vec::new(),
+            cases: plan.get(&self.cost).cloned().unwrap_or_default(),
+            files: written,
+        })
+    }
+
+    /// The pattern of its files, without `{deepest}`.
+    fn pattern(&self, files: &SystemFiles) -> Option<String> {
+        let states = files.names("sys/devices/system/cpu/cpu0/cpuidle");
+        let deepest = states.iter().rfind(|name| name.starts_with("state") && *name != "state0");
+        let file = self.file.as_ref()?;
+        match deepest {
+            Some(deepest) => Some(file.replace("{deepest}", deepest)),
+            None => Some(file.clone()).filter(|file| !file.contains("{deepest}")),
         }
+    }
+
+    /// Its files and their lines.
+    fn in_files(&self, files: &SystemFiles) -> Vec<Found> {
+        let Some(pattern) = self.pattern(files) else { return Vec::new() };
+        let mut paths = vec![String::new()];
+        for part in pattern.split('/') {
+            let below = |folder: &String| -> Vec<String> {
+                let names = match part.strip_suffix('*') {
+                    None => vec![part.to_owned()],
+                    Some(start) => {
+                        let mut names = files.names(folder);
+                        names.retain(|name| name.starts_with(start));
+                        names
+                    }
+                };
+                let path = |name: &String| format!("{folder}/{name}").trim_matches('/').to_owned();
+                names.iter().map(path).collect()
+            };
+            paths = paths.iter().flat_map(below).collect();
+        }
+        let found = |path: String| match &self.value {
+            None => files.line(&path).map(|line| (Some(path), line)),
+            Some(value) => {
+                let (folder, name) = path.rsplit_once('/')?;
+                let is_there = files.names(folder).iter().any(|found| found == name);
+                is_there.then(|| (Some(path.clone()), value.clone()))
+            }
+        };
+        paths.into_iter().filter_map(found).collect()
     }
 }
 
-/// Paths that differ in the number of a CPU as one pattern of a shell.
-fn pattern_of(paths: &[String]) -> String {
-    let pattern = |path: &String| {
-        let (before, after) = path.split_once("/cpu/cpu")?;
-        let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
-        Some(format!("{before}/cpu/cpu*{after}"))
-    };
-    match paths.first().and_then(pattern) {
-        Some(one) if paths.iter().all(|path| pattern(path).as_ref() == Some(&one)) => one,
-        _ => paths.join(" "),
+/// The word that is marked in a list of choices.
+fn choice(text: &str) -> Option<String> {
+    chosen(text, '[', ']').or_else(|| chosen(text, '(', ')'))
+}
+
+/// A setting that is not simply in a file; `None` where it does not apply.
+fn fact_of(files: &SystemFiles, fact: &str) -> Option<Found> {
+    let contains = |path: &str, text: &str| files.text(path).is_some_and(|of| of.contains(text));
+    match fact {
+        "cpu-quota" => {
+            let quota = |group: &Group| {
+                let (file, none) = match group.version {
+                    Version::One => (group.path("cpu.cfs_quota_us"), "-1"),
+                    Version::Two => (group.path("cpu.max"), "max"),
+                };
+                let quota = files.line(&file).filter(|quota| !quota.starts_with(none))?;
+                Some((Some(file), quota))
+            };
+            of_process(files, "cpu").iter().find_map(quota)
+        }
+        "cgroup-depth" => cpu_group_depth(files).map(|depth| (None, depth.to_string())),
+        "timer-frequency" => timer_hz(files).map(|hertz| (None, hertz.to_string())),
+        "dynamic-preemption" => contains("proc/sys/kernel/version", "PREEMPT_DYNAMIC")
+            .then(|| (None, "dynamic; debugfs would tell which".to_owned())),
+        "kernel-memory" => {
+            let groups = files.text("proc/cgroups")?;
+            let words: Vec<_> = groups.lines().map(str::split_whitespace).collect();
+            let is_memory = |words: &std::str::SplitWhitespace| {
+                let mut words = words.clone();
+                words.next() == Some("memory") && words.last() == Some("1")
+            };
+            let is_charged = words.iter().any(is_memory) && !contains("proc/cmdline", "nokmem");
+            is_charged.then(|| (None, "kernel memory is charged".to_owned()))
+        }
+        _ => None,
     }
 }
 
-/// The files of this name of all CPUs, and their values.
-fn of_cpus(files: &SystemFiles, name: &str) -> Vec<(String, String)> {
-    let cpus = files.names("sys/devices/system/cpu");
-    let numbered = |cpu: &&String| {
-        let number = cpu.strip_prefix("cpu");
-        number.is_some_and(|number| number.parse::<u32>().is_ok())
-    };
-    let file = |cpu: &String| {
-        let file = format!("sys/devices/system/cpu/{cpu}/{name}");
-        files.line(&file).map(|value| (file, value))
-    };
-    cpus.iter().filter(numbered).filter_map(file).collect()
-}
-
-/// The values of several files, each once.
-fn values(files: &[(String, String)]) -> String {
-    let mut values: Vec<&str> = files.iter().map(|(_, value)| value.as_str()).collect();
-    values.sort_unstable();
-    values.dedup();
-    values.join(", ")
-}
-
-fn paths(files: Vec<(String, String)>) -> Vec<String> {
-    files.into_iter().map(|(file, _)| file).collect()
-}
-
-fn has_idle_driver(files: &SystemFiles) -> bool {
-    files.line(&format!("{CPUIDLE}/current_driver")).is_some_and(|driver| driver != "none")
-}
-
-fn halt_poll(files: &SystemFiles) -> Option<Setting> {
-    let polls_ns = files.number(HALT_POLL)?;
-    let is_driver = files.line(&format!("{CPUIDLE}/current_driver"))? == "haltpoll";
-    (is_driver && polls_ns < LONG_POLL).then(|| {
-        Known {
-            name: "guest_halt_poll_ns",
-            value: polls_ns.to_string(),
-            advised: "200000",
-            effect: Effect::Factor,
-            does: "How long an idle CPU of a guest polls before it halts, in nanoseconds. One \
-                   that polls wakes by itself; one that has halted is woken by the hypervisor. \
-                   Polling takes CPU time from other guests.",
-            source: "Linux, Documentation/virt/guest-halt-polling.rst",
-            cost: Cost::Waking,
+impl Setting {
+    /// The commands that test it.
+    pub fn test(&self) -> String {
+        if self.files.is_empty() {
+            let cases = self.cases.join(" ");
+            format!("brigade run --case {cases}, before and after; brigade compare BEFORE AFTER")
+        } else {
+            format!("brigade advise --try {}={}", self.name, self.advised)
         }
-        .in_files(&[HALT_POLL.to_owned()])
-    })
-}
-
-fn resume_latency(files: &SystemFiles) -> Option<Setting> {
-    let of_cpus = of_cpus(files, "power/pm_qos_resume_latency_us");
-    let unbounded = of_cpus.iter().any(|(_, value)| value != "n/a");
-    (has_idle_driver(files) && unbounded).then(|| {
-        Known {
-            name: "pm_qos_resume_latency_us",
-            value: values(&of_cpus),
-            advised: "n/a",
-            effect: Effect::Factor,
-            does: "How long each CPU may take to wake, in microseconds; 0 is no bound. With n/a \
-                   it may not sleep at all: idle CPUs poll, and use power.",
-            source: "Linux, Documentation/admin-guide/pm/cpuidle.rst",
-            cost: Cost::Waking,
-        }
-        .in_files(&paths(of_cpus))
-    })
-}
-
-fn dma_latency(files: &SystemFiles) -> Option<Setting> {
-    let is_there = files.names("dev").iter().any(|name| name == "cpu_dma_latency");
-    (has_idle_driver(files) && is_there).then(|| {
-        Known {
-            name: "cpu_dma_latency",
-            value: "no bound that can be read without setting one".to_owned(),
-            advised: "0",
-            effect: Effect::Factor,
-            does: "How long any CPU may take to wake, in microseconds, as long as some process \
-                   keeps this file open. With 0, idle CPUs poll, and use power.",
-            source: "Linux, Documentation/admin-guide/pm/cpuidle.rst",
-            cost: Cost::Waking,
-        }
-        .by("exec 3<>/dev/cpu_dma_latency; printf '\\0\\0\\0\\0' >&3")
-    })
-}
-
-fn idle_states(files: &SystemFiles) -> Option<Setting> {
-    // That governor chooses among two states and asks nobody.
-    if files.line(&format!("{CPUIDLE}/current_governor"))? == "haltpoll" {
-        return None;
     }
-    let states = files.names("sys/devices/system/cpu/cpu0/cpuidle");
-    let deepest = states.iter().rfind(|state| state.starts_with("state"))?;
-    let of_cpus = of_cpus(files, &format!("cpuidle/{deepest}/disable"));
-    let is_enabled = of_cpus.iter().any(|(_, value)| value == "0");
-    (deepest != "state0" && is_enabled).then(|| {
-        Known {
-            name: "deepest-idle-state-disable",
-            value: values(&of_cpus),
-            advised: "1",
-            effect: Effect::Factor,
-            does: "Whether the deepest idle state is left out. The deeper a CPU sleeps, the \
-                   longer it takes to wake.",
-            source: "Linux, Documentation/admin-guide/pm/cpuidle.rst",
-            cost: Cost::Waking,
-        }
-        .in_files(&paths(of_cpus))
-    })
-}
 
-fn idle_governor(files: &SystemFiles) -> Option<Setting> {
-    let file = format!("{CPUIDLE}/current_governor");
-    let now = files.line(&file)?;
-    let available = files.line(&format!("{CPUIDLE}/available_governors"))?;
-    let other = ["teo", "menu"].into_iter().find(|governor| {
-        *governor != now && available.split_whitespace().any(|word| word == *governor)
-    })?;
-    has_idle_driver(files).then(|| {
-        Known {
-            name: "idle-governor",
-            value: now,
-            advised: other,
-            effect: Effect::Tenths,
-            does: "What chooses the idle state of a CPU: menu and teo expect a next wake-up and \
-                   avoid a sleep that is too short for it, haltpoll polls and then halts.",
-            source: "Linux, Documentation/admin-guide/pm/cpuidle.rst",
-            cost: Cost::Waking,
-        }
-        .in_files(&[file])
-    })
-}
-
-fn frequency_governor(files: &SystemFiles) -> Option<Setting> {
-    let of_cpus = of_cpus(files, "cpufreq/scaling_governor");
-    of_cpus.iter().any(|(_, value)| value != "performance").then(|| {
-        Known {
-            name: "frequency-governor",
-            value: values(&of_cpus),
-            advised: "performance",
-            effect: Effect::Tenths,
-            does: "What chooses the frequency of a CPU. One that is often idle for a moment, as \
-                   in a hand-over, may be thought to need little.",
-            source: "Linux, Documentation/admin-guide/pm/cpufreq.rst",
-            cost: Cost::Switching,
-        }
-        .in_files(&paths(of_cpus))
-    })
-}
-
-fn energy_preference(files: &SystemFiles) -> Option<Setting> {
-    let of_cpus = of_cpus(files, "cpufreq/energy_performance_preference");
-    of_cpus.iter().any(|(_, value)| value != "performance").then(|| {
-        Known {
-            name: "energy-preference",
-            value: values(&of_cpus),
-            advised: "performance",
-            effect: Effect::Tenths,
-            does: "What the processor itself prefers where it chooses its frequency.",
-            source: "Linux, Documentation/admin-guide/pm/intel_pstate.rst",
-            cost: Cost::Switching,
-        }
-        .in_files(&paths(of_cpus))
-    })
-}
-
-fn mitigations(files: &SystemFiles) -> Option<Setting> {
-    let folder = "sys/devices/system/cpu/vulnerabilities";
-    let names = files.names(folder);
-    let mitigated = |name: &&String| {
-        let state = files.line(&format!("{folder}/{name}"));
-        state.is_some_and(|state| state.starts_with("Mitigation"))
-    };
-    let active: Vec<&str> = names.iter().filter(mitigated).map(String::as_str).collect();
-    (!active.is_empty()).then(|| {
-        Known {
-            name: "mitigations",
-            value: active.join(", "),
-            advised: "off",
-            effect: Effect::Tenths,
-            does: "What the kernel does at system calls and switches against attacks through the \
-                   processor. Without it, a machine that runs code of several owners is not safe.",
-            source: "Linux, Documentation/admin-guide/kernel-parameters.txt: mitigations=",
-            cost: Cost::Switching,
-        }
-        .at_boot("mitigations=off")
-    })
-}
-
-fn preemption(files: &SystemFiles) -> Option<Setting> {
-    let file = "sys/kernel/debug/sched/preempt";
-    let does = "Whether a thread is preempted inside the kernel. A thread that wakes another one \
-                on its own CPU then goes on for longer before that one runs.";
-    let known = |value: String, advised| Known {
-        name: "preemption",
-        value,
-        advised,
-        effect: Effect::Percents,
-        does,
-        source: "Linux, Documentation/admin-guide/kernel-parameters.txt: preempt=",
-        cost: Cost::Switching,
-    };
-    match files.line(file) {
-        Some(choices) => {
-            let now = chosen(&choices, '(', ')')?;
-            let advised = if now == "none" { "full" } else { "none" };
-            choices.contains(advised).then(|| known(now, advised).in_files(&[file.to_owned()]))
-        }
-        None => {
-            let built = files.line("proc/sys/kernel/version")?;
-            let is_dynamic = built.split_whitespace().any(|word| word == "PREEMPT_DYNAMIC");
-            is_dynamic.then(|| {
-                known("dynamic; debugfs would tell which".to_owned(), "none")
-                    .by("mount -t debugfs none /sys/kernel/debug, and ask again")
-            })
-        }
+    /// Its files below `root` and their values, each as it would be written.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn contents(&self, root: &Path) -> anyhow::Result<Vec<Content>> {
+        let content = |file: &String| {
+            let path = root.join(file);
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+            Ok((path, choice(&text).unwrap_or_else(|| text.trim().to_owned())))
+        };
+        self.files.iter().map(content).collect()
     }
 }
 
-fn autogroup(files: &SystemFiles) -> Option<Setting> {
-    let file = "proc/sys/kernel/sched_autogroup_enabled";
-    (files.number(file)? == 1).then(|| {
-        Known {
-            name: "sched_autogroup_enabled",
-            value: "1".to_owned(),
-            advised: "0",
-            effect: Effect::Percents,
-            does: "Whether each session's tasks are a group to the scheduler: one more level to \
-                   walk at a switch, and CPU time is shared between sessions first.",
-            source: "sched(7)",
-            cost: Cost::Switching,
-        }
-        .in_files(&[file.to_owned()])
+/// Writes to each of these files.
+///
+/// # Errors
+/// When one cannot be written.
+pub fn write(contents: &[Content]) -> anyhow::Result<()> {
+    contents.iter().try_for_each(|(path, text)| {
+        fs::write(path, text).with_context(|| format!("writing {text} to {}", path.display()))
     })
 }
 
-fn pressure(files: &SystemFiles) -> Option<Setting> {
-    files.line("proc/pressure/cpu").map(|_| {
-        Known {
-            name: "psi",
-            value: "1".to_owned(),
-            advised: "0",
-            effect: Effect::Percents,
-            does: "Whether the kernel accounts at every switch for how long tasks wait \
-                   (/proc/pressure).",
-            source: "Linux, Documentation/accounting/psi.rst",
-            cost: Cost::Switching,
-        }
-        .at_boot("psi=0")
-    })
+/// A detached process that puts files back when it is asked to, or even if the runner is
+/// killed.
+#[derive(Debug)]
+pub struct Restorer {
+    /// Closed by the kernel when the runner and its guard have ended.
+    alive: PipeWriter,
+    /// Why a file could not be put back; empty if all were.
+    failure: PipeReader,
 }
 
-/// A group's limit of CPU time: its file, and what that says where there is none.
-fn quota_file(group: &Group) -> (String, &'static str) {
-    match group.version {
-        Version::One => (group.path("cpu.cfs_quota_us"), "-1"),
-        Version::Two => (group.path("cpu.max"), "max"),
+impl Restorer {
+    /// Begins to watch over files that contain `contents` now. This process must have no
+    /// other thread, and no guard yet, which would end what it does not know.
+    ///
+    /// # Errors
+    /// When the kernel refuses a process or a pipe.
+    pub fn start(contents: &[Content]) -> io::Result<Self> {
+        let (runner, alive) = io::pipe()?;
+        let (failure, report) = io::pipe()?;
+        // SAFETY: there is no other thread, whose locks would stay locked.
+        match unsafe { fork() }? {
+            ForkResult::Child => {
+                drop((alive, failure));
+                // Its parent ends at once, so that the runner is not its parent.
+                // SAFETY: as above.
+                if let Ok(ForkResult::Child) = unsafe { fork() } {
+                    keep(runner, report, contents);
+                }
+                // SAFETY: this ends the process, and nothing of the runner's is run.
+                unsafe { libc::_exit(0) }
+            }
+            ForkResult::Parent { child } => {
+                reap(child)?;
+                Ok(Self { alive, failure })
+            }
+        }
+    }
+
+    /// Puts the files back now.
+    ///
+    /// # Errors
+    /// Why one was not.
+    pub fn restore(self) -> anyhow::Result<()> {
+        drop(self.alive);
+        let mut failure = String::new();
+        let mut report = self.failure;
+        report.read_to_string(&mut failure).context("waiting for settings to be put back")?;
+        ensure!(failure.is_empty(), "putting back what was: {failure}");
+        Ok(())
     }
 }
 
-fn cpu_quota(files: &SystemFiles) -> Option<Setting> {
-    let groups = of_process(files, "cpu");
-    let limited = |(file, none): (String, &'static str)| {
-        let quota = files.line(&file)?;
-        (!quota.starts_with(none)).then_some((file, quota, none))
-    };
-    let (file, quota, none) = groups.iter().map(quota_file).find_map(limited)?;
-    Some(
-        Known {
-            name: "cpu-quota",
-            value: quota,
-            advised: none,
-            effect: Effect::Factor,
-            does: "How much CPU time the group of this process gets in each period. When it is \
-                   spent, all of its tasks wait for the next one.",
-            source: "Linux, Documentation/scheduler/sched-bwc.rst",
-            cost: Cost::Waking,
+/// Sleeps until the runner has ended, then writes.
+fn keep(mut runner: PipeReader, mut report: PipeWriter, contents: &[Content]) {
+    leave_alone(c"brigade-restore");
+    let _ = runner.read(&mut [0]);
+    for content in contents {
+        if let Err(error) = write(std::slice::from_ref(content)) {
+            let _ = write!(report, "{error:#}; ");
         }
-        .in_files(&[file]),
-    )
-}
-
-fn group_depth(files: &SystemFiles) -> Option<Setting> {
-    let depth = cpu_group_depth(files)?;
-    (depth > 0).then(|| {
-        Known {
-            name: "cgroup-depth",
-            value: depth.to_string(),
-            advised: "0",
-            effect: Effect::Percents,
-            does: "How deep in control groups of the CPU this process is: the scheduler walks \
-                   every level at a switch.",
-            source: "Linux, Documentation/scheduler/sched-design-CFS.rst",
-            cost: Cost::Switching,
-        }
-        .by("start brigade from the root group")
-    })
-}
-
-fn kernel_memory(files: &SystemFiles) -> Option<Setting> {
-    let groups = files.text("proc/cgroups")?;
-    let enabled = groups.lines().any(|line| {
-        let mut words = line.split_whitespace();
-        words.next() == Some("memory") && words.last() == Some("1")
-    });
-    let command_line = files.text("proc/cmdline").unwrap_or_default();
-    (enabled && !command_line.contains("nokmem")).then(|| {
-        Known {
-            name: "cgroup.memory",
-            value: "kernel memory is charged".to_owned(),
-            advised: "nokmem",
-            effect: Effect::Percents,
-            does: "Whether control groups are charged for memory of the kernel, such as the \
-                   stack and the descriptor of each thread.",
-            source: "Linux, Documentation/admin-guide/kernel-parameters.txt: cgroup.memory=",
-            cost: Cost::Creation,
-        }
-        .at_boot("cgroup.memory=nokmem")
-    })
-}
-
-fn timer_frequency(files: &SystemFiles) -> Option<Setting> {
-    let hertz = timer_hz(files)?;
-    (hertz != 100).then(|| {
-        Known {
-            name: "timer-frequency",
-            value: format!("{hertz} Hz"),
-            advised: "100",
-            effect: Effect::Percents,
-            does: "How often a timer interrupts a CPU that works, and how long a task may have it \
-                   before another one's turn.",
-            source: "Linux, kernel/Kconfig.hz",
-            cost: Cost::Switching,
-        }
-        .by("build a kernel with CONFIG_HZ_100")
-    })
-}
-
-fn smt(files: &SystemFiles) -> Option<Setting> {
-    let file = "sys/devices/system/cpu/smt/control";
-    (files.line(file)? == "on").then(|| {
-        Known {
-            name: "smt",
-            value: "on".to_owned(),
-            advised: "off",
-            effect: Effect::Tenths,
-            does: "Whether a core runs two threads at once, which share its caches and units.",
-            source: "Linux, Documentation/ABI/testing/sysfs-devices-system-cpu",
-            cost: Cost::Switching,
-        }
-        .by("echo off > /sys/devices/system/cpu/smt/control")
-    })
-}
-
-fn huge_pages(files: &SystemFiles) -> Option<Setting> {
-    let file = "sys/kernel/mm/transparent_hugepage/enabled";
-    let now = chosen(&files.line(file)?, '[', ']')?;
-    (now == "always").then(|| {
-        Known {
-            name: "transparent_hugepage",
-            value: now,
-            advised: "madvise",
-            effect: Effect::Tenths,
-            does: "Whether memory gets pages of 2 MiB without asking, stacks of threads too \
-                   where they are aligned so.",
-            source: "Linux, Documentation/admin-guide/mm/transhuge.rst",
-            cost: Cost::Creation,
-        }
-        .in_files(&[file.to_owned()])
-    })
-}
-
-fn sched_ext(files: &SystemFiles) -> Option<Setting> {
-    (files.line("sys/kernel/sched_ext/state")? == "enabled").then(|| {
-        Known {
-            name: "sched_ext",
-            value: files.line("sys/kernel/sched_ext/root/ops").unwrap_or("a program".to_owned()),
-            advised: "none",
-            effect: Effect::Factor,
-            does: "A scheduler that was loaded takes the place of the kernel's own.",
-            source: "Linux, Documentation/scheduler/sched-ext.rst",
-            cost: Cost::Waking,
-        }
-        .by("end the program that loaded it")
-    })
+    }
 }

@@ -1,6 +1,5 @@
 //! What `judge` returns, as text, Markdown, HTML, CSV and JSON, and in pictures.
 
-pub mod advice;
 pub mod bars;
 pub mod benchstat;
 pub mod bmf;

@@ -56,7 +56,7 @@ fn settings_that_apply_are_told_with_value_effect_source_and_commands() {
     for part in [
         "guest_halt_poll_ns: 0; 200000 may change costs by a factor\n",
         "Documentation/virt/guest-halt-polling.rst",
-        "touches: thread-brigade/spread\n",
+        "- cases: thread-brigade/spread\n",
         "change: echo 200000 > /sys/module/haltpoll/parameters/guest_halt_poll_ns\n",
         "test: brigade advise --try guest_halt_poll_ns=200000\n",
         "tee /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us\n",

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::bench::{Bench, Ended, RECORD};
 
 /// A bench with a run whose cheapest switch takes a microsecond of CPU time and its
-/// dearest forty, and each 75 ns of wall time.
+/// most expensive one forty, and each 75 ns of wall time.
 fn bench() -> Bench {
     let record = |kind: &str, cpu_ns: u32| {
         let cpu = format!(
@@ -32,9 +32,10 @@ fn ends(bench: &Bench, arguments: &[&str]) -> Ended {
     Ended::from(command(bench, arguments))
 }
 
-/// A share of a kind, from the cheapest to the dearest.
-fn share(impact: &Value, name: &str) -> [f64; 2] {
-    ["low", "high"].map(|end| impact[name][end].as_f64().unwrap())
+/// A share of a kind, from the cheapest to the most expensive.
+fn share(impact: &Value, path: &str) -> [f64; 2] {
+    let share = impact.pointer(path).unwrap();
+    ["low", "high"].map(|end| share[end].as_f64().unwrap())
 }
 
 #[test]
@@ -50,8 +51,8 @@ fn the_switches_of_a_command_are_multiplied_with_their_cost() {
     // Each sleep is slept and waited for.
     assert!(switches >= 200.0, "{impact}");
     for (name, of_ns, [low_ns, high_ns]) in [
-        ("cpu_share", used("cpu_ns"), [1000.0, 40_000.0]),
-        ("wall_share", used("wall_ns"), [75.0 / used("at_once"), 75.0]),
+        ("/cpu_share", used("cpu_ns"), [1000.0, 40_000.0]),
+        ("/wall_share/highest", used("wall_ns"), [75.0 / used("at_once"), 75.0]),
     ] {
         let expected = [low_ns, high_ns].map(|ns| (switches * ns / of_ns).min(1.0));
         let found = share(&impact, name);

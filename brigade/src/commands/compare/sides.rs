@@ -11,7 +11,7 @@ use crate::exit::UsageError;
 use crate::manifest::Case;
 use crate::measure::build::{self, Binaries};
 use crate::measure::invoke::without_place;
-use crate::measure::restorer::{Content, write};
+use crate::measure::settings::{Content, write};
 use crate::store::environment::Environment;
 
 use crate::judge::compare::comparison::Described;

@@ -1,52 +1,50 @@
-//! `brigade prove`: the instrument itself, measured.
-//!
-//! Every property is shown by an experiment of known outcome: [`a_a`] compares
-//! cases with themselves, [`known_work`] puts work of a known length into every
-//! hop, [`detection`] lets the verdict find known differences, [`known_counts`] compares
-//! counts with those that follow from a case's construction, [`instrument`] measures the
-//! clock and the lap.
+//! `brigade prove`: experiments of known outcome show whether the instrument measures what
+//! it says. Each property is a set of experiments and a function that judges them.
 
-mod detection;
-mod disturbance;
-mod instrument;
-mod known_work;
-mod linearity;
-mod ring;
-mod rounds;
-mod runs;
-mod system_calls;
+mod experiments;
 
-use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use harness::instrument::empty_lap;
+use anyhow::Context;
+use harness::cpus;
+use harness::instrument;
 use humantime::format_rfc3339_millis;
 
+use crate::commands::check::size_flags;
 use crate::commands::flags::ProveFlags;
 use crate::commands::output;
 use crate::commands::session::Session;
-use crate::exit::{Exit, UsageError};
-use crate::judge::prove::detection::figures as detection_figures;
-use crate::judge::prove::known_work::unit_spread;
-use crate::judge::prove::proof::{Figure, Proof, Property, SCHEMA_VERSION, Standing, trouble};
-use crate::judge::prove::{a_a, accounting, known_counts, known_disturbance};
+use crate::exit::{Exit, Interrupted, UsageError};
+use crate::judge::prove::{self as judge, Figure, MORE_WORK, Proof, Property, Status};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::Binaries;
 use crate::measure::signals::Signals;
 use crate::plan;
-pub use crate::show::proof::{markdown, page};
+use crate::show::proof::page;
 use crate::store::invocation::Invocation;
 use crate::store::saved_run::SavedRun;
-use rounds::until_shown;
-use runs::Runs;
+use experiments::{Arm, How, Ring, Runs, Set};
+
+/// Comparisons of cases with themselves, at least.
+const COMPARISONS: usize = 10;
+
+/// Invocations that are disturbed on purpose, and how long each of them measures, in
+/// seconds: the kernel counts others' CPU time in ticks of 10 ms, and two of them are no
+/// evidence.
+const DISTURBED: u32 = 5;
+const DISTURBED_SECONDS: &str = "0.6";
+
+/// Laps of the two processes whose system calls are counted. Both have all their traced
+/// laps.
+const COUNTED_LAPS: [&str; 2] = ["400", "2400"];
 
 /// Runs `brigade prove`.
 ///
 /// # Errors
-/// When the flags or the manifest are wrong, the programs cannot be built, the
-/// saved run cannot be read, or standard output cannot be written. A property
-/// that fails is no error but a result.
+/// When the flags or the manifest are wrong, the programs cannot be built, the saved run
+/// cannot be read, standard output cannot be written, or [`Interrupted`]. A property that
+/// fails is no error but a result.
 pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
     let plan = manifest
@@ -67,27 +65,21 @@ pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
         seconds: flags.seconds.unwrap_or(plan.seconds),
         seed: flags.seed.unwrap_or_else(plan::random_seed),
         signals: &mut session.signals,
+        ring: None,
     };
     let saved = saved.as_ref().map(|saved| saved.invocations.as_slice());
-    let Some(proof) = examine(&mut runs, profile, saved)? else {
-        output::complain("interrupted: there is no proof, as not every property was examined");
-        return Ok(Exit::Interrupted);
-    };
-    let text = match flags.json {
-        true => serde_json::to_string(&proof)? + "\n",
-        false => page(&proof),
-    };
-    output::print(&text)?;
-    Ok(match proof.standing() {
-        Standing::Fails => Exit::Failed,
-        Standing::NotShown => Exit::NotShown,
-        Standing::Holds | Standing::Unjudged => Exit::Done,
+    let proof = examine(&mut runs, profile, saved)?;
+    output::print(&if flags.json { serde_json::to_string(&proof)? + "\n" } else { page(&proof) })?;
+    Ok(match proof.status() {
+        Status::Fails => Exit::Failed,
+        Status::NotShown => Exit::NotShown,
+        Status::Holds | Status::Unjudged => Exit::Done,
     })
 }
 
-/// The proof that belongs to a run, whose rounds are compared in time order; it
-/// is made with the run's own programs and seed. `None` if interrupted, or if the
-/// manifest has no table `[prove]`.
+/// The proof that belongs to a run, whose rounds are compared in time order; it is made
+/// with the run's own programs and seed. `None` if interrupted, or if the manifest has no
+/// table `[prove]`.
 ///
 /// # Errors
 /// When the CPUs that this process may use cannot be read or used.
@@ -100,110 +92,133 @@ pub fn for_run(
 ) -> anyhow::Result<Option<Proof>> {
     let Some(plan) = &manifest.prove else { return Ok(None) };
     let capabilities = &Capabilities::detect(manifest)?;
+    let seconds = plan.seconds;
     let mut runs =
-        Runs { manifest, plan, capabilities, binaries, seconds: plan.seconds, seed, signals };
-    examine(&mut runs, &plan.profile, Some(invocations))
+        Runs { manifest, plan, capabilities, binaries, seconds, seed, signals, ring: None };
+    match examine(&mut runs, &plan.profile, Some(invocations)) {
+        Err(error) if error.is::<Interrupted>() => Ok(None),
+        proof => proof.map(Some),
+    }
 }
 
-/// Examines every property. The rounds of `saved`, or without them those that run
-/// here, are compared in time order. `None` if interrupted.
-fn examine(
-    runs: &mut Runs,
-    profile: &str,
-    saved: Option<&[Invocation]>,
-) -> anyhow::Result<Option<Proof>> {
-    let (seed, started_at) = (runs.seed, format_rfc3339_millis(SystemTime::now()).to_string());
-    let clock = instrument::clock()?;
-    let Some(same) = runs.side_by_side(profile) else { return Ok(None) };
-    let Some(mut narrowed) = narrowed(runs) else { return Ok(None) };
-    // Known work is among the first of the page.
-    let work = narrowed.remove(0);
-    let Some(once) = runs.each_case_once() else { return Ok(None) };
-    let Some(further) = further(runs) else { return Ok(None) };
-    let Some(calls) = calls(runs) else { return Ok(None) };
+/// Examines every property. The rounds of `saved`, or without them those of the A/A, are
+/// compared in time order.
+fn examine(runs: &mut Runs, profile: &str, saved: Option<&[Invocation]>) -> anyhow::Result<Proof> {
+    let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
+    let cpus = cpus::allowed().context("reading which CPUs may be used")?;
+    let across = instrument::clock_across(&cpus).context("reading the clock on every CPU")?;
+    let clock =
+        vec![judge::clock(instrument::clock_step()), judge::clock_across(cpus.len(), across)];
+    let lap = judge::empty_lap(instrument::empty_lap()?);
 
-    let mut identical = first_troubles(&same.invocations);
-    let all = saved.unwrap_or(&same.invocations);
-    identical.push(a_a::in_time_order(all));
-    identical.extend(a_a::side_by_side(&same.pairs));
-    let lap = instrument::lap(empty_lap()?, once.iter().map(|(_, invocation)| invocation));
-    let crossings = known_counts::crossings(&runs.plan.crossing, &once);
-    Ok(Some(Proof {
-        schema_version: SCHEMA_VERSION.to_owned(),
+    let mut sets = sets(runs, profile);
+    runs.run(&mut sets)?;
+    let same = &sets[0];
+    let in_time_order = match saved {
+        Some(saved) => judge::in_time_order(saved.iter()),
+        None => judge::in_time_order(same.invocations().into_iter()),
+    };
+    let accounting = judge::accounting(&same.experiments);
+    let mut properties: Vec<Property> = sets.iter().filter_map(Set::property).collect();
+    let figures = [std::mem::take(&mut properties[0].figures), vec![in_time_order]].concat();
+    properties[0] = Property::of("A/A", figures);
+    properties.extend([
+        Property::of("clock", clock),
+        Property::of("empty lap", lap),
+        Property::of("accounting", accounting),
+    ]);
+    Ok(Proof {
+        schema_version: judge::SCHEMA_VERSION.to_owned(),
         brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at,
-        seed,
-        properties: vec![
-            Property::of("A/A", identical),
-            work,
-            Property::of("known switches", known_counts::switches(&once)),
-            Property::of("known crossing", crossings),
-            Property::of("clock", clock),
-            Property::of("empty lap", lap),
-            Property::of("accounting", accounting::figures(&same.invocations)),
-        ]
-        .into_iter()
-        .chain(further)
-        .chain(narrowed)
-        .chain(calls)
-        .collect(),
-    }))
+        seed: runs.seed,
+        properties,
+    })
 }
 
-/// The properties that the plan asks for. `None` if interrupted.
-fn further(runs: &mut Runs) -> Option<Vec<Property>> {
+/// The experiments of each property, as the manifest's plan has them; those of the A/A are
+/// the first.
+fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
     let plan = runs.plan;
-    let mut properties = Vec::new();
-    if plan.comparisons > 0 {
-        let trials = detection::trials(runs)?;
-        properties.push(Property::of("known differences", detection_figures(&trials)));
-    }
-    if let Some(name) = &plan.disturbed {
-        let figures = match runs.named(Some(name)) {
-            None => vec![Figure::missing(name, "it cannot run here")],
-            Some(case) => known_disturbance::figures(name, &disturbance::invocations(runs, case)?),
-        };
-        properties.push(Property::of("known disturbance", figures));
-    }
-    Some(properties)
-}
-
-/// Known work, and the others that the plan asks for whose experiments go on until they
-/// show something. `None` if interrupted.
-fn narrowed(runs: &mut Runs) -> Option<Vec<Property>> {
-    let of_properties = [
-        ("known work", known_work::of_plan(runs)),
-        ("ring in C", ring::of_plan(runs).into_iter().collect()),
-        ("linearity", linearity::of_plan(runs)),
-    ];
-    let names = of_properties.each_ref().map(|(name, of)| (*name, of.len()));
-    let mut experiments: Vec<_> = of_properties.into_iter().flat_map(|(_, of)| of).collect();
-    let mut figures = until_shown(&mut experiments, runs)?.into_iter();
-    let units = experiments.iter().filter_map(|of| of.units_of_harness(runs));
-    let mut spread = Some(unit_spread(units));
-    let property = |(name, count)| {
-        let of: Vec<Figure> = figures.by_ref().take(count).flatten().chain(spread.take()).collect();
-        (!of.is_empty()).then(|| Property::of(name, of))
+    let seconds = runs.seconds.to_string();
+    let flags =
+        |words: &[&str]| -> Vec<String> { words.iter().map(|word| (*word).to_owned()).collect() };
+    let measuring = flags(&["--max-time", &seconds, "--warmups", "10"]);
+    let arm = |how, more: &[&str]| Arm { how, flags: [flags(more), measuring.clone()].concat() };
+    let manifest = runs.manifest;
+    let working = |case: &Case, units: u64| {
+        let (tasks, units) = (plan.tasks.to_string(), units.to_string());
+        let own = ["--tasks", &tasks, "--work", &units];
+        let takes_tasks = manifest.check_size(case).tasks.is_some();
+        arm(How::Invoked, if takes_tasks { &own } else { &own[2..] })
     };
-    Some(names.into_iter().filter_map(property).collect())
-}
+    let at_check_size =
+        |case: &Case| vec![Arm { how: How::Invoked, flags: size_flags(manifest.check_size(case)) }];
+    let most_units = plan.units.iter().copied().max().unwrap_or_default();
+    let more_units = (most_units as f64 * MORE_WORK).round() as u64;
 
-/// System calls, if the plan asks for them. `None` if interrupted.
-fn calls(runs: &mut Runs) -> Option<Option<Property>> {
-    if runs.plan.counted.is_empty() {
-        return Some(None);
+    let same = runs.possible(manifest.cases_of(profile));
+    let repeats = COMPARISONS.div_ceil(same.len().max(1));
+    let same = same.into_iter().flat_map(|case| std::iter::repeat_n(case, repeats));
+    let work: Vec<_> = plan.work.iter().map(|name| runs.named(name)).collect();
+    let compared: Vec<&Case> = work.iter().filter_map(|case| case.as_ref().ok().copied()).collect();
+    let compared = compared.iter().copied().cycle().take(plan.comparisons as usize);
+    let mut sets = vec![
+        Set::of("A/A", judge::same, plan.pairs, same.map(Ok), |_| {
+            vec![arm(How::Invoked, &[]), arm(How::Invoked, &[])]
+        }),
+        Set::of("known work", judge::known_work, plan.rounds, work.iter().cloned(), |case| {
+            plan.units.iter().map(|units| working(case, *units)).collect()
+        }),
+        Set::of(
+            "known switches",
+            judge::switches,
+            1,
+            runs.possible(manifest.profiled_cases()).into_iter().map(Ok),
+            at_check_size,
+        ),
+        Set::of("known crossing", judge::crossings, 1, runs.all(&plan.crossing), at_check_size),
+        Set::of("known differences", judge::differences, plan.pairs, compared.map(Ok), |case| {
+            vec![working(case, most_units), working(case, more_units)]
+        }),
+        Set::of(
+            "known disturbance",
+            judge::disturbance,
+            DISTURBED,
+            runs.all(plan.disturbed.as_slice()),
+            // Many iterations: the program's default could be over long before.
+            |_| {
+                let words = ["--max-time", DISTURBED_SECONDS, "--iters", "1000000000"];
+                vec![Arm { how: How::Disturbed, flags: flags(&words) }]
+            },
+        ),
+    ];
+    if let Some(linear) = &plan.linear {
+        let cases = runs.all(&linear.cases);
+        sets.push(Set::of("linearity", judge::linearity, plan.rounds, cases, |_| {
+            let units = linear.units.to_string();
+            let arm =
+                |tasks: &u64| arm(How::Invoked, &["--tasks", &tasks.to_string(), "--work", &units]);
+            linear.tasks.iter().map(arm).collect()
+        }));
     }
-    let figures = system_calls::figures(runs, &runs.plan.counted)?;
-    Some(Some(Property::of("system calls", figures)))
-}
-
-/// The first failure of each case.
-fn first_troubles(invocations: &[Invocation]) -> Vec<Figure> {
-    let mut by_case: BTreeMap<&str, Figure> = BTreeMap::new();
-    for invocation in invocations {
-        if let Some(figure) = trouble(invocation) {
-            by_case.entry(&invocation.case).or_insert(figure);
-        }
+    if let Some(name) = &plan.ring {
+        let case = Ring::compiled().map_err(|reason| Figure::missing("a ring in C", reason));
+        let case = case.and_then(|ring| {
+            runs.ring = Some(ring);
+            runs.named(name)
+        });
+        sets.push(Set::of("ring in C", judge::ring, plan.rounds, [case].into_iter(), |_| {
+            let tasks = ["--tasks", Ring::TASKS];
+            vec![arm(How::InC, &[]), arm(How::Invoked, &tasks)]
+        }));
     }
-    by_case.into_values().collect()
+    sets.push(Set::of("system calls", judge::system_calls, 1, runs.all(&plan.counted), |_| {
+        let arm = |laps: &str| {
+            let words = ["--tasks", "20", "--iters", laps, "--warmups", "10", "--max-time", "30"];
+            Arm { how: How::Counted, flags: flags(&words) }
+        };
+        COUNTED_LAPS.map(arm).into()
+    }));
+    sets
 }

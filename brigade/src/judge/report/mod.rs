@@ -13,7 +13,7 @@ pub mod series;
 use std::collections::{HashMap, HashSet};
 
 use crate::judge::environment::{Difference, between_machines};
-use crate::judge::prove::proof::Proof;
+use crate::judge::prove::Proof;
 use crate::judge::sample::{Run as Measured, sample_of};
 use crate::manifest::Manifest;
 use crate::store::environment::Environment;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::Difference;
 use crate::judge::interference::Verdict;
-use crate::judge::prove::proof::Proof;
+use crate::judge::prove::Proof;
 pub use crate::manifest::TaskKind;
 pub use crate::store::cpu_places::CpuPlace;
 use crate::store::recorded_case::RecordedCase;

@@ -1,0 +1,292 @@
+//! Experiments, and how the processes of each arm are run.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{self, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use fastrand::Rng;
+use harness::cpus;
+use harness::record::Record;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::exit::Interrupted;
+use crate::judge::prove::{Experiment, Figure, Probe, Property};
+use crate::manifest::{Case, Manifest, ProvePlan};
+use crate::measure::availability::Capabilities;
+use crate::measure::build::Binaries;
+use crate::measure::invoke::{Job, command, invoke};
+use crate::measure::process::run;
+use crate::measure::signals::Signals;
+use crate::store::invocation::Invocation;
+
+/// How a process of an arm is run.
+#[derive(Clone, Copy, Debug)]
+pub enum How {
+    /// As a run does.
+    Invoked,
+    /// Beside a thread that takes a tenth of its CPU.
+    Disturbed,
+    /// While the kernel counts its system calls.
+    Counted,
+    /// The ring in C instead of the case.
+    InC,
+}
+
+/// One variant of an experiment's case.
+pub struct Arm {
+    /// How it is run.
+    pub how: How,
+    /// Flags besides the case's own.
+    pub flags: Vec<String>,
+}
+
+/// The experiments of one property.
+pub struct Set<'a> {
+    name: &'static str,
+    judge: fn(&[Experiment]) -> Vec<Figure>,
+    rounds: u32,
+    /// Arms of each experiment.
+    arms: Vec<Vec<Arm>>,
+    /// What cannot be tried here.
+    missing: Vec<Figure>,
+    /// What has been run so far.
+    pub experiments: Vec<Experiment<'a>>,
+}
+
+impl<'a> Set<'a> {
+    /// An experiment with each of these cases.
+    pub fn of(
+        name: &'static str,
+        judge: fn(&[Experiment]) -> Vec<Figure>,
+        rounds: u32,
+        cases: impl Iterator<Item = Result<&'a Case, Figure>>,
+        arms_of: impl Fn(&Case) -> Vec<Arm>,
+    ) -> Self {
+        let (arms, missing, experiments) = (Vec::new(), Vec::new(), Vec::new());
+        let mut set = Self { name, judge, rounds, arms, missing, experiments };
+        for case in cases {
+            match case {
+                Ok(case) => {
+                    let arms = arms_of(case);
+                    let none = arms.iter().map(|_| Vec::new()).collect();
+                    set.experiments.push(Experiment { case, arms: none });
+                    set.arms.push(arms);
+                }
+                Err(figure) => set.missing.push(figure),
+            }
+        }
+        set
+    }
+
+    /// The property that the experiments show; `None` without any.
+    pub fn property(&self) -> Option<Property> {
+        let troubles = self.experiments.iter().filter_map(Experiment::trouble);
+        let figures: Vec<Figure> = self.missing.iter().cloned().chain(troubles).collect();
+        let judged = (self.judge)(&self.experiments);
+        let is_planned = !self.experiments.is_empty() || !self.missing.is_empty();
+        is_planned.then(|| Property::of(self.name, [figures, judged].concat()))
+    }
+
+    /// Its invocations, in the order in which they ran.
+    pub fn invocations(&self) -> Vec<&Invocation> {
+        let probes = self.experiments.iter().flat_map(|of| of.arms.iter().flatten());
+        let mut all: Vec<_> = probes.filter_map(|probe| probe.invocation.as_ref()).collect();
+        all.sort_by_key(|invocation| &invocation.started_at);
+        all
+    }
+}
+
+/// Runs the processes of a proof.
+pub struct Runs<'a> {
+    /// The manifest.
+    pub manifest: &'a Manifest,
+    /// What to run.
+    pub plan: &'a ProvePlan,
+    /// What this machine has.
+    pub capabilities: &'a Capabilities,
+    /// The programs.
+    pub binaries: &'a Binaries,
+    /// How long an invocation measures, in seconds.
+    pub seconds: f64,
+    /// Of the order of the experiments.
+    pub seed: u64,
+    /// Whether to stop.
+    pub signals: &'a mut Signals,
+    /// The ring in C, if it is needed.
+    pub ring: Option<Ring>,
+}
+
+impl<'a> Runs<'a> {
+    /// The cases of these that can run here.
+    pub fn possible<'c>(&self, cases: impl Iterator<Item = &'c Case>) -> Vec<&'c Case> {
+        let built = cases.filter(|case| self.binaries.contains_key(&case.program));
+        self.capabilities.divide(built.collect()).0
+    }
+
+    /// A case by its name, if it can run here.
+    pub fn named(&self, name: &String) -> Result<&'a Case, Figure> {
+        let cases = self.manifest.cases.iter().filter(|case| case.name == *name);
+        self.possible(cases).pop().ok_or_else(|| Figure::missing(name, "it cannot run here"))
+    }
+
+    /// The cases of these names, likewise.
+    pub fn all(&self, names: &'a [String]) -> impl Iterator<Item = Result<&'a Case, Figure>> {
+        names.iter().map(|name| self.named(name))
+    }
+
+    /// Runs all experiments, mixed, so that what disturbs the machine for a second disturbs
+    /// few rounds of each. The arms of a round run straight after one another, in one
+    /// order and the reverse by turns, so that drift affects all alike.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    pub fn run(&mut self, sets: &mut [Set]) -> Result<(), Interrupted> {
+        let mut rng = Rng::with_seed(self.seed);
+        let mut turns = Vec::new();
+        let mut processes = 0;
+        for (at, set) in sets.iter().enumerate() {
+            for (index, arms) in set.arms.iter().enumerate() {
+                processes += arms.len() as u64 * u64::from(set.rounds);
+                let when =
+                    |round: u32, part: f64| (f64::from(round) - part) / f64::from(set.rounds);
+                turns.extend(
+                    (1..=set.rounds).map(|round| (when(round, rng.f64()), at, index, round)),
+                );
+            }
+        }
+        turns.sort_by(|first, second| first.0.total_cmp(&second.0));
+        // Drawn between processes, and never during one.
+        let style = ProgressStyle::with_template("{pos}/{len} {bar:30} {eta} left");
+        let bar = ProgressBar::new(processes).with_style(style.expect("a well-formed template"));
+        for (_, at, index, round) in turns {
+            let set = &mut sets[at];
+            let count = set.arms[index].len();
+            for turn in 0..count {
+                let which = if round % 2 == 1 { turn } else { count - 1 - turn };
+                bar.tick();
+                let Experiment { case, arms } = &mut set.experiments[index];
+                let probe = self.probe(case, &set.arms[index][which], round);
+                bar.inc(1);
+                if self.signals.stops() > 0 {
+                    return Err(Interrupted);
+                }
+                arms[which].push(probe);
+            }
+        }
+        Ok(())
+    }
+
+    fn probe(&mut self, case: &Case, arm: &Arm, round: u32) -> Probe {
+        match arm.how {
+            How::Invoked => Probe::of(self.invoke(case, arm, round)),
+            How::Disturbed => Probe::of(self.beside_spinner(case, arm, round)),
+            How::Counted => self.counted(case, arm, round).unwrap_or_else(|error| {
+                Probe::failed(round, Figure::failed(&case.name, format!("{error:#}")))
+            }),
+            How::InC => match self.hop_in_c() {
+                Ok(ns) => Probe { time_ns: Some(ns), ..Probe::nothing(round) },
+                Err(error) => {
+                    Probe::failed(round, Figure::failed("a ring in C", format!("{error:#}")))
+                }
+            },
+        }
+    }
+
+    fn invoke(&mut self, case: &Case, arm: &Arm, round: u32) -> Invocation {
+        let (binary, flags) = (&self.binaries[&case.program], &arm.flags);
+        let job = Job { case, round, attempt: 1, binary, flags, under: &[], shared_cpu: None };
+        invoke(&job, self.signals)
+    }
+
+    /// An invocation beside a thread that spins for a tenth of the time on the first CPU
+    /// that may be used. If it cannot be placed there, nothing is disturbed, and the
+    /// property fails.
+    fn beside_spinner(&mut self, case: &Case, arm: &Arm, round: u32) -> Invocation {
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let first: Vec<_> = cpus::allowed().into_iter().flatten().take(1).collect();
+                let is_placed = cpus::confine(&first).is_ok();
+                while is_placed && !over.load(Relaxed) {
+                    let begun = Instant::now();
+                    while begun.elapsed() < Duration::from_millis(1) {}
+                    thread::sleep(Duration::from_millis(9));
+                }
+            });
+            let invocation = self.invoke(case, arm, round);
+            over.store(true, Relaxed);
+            invocation
+        })
+    }
+
+    /// A process whose system calls the kernel counts, if it does.
+    fn counted(&mut self, case: &Case, arm: &Arm, round: u32) -> anyhow::Result<Probe> {
+        let binary = &self.binaries[&case.program];
+        let words = command(binary.program.form, case, &arm.flags);
+        let mut program = Command::new(&binary.file);
+        let time_out = Some(Duration::from_secs(case.timeout_seconds));
+        let ended = run(program.args(&words[1..]).stderr(Stdio::piped()), time_out, self.signals)?;
+        let record: Record = serde_json::from_slice(&ended.stdout).with_context(|| {
+            format!("no record from a process that ended with {}", ended.status)
+        })?;
+        let laps = record.iterations + record.warmups;
+        let hops = record.principal().map(|principal| laps * principal.operations);
+        let calls = ended.calls.map(|calls| [calls.reads, calls.writes]);
+        Ok(Probe { calls: hops.zip(calls), ..Probe::nothing(round) })
+    }
+
+    /// The mean time of a hop of the ring in C, in nanoseconds.
+    fn hop_in_c(&mut self) -> anyhow::Result<f64> {
+        let ring = self.ring.as_ref().context("it was not compiled")?;
+        let first = cpus::allowed()?.into_iter().next().unwrap_or_default();
+        let mut command = Command::new(ring.binary());
+        command.args([Ring::TASKS, &first.to_string(), &self.seconds.to_string()]);
+        let ended = run(&mut command, Some(Duration::from_secs(60)), self.signals)?;
+        let text = String::from_utf8_lossy(&ended.stdout);
+        text.trim().parse().with_context(|| format!("it ended with {}", ended.status))
+    }
+}
+
+/// A folder with the ring in C, compiled on the spot and removed at the end.
+pub struct Ring(PathBuf);
+
+impl Ring {
+    /// Tasks of the ring.
+    pub const TASKS: &str = "20";
+
+    /// Compiles the ring.
+    ///
+    /// # Errors
+    /// Why it cannot be compiled here.
+    pub fn compiled() -> Result<Self, String> {
+        let folder = env::temp_dir().join(format!("brigade-ring-{}", process::id()));
+        // Fails if it is there: in a shared folder, it could be another user's.
+        fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let ring = Self(folder);
+        let source = ring.0.join("ring.c");
+        fs::write(&source, include_str!("ring.c"))
+            .map_err(|error| format!("writing the ring: {error}"))?;
+        let mut cc = Command::new("cc");
+        match cc.args(["-O2", "-pthread", "-o"]).arg(ring.binary()).arg(source).output() {
+            Ok(output) if output.status.success() => Ok(ring),
+            Ok(_) => Err("cc cannot compile the ring".to_owned()),
+            Err(_) => Err("there is no C compiler, cc".to_owned()),
+        }
+    }
+
+    fn binary(&self) -> PathBuf {
+        self.0.join("ring")
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // A folder that stays is no reason to fail.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

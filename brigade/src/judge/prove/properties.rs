@@ -1,0 +1,326 @@
+//! The properties: what each experiment must have come to.
+
+use std::collections::BTreeMap;
+
+use harness::instrument::{Crossings, EmptyLap};
+use harness::record::{Measurement, Record};
+
+use super::{Experiment, Figure, Probe, Status, time_ns};
+use crate::judge::compare::verdict::{Ratio, Verdict, drift};
+use crate::judge::interference;
+use crate::judge::report::attribution::Parts;
+use crate::judge::statistics::{Interval, Shift, median, proportion, ratios};
+use crate::judge::switches::{SWITCHES_TOLERANCE, decided_claim, verify_switches};
+use crate::manifest::Placement;
+use crate::store::invocation::Invocation;
+
+/// Confidence of a verdict, 0 to 1.
+const CONFIDENCE: f64 = 0.95;
+
+/// Confidence of shares of verdicts, and of the difference over all pairs, 0 to 1: a
+/// proof has dozens of figures, and none may fail by chance.
+const SURE: f64 = 0.999;
+
+/// The difference that does not matter to a verdict, as a share.
+const MARGIN: f64 = 0.03;
+
+/// How much work the candidate has in a comparison whose outcome is known.
+pub const MORE_WORK: f64 = 1.05;
+
+/// A/A: cases against themselves, side by side. Every *faster* and *slower* is false, and
+/// a difference between the sides, however small, adds up over all pairs.
+pub fn same(experiments: &[Experiment]) -> Vec<Figure> {
+    let sides: Vec<_> = experiments.iter().map(|of| [of.times(0), of.times(1)]).collect();
+    let ratio = |[first, second]: &[_; 2]| Ratio::of_rounds([first, second], CONFIDENCE);
+    let all: Vec<Ratio> = sides.iter().filter_map(ratio).collect();
+    let logs: Vec<f64> = sides
+        .iter()
+        .flat_map(|[first, second]| ratios(second, first))
+        .filter(|ratio| *ratio > 0.0 && ratio.is_finite())
+        .map(f64::ln)
+        .collect();
+    let what = format!("second side / first, {} pairs", logs.len());
+    let difference = match Shift::of_pairs(&logs, SURE) {
+        Some(Shift { estimate, interval: Some(Interval { low, high }) }) => {
+            Figure::new(what, estimate.exp(), "")
+                .between(Interval { low: low.exp(), high: high.exp() })
+                .judged("1 within the interval of 99.9 %", Status::of(low <= 0.0 && high >= 0.0))
+        }
+        _ => Figure::failed(what, "too few pairs"),
+    };
+    vec![false_verdicts("side by side", &all), difference]
+}
+
+/// A/A: the later half of a run against its earlier one, case by case, as two saved runs
+/// are compared. `invocations` are in the order in which they ran. A machine that
+/// changed its speed for all cases alike leaves the figure not shown.
+pub fn in_time_order<'i>(invocations: impl Iterator<Item = &'i Invocation>) -> Figure {
+    let mut by_case: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for invocation in invocations {
+        by_case.entry(&invocation.case).or_default().extend(time_ns(invocation));
+    }
+    let halves: Vec<_> = by_case.values().map(|times| times.split_at(times.len() / 2)).collect();
+    let drift = drift(halves.iter().flat_map(|(early, late)| [*early, *late]));
+    let ratio = |(early, late): &(&[f64], &[f64])| Ratio::of_runs([early, late], CONFIDENCE, drift);
+    // Halves too small for an interval have no verdict that could be false.
+    let all: Vec<Ratio> =
+        halves.iter().filter_map(ratio).filter(|ratio| ratio.interval.is_some()).collect();
+    let figure = false_verdicts("late against early rounds", &all);
+    let common = median(&all.iter().map(|ratio| ratio.estimate).collect::<Vec<_>>());
+    let common = common.unwrap_or(1.0);
+    let relative = |ends: Interval| Interval { low: ends.low / common, high: ends.high / common };
+    let relative = |ratio: &Ratio| Ratio {
+        estimate: ratio.estimate / common,
+        interval: ratio.interval.map(relative),
+    };
+    let relative: Vec<Ratio> = all.iter().map(relative).collect();
+    let is_machine = false_verdicts("", &relative).status == Status::Holds;
+    Figure { status: figure.status.unless_busy(is_machine), ..figure }
+}
+
+/// The share of comparisons of identical sides that found a difference.
+fn false_verdicts(what: &str, ratios: &[Ratio]) -> Figure {
+    let is_false =
+        |ratio: &&Ratio| matches!(Verdict::of(ratio, MARGIN), Verdict::Faster | Verdict::Slower);
+    let what = format!("{what}, false verdicts of {}", ratios.len());
+    share(what, ratios.iter().filter(is_false).count(), ratios.len()).map_or_else(
+        |what| Figure::failed(what, "too few rounds"),
+        |(figure, ends)| figure.judged("compatible with 5 %", Status::of(ends.low <= 5.0)),
+    )
+}
+
+/// A share in percent with its interval; `what` again if there is nothing to count.
+fn share(what: String, hits: usize, all: usize) -> Result<(Figure, Interval), String> {
+    let Some(ends) = proportion(hits as u64, all as u64, SURE) else { return Err(what) };
+    let ends = Interval { low: 100.0 * ends.low, high: 100.0 * ends.high };
+    let percent = 100.0 * hits as f64 / all as f64;
+    Ok((Figure::new(what, percent, "%").between(ends), ends))
+}
+
+/// Known differences: some work against 5 % more. The true ratio follows from the
+/// baseline's own records, and 90 % of the intervals must contain it.
+pub fn differences(experiments: &[Experiment]) -> Vec<Figure> {
+    let of_trial = |of: &Experiment| {
+        let times = [of.times(0), of.times(1)];
+        let ratio = Ratio::of_rounds(times.each_ref(), CONFIDENCE)?;
+        let truth = |record: &Record| {
+            let work = record.work?;
+            let unit_ns = work.mean_ns_per_unit.or(work.ns_per_unit)?;
+            let more_ns = (MORE_WORK - 1.0) * work.units as f64 * unit_ns;
+            Some(1.0 + more_ns / record.principal()?.ns_per_operation)
+        };
+        let truths: Vec<f64> = of.by_round(0, truth).into_values().collect();
+        let contains = ratio.interval?.contains(median(&truths)?);
+        Some((Verdict::of(&ratio, MARGIN) == Verdict::Slower, contains))
+    };
+    let results: Vec<(bool, bool)> = experiments.iter().filter_map(of_trial).collect();
+    let all = results.len();
+    let found = results.iter().filter(|(found, _)| *found).count();
+    let right = results.iter().filter(|(_, contains)| *contains).count();
+    let what = format!("intervals that contain the true ratio, of {all}");
+    let (figure, ends) = match share(what, right, all) {
+        Err(what) => return vec![Figure::failed(what, "too few comparisons")],
+        Ok(share) => share,
+    };
+    let status = match figure.value {
+        _ if ends.high < 90.0 => Status::Fails,
+        Some(percent) if percent >= 90.0 => Status::Holds,
+        _ => Status::NotShown,
+    };
+    let found = 100.0 * found as f64 / all as f64;
+    let found = Figure::new(format!("5 % more work found, of {all}"), found, "%");
+    vec![found, figure.judged("90 % or more", status)]
+}
+
+/// Known disturbance: a thread takes a tenth of the case's CPU, and every invocation must
+/// be flagged.
+pub fn disturbance(experiments: &[Experiment]) -> Vec<Figure> {
+    let figure = |of: &Experiment| {
+        let what = format!("{}: flagged beside a thread with 10 % of its CPU", of.case.name);
+        let sees = |of: &&Invocation| {
+            let record = of.record.as_ref();
+            record.is_some_and(|record| record.interference.others_cpu_ns.is_some())
+        };
+        let seen = of.probes().filter_map(|probe| probe.invocation.as_ref()).filter(sees);
+        let verdicts: Vec<_> = seen.map(|of| interference::assess(of).verdict).collect();
+        let flagged = verdicts.iter().filter(|of| **of != interference::Verdict::Clean).count();
+        if verdicts.is_empty() {
+            return Figure::missing(what, "the CPU time of others cannot be read here");
+        }
+        counted(what, flagged, verdicts.len())
+    };
+    experiments.iter().map(figure).collect()
+}
+
+/// How many of so many are right: all must be.
+fn counted(what: impl Into<String>, right: usize, all: usize) -> Figure {
+    Figure::new(what, right as f64, "").judged(format!("all {all}"), Status::of(right == all))
+}
+
+/// Known switches: the kernel's counts confirm the claim of every case, where they can.
+pub fn switches(experiments: &[Experiment]) -> Vec<Figure> {
+    let (mut figures, mut claims) = (Vec::new(), 0);
+    for Experiment { case, arms } in experiments {
+        let record = arms[0].first().and_then(Probe::record);
+        let Some(switches) = record.and_then(|record| record.switches) else { continue };
+        if decided_claim(case.placement, &switches).is_none() {
+            continue;
+        }
+        claims += 1;
+        if let Err(reason) = verify_switches(case.placement, case.may_block_more, &switches) {
+            let counted = switches.voluntary_per_operation + switches.involuntary_per_operation;
+            let what = format!("{}: switches per operation", case.name);
+            figures.push(Figure::new(what, counted, "").judged(reason, Status::Fails));
+        }
+    }
+    let what = format!("claims that the kernel confirms within {SWITCHES_TOLERANCE}");
+    figures.push(if claims == 0 {
+        Figure::missing(what, "no case claims any that can be decided")
+    } else {
+        counted(what, claims - figures.len(), claims)
+    });
+    figures
+}
+
+/// Known crossings: no hop crosses where all tasks share a CPU; 90 % do where neighbours
+/// are apart. Of an even number of tasks on two CPUs the last is on the driver's.
+pub fn crossings(experiments: &[Experiment]) -> Vec<Figure> {
+    let figure = |of: &Experiment| {
+        let what = format!("{}: hops from one CPU to another", of.case.name);
+        let share = of.records().next().and_then(|record| record.switches?.cross_cpu_share);
+        let Some(percent) = share.map(|share| 100.0 * share) else {
+            return Figure::missing(what, "it does not trace its hops");
+        };
+        let (must, holds) = if of.case.placement == Placement::Spread {
+            ("90 % or more", percent >= 90.0)
+        } else {
+            ("none", percent == 0.0)
+        };
+        Figure::new(what, percent, "%").judged(must, Status::of(holds))
+    };
+    experiments.iter().map(figure).collect()
+}
+
+/// System calls: a hop through a pipe is one `read` and one `write`. The difference
+/// between a process of few laps and one of many leaves out what both do besides.
+pub fn system_calls(experiments: &[Experiment]) -> Vec<Figure> {
+    let figures = |of: &Experiment| {
+        let what = |call: &str| format!("{}: calls that {call}, per hop", of.case.name);
+        let counts: Vec<_> = of.probes().filter_map(|probe| probe.calls).collect();
+        let [(few_hops, few), (many_hops, many)] = counts[..] else {
+            let why = "the kernel does not count them, or only root may read the counts";
+            return vec![Figure::missing(what("read or write"), why)];
+        };
+        let figure = |(call, index): (&str, usize)| {
+            let calls = many[index] as f64 - few[index] as f64;
+            let per_hop = calls / (many_hops as f64 - few_hops as f64);
+            let holds = (per_hop - 1.0).abs() <= 0.01;
+            Figure::new(what(call), per_hop, "").judged("1", Status::of(holds))
+        };
+        [("read", 0), ("write", 1)].map(figure).to_vec()
+    };
+    experiments.iter().flat_map(figures).collect()
+}
+
+/// By how much laps may seem longer than their span, in percent: all times are of one
+/// clock, and a mean is exact.
+const SPAN_TOLERANCE: f64 = 1.0;
+
+/// By how much CPU time may exceed that of the CPUs, as a share: it is read a moment
+/// before the first lap and after the last one.
+const CPU_TOLERANCE: f64 = 0.05;
+
+/// What the kernel's counts of CPU time are exact to, for each CPU, in nanoseconds: the
+/// longest clock tick.
+const TICK_NS: f64 = 10e6;
+
+/// Accounting: the parts of an invocation's time, which different clocks and counters
+/// measure, fit into its wall time.
+pub fn accounting(experiments: &[Experiment]) -> Vec<Figure> {
+    let measured = |probe: &&Probe| probe.trouble.is_none();
+    let records = experiments.iter().flat_map(|of| {
+        let records = of.probes().filter(measured).filter_map(Probe::record);
+        records.map(|record| (of.case.name.as_str(), record))
+    });
+    let records: Vec<(&str, &Record)> = records.collect();
+    let shares = records.iter().filter_map(|(case, record)| Some((share_of_span(record)?, *case)));
+    let span = match shares.max_by(|first, second| first.0.total_cmp(&second.0)) {
+        None => Figure::missing("laps within their span", "no program records the span"),
+        Some((percent, case)) => {
+            let most = 100.0 + SPAN_TOLERANCE;
+            Figure::new(format!("laps of their span at the most, {case}"), percent, "%")
+                .judged(format!("{most} % or less"), Status::of(percent <= most))
+        }
+    };
+    let what = "elapsed = user + kernel + waiting − overlap";
+    let fits = records.iter().filter_map(|(case, record)| Some((adds_up(record)?, *case)));
+    let (right, wrong): (Vec<_>, Vec<_>) = fits.partition(|(fits, _)| *fits);
+    let parts = match (right.len() + wrong.len(), wrong.first()) {
+        (0, _) => Figure::missing(what, "no program has its CPU time"),
+        (all, None) => counted(what, right.len(), all),
+        (all, Some((_, case))) => counted(format!("{what}, not {case}"), right.len(), all),
+    };
+    vec![span, parts]
+}
+
+/// The share of its span that the laps of a process seem to take, in percent.
+fn share_of_span(record: &Record) -> Option<f64> {
+    let principal = record.principal()?;
+    // With one lap, nothing distinguishes a phase of it from the very first lap, which
+    // is not in the span.
+    let is_phase = |other: &&Measurement| match principal.count {
+        1 => other.name == principal.name,
+        count => (other.count, other.operations) == (count, principal.operations),
+    };
+    let phases = record.measurements.iter().filter(is_phase);
+    let laps_ns: f64 = phases.map(|of| of.mean_ns * of.count as f64).sum();
+    Some(100.0 * laps_ns / record.interference.wall_ns? as f64)
+}
+
+/// Whether the parts of a process's time add up; `None` without its CPU time.
+fn adds_up(record: &Record) -> Option<bool> {
+    let Parts { elapsed, user, kernel, waiting, overlap, .. } = Parts::of(record)?;
+    let principal = record.principal()?;
+    let span_ns = elapsed * (principal.count * principal.operations) as f64;
+    let cpus = record.affinity.len().max(1) as f64;
+    let slack = CPU_TOLERANCE + TICK_NS / span_ns;
+    let sum = user + kernel + waiting - overlap;
+    let fits = user + kernel <= elapsed * cpus * (1.0 + slack);
+    Some(fits && (sum - elapsed).abs() <= elapsed * slack && waiting >= 0.0 && overlap >= 0.0)
+}
+
+/// The clock's smallest step, in nanoseconds, tells hops apart.
+pub fn clock(step_ns: u64) -> Figure {
+    Figure::new("smallest step", step_ns as f64, "ns")
+        .judged("below 1000 ns", Status::of(step_ns < 1000))
+}
+
+/// Fewer hand-overs between CPUs say nothing about their clocks.
+const FEWEST_HAND_OVERS: u64 = 100;
+
+/// The clock does not go backwards from one of so many CPUs to another.
+pub fn clock_across(cpus: usize, seen: Crossings) -> Figure {
+    let Crossings { hand_overs, backwards, .. } = seen;
+    if cpus < 2 {
+        return Figure::missing("across CPUs", "this process may use one only");
+    }
+    let status = if backwards == 0 && hand_overs < FEWEST_HAND_OVERS {
+        Status::NotShown
+    } else {
+        Status::of(backwards == 0)
+    };
+    let what = format!("backwards in {hand_overs} hand-overs between {cpus} CPUs");
+    Figure::new(what, backwards as f64, "times")
+        .judged(format!("0, in {FEWEST_HAND_OVERS} or more"), status)
+}
+
+/// An empty lap seems to take two reads of the clock at most: one lies between its two
+/// timestamps, and what cannot be avoided around it is less.
+pub fn empty_lap(EmptyLap { read_ns, timed_ns, whole_ns }: EmptyLap) -> Vec<Figure> {
+    vec![
+        Figure::new("a read of the clock", read_ns, "ns"),
+        Figure::new("an empty lap, from one to the next", whole_ns, "ns"),
+        Figure::new("an empty lap, as it is timed", timed_ns, "ns")
+            .judged("2 reads of the clock at most", Status::of(timed_ns <= 2.0 * read_ns)),
+    ]
+}

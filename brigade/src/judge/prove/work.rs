@@ -1,0 +1,179 @@
+//! Known work: what is put into every hop comes out of its time again, with any number of
+//! tasks; and two programs that do the same take as long.
+//!
+//! A case runs with several amounts of `--work`. Each process times a unit of it itself,
+//! so the work at a hop is known without the laps, and the slope of a hop's time over it
+//! must be 1: 1/2 if hops are counted twice, 2 if one is not counted.
+//!
+//! What is judged is the mean, which is what reports print: the mean hop over the mean
+//! unit, timed between the laps, where anything else the machine does slows both alike.
+//! The quickest laps over the quickest unit are judged where there is no such unit, and
+//! must not be far off in any case.
+
+use std::collections::BTreeMap;
+
+use harness::record::Record;
+
+use super::{Experiment, Figure, Probe, Status};
+use crate::judge::compare::verdict::Ratio;
+use crate::judge::statistics::{ByRound, Estimate, Interval, median, ratios, slope};
+
+/// Confidence of the interval of a slope or a ratio, 0 to 1.
+const CONFIDENCE: f64 = 0.99;
+
+/// A slope fails if all of its interval is farther from 1. The CPU's clock and caches
+/// are not quite the same between the laps and within them.
+const SLOPE_TOLERANCE: f64 = 0.02;
+
+/// A slope or a ratio holds if all of its interval is this near to 1.
+const BAND: f64 = 0.05;
+
+/// What a quiet machine may add to the mean unit over the quickest, and what others
+/// may have of its CPUs' time, as a share. Where processes take turns, the scheduler
+/// slows a loop and a waiting thread differently, and means prove nothing.
+const QUIET: f64 = 0.03;
+
+/// Units whose quartiles are less than this apart are those of one loop; a clock that
+/// changes its rate does not move them as far apart as the second.
+const MOST_SPREAD: f64 = 0.05;
+const CERTAIN_SPREAD: f64 = 0.15;
+
+/// The slope of a round's mean hops over its mean work, both in nanoseconds; `None` without
+/// units between the laps.
+fn slope_of_means(round: &[&Record]) -> Option<f64> {
+    let points = round.iter().map(|record| {
+        let work = record.work?;
+        let hop_ns = record.principal()?.ns_per_operation;
+        Some((work.units as f64 * work.mean_ns_per_unit?, hop_ns))
+    });
+    slope(&points.collect::<Option<Vec<_>>>()?)
+}
+
+/// The slope of a round's quickest hops, by its quickest unit.
+fn slope_of_quickest(round: &[&Record]) -> Option<f64> {
+    let unit_ns = round.iter().filter_map(|record| record.work?.ns_per_unit).reduce(f64::min)?;
+    let points = round.iter().filter_map(|record| {
+        let laps = record.principal()?;
+        let hop_ns = laps.min_ns as f64 / laps.operations as f64;
+        Some((record.work?.units as f64 * unit_ns, hop_ns))
+    });
+    slope(&points.collect::<Vec<_>>())
+}
+
+/// The median of the slopes of all rounds, with an interval.
+fn fitted(of: &Experiment, slope: fn(&[&Record]) -> Option<f64>) -> Option<(f64, Interval)> {
+    let mut rounds = BTreeMap::<u32, Vec<&Record>>::new();
+    for probe in of.probes().filter(|probe| probe.trouble.is_none()) {
+        rounds.entry(probe.round).or_default().extend(probe.record());
+    }
+    let slopes: Vec<f64> = rounds.values().filter_map(|records| slope(records)).collect();
+    let Estimate { value, interval, .. } = Estimate::at(CONFIDENCE, &slopes)?;
+    Some((value, interval?))
+}
+
+/// Whether the machine was too busy for means, by what did not come from laps: the CPU
+/// time of others over all processes, and the units between the laps.
+fn is_busy(of: &Experiment) -> bool {
+    let (mut others, mut all) = (0.0, 0.0);
+    for record in of.records() {
+        let found = &record.interference;
+        if let Some((others_ns, wall_ns)) = found.others_cpu_ns.zip(found.wall_ns) {
+            others += others_ns as f64;
+            all += wall_ns as f64 * record.affinity.len().max(1) as f64;
+        }
+    }
+    let excess = |record: &Record| {
+        let work = record.work?;
+        Some(work.mean_ns_per_unit? / work.ns_per_unit? - 1.0)
+    };
+    let excess = median(&of.records().filter_map(excess).collect::<Vec<_>>());
+    others > QUIET * all || excess.is_some_and(|excess| excess > QUIET)
+}
+
+/// The slope of each case, and the spread of a unit of work over all of them.
+pub fn known_work(experiments: &[Experiment]) -> Vec<Figure> {
+    experiments.iter().map(slope_of).chain([unit_spread(experiments)]).collect()
+}
+
+fn slope_of(of: &Experiment) -> Figure {
+    let of_quickest = fitted(of, slope_of_quickest);
+    let what = format!("{}: slope over known work", of.case.name);
+    let Some((middle, ends)) = fitted(of, slope_of_means).or(of_quickest) else {
+        return Figure::failed(what, "too few rounds with work");
+    };
+    let status = Status::near_one(ends, SLOPE_TOLERANCE, BAND).unless_busy(is_busy(of));
+    let (quickest, status) = match of_quickest {
+        Some((quickest, ends)) if Status::near_one(ends, BAND, BAND) == Status::Fails => {
+            (quickest, Status::Fails)
+        }
+        Some((quickest, _)) => (quickest, status),
+        None => (f64::NAN, status),
+    };
+    Figure::new(what, middle, "")
+        .between(ends)
+        .judged(format!("1, known to 5 %; of the quickest laps {quickest:.3}"), status)
+}
+
+/// The quickest units of all processes are those of one loop. Compiled differently, or laid
+/// out badly, a unit takes half as long again in some programs. A program without units
+/// between its laps has a loop of its own.
+fn unit_spread(experiments: &[Experiment]) -> Figure {
+    let unit = |record: &Record| record.work.filter(|work| work.mean_ns_per_unit.is_some());
+    let units = experiments.iter().flat_map(Experiment::records).filter_map(unit);
+    let mut units: Vec<f64> = units.filter_map(|work| work.ns_per_unit).collect();
+    units.sort_by(f64::total_cmp);
+    let what = format!("spread of a unit over {} processes", units.len());
+    let (lower, upper) = (&units[..units.len() / 2], &units[units.len().div_ceil(2)..]);
+    let [Some(low), Some(middle), Some(high)] = [lower, &units, upper].map(median) else {
+        return Figure::missing(what, "no process has work");
+    };
+    let spread = (high - low) / middle;
+    let status = if spread < MOST_SPREAD {
+        Status::Holds
+    } else if spread < CERTAIN_SPREAD || experiments.iter().any(is_busy) {
+        Status::NotShown
+    } else {
+        Status::Fails
+    };
+    Figure::new(what, 100.0 * spread, "%").judged("below 5 %", status)
+}
+
+/// With the same work before every hop, a hop takes as long among more tasks, an arm each,
+/// as among the fewest. It is taken in mean units of its own process.
+pub fn linearity(experiments: &[Experiment]) -> Vec<Figure> {
+    let figures = |of: &Experiment| {
+        let tasks = |arm: &Vec<Probe>| arm.iter().find_map(|probe| Some(probe.record()?.tasks));
+        let name = |arm: usize| tasks(&of.arms[arm]).map_or("?".to_owned(), |of| of.to_string());
+        let in_units = |record: &Record| {
+            Some(record.principal()?.ns_per_operation / record.work?.mean_ns_per_unit?)
+        };
+        let figure = |arm: usize| {
+            let what = format!("{}: a hop of {} tasks / of {}", of.case.name, name(arm), name(0));
+            let hops = [of.by_round(0, in_units), of.by_round(arm, in_units)];
+            let figure = ratio(what, hops);
+            Figure { status: figure.status.unless_busy(is_busy(of)), ..figure }
+        };
+        (1..of.arms.len()).map(figure).collect::<Vec<_>>()
+    };
+    experiments.iter().flat_map(figures).collect()
+}
+
+/// The second arm, a case, takes as long as the first, the same ring in C.
+pub fn ring(experiments: &[Experiment]) -> Vec<Figure> {
+    let figure = |of: &Experiment| {
+        let what = format!("{} / the same ring in C", of.case.name);
+        ratio(what, [of.times(0), of.times(1)])
+    };
+    experiments.iter().map(figure).collect()
+}
+
+/// The ratio of two times that must be alike, the second over the first, round by round.
+fn ratio(what: String, times: [ByRound; 2]) -> Figure {
+    let what = format!("{what}, {} pairs", ratios(&times[0], &times[1]).len());
+    match Ratio::of_rounds(times.each_ref(), CONFIDENCE) {
+        Some(Ratio { estimate, interval: Some(ends) }) => Figure::new(what, estimate, "")
+            .between(ends)
+            .judged("within 5 % of 1", Status::near_one(ends, BAND, BAND)),
+        _ => Figure::failed(what, "too few rounds"),
+    }
+}
