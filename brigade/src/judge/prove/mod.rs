@@ -247,3 +247,313 @@ impl Experiment<'_> {
         self.arms[index].iter().filter_map(figure).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+    use harness::instrument::{Crossings, EmptyLap};
+    use harness::record::WorkRecord;
+
+    use super::*;
+    use crate::manifest::Manifest;
+    use crate::store::sample::{self, Sample};
+
+    /// A case on one CPU.
+    fn case() -> &'static Case {
+        let text = "[profiles]\n[programs.p]\npath = 'p'\ncheck = { iters = 2, warmups = 0 }\n[[group]]\n\
+                    name = 'g'\nquestion = 'What?'\n[[group.case]]\nname = 'x'\nprogram = 'p'\n\
+                    placement = 'same-cpu'\n";
+        &Box::leak(Box::new(Manifest::parse(text).unwrap())).cases[0]
+    }
+
+    /// An experiment of so many rounds, whose arms are made from these records.
+    fn experiment(
+        arms: usize,
+        rounds: u32,
+        of: impl Fn(usize, u32) -> Record,
+    ) -> Experiment<'static> {
+        let probe = |arm, round| {
+            let invocation = Sample::hop(1.0).in_round("x", round);
+            Probe::of(Invocation { record: Some(of(arm, round)), ..invocation })
+        };
+        let arm = |arm| (1..=rounds).map(|round| probe(arm, round)).collect();
+        Experiment { case: case(), arms: (0..arms).map(arm).collect() }
+    }
+
+    fn hop(ns: f64) -> Record {
+        Sample::hop(ns).in_round("x", 1).record.unwrap()
+    }
+
+    fn statuses(figures: &[Figure]) -> Vec<Status> {
+        figures.iter().map(|figure| figure.status).collect()
+    }
+
+    const HOLDS: Status = Status::Holds;
+    const FAILS: Status = Status::Fails;
+    const NOT_SHOWN: Status = Status::NotShown;
+    const UNJUDGED: Status = Status::Unjudged;
+
+    #[test]
+    fn the_worst_figure_decides() {
+        let of = |all: &[Status]| {
+            let figure = |status: &Status| Figure::new("a", 1.0, "").judged("1", *status);
+            Property::of("x", all.iter().map(figure).collect()).status
+        };
+        assert_eq!(of(&[HOLDS, UNJUDGED]), HOLDS);
+        assert_eq!(of(&[HOLDS, NOT_SHOWN, FAILS]), FAILS);
+        assert_eq!(of(&[HOLDS, NOT_SHOWN]), NOT_SHOWN);
+        assert_eq!([of(&[UNJUDGED]), of(&[])], [UNJUDGED; 2]);
+    }
+
+    #[test]
+    fn a_ratio_six_percent_off_never_holds() {
+        for (low, high, expected) in [
+            (0.99, 1.01, HOLDS),
+            (1.03, 1.04, HOLDS),
+            (1.01, 1.06, NOT_SHOWN),
+            (0.9, 1.1, NOT_SHOWN),
+            (1.06, 1.06, FAILS),
+            (0.8, 0.94, FAILS),
+        ] {
+            let status = Status::near_one(Interval { low, high }, 0.05, 0.05);
+            assert_eq!(status, expected, "{low} to {high}");
+        }
+        let status = |low, high| Status::near_one(Interval { low, high }, 0.02, 0.05);
+        assert_eq!([status(1.03, 1.04), status(1.01, 1.04)], [FAILS, HOLDS]);
+    }
+
+    /// Ten comparisons of eight pairs that scatter by a percent; the second side takes
+    /// `longer` times as long.
+    fn compared(longer: f64) -> Vec<Experiment<'static>> {
+        let rng = std::cell::RefCell::new(Rng::with_seed(5));
+        let noise = || 1.0 + 0.01 * (rng.borrow_mut().f64() - 0.5);
+        let of = |arm, _| hop(100.0 * noise() * if arm == 1 { longer } else { 1.0 });
+        (0..10).map(|_| experiment(2, 8, of)).collect()
+    }
+
+    #[test]
+    fn identical_sides_must_not_differ_even_a_little() {
+        for (longer, expected) in
+            [(1.0, [HOLDS, HOLDS]), (1.03, [FAILS, FAILS]), (1.005, [HOLDS, FAILS])]
+        {
+            assert_eq!(statuses(&same(&compared(longer))), expected, "{longer}");
+        }
+        assert_eq!(statuses(&same(&[])), [FAILS, FAILS]);
+    }
+
+    #[test]
+    fn in_time_order_some_cases_must_not_change_while_others_do_not() {
+        for (changing, expected) in [(0, HOLDS), (7, FAILS), (20, NOT_SHOWN)] {
+            let mut rng = Rng::with_seed(9);
+            let invocations = (0..20).flat_map(|case| {
+                let times: [f64; 16] = std::array::from_fn(|round| {
+                    let late = if case < changing && round >= 8 { 1.1 } else { 1.0 };
+                    100.0 * late * (1.0 + 0.01 * (rng.f64() - 0.5))
+                });
+                sample::case(&format!("case-{case}"), times)
+            });
+            let invocations: Vec<Invocation> = invocations.collect();
+            assert_eq!(in_time_order(invocations.iter()).status, expected, "{changing} cases");
+        }
+    }
+
+    /// A hop of 100 ns and work, whose units of 2 ns take `longer` times as long in laps and
+    /// `slower` times as long between them; the quickest laps have no more than their work.
+    fn worked(units: u64, longer: f64, slower: f64) -> Record {
+        let mut record = hop(slower * (100.0 + longer * 2.0 * units as f64));
+        let quickest = (100.0 + 2.0 * units as f64) * record.measurements[0].operations as f64;
+        record.measurements[0].min_ns = quickest as u64;
+        let mean_ns_per_unit = Some(2.0 * slower);
+        record.work = Some(WorkRecord { units, ns_per_unit: Some(2.0), mean_ns_per_unit });
+        record
+    }
+
+    #[test]
+    fn work_must_come_out_as_what_it_is() {
+        let of = |longer: f64, scatter: f64, slower: f64| {
+            let of = |arm, round| {
+                let off = f64::from(round % 7) - 3.0;
+                worked([250, 500, 1000][arm], longer * (1.0 + scatter * off), slower + off / 1e4)
+            };
+            let figures = known_work(&[experiment(3, 12, of)]);
+            assert_eq!(figures[1].status, HOLDS, "all units are of one loop");
+            figures[0].clone()
+        };
+        for (longer, scatter, slower, expected) in [
+            (1.0, 0.001, 1.0, HOLDS),
+            (0.5, 0.001, 1.0, FAILS),
+            (0.94, 0.001, 1.0, FAILS),
+            (1.06, 0.001, 1.0, FAILS),
+            (2.0, 0.001, 1.0, FAILS),
+            (1.0, 0.03, 1.0, NOT_SHOWN),
+            // Where other programs slow the units, too.
+            (2.0, 0.001, 1.1, NOT_SHOWN),
+        ] {
+            let figure = of(longer, scatter, slower);
+            assert_eq!(figure.status, expected, "{longer}, {scatter}, {slower}: {figure:?}");
+        }
+        assert!(of(1.0, 0.001, 1.0).value.is_some_and(|slope| (slope - 1.0).abs() < 1e-3));
+        assert_eq!(statuses(&known_work(&[])), [UNJUDGED]);
+    }
+
+    #[test]
+    fn without_units_between_laps_the_quickest_are_judged() {
+        let of = |quickest: f64| {
+            let record = |arm, round: u32| {
+                let units = [250, 500, 1000][arm];
+                let mut record = worked(units, 1.5 + f64::from(round) / 10.0, 1.0);
+                record.work.as_mut().unwrap().mean_ns_per_unit = None;
+                let laps = &mut record.measurements[0];
+                laps.min_ns = (laps.min_ns as f64 * quickest) as u64;
+                record
+            };
+            statuses(&known_work(&[experiment(3, 12, record)]))
+        };
+        assert_eq!([of(1.0), of(1.1)], [[HOLDS, UNJUDGED], [FAILS, UNJUDGED]]);
+    }
+
+    #[test]
+    fn a_unit_that_takes_longer_in_some_programs_fails() {
+        let of = |units: [f64; 3]| {
+            let experiments = units.map(|unit| {
+                experiment(1, 12, |_, _| {
+                    let mut record = worked(500, 1.0, 1.0);
+                    let work = record.work.as_mut().unwrap();
+                    (work.ns_per_unit, work.mean_ns_per_unit) = (Some(unit), Some(unit));
+                    record
+                })
+            });
+            known_work(&experiments)[3].status
+        };
+        assert_eq!(of([1.06, 1.07, 1.06]), HOLDS);
+        assert_eq!(of([1.06, 1.15, 1.06]), NOT_SHOWN);
+        // As an unoptimized harness took in three programs.
+        assert_eq!(of([1.5, 1.9, 2.0]), FAILS);
+    }
+
+    #[test]
+    fn hops_that_grow_with_the_number_of_tasks_fail_on_a_quiet_machine() {
+        let of = |longer: f64, slower: f64| {
+            let record = |arm, round| {
+                let longer = if arm == 2 { longer } else { 1.0 };
+                worked(1000, longer * (1.0 + 0.001 * f64::from(round % 5)), slower)
+            };
+            statuses(&linearity(&[experiment(3, 12, record)]))
+        };
+        assert_eq!(of(1.0, 1.0), [HOLDS, HOLDS]);
+        assert_eq!(of(1.07, 1.0), [HOLDS, FAILS]);
+        assert_eq!(of(0.93, 1.0), [HOLDS, FAILS]);
+        assert_eq!(of(1.07, 1.2), [HOLDS, NOT_SHOWN]);
+    }
+
+    #[test]
+    fn a_ring_in_c_must_take_as_long() {
+        let of = |ratio: f64, scatter: f64| {
+            let times = |arm, round| {
+                let off = scatter * (f64::from(round) - 5.5);
+                hop(if arm == 0 { 100.0 * (1.0 + off) } else { 100.0 * ratio * (1.0 - off) })
+            };
+            ring(&[experiment(2, 10, times)])[0].status
+        };
+        assert_eq!([of(1.0, 0.001), of(1.2, 0.001), of(0.9, 0.001)], [HOLDS, FAILS, FAILS]);
+        assert_eq!(of(1.0, 0.02), NOT_SHOWN);
+    }
+
+    #[test]
+    fn a_known_difference_is_found_and_its_intervals_contain_the_truth() {
+        // The records say that 5 % more work makes a hop 5 % longer, less 100 ns in 20,100.
+        let of = |longer: f64| {
+            let rng = std::cell::RefCell::new(Rng::with_seed(3));
+            let record = |arm, _| {
+                let noise = 1.0 + 0.02 * (rng.borrow_mut().f64() - 0.5);
+                let mut record = worked(10_000, 1.0, 1.0);
+                let factor = if arm == 1 { longer } else { 1.0 };
+                record.measurements[0].ns_per_operation *= factor * noise;
+                record
+            };
+            let trials: Vec<_> = (0..40).map(|_| experiment(2, 8, record)).collect();
+            differences(&trials)
+        };
+        let [rate, truth] = &of(1.0498)[..] else { panic!("two figures") };
+        assert_eq!((rate.value, rate.status, truth.status), (Some(100.0), UNJUDGED, HOLDS));
+        assert_eq!(statuses(&of(1.02)), [UNJUDGED, FAILS]);
+        assert_eq!(statuses(&differences(&[])), [FAILS]);
+    }
+
+    #[test]
+    fn a_disturbance_that_goes_unnoticed_fails() {
+        let of = |shares: [f64; 2]| {
+            let record = |_, round: u32| {
+                let others_share = shares[round as usize - 1];
+                let sample = Sample { others_share, ..Sample::hop(1000.0) };
+                sample.in_round("x", 1).record.unwrap()
+            };
+            disturbance(&[experiment(1, 2, record)])[0].status
+        };
+        assert_eq!([of([0.1, 0.12]), of([0.1, 0.0])], [HOLDS, FAILS]);
+        assert_eq!(disturbance(&[experiment(1, 0, |_, _| hop(1.0))])[0].status, UNJUDGED);
+    }
+
+    #[test]
+    fn times_must_fit_into_the_span() {
+        let of = |change: fn(&mut Record)| {
+            let record = |_, _| {
+                let mut record = hop(1000.0);
+                change(&mut record);
+                record
+            };
+            statuses(&accounting(&[experiment(1, 4, record)]))
+        };
+        assert_eq!(of(|_| ()), [HOLDS, HOLDS]);
+        assert_eq!(of(|record| record.measurements[0].mean_ns *= 1.06), [FAILS, HOLDS]);
+        assert_eq!(
+            of(|of| of.cpu.as_mut().unwrap().user_ns_per_operation += 1500.0),
+            [HOLDS, FAILS]
+        );
+        let one_cpu = |record: &mut Record| {
+            record.affinity = vec![0];
+            record.cpu.as_mut().unwrap().user_ns_per_operation += 400.0;
+        };
+        assert_eq!(of(one_cpu), [HOLDS, FAILS]);
+        let nothing = |of: &mut Record| (of.cpu, of.interference.wall_ns) = (None, None);
+        assert_eq!(of(nothing), [UNJUDGED, UNJUDGED]);
+        // The very first lap is not in the span of a single one.
+        let single = |record: &mut Record| {
+            let mean_ns = record.interference.wall_ns.unwrap() as f64;
+            (record.measurements[0].count, record.measurements[0].mean_ns) = (1, mean_ns);
+            let mut cold = record.measurements[0].clone();
+            cold.name = "create_cold".to_owned();
+            record.measurements.push(cold);
+        };
+        assert_eq!(of(single)[0], HOLDS);
+    }
+
+    #[test]
+    fn a_call_too_many_or_a_hop_that_was_not_made_fails() {
+        let of = |reads: u64, writes: u64, hops: u64| {
+            let mut of = experiment(2, 1, |_, _| hop(1.0));
+            of.arms[0][0].calls = Some((8_610, [10_181, 9_283]));
+            of.arms[1][0].calls = Some((8_610 + hops, [10_181 + reads, 9_283 + writes]));
+            statuses(&system_calls(&[of]))
+        };
+        assert_eq!(of(42_000, 42_000, 42_000), [HOLDS, HOLDS]);
+        assert_eq!(of(84_000, 42_000, 42_000), [FAILS, HOLDS]);
+        assert_eq!(of(42_000, 42_000, 44_520), [FAILS, FAILS]);
+        assert_eq!(of(0, 0, 0), [FAILS, FAILS]);
+        assert_eq!(statuses(&system_calls(&[experiment(2, 1, |_, _| hop(1.0))])), [UNJUDGED]);
+    }
+
+    #[test]
+    fn the_clock_tells_hops_apart_and_never_goes_backwards() {
+        assert_eq!([1, 999, 1000].map(|ns| clock(ns).status), [HOLDS, HOLDS, FAILS]);
+        let across = |cpus, hand_overs, backwards| {
+            clock_across(cpus, Crossings { hand_overs, backwards, least_ns: None }).status
+        };
+        assert_eq!([across(2, 1000, 0), across(2, 1000, 1)], [HOLDS, FAILS]);
+        assert_eq!([across(2, 99, 0), across(2, 99, 1)], [NOT_SHOWN, FAILS]);
+        assert_eq!(across(1, 0, 0), UNJUDGED);
+        let lap =
+            |timed_ns| empty_lap(EmptyLap { read_ns: 20.0, timed_ns, whole_ns: 60.0 })[2].status;
+        assert_eq!([lap(40.0), lap(41.0)], [HOLDS, FAILS]);
+    }
+}
