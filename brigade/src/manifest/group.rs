@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::Manifest;
 use super::case::{Case, Placement, parse_flags};
 use super::place::{Complaint, Table};
-use super::program::CheckSize;
+use super::program::{CheckSize, Program, Rule};
 use super::rows::{FigureSpec, TaskKind};
 use crate::exit::UsageError;
 
@@ -48,10 +48,17 @@ pub(super) struct GroupTable {
     /// Flags of every case, before its own.
     #[serde(default)]
     flags: Vec<String>,
-    /// The profiles of the entries that name none.
+    /// The keys below are those of the entries that lack them.
     #[serde(default)]
     profiles: BTreeSet<String>,
-    #[serde(rename = "case")]
+    #[serde(default)]
+    placement: Placement,
+    check: Option<CheckSize>,
+    kind: Option<TaskKind>,
+    /// Cases of other groups, by name.
+    #[serde(default)]
+    cases: Vec<String>,
+    #[serde(default, rename = "case")]
     entries: Vec<Entry>,
 }
 
@@ -62,8 +69,7 @@ struct Entry {
     /// With `{axis}` where the value of an axis stands.
     name: Option<String>,
     program: Option<String>,
-    #[serde(default)]
-    placement: Placement,
+    placement: Option<Placement>,
     #[serde(default)]
     flags: Vec<String>,
     /// The values of a flag, by its name without dashes. The last axis varies
@@ -74,8 +80,7 @@ struct Entry {
     profiles: Option<BTreeSet<String>>,
     #[serde(default = "Entry::default_timeout_seconds")]
     timeout_seconds: u64,
-    #[serde(default = "Entry::default_needs_cpus")]
-    needs_cpus: usize,
+    needs_cpus: Option<usize>,
     #[serde(default)]
     needs_io_uring: bool,
     #[serde(default)]
@@ -87,9 +92,14 @@ struct Entry {
 
 /// The values of an axis.
 #[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "expected a list of values, or \"pairs\" for every pair of CPUs")]
+#[serde(
+    untagged,
+    expecting = "expected a list of values, a table of them by name, or \"pairs\" for every pair of CPUs"
+)]
 enum Values {
     Listed(Vec<Value>),
+    /// By what stands for them in the names of cases.
+    Named(BTreeMap<String, Value>),
     OfMachine(OfMachine),
 }
 
@@ -121,8 +131,8 @@ impl fmt::Display for Value {
     }
 }
 
-/// A value of every axis, in the order of the axes.
-type Point<'a> = Vec<(&'a str, String)>;
+/// Of every axis in order its name, a value, and what stands for that in names.
+type Point<'a> = Vec<(&'a str, String, String)>;
 
 /// What is wrong with an entry: the key, and the reason.
 type Wrong = (&'static str, String);
@@ -132,17 +142,13 @@ impl Entry {
         60
     }
 
-    fn default_needs_cpus() -> usize {
-        1
-    }
-
     /// Whether it has a case for every pair of CPUs.
     fn is_of_pairs(&self) -> bool {
         self.axes.values().any(|values| matches!(values.get_ref(), Values::OfMachine(_)))
     }
 
     /// An error names the key and what is wrong with it.
-    fn validate(&self) -> Result<(), Wrong> {
+    fn validate(&self, group: &GroupTable) -> Result<(), Wrong> {
         let of_pairs = |values: &Spanned<Values>| matches!(values.get_ref(), Values::OfMachine(_));
         let (axis, value) = PAIRED;
         if let Some((name, _)) = self.axes.iter().find(|(name, of)| of_pairs(of) && *name != axis) {
@@ -150,38 +156,38 @@ impl Entry {
             return Err(("axes", reason));
         }
         let is_named_apart = self.name.as_ref().is_none_or(|name| name.contains("{cpus}"));
-        match self.is_of_pairs() {
-            true if self.placement != Placement::Spread => {
-                Err(("axes", "pairs of CPUs need placement = 'spread'".to_owned()))
-            }
-            true if !is_named_apart => {
-                Err(("name", "the cases of pairs need {cpus} in their name".to_owned()))
-            }
-            _ => Ok(()),
+        if self.is_of_pairs() && self.placement.unwrap_or(group.placement) != Placement::Spread {
+            Err(("axes", "pairs of CPUs need placement = 'spread'".to_owned()))
+        } else if self.is_of_pairs() && !is_named_apart {
+            Err(("name", "the cases of pairs need {cpus} in their name".to_owned()))
+        } else {
+            Ok(())
         }
     }
 
     /// The combinations of the axes' values, with these pairs of CPUs.
     fn points<'a>(&'a self, pairs: &[[usize; 2]]) -> Vec<Point<'a>> {
-        let values = |of: &Values| -> Vec<String> {
+        let same = |value: String| (value.clone(), value);
+        let values = |of: &Values| -> Vec<(String, String)> {
             match of {
-                Values::Listed(values) => values.iter().map(Value::to_string).collect(),
-                Values::OfMachine(OfMachine::Pairs) if pairs.is_empty() => {
-                    vec![PAIRED.1.to_owned()]
+                Values::Listed(values) => values.iter().map(|it| same(it.to_string())).collect(),
+                Values::Named(values) => {
+                    values.iter().map(|(name, value)| (value.to_string(), name.clone())).collect()
                 }
-                Values::OfMachine(OfMachine::Pairs) => {
-                    pairs.iter().map(|[first, second]| format!("{first},{second}")).collect()
+                Values::OfMachine(_) if pairs.is_empty() => vec![same(PAIRED.1.to_owned())],
+                Values::OfMachine(_) => {
+                    pairs.iter().map(|[first, second]| same(format!("{first},{second}"))).collect()
                 }
             }
         };
-        // A table has lost the order in which its keys stand in the file.
+        // A table has lost the order in which the file lists its keys.
         let mut axes: Vec<_> = self.axes.iter().collect();
         axes.sort_by_key(|(_, values)| values.span().start);
         axes.into_iter().fold(vec![Point::new()], |points, (name, of)| {
-            let with = |point: &Point<'a>, value: &String| {
-                [point.clone(), vec![(name.as_str(), value.clone())]].concat()
-            };
             let values = values(of.get_ref());
+            let with = |point: &Point<'a>, (value, shown): &(String, String)| {
+                [point.clone(), vec![(name.as_str(), value.clone(), shown.clone())]].concat()
+            };
             let longer = points.iter().flat_map(|point| values.iter().map(|it| with(point, it)));
             longer.collect()
         })
@@ -190,47 +196,54 @@ impl Entry {
     fn case(
         &self,
         group: &GroupTable,
+        programs: &BTreeMap<String, Program>,
         entry: (usize, usize),
         point: &Point<'_>,
     ) -> Result<Case, Wrong> {
-        let program = self.program.as_ref().or(group.program.as_ref());
-        let program = program.ok_or_else(|| ("program", "there is none".to_owned()))?;
-        let mut placement = self.placement;
+        let mut program = self.program.as_ref().or(group.program.as_ref());
+        let mut placement = self.placement.unwrap_or(group.placement);
         let mut flags = [&group.flags[..], &self.flags].concat();
-        for (axis, value) in point {
+        for (axis, value, _) in point {
             if *axis == "placement" {
                 let found = Placement::ALL.into_iter().find(|place| place.as_str() == value);
                 placement =
                     found.ok_or_else(|| ("axes", format!("unknown placement '{value}'")))?;
+            } else if *axis == "program" {
+                program = Some(value);
             } else {
                 flags.extend([format!("--{axis}"), value.clone()]);
             }
         }
+        let program = program.ok_or_else(|| ("program", "there is none".to_owned()))?;
         let filled = |key, pattern: &String| fill(key, pattern, point);
         let name = self.name.as_ref().map(|name| filled("name", name)).transpose()?;
+        let given = parse_flags(&flags);
+        let all = programs.get(program).map_or(&[][..], |program| &program.with);
+        let rules: Vec<&Rule> = all.iter().filter(|rule| rule.applies(&given)).collect();
+        let needs_cpus = self.needs_cpus.or(rules.iter().find_map(|rule| rule.needs_cpus));
         let least_cpus = if placement == Placement::Spread { 2 } else { 1 };
         Ok(Case {
             name: name.unwrap_or_else(|| made_name(program, &flags, placement)),
             program: program.clone(),
             placement,
-            flags,
-            check: self.check,
+            check: (self.check.or(group.check)).or(rules.iter().find_map(|rule| rule.check)),
             profiles: self.profiles.as_ref().unwrap_or(&group.profiles).clone(),
             timeout_seconds: self.timeout_seconds,
-            needs_cpus: self.needs_cpus.max(least_cpus),
-            needs_io_uring: self.needs_io_uring,
+            needs_cpus: needs_cpus.unwrap_or(1).max(least_cpus),
+            needs_io_uring: self.needs_io_uring || rules.iter().any(|rule| rule.needs_io_uring),
             may_block_more: self.may_block_more,
             baseline: self.baseline.as_ref().map(|name| filled("baseline", name)).transpose()?,
-            kind: self.kind,
+            kind: self.kind.or(group.kind).or(rules.iter().find_map(|rule| rule.kind)),
             entry,
+            flags,
         })
     }
 }
 
 /// The pattern with every `{axis}` replaced by its value.
 fn fill(key: &'static str, pattern: &str, point: &Point<'_>) -> Result<String, Wrong> {
-    let filled = point.iter().fold(pattern.to_owned(), |text, (axis, value)| {
-        text.replace(&format!("{{{axis}}}"), value)
+    let filled = point.iter().fold(pattern.to_owned(), |text, (axis, _, shown)| {
+        text.replace(&format!("{{{axis}}}"), shown)
     });
     match filled.find(['{', '}']) {
         Some(_) => Err((key, format!("'{filled}' names no axis in its braces"))),
@@ -295,17 +308,13 @@ impl Manifest {
                     let reason = format!("group '{}': {reason}", table.name);
                     Complaint { table: Table::Case(index, place), key, reason }
                 };
-                entry.validate().map_err(wrong)?;
+                entry.validate(table).map_err(wrong)?;
                 for point in entry.points(pairs) {
-                    let case = entry.case(table, (index, place), &point);
-                    let name = case.and_then(|case| self.add(case, entry.name.is_some()));
-                    match name {
-                        Ok(name) if !names.contains(&name) => names.push(name),
-                        Ok(_) => {}
-                        Err(found) => return Err(wrong(found)),
-                    }
+                    let case = entry.case(table, &self.programs, (index, place), &point);
+                    names.push(case.and_then(|case| self.add(case)).map_err(wrong)?);
                 }
             }
+            names.splice(0..0, table.cases.iter().cloned());
             let GroupTable { name, question, note, comparisons, tails, .. } = table;
             self.groups.push(Group {
                 name: name.clone(),
@@ -316,22 +325,26 @@ impl Manifest {
                 cases: names,
             });
         }
+        for (index, table) in tables.iter().enumerate() {
+            for name in &table.cases {
+                self.case(name).map_err(|reason| {
+                    let reason = format!("group '{}': cases: {reason}", table.name);
+                    Complaint { table: Table::Group(index), key: "cases", reason }
+                })?;
+            }
+        }
         Ok(())
     }
 
-    /// Adds a case, unless there is one of its key, and returns the name that
-    /// it has. The first that has a key is the case.
-    fn add(&mut self, case: Case, is_named: bool) -> Result<String, Wrong> {
-        let key = case.key();
-        if let Some(known) = self.cases.iter().find(|known| known.key() == key) {
-            if is_named && known.name != case.name {
-                let reason = format!("case '{}' is the case '{}'", case.name, known.name);
-                return Err(("name", reason));
-            }
-            return Ok(known.name.clone());
-        }
+    /// Adds a case and returns its name.
+    fn add(&mut self, case: Case) -> Result<String, Wrong> {
         if case.name.is_empty() {
             return Err(("name", "a case has an empty name".to_owned()));
+        }
+        let key = case.key();
+        if let Some(known) = self.cases.iter().find(|known| known.key() == key) {
+            let reason = format!("case '{}' is the case '{}'", case.name, known.name);
+            return Err(("name", format!("{reason}: a group lists those of others in `cases`")));
         }
         if self.cases.iter().any(|known| known.name == case.name) {
             return Err(("name", format!("case '{}': there is another of this name", case.name)));
@@ -428,16 +441,29 @@ program = 'fake'
     }
 
     #[test]
+    fn a_value_may_have_a_name_and_a_rule_of_its_program() {
+        let rule = "with = [{ flags = ['--via', 'uring'], needs_io_uring = true, needs_cpus = 3 }]";
+        let axes = "axes = { via = { y = 'uring', x = 'pipe' } }";
+        let text = format!("{HEAD}[[group.case]]\nname = '{{via}}-brigade'\n{axes}");
+        let manifest =
+            Manifest::parse(&text.replace("path =", &format!("{rule}\npath ="))).unwrap();
+        assert_eq!(names(&manifest), ["x-brigade", "y-brigade"]);
+        assert_eq!(manifest.cases[1].flags, ["--via", "uring"]);
+        let needs = manifest.cases.iter().map(|case| (case.needs_io_uring, case.needs_cpus));
+        assert_eq!(needs.collect::<Vec<_>>(), [(false, 1), (true, 3)]);
+    }
+
+    #[test]
     fn a_case_of_two_groups_is_one_case() {
         let manifest = parse(
             "[[group.case]]\nname = 'a'\nflags = ['--via', 'pipe', '--tasks', '2']
              [[group.case]]\nname = 'b'
-             [[group]]\nname = 'h'\nquestion = 'How?'\nprogram = 'fake'
-             [[group.case]]\nflags = ['--via=pipe']\naxes = { tasks = [1, 2] }",
+             [[group]]\nname = 'h'\nquestion = 'How?'\nprogram = 'fake'\ncases = ['a']
+             [[group.case]]\nflags = ['--via=pipe']\naxes = { tasks = [1] }",
         );
         let manifest = manifest.unwrap();
         assert_eq!(names(&manifest), ["a", "b", "fake pipe 1"]);
-        assert_eq!(manifest.groups[1].cases, ["fake pipe 1", "a"]);
+        assert_eq!(manifest.groups[1].cases, ["a", "fake pipe 1"]);
         let both = ["h".to_owned(), "g".to_owned()];
         let chosen = manifest.cases_of_groups(&both).unwrap();
         assert_eq!(chosen.len(), 3, "{chosen:?}");
@@ -460,6 +486,7 @@ program = 'fake'
                 ":14: group 'g': case 'a': there is another of this name",
             ),
             ("[[group.case]]\nname = ''", ":12: group 'g': a case has an empty name"),
+            ("cases = ['a']", ":11: group 'g': cases: unknown case 'a'"),
             (
                 "[[group.case]]\nplacement = 'spread'\naxes = { via = 'pairs' }",
                 ":13: group 'g': 'via' cannot be \"pairs\"; only 'cpus' can",
@@ -474,7 +501,7 @@ program = 'fake'
             ),
             (
                 "[[group.case]]\naxes = { via = 'some' }",
-                ":12: expected a list of values, or \"pairs\" for every pair of CPUs",
+                ":12: expected a list of values, a table of them by name, or \"pairs\"",
             ),
             (
                 "[[group.case]]\n[[group]]\nname = 'g'\nquestion = ''\ncase = []",

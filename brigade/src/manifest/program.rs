@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use harness::limits::Kind;
 use serde::Deserialize;
 
+use super::case::parse_flags;
 use super::rows::TaskKind;
 
 /// A program that measures one thing.
@@ -28,6 +29,31 @@ pub struct Program {
     pub kind: Option<TaskKind>,
     /// How `brigade check` runs it.
     pub check: CheckSize,
+    /// What is different with certain flags.
+    pub with: Vec<Rule>,
+}
+
+/// What a program's cases with certain flags need, unless they say otherwise.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    flags: Vec<String>,
+    /// How `brigade check` runs them.
+    pub check: Option<CheckSize>,
+    /// What their tasks are in reports.
+    pub kind: Option<TaskKind>,
+    /// The least number of CPUs on which they make sense.
+    pub needs_cpus: Option<usize>,
+    /// Whether they make no sense without io_uring.
+    #[serde(default)]
+    pub needs_io_uring: bool,
+}
+
+impl Rule {
+    /// Whether it is for a case with these flags.
+    pub(super) fn applies(&self, flags: &[(Option<&str>, Option<&str>)]) -> bool {
+        parse_flags(&self.flags).iter().all(|flag| flags.contains(flag))
+    }
 }
 
 /// Where a program's file comes from.
@@ -105,13 +131,15 @@ struct ProgramTable {
     tasks: Option<Kind>,
     kind: Option<TaskKind>,
     check: CheckSize,
+    #[serde(default)]
+    with: Vec<Rule>,
 }
 
 impl TryFrom<ProgramTable> for Program {
     type Error = &'static str;
 
     fn try_from(table: ProgramTable) -> Result<Self, Self::Error> {
-        let ProgramTable { interpreter, form, needs, tasks, kind, check, .. } = table;
+        let ProgramTable { interpreter, form, needs, tasks, kind, check, with, .. } = table;
         let source = match (table.package, table.path, table.build) {
             (Some(package), None, None) => Source::Package(package),
             (None, Some(path), None) => Source::Path(path),
@@ -123,6 +151,6 @@ impl TryFrom<ProgramTable> for Program {
         if unbuildable || commands.any(Vec::is_empty) {
             return Err("a `command` of no words cannot be run");
         }
-        Ok(Self { source, interpreter, form, needs, tasks, kind, check })
+        Ok(Self { source, interpreter, form, needs, tasks, kind, check, with })
     }
 }

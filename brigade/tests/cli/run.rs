@@ -186,7 +186,7 @@ fn with_two_groups() -> (Bench, String) {
         1,
     );
     let numbers = "[[group]]\nname = 'numbers'\nquestion = 'How many?'\nprogram = 'fake'\n\
-                   [[group.case]]\nflags = ['b']\n\
+                   cases = ['b']\n\
                    [[group.case]]\naxes = { tasks = [2, 50], placement = ['same-cpu'] }\n";
     (bench, manifest + numbers)
 }
