@@ -57,9 +57,16 @@ fn page(title: &str, blocks: &[Block], value: &impl Serialize, report: Option<&R
     let mut main = String::new();
     for (index, block) in blocks.iter().enumerate() {
         if let Block::Heading(2, heading) = block {
-            let (id, short) = match blocks.get(index + 1) {
-                Some(Block::Plots(group)) => (format!("group-{group}"), group.as_str()),
-                _ => (slug(heading), heading.as_str()),
+            let mut section =
+                blocks[index + 1..].iter().take_while(|of| !matches!(of, Block::Heading(2, _)));
+            let group = section.find_map(|block| match block {
+                Block::Plots(group) => Some(group.as_str()),
+                _ => None,
+            });
+            let (id, short) = match group {
+                Some("") => ("group-other".to_owned(), "other"),
+                Some(group) => (format!("group-{group}"), group),
+                None => (slug(heading), heading.as_str()),
             };
             let end = if main.is_empty() { "" } else { "</section>\n" };
             let [id, heading, short] = [&id, heading, short].map(escape);
