@@ -6,7 +6,9 @@ pub mod bmf;
 pub mod comparison;
 pub mod csv;
 #[cfg(test)]
-mod fixture;
+mod fixtures;
+#[cfg(test)]
+use fixtures as fixture;
 pub mod html;
 pub mod impact;
 mod kinds;
