@@ -31,15 +31,13 @@
 //! what was refused. Threads are made as the standard library makes them, by
 //! other code, since that code would abort the process.
 
-mod heap;
+mod async_tasks;
 mod population;
+mod processes;
 mod reading;
-mod readings;
-mod size;
-mod stack;
 mod subject;
 mod sweep;
-mod until_refused;
+mod threads;
 
 use std::process::ExitCode;
 
@@ -48,8 +46,8 @@ use harness::limits::{self, Need, STACK_BYTES};
 use harness::{Bench, Count, Launch, Spec, program};
 
 use population::Task;
-use subject::{Subject, Waiting};
-use sweep::{Counts, sweep};
+use subject::{Subject, Waiting, size, stack_size};
+use sweep::{Counts, sweep, until_refused};
 
 /// How much of the stack of a process may be touched, in bytes: half of the
 /// 8 MiB that Linux gives to the main thread.
@@ -75,16 +73,16 @@ struct Flags {
 
     /// What each task writes to before it waits, like 400KiB: of its stack, or
     /// of a heap block where tasks have none
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size::bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size)]
     #[arg(allow_negative_numbers = true)]
     touch: usize,
 
     /// Address space of each thread's or coroutine's stack; without it, 1MiB
-    #[arg(long, value_name = "BYTES", value_parser = size::stack, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = stack_size, allow_negative_numbers = true)]
     stack_size: Option<usize>,
 
     /// The block of --kind heap; without it, 256MiB
-    #[arg(long, value_name = "BYTES", value_parser = size::bytes, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = size, allow_negative_numbers = true)]
     bytes: Option<usize>,
 
     /// Make tasks one by one until there are as many as --tasks, or the kernel
@@ -107,12 +105,12 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let subject = flags.kind;
     if subject == Subject::Heap {
         flags.refuse_for_heap()?;
-        heap::observe(flags.bytes.unwrap_or(256 << 20), bench)?;
+        reading::observe_block(flags.bytes.unwrap_or(256 << 20), bench)?;
         return show(bench);
     }
     let task = flags.task()?;
     if flags.until_refused {
-        until_refused::populate(subject, task, bench)?;
+        until_refused(subject, task, bench)?;
         return show(bench);
     }
     let per_task = task.amounts(subject);
@@ -133,7 +131,7 @@ fn show(bench: &Bench) -> anyhow::Result<()> {
     if bench.flags().json || bench.flags().quiet {
         return Ok(());
     }
-    program::print(&readings::text(&bench.findings().ledger))
+    program::print(&reading::text(&bench.findings().ledger))
 }
 
 impl Flags {

@@ -123,3 +123,45 @@ impl fmt::Display for Subject {
         out.write_str(&flags::name(self))
     }
 }
+
+/// Reads a size: a number of bytes, or of KiB, MiB or GiB, like `400KiB`.
+pub fn size(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        unit => return Err(format!("'{unit}' is not one of B, KiB, MiB, GiB")),
+    };
+    let number: usize = digits.parse().map_err(|_| "not a number of bytes, like 400KiB")?;
+    number.checked_mul(unit).filter(|bytes| *bytes <= 1 << 46).ok_or("more than 64 TiB".into())
+}
+
+/// Reads the value of `--stack-size`, within what threads and coroutines take.
+pub fn stack_size(text: &str) -> Result<usize, String> {
+    flags::stack_size(&size(text)?.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{size, stack_size};
+
+    #[test]
+    fn sizes_have_binary_suffixes() {
+        assert_eq!(size("0"), Ok(0));
+        assert_eq!(size("409600"), size("400KiB"));
+        assert_eq!(size("2MiB"), Ok(2 << 20));
+        assert_eq!(size("1GiB"), size("1024MiB"));
+    }
+
+    #[test]
+    fn nonsense_is_told_apart_from_too_much() {
+        for nonsense in ["", "-1", "KiB", "1.5MiB", "1 KiB", "1KB", "9kib", "x"] {
+            assert!(size(nonsense).is_err(), "{nonsense}");
+        }
+        assert_eq!(size("99999999999GiB"), Err("more than 64 TiB".into()));
+        assert!(stack_size("4KiB").is_err());
+        assert_eq!(stack_size("64KiB"), Ok(65536));
+    }
+}

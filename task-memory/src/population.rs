@@ -1,32 +1,26 @@
 //! Populations: idle tasks of one kind, of which more can be added.
 
-mod alternate_stack;
-mod async_tasks;
-mod channels;
-mod compio_tasks;
-mod coroutines;
-mod executor_tasks;
-mod local_pool_tasks;
-mod processes;
-mod refusable_threads;
-mod rings;
-mod threads;
-mod tokio_tasks;
-
 use std::io;
+use std::sync::mpsc::sync_channel;
 
 use anyhow::{Context as _, bail};
+use corosensei::Coroutine;
+use corosensei::stack::DefaultStack;
 use futures::executor::LocalPool;
-use harness::{Amounts, failure};
+use harness::hand_over::{Sink, Source, eventfd};
+use harness::limits::RING_ENTRIES;
+use harness::{Amounts, Channel, failure};
+use io_uring::IoUring;
 
-use crate::stack::MARGIN_BYTES;
+use crate::async_tasks::{Compio, Executor, Tasks, Tokio};
+use crate::processes::Processes;
 use crate::subject::{Subject, Waiting};
-use async_tasks::Tasks;
-use executor_tasks::Executor;
-use refusable_threads::RefusableThreads;
-use threads::Threads;
+use crate::threads::{RefusableThreads, Threads, touch_stack};
 
-/// What each task is to hold.
+/// What a task's stack must have besides what is touched, in bytes.
+const MARGIN_BYTES: usize = 16 << 10;
+
+/// What each task holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     /// Address space of its stack, for the kinds that choose it.
@@ -51,11 +45,10 @@ impl Task {
     }
 }
 
-/// Idle tasks of one kind. They end when the population is dropped, unless
-/// [`Population::end`] has ended them before.
+/// Idle tasks of one kind.
 pub trait Population {
-    /// Adds `count` tasks, and returns when each of them has touched what it
-    /// is to touch. Those that were added before one is refused stay.
+    /// Adds `count` tasks, and returns when each of them has touched its memory. Those that
+    /// were added before one is refused stay.
     ///
     /// # Errors
     /// [`harness::failure::Shortage`] when the kernel refuses a task.
@@ -69,7 +62,7 @@ pub trait Population {
         vec!["self".into()]
     }
 
-    /// Ends all tasks.
+    /// Ends all tasks that do not end with this process.
     ///
     /// # Errors
     /// When a task failed.
@@ -78,45 +71,56 @@ pub trait Population {
     }
 }
 
-/// A population of no tasks yet; one that is to grow until a task is refused
+/// A population of no tasks yet; one that grows until a task is refused
 /// survives that refusal.
 ///
 /// # Errors
-/// When what all tasks share cannot be had.
+/// When what all tasks share is not available.
 pub fn open(
     subject: Subject,
     task: Task,
     until_refused: bool,
 ) -> anyhow::Result<Box<dyn Population>> {
     let threads = || -> Box<dyn Population> {
-        match until_refused {
-            true => Box::new(RefusableThreads::new(task)),
-            false => Box::new(Threads::new(task)),
+        if until_refused {
+            Box::new(RefusableThreads::new(task))
+        } else {
+            Box::new(Threads::new(task))
         }
     };
-    let starting = "starting the runtime";
+    let tokio = |local| anyhow::Ok(Tasks::new(Tokio::new(local, task).context(STARTING)?, task));
     Ok(match subject {
         Subject::Heap => bail!("a block of memory has no tasks"),
         Subject::Thread => threads(),
-        Subject::ThreadFutex => Box::new(Both(channels::in_memory(), threads())),
-        Subject::ThreadEventfd => Box::new(Both(channels::eventfds(), threads())),
-        Subject::ThreadPipe => Box::new(Both(channels::pipes(), threads())),
-        Subject::ThreadSocketpair => Box::new(Both(channels::socket_pairs(), threads())),
-        Subject::Tokio => {
-            Box::new(Tasks::new(tokio_tasks::current_thread(task).context(starting)?, task))
-        }
-        Subject::TokioLocal => {
-            Box::new(Tasks::new(tokio_tasks::local(task).context(starting)?, task))
-        }
+        Subject::ThreadFutex => linked(threads(), || {
+            let (sender, receiver) = sync_channel(1);
+            Ok((receiver, sender))
+        }),
+        Subject::ThreadEventfd => linked(threads(), eventfd),
+        Subject::ThreadPipe => linked(threads(), || Channel::Pipe.open()),
+        Subject::ThreadSocketpair => linked(threads(), || Channel::SocketPair.open()),
+        Subject::Tokio => Box::new(tokio(false)?),
+        Subject::TokioLocal => Box::new(tokio(true)?),
         Subject::AsyncExecutor => Box::new(Tasks::new(Executor::default(), task)),
-        Subject::Compio => {
-            Box::new(Tasks::new(compio_tasks::Compio::new().context(starting)?, task))
-        }
+        Subject::Compio => Box::new(Tasks::new(Compio::new().context(STARTING)?, task)),
         Subject::LocalPool => Box::new(Tasks::new(LocalPool::new(), task)),
-        Subject::Coroutine => Box::new(Each::of("stack", move || coroutines::suspended(task))),
-        Subject::Process => Box::new(processes::Processes::new(task)?),
-        Subject::IoUring => Box::new(Each::of("ring", rings::open)),
+        Subject::Coroutine => Box::new(Each::of("stack", move || coroutine(task))),
+        Subject::Process => Box::new(Processes::new(task)?),
+        Subject::IoUring => Box::new(Each::of("ring", || IoUring::new(RING_ENTRIES))),
     })
+}
+
+const STARTING: &str = "starting the runtime";
+
+/// A coroutine that has touched its stack. Dropping it unwinds it.
+fn coroutine(task: Task) -> io::Result<Coroutine<(), (), ()>> {
+    let mapped = DefaultStack::new(task.stack_bytes)?;
+    let mut coroutine = Coroutine::with_stack(mapped, move |yielder, ()| {
+        touch_stack(task.touch_bytes);
+        yielder.suspend(());
+    });
+    coroutine.resume(());
+    Ok(coroutine)
 }
 
 /// Tasks, or what they need, that are made one like the other and then held.
@@ -151,9 +155,24 @@ impl<T> Population for Each<T> {
 }
 
 /// A channel and a thread for each task.
-struct Both<C>(Each<C>, Box<dyn Population>);
+struct Linked<C>(Each<C>, Box<dyn Population>);
 
-impl<C> Population for Both<C> {
+/// Threads with channels that `open` opens, each used once: a pipe that has carried a byte
+/// keeps a page.
+fn linked<R: Source + 'static, S: Sink + 'static>(
+    threads: Box<dyn Population>,
+    open: impl Fn() -> io::Result<(R, S)> + 'static,
+) -> Box<dyn Population> {
+    let used = move || {
+        let (mut source, mut sink) = open()?;
+        sink.send(b'.')?;
+        source.receive()?;
+        Ok((source, sink))
+    };
+    Box::new(Linked(Each::of("channel", used), threads))
+}
+
+impl<C> Population for Linked<C> {
     fn add(&mut self, count: u64) -> anyhow::Result<()> {
         self.0.add(count)?;
         self.1.add(count)
@@ -162,9 +181,5 @@ impl<C> Population for Both<C> {
     /// A channel whose thread was refused is no task.
     fn count(&self) -> u64 {
         self.1.count()
-    }
-
-    fn end(self: Box<Self>) -> anyhow::Result<()> {
-        self.1.end()
     }
 }

@@ -9,8 +9,8 @@ use harness::process_stat::reap;
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
-use super::{Population, Task};
-use crate::stack;
+use crate::population::{Population, Task};
+use crate::threads::touch_stack;
 
 pub struct Processes {
     task: Task,
@@ -39,7 +39,7 @@ impl Processes {
     /// is to touch, and closes `ready`: when all have, or have died before,
     /// that is the end of file.
     fn live(&self, ready: &PipeWriter) -> ! {
-        stack::touch(self.task.touch_bytes);
+        touch_stack(self.task.touch_bytes);
         let mut byte = [0_u8];
         // SAFETY: plain system calls on descriptors that this process has, and
         // a buffer of one byte; `_exit` runs no destructor of the parent's.

@@ -1,0 +1,278 @@
+//! Async tasks on five runtimes. Each touches a block, then waits: for nothing, for a message,
+//! for a timer an hour from now, or for a pipe of its own.
+
+use std::fs::File;
+use std::future::{self, Future};
+use std::io::{self, Read as _};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use async_executor::LocalExecutor;
+use async_io::{Async, Timer};
+use compio::io::AsyncRead as _;
+use futures::executor::LocalPool;
+use futures::task::LocalSpawnExt as _;
+use harness::{Channel, failure};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
+use tokio::sync::mpsc;
+
+use crate::population::{Population, Task};
+use crate::reading::touched;
+use crate::subject::Waiting;
+
+/// Longer than any sweep.
+const AN_HOUR: Duration = Duration::from_secs(3600);
+
+/// Tasks that have begun. It is no part of the tasks, which would hold a
+/// reference to it otherwise.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+fn begin(bytes: usize) -> Box<[u8]> {
+    let block = touched(bytes);
+    BEGUN.fetch_add(1, Relaxed);
+    block
+}
+
+fn begun() -> u64 {
+    BEGUN.load(Relaxed)
+}
+
+/// A task that touches so many bytes and then waits. A block and no function, whose future
+/// would hold its arguments twice.
+macro_rules! task {
+    ($bytes:ident, $wait:expr) => {
+        async move {
+            let _block = begin($bytes);
+            let _ = $wait.await;
+        }
+    };
+}
+
+/// What runs tasks.
+pub trait Spawner {
+    /// Spawns a task.
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static);
+
+    /// Spawns a task that touches so many bytes and waits for a timer, if there are any.
+    fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()>;
+
+    /// Spawns a task that touches so many bytes and waits for a pipe, if there are any.
+    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<()>;
+
+    /// Runs tasks until so many have begun.
+    fn run_until_begun(&mut self, count: u64);
+}
+
+/// Tasks on one runtime.
+pub struct Tasks<R> {
+    task: Task,
+    count: u64,
+    runtime: R,
+    /// The ends of channels that would wake them.
+    senders: Vec<mpsc::Sender<usize>>,
+}
+
+impl<R: Spawner> Tasks<R> {
+    pub fn new(runtime: R, task: Task) -> Self {
+        Self { task, count: 0, runtime, senders: Vec::new() }
+    }
+
+    fn spawn(&mut self) -> anyhow::Result<()> {
+        let bytes = self.task.touch_bytes;
+        let spawned = match self.task.waiting {
+            None => {
+                self.runtime.spawn(task!(bytes, future::pending::<()>()));
+                Ok(())
+            }
+            // The channel is the same for every runtime, so that they differ by what is theirs.
+            Some(Waiting::Channel) => {
+                let (sender, mut receiver) = mpsc::channel::<usize>(1);
+                self.senders.push(sender);
+                self.runtime.spawn(task!(bytes, receiver.recv()));
+                Ok(())
+            }
+            Some(Waiting::Timer) => self.runtime.spawn_with_timer(bytes),
+            Some(Waiting::Pipe) => self.runtime.spawn_with_pipe(bytes),
+        };
+        spawned.map_err(|error| {
+            failure::creating(format_args!("the pipe of task {}", self.count), error)
+        })?;
+        self.count += 1;
+        Ok(())
+    }
+}
+
+impl<R: Spawner> Population for Tasks<R> {
+    fn add(&mut self, count: u64) -> anyhow::Result<()> {
+        let spawned = (0..count).try_for_each(|_| self.spawn());
+        self.runtime.run_until_begun(self.count);
+        spawned
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+/// Tokio on one thread, with the ends of pipes that would wake its tasks.
+pub struct Tokio {
+    runtime: OneThread,
+    pipes: Vec<pipe::Sender>,
+}
+
+enum OneThread {
+    Current(Runtime),
+    Local(LocalRuntime),
+}
+
+impl Tokio {
+    /// A runtime, of tasks that never leave its thread if `local`. Its clock is switched on
+    /// if tasks wait for it.
+    pub fn new(local: bool, task: Task) -> io::Result<Self> {
+        let mut builder = Builder::new_current_thread();
+        builder.enable_io();
+        if task.waiting == Some(Waiting::Timer) {
+            builder.enable_time();
+        }
+        let runtime = if local {
+            OneThread::Local(builder.build_local(LocalOptions::default())?)
+        } else {
+            OneThread::Current(builder.build()?)
+        };
+        Ok(Self { runtime, pipes: Vec::new() })
+    }
+}
+
+impl Spawner for Tokio {
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        match &self.runtime {
+            OneThread::Current(runtime) => drop(runtime.spawn(task)),
+            OneThread::Local(runtime) => drop(runtime.spawn_local(task)),
+        }
+    }
+
+    fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()> {
+        self.spawn(task!(bytes, tokio::time::sleep(AN_HOUR)));
+        Ok(())
+    }
+
+    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<()> {
+        let (sender, mut receiver) = {
+            let _inside = match &self.runtime {
+                OneThread::Current(runtime) => runtime.enter(),
+                OneThread::Local(runtime) => runtime.enter(),
+            };
+            pipe::pipe()?
+        };
+        self.pipes.push(sender);
+        self.spawn(task!(bytes, receiver.read_u8()));
+        Ok(())
+    }
+
+    fn run_until_begun(&mut self, count: u64) {
+        let driver = yield_until_begun(count);
+        match &self.runtime {
+            OneThread::Current(runtime) => runtime.block_on(driver),
+            OneThread::Local(runtime) => runtime.block_on(driver),
+        }
+    }
+}
+
+async fn yield_until_begun(count: u64) {
+    while begun() < count {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Compio, with the ends of pipes that would wake its tasks.
+pub struct Compio {
+    runtime: compio::runtime::Runtime,
+    pipes: Vec<compio::fs::pipe::Sender>,
+}
+
+impl Compio {
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { runtime: compio::runtime::Runtime::new()?, pipes: Vec::new() })
+    }
+}
+
+impl Spawner for Compio {
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(task).detach();
+    }
+
+    fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()> {
+        self.runtime.spawn(task!(bytes, compio::time::sleep(AN_HOUR))).detach();
+        Ok(())
+    }
+
+    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<()> {
+        let (mut receiver, sender) = self.runtime.block_on(compio::fs::pipe::anonymous())?;
+        self.pipes.push(sender);
+        self.runtime.spawn(task!(bytes, receiver.read([0]))).detach();
+        Ok(())
+    }
+
+    /// What tasks wait for is submitted when the thread has nothing else to run: at the
+    /// last poll here.
+    fn run_until_begun(&mut self, count: u64) {
+        self.runtime.block_on(yield_until_begun(count));
+        self.runtime.poll_with(Some(Duration::ZERO));
+    }
+}
+
+/// async-executor over async-io, of smol, with the ends of pipes that would wake its tasks.
+#[derive(Default)]
+pub struct Executor {
+    executor: LocalExecutor<'static>,
+    pipes: Vec<File>,
+}
+
+impl Spawner for Executor {
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.executor.spawn(task).detach();
+    }
+
+    fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()> {
+        self.spawn(task!(bytes, Timer::after(AN_HOUR)));
+        Ok(())
+    }
+
+    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<()> {
+        let (reader, writer) = Channel::Pipe.open()?;
+        let reader = Async::new(reader)?;
+        self.pipes.push(writer);
+        self.spawn(task!(bytes, reader.read_with(|mut file| file.read(&mut [0]))));
+        Ok(())
+    }
+
+    fn run_until_begun(&mut self, count: u64) {
+        while begun() < count {
+            self.executor.try_tick();
+        }
+    }
+}
+
+/// Of `futures`, without timers and I/O.
+impl Spawner for LocalPool {
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        let spawned = self.spawner().spawn_local(task);
+        spawned.expect("the pool lives as long as its tasks");
+    }
+
+    fn spawn_with_timer(&mut self, _: usize) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn spawn_with_pipe(&mut self, _: usize) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn run_until_begun(&mut self, count: u64) {
+        while begun() < count {
+            self.run_until_stalled();
+        }
+    }
+}
