@@ -5,27 +5,31 @@
 //! also when the program fails half way. Clones share one state: a driver that
 //! is itself an async task takes a clone along.
 
-use std::io::IsTerminal as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::io;
+use std::io::{IsTerminal as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::clock;
-use crate::command;
+use anyhow::{Context as _, bail};
+
 use crate::flags::{Flags, TasksFlag};
 use crate::laps::{Laps, Purpose};
-use crate::memory;
 use crate::placement::{Placement, Policy};
 use crate::progress::Progress;
 use crate::record::{Ending, LedgerPoint, Memory, ScheduleKept, WorkRecord};
 use crate::samples::{Measured, Samples};
 use crate::spec::Spec;
 use crate::spinners::Spinners;
+use crate::station::Tracer;
 use crate::station::{Equipment, LOAD, Station};
-use crate::tracer::Tracer;
+use crate::station::{Shape, WorkingSet};
 use crate::usage::{Span, Start};
 use crate::work::{Calibration, Work};
-use crate::working_set::{Shape, WorkingSet};
+use crate::{clock, memory};
 
 /// What a program measures on. Clones share one state.
 #[derive(Clone, Debug)]
@@ -250,7 +254,7 @@ impl Bench {
         self.calibrate_work();
         self.findings().memory = memory::now();
         match &self.shared.flags.command {
-            Some(line) => command::run(line, self.shared.flags.json),
+            Some(line) => run_command(line, self.shared.flags.json),
             None => Ok(()),
         }
     }
@@ -292,8 +296,35 @@ impl Shared {
 
     /// Whether someone sees progress that is drawn.
     pub(crate) fn shows_progress(&self) -> bool {
-        !self.flags.quiet && std::io::stderr().is_terminal()
+        !self.flags.quiet && io::stderr().is_terminal()
     }
+}
+
+/// Runs `line` by `sh -c`, `{pid}` replaced by this process's id, and waits
+/// for it. With `to_stderr` its standard output goes to ours of errors, which
+/// leaves standard output to the record.
+///
+/// # Errors
+/// When it cannot be started or does not end with 0.
+fn run_command(line: &str, to_stderr: bool) -> anyhow::Result<()> {
+    io::stdout().flush().context("flushing standard output")?;
+    let line = line.replace("{pid}", &std::process::id().to_string());
+    let output = if to_stderr {
+        let stderr = io::stderr().as_fd().try_clone_to_owned();
+        Stdio::from(stderr.context("--command: duplicating standard error")?)
+    } else {
+        Stdio::inherit()
+    };
+    let status = Command::new("sh")
+        .args(["-c", &line])
+        .stdin(Stdio::null())
+        .stdout(output)
+        .status()
+        .with_context(|| format!("--command: starting sh for '{line}'"))?;
+    if !status.success() {
+        bail!("--command '{line}' failed: {status}");
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -314,5 +345,17 @@ mod tests {
         assert_eq!(creation.by_ref().take(3).collect::<Vec<_>>(), [0, 1, 2]);
         bench.interrupt();
         assert_eq!(creation.next(), None);
+    }
+
+    #[test]
+    fn the_commands_failure_is_ours_and_names_it() {
+        assert!(run_command("true", true).is_ok());
+        let error = run_command("exit 7", true).expect_err("it fails").to_string();
+        assert_eq!(error, "--command 'exit 7' failed: exit status: 7");
+    }
+
+    #[test]
+    fn pid_is_replaced_by_this_process() {
+        assert!(run_command(&format!("test {{pid}} -eq {}", std::process::id()), true).is_ok());
     }
 }

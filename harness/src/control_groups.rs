@@ -234,11 +234,6 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_group() {
-        assert!(folders("pids", "what\n8:pids\n").is_empty());
-    }
-
-    #[test]
     fn max_is_no_limit_and_a_number_is_one() {
         let parsed = ["max\n", "-1", "200\n", "many"].map(Allowance::parse);
         let unlimited = Some(Allowance::Unlimited);

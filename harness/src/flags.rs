@@ -15,8 +15,8 @@ use crate::failure::UsageError;
 use crate::hand_over::Channel;
 use crate::placement::Policy;
 use crate::spec::{Count, Spec};
+use crate::station::Shape;
 use crate::work::Work;
-use crate::working_set::Shape;
 
 /// The flag for the number of tasks, of programs that leave it open.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]

@@ -23,8 +23,8 @@ use crate::cpus;
 use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
+use crate::station::{MOST_TRACED, Tracer};
 use crate::station::{TRACED, Token};
-use crate::tracer::{MOST_TRACED, Tracer};
 use crate::usage::Start;
 use crate::work::BetweenLaps;
 
@@ -436,14 +436,6 @@ mod tests {
         }
         assert!(last - begun >= super::SHORTEST_WARMUP.as_nanos() as u64);
         assert_eq!(bench.findings().warmups, laps - 1);
-    }
-
-    #[test]
-    fn a_warm_up_of_long_laps_has_some_all_the_same() {
-        let bench = bench_warmed_by_time(5);
-        let mut laps = bench.laps(&[Measured::hops(3)]);
-        laps.warm_at = Some(0);
-        assert_eq!(run(&bench, laps), (super::FEWEST_WARMUPS, 5));
     }
 
     #[test]

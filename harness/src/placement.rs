@@ -2,11 +2,11 @@
 
 use std::io;
 
-use crate::cpus::{self, CpuList};
+use crate::cpus;
+use crate::cpus::CpuList;
 use crate::failure::UsageError;
 use crate::record::Distance;
 use crate::system_files::SystemFiles;
-use crate::topology;
 
 /// What `--placement` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
@@ -96,7 +96,7 @@ impl Placement {
     /// once round the CPUs; `None` where the kernel does not tell.
     pub fn neighbours(&self) -> Option<Vec<Distance>> {
         let spread = self.policy == Policy::Spread;
-        spread.then(|| topology::round(&SystemFiles::live(), &self.cpus)).flatten()
+        spread.then(|| round(&SystemFiles::live(), &self.cpus)).flatten()
     }
 
     /// Under `spread`, pins the calling thread to the CPU of `seat`; otherwise
@@ -119,9 +119,51 @@ fn listed(cpus: &[usize]) -> String {
     format!("{plural} {}", numbers.join(","))
 }
 
+const CPUS: &str = "sys/devices/system/cpu";
+const NODES: &str = "sys/devices/system/node";
+
+/// The distance from each of `cpus` to the next one, and from the last one to
+/// the first; `None` where the kernel does not tell one of them.
+pub(crate) fn round(files: &SystemFiles, cpus: &[usize]) -> Option<Vec<Distance>> {
+    let next = cpus.iter().cycle().skip(1);
+    cpus.iter().zip(next).map(|(here, there)| between(files, *here, *there)).collect()
+}
+
+fn between(files: &SystemFiles, here: usize, there: usize) -> Option<Distance> {
+    let holds = |path: &str| Some(list(files, path)?.numbers().contains(&there));
+    let topology = |name| holds(&format!("{CPUS}/cpu{here}/topology/{name}"));
+    // The second name is that of kernels before 5.3.
+    if topology("core_cpus_list").or_else(|| topology("thread_siblings_list"))? {
+        return Some(Distance::SmtSibling);
+    }
+    let caches = format!("{CPUS}/cpu{here}/cache");
+    let shared: Vec<bool> = files
+        .names(&caches)
+        .iter()
+        .filter_map(|index| holds(&format!("{caches}/{index}/shared_cpu_list")))
+        .collect();
+    if shared.is_empty() {
+        return None;
+    }
+    if shared.contains(&true) {
+        return Some(Distance::SharedCache);
+    }
+    let nodes = files.names(NODES);
+    let node = nodes
+        .iter()
+        .filter_map(|node| list(files, &format!("{NODES}/{node}/cpulist")))
+        .find(|node| node.numbers().contains(&here))?;
+    let is_here = node.numbers().contains(&there);
+    Some(if is_here { Distance::SameNode } else { Distance::OtherNode })
+}
+
+fn list(files: &SystemFiles, path: &str) -> Option<CpuList> {
+    files.text(path)?.trim().parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Placement, Policy};
+    use super::*;
 
     fn resolved(policy: Policy, list: &str, allowed: &[usize]) -> Result<Vec<usize>, String> {
         let list = (!list.is_empty()).then(|| list.parse().expect("a list"));
@@ -152,5 +194,54 @@ mod tests {
         let error = resolved(Policy::Spread, "", &[1]).expect_err("one CPU");
         assert!(error.contains("needs two CPUs or more"), "{error}");
         assert!(error.contains("only CPU 1"), "{error}");
+    }
+
+    /// Two nodes of two caches of two cores each. The siblings have numbers
+    /// eight apart, as is usual on x86.
+    fn machine() -> SystemFiles {
+        let mut files = SystemFiles::made_up(&[]);
+        for cpu in 0..16 {
+            let (core, cache, node) = (cpu % 8, cpu % 8 / 2 * 2, cpu % 8 / 4);
+            let folder = format!("sys/devices/system/cpu/cpu{cpu}");
+            let siblings = format!("{core},{}\n", core + 8);
+            let sharers = format!("{cache}-{},{}-{}\n", cache + 1, cache + 8, cache + 9);
+            let cpus =
+                format!("{}-{},{}-{}\n", node * 4, node * 4 + 3, node * 4 + 8, node * 4 + 11);
+            files = files
+                .with(&format!("{folder}/topology/core_cpus_list"), &siblings)
+                .with(&format!("{folder}/cache/index0/shared_cpu_list"), &siblings)
+                .with(&format!("{folder}/cache/index3/shared_cpu_list"), &sharers)
+                .with(&format!("{folder}/cache/uevent"), "")
+                .with(&format!("sys/devices/system/node/node{node}/cpulist"), &cpus);
+        }
+        files.with("sys/devices/system/node/online", "0-1\n")
+    }
+
+    #[test]
+    fn distances_are_those_of_the_topology_and_not_of_the_numbers() {
+        let cpus = [0, 8, 1, 2, 4];
+        let expected = [
+            Distance::SmtSibling,
+            Distance::SharedCache,
+            Distance::SameNode,
+            Distance::OtherNode,
+            Distance::OtherNode,
+        ];
+        assert_eq!(round(&machine(), &cpus), Some(expected.to_vec()));
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_tell_is_not_guessed() {
+        assert_eq!(round(&SystemFiles::made_up(&[]), &[0, 1]), None);
+        let cores = [0, 1].map(|cpu| format!("sys/devices/system/cpu/cpu{cpu}"));
+        let topology = cores.clone().map(|core| format!("{core}/topology/core_cpus_list"));
+        let files = SystemFiles::made_up(&[(&topology[0], "0"), (&topology[1], "1")]);
+        assert_eq!(round(&files, &[0, 1]), None, "no caches");
+        let files = cores.iter().zip(["0", "1"]).fold(files, |files, (core, own)| {
+            files.with(&format!("{core}/cache/index0/shared_cpu_list"), own)
+        });
+        assert_eq!(round(&files, &[0, 1]), None, "no nodes");
+        let files = files.with("sys/devices/system/node/node0/cpulist", "0-1");
+        assert_eq!(round(&files, &[0, 1]), Some(vec![Distance::SameNode; 2]));
     }
 }

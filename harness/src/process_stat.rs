@@ -1,9 +1,11 @@
 //! What the kernel tells of a process, or of a thread, in its `stat` file and at
 //! its end.
 
+use std::{fs, io};
+
 use nix::errno::Errno;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
+use nix::unistd::{ForkResult, Pid, fork};
 
 use crate::system_files::SystemFiles;
 
@@ -57,9 +59,24 @@ impl ProcessStat {
     }
 }
 
+/// Forks this process, whose child is then as able as itself.
+///
+/// # Errors
+/// That it has several threads, or the kernel's refusal.
+pub fn fork_alone() -> io::Result<ForkResult> {
+    if fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("a process of several threads cannot be forked"));
+    }
+    // SAFETY: this process has one thread, so no lock is held by another one
+    // that the child lacks.
+    Ok(unsafe { fork() }?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use std::thread;
 
     /// A line of Linux 6.1, as far as the field after the start.
     const LINE: &str = "71 (cat) R 70 71 70 34816 71 4194304 103 0 0 0 5 7 0 0 20 0 1 0 98765 0";
@@ -86,5 +103,12 @@ mod tests {
         let own = ProcessStat::read(&files, "proc/thread-self").expect("it is there");
         assert_eq!((own.state, own.started_ticks > 0), ('R', true));
         assert_eq!(ProcessStat::read(&files, "proc/4294967295"), None);
+    }
+
+    #[test]
+    fn a_process_of_several_threads_is_not_forked() {
+        // Whoever runs the tests waits for this thread, and is another one.
+        let error = thread::spawn(|| fork_alone().map(|_| ())).join().unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "a process of several threads cannot be forked");
     }
 }

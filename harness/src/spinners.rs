@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{ForkResult, Pid, getpid, getppid};
 
 use crate::cpus;
-use crate::fork::fork_alone;
+use crate::process_stat::fork_alone;
 use crate::process_stat::reap;
 
 /// Processes that spin until this is dropped, or its process ends, however it does.

@@ -12,12 +12,15 @@
 //! and one for tracing, so that a task tests for both at once, and what they ask for
 //! lies beside the loop. `cargo bench -p async-mem-brigade` shows what that costs.
 
+use std::cell::Cell;
+use std::fmt;
 use std::hint::black_box;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::tracer::Tracer;
+use crate::cpus;
 use crate::work::Work;
-use crate::working_set::WorkingSet;
 
 /// The mark of a token at whose every hop there is work to do or memory to touch.
 pub(crate) const LOAD: u8 = 0b01;
@@ -102,12 +105,119 @@ impl Station {
     }
 }
 
+/// The most marked laps in a run.
+pub(crate) const MOST_TRACED: u64 = 32;
+
+const NOWHERE: u32 = u32::MAX;
+
+/// Where each task of a brigade was when the last tracer token passed.
+#[derive(Debug)]
+pub struct Tracer {
+    cpus: Box<[AtomicU32]>,
+    hops: AtomicU64,
+    crossings: AtomicU64,
+}
+
+impl Tracer {
+    /// A tracer for `tasks` tasks in a line.
+    pub(crate) fn new(tasks: usize) -> Self {
+        let cpus = (0..tasks).map(|_| AtomicU32::new(NOWHERE)).collect();
+        Self { cpus, hops: AtomicU64::new(0), crossings: AtomicU64::new(0) }
+    }
+
+    /// Notes the calling thread's CPU for the task at `position`, from 0.
+    ///
+    /// # Panics
+    /// When `position` is not that of a task.
+    pub(crate) fn note(&self, position: usize) {
+        self.cpus[position].store(cpus::current(), Relaxed);
+    }
+
+    /// Counts the hops of one lap whose two ends were on different CPUs. The
+    /// driver sent the token from CPU `sent` and took it on CPU `taken`.
+    pub(crate) fn count_lap(&self, sent: u32, taken: u32) {
+        let mut here = sent;
+        let stops = self.cpus.iter().map(|cpu| cpu.swap(NOWHERE, Relaxed)).chain([taken]);
+        for next in stops {
+            if here != NOWHERE && next != NOWHERE {
+                self.hops.fetch_add(1, Relaxed);
+                self.crossings.fetch_add(u64::from(here != next), Relaxed);
+            }
+            here = next;
+        }
+    }
+
+    /// The share of traced hops that crossed, 0 to 1; `None` before any lap.
+    pub(crate) fn cross_cpu_share(&self) -> Option<f64> {
+        let hops = self.hops.load(Relaxed);
+        (hops > 0).then(|| self.crossings.load(Relaxed) as f64 / hops as f64)
+    }
+}
+
+/// Bytes of a word.
+const WORD: u64 = size_of::<u64>() as u64;
+
+/// How much each task touches, and in which steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shape {
+    /// The size of each working set, in bytes.
+    pub bytes: u64,
+    /// From one touched word to the next, in bytes.
+    pub stride: u64,
+}
+
+/// The memory that one task touches.
+pub(crate) struct WorkingSet {
+    words: Box<[Cell<u64>]>,
+    /// From one touched word to the next, in words.
+    step: usize,
+}
+
+impl WorkingSet {
+    /// Memory of this shape, written once, by the task's own thread where it has one: so
+    /// it lies near the thread's CPU.
+    pub(crate) fn new(Shape { bytes, stride }: Shape) -> Self {
+        // Not zeroes, for which the allocator may leave pages that do not exist yet.
+        let words = (0..bytes.div_ceil(WORD)).map(|word| Cell::new(word + 1)).collect();
+        Self { words, step: usize::try_from((stride / WORD).max(1)).unwrap_or(usize::MAX) }
+    }
+
+    /// Touches all of it. Empty, it is one comparison.
+    #[inline]
+    pub(crate) fn touch(&self) {
+        if !self.words.is_empty() {
+            touch(&self.words, self.step);
+        }
+    }
+}
+
+/// Compiled once, so that every program walks alike.
+#[inline(never)]
+fn touch(words: &[Cell<u64>], step: usize) {
+    for word in words.iter().step_by(step) {
+        word.set(word.get().wrapping_add(1));
+    }
+}
+
+impl fmt::Debug for WorkingSet {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} words, every {}", self.words.len(), self.step)
+    }
+}
+
+#[cfg(test)]
+impl WorkingSet {
+    /// All words added up.
+    pub(crate) fn sum(&self) -> u64 {
+        self.words.iter().map(Cell::get).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Equipment, LOAD, Station, TRACED, Token, Work, WorkingSet};
-    use crate::working_set::Shape;
+    use super::*;
 
-    fn check<T: Token + PartialEq + std::fmt::Debug>(plain: T) {
+    fn check<T: Token + PartialEq + fmt::Debug>(plain: T) {
         for marks in [0, LOAD, TRACED, LOAD | TRACED] {
             assert_eq!(T::marked(marks).marks(), marks);
         }
@@ -135,5 +245,48 @@ mod tests {
     #[test]
     fn what_tasks_add_to_a_number_does_not_reach_the_marks() {
         assert_eq!((usize::marked(LOAD) + u32::MAX as usize).marks(), LOAD);
+    }
+
+    fn share(sent: u32, stops: &[u32], taken: u32) -> Option<f64> {
+        let tracer = Tracer::new(stops.len());
+        for (cpu, stop) in tracer.cpus.iter().zip(stops) {
+            cpu.store(*stop, Relaxed);
+        }
+        tracer.count_lap(sent, taken);
+        tracer.cross_cpu_share()
+    }
+
+    #[test]
+    fn crossings_are_counted_over_all_hops_with_the_drivers_two() {
+        assert_eq!(share(0, &[0, 0, 0], 0), Some(0.0));
+        assert_eq!(share(0, &[1, 0, 1], 0), Some(1.0));
+        assert_eq!(share(0, &[0, 1, 1], 1), Some(0.25));
+    }
+
+    #[test]
+    fn a_task_that_noted_nothing_is_not_guessed() {
+        assert_eq!(share(0, &[u32::MAX], 1), None);
+    }
+
+    /// By how much each word has grown when all of it was touched twice.
+    fn touched(bytes: u64, stride: u64) -> Vec<u64> {
+        let set = WorkingSet::new(Shape { bytes, stride });
+        set.touch();
+        set.touch();
+        (1..).zip(&set.words).map(|(first, word)| word.get() - first).collect()
+    }
+
+    #[test]
+    fn every_word_at_a_stride_is_written_once_at_each_touch() {
+        assert_eq!(touched(40, 8), [2, 2, 2, 2, 2]);
+        assert_eq!(touched(40, 16), [2, 0, 2, 0, 2]);
+        assert_eq!(touched(40, 64), [2, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_no_whole_word_counts_as_one() {
+        assert_eq!(touched(1, 1), [2]);
+        assert_eq!(touched(9, 8), [2, 2]);
+        assert!(touched(0, 64).is_empty());
     }
 }

@@ -237,8 +237,8 @@ fn memory_line(memory: &Memory) -> String {
 mod tests {
     use super::{duration, summary, waiting_line};
     use crate::record::{
-        CpuTime, Distance, Ending, IdleState, Interference, Measurement, Memory, Record,
-        SCHEMA_VERSION, ScheduleKept, Switches, Waiting, WorkRecord,
+        CpuTime, Ending, IdleState, Interference, Measurement, Memory, Record, SCHEMA_VERSION,
+        Switches, Waiting, WorkRecord,
     };
 
     fn measurement(name: &str, operation: &str, operations: u64) -> Measurement {
@@ -315,10 +315,6 @@ mod tests {
         Record { measurements: vec![create, cold, start], ..brigade() }
     }
 
-    fn heading(record: &Record) -> String {
-        summary(record).lines().next().expect("a line").to_owned()
-    }
-
     #[test]
     fn a_complete_run() {
         insta::assert_snapshot!(summary(&brigade()), @r"
@@ -330,29 +326,6 @@ mod tests {
         hops between CPUs: 2.1 %, 12 migrations
         memory: 12.0 MiB resident, 600.0 MiB virtual
         ");
-    }
-
-    #[test]
-    fn work_at_every_hop_has_a_line() {
-        let text = |work| summary(&Record { work: Some(work), ..brigade() });
-        let worked =
-            text(WorkRecord { units: 1000, ns_per_unit: Some(1.2345), mean_ns_per_unit: None });
-        let line = "work per hop: 1000 units of 1.234 ns: 1.234µs";
-        assert!(worked.lines().any(|found| found == line), "{worked}");
-        assert!(!text(WorkRecord::default()).contains("work"));
-    }
-
-    #[test]
-    fn a_schedule_tells_what_it_missed() {
-        let text = |called_late| {
-            let schedule = Some(ScheduleKept { missed: 12, called_late });
-            summary(&Record { schedule, ..brigade() })
-        };
-        let line = "\nschedule: 12 found their task not waiting\n";
-        assert!(text(None).contains(line), "{}", text(None));
-        let line = "\nschedule: 12 found their task not waiting, 3 were called late\n";
-        assert!(text(Some(3)).contains(line), "{}", text(Some(3)));
-        assert!(!summary(&brigade()).contains("schedule"));
     }
 
     #[test]
@@ -375,14 +348,6 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_threads_follow_their_cpu_time() {
-        let cpu = CpuTime { uncounted_ns_per_operation: Some(5_400.0), ..cpu(500.0, 2_500.0) };
-        let text = summary(&Record { cpu: Some(cpu), ..creation() });
-        let lines = "per thread creation: 3.000µs\n  and 5.400µs in the kernel after the join\n";
-        assert!(text.contains(lines), "{text}");
-    }
-
-    #[test]
     fn what_kept_tasks_waiting_follows_their_cpu_time() {
         let state = |name: &str, entries_per_operation| IdleState {
             name: name.to_owned(),
@@ -401,32 +366,6 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_that_differ_are_counted() {
-        let line = |neighbours: &[Distance]| {
-            let record = Record { neighbours: Some(neighbours.to_vec()), ..brigade() };
-            let text = summary(&record);
-            text.lines().find(|line| line.starts_with("neighbours: ")).map(str::to_owned)
-        };
-        use Distance::{OtherNode, SameNode, SharedCache, SmtSibling};
-        let alike = line(&[SharedCache, SharedCache]);
-        assert_eq!(alike.as_deref(), Some("neighbours: cores that share a cache"));
-        let unlike = line(&[SmtSibling, OtherNode, SmtSibling]);
-        let expected = "neighbours: SMT siblings 2 of 3, cores of two NUMA nodes 1 of 3";
-        assert_eq!(unlike.as_deref(), Some(expected));
-        assert_eq!(line(&[SameNode]).as_deref(), Some("neighbours: cores of a NUMA node"));
-    }
-
-    #[test]
-    fn what_could_not_be_had_is_left_out() {
-        let record = Record { cpu: None, switches: None, memory: None, ..brigade() };
-        insta::assert_snapshot!(summary(&record), @r"
-        500 tasks, 10000 iterations:
-        mean 1.794ms per iteration, stddev 82.016µs (3.589µs per task per iter)
-          min 1.600ms, p50 1.780ms, p90 1.900ms, p99 2.100ms, max 3.000ms
-        ");
-    }
-
-    #[test]
     fn nothing_measured() {
         let record = Record {
             complete: false,
@@ -442,60 +381,11 @@ mod tests {
     }
 
     #[test]
-    fn the_heading_tells_how_the_run_ended() {
-        let ended = |complete, ended_by| heading(&Record { complete, ended_by, ..brigade() });
-        assert_eq!(ended(true, Ending::Iterations), "500 tasks, 10000 iterations:");
-        assert_eq!(ended(true, Ending::MaxTime), "500 tasks, 10000 iterations (--max-time spent):");
-        let interrupted = "500 tasks, 10000 iterations (incomplete: interrupted):";
-        assert_eq!(ended(false, Ending::Signal), interrupted);
-        assert_eq!(
-            ended(false, Ending::Error),
-            "500 tasks, 10000 iterations (incomplete: failed):"
-        );
-    }
-
-    #[test]
-    fn one_is_singular() {
-        assert_eq!(
-            heading(&Record { tasks: 1, iterations: 1, ..brigade() }),
-            "1 task, 1 iteration:"
-        );
-    }
-
-    #[test]
     fn cpu_time_beyond_the_wall_time_is_overlap_not_waiting() {
         let cpu = cpu(3_000.0, 2_000.0);
         let text = summary(&Record { cpu: Some(cpu), ..brigade() });
         let line = "per hop: 3.582µs: 3.000µs user, 2.000µs kernel, 1.418µs overlapped";
         assert!(text.lines().any(|found| found == line), "{text}");
-    }
-
-    #[test]
-    fn the_widest_figures_fit_in_80_columns() {
-        const WIDE: u64 = 999_999_000;
-        let widen = |mut record: Record| {
-            for measurement in &mut record.measurements {
-                measurement.mean_ns = WIDE as f64;
-                measurement.stddev_ns = measurement.stddev_ns.map(|_| WIDE as f64);
-                measurement.ns_per_task = measurement.ns_per_task.map(|_| WIDE as f64);
-                measurement.min_ns = WIDE;
-                measurement.p50_ns = WIDE;
-                measurement.p90_ns = WIDE;
-                measurement.p99_ns = WIDE;
-                measurement.max_ns = WIDE;
-            }
-            let cpu = cpu(1e8, 1e8);
-            let work = WorkRecord {
-                units: 1_000_000_000,
-                ns_per_unit: Some(999.999),
-                mean_ns_per_unit: None,
-            };
-            let record = Record { work: Some(work), ..record };
-            summary(&Record { tasks: u32::MAX.into(), cpu: Some(cpu), ..record })
-        };
-        for line in (widen(brigade()) + &widen(creation())).lines() {
-            assert!(line.chars().count() <= 80, "{line}");
-        }
     }
 
     #[test]

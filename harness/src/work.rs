@@ -122,39 +122,13 @@ fn timed(units: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::hint::black_box;
-
-    use super::{BetweenLaps, Calibration, FACTOR, LONG, SHORT, TIMES};
-    use crate::clock;
+    use super::{BetweenLaps, Calibration, LONG, SHORT};
 
     #[test]
     fn a_slope_is_free_of_what_both_runs_have_in_common() {
         let unit_ns = |short_ns, long_ns| Calibration { short_ns, long_ns }.ns_per_unit();
         assert_eq!(unit_ns(50 + 3 * SHORT, 50 + 3 * LONG), 3.0);
         assert!(unit_ns(10, 9) < 0.0, "no figure is made nicer");
-    }
-
-    /// The same chain, written here: work that the compiler has removed would be
-    /// much shorter, and one with a call at every unit nearly twice as long. Both are
-    /// the quickest of many, in turn.
-    #[test]
-    fn a_unit_takes_as_long_as_a_step_of_the_chain() {
-        let chain = || {
-            let begun = clock::now();
-            let mut state = black_box(LONG);
-            for _ in 0..LONG {
-                state = state.wrapping_mul(FACTOR).rotate_left(7);
-            }
-            black_box(state);
-            clock::now() - begun
-        };
-        let (mut calibration, mut chain_ns) = (Calibration::default(), u64::MAX);
-        for _ in 0..3 {
-            calibration.look();
-            chain_ns = (0..TIMES).map(|_| chain()).fold(chain_ns, u64::min);
-        }
-        let ratio = calibration.ns_per_unit() * LONG as f64 / chain_ns as f64;
-        assert!((0.8..1.25).contains(&ratio), "{ratio} times as long as the chain");
     }
 
     #[test]

@@ -12,8 +12,11 @@ const PROGRAM: Program = Program {
     claimed_switches: Some(1.0),
     files_per_task: 2,
     threads_per_task: 1,
+    flags: &["--rings=1"],
     ..Program::NEW
 };
+
+contract::keeps!(PROGRAM);
 
 /// One CPU, on which a hop is a thread that blocks, whatever the other rings do.
 #[test]

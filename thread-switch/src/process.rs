@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use anyhow::{Context as _, bail};
-use harness::fork::fork_alone;
 use harness::hand_over::{Closer, Sink, Source};
 use harness::placement::Placement;
+use harness::process_stat::fork_alone;
 use harness::process_stat::reap;
 use harness::threads::panic_text;
 use harness::{Bench, Work, failure};

@@ -1,7 +1,7 @@
 //! The statistics against what Python, `NumPy` and `SciPy` make of the same
 //! samples.
 
-use harness::moments::Moments;
+use harness::samples::Moments;
 use serde::Deserialize;
 
 use super::Estimate;
