@@ -10,7 +10,8 @@ use harness::runtime::{AsyncRuntime, RuntimeKind};
 use harness::{Bench, Channel, failure};
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::{brigade, compio, executor, open_pipe};
+use crate::tokio_tasks::{brigade, open_pipe};
+use crate::{compio, executor};
 
 /// What a reader does instead of reading.
 #[derive(Clone, Copy, Debug)]

@@ -4,18 +4,17 @@
 //! One iteration: the driver sends 0 into the first channel, each of N async
 //! tasks in turn receives the number from its upstream channel, adds one and
 //! sends it downstream, and the driver checks that it comes out as N. The
-//! channels are bounded, of capacity 1: N + 1 hops. Executor and channel are chosen
-//! separately, so that what a hop costs can be told apart; one process has one of each.
+//! channels are bounded, of capacity 1: N + 1 hops. One process has one executor and one channel.
 //!
-//! What is counted: a hop is one send, one receive and one wake-up of a task,
-//! all in memory. On the current thread the kernel has nothing to switch. On
-//! several workers a wake-up may go to an idle worker, and no number of
-//! switches is claimed.
+//! What is counted: a hop is one send, one receive and one wake-up of a task, all in memory. On
+//! the current thread the kernel has nothing to switch. On several workers a wake-up may go to
+//! an idle worker, and no number of switches is claimed.
 //!
-//! Known biases: with one token in flight a runtime always has exactly one
-//! task to run, which is the best case for its scheduler.
+//! Known biases: with one token in flight a runtime always has exactly one task to run, which
+//! is the best case for its scheduler.
 
 mod channels;
+mod flags;
 mod runtimes;
 
 use std::future::Future;
@@ -26,67 +25,14 @@ use anyhow::{Context as _, bail, ensure};
 use harness::async_tasks::end;
 use harness::failure::UsageError;
 use harness::threads::TaskError;
-use harness::{
-    Amounts, Bench, FutureFlag, Launch, LoadFlags, Measured, Spec, Station, WorkersFlag,
-};
+use harness::{Bench, Measured, Station};
 use tokio::sync::mpsc;
 
 use channels::{Channel, Holding, Sink, Source};
-use runtimes::AnyRuntime;
-
-/// Time a number on its way through N async tasks over channels in memory.
-///
-/// One iteration: a number goes from the driver through N async tasks and
-/// back, over bounded channels of capacity 1; each task adds one, and the
-/// driver checks the sum. That makes N + 1 hops, none of which needs I/O.
-#[derive(clap::Args, serde::Serialize)]
-struct Flags {
-    /// What runs the tasks
-    #[arg(long, value_enum, default_value_t = AnyRuntime::TokioCurrentThread)]
-    runtime: AnyRuntime,
-
-    /// What carries the number
-    #[arg(long, value_enum, default_value_t = Channel::Tokio)]
-    channel: Channel,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    threads: WorkersFlag,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    load: LoadFlags,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    future: FutureFlag,
-}
-
-const SPEC: Spec = Spec { tasks: 500, iters: 10_000, spread: true, ..Spec::NEW };
+use flags::{Flags, SPEC, declare};
 
 fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)
-}
-
-fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let Flags { runtime, threads, load, future, .. } = *flags;
-    if runtime.of_tokio().is_none() {
-        threads.refuse("this runtime runs every task on one thread")?;
-        if future.future_bytes > 0 {
-            bail!(UsageError("--future-bytes: choose a runtime of tokio".to_owned()));
-        }
-    }
-    let channel = flags.channel.amounts();
-    let held = Amounts::heap(future.future_bytes.into());
-    let one_thread = runtime != AnyRuntime::Tokio;
-    Ok(Spec {
-        switches: one_thread.then_some(0.0),
-        spread: !one_thread,
-        load: Some(load),
-        per_task: Amounts::async_task().and(channel).and(held),
-        fixed: runtime.amounts(threads, launch.cpus()).and(channel),
-        ..SPEC
-    })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

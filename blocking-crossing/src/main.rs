@@ -21,70 +21,25 @@
 //! little is handed over.
 
 mod crossings;
+mod flags;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Context as _, ensure};
-use harness::failure::UsageError;
 use harness::runtime::{AsyncRuntime, RuntimeKind, join};
-use harness::{Amounts, Bench, Launch, Measured, Spec, Work, WorkFlag, WorkersFlag};
+use harness::{Bench, Measured, Work};
 use tokio::sync::mpsc;
 
 use crossings::{Crossing, Via};
+use flags::{Flags, SPEC, declare};
 
 /// Calls that each caller makes in one iteration.
 const CALLS: u64 = 32;
-/// The stack of a thread that tokio starts, in bytes.
-const STACK_BYTES: u64 = 2 << 20;
-
-/// Time calls from async tasks to where they may block, and back.
-///
-/// One iteration: each of N async tasks makes 32 calls, one after another, by the
-/// mechanism that --via names. One operation is one call.
-#[derive(clap::Args, serde::Serialize)]
-struct Flags {
-    /// Where a call runs
-    #[arg(long, value_enum, default_value_t = Via::SpawnBlocking)]
-    via: Via,
-
-    /// What runs the callers
-    #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
-    runtime: RuntimeKind,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    threads: WorkersFlag,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    work: WorkFlag,
-}
-
-const SPEC: Spec = Spec { tasks: 1, iters: 1000, spread: true, ..Spec::NEW };
 
 fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)
-}
-
-fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let Flags { via, runtime, threads, work } = *flags;
-    if via == Via::BlockInPlace && runtime.is_one_thread() {
-        let why = "--via block-in-place: it needs workers; choose --runtime tokio";
-        return Err(UsageError(why.to_owned()).into());
-    }
-    let own_thread = match via {
-        Via::Inline => Amounts::NONE,
-        _ => Amounts::thread(STACK_BYTES),
-    };
-    Ok(Spec {
-        spread: !runtime.is_one_thread(),
-        load: Some(work.into()),
-        per_task: Amounts::async_task().and(own_thread),
-        fixed: runtime.amounts(threads.workers, launch.cpus()),
-        ..SPEC
-    })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

@@ -19,6 +19,7 @@
 //! costs. Every stack is memory of its own, and many of them together miss the
 //! caches and the translation buffer more often than few.
 
+mod flags;
 mod scheduled;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,54 +28,16 @@ use std::process::ExitCode;
 use anyhow::{bail, ensure};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use harness::{
-    Amounts, Bench, Launch, LoadFlags, Measured, Spec, StackFlag, Station, failure, threads,
-};
+use harness::{Bench, Measured, Station, failure, threads};
 
-use scheduled::Scheduler;
+use flags::{Flags, SPEC, declare};
 
 /// A coroutine of the line: it is resumed with a number, or with nothing to
 /// end, and suspends with the next number.
 type Relay = Coroutine<Option<usize>, usize, ()>;
 
-/// Time a number on its way through N stackful coroutines on one thread.
-///
-/// One iteration: the driver resumes N coroutines in turn; each adds one to the
-/// number that it is given and suspends with it, and the driver checks the sum.
-/// That makes N + 1 hops, none of which the kernel takes part in. With a scheduler
-/// they wait for one another's channels or sockets instead.
-#[derive(clap::Args, serde::Serialize)]
-struct Flags {
-    /// What runs the coroutines; without it, the driver resumes them in turn
-    #[arg(long, value_enum)]
-    scheduler: Option<Scheduler>,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    stack: StackFlag,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    load: LoadFlags,
-}
-
-const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
-
 fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, brigade)
-}
-
-fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    let stack_bytes = flags.stack.stack_size as u64;
-    let coroutine = Amounts::coroutine(stack_bytes);
-    let (per_task, fixed) = match flags.scheduler {
-        Some(scheduler) => {
-            let task = coroutine.and(scheduler.channel());
-            (task, scheduled::runtime().and(task))
-        }
-        None => (coroutine, Amounts::NONE),
-    };
-    Ok(Spec { load: Some(flags.load), per_task, fixed, ..SPEC })
 }
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
@@ -163,38 +126,4 @@ fn end(line: &mut [Relay]) -> anyhow::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The error of a brigade of 20 tasks, of which task 7 has `body`, and what
-    /// was measured until then.
-    fn error_of(body: fn(usize)) -> (String, u64) {
-        let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
-        let stack = || DefaultStack::new(64 << 10).expect("a stack");
-        let mut line: Vec<_> = (0..20).map(|task| relay(bench.station(task), stack())).collect();
-        line[7] = Coroutine::with_stack(stack(), move |yielder, mut upstream| {
-            for lap in 0.. {
-                let Some(token) = upstream else { return };
-                if lap == 30 {
-                    return body(token);
-                }
-                upstream = yielder.suspend(token + 1);
-            }
-        });
-        let error = named(&mut line, |line| drive(&bench, line)).expect_err("a fault");
-        end(&mut line).expect("the others end");
-        (format!("{error:#}"), bench.findings().iterations)
-    }
-
-    #[test]
-    fn a_coroutine_that_panics_is_named_and_the_others_end() {
-        let error = error_of(|token| panic!("on purpose, at {token}"));
-        assert_eq!(error, ("task 7 panicked: on purpose, at 7".into(), 30));
-    }
-
-    #[test]
-    fn a_coroutine_that_ends_early_is_named_and_its_lap_is_none() {
-        let (error, laps) = error_of(|_| ());
-        assert_eq!((&*error, laps), ("task 7 ended with the token", 30));
-    }
-}
+mod faults;

@@ -19,6 +19,7 @@
 
 mod channels;
 mod epoll;
+mod flags;
 mod ring;
 
 use std::io::ErrorKind;
@@ -26,72 +27,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
 use harness::threads::TaskError;
-use harness::{Amounts, Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, Station, failure};
+use harness::{Bench, Measured, Station, failure};
 
 use channels::{Channels, Pair};
 use epoll::{Epoll, Trigger};
+use flags::{Flags, Loop, SPEC, declare};
 use ring::{Ring, RingKind};
-
-/// Time a byte on its way through N states of a hand-written event loop.
-///
-/// One iteration: a byte goes from the driver through N channels and back; one
-/// thread waits until a channel has it and sends it into the next. That makes
-/// N + 1 hops, each with the system calls that any runtime must make.
-#[derive(clap::Args, serde::Serialize)]
-struct Flags {
-    /// What the thread waits by
-    #[arg(long = "loop", value_enum, default_value_t = Loop::EpollEdge)]
-    #[serde(rename = "loop")]
-    event_loop: Loop,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    carrier: ChannelFlag,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    load: LoadFlags,
-}
-
-/// What `--loop` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Loop {
-    /// epoll that reports a channel as long as it has something
-    EpollLevel,
-    /// epoll that reports a channel once when something comes
-    EpollEdge,
-    /// io_uring: reads and writes as requests
-    IoUring,
-    /// io_uring that completes requests only while the thread waits (Linux 6.1)
-    IoUringDefer,
-    /// io_uring whose requests a thread of the kernel submits
-    IoUringSqpoll,
-}
-
-const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
 
 fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)
-}
-
-fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    let channel = flags.carrier.channel.amounts();
-    let state = Amounts::heap(size_of::<Station>() as u64 + Pair::BYTES);
-    let (each, fixed) = match flags.event_loop {
-        Loop::EpollLevel | Loop::EpollEdge => (channel.watched(), epoll::amounts()),
-        Loop::IoUring | Loop::IoUringDefer => (channel.and(ring::request()), Amounts::ring()),
-        Loop::IoUringSqpoll => {
-            (channel.and(ring::request()), Amounts::ring().and(ring::submitter()))
-        }
-    };
-    Ok(Spec {
-        switches: (flags.event_loop != Loop::IoUringSqpoll).then_some(0.0),
-        load: Some(flags.load),
-        per_task: state.and(each),
-        fixed: each.and(fixed),
-        ..SPEC
-    })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

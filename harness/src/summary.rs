@@ -1,21 +1,12 @@
 //! The human summary: a record in a few lines of text.
 
-use std::fmt::Write as _;
-
-use crate::record::{
-    CpuTime, Distance, Ending, Measurement, Memory, Record, ScheduleKept, Switches, Waiting,
-    WorkRecord,
-};
+use crate::record::{CpuTime, Distance, Ending, Measurement, Record, Waiting};
 
 /// A duration with three decimals in the largest unit that keeps it above 1.
 pub fn duration(nanoseconds: f64) -> String {
-    let size = nanoseconds.abs();
-    let (divisor, unit) = match size {
-        _ if size >= 1e9 => (1e9, "s"),
-        _ if size >= 1e6 => (1e6, "ms"),
-        _ if size >= 1e3 => (1e3, "µs"),
-        _ => (1.0, "ns"),
-    };
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
+    let fits = |(divisor, _): &(f64, &str)| nanoseconds.abs() >= *divisor;
+    let (divisor, unit) = units.into_iter().find(fits).unwrap_or((1.0, "ns"));
     format!("{:.3}{unit}", nanoseconds / divisor)
 }
 
@@ -23,39 +14,51 @@ pub fn duration(nanoseconds: f64) -> String {
 pub fn summary(record: &Record) -> String {
     let mut text = heading(record);
     let Some((principal, others)) = record.measurements.split_first() else {
-        text.push_str("nothing was measured\n");
-        return text;
+        return text + "nothing was measured\n";
     };
-    text.push_str(&mean_line(principal));
-    text.push_str(&percentile_line(principal));
+    text += &distribution(principal);
     for other in others {
-        text.push_str(&format!("{}:\n  {}", other.name, mean_line(other)));
-        text.push_str(&percentile_line(other));
+        text += &format!("{}:\n  {}", other.name, distribution(other));
     }
+    let operation = &principal.operation;
     if let Some(kept) = &record.schedule {
-        text.push_str(&schedule_line(kept));
+        let late = kept.called_late.map(|late| format!(", {late} were called late"));
+        let late = late.unwrap_or_default();
+        text += &format!("schedule: {} found their task not waiting{late}\n", kept.missed);
     }
-    if let Some(cpu) = &record.cpu {
-        text.push_str(&cpu_line(cpu, principal));
+    text += &record.cpu.map(|cpu| cpu_line(&cpu, principal)).unwrap_or_default();
+    text += &record.waiting.as_ref().map(waiting_line).unwrap_or_default();
+    // Two operations that are one there and one back.
+    let there_and_back = principal.operations == 2 || operation == "switch";
+    if let Some(ns) = wall_ns_per_operation(principal).filter(|_| there_and_back) {
+        text += &format!("round trips per second: {:.0}\n", 0.5e9 / ns);
     }
-    if let Some(waiting) = &record.waiting {
-        text.push_str(&waiting_line(waiting));
-    }
-    text.push_str(&round_trips_line(principal));
-    if let Some(work) = &record.work {
-        text.push_str(&work_line(work, principal));
+    if let Some((units, ns)) = record.work.and_then(|work| Some((work.units, work.ns_per_unit?))) {
+        let time = duration(units as f64 * ns);
+        text += &format!("work per {operation}: {units} units of {ns:.3} ns: {time}\n");
     }
     if let Some(switches) = &record.switches {
-        text.push_str(&switches_line(switches, principal));
+        let claimed = switches.expected_per_operation.map(|it| format!(" ({it} expected)"));
+        text += &format!(
+            "switches per {operation}: {:.3} voluntary, {:.3} involuntary{}\n",
+            switches.voluntary_per_operation,
+            switches.involuntary_per_operation,
+            claimed.unwrap_or_default()
+        );
+        if let Some(share) = switches.cross_cpu_share {
+            let moves = switches.migrations.map(|moves| format!(", {moves} migrations"));
+            let moves = moves.unwrap_or_default();
+            text += &format!("hops between CPUs: {:.1} %{moves}\n", share * 100.0);
+        }
     }
     if let Some(calls) = record.system_calls_per_operation {
-        text.push_str(&format!("system calls per {}: {calls:.3}\n", principal.operation));
+        text += &format!("system calls per {operation}: {calls:.3}\n");
     }
-    if let Some(neighbours) = &record.neighbours {
-        text.push_str(&neighbours_line(neighbours));
-    }
+    text += &record.neighbours.as_deref().map(neighbours_line).unwrap_or_default();
     if let Some(memory) = &record.memory {
-        text.push_str(&memory_line(memory));
+        let [rss, all] =
+            [memory.rss_bytes, memory.virtual_bytes].map(|bytes| bytes as f64 / f64::from(1 << 20));
+        text += &format!("memory: {rss:.1} MiB resident, {all:.1} MiB virtual\n");
     }
     text
 }
@@ -68,52 +71,31 @@ fn heading(record: &Record) -> String {
         (false, Ending::Signal) => " (incomplete: interrupted)",
         (false, _) => " (incomplete: failed)",
     };
-    let plural = |count, one: &'static str, many| if count == 1 { one } else { many };
-    format!(
-        "{} {}, {} {}{incomplete}:\n",
-        record.tasks,
-        plural(record.tasks, "task", "tasks"),
-        record.iterations,
-        plural(record.iterations, "iteration", "iterations"),
-    )
+    let counted = |count: u64, what| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (tasks, laps) = (counted(record.tasks, "task"), counted(record.iterations, "iteration"));
+    format!("{tasks}, {laps}{incomplete}:\n")
 }
 
-/// The line that says how the schedule was kept.
-fn schedule_line(&ScheduleKept { missed, called_late }: &ScheduleKept) -> String {
-    let late = called_late.map_or(String::new(), |late| format!(", {late} were called late"));
-    format!("schedule: {missed} found their task not waiting{late}\n")
-}
-
-/// What a sample of a measurement is called after "per".
-fn sample_name(measurement: &Measurement) -> &str {
+/// Mean and percentiles of a measurement, in two lines.
+fn distribution(measurement: &Measurement) -> String {
     let is_one_operation = measurement.ns_per_task.is_none() && measurement.operations == 1;
-    if is_one_operation { &measurement.operation } else { "iteration" }
-}
-
-fn mean_line(measurement: &Measurement) -> String {
-    let mut line = format!(
-        "mean {} per {}, stddev {}",
-        duration(measurement.mean_ns),
-        sample_name(measurement),
-        measurement.stddev_ns.map_or("unknown".into(), duration),
-    );
-    if let Some(per_task) = measurement.ns_per_task {
-        let _ = write!(line, " ({} per task per iter)", duration(per_task));
-    }
-    line.push('\n');
-    line
-}
-
-fn percentile_line(measurement: &Measurement) -> String {
-    let values = [
+    let sample = if is_one_operation { &*measurement.operation } else { "iteration" };
+    let per_task =
+        measurement.ns_per_task.map(|ns| format!(" ({} per task per iter)", duration(ns)));
+    let percentiles = [
         ("min", measurement.min_ns),
         ("p50", measurement.p50_ns),
         ("p90", measurement.p90_ns),
         ("p99", measurement.p99_ns),
         ("max", measurement.max_ns),
     ];
-    let cells = values.map(|(name, ns)| format!("{name} {}", duration(ns as f64)));
-    format!("  {}\n", cells.join(", "))
+    format!(
+        "mean {} per {sample}, stddev {}{}\n  {}\n",
+        duration(measurement.mean_ns),
+        measurement.stddev_ns.map_or("unknown".into(), duration),
+        per_task.unwrap_or_default(),
+        percentiles.map(|(name, ns)| format!("{name} {}", duration(ns as f64))).join(", ")
+    )
 }
 
 /// Wall time of an operation as CPU time and waiting. CPU time of several
@@ -121,24 +103,14 @@ fn percentile_line(measurement: &Measurement) -> String {
 fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
     let (user, system) = (cpu.user_ns_per_operation, cpu.system_ns_per_operation);
     let wall = wall_ns_per_operation(principal);
-    let rest = wall.map_or(String::new(), |wall| match wall - user - system {
-        waiting if waiting >= 0.0 => {
-            format!(
-                ": {} user, {} kernel, {} waiting",
-                duration(user),
-                duration(system),
-                duration(waiting)
-            )
-        }
-        overlap => format!(
-            ": {} user, {} kernel, {} overlapped",
-            duration(user),
-            duration(system),
-            duration(-overlap)
-        ),
+    let parts = wall.map(|wall| {
+        let rest = wall - user - system;
+        let what = if rest >= 0.0 { "waiting" } else { "overlapped" };
+        let [user, system, rest] = [user, system, rest.abs()].map(duration);
+        format!(": {user} user, {system} kernel, {rest} {what}")
     });
-    let wall = wall.map_or_else(|| duration(user + system), duration);
-    let line = format!("per {}: {wall}{rest}\n", principal.operation);
+    let wall = duration(wall.unwrap_or(user + system));
+    let line = format!("per {}: {wall}{}\n", principal.operation, parts.unwrap_or_default());
     match cpu.uncounted_ns_per_operation {
         Some(ns) => format!("{line}  and {} in the kernel after the join\n", duration(ns)),
         None => line,
@@ -147,10 +119,9 @@ fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
 
 /// What may have kept the tasks waiting, per operation.
 fn waiting_line(waiting: &Waiting) -> String {
-    let entries = waiting
-        .idle_states
-        .as_ref()
-        .map(|states| states.iter().map(|state| state.entries_per_operation).sum::<f64>());
+    let states = waiting.idle_states.as_ref();
+    let entries =
+        states.map(|states| states.iter().map(|state| state.entries_per_operation).sum::<f64>());
     let parts = [
         waiting.idle_ns_per_operation.map(|ns| format!("all CPUs idle {}", duration(ns))),
         waiting.runnable_ns_per_operation.map(|ns| format!("waiting for a CPU {}", duration(ns))),
@@ -166,36 +137,6 @@ fn wall_ns_per_operation(principal: &Measurement) -> Option<f64> {
     (principal.name == "iteration").then_some(principal.ns_per_operation)
 }
 
-/// Round trips per second, where two operations are one: one there and one
-/// back.
-fn round_trips_line(principal: &Measurement) -> String {
-    match wall_ns_per_operation(principal) {
-        Some(ns) if principal.operations == 2 || principal.operation == "switch" => {
-            format!("round trips per second: {:.0}\n", 0.5e9 / ns)
-        }
-        _ => String::new(),
-    }
-}
-
-fn switches_line(switches: &Switches, principal: &Measurement) -> String {
-    let mut line = format!(
-        "switches per {}: {:.3} voluntary, {:.3} involuntary",
-        principal.operation, switches.voluntary_per_operation, switches.involuntary_per_operation,
-    );
-    if let Some(expected) = switches.expected_per_operation {
-        let _ = write!(line, " ({expected} expected)");
-    }
-    line.push('\n');
-    if let Some(share) = switches.cross_cpu_share {
-        let _ = write!(line, "hops between CPUs: {:.1} %", share * 100.0);
-        if let Some(migrations) = switches.migrations {
-            let _ = write!(line, ", {migrations} migrations");
-        }
-        line.push('\n');
-    }
-    line
-}
-
 /// How far neighbours are apart, with the share of the hops where it differs.
 fn neighbours_line(neighbours: &[Distance]) -> String {
     let distances = [
@@ -204,33 +145,14 @@ fn neighbours_line(neighbours: &[Distance]) -> String {
         (Distance::SameNode, "cores of a NUMA node"),
         (Distance::OtherNode, "cores of two NUMA nodes"),
     ];
-    let count = |distance| neighbours.iter().filter(|other| **other == distance).count();
-    let found: Vec<String> = distances
-        .into_iter()
-        .map(|(distance, text)| (count(distance), text))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, text)| match count == neighbours.len() {
-            true => text.to_owned(),
-            false => format!("{text} {count} of {}", neighbours.len()),
-        })
-        .collect();
-    format!("neighbours: {}\n", found.join(", "))
-}
-
-/// The work at every hop, if there is any.
-fn work_line(work: &WorkRecord, principal: &Measurement) -> String {
-    let Some(ns) = work.ns_per_unit else { return String::new() };
-    let (units, operation) = (work.units, &principal.operation);
-    format!("work per {operation}: {units} units of {ns:.3} ns: {}\n", duration(units as f64 * ns))
-}
-
-fn memory_line(memory: &Memory) -> String {
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    format!(
-        "memory: {:.1} MiB resident, {:.1} MiB virtual\n",
-        mib(memory.rss_bytes),
-        mib(memory.virtual_bytes)
-    )
+    let found = distances.into_iter().filter_map(|(distance, text)| {
+        match neighbours.iter().filter(|other| **other == distance).count() {
+            0 => None,
+            count if count == neighbours.len() => Some(text.to_owned()),
+            count => Some(format!("{text} {count} of {}", neighbours.len())),
+        }
+    });
+    format!("neighbours: {}\n", found.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use harness::hand_over::{Futex, Reach, Sink, Source, WordSink, WordSource, word};
 use harness::{Bench, LoadFlags, StackFlag, WorkFlag, failure};
 
-use crate::channel::ThreadChannel;
-use crate::{Flags, brigade};
+use crate::brigade;
+use crate::flags::{Flags, ThreadChannel};
 
 /// The channel is not looked at: every brigade here opens its own.
 const FLAGS: Flags = Flags {

@@ -5,18 +5,16 @@
 //! threads in turn receives it from its upstream channel and sends it into its
 //! downstream one, and the driver receives it from the last: N + 1 hops.
 //!
-//! What is counted: a hop wakes one thread, blocks another, and makes one
-//! context switch, because at any moment one thread runs and all others wait.
-//! The kernel's count of switches per hop stands beside that claim of 1. Over
-//! pipes waking is a `write` and blocking a `read`; over `futex`, `mpsc` and
-//! `condvar` no file takes part.
+//! What is counted: a hop wakes one thread, blocks another, and makes one context switch,
+//! because at any moment one thread runs and all others wait. The claim of 1 is checked against
+//! the kernel's count. Over `futex`, `mpsc` and `condvar` no file takes part.
 //!
-//! Known biases: a hop over pipes includes the I/O, whose cost alone
-//! `one-thread-brigade` tells. Under free placement the kernel decides, anew in every process,
-//! whether neighbours share a CPU, and waking an idle CPU costs more than
-//! switching on a busy one: compare several processes.
+//! Known biases: a hop over pipes includes the I/O, whose cost alone `one-thread-brigade`
+//! measures. Under free placement the kernel decides, anew in every process, whether neighbours
+//! share a CPU, and waking an idle CPU costs more than switching on a busy one: compare several
+//! processes.
 
-mod channel;
+mod flags;
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -27,42 +25,9 @@ use std::thread;
 use anyhow::Context as _;
 use harness::hand_over::{self, Channel, Futex, Reach, Sink, Source, word};
 use harness::threads::{end, spawn};
-use harness::{Amounts, Bench, Launch, LoadFlags, Measured, Spec, StackFlag, failure};
+use harness::{Bench, Measured, failure};
 
-use channel::ThreadChannel;
-
-/// Time a byte on its way through N threads that wait for one another.
-///
-/// One iteration: a byte goes from the driver through N OS threads and back;
-/// each thread blocks until its upstream channel has the byte and sends it
-/// downstream. That makes N + 1 hops, each of them a context switch.
-#[derive(clap::Args, serde::Serialize)]
-struct Flags {
-    /// What carries the byte from one thread to the next
-    #[arg(long, value_enum, default_value_t = ThreadChannel::Pipe)]
-    channel: ThreadChannel,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    stack: StackFlag,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    load: LoadFlags,
-}
-
-const SPEC: Spec =
-    Spec { tasks: 500, iters: 10_000, switches: Some(1.0), spread: true, ..Spec::NEW };
-
-fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
-
-fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    let (thread, channel) =
-        (Amounts::thread(flags.stack.stack_size as u64), flags.channel.amounts());
-    Ok(Spec { load: Some(flags.load), per_task: thread.and(channel), fixed: channel, ..SPEC })
-}
+use flags::{Flags, SPEC, ThreadChannel, declare};
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     match flags.channel {

@@ -1,0 +1,86 @@
+//! The brigade on tokio, over its epoll.
+
+use std::io;
+use std::mem;
+
+use anyhow::Context as _;
+use harness::runtime::{AsyncRuntime, RuntimeKind, end};
+use harness::{Bench, Channel, Measured, Station, failure};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{UnixStream, unix::pipe};
+
+/// Measures the brigade over such channels.
+///
+/// # Errors
+/// Of the runtime, channels and tasks.
+pub fn measure(
+    kind: RuntimeKind,
+    workers: Option<usize>,
+    channel: Channel,
+    bench: &Bench,
+) -> anyhow::Result<()> {
+    let runtime = AsyncRuntime::start(kind, workers, bench)?;
+    match channel {
+        Channel::Pipe => runtime.drive(brigade(kind, bench.clone(), open_pipe)),
+        Channel::SocketPair => runtime.drive(brigade(kind, bench.clone(), UnixStream::pair)),
+    }
+}
+
+pub fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
+    pipe::pipe().map(|(sender, receiver)| (receiver, sender))
+}
+
+/// Sets up the brigade, with channels that `open` opens, and measures it.
+pub async fn brigade<R, W>(
+    kind: RuntimeKind,
+    bench: Bench,
+    mut open: impl FnMut() -> io::Result<(R, W)>,
+) -> anyhow::Result<()>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let mut open = |number: usize| {
+        open().map_err(|error| failure::creating(format_args!("channel {number}"), error))
+    };
+    let (mut last, mut first) = open(0)?;
+    let mut tasks = Vec::with_capacity(bench.tasks());
+    for task in bench.creation() {
+        let (reader, downstream) = open(task + 1)?;
+        let upstream = mem::replace(&mut last, reader);
+        tasks.push(kind.spawn(relay(bench.station(task), upstream, downstream)));
+    }
+    let passed = drive(&bench, &mut first, &mut last).await;
+    end(&bench, passed, first, tasks).await
+}
+
+/// Sends the token round, lap after lap.
+async fn drive<R, W>(bench: &Bench, first: &mut W, last: &mut R) -> anyhow::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let station = bench.driver_station();
+    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+        let mut token = [lap.token()];
+        station.visit(token[0]);
+        first.write_all(&token).await.context("sending the token to task 0")?;
+        last.read_exact(&mut token).await.context("waiting for the token to come round")?;
+        lap.finish();
+    }
+    Ok(())
+}
+
+/// Passes bytes from upstream to downstream until upstream is closed.
+async fn relay<R, W>(station: Station, mut upstream: R, mut downstream: W) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let mut token = [0];
+    while upstream.read(&mut token).await? == 1 {
+        station.visit(token[0]);
+        downstream.write_all(&token).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! The program's flags, and what they need.
+
+use harness::failure::UsageError;
+use harness::runtime::RuntimeKind;
+use harness::{Amounts, Launch, Spec, WorkFlag, WorkersFlag};
+
+use crate::crossings::Via;
+
+/// The stack of a thread that tokio starts, in bytes.
+const STACK_BYTES: u64 = 2 << 20;
+
+/// Time calls from async tasks to where they may block, and back.
+///
+/// One iteration: each of N async tasks makes 32 calls, one after another, by the
+/// mechanism that --via names. One operation is one call.
+#[derive(clap::Args, serde::Serialize)]
+pub struct Flags {
+    /// Where a call runs
+    #[arg(long, value_enum, default_value_t = Via::SpawnBlocking)]
+    pub via: Via,
+
+    /// What runs the callers
+    #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
+    pub runtime: RuntimeKind,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub threads: WorkersFlag,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub work: WorkFlag,
+}
+
+/// What the program declares without flags.
+pub const SPEC: Spec = Spec { tasks: 1, iters: 1000, spread: true, ..Spec::NEW };
+
+/// What it declares with these.
+///
+/// # Errors
+/// Of flags that contradict one another.
+pub fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let Flags { via, runtime, threads, work } = *flags;
+    if via == Via::BlockInPlace && runtime.is_one_thread() {
+        let why = "--via block-in-place: it needs workers; choose --runtime tokio";
+        return Err(UsageError(why.to_owned()).into());
+    }
+    let own_thread = match via {
+        Via::Inline => Amounts::NONE,
+        _ => Amounts::thread(STACK_BYTES),
+    };
+    Ok(Spec {
+        spread: !runtime.is_one_thread(),
+        load: Some(work.into()),
+        per_task: Amounts::async_task().and(own_thread),
+        fixed: runtime.amounts(threads.workers, launch.cpus()),
+        ..SPEC
+    })
+}

@@ -1,0 +1,35 @@
+//! Lines in which a coroutine does not do as it should.
+
+use super::*;
+
+/// The error of a brigade of 20 tasks, of which task 7 has `body`, and what
+/// was measured until then.
+fn error_of(body: fn(usize)) -> (String, u64) {
+    let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
+    let stack = || DefaultStack::new(64 << 10).expect("a stack");
+    let mut line: Vec<_> = (0..20).map(|task| relay(bench.station(task), stack())).collect();
+    line[7] = Coroutine::with_stack(stack(), move |yielder, mut upstream| {
+        for lap in 0.. {
+            let Some(token) = upstream else { return };
+            if lap == 30 {
+                return body(token);
+            }
+            upstream = yielder.suspend(token + 1);
+        }
+    });
+    let error = named(&mut line, |line| drive(&bench, line)).expect_err("a fault");
+    end(&mut line).expect("the others end");
+    (format!("{error:#}"), bench.findings().iterations)
+}
+
+#[test]
+fn a_coroutine_that_panics_is_named_and_the_others_end() {
+    let error = error_of(|token| panic!("on purpose, at {token}"));
+    assert_eq!(error, ("task 7 panicked: on purpose, at 7".into(), 30));
+}
+
+#[test]
+fn a_coroutine_that_ends_early_is_named_and_its_lap_is_none() {
+    let (error, laps) = error_of(|_| ());
+    assert_eq!((&*error, laps), ("task 7 ended with the token", 30));
+}

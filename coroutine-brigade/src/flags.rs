@@ -1,0 +1,46 @@
+//! The program's flags, and what they need.
+
+use harness::{Amounts, Launch, LoadFlags, Spec, StackFlag};
+
+use crate::scheduled::{self, Scheduler};
+
+/// Time a number on its way through N stackful coroutines on one thread.
+///
+/// One iteration: the driver resumes N coroutines in turn; each adds one to the
+/// number that it is given and suspends with it, and the driver checks the sum.
+/// That makes N + 1 hops, none of which the kernel takes part in. With a scheduler
+/// they wait for one another's channels or sockets instead.
+#[derive(clap::Args, serde::Serialize)]
+pub struct Flags {
+    /// What runs the coroutines; without it, the driver resumes them in turn
+    #[arg(long, value_enum)]
+    pub scheduler: Option<Scheduler>,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub stack: StackFlag,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub load: LoadFlags,
+}
+
+/// What the program declares without flags.
+pub const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
+
+/// What it declares with these.
+///
+/// # Errors
+/// Of flags that contradict one another.
+pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let stack_bytes = flags.stack.stack_size as u64;
+    let coroutine = Amounts::coroutine(stack_bytes);
+    let (per_task, fixed) = match flags.scheduler {
+        Some(scheduler) => {
+            let task = coroutine.and(scheduler.channel());
+            (task, scheduled::runtime().and(task))
+        }
+        None => (coroutine, Amounts::NONE),
+    };
+    Ok(Spec { load: Some(flags.load), per_task, fixed, ..SPEC })
+}

@@ -1,0 +1,70 @@
+//! The program's flags, what they need, and the channels between the threads.
+
+use harness::{Amounts, Launch, LoadFlags, Spec, StackFlag};
+
+/// Time a byte on its way through N threads that wait for one another.
+///
+/// One iteration: a byte goes from the driver through N OS threads and back;
+/// each thread blocks until its upstream channel has the byte and sends it
+/// downstream. That makes N + 1 hops, each of them a context switch.
+#[derive(clap::Args, serde::Serialize)]
+pub struct Flags {
+    /// What carries the byte from one thread to the next
+    #[arg(long, value_enum, default_value_t = ThreadChannel::Pipe)]
+    pub channel: ThreadChannel,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub stack: StackFlag,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub load: LoadFlags,
+}
+
+/// What the program declares without flags.
+pub const SPEC: Spec =
+    Spec { tasks: 500, iters: 10_000, switches: Some(1.0), spread: true, ..Spec::NEW };
+
+pub fn main() -> ExitCode {
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+/// What it declares with these.
+pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let (thread, channel) =
+        (Amounts::thread(flags.stack.stack_size as u64), flags.channel.amounts());
+    Ok(Spec { load: Some(flags.load), per_task: thread.and(channel), fixed: channel, ..SPEC })
+}
+
+/// What `--channel` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThreadChannel {
+    /// A pipe
+    Pipe,
+    /// A pair of connected Unix stream sockets, used in one direction
+    #[value(name = "socketpair")]
+    SocketPair,
+    /// An event counter of the kernel
+    #[value(name = "eventfd")]
+    EventFd,
+    /// A word in memory, and the system call futex
+    Futex,
+    /// std's bounded channel, of capacity 1
+    Mpsc,
+    /// A slot in memory, std's mutex and condition variable
+    Condvar,
+}
+
+impl ThreadChannel {
+    /// What one channel takes.
+    pub fn amounts(self) -> Amounts {
+        match self {
+            Self::Pipe => Amounts::pipe(),
+            Self::SocketPair => Amounts::socket_pair(),
+            Self::EventFd => Amounts::eventfd(),
+            Self::Futex | Self::Mpsc | Self::Condvar => Amounts::channel_in_memory(),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What the cases of suite.toml rest on.
+
+use std::fs;
+
+use harness::cpus;
+
+use super::ends::{LAPS, uncounted_ns};
+use super::{Flags, StackFlag, create, join_all};
+
+const STACK: u64 = 1 << 20;
+
+/// Bytes of address space in maps that may be written to and are as large as a stack.
+/// The arenas of the allocator, of which there are more on more CPUs, have smaller
+/// ones, and reserve what may not be written to.
+fn writable() -> u64 {
+    let maps = fs::read_to_string("/proc/self/maps").expect("Linux tells");
+    let writable = maps.lines().filter(|line| line.contains(" rw"));
+    let ends = writable.filter_map(|line| line.split_once(' ')?.0.split_once('-'));
+    let end = |hex| u64::from_str_radix(hex, 16).expect("an address");
+    ends.map(|(from, to)| end(to) - end(from)).filter(|bytes| *bytes >= STACK).sum()
+}
+
+/// Address space that a lap of `tasks` threads leaves behind, in stacks: of
+/// the first lap, and of one more.
+fn stacks_left_behind(tasks: usize) -> [u64; 2] {
+    let flags = Flags { stack: StackFlag { stack_size: STACK as usize } };
+    [(); 2].map(|()| {
+        let before = writable();
+        let mut threads = Vec::new();
+        create(&flags, tasks, &mut threads).expect("threads");
+        join_all(&mut threads).expect("threads that end");
+        writable().saturating_sub(before) / STACK
+    })
+}
+
+/// What the cases of suite.toml rest on. All in one test, since address space
+/// is that of the process.
+fn measuring_ends_leaves_the_cpus_as_they_were() {
+    let before = cpus::allowed().expect("affinity");
+    let mut calls = 0;
+    uncounted_ns(1, || {
+        calls += 1;
+        assert_eq!(cpus::allowed().expect("affinity").len(), 1);
+        Ok(())
+    })
+    .expect("a figure");
+    assert_eq!((calls, cpus::allowed().expect("affinity")), (LAPS, before.clone()));
+    uncounted_ns(1, || anyhow::bail!("on purpose")).expect_err("a failure");
+    assert_eq!(cpus::allowed().expect("affinity"), before);
+}
+
+#[test]
+fn few_threads_reuse_all_stacks_and_many_reuse_few() {
+    let [first, second] = stacks_left_behind(20);
+    assert!((20..=21).contains(&first), "{first} of 20 stacks are kept");
+    assert_eq!(second, 0, "20 threads find no stack to reuse");
+    let [first, _] = stacks_left_behind(200);
+    assert!(first + 20 <= 41, "{first} of 200 stacks are kept besides 20");
+    measuring_ends_leaves_the_cpus_as_they_were();
+}
