@@ -1,10 +1,9 @@
-//! A brigade of async tasks without I/O: what a switch between tasks costs
-//! when the runtime alone makes it.
+//! A brigade of async tasks without I/O: the cost of a switch that the runtime alone makes.
 //!
 //! One iteration: the driver sends 0 into the first channel, each of N async
 //! tasks in turn receives the number from its upstream channel, adds one and
 //! sends it downstream, and the driver checks that it comes out as N. The
-//! channels are bounded, of capacity 1: N + 1 hops. One process has one executor and one channel.
+//! channels are bounded, of capacity 1: N + 1 hops. A process has one runtime.
 //!
 //! What is counted: a hop is one send, one receive and one wake-up of a task, all in memory. On
 //! the current thread the kernel has nothing to switch. On several workers a wake-up may go to

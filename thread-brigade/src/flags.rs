@@ -26,10 +26,6 @@ pub struct Flags {
 pub const SPEC: Spec =
     Spec { tasks: 500, iters: 10_000, switches: Some(1.0), spread: true, ..Spec::NEW };
 
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
-
 /// What it declares with these.
 pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let (thread, channel) =

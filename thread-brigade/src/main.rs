@@ -29,6 +29,10 @@ use harness::{Bench, Measured, failure};
 
 use flags::{Flags, SPEC, ThreadChannel, declare};
 
+fn main() -> ExitCode {
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     match flags.channel {
         ThreadChannel::Pipe => brigade(flags, bench, || Channel::Pipe.open()),
