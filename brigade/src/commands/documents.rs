@@ -118,7 +118,7 @@ impl Runs<'_> {
     /// The ladder of a run as a picture in this file.
     fn ladder(&mut self, run: &str, file: &str) -> anyhow::Result<String> {
         let rungs = rungs(self.report(run)?);
-        let parts = plot::ladder(&rungs, 1).zip(plot::extremes(&rungs));
+        let parts = plot::ladder(&rungs).zip(plot::extremes(&rungs));
         let (picture, words) = parts.with_context(|| format!("{run} has nothing of a ladder"))?;
         self.pictures.push((file.to_owned(), picture.file(PICTURE_WIDTH)));
         let words = words.replace(NO_BREAK_SPACE, " ");

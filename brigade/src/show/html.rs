@@ -32,7 +32,9 @@ pub fn html(report: &Report) -> String {
         blocks.push(Block::Paragraph(profile));
         blocks.push(Block::Code(run.command.join(" ")));
     }
-    page(&names.join(", "), &blocks, report, Some(report))
+    // Several runs are in columns of tables, not in plots.
+    let plotted = Some(report).filter(|report| report.runs.len() == 1);
+    page(&names.join(", "), &blocks, report, plotted)
 }
 
 /// The page of a comparison, the largest change first.
@@ -117,7 +119,7 @@ fn element(block: &Block, report: Option<&Report>) -> String {
         }
         Block::Table(table) => table_of(table),
         Block::Bars(bars) => {
-            let picture = report.and_then(|of| plot::ladder(&rungs(of), of.runs.len()));
+            let picture = report.and_then(|of| plot::ladder(&rungs(of)));
             picture.map_or_else(
                 || code(&bars.text(COLUMNS, Characters::Eighths)),
                 |picture| format!("<div id=\"ladder\">{}</div>\n", picture.figure()),
@@ -160,24 +162,20 @@ fn table_of(table: &Table) -> String {
 }
 
 /// The plots of a group: curves or maps of CPUs if it has some, or else its ladder, and the
-/// processes. Several runs have a ladder alone.
+/// processes.
 fn plots(report: &Report, name: &str) -> String {
     let Some(group) = report.groups.iter().find(|group| group.name == name) else {
         return String::new();
     };
-    let is_one = report.runs.len() == 1;
-    let mut pictures = Vec::new();
-    if is_one {
-        pictures = plot::curves(group);
-        let maps = report.pairs.iter().filter(|map| map.group == group.name);
-        pictures.extend(maps.filter_map(|map| plot::heat(report, map)));
-    }
+    let mut pictures = plot::curves(group);
+    let maps = report.pairs.iter().filter(|map| map.group == group.name);
+    pictures.extend(maps.filter_map(|map| plot::heat(report, map)));
     if pictures.is_empty() {
         let rungs: Vec<Rung> = group.cases.iter().filter_map(Rung::of).collect();
-        pictures.extend(plot::ladder(&rungs, report.runs.len()));
+        pictures.extend(plot::ladder(&rungs));
     }
     let mut plots: String = pictures.iter().map(Picture::figure).collect();
-    if let Some(strips) = plot::strips(group).filter(|_| is_one) {
+    if let Some(strips) = plot::strips(group) {
         let (title, figure) = (escape(&strips.title), strips.figure());
         plots += &format!("<details>\n<summary>{title}</summary>\n{figure}</details>\n");
     }

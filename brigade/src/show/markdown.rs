@@ -113,7 +113,6 @@ fn is_number(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::report_of;
     use super::*;
 
     #[test]
@@ -141,17 +140,6 @@ mod tests {
 
             b
         ");
-    }
-
-    #[test]
-    fn a_hostile_name_is_text() {
-        let mut report = report_of(&[1.0]);
-        report.groups[0].cases[0].name = "<b>|x| [y](http://z)\n# h".to_owned();
-        let page = markdown(&report);
-        assert!(!page.contains("<b>") && !page.contains("](http"), "{page}");
-        let row = page.lines().find(|line| line.contains("&lt;b&gt;") && line.contains("[1.76"));
-        let row = row.expect("a row");
-        assert_eq!(row.matches(" | ").count(), 7, "{row}");
     }
 
     #[test]

@@ -39,25 +39,20 @@ pub fn letter(index: usize) -> String {
     }
 }
 
-/// The class of a run, which sets its colour if there are several.
-fn class_of_run(run: usize) -> String {
-    format!("r{}", run % 6)
-}
-
 /// The ends of an interval and the value in it.
 fn extent(time: &Estimate) -> impl Iterator<Item = f64> {
     let ends = time.interval.into_iter().flat_map(|ends| [ends.low, ends.high]);
     ends.chain([time.value])
 }
 
-/// A row for each case with a mark for its time in each of `runs`; `None` without a time.
-pub fn ladder(rungs: &[Rung], runs: usize) -> Option<Picture> {
+/// A row for each case with a mark for its time in the first run; `None` without a time.
+pub fn ladder(rungs: &[Rung]) -> Option<Picture> {
     const LANE: f64 = 12.0;
     const TOP: f64 = 24.0;
-    let times = rungs.iter().flat_map(|rung| &rung.times).flatten();
-    let scale = Scale::of(times.flat_map(extent))?;
-    let height = |rung: &Rung| LABEL + LANE * rung.times.iter().flatten().count() as f64 + GAP;
-    let bottom = TOP + rungs.iter().map(height).sum::<f64>();
+    let timed: Vec<(&Rung, &Estimate)> =
+        rungs.iter().filter_map(|rung| Some((rung, rung.times.first()?.as_ref()?))).collect();
+    let scale = Scale::of(timed.iter().flat_map(|(_, time)| extent(time)))?;
+    let bottom = TOP + timed.len() as f64 * (LABEL + LANE + GAP);
     let mut body = String::new();
     for ns in scale.ticks() {
         let at = scale.share(*ns);
@@ -71,62 +66,34 @@ pub fn ladder(rungs: &[Rung], runs: usize) -> Option<Picture> {
             body += &text(at, y, anchor, "axis", &tick(*ns));
         }
     }
-    let mut y = TOP;
-    for rung in rungs {
-        let colour = |run| match runs {
-            1 => class_of(rung.kind).to_owned(),
-            _ => class_of_run(run),
-        };
+    let mut label = TOP + LABEL - 3.0;
+    for (rung, time) in timed {
         let note = [&*rung.operation, rung.kind.map_or("", TaskKind::as_str)].join(" · ");
-        let note = note.trim_end_matches(" · ");
-        let label = y + LABEL - 3.0;
-        let mut row = noted(0.0, label, Anchor::Start, "name", [&cut(&rung.name, NAME), note]);
-        let times: Vec<(usize, &Estimate)> = rung
-            .times
-            .iter()
-            .enumerate()
-            .filter_map(|(run, time)| Some((run, time.as_ref()?)))
-            .collect();
-        row += &match times[..] {
-            [(_, time)] => {
-                let unit = Unit::of(time.value);
-                let ends = interval(time, |ns| unit.show(ns));
-                noted(1.0, label, Anchor::End, "figure", [&duration(time.value), &ends])
-            }
-            _ => {
-                let figure = |(run, time): &(usize, &Estimate)| {
-                    format!("{} {}", letter(*run), duration(time.value))
-                };
-                let figures: Vec<String> = times.iter().map(figure).collect();
-                text(1.0, label, Anchor::End, "figures", &figures.join("   "))
-            }
-        };
-        for (lane, (run, time)) in times.iter().enumerate() {
-            let y = y + LABEL + LANE * (lane as f64 + 0.5);
-            let at = scale.share(time.value);
-            let mut marks = line((0.0, y), (1.0, y), "track") + &line((0.0, y), (at, y), "lead");
-            if let Some(ends) = time.interval {
-                marks += &line((scale.share(ends.low), y), (scale.share(ends.high), y), "ends");
-            }
-            marks += &disc((at, y), 4.5, "mark", &estimated_duration(time));
-            row += &format!("<g class=\"{}\">{marks}</g>", colour(*run));
+        let name = [&*cut(&rung.name, NAME), note.trim_end_matches(" · ")];
+        let unit = Unit::of(time.value);
+        let figure = [&*duration(time.value), &interval(time, |ns| unit.show(ns))];
+        let mut row = noted(0.0, label, Anchor::Start, "name", name)
+            + &noted(1.0, label, Anchor::End, "figure", figure);
+        let (at, y) = (scale.share(time.value), label + 3.0 + LANE / 2.0);
+        row += &line((0.0, y), (1.0, y), "track");
+        row += &line((0.0, y), (at, y), "lead");
+        if let Some(ends) = time.interval {
+            row += &line((scale.share(ends.low), y), (scale.share(ends.high), y), "ends");
         }
-        body += &element(&rung.name, "row", &row);
-        y += height(rung);
+        row += &disc((at, y), 4.5, "mark", &estimated_duration(time));
+        body += &element(&rung.name, &format!("row {}", class_of(rung.kind)), &row);
+        label += LABEL + LANE + GAP;
     }
-    let legend = if runs == 1 {
-        let has = |kind: &TaskKind| rungs.iter().any(|rung| rung.kind == Some(*kind));
-        let kinds = TaskKind::ALL.into_iter().filter(has);
-        kinds.map(|kind| (class_of(Some(kind)).to_owned(), kind.as_str().to_owned())).collect()
-    } else {
-        (0..runs).map(|run| (class_of_run(run), letter(run))).collect()
-    };
+    let has = |kind: &TaskKind| rungs.iter().any(|rung| rung.kind == Some(*kind));
+    let kinds = TaskKind::ALL.into_iter().filter(has);
     Some(Picture {
         title: "Time of one operation by case".to_owned(),
         description: "Time of one operation on a logarithmic axis. A thick stroke is the 95 % \
                       interval."
             .to_owned(),
-        legend,
+        legend: kinds
+            .map(|kind| (class_of(Some(kind)).to_owned(), kind.as_str().to_owned()))
+            .collect(),
         height: bottom + 18.0,
         body,
     })
@@ -446,15 +413,10 @@ mod tests {
     }
 
     #[test]
-    fn the_ladder_has_a_mark_for_each_case_and_run() {
-        for runs in 1..=3 {
-            let report = report_of(&[1.0, 1.3, 1.5][..runs]);
-            let picture = ladder(&rungs(&report), runs).unwrap();
-            assert_eq!(count(&picture, "class=\"row\""), 5);
-            assert_eq!(count(&picture, "class=\"mark\""), 5 * runs);
-            assert_eq!(count(&picture, "class=\"ends\""), 5 * runs);
-        }
-        assert_eq!(ladder(&[], 1), None);
+    fn the_ladder_has_a_mark_for_each_case() {
+        let picture = ladder(&rungs(&report_of(&[1.0]))).unwrap();
+        assert_eq!((count(&picture, "class=\"row "), count(&picture, "class=\"mark\"")), (5, 5));
+        assert_eq!(ladder(&[]), None);
     }
 
     #[test]

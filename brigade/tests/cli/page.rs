@@ -175,6 +175,7 @@ fn the_policy_of_a_page_knows_its_script() {
 fn a_browser_shows_every_plot_at_every_width() {
     let Some(browser) = chromium("the page in a browser") else { return };
     for names in [&[RUN][..], &[HAND_OVERS], &[RUN, HAND_OVERS]] {
+        let is_one = names.len() == 1;
         let page = page_of(names);
         let report = embedded(&page);
         for (width, flags) in [
@@ -191,8 +192,8 @@ fn a_browser_shows_every_plot_at_every_width() {
             assert_eq!((&found["ready"], of("requests")), (&json!("yes"), 0), "{found}");
             let groups = report["groups"].as_array().unwrap();
             let cases: usize = groups.iter().map(|of| of["cases"].as_array().unwrap().len()).sum();
-            assert_eq!(of("rungs"), cases as u64, "{found}");
-            assert!(of("plots") > groups.len() as u64, "{found}");
+            assert_eq!(of("rungs"), if is_one { cases as u64 } else { 0 }, "{found}");
+            assert_eq!(of("plots") > groups.len() as u64, is_one, "{found}");
         }
     }
 }
