@@ -11,7 +11,7 @@ use crate::commands::flags::{AdviseFlags, CompareFlags};
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
 use crate::manifest::Manifest;
-use crate::measure::settings::{Advice, Content, Effect, Restorer, Setting, write};
+use crate::measure::settings::{About, Advice, Content, Effect, Restorer, Setting, write};
 use crate::show::page::{item, lines};
 
 /// Runs `brigade advise`.
@@ -37,7 +37,8 @@ fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> any
         wish.split_once('=').map_or((wish, None), |(name, value)| (name, Some(value)));
     let setting = found(advice, name)?;
     let value = value.unwrap_or(&setting.advised);
-    let now = setting.contents(root)?;
+    let now = setting.files.iter().map(|(file, text)| (root.join(file), text.clone()));
+    let now: Vec<Content> = now.collect();
     let then: Vec<Content> = now.iter().map(|(path, _)| (path.clone(), value.to_owned())).collect();
     let cases = if flags.cases.is_empty() { &setting.cases } else { &flags.cases };
     if cases.is_empty() {
@@ -77,12 +78,12 @@ fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> any
 
 /// The setting of this name, if it can be changed while the machine runs.
 fn found<'a>(advice: &'a Advice, name: &str) -> Result<&'a Setting, UsageError> {
-    let reason = match advice.settings.iter().find(|setting| setting.name == name) {
+    let reason = match advice.settings.iter().find(|setting| setting.about.name == name) {
         Some(setting) if !setting.files.is_empty() => return Ok(setting),
         Some(setting) => format!("it takes more than writing a file: {}", setting.change),
         None => {
             let known = advice.settings.iter().filter(|setting| !setting.files.is_empty());
-            let known: Vec<&str> = known.map(|setting| setting.name.as_str()).collect();
+            let known: Vec<&str> = known.map(|setting| setting.about.name.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             format!("no such setting applies here; those that can be tried: {known}")
         }
@@ -98,7 +99,8 @@ fn text(advice: &Advice) -> String {
     let heading = "Settings of this machine that are known to move what is measured, the \
                    greatest expected effect first. Only --try changes one.";
     let settings = advice.settings.iter().map(|setting| {
-        let Setting { name, value, advised, effect, does, source, cases, change, .. } = setting;
+        let Setting { about, value, advised, cases, change, .. } = setting;
+        let About { name, effect, does, source, .. } = about;
         let effect = match effect {
             Effect::Factor => "may change costs by a factor",
             Effect::Tenths => "may change costs by tenths",

@@ -25,7 +25,6 @@ use crate::measure::signals::Signals;
 use crate::plan::{self, Attempt, Schedule};
 use crate::show::html::html;
 use crate::show::markdown::markdown;
-use crate::show::proof;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescription, Skipped};
@@ -214,7 +213,6 @@ impl Run<'_> {
         });
         if let Some(proof) = &made {
             folder.write_once(results::PROOF, proof)?;
-            folder.replace(results::PROOF_PAGE, &proof::markdown(proof))?;
         }
         folder.replace(results::PAGE, &markdown(&report))?;
         folder.replace(results::HTML_PAGE, &html(&report))?;

@@ -1,10 +1,10 @@
 //! The settings of this machine that move what is measured: `settings.toml` lists them,
 //! this reads and writes them, and puts back what is only tried.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
 use harness::control_groups::{Group, Version, of_process};
@@ -51,35 +51,44 @@ pub struct Advice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Setting {
-    /// Its name.
-    pub name: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub about: About,
     /// Its value now.
     pub value: String,
     /// The value with which the costs may be lower.
     pub advised: String,
-    /// How much that is expected to move.
-    pub effect: Effect,
-    /// What it does.
-    pub does: String,
-    /// Where that is documented.
-    pub source: String,
-    /// The cost that it moves.
-    pub cost: Cost,
     /// The cases that show it, as the manifest has them.
     pub cases: Vec<String>,
     /// The command that changes it.
     pub change: String,
-    /// The files that contain it, if it can be changed while the machine runs.
-    pub files: Vec<String>,
+    /// The files that contain it and what they contain, if it can be changed while the
+    /// machine runs.
+    pub files: BTreeMap<String, String>,
+}
+
+/// What is known of a setting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// How much it is expected to move.
+    pub effect: Effect,
+    /// The cost that it moves.
+    pub cost: Cost,
+    /// What it does.
+    pub does: String,
+    /// Where that is documented.
+    pub source: String,
 }
 
 /// An entry of `settings.toml`, which explains the keys.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Known {
-    name: String,
+    #[serde(flatten)]
+    about: About,
     file: Option<String>,
-    fact: Option<String>,
     advised: Vec<String>,
     only: Option<String>,
     #[serde(default)]
@@ -89,14 +98,7 @@ struct Known {
     #[serde(default)]
     needs: BTreeMap<String, String>,
     change: Option<String>,
-    effect: Effect,
-    cost: Cost,
-    does: String,
-    source: String,
 }
-
-/// A value, and the file that contains it if there is one.
-type Found = (Option<String>, String);
 
 impl Advice {
     /// The settings that apply here, with the plan's cases.
@@ -109,7 +111,7 @@ impl Advice {
         let known = table.into_values().flatten();
         let mut settings: Vec<Setting> =
             known.filter_map(|known| known.applied(files, plan)).collect();
-        settings.sort_by_key(|setting| setting.effect);
+        settings.sort_by_key(|setting| setting.about.effect);
         Self { schema_version: SCHEMA_VERSION.to_owned(), settings }
     }
 }
@@ -119,114 +121,87 @@ impl Known {
     fn applied(self, files: &SystemFiles, plan: &AdvicePlan) -> Option<Setting> {
         let is_met = |(file, value): (&String, &String)| match files.line(file) {
             None => value.is_empty(),
-            Some(line) => match value.strip_prefix('!') {
-                Some(other) => line != other,
-                None => line == *value,
-            },
+            Some(line) => value.strip_prefix('!').map_or(line == *value, |other| line != other),
         };
         if !self.needs.iter().all(is_met) {
             return None;
         }
-        let found = match &self.fact {
-            Some(fact) => fact_of(files, fact).into_iter().collect(),
-            None => self.in_files(files),
+        let pattern = self.pattern(files);
+        let mut found = match &pattern {
+            None => fact(files, &self.about.name).into_iter().collect(),
+            Some(pattern) => self.in_files(files, pattern),
         };
-        let text = match &self.choices {
+        let marked = found.values().next().filter(|text| choice(text).is_some());
+        let choices = match &self.choices {
             Some(file) => Some(files.line(file)?),
-            None => {
-                let (_, text) = found.first()?;
-                choice(text).map(|_| text.replace(['[', ']', '(', ')'], ""))
-            }
+            None => marked.map(|text| text.replace(['[', ']', '(', ')'], "")),
         };
-        let is_choice = |value: &&String| {
-            text.as_ref().is_none_or(|text| text.split_whitespace().any(|word| word == *value))
+        found.values_mut().for_each(|text| *text = choice(text).unwrap_or(text.clone()));
+        let can_be = |value: &&String| {
+            let has = |choices: &String| choices.split_whitespace().any(|word| word == *value);
+            choices.as_ref().is_none_or(has) && found.values().any(|now| now != *value)
         };
-        let found: Vec<Found> =
-            found.into_iter().map(|(file, text)| (file, choice(&text).unwrap_or(text))).collect();
-        let is_set = |value: &String| found.iter().all(|(_, now)| now == value);
-        let advised = self.advised.iter().filter(is_choice).find(|value| !is_set(value))?.clone();
+        let mut advised = self.advised.iter().find(can_be)?.clone();
+        // Control groups of version 1 have another word for no limit.
+        if found.keys().any(|path| path.ends_with("cpu.cfs_quota_us")) {
+            advised = "-1".to_owned();
+        }
         let applies = |now: &str| match &self.only {
             Some(only) => now.contains(only),
             None if self.below => now.parse::<u64>().ok() < advised.parse().ok(),
             None => now != advised,
         };
-        let applying: Vec<&Found> = found.iter().filter(|(_, now)| applies(now)).collect();
-        if applying.is_empty() {
+        if !found.values().any(|now| applies(now)) {
             return None;
         }
-        let paths: Vec<String> = found.iter().filter_map(|(path, _)| path.clone()).collect();
         // Of any file of a folder, the name tells more than what is in it.
-        let is_any = self.file.as_ref().is_some_and(|file| file.ends_with("/*"));
-        let name = |(path, _): &&Found| Some(path.as_ref()?.rsplit('/').next()?.to_owned());
-        let mut values: Vec<String> = if is_any {
-            applying.iter().filter_map(name).collect()
+        let values: BTreeSet<&str> = if pattern.as_ref().is_some_and(|of| of.ends_with("/*")) {
+            let applying = found.iter().filter(|(_, now)| applies(now));
+            applying.filter_map(|(path, _)| path.rsplit('/').next()).collect()
         } else {
-            found.iter().map(|(_, now)| now.clone()).collect()
+            found.values().map(String::as_str).collect()
         };
-        values.sort_unstable();
-        values.dedup();
-        // Of a control group without a file of this form, the older one's word.
-        let advised = match &paths[..] {
-            [path] if path.ends_with("cpu.cfs_quota_us") => "-1".to_owned(),
-            _ => advised,
-        };
-        let written = if self.change.is_none() { paths } else { Vec::new() };
-        Some(Setting {
-            change: self.change.clone().unwrap_or_else(|| match &written[..] {
-                [path] => format!("echo {advised} > /{path}"),
-                _ => format!("echo {advised} | tee /{}", self.pattern(files).unwrap_or_default()),
-            }),
-            name: self.name,
-            value: values.join(", "),
-            advised,
-            effect: self.effect,
-            does: self.does,
-            source: self.source,
-            cost: self.cost,
-            cases: plan.get(&self.cost).cloned().unwrap_or_default(),
-            files: written,
-        })
+        let value = values.into_iter().collect::<Vec<_>>().join(", ");
+        let change = self.change.clone().unwrap_or_else(|| match found.keys().next() {
+            Some(path) if found.len() == 1 => format!("echo {advised} > /{path}"),
+            _ => format!("echo {advised} | tee /{}", pattern.unwrap_or_default()),
+        });
+        let cases = plan.get(&self.about.cost).cloned().unwrap_or_default();
+        let files = if self.change.is_none() { found } else { BTreeMap::new() };
+        Some(Setting { about: self.about, value, advised, cases, change, files })
     }
 
-    /// The pattern of its files, without `{deepest}`.
+    /// The pattern of its files; `None` for a fact. Without an idle state that it needs, it
+    /// leads to no file.
     fn pattern(&self, files: &SystemFiles) -> Option<String> {
         let states = files.names("sys/devices/system/cpu/cpu0/cpuidle");
         let deepest = states.iter().rfind(|name| name.starts_with("state") && *name != "state0");
-        let file = self.file.as_ref()?;
-        match deepest {
-            Some(deepest) => Some(file.replace("{deepest}", deepest)),
-            None => Some(file.clone()).filter(|file| !file.contains("{deepest}")),
-        }
+        Some(self.file.as_ref()?.replace("{deepest}", deepest.map_or("none", String::as_str)))
     }
 
-    /// Its files and their lines.
-    fn in_files(&self, files: &SystemFiles) -> Vec<Found> {
-        let Some(pattern) = self.pattern(files) else { return Vec::new() };
+    /// The files of a pattern and their lines.
+    fn in_files(&self, files: &SystemFiles, pattern: &str) -> BTreeMap<String, String> {
         let mut paths = vec![String::new()];
         for part in pattern.split('/') {
-            let below = |folder: &String| -> Vec<String> {
-                let names = match part.strip_suffix('*') {
-                    None => vec![part.to_owned()],
-                    Some(start) => {
-                        let mut names = files.names(folder);
-                        names.retain(|name| name.starts_with(start));
-                        names
-                    }
-                };
+            let below = |folder: &String| {
+                let mut names = vec![part.to_owned()];
+                if let Some(start) = part.strip_suffix('*') {
+                    names = files.names(folder);
+                    names.retain(|name| name.starts_with(start));
+                }
                 let path = |name: &String| format!("{folder}/{name}").trim_matches('/').to_owned();
-                names.iter().map(path).collect()
+                names.iter().map(path).collect::<Vec<_>>()
             };
             paths = paths.iter().flat_map(below).collect();
         }
-        let found = |path: String| match &self.value {
-            None => files.line(&path).map(|line| (Some(path), line)),
+        let line = |path: &str| match &self.value {
+            None => files.line(path),
             Some(value) => {
                 let (folder, name) = path.rsplit_once('/')?;
-                let is_there = files.names(folder).iter().any(|found| found == name);
-                is_there.then(|| (Some(path.clone()), value.clone()))
+                files.names(folder).iter().any(|found| found == name).then(|| value.clone())
             }
         };
-        paths.into_iter().filter_map(found).collect()
+        paths.into_iter().filter_map(|path| Some((path.clone(), line(&path)?))).collect()
     }
 }
 
@@ -235,10 +210,11 @@ fn choice(text: &str) -> Option<String> {
     chosen(text, '[', ']').or_else(|| chosen(text, '(', ')'))
 }
 
-/// A setting that is not simply in a file; `None` where it does not apply.
-fn fact_of(files: &SystemFiles, fact: &str) -> Option<Found> {
+/// A setting that is not simply in a file, and the file where there is one; `None` where it
+/// does not apply.
+fn fact(files: &SystemFiles, name: &str) -> Option<(String, String)> {
     let contains = |path: &str, text: &str| files.text(path).is_some_and(|of| of.contains(text));
-    match fact {
+    let value = match name {
         "cpu-quota" => {
             let quota = |group: &Group| {
                 let (file, none) = match group.version {
@@ -246,26 +222,23 @@ fn fact_of(files: &SystemFiles, fact: &str) -> Option<Found> {
                     Version::Two => (group.path("cpu.max"), "max"),
                 };
                 let quota = files.line(&file).filter(|quota| !quota.starts_with(none))?;
-                Some((Some(file), quota))
+                Some((file, quota))
             };
-            of_process(files, "cpu").iter().find_map(quota)
+            return of_process(files, "cpu").iter().find_map(quota);
         }
-        "cgroup-depth" => cpu_group_depth(files).map(|depth| (None, depth.to_string())),
-        "timer-frequency" => timer_hz(files).map(|hertz| (None, hertz.to_string())),
-        "dynamic-preemption" => contains("proc/sys/kernel/version", "PREEMPT_DYNAMIC")
-            .then(|| (None, "dynamic; debugfs would tell which".to_owned())),
-        "kernel-memory" => {
+        "cgroup-depth" => cpu_group_depth(files)?.to_string(),
+        "timer-frequency" => timer_hz(files)?.to_string(),
+        "preemption" if contains("proc/sys/kernel/version", "PREEMPT_DYNAMIC") => {
+            "dynamic; debugfs would tell which".to_owned()
+        }
+        "cgroup.memory" if !contains("proc/cmdline", "nokmem") => {
             let groups = files.text("proc/cgroups")?;
-            let words: Vec<_> = groups.lines().map(str::split_whitespace).collect();
-            let is_memory = |words: &std::str::SplitWhitespace| {
-                let mut words = words.clone();
-                words.next() == Some("memory") && words.last() == Some("1")
-            };
-            let is_charged = words.iter().any(is_memory) && !contains("proc/cmdline", "nokmem");
-            is_charged.then(|| (None, "kernel memory is charged".to_owned()))
+            let memory = groups.lines().find(|line| line.starts_with("memory"))?;
+            memory.ends_with('1').then(|| "kernel memory is charged".to_owned())?
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some((String::new(), value))
 }
 
 impl Setting {
@@ -275,22 +248,8 @@ impl Setting {
             let cases = self.cases.join(" ");
             format!("brigade run --case {cases}, before and after; brigade compare BEFORE AFTER")
         } else {
-            format!("brigade advise --try {}={}", self.name, self.advised)
+            format!("brigade advise --try {}={}", self.about.name, self.advised)
         }
-    }
-
-    /// Its files below `root` and their values, each as it would be written.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
-    pub fn contents(&self, root: &Path) -> anyhow::Result<Vec<Content>> {
-        let content = |file: &String| {
-            let path = root.join(file);
-            let text =
-                fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-            Ok((path, choice(&text).unwrap_or_else(|| text.trim().to_owned())))
-        };
-        self.files.iter().map(content).collect()
     }
 }
 

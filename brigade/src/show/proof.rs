@@ -1,8 +1,5 @@
 //! A proof as a page for people.
 
-use harness::terminal;
-
-use super::markdown::indented;
 use super::page::{NO_BREAK_SPACE, item};
 use super::quantity::{ABSENT, three_digits};
 use crate::judge::prove::{Figure, Proof, Property, Status};
@@ -27,12 +24,6 @@ pub fn page(proof: &Proof) -> String {
     };
     let properties: String = proof.properties.iter().map(property).collect();
     format!("{outcome}{aside} (seed {})\n{properties}", proof.seed)
-}
-
-/// The page in Markdown.
-pub fn markdown(proof: &Proof) -> String {
-    let body: String = terminal::text(&page(proof)).lines().map(indented).collect();
-    format!("# The instrument\n\nA proof of {}:\n\n{body}", proof.started_at)
 }
 
 fn property(Property { name, status, figures }: &Property) -> String {

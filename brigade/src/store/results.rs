@@ -38,9 +38,6 @@ pub const HTML_PAGE: &str = "report.html";
 /// The proof of the instrument that a run ended with.
 pub const PROOF: &str = "prove.json";
 
-/// The same as a page for readers.
-pub const PROOF_PAGE: &str = "prove.md";
-
 /// The longest [`RECORDS`] that is read, in bytes. Half an hour of measuring fills
 /// some ten MiB.
 pub const RECORDS_BOUND: u64 = 128 * 1024 * 1024;

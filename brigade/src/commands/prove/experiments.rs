@@ -15,7 +15,7 @@ use harness::record::Record;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit::Interrupted;
-use crate::judge::prove::{Experiment, Figure, Probe, Property};
+use crate::judge::prove::{Experiment, Figure, Probe};
 use crate::manifest::{Case, Manifest, ProvePlan};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::Binaries;
@@ -47,7 +47,8 @@ pub struct Arm {
 
 /// The experiments of one property.
 pub struct Set<'a> {
-    name: &'static str,
+    /// Its name.
+    pub name: &'static str,
     judge: fn(&[Experiment]) -> Vec<Figure>,
     rounds: u32,
     /// Arms of each experiment.
@@ -64,7 +65,7 @@ impl<'a> Set<'a> {
         name: &'static str,
         judge: fn(&[Experiment]) -> Vec<Figure>,
         rounds: u32,
-        cases: impl Iterator<Item = Result<&'a Case, Figure>>,
+        cases: impl IntoIterator<Item = Result<&'a Case, Figure>>,
         arms_of: impl Fn(&Case) -> Vec<Arm>,
     ) -> Self {
         let (arms, missing, experiments) = (Vec::new(), Vec::new(), Vec::new());
@@ -83,13 +84,16 @@ impl<'a> Set<'a> {
         set
     }
 
-    /// The property that the experiments show; `None` without any.
-    pub fn property(&self) -> Option<Property> {
+    /// Whether the plan has any experiment for it.
+    pub fn is_planned(&self) -> bool {
+        !self.experiments.is_empty() || !self.missing.is_empty()
+    }
+
+    /// The figures that its experiments came to.
+    pub fn figures(&self) -> Vec<Figure> {
         let troubles = self.experiments.iter().filter_map(Experiment::trouble);
-        let figures: Vec<Figure> = self.missing.iter().cloned().chain(troubles).collect();
-        let judged = (self.judge)(&self.experiments);
-        let is_planned = !self.experiments.is_empty() || !self.missing.is_empty();
-        is_planned.then(|| Property::of(self.name, [figures, judged].concat()))
+        let troubles = self.missing.iter().cloned().chain(troubles);
+        troubles.chain((self.judge)(&self.experiments)).collect()
     }
 
     /// Its invocations, in the order in which they ran.
@@ -135,8 +139,8 @@ impl<'a> Runs<'a> {
     }
 
     /// The cases of these names, likewise.
-    pub fn all(&self, names: &'a [String]) -> impl Iterator<Item = Result<&'a Case, Figure>> {
-        names.iter().map(|name| self.named(name))
+    pub fn all(&self, names: &[String]) -> Vec<Result<&'a Case, Figure>> {
+        names.iter().map(|name| self.named(name)).collect()
     }
 
     /// Runs all experiments, mixed, so that what disturbs the machine for a second disturbs

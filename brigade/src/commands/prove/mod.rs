@@ -33,11 +33,11 @@ const COMPARISONS: usize = 10;
 /// seconds: the kernel counts others' CPU time in ticks of 10 ms, and two of them are no
 /// evidence.
 const DISTURBED: u32 = 5;
-const DISTURBED_SECONDS: &str = "0.6";
+const DISTURBED_SECONDS: f64 = 0.6;
 
 /// Laps of the two processes whose system calls are counted. Both have all their traced
 /// laps.
-const COUNTED_LAPS: [&str; 2] = ["400", "2400"];
+const COUNTED_LAPS: [u64; 2] = [400, 2400];
 
 /// Runs `brigade prove`.
 ///
@@ -118,10 +118,11 @@ fn examine(runs: &mut Runs, profile: &str, saved: Option<&[Invocation]>) -> anyh
         Some(saved) => judge::in_time_order(saved.iter()),
         None => judge::in_time_order(same.invocations().into_iter()),
     };
+    let identical = [same.figures(), vec![in_time_order]].concat();
     let accounting = judge::accounting(&same.experiments);
-    let mut properties: Vec<Property> = sets.iter().filter_map(Set::property).collect();
-    let figures = [std::mem::take(&mut properties[0].figures), vec![in_time_order]].concat();
-    properties[0] = Property::of("A/A", figures);
+    let mut properties = vec![Property::of("A/A", identical)];
+    let further = sets[1..].iter().filter(|set| set.is_planned());
+    properties.extend(further.map(|set| Property::of(set.name, set.figures())));
     properties.extend([
         Property::of("clock", clock),
         Property::of("empty lap", lap),
@@ -139,18 +140,17 @@ fn examine(runs: &mut Runs, profile: &str, saved: Option<&[Invocation]>) -> anyh
 /// The experiments of each property, as the manifest's plan has them; those of the A/A are
 /// the first.
 fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
-    let plan = runs.plan;
-    let seconds = runs.seconds.to_string();
-    let flags =
-        |words: &[&str]| -> Vec<String> { words.iter().map(|word| (*word).to_owned()).collect() };
-    let measuring = flags(&["--max-time", &seconds, "--warmups", "10"]);
-    let arm = |how, more: &[&str]| Arm { how, flags: [flags(more), measuring.clone()].concat() };
-    let manifest = runs.manifest;
+    let (plan, manifest, seconds) = (runs.plan, runs.manifest, runs.seconds);
+    let arm = |how, flags: String| Arm {
+        how,
+        flags: flags.split_whitespace().map(str::to_owned).collect(),
+    };
+    let measured =
+        |flags: &str| arm(How::Invoked, format!("--max-time {seconds} --warmups 10 {flags}"));
     let working = |case: &Case, units: u64| {
-        let (tasks, units) = (plan.tasks.to_string(), units.to_string());
-        let own = ["--tasks", &tasks, "--work", &units];
         let takes_tasks = manifest.check_size(case).tasks.is_some();
-        arm(How::Invoked, if takes_tasks { &own } else { &own[2..] })
+        let tasks = if takes_tasks { format!("--tasks {}", plan.tasks) } else { String::new() };
+        measured(&format!("{tasks} --work {units}"))
     };
     let at_check_size =
         |case: &Case| vec![Arm { how: How::Invoked, flags: size_flags(manifest.check_size(case)) }];
@@ -159,66 +159,50 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
 
     let same = runs.possible(manifest.cases_of(profile));
     let repeats = COMPARISONS.div_ceil(same.len().max(1));
-    let same = same.into_iter().flat_map(|case| std::iter::repeat_n(case, repeats));
-    let work: Vec<_> = plan.work.iter().map(|name| runs.named(name)).collect();
-    let compared: Vec<&Case> = work.iter().filter_map(|case| case.as_ref().ok().copied()).collect();
-    let compared = compared.iter().copied().cycle().take(plan.comparisons as usize);
+    let same = same.into_iter().flat_map(|case| std::iter::repeat_n(Ok(case), repeats));
+    let work = runs.all(&plan.work);
+    let compared = work.iter().filter(|case| case.is_ok()).cycle();
+    let compared = compared.take(plan.comparisons as usize).cloned();
+    let every = runs.possible(manifest.profiled_cases()).into_iter().map(Ok);
     let mut sets = vec![
-        Set::of("A/A", judge::same, plan.pairs, same.map(Ok), |_| {
-            vec![arm(How::Invoked, &[]), arm(How::Invoked, &[])]
-        }),
+        Set::of("A/A", judge::same, plan.pairs, same, |_| vec![measured(""), measured("")]),
         Set::of("known work", judge::known_work, plan.rounds, work.iter().cloned(), |case| {
             plan.units.iter().map(|units| working(case, *units)).collect()
         }),
-        Set::of(
-            "known switches",
-            judge::switches,
-            1,
-            runs.possible(manifest.profiled_cases()).into_iter().map(Ok),
-            at_check_size,
-        ),
+        Set::of("known switches", judge::switches, 1, every, at_check_size),
         Set::of("known crossing", judge::crossings, 1, runs.all(&plan.crossing), at_check_size),
-        Set::of("known differences", judge::differences, plan.pairs, compared.map(Ok), |case| {
+        Set::of("known differences", judge::differences, plan.pairs, compared, |case| {
             vec![working(case, most_units), working(case, more_units)]
         }),
-        Set::of(
-            "known disturbance",
-            judge::disturbance,
-            DISTURBED,
-            runs.all(plan.disturbed.as_slice()),
-            // Many iterations: the program's default could be over long before.
-            |_| {
-                let words = ["--max-time", DISTURBED_SECONDS, "--iters", "1000000000"];
-                vec![Arm { how: How::Disturbed, flags: flags(&words) }]
-            },
-        ),
     ];
+    // Many iterations: the program's default could be over long before.
+    let disturbed = format!("--max-time {DISTURBED_SECONDS} --iters 1000000000");
+    let cases = runs.all(plan.disturbed.as_slice());
+    sets.push(Set::of("known disturbance", judge::disturbance, DISTURBED, cases, |_| {
+        vec![arm(How::Disturbed, disturbed.clone())]
+    }));
     if let Some(linear) = &plan.linear {
         let cases = runs.all(&linear.cases);
         sets.push(Set::of("linearity", judge::linearity, plan.rounds, cases, |_| {
-            let units = linear.units.to_string();
-            let arm =
-                |tasks: &u64| arm(How::Invoked, &["--tasks", &tasks.to_string(), "--work", &units]);
-            linear.tasks.iter().map(arm).collect()
+            let flags = |tasks: &u64| format!("--tasks {tasks} --work {}", linear.units);
+            linear.tasks.iter().map(|tasks| measured(&flags(tasks))).collect()
         }));
     }
     if let Some(name) = &plan.ring {
-        let case = Ring::compiled().map_err(|reason| Figure::missing("a ring in C", reason));
-        let case = case.and_then(|ring| {
+        let ring = Ring::compiled().map_err(|reason| Figure::missing("a ring in C", reason));
+        let case = ring.and_then(|ring| {
             runs.ring = Some(ring);
             runs.named(name)
         });
-        sets.push(Set::of("ring in C", judge::ring, plan.rounds, [case].into_iter(), |_| {
-            let tasks = ["--tasks", Ring::TASKS];
-            vec![arm(How::InC, &[]), arm(How::Invoked, &tasks)]
+        sets.push(Set::of("ring in C", judge::ring, plan.rounds, [case], |_| {
+            let tasks = format!("--tasks {}", Ring::TASKS);
+            vec![arm(How::InC, String::new()), measured(&tasks)]
         }));
     }
-    sets.push(Set::of("system calls", judge::system_calls, 1, runs.all(&plan.counted), |_| {
-        let arm = |laps: &str| {
-            let words = ["--tasks", "20", "--iters", laps, "--warmups", "10", "--max-time", "30"];
-            Arm { how: How::Counted, flags: flags(&words) }
-        };
-        COUNTED_LAPS.map(arm).into()
+    let counted = runs.all(&plan.counted);
+    sets.push(Set::of("system calls", judge::system_calls, 1, counted, |_| {
+        let flags = |laps| format!("--tasks 20 --iters {laps} --warmups 10 --max-time 30");
+        COUNTED_LAPS.map(|laps| arm(How::Counted, flags(laps))).into()
     }));
     sets
 }

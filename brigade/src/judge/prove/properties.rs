@@ -135,51 +135,58 @@ pub fn differences(experiments: &[Experiment]) -> Vec<Figure> {
 /// Known disturbance: a thread takes a tenth of the case's CPU, and every invocation must
 /// be flagged.
 pub fn disturbance(experiments: &[Experiment]) -> Vec<Figure> {
-    let figure = |of: &Experiment| {
-        let what = format!("{}: flagged beside a thread with 10 % of its CPU", of.case.name);
-        let sees = |of: &&Invocation| {
-            let record = of.record.as_ref();
-            record.is_some_and(|record| record.interference.others_cpu_ns.is_some())
-        };
-        let seen = of.probes().filter_map(|probe| probe.invocation.as_ref()).filter(sees);
-        let verdicts: Vec<_> = seen.map(|of| interference::assess(of).verdict).collect();
-        let flagged = verdicts.iter().filter(|of| **of != interference::Verdict::Clean).count();
-        if verdicts.is_empty() {
-            return Figure::missing(what, "the CPU time of others cannot be read here");
-        }
-        counted(what, flagged, verdicts.len())
-    };
-    experiments.iter().map(figure).collect()
+    let flagged = processes(experiments).filter_map(|(name, probe)| {
+        probe.record()?.interference.others_cpu_ns?;
+        let verdict = interference::assess(probe.invocation.as_ref()?).verdict;
+        let is_flagged = verdict != interference::Verdict::Clean;
+        Some((name, is_flagged.then_some(()).ok_or("it is called clean".to_owned())))
+    });
+    let none = "the CPU time of others cannot be read here";
+    all("flagged beside a thread with 10 % of the CPU", none, flagged)
 }
 
-/// How many of so many are right: all must be.
-fn counted(what: impl Into<String>, right: usize, all: usize) -> Figure {
-    Figure::new(what, right as f64, "").judged(format!("all {all}"), Status::of(right == all))
+/// All processes that measured, with the names of their cases.
+fn processes<'e>(experiments: &'e [Experiment]) -> impl Iterator<Item = (&'e str, &'e Probe)> {
+    let of = |of: &'e Experiment| of.probes().map(|probe| (of.case.name.as_str(), probe));
+    experiments.iter().flat_map(of).filter(|(_, probe)| probe.trouble.is_none())
+}
+
+/// How many processes are as they must be: all. A few of the others are named, with what is
+/// wrong.
+fn all<'c>(
+    what: &str,
+    none: &str,
+    results: impl Iterator<Item = (&'c str, Result<(), String>)>,
+) -> Vec<Figure> {
+    let (mut right, mut wrong, mut figures) = (0, 0, Vec::new());
+    for (case, result) in results {
+        match result {
+            Ok(()) => right += 1,
+            Err(reason) => {
+                wrong += 1;
+                figures.push(Figure::failed(format!("{what}: {case}"), reason));
+            }
+        }
+    }
+    figures.truncate(3);
+    let count = Figure::new(what, f64::from(right), "");
+    figures.push(match right + wrong {
+        0 => Figure::missing(what, none),
+        all => count.judged(format!("all {all}"), Status::of(right == all)),
+    });
+    figures
 }
 
 /// Known switches: the kernel's counts confirm the claim of every case, where they can.
 pub fn switches(experiments: &[Experiment]) -> Vec<Figure> {
-    let (mut figures, mut claims) = (Vec::new(), 0);
-    for Experiment { case, arms } in experiments {
-        let record = arms[0].first().and_then(Probe::record);
-        let Some(switches) = record.and_then(|record| record.switches) else { continue };
-        if decided_claim(case.placement, &switches).is_none() {
-            continue;
-        }
-        claims += 1;
-        if let Err(reason) = verify_switches(case.placement, case.may_block_more, &switches) {
-            let counted = switches.voluntary_per_operation + switches.involuntary_per_operation;
-            let what = format!("{}: switches per operation", case.name);
-            figures.push(Figure::new(what, counted, "").judged(reason, Status::Fails));
-        }
-    }
-    let what = format!("claims that the kernel confirms within {SWITCHES_TOLERANCE}");
-    figures.push(if claims == 0 {
-        Figure::missing(what, "no case claims any that can be decided")
-    } else {
-        counted(what, claims - figures.len(), claims)
+    let confirmed = experiments.iter().filter_map(|Experiment { case, arms }| {
+        let switches = arms[0].first()?.record()?.switches?;
+        decided_claim(case.placement, &switches)?;
+        let result = verify_switches(case.placement, case.may_block_more, &switches);
+        Some((case.name.as_str(), result))
     });
-    figures
+    let what = format!("claims that the kernel confirms within {SWITCHES_TOLERANCE}");
+    all(&what, "no case claims any that can be decided", confirmed)
 }
 
 /// Known crossings: no hop crosses where all tasks share a CPU; 90 % do where neighbours
@@ -222,9 +229,9 @@ pub fn system_calls(experiments: &[Experiment]) -> Vec<Figure> {
     experiments.iter().flat_map(figures).collect()
 }
 
-/// By how much laps may seem longer than their span, in percent: all times are of one
+/// By how much laps may seem longer than their span, as a share: all times are of one
 /// clock, and a mean is exact.
-const SPAN_TOLERANCE: f64 = 1.0;
+const SPAN_TOLERANCE: f64 = 0.01;
 
 /// By how much CPU time may exceed that of the CPUs, as a share: it is read a moment
 /// before the first lap and after the last one.
@@ -237,34 +244,19 @@ const TICK_NS: f64 = 10e6;
 /// Accounting: the parts of an invocation's time, which different clocks and counters
 /// measure, fit into its wall time.
 pub fn accounting(experiments: &[Experiment]) -> Vec<Figure> {
-    let measured = |probe: &&Probe| probe.trouble.is_none();
-    let records = experiments.iter().flat_map(|of| {
-        let records = of.probes().filter(measured).filter_map(Probe::record);
-        records.map(|record| (of.case.name.as_str(), record))
-    });
-    let records: Vec<(&str, &Record)> = records.collect();
-    let shares = records.iter().filter_map(|(case, record)| Some((share_of_span(record)?, *case)));
-    let span = match shares.max_by(|first, second| first.0.total_cmp(&second.0)) {
-        None => Figure::missing("laps within their span", "no program records the span"),
-        Some((percent, case)) => {
-            let most = 100.0 + SPAN_TOLERANCE;
-            Figure::new(format!("laps of their span at the most, {case}"), percent, "%")
-                .judged(format!("{most} % or less"), Status::of(percent <= most))
-        }
+    let of_each = |fits: fn(&Record) -> Option<Result<(), String>>| {
+        processes(experiments).filter_map(move |(case, probe)| Some((case, fits(probe.record()?)?)))
     };
-    let what = "elapsed = user + kernel + waiting − overlap";
-    let fits = records.iter().filter_map(|(case, record)| Some((adds_up(record)?, *case)));
-    let (right, wrong): (Vec<_>, Vec<_>) = fits.partition(|(fits, _)| *fits);
-    let parts = match (right.len() + wrong.len(), wrong.first()) {
-        (0, _) => Figure::missing(what, "no program has its CPU time"),
-        (all, None) => counted(what, right.len(), all),
-        (all, Some((_, case))) => counted(format!("{what}, not {case}"), right.len(), all),
-    };
-    vec![span, parts]
+    let parts = "elapsed = user + kernel + waiting − overlap";
+    [
+        all("laps within their span", "no program records the span", of_each(fits_span)),
+        all(parts, "no program has its CPU time", of_each(adds_up)),
+    ]
+    .concat()
 }
 
-/// The share of its span that the laps of a process seem to take, in percent.
-fn share_of_span(record: &Record) -> Option<f64> {
+/// Whether the laps of a process fit into the span from the first to the last one.
+fn fits_span(record: &Record) -> Option<Result<(), String>> {
     let principal = record.principal()?;
     // With one lap, nothing distinguishes a phase of it from the very first lap, which
     // is not in the span.
@@ -274,19 +266,23 @@ fn share_of_span(record: &Record) -> Option<f64> {
     };
     let phases = record.measurements.iter().filter(is_phase);
     let laps_ns: f64 = phases.map(|of| of.mean_ns * of.count as f64).sum();
-    Some(100.0 * laps_ns / record.interference.wall_ns? as f64)
+    let share = laps_ns / record.interference.wall_ns? as f64;
+    let reason = format!("100 %, and is {:.1} %", 100.0 * share);
+    Some((share <= 1.0 + SPAN_TOLERANCE).then_some(()).ok_or(reason))
 }
 
 /// Whether the parts of a process's time add up; `None` without its CPU time.
-fn adds_up(record: &Record) -> Option<bool> {
-    let Parts { elapsed, user, kernel, waiting, overlap, .. } = Parts::of(record)?;
+fn adds_up(record: &Record) -> Option<Result<(), String>> {
+    let parts @ Parts { elapsed, user, kernel, waiting, overlap, .. } = Parts::of(record)?;
     let principal = record.principal()?;
     let span_ns = elapsed * (principal.count * principal.operations) as f64;
     let cpus = record.affinity.len().max(1) as f64;
     let slack = CPU_TOLERANCE + TICK_NS / span_ns;
     let sum = user + kernel + waiting - overlap;
-    let fits = user + kernel <= elapsed * cpus * (1.0 + slack);
-    Some(fits && (sum - elapsed).abs() <= elapsed * slack && waiting >= 0.0 && overlap >= 0.0)
+    let fits = user + kernel <= elapsed * cpus * (1.0 + slack)
+        && (sum - elapsed).abs() <= elapsed * slack
+        && waiting.min(overlap) >= 0.0;
+    Some(fits.then_some(()).ok_or_else(|| format!("within {cpus} CPUs, and is {parts:?}")))
 }
 
 /// The clock's smallest step, in nanoseconds, tells hops apart.
