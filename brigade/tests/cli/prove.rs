@@ -42,7 +42,7 @@ awk -v units=$units -v placement=$placement -v tasks=$tasks -v number=$number 'B
     wall = 2 * lap * 1.001 + 1
     if (mean == 0) mean = lap
     work = (units > 0) ? unit : "null"
-    printf "{\"schema_version\":\"1.2\",\"program\":\"fake\",\"version\":\"0.1.0\",\"parameters\":{},"
+    printf "{\"schema_version\":\"1.0\",\"program\":\"fake\",\"version\":\"0.1.0\",\"parameters\":{},"
     printf "\"tasks\":1,\"tokens\":1,\"iterations\":2,\"warmups\":0,\"complete\":true,"
     printf "\"ended_by\":\"iterations\",\"error\":null,\"affinity\":[0],\"measurements\":[{"
     printf "\"name\":\"iteration\",\"operation\":\"hop\",\"operations\":%d,\"count\":2,", operations
