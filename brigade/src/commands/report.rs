@@ -71,9 +71,9 @@ fn rendered(report: &Report, format: Format, folders: &[PathBuf]) -> anyhow::Res
         Format::Html => show::html::html(report),
         Format::Markdown => show::markdown::markdown(report),
         Format::Json => serde_json::to_string(report)? + "\n",
-        Format::Csv => show::csv::csv(report)?,
-        Format::Benchstat => show::benchstat::benchstat(report),
-        Format::Bmf => show::bmf::bmf(report)?,
+        Format::Csv => show::formats::csv(report)?,
+        Format::Benchstat => show::formats::benchstat(report),
+        Format::Bmf => show::formats::bmf(report)?,
     })
 }
 

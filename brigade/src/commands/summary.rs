@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::commands::output;
 use crate::judge::prove::Proof;
-use crate::judge::report::model::{Progress, Report};
+use crate::judge::report::model::{Report, RunProgress};
 use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
 use crate::plan::{RunEnd, Schedule};
@@ -64,7 +64,7 @@ impl<'a> Summary<'a> {
             environment: self.environment,
             invocations: self.invocations,
             proof: self.proof,
-            progress: Progress {
+            progress: RunProgress {
                 ended: self.invocations.len() - interrupted,
                 interrupted,
                 planned: self.run.cases.len() * *rounds as usize,

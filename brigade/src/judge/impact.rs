@@ -131,7 +131,7 @@ impl SwitchCost {
         let ends =
             |of: &Estimate| of.interval.unwrap_or(Interval { low: of.value, high: of.value });
         let each = |low: f64, high: f64| Interval { low: low / switches, high: high / switches };
-        let parts = estimate.attribution.as_ref()?;
+        let parts = &estimate.attribution.as_ref()?.parts;
         let (user, kernel) = (ends(&parts.user_ns), ends(&parts.kernel_ns));
         let wall = ends(&principal.time_ns);
         Some(Self {

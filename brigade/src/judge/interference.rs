@@ -1,16 +1,18 @@
-//! Was an invocation disturbed? The verdict comes from its record alone, by
-//! the thresholds below; docs/MEASURING.md says why these.
+//! Was an invocation disturbed, and which invocations are figures made from? The answer comes
+//! from records alone, by the thresholds below; docs/MEASURING.md says why these.
 //!
-//! What the program itself does is no interference: its own CPU time, that of
-//! its children, and the switches of tasks that hand over. Switches, moves and
-//! pressure tell something only where the program claims that none of its
-//! tasks ever waits for a CPU, and are looked at only there.
+//! What the program itself does is no interference: its CPU time, that of its children, and
+//! the switches of tasks that hand over. Switches, moves and pressure count only if the
+//! program claims that none of its tasks ever waits for a CPU.
+
+use std::collections::BTreeMap;
 
 use harness::record::{Interference, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::store::invocation::Invocation;
+use crate::judge::statistics::median;
+use crate::store::invocation::{Invocation, Outcome};
 
 /// What a share of time may exceed its threshold by, for each CPU, in
 /// nanoseconds: two ticks of the clock of `/proc/stat`.
@@ -36,7 +38,7 @@ const CLEAN_FREQUENCY_CHANGE: f64 = 0.1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum Trust {
     /// Nothing recorded speaks against it.
     Clean,
     /// It is estimated from, and marked.
@@ -45,28 +47,27 @@ pub enum Verdict {
     Unusable,
 }
 
-/// A verdict and what it rests on.
+/// How far to trust an invocation, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assessment {
-    /// The verdict.
-    pub verdict: Verdict,
+    /// How far to trust it.
+    pub trust: Trust,
     /// What was over its threshold, in a few words each; none if it is clean.
     pub reasons: Vec<String>,
 }
 
-/// Judges one invocation. One without a record, or whose record does not tell
-/// what went on around it, has nothing against it.
+/// Judges one invocation. One without a record, or whose record lacks the counts, is clean.
 pub fn assess(invocation: &Invocation) -> Assessment {
-    let found = invocation.record.as_ref().and_then(Span::of).map(|span| span.findings());
-    let found = found.unwrap_or_default();
+    let span = invocation.record.as_ref().and_then(Span::of);
+    let found = span.map_or(Vec::new(), |span| span.excesses());
     Assessment {
-        verdict: found.iter().map(|(verdict, _)| *verdict).max().unwrap_or(Verdict::Clean),
+        trust: found.iter().map(|(trust, _)| *trust).max().unwrap_or(Trust::Clean),
         reasons: found.into_iter().map(|(_, reason)| reason).collect(),
     }
 }
 
 /// Something over its threshold, and how bad that is.
-type Finding = (Verdict, String);
+type Excess = (Trust, String);
 
 /// The measured part of an invocation.
 struct Span<'a> {
@@ -78,17 +79,13 @@ struct Span<'a> {
 impl<'a> Span<'a> {
     fn of(record: &'a Record) -> Option<Self> {
         let interference = &record.interference;
-        let wall_ns = match interference.wall_ns {
-            Some(wall_ns) => wall_ns as f64,
-            // Before schema 1.2: the laps without what lies between them.
-            None => record.principal().map(|laps| laps.mean_ns * laps.count as f64)?,
-        };
+        let wall_ns = interference.wall_ns? as f64;
         (wall_ns > 0.0).then_some(Self { record, interference, wall_ns })
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    fn excesses(&self) -> Vec<Excess> {
         let frequency = self.frequency_change();
-        let mut found: Vec<Finding> = self.taken().into_iter().chain(frequency).collect();
+        let mut found: Vec<Excess> = self.taken().into_iter().chain(frequency).collect();
         if self.claims_no_switch() {
             found.extend(
                 [self.switches(), self.migrations(), self.pressure()].into_iter().flatten(),
@@ -99,25 +96,24 @@ impl<'a> Span<'a> {
 
     /// CPU time that went to others. Two counts see parts of it: what was busy
     /// and not ours, and what the hypervisor took; the larger one tells.
-    fn taken(&self) -> Option<Finding> {
+    fn taken(&self) -> Option<Excess> {
         let Interference { others_cpu_ns, steal_ns, .. } = *self.interference;
         let taken_ns = others_cpu_ns.max(steal_ns)? as f64;
         let cpus = self.record.affinity.len().max(1) as f64;
         let is_above = |share: f64| taken_ns > cpus * (share * self.wall_ns + TICKS_NS);
-        let verdict = match () {
-            () if is_above(UNUSABLE_SHARE) => Verdict::Unusable,
-            () if is_above(CLEAN_SHARE) => Verdict::Disturbed,
-            () => return None,
+        let trust = if is_above(UNUSABLE_SHARE) {
+            Trust::Unusable
+        } else if is_above(CLEAN_SHARE) {
+            Trust::Disturbed
+        } else {
+            return None;
         };
         let share = percent(taken_ns / (cpus * self.wall_ns));
-        let reason = match steal_ns > others_cpu_ns {
-            true => format!("the hypervisor took {share} of its CPUs' time"),
-            false => format!("others had {share} of its CPUs' time"),
-        };
-        Some((verdict, reason))
+        let who = if steal_ns > others_cpu_ns { "the hypervisor took" } else { "others had" };
+        Some((trust, format!("{who} {share} of its CPUs' time")))
     }
 
-    fn frequency_change(&self) -> Option<Finding> {
+    fn frequency_change(&self) -> Option<Excess> {
         let before = self.interference.frequency_before_khz? as f64;
         let after = self.interference.frequency_after_khz? as f64;
         let change = (after / before - 1.0).abs();
@@ -130,7 +126,7 @@ impl<'a> Span<'a> {
         claim == Some(0.0)
     }
 
-    fn switches(&self) -> Option<Finding> {
+    fn switches(&self) -> Option<Excess> {
         let laps = self.record.principal()?;
         let per_operation = self.record.switches?.involuntary_per_operation;
         let count = per_operation * laps.count as f64 * laps.operations as f64;
@@ -138,13 +134,13 @@ impl<'a> Span<'a> {
         Some(disturbed(format!("it was preempted {rate:.0} times a second")))
     }
 
-    fn migrations(&self) -> Option<Finding> {
+    fn migrations(&self) -> Option<Excess> {
         let count = self.record.switches?.migrations? as f64;
         let rate = self.rate_above(count, CLEAN_MIGRATIONS)?;
         Some(disturbed(format!("it was moved between CPUs {rate:.0} times a second")))
     }
 
-    fn pressure(&self) -> Option<Finding> {
+    fn pressure(&self) -> Option<Excess> {
         // What keeps its CPUs awake always waits for one.
         if self.record.parameters.get("keep_awake") == Some(&Value::Bool(true)) {
             return None;
@@ -162,8 +158,8 @@ impl<'a> Span<'a> {
     }
 }
 
-fn disturbed(reason: String) -> Finding {
-    (Verdict::Disturbed, reason)
+fn disturbed(reason: String) -> Excess {
+    (Trust::Disturbed, reason)
 }
 
 /// A share as a whole percentage.
@@ -171,10 +167,48 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
+/// An invocation that measured.
+#[derive(Clone, Copy)]
+pub struct Sampled<'a> {
+    /// The round, counted from 1.
+    pub round: u32,
+    /// What it measured.
+    pub record: &'a Record,
+    /// How far it can be trusted.
+    pub trust: Trust,
+}
+
+/// The invocations of one case that it is estimated from, in the order of
+/// rounds: of each round the least disturbed, the first of several; of those
+/// the usable ones, or all where none is.
+pub fn sample_of<'a>(invocations: &[&'a Invocation]) -> Vec<Sampled<'a>> {
+    let mut rounds: BTreeMap<u32, Sampled> = BTreeMap::new();
+    for run in invocations.iter().filter_map(|invocation| sampled(invocation)) {
+        let best = rounds.entry(run.round).or_insert(run);
+        if run.trust < best.trust {
+            *best = run;
+        }
+    }
+    let all: Vec<Sampled> = rounds.into_values().collect();
+    let usable: Vec<Sampled> =
+        all.iter().copied().filter(|run| run.trust < Trust::Unusable).collect();
+    if usable.is_empty() { all } else { usable }
+}
+
+fn sampled(invocation: &Invocation) -> Option<Sampled<'_>> {
+    let record = invocation.record.as_ref()?;
+    let run = Sampled { round: invocation.round, record, trust: assess(invocation).trust };
+    (invocation.outcome == Outcome::Measured).then_some(run)
+}
+
+/// The median over the runs whose record has the figure.
+pub fn median_of(runs: &[Sampled], figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
+    median(&runs.iter().filter_map(|run| figure(run.record)).collect::<Vec<_>>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::invocation::Outcome;
     use crate::store::sample::{self, Sample};
 
     const SECOND: u64 = 1_000_000_000;
@@ -202,13 +236,13 @@ mod tests {
     #[test]
     fn cpu_time_of_others_disturbs_above_a_fiftieth_and_ruins_above_a_fifth() {
         for (others_cpu_ns, expected) in [
-            (0, Verdict::Clean),
-            (2 * SECOND / 50 + TICKS, Verdict::Clean),
-            (2 * SECOND / 50 + TICKS + 1, Verdict::Disturbed),
-            (2 * SECOND / 5 + TICKS, Verdict::Disturbed),
-            (2 * SECOND / 5 + TICKS + 1, Verdict::Unusable),
+            (0, Trust::Clean),
+            (2 * SECOND / 50 + TICKS, Trust::Clean),
+            (2 * SECOND / 50 + TICKS + 1, Trust::Disturbed),
+            (2 * SECOND / 5 + TICKS, Trust::Disturbed),
+            (2 * SECOND / 5 + TICKS + 1, Trust::Unusable),
         ] {
-            assert_eq!(others(others_cpu_ns).verdict, expected, "{others_cpu_ns} ns");
+            assert_eq!(others(others_cpu_ns).trust, expected, "{others_cpu_ns} ns");
         }
         assert_eq!(others(SECOND).reasons, ["others had 50 % of its CPUs' time"]);
         assert!(others(0).reasons.is_empty());
@@ -228,95 +262,87 @@ mod tests {
     }
 
     #[test]
-    fn before_the_span_was_recorded_its_laps_are_it() {
-        let steal_ns = Some(SECOND);
-        let mut invocation = invocation(None, Interference { steal_ns, ..Interference::default() });
-        let record = invocation.record.as_mut().unwrap();
-        record.interference.wall_ns = None;
-        // 100 laps of 40 ms: the second is an eighth of two CPUs' time.
-        record.measurements[0].mean_ns = 4e7;
-        let expected = ["the hypervisor took 12 % of its CPUs' time"];
-        assert_eq!(assess(&invocation).reasons, expected);
-    }
-
-    /// The verdict on a program that claims `expected` switches, one figure of
-    /// whose invocation is changed.
-    #[track_caller]
-    fn check(expected: Option<f64>, change: impl Fn(&mut Record), reasons: &[&str]) {
-        let mut invocation = invocation(expected, Interference::default());
-        change(invocation.record.as_mut().unwrap());
-        let assessment = assess(&invocation);
-        assert_eq!(assessment.reasons, reasons);
-        let verdict = if reasons.is_empty() { Verdict::Clean } else { Verdict::Disturbed };
-        assert_eq!(assessment.verdict, verdict);
-    }
-
-    #[test]
-    fn preemption_tells_of_others_only_where_the_program_claims_no_switch() {
+    fn what_tells_of_others_counts_only_in_a_program_that_claims_no_switch() {
+        let check = |expected, change: &dyn Fn(&mut Record), reasons: &[&str]| {
+            let mut invocation = invocation(expected, Interference::default());
+            change(invocation.record.as_mut().unwrap());
+            let Assessment { trust, reasons: found } = assess(&invocation);
+            assert_eq!(found, reasons);
+            assert_eq!(trust == Trust::Clean, reasons.is_empty());
+        };
+        let switches = |record: &mut Record, per_operation, migrations| {
+            let switches = record.switches.as_mut().unwrap();
+            (switches.involuntary_per_operation, switches.migrations) = (per_operation, migrations);
+        };
         // 100 laps of 10 operations.
-        let by = |per_operation| {
-            move |record: &mut Record| {
-                record.switches.as_mut().unwrap().involuntary_per_operation = per_operation;
+        let preempted = |per_operation| move |of: &mut Record| switches(of, per_operation, None);
+        let moved = |count| move |of: &mut Record| switches(of, 0.0, Some(count));
+        let pressed = |milliseconds: u64| {
+            move |of: &mut Record| {
+                of.interference.psi_cpu_some_ns = Some(milliseconds * 1_000_000);
             }
         };
-        check(Some(0.0), by(0.065), &[]);
-        check(Some(0.0), by(0.066), &["it was preempted 66 times a second"]);
-        check(Some(1.0), by(0.4), &[]);
-        check(None, by(0.4), &[]);
-    }
-
-    #[test]
-    fn moves_tell_of_others_only_where_the_program_claims_no_switch() {
-        let by = |migrations| {
-            move |record: &mut Record| {
-                record.switches.as_mut().unwrap().migrations = Some(migrations);
+        let frequency = |after| {
+            move |of: &mut Record| {
+                of.interference.frequency_before_khz = Some(3_000_000);
+                of.interference.frequency_after_khz = after;
             }
         };
-        check(Some(0.0), by(15), &[]);
-        check(Some(0.0), by(16), &["it was moved between CPUs 16 times a second"]);
-        check(Some(1.0), by(20_000), &[]);
-    }
-
-    #[test]
-    fn pressure_tells_of_others_only_where_the_program_claims_no_switch() {
-        let by = |milliseconds: u64| {
-            move |record: &mut Record| {
-                record.interference.psi_cpu_some_ns = Some(milliseconds * 1_000_000);
-            }
+        let kept_awake = |of: &mut Record| {
+            of.interference.psi_cpu_some_ns = Some(SECOND);
+            of.parameters.insert("keep_awake".to_owned(), true.into());
         };
-        check(Some(0.0), by(120), &[]);
-        check(Some(0.0), by(121), &["something waited for a CPU 12 % of the time"]);
-        check(Some(1.0), by(700), &[]);
+        check(Some(0.0), &preempted(0.065), &[]);
+        check(Some(0.0), &preempted(0.066), &["it was preempted 66 times a second"]);
+        check(Some(1.0), &preempted(0.4), &[]);
+        check(None, &preempted(0.4), &[]);
+        check(Some(0.0), &moved(15), &[]);
+        check(Some(0.0), &moved(16), &["it was moved between CPUs 16 times a second"]);
+        check(Some(1.0), &moved(20_000), &[]);
+        check(Some(0.0), &pressed(120), &[]);
+        check(Some(0.0), &pressed(121), &["something waited for a CPU 12 % of the time"]);
+        check(Some(1.0), &pressed(700), &[]);
+        check(Some(0.0), &kept_awake, &[]);
+        check(Some(1.0), &frequency(Some(2_700_000)), &[]);
+        for after in [2_600_000, 3_400_000] {
+            let expected = ["the CPU's frequency changed by 13 %"];
+            check(Some(1.0), &frequency(Some(after)), &expected);
+        }
+        check(Some(1.0), &frequency(None), &[]);
+        check(Some(0.0), &|record| record.interference = Interference::default(), &[]);
     }
 
     #[test]
-    fn what_keeps_cpus_awake_waits_for_them() {
-        let kept_awake = |record: &mut Record| {
-            record.interference.psi_cpu_some_ns = Some(SECOND);
-            record.parameters.insert("keep_awake".to_owned(), true.into());
-        };
-        check(Some(0.0), kept_awake, &[]);
-    }
-
-    #[test]
-    fn a_frequency_that_changed_by_more_than_a_tenth_disturbs() {
-        let to = |after| {
-            move |record: &mut Record| {
-                record.interference.frequency_before_khz = Some(3_000_000);
-                record.interference.frequency_after_khz = after;
-            }
-        };
-        check(Some(1.0), to(Some(2_700_000)), &[]);
-        check(Some(1.0), to(Some(2_600_000)), &["the CPU's frequency changed by 13 %"]);
-        check(Some(1.0), to(Some(3_400_000)), &["the CPU's frequency changed by 13 %"]);
-        check(Some(1.0), to(None), &[]);
-    }
-
-    #[test]
-    fn an_invocation_that_tells_nothing_has_nothing_against_it() {
-        check(Some(0.0), |record| record.interference = Interference::default(), &[]);
-        check(Some(0.0), |record| record.measurements.clear(), &[]);
+    fn an_invocation_without_a_record_is_clean() {
         let without = sample::without_record("ring", 1, Outcome::Failed);
-        assert_eq!(assess(&without).verdict, Verdict::Clean);
+        assert_eq!(assess(&without).trust, Trust::Clean);
+    }
+
+    /// The rounds and times of the sample of invocations, each of a round, a
+    /// time and the share of the CPUs' time that others had.
+    fn sampled(invocations: &[(u32, f64, f64)]) -> Vec<(u32, f64)> {
+        let invocations: Vec<Invocation> = invocations
+            .iter()
+            .map(|&(round, wall_ns, others_share)| {
+                Sample { others_share, ..Sample::hop(wall_ns) }.in_round("ring", round)
+            })
+            .collect();
+        let sample = sample_of(&invocations.iter().collect::<Vec<_>>());
+        let time = |run: &Sampled| run.record.principal().unwrap().ns_per_operation;
+        sample.iter().map(|run| (run.round, time(run))).collect()
+    }
+
+    #[test]
+    fn a_round_is_represented_by_its_least_disturbed_invocation() {
+        let again = [(1, 30.0, 0.5), (1, 20.0, 0.1), (1, 10.0, 0.0), (1, 5.0, 0.0)];
+        assert_eq!(sampled(&again), [(1, 10.0)]);
+        assert_eq!(sampled(&again[..2]), [(1, 20.0)]);
+    }
+
+    #[test]
+    fn unusable_invocations_are_estimated_from_only_for_want_of_others() {
+        let mixed = [(1, 10.0, 0.0), (2, 30.0, 0.5), (3, 12.0, 0.1)];
+        assert_eq!(sampled(&mixed), [(1, 10.0), (3, 12.0)]);
+        assert_eq!(sampled(&[(1, 40.0, 0.4), (2, 50.0, 0.5)]), [(1, 40.0), (2, 50.0)]);
     }
 }

@@ -8,6 +8,5 @@ pub mod interference;
 pub mod ledger;
 pub mod prove;
 pub mod report;
-pub mod sample;
 pub mod statistics;
 pub mod switches;

@@ -21,7 +21,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::interference::{Verdict, assess};
+use crate::judge::interference::{Trust, assess};
 use crate::judge::ledger;
 use crate::judge::statistics::{Estimate, Modes};
 use crate::store::invocation::{Invocation, Outcome};
@@ -84,7 +84,7 @@ impl Attempt {
         let held = record.and_then(|record| ledger::held(record.ledger.as_ref()?));
         let worth = if invocation.interrupted {
             Worth::Interrupted
-        } else if measured && assess(invocation).verdict == Verdict::Unusable {
+        } else if measured && assess(invocation).trust == Trust::Unusable {
             Worth::Unusable
         } else {
             Worth::Stands

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use harness::record::Distance;
 
-use crate::judge::report::model::{Progress, Report};
+use crate::judge::report::model::{Report, RunProgress};
 use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
 use crate::store::environment::Environment;
@@ -197,13 +197,13 @@ pub fn report_with(manifest: &Manifest, runs: &[SavedRun]) -> Report {
         environment: &run.environment,
         invocations: &run.invocations,
         proof: None,
-        progress: Progress {
+        progress: RunProgress {
             ended: 31,
             interrupted: 1,
             planned: 30,
             is_complete: true,
             rounds: 6,
-            ..Progress::default()
+            ..RunProgress::default()
         },
     });
     report(manifest, &data.collect::<Vec<_>>())

@@ -61,6 +61,16 @@ impl Table {
         Self { columns: columns.collect(), rows: Vec::new(), grows: false }
     }
 
+    /// An empty table of headings separated by `|`. Those that begin
+    /// with `>` are of figures.
+    pub fn of(headings: &str) -> Self {
+        let column = |heading: &str| match heading.strip_prefix('>') {
+            Some(heading) => (heading.to_owned(), Side::Right),
+            None => (heading.to_owned(), Side::Left),
+        };
+        Self { columns: headings.split('|').map(column).collect(), rows: Vec::new(), grows: false }
+    }
+
     /// The table, which may be wider than a terminal.
     pub fn growing(self) -> Self {
         Self { grows: true, ..self }

@@ -1,15 +1,12 @@
-//! What an operation takes between pairs of CPUs, as tables and as a map of digits.
+//! What an operation takes between pairs of CPUs, as tables.
 
-use super::page::{ABSENT, Block, COLUMNS, Side, Table, lines};
+use super::page::{ABSENT, Block, Side, Table};
 use super::plot::letter;
 use super::quantity::{Unit, duration, estimated_duration};
 use crate::judge::report::model::{Distance, DistanceTime, PairMap, PairTime, Report};
 
 /// The most CPUs whose map is a table of figures in 80 columns.
 const MOST_WITH_FIGURES: usize = 8;
-
-/// The columns of a row's name in a map of digits.
-const NAME: usize = 6;
 
 /// Steps of equal ratio from the shortest time to the longest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,13 +68,13 @@ pub fn name(report: &Report, map: &PairMap) -> String {
     }
 }
 
-/// A group's pairs by distance, and a map of each way of handing over.
+/// A group's pairs by distance, and a table of each way of handing over between few CPUs. The
+/// page has a map of any number.
 pub fn blocks(report: &Report, group: &str) -> Vec<Block> {
     let mut blocks = vec![Block::Table(distances(report, group))];
     for map in of_group(report, group) {
-        match map.cpus.len() {
-            0..=MOST_WITH_FIGURES => blocks.push(Block::Table(figures(report, map))),
-            _ => blocks.extend(digits(report, map).map(Block::Code)),
+        if map.cpus.len() <= MOST_WITH_FIGURES {
+            blocks.push(Block::Table(figures(report, map)));
         }
     }
     if of_group(report, group).next().is_some() { blocks } else { Vec::new() }
@@ -85,26 +82,18 @@ pub fn blocks(report: &Report, group: &str) -> Vec<Block> {
 
 /// A group's pairs by distance.
 pub fn distances(report: &Report, group: &str) -> Table {
-    use Side::{Left, Right};
-    let mut table = Table::new(&[
-        ("two CPUs of", Left),
-        ("", Left),
-        ("time [95 %]", Left),
-        ("pairs", Right),
-        ("quickest", Right),
-        ("slowest", Right),
-    ]);
+    let mut table = Table::of("two CPUs of||time [95 %]|>pairs|>quickest|>slowest");
     for map in of_group(report, group) {
         for (index, of) in map.distances.iter().enumerate() {
-            let DistanceTime { distance, pairs, time_ns, lowest, highest } = of;
+            let DistanceTime { distance, pairs, time_ns, range_ns } = of;
             let unit = Unit::of(time_ns.value);
             table.push(vec![
                 if index == 0 { name(report, map) } else { String::new() },
                 words(*distance).to_owned(),
                 estimated_duration(time_ns),
                 pairs.to_string(),
-                unit.show(lowest.time_ns.value),
-                unit.show(highest.time_ns.value),
+                unit.show(range_ns[0]),
+                unit.show(range_ns[1]),
             ]);
         }
     }
@@ -144,53 +133,12 @@ fn figures(report: &Report, map: &PairMap) -> Table {
     table
 }
 
-/// The map of more CPUs, a digit for each pair; `None` where a line has no room for all.
-fn digits(report: &Report, map: &PairMap) -> Option<String> {
-    if NAME + map.cpus.len() > COLUMNS {
-        return None;
-    }
-    let steps = Steps::of(&map.pairs)?;
-    // A blank before the first CPU of a cache.
-    let is_apart = |at: usize| {
-        at > 0
-            && (map.cpus[at].cache, map.cpus[at].node)
-                != (map.cpus[at - 1].cache, map.cpus[at - 1].node)
-    };
-    let line = |cells: &[Option<f64>], itself: Option<usize>| -> String {
-        let character = |(at, cell): (usize, &Option<f64>)| {
-            let blank = if is_apart(at) { " " } else { "" };
-            let digit = match cell {
-                Some(ns) => steps.step(*ns).to_string(),
-                None if Some(at) == itself => "\\".to_owned(),
-                None => ".".to_owned(),
-            };
-            format!("{blank}{digit}")
-        };
-        cells.iter().enumerate().map(character).collect()
-    };
-    let cells = cells(map);
-    let mut text =
-        format!("{} between CPUs, of which columns have the order of rows\n", name(report, map));
-    for (row, place) in map.cpus.iter().enumerate() {
-        let line =
-            format!("{:>width$} {}", place.cpu, line(&cells[row], Some(row)), width = NAME - 1);
-        if line.chars().count() > COLUMNS - 4 {
-            return None;
-        }
-        text += &format!("{}{line}\n", if is_apart(row) { "\n" } else { "" });
-    }
-    let ends = (0..steps.count()).map(|step| format!("{step} to {}", duration(steps.end(step))));
-    let ends: Vec<String> = ends.collect();
-    Some(text + &lines(&format!("{}; . not measured", ends.join(", "))))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::bars::Characters;
     use super::super::fixture::{of_pairs, sixty_four};
     use super::super::text;
     use super::*;
-    use crate::judge::report::model::CpuPlace;
 
     #[test]
     fn two_cpus_are_a_table() {
@@ -211,94 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn sixty_four_cpus_are_a_map_of_digits() {
-        insta::assert_snapshot!(text::blocks(&blocks(&sixty_four(), "cores"), Characters::Plain), @r#"
-        two CPUs of                time [95 %]          pairs quickest slowest
-        spin        one core       25.0 ns [24.6, 25.4]    32     25.0    25.0
-                    a shared cache 50.0 ns [49.2, 50.8]   152     50.0    50.0
-                    one NUMA node  75.0 ns [73.8, 76.2]    52     75.0    75.0
-                    two NUMA nodes 176 ns [173, 179]       88      150     197
-
-        spin between CPUs, of which columns have the order of rows
-            0 \022..2......... 4............... 6............... ..............6.
-           32 0\22...2........ .4.............. 77.............. 7.........7...77
-            1 22\022..2....... ..4............. ..6............. ................
-           33 220\22...2...... ...4............ ..77............ ..7.........7...
-            2 ..22\022..2..... ....4........... ....6........... ................
-           34 ..220\22...2.... .....4.......... ....77.......... ....7.........7.
-            3 2...22\022..2... ......4......... ......7......... ................
-           35 .2..220\22...2.. .......4........ ......77........ ......7.........
-            4 ..2...22\022..2. ........4....... ........7....... ................
-           36 ...2..220\22...2 .........4...... ........77...... ........7.......
-            5 ....2...22\022.. 4.........4..... ..........7..... ................
-           37 .....2..220\22.. .4.........4.... ..........77.... ..........7.....
-            6 ......2...22\022 ..4.........4... ............7... ................
-           38 .......2..220\22 ...4.........4.. ............77.. ............7...
-            7 ........2...22\0 44..4.........4. ..............7. ................
-           39 .........2..220\ 44...4.........4 ..............77 ..............7.
-
-            8 4.........4...44 \022..2......... 7............... 7...............
-           40 .4.........4..44 0\22...2........ .7.............. 77..............
-            9 ..4.........4... 22\022..2....... ..7............. ..7.............
-           41 ...4.........4.. 220\22...2...... ...7............ ..77............
-           10 ....4.........4. ..22\022..2..... ....7........... ....7...........
-           42 .....4.........4 ..220\22...2.... .....7.......... ....77..........
-           11 ......4......... 2...22\022..2... ......7......... ......7.........
-           43 .......4........ .2..220\22...2.. .......7........ ......77........
-           12 ........4....... ..2...22\022..2. ........7....... ........7.......
-           44 .........4...... ...2..220\22...2 .........7...... ........77......
-           13 ..........4..... ....2...22\022.. 7.........7..... ..........7.....
-           45 ...........4.... .....2..220\22.. .7.........7.... ..........77....
-           14 ............4... ......2...22\022 ..7.........7... ............7...
-           46 .............4.. .......2..220\22 ...7.........7.. ............77..
-           15 ..............4. ........2...22\0 77..7.........7. ..............7.
-           47 ...............4 .........2..220\ 77...7.........7 ..............77
-
-           16 67.............. 7.........7...77 \022..2......... 4...............
-           48 .7.............. .7.........7..77 0\22...2........ .4..............
-           17 ..67............ ..7.........7... 22\022..2....... ..4.............
-           49 ...7............ ...7.........7.. 220\22...2...... ...4............
-           18 ....67.......... ....7.........7. ..22\022..2..... ....4...........
-           50 .....7.......... .....7.........7 ..220\22...2.... .....4..........
-           19 ......77........ ......7......... 2...22\022..2... ......4.........
-           51 .......7........ .......7........ .2..220\22...2.. .......4........
-           20 ........77...... ........7....... ..2...22\022..2. ........4.......
-           52 .........7...... .........7...... ...2..220\22...2 .........4......
-           21 ..........77.... ..........7..... ....2...22\022.. 4.........4.....
-           53 ...........7.... ...........7.... .....2..220\22.. .4.........4....
-           22 ............77.. ............7... ......2...22\022 ..4.........4...
-           54 .............7.. .............7.. .......2..220\22 ...4.........4..
-           23 ..............77 ..............7. ........2...22\0 44..4.........4.
-           55 ...............7 ...............7 .........2..220\ 44...4.........4
-
-           24 .7.............. 77.............. 4.........4...44 \022..2.........
-           56 ................ .7.............. .4.........4..44 0\22...2........
-           25 ...7............ ..77............ ..4.........4... 22\022..2.......
-           57 ................ ...7............ ...4.........4.. 220\22...2......
-           26 .....7.......... ....77.......... ....4.........4. ..22\022..2.....
-           58 ................ .....7.......... .....4.........4 ..220\22...2....
-           27 .......7........ ......77........ ......4......... 2...22\022..2...
-           59 ................ .......7........ .......4........ .2..220\22...2..
-           28 .........7...... ........77...... ........4....... ..2...22\022..2.
-           60 ................ .........7...... .........4...... ...2..220\22...2
-           29 .7.........7.... ..........77.... ..........4..... ....2...22\022..
-           61 ................ ...........7.... ...........4.... .....2..220\22..
-           30 ...7.........7.. ............77.. ............4... ......2...22\022
-           62 ................ .............7.. .............4.. .......2..220\22
-           31 67...7.........7 ..............77 ..............4. ........2...22\0
-           63 .7.............. ...............7 ...............4 .........2..220\
-        0 to 32.4 ns, 1 to 41.9 ns, 2 to 54.2 ns, 3 to 70.2 ns, 4 to 90.8 ns, 5 to
-        118 ns, 6 to 152 ns, 7 to 197 ns; . not measured
-        "#);
-    }
-
-    #[test]
-    fn more_cpus_than_a_line_has_room_for_are_only_on_the_page() {
-        let mut report = sixty_four();
-        let place = |cpu| CpuPlace { cpu, node: None, cache: None, core: None };
-        report.pairs[0].cpus = (0..8192).map(place).collect();
-        let text = text::blocks(&blocks(&report, "cores"), Characters::Plain);
-        assert!(text.contains("one NUMA node") && !text.contains("between CPUs"), "{text}");
+    fn many_cpus_have_a_table_by_distance_alone() {
+        let report = sixty_four();
+        let [Block::Table(table)] = &blocks(&report, "cores")[..] else { panic!("one table") };
+        let column =
+            |at: usize| -> Vec<&str> { table.rows().iter().map(|row| &*row[at]).collect() };
+        assert_eq!(column(1), ["one core", "a shared cache", "one NUMA node", "two NUMA nodes"]);
+        assert_eq!(column(3), ["32", "152", "52", "88"]);
+        assert_eq!((column(4)[3], column(5)[3]), ("150", "197"));
     }
 
     #[test]

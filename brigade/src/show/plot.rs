@@ -6,7 +6,8 @@ use super::quantity::{Unit, brief, duration, estimated_duration, interval, tick}
 use super::scale::Scale;
 use super::svg::{Anchor, Picture, cut, disc, group as element, line, noted, rectangle, text};
 use crate::judge::report::model::{
-    Case, CaseEstimate, CpuPlace, Fate, Group, MeasurementEstimate, PairMap, Report, TaskKind,
+    Case, CaseEstimate, CpuPlace, Group, JudgedOutcome, MeasurementEstimate, PairMap, Report,
+    TaskKind,
 };
 use crate::judge::report::series::{self, Series};
 use crate::judge::statistics::Estimate;
@@ -152,12 +153,12 @@ pub fn strips(group: &Group) -> Option<Picture> {
         for (index, (of, value)) in estimate.invocations.iter().zip(&of.values_ns).enumerate() {
             let at = EDGE + index as f64 / last * (1.0 - 2.0 * EDGE);
             let time = value.map_or(String::new(), |ns| format!(" {}", duration(ns)));
-            let (class, fate) = match (of.is_used && value.is_some(), of.fate) {
-                (true, Fate::Clean) => ("mark", ""),
-                (true, fate) => ("mark disturbed", fate.as_str()),
-                (false, fate) => ("mark unused", fate.as_str()),
+            let (class, outcome) = match (of.is_used && value.is_some(), of.outcome) {
+                (true, JudgedOutcome::Clean) => ("mark", ""),
+                (true, outcome) => ("mark disturbed", outcome.as_str()),
+                (false, outcome) => ("mark unused", outcome.as_str()),
             };
-            let title = format!("{}:{time} {fate}", of.round);
+            let title = format!("{}:{time} {outcome}", of.round);
             let place = (at, value.map_or(top + STRIP - 5.0, down));
             strip += &disc(place, 2.5, class, title.trim_end());
         }
@@ -424,7 +425,7 @@ mod tests {
         let mut group = report_of(&[1.0]).groups.remove(0);
         group.cases.truncate(1);
         let estimate = group.cases[0].estimates[0].as_mut().unwrap();
-        estimate.invocations[1].fate = Fate::Disturbed;
+        estimate.invocations[1].outcome = JudgedOutcome::Disturbed;
         estimate.invocations[2].is_used = false;
         estimate.measurements[0].values_ns[3] = None;
         let picture = strips(&group).unwrap();

@@ -3,16 +3,16 @@
 
 use crate::judge::statistics::{ENOUGH_FOR_RANKS, Estimate, Estimator};
 
-use super::page::{ABSENT, Block, Side, Table};
+use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table};
 use super::plot::letter;
 use super::quantity::{
-    Unit, duration, estimated_bytes, estimated_duration, estimated_ratio, three_digits,
+    Unit, bytes, duration, estimated_bytes, estimated_duration, estimated_ratio, three_digits,
 };
-use super::{kinds, ladder, pairs, proof, sentences};
+use super::{ladder, notes, pairs, proof};
 use crate::judge::environment::{self, other_differences};
 use crate::judge::report::model::{
-    Attribution, Case, CaseEstimate, Fate, FigureRow, Group, MeasurementEstimate, Note,
-    Percentiles, Quantity, Report, Run, WaitingFor,
+    Case, CaseEstimate, FigureRow, Group, JudgedOutcome, KindFigures, MeasurementEstimate, Parts,
+    Percentiles, Quantity, Report, WaitingFor,
 };
 
 /// The heading of the ladder.
@@ -27,6 +27,13 @@ const LEGEND: &str = "Per operation, over n processes [95 % interval]; p50, p99 
 const LEGEND_OF_WAITING: &str = "Waiting: all CPUs asleep; waking, on the way into an idle \
                                  state or out of it; a task queued for its CPU. Idle/op, ipi/op: \
                                  how often a CPU entered an idle state, and interrupted another.";
+
+/// The heading of the table of all kinds of tasks, and what its columns mean.
+const KINDS: &str = "By kind of task";
+const LEGEND_OF_KINDS: &str = "± is half of the 95 % interval. sw/hop: the kernel's context \
+                               switches for each hand-over. Creation is of many at once; memory \
+                               is of a task that waits, in user space and in the kernel, as far as \
+                               the program can read it.";
 
 /// Stands behind the count of processes where some were disturbed.
 const DISTURBED: &str = "~";
@@ -74,13 +81,13 @@ pub fn page(report: &Report) -> Vec<Block> {
     for of in [Part::Ladder, Part::Kinds, Part::Groups(None), Part::Notes] {
         let blocks = part(report, &of);
         if of == Part::Kinds && !blocks.is_empty() {
-            page.push(Block::Heading(2, kinds::KINDS.to_owned()));
+            page.push(Block::Heading(2, KINDS.to_owned()));
         }
         page.extend(blocks);
     }
     let facts = report.runs.iter().enumerate().flat_map(|(index, run)| {
         let name = label(report, index);
-        [format!("{name}{}", run.environment), format!("{name}{}", sentences::extent(run))]
+        [format!("{name}{}", run.environment), format!("{name}{}", notes::extent(run))]
     });
     page.extend(facts.map(Block::Paragraph));
     for run in &report.runs {
@@ -102,7 +109,7 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
             let bars = ladder::bars(report, &names).map(Block::Bars);
             bars.map_or(Vec::new(), |bars| vec![heading, bars])
         }
-        Part::Kinds if report.runs.len() == 1 => kinds::blocks(report),
+        Part::Kinds if report.runs.len() == 1 => kinds(report),
         Part::Kinds => Vec::new(),
         Part::Groups(name) => {
             let named = |group: &&Group| name.as_ref().is_none_or(|name| group.name == *name);
@@ -124,9 +131,13 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
             table.filter(|table| !table.is_empty()).map(Block::Table).into_iter().collect()
         }
         Part::Notes => {
-            let runs = report.runs.iter().enumerate();
-            let notes = runs.flat_map(|(index, run)| notes(&label(report, index), run));
-            list("Notes", differences(report).chain(notes).collect())
+            let notes = (0..report.runs.len()).flat_map(|run| {
+                let label = label(report, run);
+                notes::notes(report, run).into_iter().map(move |note| format!("{label}{note}"))
+            });
+            let notes: Vec<String> = differences(report).chain(notes).collect();
+            let heading = Block::Heading(2, "Notes".to_owned());
+            if notes.is_empty() { Vec::new() } else { vec![heading, Block::Items(notes)] }
         }
     }
 }
@@ -168,13 +179,6 @@ fn label(report: &Report, index: usize) -> String {
     }
 }
 
-fn list(heading: &str, items: Vec<String>) -> Vec<Block> {
-    if items.is_empty() {
-        return Vec::new();
-    }
-    vec![Block::Heading(2, heading.to_owned()), Block::Items(items)]
-}
-
 fn first_screen(report: &Report) -> Vec<Block> {
     let mut page: Vec<Block> = different_cpus(report).collect();
     for (index, run) in report.runs.iter().enumerate() {
@@ -183,7 +187,7 @@ fn first_screen(report: &Report) -> Vec<Block> {
             _ => format!("{}: {}, ", letter(index), run.name),
         };
         page.push(Block::Paragraph(format!("{name}{}", run.machine)));
-        page.push(Block::Paragraph(sentences::quality(&run.quality)));
+        page.push(Block::Paragraph(notes::quality(&run.quality)));
     }
     if !report.headline.is_empty() {
         page.push(Block::Table(headline(report)));
@@ -276,7 +280,6 @@ fn group(report: &Report, group: &Group) -> Vec<Block> {
     let tables = match report.runs.len() {
         1 => vec![
             times(group),
-            tails(group),
             comparisons(report, group),
             attribution(group),
             waiting(group),
@@ -298,61 +301,35 @@ fn estimates(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
     group.cases.iter().filter_map(|case| Some((case, case.estimates.first()?.as_ref()?)))
 }
 
+/// The times of a group's cases, with more percentiles and less else if these are what it asks
+/// for.
 fn times(group: &Group) -> Table {
-    use Side::{Left, Right};
-    let mut table = Table::new(&[
-        ("case", Left),
-        ("op", Left),
-        ("time [95 %]", Left),
-        ("p50", Right),
-        ("p99", Right),
-        ("cpu", Right),
-        ("sw/op", Right),
-        ("n", Right),
-    ]);
+    let mut table = Table::of(if group.tails {
+        "case|op|time [95 %]|>p50|>p90|>p99|>p99.9|>n"
+    } else {
+        "case|op|time [95 %]|>p50|>p99|>cpu|>sw/op|>n"
+    });
     for (case, estimate) in estimates(group) {
-        for (index, measurement) in estimate.measurements.iter().enumerate() {
-            table.push(times_row(case, estimate, index, measurement));
-        }
-    }
-    table
-}
-
-fn times_row(
-    case: &Case,
-    estimate: &CaseEstimate,
-    index: usize,
-    measurement: &MeasurementEstimate,
-) -> Vec<String> {
-    let unit = Unit::of(measurement.time_ns.value);
-    let optional = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
-    let percentiles = measurement.percentiles;
-    vec![
-        if index == 0 { case_name(case, estimate) } else { String::new() },
-        measurement.short_name().to_owned(),
-        estimated_duration(&measurement.time_ns),
-        optional(percentiles.map(|percentiles| percentiles.p50)),
-        optional(percentiles.map(|percentiles| percentiles.p99)),
-        optional(measurement.cpu_ns),
-        measurement.switches.map_or(ABSENT.to_owned(), three_digits),
-        format!("{}{}", measurement.time_ns.count, mark(estimate)),
-    ]
-}
-
-/// The percentiles of single operations, where they are what the group asks for.
-fn tails(group: &Group) -> Table {
-    use Side::{Left, Right};
-    let percentiles = ["p50", "p90", "p99", "p99.9"].map(|name| (name, Right));
-    let heads = [("tails", Left), ("op", Left)].into_iter().chain(percentiles);
-    let mut table = Table::new(&heads.collect::<Vec<_>>());
-    for (case, estimate) in estimates(group).filter(|_| group.tails) {
-        let single = estimate.measurements.iter().filter(|of| of.operations == 1);
-        for (index, of) in single.enumerate() {
-            let Some(percentiles) = of.percentiles else { continue };
-            let name = if index == 0 { case_name(case, estimate) } else { String::new() };
-            let Percentiles { p50, p90, p99, p999 } = percentiles;
-            let times = [p50, p90, p99, p999].map(duration);
-            table.push([name, of.short_name().to_owned()].into_iter().chain(times).collect());
+        for (index, of) in estimate.measurements.iter().enumerate() {
+            let unit = Unit::of(of.time_ns.value);
+            let time = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
+            let percentile =
+                |which: fn(&Percentiles) -> f64| time(of.percentiles.as_ref().map(which));
+            let mut row = vec![
+                if index == 0 { case_name(case, estimate) } else { String::new() },
+                of.short_name().to_owned(),
+                estimated_duration(&of.time_ns),
+                percentile(|of| of.p50),
+            ];
+            if group.tails {
+                row.extend([percentile(|of| of.p90), percentile(|of| of.p99)]);
+                row.push(percentile(|of| of.p999));
+            } else {
+                row.extend([percentile(|of| of.p99), time(of.cpu_ns)]);
+                row.push(of.switches.map_or(ABSENT.to_owned(), three_digits));
+            }
+            row.push(format!("{}{}", of.time_ns.count, mark(estimate)));
+            table.push(row);
         }
     }
     table
@@ -371,28 +348,22 @@ fn case_name(case: &Case, estimate: &CaseEstimate) -> String {
 
 /// What marks a case by what disturbed it; nothing if nothing did.
 fn mark(estimate: &CaseEstimate) -> &'static str {
-    let is_used_unusable =
-        estimate.invocations.iter().any(|of| of.is_used && of.fate == Fate::Unusable);
-    match estimate.count(Fate::Disturbed) + estimate.count(Fate::Unusable) {
-        0 => "",
-        _ if is_used_unusable => UNUSABLE,
-        _ => DISTURBED,
+    if estimate.uses_unusable() {
+        UNUSABLE
+    } else if estimate.count(JudgedOutcome::Disturbed) + estimate.count(JudgedOutcome::Unusable) > 0
+    {
+        DISTURBED
+    } else {
+        ""
     }
 }
 
 fn attribution(group: &Group) -> Table {
-    use Side::{Left, Right};
-    let mut table = Table::new(&[
-        ("where the time goes", Left),
-        ("", Left),
-        ("elapsed", Right),
-        ("user", Right),
-        ("kernel", Right),
-        ("waiting or overlap [95 %]", Left),
-    ]);
+    let mut table =
+        Table::of("where the time goes||>elapsed|>user|>kernel|waiting or overlap [95 %]");
     for (case, estimate) in estimates(group) {
-        let Some(parts) = &estimate.attribution else { continue };
-        let Attribution { elapsed_ns, user_ns, kernel_ns, waiting_ns, overlap_ns, .. } = parts;
+        let Some(of) = &estimate.attribution else { continue };
+        let Parts { elapsed_ns, user_ns, kernel_ns, waiting_ns, overlap_ns, .. } = &of.parts;
         let unit = Unit::of(elapsed_ns.value);
         let rest = match (waiting_ns.value, overlap_ns.value) {
             (0.0, 0.0) => ABSENT.to_owned(),
@@ -412,48 +383,34 @@ fn attribution(group: &Group) -> Table {
 }
 
 fn waiting(group: &Group) -> Table {
-    use Side::{Left, Right};
-    let mut table = Table::new(&[
-        ("what the waiting is for", Left),
-        ("", Left),
-        ("asleep", Right),
-        ("waking [95 %]", Left),
-        ("queued", Right),
-        ("rest", Right),
-        ("idle/op", Right),
-        ("ipi/op", Right),
-    ]);
+    let mut table =
+        Table::of("what the waiting is for||>asleep|waking [95 %]|>queued|>rest|>idle/op|>ipi/op");
     for (case, estimate) in estimates(group) {
-        let Some(parts) = &estimate.attribution else { continue };
-        let Some(reasons) = &parts.waiting_for else { continue };
-        if parts.waiting_ns.value <= 0.0 {
+        let Some(of) = &estimate.attribution else { continue };
+        let Some(reasons) = &of.parts.waiting_for else { continue };
+        if of.parts.waiting_ns.value <= 0.0 {
             continue;
         }
-        let unit = Unit::of(parts.elapsed_ns.value);
-        let WaitingFor { idle_ns, way_ns, runnable_ns, stolen_ns, rest_ns } = reasons;
+        let unit = Unit::of(of.parts.elapsed_ns.value);
+        let WaitingFor { idle_ns, idle_transition_ns, runnable_ns, stolen_ns, rest_ns } = reasons;
         let count =
             |count: Option<f64>| count.map_or(ABSENT.to_owned(), |count| format!("{count:.2}"));
         table.push(vec![
             case_name(case, estimate),
             unit.symbol.to_owned(),
             unit.show(idle_ns.value),
-            unit.estimated(way_ns),
+            unit.estimated(idle_transition_ns),
             unit.show(runnable_ns.value),
             unit.show(stolen_ns.value + rest_ns.value),
-            count(parts.idle_entries),
-            count(parts.interrupts),
+            count(of.idle_entries),
+            count(of.interrupts),
         ]);
     }
     table
 }
 
 fn memory(group: &Group) -> Table {
-    let mut table = Table::new(&[
-        ("memory per task", Side::Left),
-        ("part", Side::Left),
-        ("[95 % interval]", Side::Left),
-        ("n", Side::Right),
-    ]);
+    let mut table = Table::of("memory per task|part|[95 % interval]|>n");
     for (case, estimate) in estimates(group) {
         for (index, part) in estimate.memory.iter().enumerate() {
             table.push(vec![
@@ -493,100 +450,104 @@ fn side_by_side(report: &Report, group: &Group) -> Table {
     table
 }
 
-fn notes(label: &str, run: &Run) -> Vec<String> {
-    let wide = sentences::wide(&run.quality).into_iter();
-    let notes = run.notes.iter().map(|note: &Note| sentences::note(note));
-    let skipped =
-        run.skipped.iter().map(|skipped| format!("{}: skipped: {}", skipped.case, skipped.reason));
-    wide.chain(notes).chain(skipped).map(|note| format!("{label}{note}")).collect()
+/// The table, of a run that has several kinds; behind them the versions of what runs
+/// them.
+fn kinds(report: &Report) -> Vec<Block> {
+    if report.kinds.len() < 2 {
+        return Vec::new();
+    }
+    vec![Block::Table(table_of_kinds(&report.kinds)), Block::Paragraph(LEGEND_OF_KINDS.to_owned())]
+}
+
+fn table_of_kinds(kinds: &[KindFigures]) -> Table {
+    let mut table = Table::of("kind|hop|>sw/hop|create|memory");
+    for kind in kinds {
+        let name = match &kind.version {
+            Some(version) => format!("{} ({version})", kind.text),
+            None => kind.text.clone(),
+        };
+        table.push(vec![
+            name,
+            brief(kind.hop_ns.as_ref(), duration),
+            kind.switches_per_hop.map_or(ABSENT.to_owned(), three_digits),
+            brief(kind.create_ns.as_ref(), duration),
+            brief(kind.memory_bytes.as_ref(), bytes),
+        ]);
+    }
+    table
+}
+
+/// An estimate with half of its interval, such as `211 ns ± 3 %`.
+fn brief(estimate: Option<&Estimate>, show: impl Fn(f64) -> String) -> String {
+    let Some(estimate) = estimate else { return ABSENT.to_owned() };
+    let share = match estimate.half_width() {
+        Some(share) if share < 0.005 => "< 1".to_owned(),
+        Some(share) => format!("{:.0}", share * 100.0),
+        None => ABSENT.to_owned(),
+    };
+    let value = show(estimate.value);
+    format!("{value}{NO_BREAK_SPACE}±{NO_BREAK_SPACE}{share}{NO_BREAK_SPACE}%")
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::super::bars::Characters;
-    use super::super::fixture::{report_of, report_with};
-    use super::super::page::COLUMNS;
+    use super::super::fixture::{manifest, report_of, report_with, run};
     use super::super::text;
     use super::*;
-    use crate::manifest::Manifest;
+    use crate::manifest::KindSpec;
     use crate::store::saved_run::SavedRun;
-
-    #[test]
-    fn tails_are_those_of_single_operations() {
-        let mut report = report_of(&[1.0]);
-        let group = &mut report.groups[0];
-        let measurement = &mut group.cases[0].estimates[0].as_mut().unwrap().measurements[0];
-        measurement.operations = 1;
-        assert!(tails(group).is_empty());
-        group.tails = true;
-        let found = blocks(&[Block::Table(tails(group))]);
-        let lines: Vec<_> = found.lines().filter(|line| !line.is_empty()).collect();
-        assert_eq!(lines.len(), 2, "{found}");
-        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(words(lines[0]), "tails op p50 p90 p99 p99.9");
-        assert!(words(lines[1]).starts_with("threads/same-cpu hop 1.61 µs"), "{found}");
-    }
 
     fn blocks(page: &[Block]) -> String {
         text::blocks(page, Characters::Eighths)
     }
 
-    /// A run of everything that the headline asks for, made of recorded runs.
-    fn full(manifest: &Manifest) -> SavedRun {
-        let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
-        let read = |name: &str| SavedRun::read(&results.join(name)).unwrap();
-        let mut run = read("2026-11-22-amd-epyc-2cpu");
-        for other in ["memory", "processes", "switches"] {
-            let other = read(&format!("2026-11-22-amd-epyc-2cpu-{other}"));
-            let known: Vec<String> = run.description.cases.clone();
-            let is_new = |case: &String| !known.contains(case);
-            run.description.cases.extend(other.description.cases.into_iter().filter(is_new));
-            run.invocations.extend(other.invocations.into_iter().filter(|of| is_new(&of.case)));
-        }
-        let rows = manifest.headline.iter().map(|row| &row.case);
-        assert!(rows.clone().all(|case| run.description.cases.contains(case)));
-        for (name, value) in [
-            ("processor.family", "26"),
-            ("processor.model_number", "2"),
-            ("processor.idle_driver", "haltpoll"),
-            ("processor.idle_poll_ns", "0"),
-        ] {
-            run.environment.set(name, Some(value));
-        }
-        run
-    }
-
     #[test]
-    fn the_first_screen_of_a_run_with_every_row_is_one_screen() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suite.toml");
-        let manifest = Manifest::load(Some(&path)).unwrap();
-        let report = report_with(&manifest, &[full(&manifest)]);
-        assert_eq!(report.headline.len(), manifest.headline.len());
-        let text = blocks(&part(&report, &Part::FirstScreen));
-        assert!(text.lines().count() <= 24, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
-        let machine = text.replace('\n', " ");
-        for fact in ["family 26 model 2", "L2 1 MiB", "kvm guest", "idle haltpoll", "preemption "] {
-            assert!(machine.contains(fact), "{fact}: {text}");
-        }
-        assert!(machine.contains("; for the rest: --budget "), "{text}");
+    fn a_group_of_tails_has_more_percentiles() {
+        let mut report = report_of(&[1.0]);
+        report.groups[0].tails = true;
+        let found = blocks(&[Block::Table(times(&report.groups[0]))]);
+        let words: Vec<&str> = found.lines().nth(1).unwrap().split_whitespace().collect();
+        assert!(found.contains(" p50  p90  p99 p99.9 n\n"), "{found}");
+        assert_eq!(words[5..], ["1.82]", "1.61", "2.69", "3.59", "5.38", "6"], "{found}");
     }
 
     #[test]
     fn runs_on_unlike_cpus_say_so_first() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suite.toml");
-        let manifest = Manifest::load(Some(&path)).unwrap();
-        let (first, second) = (super::super::fixture::run(1.0), full(&manifest));
-        let report = report_with(&manifest, &[first, second]);
-        let text = blocks(&page(&report));
-        let expected = "different CPUs: processor.cache.l1_data: 32 KiB → 48 KiB, \
-                        processor.cache.l2: 512 KiB → 1 MiB A: ";
-        assert!(text.replace('\n', " ").starts_with(expected), "{text}");
-        assert!(text.contains("\n- A and B: kernel.release: "), "{text}");
-        assert!(!text.contains('{'), "{text}");
-        let same = report_with(&manifest, &[full(&manifest), full(&manifest)]);
+        let recorded = contract::repository::recorded_runs();
+        let on = |cpu: &str| {
+            let of = recorded.iter().find(|folder| folder.to_string_lossy().contains(cpu));
+            SavedRun::read(of.expect("a recorded run")).unwrap()
+        };
+        let report = report_with(&manifest(), &[on("amd-epyc"), on("intel-xeon")]);
+        let text = blocks(&page(&report)).replace('\n', " ");
+        assert!(text.starts_with("different CPUs: "), "{text}");
+        let same = report_with(&manifest(), &[on("amd-epyc"), on("amd-epyc")]);
         assert!(!blocks(&page(&same)).contains("different"));
+    }
+
+    fn kind(text: &str, cases: [&str; 3], of: Option<&str>) -> KindSpec {
+        let [hop, create, memory] = cases.map(|case| Some(case.to_owned()));
+        let crate_name = of.map(str::to_owned);
+        KindSpec { text: text.to_owned(), hop, create, memory, crate_name }
+    }
+
+    #[test]
+    fn a_kind_has_its_figures_and_the_version_of_what_runs_it() {
+        let mut manifest = manifest();
+        manifest.kinds = vec![
+            kind("thread", ["threads/same-cpu", "create", "absent"], None),
+            kind("nobody", ["absent", "absent", "absent"], Some("tokio")),
+            kind("task", ["tasks", "absent", "alone"], Some("tokio")),
+        ];
+        let report = report_with(&manifest, &[run(1.0)]);
+        let text = blocks(&kinds(&report));
+        let lines: Vec<&str> = text.lines().collect();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words(lines[0]), "kind hop sw/hop create memory", "{text}");
+        assert_eq!(words(lines[1]), "thread 1.79 µs ± 2 % 1.00 9.12 µs ± 2 % –", "{text}");
+        let task = words(lines[2]);
+        assert!(task.starts_with("task (1.") && task.ends_with("1.00 – –"), "{text}");
+        assert!(lines[4].starts_with("± is half"), "{text}");
     }
 }

@@ -59,7 +59,7 @@ fn a_report_is_written_in_each_format_and_to_a_file() {
     let folder = &bench.result_folders()[0];
     let folder = folder.to_str().unwrap();
     let csv = reported(&bench, &["--format", "csv", folder]).stdout;
-    let row = ",a,fake,{},iteration,2,1,clean,75";
+    let row = ",a,fake,{},iteration,2,1,clean,75.0";
     assert_eq!(csv.lines().filter(|line| line.ends_with(row)).count(), 1, "{csv}");
     let json = reported(&bench, &["--format", "json", folder]).stdout;
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();

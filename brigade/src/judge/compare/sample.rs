@@ -6,8 +6,7 @@ use crate::judge::statistics::{ByRound, Modes, median};
 use harness::record::{Measurement, Record};
 use serde_json::Value;
 
-use crate::judge::interference::{self, assess};
-use crate::judge::sample::{Run, sample_of};
+use crate::judge::interference::{Sampled, Trust, assess, sample_of};
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::recorded_case::given_parameters;
 
@@ -48,15 +47,14 @@ impl<'a> Sample<'a> {
             .copied()
             .filter(|invocation| invocation.outcome == Outcome::Measured)
             .collect();
-        let count = |verdict| {
-            measured.iter().filter(|invocation| assess(invocation).verdict == verdict).count()
-        };
+        let count =
+            |trust| measured.iter().filter(|invocation| assess(invocation).trust == trust).count();
         let failures = || {
             invocations.iter().filter(|invocation| {
                 invocation.outcome != Outcome::Measured && !invocation.interrupted
             })
         };
-        let with_figures = |run: &Run<'a>| run.record.principal().is_some();
+        let with_figures = |run: &Sampled<'a>| run.record.principal().is_some();
         let runs = sample_of(&invocations).into_iter().filter(with_figures);
         Self {
             records: runs.map(|run| (run.round, run.record)).collect(),
@@ -64,8 +62,8 @@ impl<'a> Sample<'a> {
                 .iter()
                 .map(|invocation| (invocation.round, invocation.started_at.as_str()))
                 .collect(),
-            disturbed: count(interference::Verdict::Disturbed),
-            unusable: count(interference::Verdict::Unusable),
+            disturbed: count(Trust::Disturbed),
+            unusable: count(Trust::Unusable),
             failed: failures().count(),
             refused: failures().any(|failure| failure.outcome == Outcome::Refused),
             first_error: failures().find_map(|failure| failure.error.as_deref()),

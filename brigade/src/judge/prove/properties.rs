@@ -8,7 +8,7 @@ use harness::record::{Measurement, Record};
 use super::{Experiment, Figure, Probe, Status, time_ns};
 use crate::judge::compare::verdict::{Ratio, Verdict, drift};
 use crate::judge::interference;
-use crate::judge::report::attribution::Parts;
+use crate::judge::report::model::Parts;
 use crate::judge::statistics::{Interval, Shift, median, proportion, ratios};
 use crate::judge::switches::{SWITCHES_TOLERANCE, decided_claim, verify_switches};
 use crate::manifest::Placement;
@@ -137,8 +137,8 @@ pub fn differences(experiments: &[Experiment]) -> Vec<Figure> {
 pub fn disturbance(experiments: &[Experiment]) -> Vec<Figure> {
     let flagged = processes(experiments).filter_map(|(name, probe)| {
         probe.record()?.interference.others_cpu_ns?;
-        let verdict = interference::assess(probe.invocation.as_ref()?).verdict;
-        let is_flagged = verdict != interference::Verdict::Clean;
+        let trust = interference::assess(probe.invocation.as_ref()?).trust;
+        let is_flagged = trust != interference::Trust::Clean;
         Some((name, is_flagged.then_some(()).ok_or("it is called clean".to_owned())))
     });
     let none = "the CPU time of others cannot be read here";
@@ -273,7 +273,9 @@ fn fits_span(record: &Record) -> Option<Result<(), String>> {
 
 /// Whether the parts of a process's time add up; `None` without its CPU time.
 fn adds_up(record: &Record) -> Option<Result<(), String>> {
-    let parts @ Parts { elapsed, user, kernel, waiting, overlap, .. } = Parts::of(record)?;
+    let parts = Parts::of(record)?;
+    let Parts { elapsed_ns: elapsed, user_ns: user, kernel_ns: kernel, .. } = parts;
+    let (waiting, overlap) = (parts.waiting_ns, parts.overlap_ns);
     let principal = record.principal()?;
     let span_ns = elapsed * (principal.count * principal.operations) as f64;
     let cpus = record.affinity.len().max(1) as f64;

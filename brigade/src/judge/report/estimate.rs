@@ -8,11 +8,11 @@ use harness::terminal;
 
 use super::attribution;
 use super::model::{
-    CaseEstimate, Fate, InvocationSummary, MeasurementEstimate, MemoryPart, Percentiles, TwoModes,
+    CaseEstimate, InvocationSummary, JudgedOutcome, MeasurementEstimate, MemoryPart, Percentiles,
+    TwoModes,
 };
-use crate::judge::interference::assess;
+use crate::judge::interference::{Sampled, assess, median_of, sample_of};
 use crate::judge::ledger::{self, Line};
-use crate::judge::sample::{Run, median_of, sample_of};
 use crate::store::invocation::{Invocation, Outcome};
 
 /// Estimates one case from its invocations.
@@ -21,7 +21,7 @@ pub fn estimate(invocations: &[&Invocation]) -> CaseEstimate {
         invocations.iter().copied().filter(|invocation| !invocation.interrupted).collect();
     let runs = sample_of(&ended);
     let measured = ended.iter().filter(|invocation| invocation.outcome == Outcome::Measured);
-    let worst = measured.map(|invocation| assess(invocation)).max_by_key(|found| found.verdict);
+    let worst = measured.map(|invocation| assess(invocation)).max_by_key(|found| found.trust);
     let measurements = runs.first().into_iter().flat_map(|run| &run.record.measurements);
     CaseEstimate {
         placement: runs.iter().find_map(placement),
@@ -38,7 +38,7 @@ pub fn estimate(invocations: &[&Invocation]) -> CaseEstimate {
 
 /// What a task holds in memory, part by part, if the program swept the number of
 /// tasks.
-fn memory(runs: &[Run]) -> Vec<MemoryPart> {
+fn memory(runs: &[Sampled]) -> Vec<MemoryPart> {
     let sweeps: Vec<_> = runs.iter().filter_map(|run| run.record.ledger.clone()).collect();
     let part = |line: Line| {
         let slopes: Vec<f64> = line.bytes_per_task.into_iter().flatten().collect();
@@ -53,7 +53,7 @@ pub(super) fn shown(word: &str) -> String {
     terminal::line(word).into_owned()
 }
 
-fn summary(invocation: &Invocation, runs: &[Run]) -> InvocationSummary {
+fn summary(invocation: &Invocation, runs: &[Sampled]) -> InvocationSummary {
     let Invocation { round, attempt, ref started_at, .. } = *invocation;
     let used = runs.binary_search_by_key(&round, |run| run.round).ok().map(|index| &runs[index]);
     let is_used = invocation.record.as_ref().zip(used);
@@ -61,36 +61,36 @@ fn summary(invocation: &Invocation, runs: &[Run]) -> InvocationSummary {
         round,
         attempt,
         started_at: shown(started_at),
-        fate: fate(invocation),
+        outcome: judged(invocation),
         is_used: is_used.is_some_and(|(record, used)| std::ptr::eq(record, used.record)),
     }
 }
 
-fn fate(invocation: &Invocation) -> Fate {
+fn judged(invocation: &Invocation) -> JudgedOutcome {
     match invocation.outcome {
-        _ if invocation.interrupted => Fate::Interrupted,
-        Outcome::Measured => assess(invocation).verdict.into(),
-        Outcome::Failed => Fate::Failed,
-        Outcome::TimedOut => Fate::TimedOut,
-        Outcome::Refused => Fate::Refused,
+        _ if invocation.interrupted => JudgedOutcome::Interrupted,
+        Outcome::Measured => assess(invocation).trust.into(),
+        Outcome::Failed => JudgedOutcome::Failed,
+        Outcome::TimedOut => JudgedOutcome::TimedOut,
+        Outcome::Refused => JudgedOutcome::Refused,
     }
 }
 
-fn placement(run: &Run) -> Option<String> {
+fn placement(run: &Sampled) -> Option<String> {
     run.record.parameters.get("placement")?.as_str().map(shown)
 }
 
 /// The measurement called like `like`, which the first record has.
 fn measurement(
     like: &Measurement,
-    runs: &[Run],
+    runs: &[Sampled],
     invocations: &[&Invocation],
 ) -> Option<MeasurementEstimate> {
     let samples = samples(like, runs);
     let times: Vec<f64> = samples.iter().map(|(_, sample)| sample.ns_per_operation).collect();
     let is_principal =
         runs.first()?.record.principal().is_some_and(|principal| principal.name == like.name);
-    let principal: &[Run] = if is_principal { runs } else { &[] };
+    let principal: &[Sampled] = if is_principal { runs } else { &[] };
     let value = |invocation: &&Invocation| {
         let measured = invocation.outcome == Outcome::Measured && !invocation.interrupted;
         let record = invocation.record.as_ref().filter(|_| measured)?;
@@ -111,8 +111,8 @@ fn measurement(
 }
 
 /// The measurement of the same name in every run that has it, with its round.
-fn samples<'a>(like: &Measurement, runs: &[Run<'a>]) -> Vec<(u32, &'a Measurement)> {
-    let of = |run: &Run<'a>| Some((run.round, run.record.measurement(&like.name)?));
+fn samples<'a>(like: &Measurement, runs: &[Sampled<'a>]) -> Vec<(u32, &'a Measurement)> {
+    let of = |run: &Sampled<'a>| Some((run.round, run.record.measurement(&like.name)?));
     runs.iter().filter_map(of).collect()
 }
 
@@ -132,14 +132,14 @@ fn percentiles(samples: &[(u32, &Measurement)]) -> Option<Percentiles> {
     })
 }
 
-fn two_modes(modes: Modes, samples: &[(u32, &Measurement)], runs: &[Run]) -> TwoModes {
+fn two_modes(modes: Modes, samples: &[(u32, &Measurement)], runs: &[Sampled]) -> TwoModes {
     let time: ByRound =
         samples.iter().map(|(round, sample)| (*round, sample.ns_per_operation)).collect();
     let crossing_share = |is_slow: bool| {
-        let of_mode = |run: &&Run| {
+        let of_mode = |run: &&Sampled| {
             time.get(&run.round).is_some_and(|time| (*time > modes.boundary) == is_slow)
         };
-        let members: Vec<Run> = runs.iter().filter(of_mode).copied().collect();
+        let members: Vec<Sampled> = runs.iter().filter(of_mode).copied().collect();
         median_of(&members, |record| record.switches?.cross_cpu_share)
     };
     let crossing_shares = crossing_share(false).zip(crossing_share(true));
@@ -183,9 +183,19 @@ impl CaseEstimate {
         Some(sum.bytes_per_task)
     }
 
+    /// The figure that the case is run for: what a task holds in memory, or a time.
+    pub fn principal(&self) -> Option<Estimate> {
+        self.held().or_else(|| Some(self.measurement(None)?.time_ns))
+    }
+
     /// How many invocations came to this.
-    pub fn count(&self, fate: Fate) -> usize {
-        self.invocations.iter().filter(|invocation| invocation.fate == fate).count()
+    pub fn count(&self, outcome: JudgedOutcome) -> usize {
+        self.invocations.iter().filter(|invocation| invocation.outcome == outcome).count()
+    }
+
+    /// Whether the estimate is made from unusable invocations.
+    pub fn uses_unusable(&self) -> bool {
+        self.invocations.iter().any(|of| of.is_used && of.outcome == JudgedOutcome::Unusable)
     }
 
     /// The values of one of its measurements that the estimate is made from, by
@@ -248,8 +258,9 @@ mod tests {
         invocations.push(sample::without_record("ring", 4, Outcome::TimedOut));
         invocations.push(sample::without_record("ring", 5, Outcome::Refused));
         let case = of(&invocations);
-        let fates: Vec<Fate> = case.invocations.iter().map(|found| found.fate).collect();
-        use Fate::{Clean, Failed, Interrupted, Refused, TimedOut};
+        let fates: Vec<JudgedOutcome> =
+            case.invocations.iter().map(|found| found.outcome).collect();
+        use JudgedOutcome::{Clean, Failed, Interrupted, Refused, TimedOut};
         assert_eq!(fates, [Clean, Failed, Interrupted, TimedOut, Refused]);
         let hop = case.measurement(None).unwrap();
         assert_eq!(hop.time_ns.value, 10.0);
@@ -274,7 +285,7 @@ mod tests {
         let used: Vec<_> = case.invocations.iter().map(|found| found.is_used).collect();
         assert_eq!(used, [false, true, true]);
         assert_eq!(case.worst_disturbance, ["others had 50 % of its CPUs' time"]);
-        assert_eq!(case.count(Fate::Unusable), 1);
+        assert_eq!(case.count(JudgedOutcome::Unusable), 1);
         let hop = case.measurement(None).unwrap();
         assert_eq!(hop.values_ns, [Some(30.0), Some(20.0), Some(10.0)]);
         assert_eq!(hop.time_ns.value, 15.0);

@@ -4,7 +4,6 @@
 pub mod attribution;
 pub mod estimate;
 pub mod model;
-mod notes;
 mod pairs;
 mod quality;
 mod rows;
@@ -13,15 +12,15 @@ pub mod series;
 use std::collections::{HashMap, HashSet};
 
 use crate::judge::environment::{Difference, between_machines};
+use crate::judge::interference::{Sampled, sample_of};
 use crate::judge::prove::Proof;
-use crate::judge::sample::{Run as Measured, sample_of};
 use crate::manifest::Manifest;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::recorded_case::RecordedCase;
 use crate::store::results::RunDescription;
 use estimate::{estimate, shown};
-use model::{Case, CaseEstimate, Group, Progress, Report, Run, SCHEMA_VERSION};
+use model::{Case, CaseEstimate, Group, Report, RunProgress, RunSummary, SCHEMA_VERSION};
 
 /// A run to report.
 #[derive(Clone, Debug)]
@@ -37,7 +36,7 @@ pub struct RunData<'a> {
     /// The proof of the instrument that it ended with, if it did.
     pub proof: Option<&'a Proof>,
     /// How far it came.
-    pub progress: Progress,
+    pub progress: RunProgress,
 }
 
 /// The report of these runs; groups, comparisons, baselines and headline are those of
@@ -65,9 +64,9 @@ fn environment_differences(runs: &[RunData]) -> Vec<Vec<Difference>> {
     others.iter().map(|run| between_machines(first.environment, run.environment)).collect()
 }
 
-fn describe(cases: &Cases, index: usize, run: &RunData) -> Run {
+fn describe(cases: &Cases, index: usize, run: &RunData) -> RunSummary {
     let RunDescription { started_at, profile, procedure, seed, skipped, .. } = run.description;
-    Run {
+    RunSummary {
         name: shown(&run.name),
         label: run.environment.label(),
         machine: shown(&run.environment.machine()),
@@ -79,7 +78,6 @@ fn describe(cases: &Cases, index: usize, run: &RunData) -> Run {
         progress: run.progress.clone(),
         skipped: skipped.clone(),
         quality: quality::quality(cases.cases.iter(), index, run.description, run.invocations),
-        notes: notes::notes(cases.cases.iter(), index),
         proof: run.proof.cloned(),
     }
 }
@@ -90,7 +88,7 @@ struct Cases<'a> {
     runs: usize,
     cases: Vec<Case>,
     /// The runs that each estimate is made from.
-    samples: HashMap<(usize, usize), Vec<Measured<'a>>>,
+    samples: HashMap<(usize, usize), Vec<Sampled<'a>>>,
     /// The index of the case of this name.
     named: HashMap<String, usize>,
 }
@@ -146,7 +144,7 @@ impl<'a> Cases<'a> {
 
     /// The case of this name with its estimate in the run of this index, and what that is
     /// made from.
-    fn find(&self, name: &str, run: usize) -> Option<(&Case, &CaseEstimate, &[Measured<'a>])> {
+    fn find(&self, name: &str, run: usize) -> Option<(&Case, &CaseEstimate, &[Sampled<'a>])> {
         let index = *self.named.get(name)?;
         let case = &self.cases[index];
         Some((case, case.estimates[run].as_ref()?, self.samples.get(&(index, run))?))

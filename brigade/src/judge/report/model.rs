@@ -9,7 +9,7 @@ pub use harness::record::Distance;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::Difference;
-use crate::judge::interference::Verdict;
+use crate::judge::interference::Trust;
 use crate::judge::prove::Proof;
 pub use crate::manifest::TaskKind;
 pub use crate::store::cpu_places::CpuPlace;
@@ -27,7 +27,7 @@ pub struct Report {
     /// Schema version of this report, `major.minor`.
     pub schema_version: String,
     /// The runs, in the order in which they were named.
-    pub runs: Vec<Run>,
+    pub runs: Vec<RunSummary>,
     /// In what the conditions of each run but the first differ from the first's.
     ///
     pub environment_differences: Vec<Vec<Difference>>,
@@ -41,10 +41,10 @@ pub struct Report {
     pub pairs: Vec<PairMap>,
 }
 
-/// A run and what is to be known about it.
+/// A run, without its cases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Run {
+pub struct RunSummary {
     /// The name of its folder.
     pub name: String,
     /// A name for this kind of machine, such as `amd-epyc-25-17-2cpu`.
@@ -62,13 +62,11 @@ pub struct Run {
     /// Seed of the order of the cases.
     pub seed: u64,
     /// How far it came.
-    pub progress: Progress,
+    pub progress: RunProgress,
     /// The cases that could not run.
     pub skipped: Vec<Skipped>,
     /// How precise and how disturbed it is.
     pub quality: Quality,
-    /// What has to be known about single figures.
-    pub notes: Vec<Note>,
     /// The proof of the instrument that the run ended with, if it did.
     pub proof: Option<Proof>,
 }
@@ -76,7 +74,7 @@ pub struct Run {
 /// How far a run came.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Progress {
+pub struct RunProgress {
     /// Invocations that came to their end.
     pub ended: usize,
     /// Invocations that were interrupted.
@@ -109,8 +107,8 @@ pub struct Quality {
     pub within_target: usize,
     /// The median of all half-widths, in percent; `null` without an interval.
     pub median_half_width_percent: Option<f64>,
-    /// The cases that are not within the target.
-    pub wide: Vec<WideCase>,
+    /// The names of the cases that are not within the target.
+    pub wide: Vec<String>,
     /// Invocations that were disturbed or unusable.
     pub disturbed: usize,
     /// Time that the hypervisor gave to others during all laps, on all CPUs, in
@@ -118,19 +116,6 @@ pub struct Quality {
     pub steal_seconds: Option<f64>,
     /// What makes the intervals narrower: flags of `brigade run`, if some do.
     pub remedy: Option<String>,
-}
-
-/// A case that is less precise than was aimed at.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct WideCase {
-    /// The case's name.
-    pub case: String,
-    /// The half-width of its interval, in percent of its figure; `null` where it
-    /// has none.
-    pub half_width_percent: Option<f64>,
-    /// The number of processes.
-    pub count: usize,
 }
 
 /// A figure of a case, or of one case over or minus another.
@@ -264,10 +249,8 @@ pub struct DistanceTime {
     pub pairs: usize,
     /// The median of these pairs in a round, over rounds, in nanoseconds.
     pub time_ns: Estimate,
-    /// The quickest pair.
-    pub lowest: PairTime,
-    /// The slowest one.
-    pub highest: PairTime,
+    /// The times of the quickest pair and the slowest one, in nanoseconds.
+    pub range_ns: [f64; 2],
 }
 
 impl Group {
@@ -312,7 +295,7 @@ pub struct InvocationSummary {
     /// When the process was started: UTC, RFC 3339.
     pub started_at: String,
     /// What came of it.
-    pub fate: Fate,
+    pub outcome: JudgedOutcome,
     /// Whether the estimates are made from it.
     pub is_used: bool,
 }
@@ -321,7 +304,7 @@ pub struct InvocationSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Fate {
+pub enum JudgedOutcome {
     /// It measured, and nothing speaks against it.
     Clean,
     /// It measured and was disturbed.
@@ -338,7 +321,7 @@ pub enum Fate {
     Interrupted,
 }
 
-impl Fate {
+impl JudgedOutcome {
     /// Its name, as in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -353,12 +336,12 @@ impl Fate {
     }
 }
 
-impl From<Verdict> for Fate {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Clean => Self::Clean,
-            Verdict::Disturbed => Self::Disturbed,
-            Verdict::Unusable => Self::Unusable,
+impl From<Trust> for JudgedOutcome {
+    fn from(trust: Trust) -> Self {
+        match trust {
+            Trust::Clean => Self::Clean,
+            Trust::Disturbed => Self::Disturbed,
+            Trust::Unusable => Self::Unusable,
         }
     }
 }
@@ -419,47 +402,56 @@ pub struct TwoModes {
     pub crossing_shares: Option<[f64; 2]>,
 }
 
-/// The parts of the time of an operation, each a median over invocations. Of
-/// each invocation: elapsed = user + kernel + waiting − overlap.
+/// The parts of the time of an operation, in nanoseconds: of one invocation, where elapsed =
+/// user + kernel + waiting − overlap, or each estimated over invocations.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Parts<T> {
+    /// Wall time from the begin of the first lap to the end of the last one, with all phases
+    /// of a lap and the time between laps.
+    pub elapsed_ns: T,
+    /// CPU time in user space.
+    pub user_ns: T,
+    /// CPU time in the kernel.
+    pub kernel_ns: T,
+    /// Wall time in which no thread of the process ran, unless threads overlapped at other
+    /// times.
+    pub waiting_ns: T,
+    /// CPU time beyond the wall time: threads ran at the same time.
+    pub overlap_ns: T,
+    /// Reasons for the waiting; `null` if the kernel does not report them.
+    pub waiting_for: Option<WaitingFor<T>>,
+}
+
+/// Reasons for the waiting of an operation, in nanoseconds. Of one invocation the sum is its
+/// waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WaitingFor<T> {
+    /// All CPUs were in an idle state.
+    pub idle_ns: T,
+    /// CPUs were entering or leaving an idle state: in none, and nobody's.
+    pub idle_transition_ns: T,
+    /// A task could have run and waited for its CPU.
+    pub runnable_ns: T,
+    /// The hypervisor ran others.
+    pub stolen_ns: T,
+    /// The remainder, which nothing explains.
+    pub rest_ns: T,
+}
+
+/// Where the time of an operation goes, by medians over invocations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Attribution {
-    /// Wall time from the first lap's begin to the last one's end, with all
-    /// phases of a lap and what lies between laps.
-    pub elapsed_ns: Estimate,
-    /// CPU time in user space.
-    pub user_ns: Estimate,
-    /// CPU time in the kernel.
-    pub kernel_ns: Estimate,
-    /// Wall time in which no thread of the process ran.
-    pub waiting_ns: Estimate,
-    /// CPU time beyond the wall time: threads ran at the same time.
-    pub overlap_ns: Estimate,
-    /// What the waiting was for; `null` where the kernel does not tell.
-    pub waiting_for: Option<WaitingFor>,
+    /// The parts of the time.
+    pub parts: Parts<Estimate>,
     /// How often a CPU entered an idle state.
     pub idle_entries: Option<f64>,
     /// How often a CPU interrupted another one for it to run something.
     pub interrupts: Option<f64>,
     /// Share of traced hops whose ends ran on different CPUs, 0 to 1.
     pub crossing_share: Option<f64>,
-}
-
-/// What the waiting of an operation was for, each a median over invocations. Of each
-/// invocation the sum is its waiting.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct WaitingFor {
-    /// All CPUs were in an idle state.
-    pub idle_ns: Estimate,
-    /// CPUs were on the way into idleness or out of it: in no idle state, and nobody's.
-    pub way_ns: Estimate,
-    /// A task could have run and waited for its CPU.
-    pub runnable_ns: Estimate,
-    /// The hypervisor ran others.
-    pub stolen_ns: Estimate,
-    /// What none of these explains.
-    pub rest_ns: Estimate,
 }
 
 /// A part of what a task holds in memory.
@@ -471,71 +463,4 @@ pub struct MemoryPart {
     /// Bytes per task: the slope over the number of tasks, over
     /// processes.
     pub bytes_per_task: Estimate,
-}
-
-/// Something that a reader of the figures has to know.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Note {
-    /// Some cases have too few rounds for an interval.
-    TooFewRounds {
-        /// As many are needed.
-        needed: usize,
-    },
-    /// Some cases have just so many rounds that the interval is their range.
-    FewestRounds {
-        /// So many.
-        count: usize,
-    },
-    /// Invocations of a case did not measure.
-    Missing {
-        /// The case.
-        case: String,
-        /// How many failed.
-        failed: usize,
-        /// How many were killed at the time-out.
-        timed_out: usize,
-        /// How many refused for a limit.
-        refused: usize,
-        /// How many were started.
-        started: usize,
-        /// The first message.
-        first_error: Option<String>,
-    },
-    /// Invocations of a case were disturbed.
-    Disturbed {
-        /// The case.
-        case: String,
-        /// How many measured.
-        measured: usize,
-        /// How many of them were disturbed.
-        disturbed: usize,
-        /// How many were unusable.
-        unusable: usize,
-        /// Whether the estimate is from unusable ones, for want of others.
-        unusable_are_used: bool,
-        /// What was over its threshold in one of the worst.
-        worst: Vec<String>,
-    },
-    /// A measurement falls into two modes.
-    TwoModes {
-        /// The case.
-        case: String,
-        /// The measurement, if it is not the principal one.
-        measurement: Option<String>,
-        /// The modes.
-        modes: TwoModes,
-    },
-    /// One value of too few lies far from all others.
-    Outlier {
-        /// The case.
-        case: String,
-        /// The measurement, if it is not the principal one.
-        measurement: Option<String>,
-        /// The value, in nanoseconds.
-        value_ns: f64,
-        /// How many values there are.
-        count: usize,
-    },
 }

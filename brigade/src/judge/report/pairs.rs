@@ -109,13 +109,12 @@ fn of_distance(distance: Option<Distance>, pairs: &[Pair]) -> Option<DistanceTim
         values.into_iter().for_each(|(round, ns)| rounds.entry(round).or_default().push(ns));
     }
     let medians: Vec<f64> = rounds.values().filter_map(|of_round| median(of_round)).collect();
-    let by_time = |a: &&&Pair, b: &&&Pair| a.time.time_ns.value.total_cmp(&b.time.time_ns.value);
+    let times = || pairs.iter().map(|pair| pair.time.time_ns.value);
     Some(DistanceTime {
         distance,
         pairs: pairs.len(),
         time_ns: Estimate::cautious(&medians)?,
-        lowest: pairs.iter().min_by(by_time)?.time.clone(),
-        highest: pairs.iter().max_by(by_time)?.time.clone(),
+        range_ns: [times().reduce(f64::min)?, times().reduce(f64::max)?],
     })
 }
 
@@ -167,8 +166,7 @@ mod tests {
         // In each round the median of two is their mean: 200, 210 and 220.
         let expected = [(Distance::SharedCache, 1, 11.0, 3), (Distance::SameNode, 2, 210.0, 3)];
         assert_eq!(found, expected);
-        let far = &map.distances[1];
-        assert_eq!((far.lowest.cpus, far.highest.cpus), ([0, 2], [1, 2]));
+        assert_eq!(map.distances[1].range_ns, [110.0, 310.0]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::judge::statistics::{Estimate, median};
 
-use super::model::{Case, CaseEstimate, Fate, Quality, WideCase};
+use super::model::{Case, CaseEstimate, JudgedOutcome, Quality};
 use crate::judge::statistics::MIN_SAMPLE;
 use crate::store::invocation::Invocation;
 use crate::store::results::RunDescription;
@@ -29,16 +29,9 @@ pub fn quality<'a>(
         .filter_map(|case| Some((case.name.as_str(), case.estimates[run].as_ref()?)))
         .collect();
     let times: Vec<(&str, Estimate)> =
-        estimates.iter().filter_map(|(name, case)| Some((*name, principal(case)?))).collect();
-    let wide: Vec<WideCase> = times
-        .iter()
-        .map(|(name, time)| WideCase {
-            case: (*name).to_owned(),
-            half_width_percent: half_width_percent(time),
-            count: time.count,
-        })
-        .filter(|case| case.half_width_percent.is_none_or(|percent| percent > target_percent))
-        .collect();
+        estimates.iter().filter_map(|(name, case)| Some((*name, case.principal()?))).collect();
+    let mut wide = times.clone();
+    wide.retain(|(_, time)| half_width_percent(time).is_none_or(|of| of > target_percent));
     let widths: Vec<f64> = times.iter().filter_map(|(_, time)| half_width_percent(time)).collect();
     let stolen = |invocation: &Invocation| invocation.record.as_ref()?.interference.steal_ns;
     let steal: Vec<f64> = invocations.iter().filter_map(stolen).map(|ns| ns as f64 / 1e9).collect();
@@ -49,17 +42,14 @@ pub fn quality<'a>(
         median_half_width_percent: median(&widths),
         disturbed: estimates
             .iter()
-            .map(|(_, case)| case.count(Fate::Disturbed) + case.count(Fate::Unusable))
+            .map(|(_, case)| {
+                case.count(JudgedOutcome::Disturbed) + case.count(JudgedOutcome::Unusable)
+            })
             .sum(),
         steal_seconds: (!steal.is_empty()).then(|| steal.iter().sum()),
         remedy: remedy(&wide, target_percent, invocations),
-        wide,
+        wide: wide.into_iter().map(|(name, _)| name.to_owned()).collect(),
     }
-}
-
-/// The figure that a case is run for: what a task holds in memory, or a time.
-fn principal(case: &CaseEstimate) -> Option<Estimate> {
-    case.held().or_else(|| Some(case.measurement(None)?.time_ns))
 }
 
 /// Half the width of an interval, in percent of its figure.
@@ -70,16 +60,21 @@ fn half_width_percent(time: &Estimate) -> Option<f64> {
 /// The budget that brings the cases to the target, where there is one: an interval
 /// narrows with the root of the number of processes. Those of a case take as long as
 /// they did, and all that ran counts.
-fn remedy(wide: &[WideCase], target_percent: f64, invocations: &[Invocation]) -> Option<String> {
+fn remedy(
+    wide: &[(&str, Estimate)],
+    target_percent: f64,
+    invocations: &[Invocation],
+) -> Option<String> {
     let seconds = |of: &Invocation| of.duration_ns as f64 / 1e9;
-    let further = |case: &WideCase| {
+    let further = |(case, time): &(&str, Estimate)| {
         let times: Vec<f64> =
-            invocations.iter().filter(|of| of.case == case.case).map(seconds).collect();
-        let needed = match case.half_width_percent {
-            Some(percent) => case.count as f64 * (percent / target_percent).powi(2),
+            invocations.iter().filter(|of| of.case == *case).map(seconds).collect();
+        let count = time.count as f64;
+        let needed = match half_width_percent(time) {
+            Some(percent) => count * (percent / target_percent).powi(2),
             None => MIN_SAMPLE as f64,
         };
-        Some((needed - case.count as f64).max(1.0) * median(&times)?)
+        Some((needed - count).max(1.0) * median(&times)?)
     };
     let further: f64 = wide.iter().filter_map(further).sum();
     let budget = invocations.iter().map(seconds).sum::<f64>() + further;
@@ -90,17 +85,22 @@ fn remedy(wide: &[WideCase], target_percent: f64, invocations: &[Invocation]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::statistics::Interval;
     use crate::store::sample;
 
-    fn wide(half_width_percent: Option<f64>) -> WideCase {
-        WideCase { case: "ring".to_owned(), half_width_percent, count: 10 }
+    /// Ten processes of a case with this half-width.
+    fn wide(percent: Option<f64>) -> (&'static str, Estimate) {
+        let mut time = Estimate::of(&[100.0; 10]).unwrap();
+        let ends = percent.map(|of| Interval { low: 100.0 - of, high: 100.0 + of });
+        time.interval = ends;
+        ("ring", time)
     }
 
     #[test]
     fn a_budget_grows_with_the_square_of_what_is_too_wide() {
         let mut invocations = sample::case("ring", [1.0; 10]);
         invocations.iter_mut().for_each(|of| of.duration_ns = 2_000_000_000);
-        let advised = |wide: &[WideCase]| remedy(wide, 3.0, &invocations);
+        let advised = |wide: &[(&str, Estimate)]| remedy(wide, 3.0, &invocations);
         assert_eq!(advised(&[]), None);
         // 20 s, and 30 processes more than the ten there are.
         assert_eq!(advised(&[wide(Some(6.0))]).as_deref(), Some("--budget 120"));

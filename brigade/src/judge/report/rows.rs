@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::estimate::shown;
 use super::model::{Case, FigureRow, Group, KindFigures, Quantity};
 use super::{Cases, RunData};
-use crate::judge::sample::Run;
+use crate::judge::interference::Sampled;
 use crate::judge::statistics::{Estimate, difference, ratio};
 use crate::manifest::program::Form;
 use crate::manifest::{FigureSpec, KindSpec, Manifest};
@@ -73,8 +73,8 @@ fn figure(of: &FigureSpec, cases: &Cases, run: usize) -> Option<Estimate> {
 
 /// Conditions under which two cases were not measured alike. Two programs over channels
 /// must have the same one, too.
-fn unlike(cases: [(&Case, &[Run]); 2]) -> Vec<String> {
-    let value = |(case, sample): (&Case, &[Run]), name: &str| -> Option<Value> {
+fn unlike(cases: [(&Case, &[Sampled]); 2]) -> Vec<String> {
+    let value = |(case, sample): (&Case, &[Sampled]), name: &str| -> Option<Value> {
         let tasks = || Some(sample.first()?.record.tasks.into());
         let given = case.key.parameters.get(name).cloned();
         given.or_else(|| if name == "tasks" { tasks() } else { None })

@@ -1,0 +1,251 @@
+//! A report for other tools: CSV, Go's benchmark format and Bencher Metric Format.
+
+use std::collections::BTreeMap;
+
+use csv::Writer;
+use serde::Serialize;
+
+use crate::judge::report::model::{Case, JudgedOutcome, MeasurementEstimate, Report, TaskKind};
+use crate::judge::statistics::Estimate;
+
+/// A row of CSV. `verdict` is the outcome of the invocation; `ns` is the mean time per
+/// operation, empty if there is none.
+#[derive(Clone, Serialize)]
+struct Row<'a> {
+    run: &'a str,
+    host: &'a str,
+    case: &'a str,
+    program: &'a str,
+    parameters: String,
+    measurement: &'a str,
+    round: u32,
+    attempt: u32,
+    verdict: JudgedOutcome,
+    ns: Option<f64>,
+}
+
+/// The report as CSV, with a row for each value of each invocation, and one for each that
+/// measured nothing.
+///
+/// # Errors
+/// Never: it is written to memory.
+pub fn csv(report: &Report) -> anyhow::Result<String> {
+    let mut writer = Writer::from_writer(Vec::new());
+    for case in report.groups.iter().flat_map(|group| &group.cases) {
+        for (run, estimate) in report.runs.iter().zip(&case.estimates) {
+            let Some(estimate) = estimate else { continue };
+            for (index, invocation) in estimate.invocations.iter().enumerate() {
+                let row = Row {
+                    run: &run.name,
+                    host: &run.label,
+                    case: &case.name,
+                    program: &case.key.program,
+                    parameters: case.key.parameters_json(),
+                    measurement: "",
+                    round: invocation.round,
+                    attempt: invocation.attempt,
+                    verdict: invocation.outcome,
+                    ns: None,
+                };
+                let measured =
+                    estimate.measurements.iter().filter(|of| of.values_ns[index].is_some());
+                let mut rows: Vec<Row> = measured
+                    .map(|of| Row { measurement: &of.name, ns: of.values_ns[index], ..row.clone() })
+                    .collect();
+                if rows.is_empty() {
+                    rows.push(row);
+                }
+                rows.into_iter().try_for_each(|row| writer.serialize(row))?;
+            }
+        }
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+/// The report in the format of Go's benchmarks, as benchstat reads it: a line for each value of
+/// each process that counts.
+pub fn benchstat(report: &Report) -> String {
+    let mut text = String::from("goos: linux\npkg: brigade\n");
+    for (index, run) in report.runs.iter().enumerate() {
+        text += &format!("run: {}\nhost: {}\n", run.name, run.label);
+        text += &format!("cpu: {}\n", run.machine);
+        for case in report.groups.iter().flat_map(|group| &group.cases) {
+            let Some(estimate) = &case.estimates[index] else { continue };
+            for measurement in &estimate.measurements {
+                let name = name(case, estimate.placement.as_deref(), measurement);
+                for ns in estimate.by_round(measurement).values() {
+                    text += &format!("{name} {} {ns} ns/op\n", measurement.operations.max(1));
+                }
+            }
+        }
+    }
+    text
+}
+
+/// The name of a benchmark: what an operation is, then the case, its placement and
+/// the kind of its tasks.
+fn name(case: &Case, placement: Option<&str>, of: &MeasurementEstimate) -> String {
+    let placement = placement.unwrap_or("free");
+    let base = case.name.strip_suffix(placement).and_then(|name| name.strip_suffix('/'));
+    let kind = case.kind.map_or("unknown", TaskKind::as_str);
+    let operation = match of.name.as_str() {
+        "iteration" => &of.operation,
+        name => name,
+    };
+    format!(
+        "Benchmark{}/case={}/placement={}/kind={}",
+        capitalised(operation),
+        word(base.unwrap_or(&case.name)),
+        word(placement),
+        word(kind)
+    )
+}
+
+/// Words as one, each with a capital letter: what follows `Benchmark` must not
+/// begin with a small one.
+fn capitalised(words: &str) -> String {
+    let words = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let capital = |word: &str| {
+        let (first, rest) = word.split_at(1);
+        first.to_ascii_uppercase() + rest
+    };
+    words.map(capital).collect()
+}
+
+/// A name as a part of another: nothing in it ends the part, the name or the line.
+fn word(name: &str) -> String {
+    let mut word = String::with_capacity(name.len());
+    for c in name.replace(", ", ",").chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() || "-_.,:+".contains(c) => word.push(c),
+            ' ' => word.push('-'),
+            c => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    word += &format!("%{byte:02X}");
+                }
+            }
+        }
+    }
+    word
+}
+
+/// A measure of a benchmark in Bencher Metric Format. Unknown ends are left out.
+#[derive(Serialize)]
+struct Metric {
+    value: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper_value: Option<f64>,
+}
+
+impl From<&Estimate> for Metric {
+    fn from(estimate: &Estimate) -> Self {
+        let ends = estimate.interval;
+        Self {
+            value: estimate.value,
+            lower_value: ends.map(|ends| ends.low),
+            upper_value: ends.map(|ends| ends.high),
+        }
+    }
+}
+
+/// The report in Bencher Metric Format: `latency` is in nanoseconds per operation, `memory`
+/// in bytes per task. Of several runs each name begins with the run's.
+///
+/// # Errors
+/// Never: it is written to memory.
+pub fn bmf(report: &Report) -> serde_json::Result<String> {
+    let mut benchmarks: BTreeMap<String, BTreeMap<&str, Metric>> = BTreeMap::new();
+    for (index, run) in report.runs.iter().enumerate() {
+        let prefix = if report.runs.len() == 1 { String::new() } else { format!("{}: ", run.name) };
+        for case in report.groups.iter().flat_map(|group| &group.cases) {
+            let Some(estimate) = &case.estimates[index] else { continue };
+            for (order, measurement) in estimate.measurements.iter().enumerate() {
+                let name = match order {
+                    0 => format!("{prefix}{}", case.name),
+                    _ => format!("{prefix}{}, {}", case.name, measurement.name),
+                };
+                let metrics = benchmarks.entry(name).or_default();
+                metrics.insert("latency", (&measurement.time_ns).into());
+            }
+            for part in &estimate.memory {
+                let name = format!("{prefix}{}, {}", case.name, part.name);
+                let metrics = benchmarks.entry(name).or_default();
+                metrics.insert("memory", (&part.bytes_per_task).into());
+            }
+        }
+    }
+    Ok(serde_json::to_string_pretty(&benchmarks)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::report_of;
+    use super::*;
+
+    const HEADINGS: &str = "run,host,case,program,parameters,measurement,round,attempt,verdict,ns";
+
+    #[test]
+    fn every_value_has_a_row_and_so_has_what_did_not_measure() {
+        let text = csv(&report_of(&[1.0])).unwrap();
+        let of =
+            |case: &str| -> Vec<&str> { text.lines().filter(|line| line.contains(case)).collect() };
+        assert_eq!(text.lines().next(), Some(HEADINGS));
+        insta::assert_snapshot!(of(",tasks,").join("\n"), @r#"
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,1,1,clean,923.1
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,2,1,clean,886.9
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,3,1,clean,909.5249999999999
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,4,1,clean,905.0
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,5,1,clean,895.95
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,6,1,clean,914.05
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",,7,1,failed,
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",,7,1,interrupted,
+        "#);
+        let measurements: Vec<_> =
+            of(",create,").iter().map(|line| line.contains("create_join")).collect();
+        assert_eq!(measurements, [false, true].repeat(6));
+    }
+
+    #[test]
+    fn every_value_has_a_line_whose_name_tells_its_case() {
+        let text = benchstat(&report_of(&[1.0]));
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with("Benchmark") || line.contains("case=threads"))
+            .collect();
+        insta::assert_snapshot!(lines[..7].join("\n"), @r"
+        goos: linux
+        pkg: brigade
+        run: run-1
+        host: amd-epyc-l2-512k-2cpu
+        cpu: AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest, preemption dynamic
+        BenchmarkHop/case=threads/placement=same-cpu/kind=unknown 10 1790 ns/op
+        BenchmarkHop/case=threads/placement=same-cpu/kind=unknown 10 1772.1 ns/op
+        ");
+        assert_eq!(text.matches("BenchmarkCreateJoin/case=create/").count(), 6);
+    }
+
+    #[test]
+    fn a_hostile_name_is_one_word() {
+        assert_eq!(word("a/b c\n%é, d"), "a%2Fb-c%0A%25%C3%A9,d");
+        assert_eq!(capitalised("<b>1 create_cold"), "B1CreateCold");
+        assert_eq!(capitalised("thread creation"), "ThreadCreation");
+    }
+
+    #[test]
+    fn every_measurement_is_a_benchmark_with_its_interval() {
+        let json = bmf(&report_of(&[1.0])).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let metric = &value["create, create_join"]["latency"];
+        assert_eq!(
+            metric,
+            &serde_json::json!({
+                "value": 800.0, "lower_value": 800.0, "upper_value": 800.0
+            })
+        );
+        assert_eq!(value.as_object().unwrap().len(), 6);
+        let both = bmf(&report_of(&[1.0, 2.0])).unwrap();
+        assert!(both.contains("\"run-2: tasks\"") && !both.contains("\"tasks\""), "{both}");
+    }
+}

@@ -1,0 +1,160 @@
+//! What a reader must know about a run besides its figures, in words.
+
+use super::page::NO_BREAK_SPACE;
+use super::quantity::{duration, percent};
+use crate::judge::report::model::{
+    CaseEstimate, JudgedOutcome, MeasurementEstimate, Quality, Report, RunProgress, RunSummary,
+    TwoModes,
+};
+use crate::judge::statistics::MIN_SAMPLE;
+
+/// The notes about the run of this index: cases that are imprecise, that have too few rounds
+/// for an interval, that did not measure or were disturbed, and figures that one value cannot
+/// describe.
+pub fn notes(report: &Report, run: usize) -> Vec<String> {
+    let summary = &report.runs[run];
+    let cases: Vec<(&str, &CaseEstimate)> = report
+        .groups
+        .iter()
+        .flat_map(|group| &group.cases)
+        .filter_map(|case| Some((case.name.as_str(), case.estimates[run].as_ref()?)))
+        .collect();
+    let mut notes: Vec<String> = wide(&summary.quality, &cases).into_iter().collect();
+    let measurements = || cases.iter().flat_map(|(_, case)| &case.measurements);
+    if measurements().any(|of| of.time_ns.count < MIN_SAMPLE) {
+        notes.push(format!("[–]: too few rounds for an interval, {MIN_SAMPLE} are needed."));
+    }
+    if measurements().any(|of| of.time_ns.count == MIN_SAMPLE) {
+        notes.push(format!(
+            "n = {MIN_SAMPLE}: the interval is the whole range, which is one of 93.75 %."
+        ));
+    }
+    for (name, case) in &cases {
+        notes.extend(missing(case).into_iter().map(|note| format!("{name}: {note}.")));
+        notes.extend(disturbed(case).into_iter().map(|note| format!("{name}: {note}.")));
+    }
+    for (name, case) in &cases {
+        for (index, measurement) in case.measurements.iter().enumerate() {
+            let row = if index == 0 {
+                (*name).to_owned()
+            } else {
+                format!("{name}, {}", measurement.name)
+            };
+            notes.extend(spread(measurement).map(|note| format!("{row}: {note}.")));
+        }
+    }
+    let skipped = summary.skipped.iter();
+    notes.extend(skipped.map(|skipped| format!("{}: skipped: {}", skipped.case, skipped.reason)));
+    notes
+}
+
+/// The cases that are less precise than was aimed at.
+fn wide(quality: &Quality, cases: &[(&str, &CaseEstimate)]) -> Option<String> {
+    let is_wide = |(name, _): &&(&str, &CaseEstimate)| quality.wide.iter().any(|wide| wide == name);
+    let named = cases.iter().filter(is_wide).filter_map(|(name, case)| {
+        let time = case.principal()?;
+        let width = time.half_width();
+        let width = width.map_or(String::new(), |share| format!(" ± {:.1} %", share * 100.0));
+        Some(
+            format!("{name}{width} (n = {})", time.count).replace(' ', &NO_BREAK_SPACE.to_string()),
+        )
+    });
+    let named: Vec<String> = named.collect();
+    let target = quality.target_percent;
+    (!named.is_empty()).then(|| format!("not within ± {target} %: {}.", named.join(", ")))
+}
+
+fn missing(case: &CaseEstimate) -> Option<String> {
+    use JudgedOutcome::{Failed, Interrupted, Refused, TimedOut};
+    let counts =
+        counted(case, &[(Failed, "failed"), (TimedOut, "timed out"), (Refused, "refused")])?;
+    let started = case.invocations.len() - case.count(Interrupted);
+    let error = case.first_error.as_ref();
+    let error = error.map_or(String::new(), |of| format!("; first: {}", of.trim_end_matches('.')));
+    Some(format!("{counts}, of {started} started{error}"))
+}
+
+fn disturbed(case: &CaseEstimate) -> Option<String> {
+    use JudgedOutcome::{Clean, Disturbed, Unusable};
+    let unusable = if case.uses_unusable() {
+        "unusable, used for want of better ones"
+    } else {
+        "unusable and not used"
+    };
+    let counts = counted(case, &[(Disturbed, "disturbed"), (Unusable, unusable)])?;
+    let measured: usize = [Clean, Disturbed, Unusable].iter().map(|of| case.count(*of)).sum();
+    let worst = case.worst_disturbance.join(", ");
+    Some(format!("of {measured} processes {counts}; worst: {worst}"))
+}
+
+/// How many invocations came to each of these outcomes, if any did.
+fn counted(case: &CaseEstimate, outcomes: &[(JudgedOutcome, &str)]) -> Option<String> {
+    let counts = outcomes.iter().map(|(outcome, words)| (case.count(*outcome), words));
+    let some = counts.filter(|(count, _)| *count > 0);
+    let texts: Vec<String> = some.map(|(count, words)| format!("{count} {words}")).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+/// Two modes, or one value far from the others.
+fn spread(of: &MeasurementEstimate) -> impl Iterator<Item = String> {
+    let modes = of.modes.map(|TwoModes { modes, crossing_shares }| {
+        let mode = |median, share| format!("{} in {}", duration(median), percent(share));
+        let crossing = crossing_shares.map_or(String::new(), |[fast, slow]| {
+            format!("; crossing share {fast:.2} and {slow:.2}")
+        });
+        let (fast, slow) = (modes.fast, modes.slow);
+        format!(
+            "two modes: {} of processes, {}{crossing}",
+            mode(fast.median, fast.share),
+            mode(slow.median, slow.share)
+        )
+    });
+    let outlier = of.outlier_ns.map(|ns| {
+        format!(
+            "one of {} processes took {}, far from the others: too few rounds to tell whether \
+             that is a second mode; the interval is the whole range",
+            of.time_ns.count,
+            duration(ns)
+        )
+    });
+    modes.into_iter().chain(outlier)
+}
+
+/// The quality of a run in a line.
+pub fn quality(quality: &Quality) -> String {
+    let Quality { target_percent, cases, within_target, .. } = quality;
+    let mut parts = vec![format!("{within_target} of {cases} cases within ± {target_percent} %")];
+    parts.extend(
+        quality.median_half_width_percent.map(|percent| format!("median ± {percent:.1} %")),
+    );
+    parts.extend(quality.steal_seconds.map(|seconds| format!("{seconds:.1} s of steal")));
+    parts.extend(match quality.disturbed {
+        0 => None,
+        1 => Some("1 process disturbed".to_owned()),
+        count => Some(format!("{count} processes disturbed")),
+    });
+    let remedy = quality.remedy.as_ref().map(|flags| format!("; for the rest: {flags}"));
+    parts.join(", ") + &remedy.unwrap_or_default()
+}
+
+/// How far a run came, and what to repeat it with.
+pub fn extent(run: &RunSummary) -> String {
+    let progress = &run.progress;
+    let RunProgress { planned, remaining, .. } = *progress;
+    let count = match remaining {
+        0 if progress.adaptive || progress.side.is_some() => progress.ended.to_string(),
+        remaining => format!("{} of {planned}", planned.saturating_sub(remaining)),
+    };
+    let interrupted = match progress.interrupted {
+        0 => String::new(),
+        count => format!(" ({count} interrupted)"),
+    };
+    let what = match &progress.side {
+        Some(side) => format!("{side} of a comparison, profile {}", run.profile),
+        None => {
+            let more = if progress.adaptive { "+" } else { "" };
+            format!("profile {}, {}{more} rounds", run.profile, progress.rounds)
+        }
+    };
+    format!("{count} invocations{interrupted}, {what}, seed {}", run.seed)
+}
