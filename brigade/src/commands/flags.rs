@@ -15,7 +15,7 @@ use crate::exit::Exit;
 ///
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, after_help = measuring())]
+#[command(version, args_conflicts_with_subcommands = true, after_help = after(MEASURING, &[Exit::Limit]))]
 #[command(max_term_width = 80)]
 pub struct Cli {
     /// What to do.
@@ -26,50 +26,47 @@ pub struct Cli {
     pub run: RunFlags,
 }
 
-/// What follows the help of a command that runs programs.
-fn measuring() -> String {
-    let codes = [Exit::Done, Exit::Failed, Exit::Usage, Exit::Limit, Exit::Interrupted];
-    format!(
-        "{}\n\nOnly one brigade measures at a time: it holds the lock /run/lock/brigade.lock, or \
-         /tmp/brigade.lock where that cannot be written; BRIGADE_LOCK=PATH names another file.",
-        Exit::help(&codes)
-    )
-}
-
 /// What `brigade` can be asked to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Build the programs, run every case once per round, keep every record
-    #[command(after_help = measuring())]
+    #[command(after_help = after(MEASURING, &[Exit::Limit]))]
     Run(RunCommand),
     /// Show the table and the findings of runs from their folders
     Report(ReportFlags),
     /// Show the groups and profiles, or the cases of a group or profile
     List(ListFlags),
     /// Run every case for a few iterations and verify what it reports
-    #[command(after_help = measuring())]
+    #[command(after_help = after(MEASURING, &[Exit::Limit]))]
     Check(CheckFlags),
     /// Predict how many tasks fit on this machine, and which limit stops them
-    #[command(after_help = measuring())]
+    #[command(after_help = after(MEASURING, &[Exit::Limit]))]
     Limits(LimitsFlags),
     /// Compare two saved runs, or two builds, commands or sets of flags side by side
-    #[command(after_help = comparing())]
+    #[command(after_help = after(COMPARING, &[Exit::Limit, Exit::Slower]))]
     Compare(CompareFlags),
     /// Verify the instrument itself by experiments of known outcome
-    #[command(after_help = proving())]
+    #[command(after_help = after(PROVING, &[Exit::NotShown]))]
     Prove(ProveFlags),
     /// Name the settings of this machine that move what is measured, and try one
-    #[command(after_help = advising())]
+    #[command(after_help = after(ADVISING, &[Exit::Limit]))]
     Advise(AdviseFlags),
     /// Say whether switches matter to a program, by what one costs on this machine
-    #[command(after_help = explaining())]
+    #[command(after_help = after(EXPLAINING, &[]))]
     Impact(ImpactFlags),
 }
 
-fn comparing() -> String {
-    use Exit::{Done, Failed, Interrupted, Limit, Slower, Usage};
-    format!(
-        "\
+/// The help after the flags: `text`, and the exit codes besides those of every command.
+fn after(text: &str, more: &[Exit]) -> String {
+    let codes = [&[Exit::Done, Exit::Failed, Exit::Usage], more, &[Exit::Interrupted]].concat();
+    format!("{text}\n\n{}", Exit::help(&codes))
+}
+
+const MEASURING: &str = "\
+Only one brigade measures at a time: it holds the lock /run/lock/brigade.lock, or \
+/tmp/brigade.lock where that cannot be written; BRIGADE_LOCK=PATH names another file.";
+
+const COMPARING: &str = "\
 Two saved runs:  brigade compare results/A results/B
 Two builds:      brigade compare --bin old/target/release --bin target/release
 Two conditions:  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
@@ -77,52 +74,23 @@ Two flags:       brigade compare --with '--tasks 50' --with '--tasks 500'
 
 The first of each is the baseline, the second the candidate. A flag that is given once holds \
 for both. Builds, conditions and flags are compared side by side: in every round both run \
-every case, in balanced order, until all cases are resolved or the budget is spent.
+every case, in balanced order, until all cases are resolved or the budget is spent.";
 
-{}",
-        Exit::help(&[Done, Failed, Usage, Limit, Slower, Interrupted])
-    )
-}
+const ADVISING: &str = "\
+--try changes the machine while it measures, and needs the right to. A detached process puts \
+the old value back at the end, even after Ctrl-C or if the runner is killed.";
 
-fn advising() -> String {
-    use Exit::{Done, Failed, Interrupted, Limit, Usage};
-    format!(
-        "\
---try changes the machine while it measures, and needs the right to. A process of its own puts \
-the old value back in the end, also after Ctrl-C or when the runner is killed.
-
-{}",
-        Exit::help(&[Done, Failed, Usage, Limit, Interrupted])
-    )
-}
-
-fn explaining() -> String {
-    use Exit::{Done, Failed, Interrupted, Usage};
-    format!(
-        "\
+const EXPLAINING: &str = "\
 A process:  brigade impact --pid 1234 --seconds 10
 A command:  brigade impact -- make -j2
 
 The program's switches are multiplied with what a switch costs in the latest run of this machine \
-in results/, from the cheapest to the dearest. Of a command, the processes that it starts and \
-waits for count as well.
+in results/, from the cheapest to the most expensive. Of a command, the processes that it starts and \
+waits for count as well.";
 
-{}",
-        Exit::help(&[Done, Failed, Usage, Interrupted])
-    )
-}
-
-fn proving() -> String {
-    use Exit::{Done, Failed, Interrupted, NotShown, Usage};
-    format!(
-        "\
+const PROVING: &str = "\
 Each property holds, FAILS, is NOT SHOWN because the machine is too busy, or cannot be \
-measured here.
-
-{}",
-        Exit::help(&[Done, Failed, Usage, NotShown, Interrupted])
-    )
-}
+measured here.";
 
 /// The flags of `brigade compare`.
 #[derive(Debug, Default, Args)]

@@ -4,7 +4,6 @@
 mod advise;
 mod check;
 mod compare;
-mod description;
 mod documents;
 mod flags;
 mod impact;
@@ -12,7 +11,6 @@ mod limits;
 mod list;
 mod output;
 mod pairs;
-mod progress;
 mod prove;
 mod report;
 mod resume;
@@ -31,10 +29,10 @@ use flags::{Cli, Command, RunCommand};
 pub use resume::rehearse;
 pub use summary::renderings;
 
-/// All of the binary: obeys the command line of this process.
+/// All of the binary: does what the command line of this process says.
 pub fn main() -> ExitCode {
     let exit = match Cli::try_parse() {
-        Ok(cli) => obey(cli).unwrap_or_else(|error| {
+        Ok(cli) => dispatch(cli).unwrap_or_else(|error| {
             let exit = Exit::of(&error);
             if exit != Exit::Interrupted {
                 output::complain(&format!("{error:#}"));
@@ -46,7 +44,7 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
-fn obey(cli: Cli) -> anyhow::Result<Exit> {
+fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     harness::system_files::require_proc()?;
     match cli.command.unwrap_or(Command::Run(RunCommand { groups: Vec::new(), flags: cli.run })) {
         Command::Run(command) => match &command.flags.resume {

@@ -4,15 +4,14 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use harness::cpus;
+use harness::{cpus, terminal};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
-use crate::commands::description::described;
 use crate::commands::flags::{RunCommand, RunFlags};
 use crate::commands::output;
 use crate::commands::pairs::{self, Which};
-use crate::commands::progress::Progress;
 use crate::commands::prove;
-use crate::commands::session::Session;
+use crate::commands::session::{Session, described};
 use crate::commands::summary::{Summary, is_to_be_proven};
 use crate::exit::{Exit, UsageError};
 use crate::judge::prove::{Proof, Status};
@@ -22,12 +21,12 @@ use crate::measure::fingerprint::fingerprints;
 use crate::measure::invoke::{Job, command, invoke};
 use crate::measure::reference::reference;
 use crate::measure::signals::Signals;
-use crate::plan::{self, Attempt, Schedule};
+use crate::plan::{self, Attempt, Schedule, Turn};
 use crate::show::html::html;
 use crate::show::markdown::markdown;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
-use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescription, Skipped};
+use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescription};
 
 /// Runs `brigade run`.
 ///
@@ -35,12 +34,12 @@ use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescripti
 /// When the flags or the manifest are wrong, the programs cannot be built, or
 /// the results or standard output cannot be written. A failing program is no
 /// error but a result.
-pub fn run(asked: &RunCommand) -> anyhow::Result<Exit> {
-    let flags = &asked.flags;
+pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
+    let flags = &args.flags;
     let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
     pairs::of_machine(&mut manifest, if flags.all_pairs { Which::All } else { Which::Chosen })?;
     let manifest = manifest;
-    let chosen = manifest.chosen(&asked.groups, &flags.cases, asked.profile())?;
+    let chosen = manifest.chosen(&args.groups, &flags.cases, args.profile())?;
     let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
     results::check_writable(&results)?;
     let mut session = Session::begin(&manifest, &flags.programs)?;
@@ -48,120 +47,88 @@ pub fn run(asked: &RunCommand) -> anyhow::Result<Exit> {
     let binaries = session.binaries(&possible)?;
     // What turned out not to be buildable is left out too.
     let (cases, skipped) = session.capabilities.divide(chosen);
-    let intent = Intent::new(&manifest, asked, cases, skipped)?;
 
     let environment = Environment::capture(&manifest)?;
-    let description = intent.description(&binaries)?;
-    check_extent(&description)?;
+    let described = described(&manifest, args.profile(), &cases, &args.groups);
+    let profile = manifest.profile(args.profile())?;
+    let seed = flags.seed.unwrap_or_else(plan::random_seed);
+    let description = RunDescription {
+        rounds: flags.rounds.unwrap_or(profile.rounds),
+        seed,
+        skipped,
+        procedure: Some(Procedure {
+            command: command_line(args, seed),
+            binaries: fingerprints(&cases, &binaries)?,
+            ..procedure(&manifest, profile, &cases, flags)
+        }),
+        ..described
+    };
+    check_size(&description)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
     let mut folder = Folder::create(&results, &description, &label)?;
     // A run whose run.json is there can be resumed: it comes last.
     folder.write_once(results::ENVIRONMENT, &environment)?;
     folder.write_once(results::RUN, &description)?;
-    let cases = intent.cases;
     let run = Run { manifest: &manifest, cases, binaries, description, environment };
     run.finish(&mut folder, Vec::new(), None, &mut session.signals)
 }
 
 /// Checks that the run can be read back.
-fn check_extent(run: &RunDescription) -> Result<(), UsageError> {
-    let planned = run.cases.len().saturating_mul(run.rounds as usize);
-    if planned <= results::MOST_INVOCATIONS {
+fn check_size(run: &RunDescription) -> Result<(), UsageError> {
+    let (cases, rounds, most) = (run.cases.len(), run.rounds, results::MOST_INVOCATIONS);
+    let planned = cases.saturating_mul(rounds as usize);
+    if planned <= most {
         return Ok(());
     }
     Err(UsageError(format!(
-        "{} rounds of {} cases are {planned} invocations, more than {}: use fewer, with --rounds",
-        run.rounds,
-        run.cases.len(),
-        results::MOST_INVOCATIONS
+        "{rounds} rounds of {cases} cases are {planned} invocations, more than {most}: use fewer, \
+         with --rounds"
     )))
 }
 
-/// What a run sets out to do.
-struct Intent<'a> {
-    asked: &'a RunCommand,
-    manifest: &'a Manifest,
-    profile: &'a Profile,
-    cases: Vec<&'a Case>,
-    skipped: Vec<Skipped>,
-    seed: u64,
+/// How the flags and the profile say that a run of these cases goes.
+fn procedure(
+    manifest: &Manifest,
+    profile: &Profile,
+    cases: &[&Case],
+    flags: &RunFlags,
+) -> Procedure {
+    // A number of rounds that was asked for is the number of rounds.
+    let budget = flags.budget.or(profile.budget_seconds.filter(|_| flags.rounds.is_none()));
+    let target_percent = profile.target_percent;
+    let mut partners = manifest.partners();
+    partners.retain(|pair| pair.iter().all(|name| cases.iter().any(|case| case.name == *name)));
+    let command = |case: &&Case| command(manifest.program_of(case).form, case, &profile.flags);
+    Procedure {
+        flags: profile.flags.clone(),
+        further: budget.map(|budget_seconds| FurtherRounds { target_percent, budget_seconds }),
+        reruns: profile.reruns,
+        spacing_seconds: profile.spacing_seconds,
+        partners,
+        commands: cases.iter().map(|case| (case.name.clone(), command(case))).collect(),
+        ..Procedure::default()
+    }
 }
 
-impl<'a> Intent<'a> {
-    fn new(
-        manifest: &'a Manifest,
-        asked: &'a RunCommand,
-        cases: Vec<&'a Case>,
-        skipped: Vec<Skipped>,
-    ) -> anyhow::Result<Self> {
-        let profile = manifest.profile(asked.profile())?;
-        let seed = asked.flags.seed.unwrap_or_else(plan::random_seed);
-        Ok(Self { asked, manifest, profile, cases, skipped, seed })
+/// What to type for another run like this.
+fn command_line(args: &RunCommand, seed: u64) -> Vec<String> {
+    let RunFlags { cases, rounds, budget, all_pairs, .. } = &args.flags;
+    let mut words = vec!["brigade".to_owned(), "run".to_owned()];
+    words.extend_from_slice(&args.groups);
+    words.extend(["--profile".to_owned(), args.profile().to_owned()]);
+    if !cases.is_empty() {
+        words.push("--case".to_owned());
+        words.extend_from_slice(cases);
     }
-
-    fn description(&self, binaries: &Binaries) -> anyhow::Result<RunDescription> {
-        Ok(RunDescription {
-            rounds: self.asked.flags.rounds.unwrap_or(self.profile.rounds),
-            seed: self.seed,
-            skipped: self.skipped.clone(),
-            procedure: Some(self.procedure(binaries)?),
-            ..described(self.manifest, self.asked.profile(), &self.cases, &self.asked.groups)
-        })
+    words.extend(all_pairs.then(|| "--all-pairs".to_owned()));
+    for (flag, value) in [
+        ("--rounds", rounds.map(|rounds| rounds.to_string())),
+        ("--budget", budget.map(|budget| budget.to_string())),
+        ("--seed", Some(seed.to_string())),
+    ] {
+        words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
     }
-
-    fn procedure(&self, binaries: &Binaries) -> anyhow::Result<Procedure> {
-        let Profile { flags, target_percent, budget_seconds, reruns, spacing_seconds, .. } =
-            self.profile;
-        let RunFlags { rounds, budget, .. } = self.asked.flags;
-        let further =
-            |budget_seconds| FurtherRounds { target_percent: *target_percent, budget_seconds };
-        let named = |case: &&Case| {
-            let form = binaries[&case.program].program.form;
-            (case.name.clone(), command(form, case, flags))
-        };
-        Ok(Procedure {
-            command: self.command(),
-            flags: flags.clone(),
-            // A number of rounds that was asked for is the number of rounds.
-            further: budget.or(budget_seconds.filter(|_| rounds.is_none())).map(further),
-            reruns: *reruns,
-            spacing_seconds: *spacing_seconds,
-            partners: self.partners(),
-            commands: self.cases.iter().map(named).collect(),
-            binaries: fingerprints(&self.cases, binaries)?,
-        })
-    }
-
-    /// The partners among its cases.
-    fn partners(&self) -> Vec<[String; 2]> {
-        let has = |name: &String| self.cases.iter().any(|case| case.name == *name);
-        let mut partners = self.manifest.partners();
-        partners.retain(|pair| pair.iter().all(has));
-        partners
-    }
-
-    /// What to type for another run like this.
-    fn command(&self) -> Vec<String> {
-        let RunFlags { cases, rounds, budget, all_pairs, .. } = &self.asked.flags;
-        let mut words = vec!["brigade".to_owned(), "run".to_owned()];
-        words.extend_from_slice(&self.asked.groups);
-        words.extend(["--profile".to_owned(), self.asked.profile().to_owned()]);
-        if !cases.is_empty() {
-            words.push("--case".to_owned());
-            words.extend_from_slice(cases);
-        }
-        if *all_pairs {
-            words.push("--all-pairs".to_owned());
-        }
-        if let Some(rounds) = rounds {
-            words.extend(["--rounds".to_owned(), rounds.to_string()]);
-        }
-        if let Some(budget) = budget {
-            words.extend(["--budget".to_owned(), budget.to_string()]);
-        }
-        words.extend(["--seed".to_owned(), self.seed.to_string()]);
-        words
-    }
+    words
 }
 
 /// The exit code of a run that is complete.
@@ -187,9 +154,8 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Takes the turns that `invocations` leave and makes the proof that is to be
-    /// made unless `proof` is that, then tells of all. What tells that the run has
-    /// ended is written last.
+    /// Runs the remaining invocations, then proves unless there is a `proof`, reports and
+    /// saves. `run-end.json` comes last.
     ///
     /// # Errors
     /// When the results or standard output cannot be written.
@@ -201,10 +167,16 @@ impl Run<'_> {
         signals: &mut Signals,
     ) -> anyhow::Result<Exit> {
         self.measure(folder, &mut invocations, signals)?;
-        let made = if proof.is_none() { self.proof(&invocations, signals)? } else { None };
+        let Self { manifest, binaries, description, environment, .. } = self;
+        let proves =
+            proof.is_none() && signals.stops() == 0 && is_to_be_proven(manifest, description);
+        let made = if proves {
+            prove::for_run(manifest, binaries, description.seed, &invocations, signals)?
+        } else {
+            None
+        };
         signals.exit_on_next_stop();
         let proof = proof.as_ref().or(made.as_ref());
-        let Self { manifest, description, environment, .. } = self;
         let summary =
             Summary::new(manifest, description, environment, &invocations, folder.path(), proof);
         let report = summary.report();
@@ -225,19 +197,6 @@ impl Run<'_> {
         Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_of(&invocations, proof) })
     }
 
-    /// The proof that a run of all cases of its profile ends with, where the
-    /// profile asks for one; `None` also when the runner is interrupted.
-    fn proof(
-        &self,
-        invocations: &[Invocation],
-        signals: &mut Signals,
-    ) -> anyhow::Result<Option<Proof>> {
-        if signals.stops() > 0 || !is_to_be_proven(self.manifest, &self.description) {
-            return Ok(None);
-        }
-        prove::for_run(self.manifest, &self.binaries, self.description.seed, invocations, signals)
-    }
-
     /// Takes turns until the run is complete or the runner is interrupted,
     /// and appends each invocation to `folder` as it ends.
     fn measure(
@@ -250,7 +209,7 @@ impl Run<'_> {
         let flags = procedure.map_or(&[][..], |how| &how.flags);
         let spacing = procedure.map_or(Duration::ZERO, Procedure::spacing);
         let mut schedule = Schedule::of(&self.description, invocations);
-        let mut progress = Progress::new(&self.description.cases, self.description.rounds);
+        let progress = Progress::new(&self.description);
         let cpus = cpus::allowed().context("reading which CPUs may be used")?;
         let mut round: Option<(u32, Instant)> = None;
         while signals.stops() == 0
@@ -281,9 +240,43 @@ impl Run<'_> {
             let invocation = Invocation { reference, ..invoke(&job, signals) };
             folder.append(&invocation)?;
             schedule.record(turn.case, turn.round, Attempt::of(&invocation));
-            progress.ended(turn, Duration::from_nanos(invocation.duration_ns));
             invocations.push(invocation);
         }
         Ok(())
+    }
+}
+
+/// The progress bar of a run, on standard error; hidden unless that is a terminal. It is
+/// drawn between invocations: nothing of the runner runs while a program measures.
+struct Progress<'a> {
+    bar: ProgressBar,
+    run: &'a RunDescription,
+}
+
+impl<'a> Progress<'a> {
+    fn new(run: &'a RunDescription) -> Self {
+        let style = ProgressStyle::with_template("{pos}/{len} {bar:30} {msg}, {eta} left");
+        let style = style.expect("the template is well-formed");
+        let bar = ProgressBar::new(run.cases.len() as u64 * u64::from(run.rounds));
+        Self { bar: bar.with_style(style), run }
+    }
+
+    /// Shows that a turn of `schedule` starts now.
+    fn starting(&self, turn: Turn, schedule: &Schedule) {
+        let RunDescription { rounds, cases, .. } = self.run;
+        let remaining: u32 = schedule.remaining().iter().sum();
+        self.bar.set_position(self.bar.length().unwrap_or(0).saturating_sub(remaining.into()));
+        let of = if turn.round > *rounds { "beyond the" } else { "of" };
+        let budget = schedule.budget_left().map(HumanDuration);
+        let budget = budget.map_or_else(String::new, |left| format!(", budget {left}"));
+        let message = format!("round {} {of} {rounds}, {}{budget}", turn.round, cases[turn.case]);
+        self.bar.set_message(terminal::line(&message).into_owned());
+        self.bar.tick();
+    }
+}
+
+impl Drop for Progress<'_> {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }

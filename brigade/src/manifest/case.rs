@@ -36,8 +36,8 @@ pub struct Case {
     pub baseline: Option<String>,
     /// What its tasks are in reports, where not what its program says.
     pub kind: Option<TaskKind>,
-    /// Index of its group, and of its entry there.
-    pub(super) entry: (usize, usize),
+    /// Where its entry begins in the manifest, in bytes.
+    pub(super) at: usize,
 }
 
 impl Case {

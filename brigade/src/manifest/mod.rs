@@ -3,9 +3,7 @@
 
 mod case;
 mod group;
-mod place;
 mod plans;
-pub mod prebuilt;
 pub mod program;
 mod rows;
 
@@ -20,10 +18,8 @@ use crate::exit::UsageError;
 pub use case::{Case, CaseKey, Placement};
 pub use group::Group;
 use group::GroupTable;
-use place::{Complaint, Table, line_of, meant, unknown};
 pub use plans::{AdvicePlan, Cost, ImpactPlan, ProvePlan};
-use prebuilt::Prebuilt;
-use program::{CheckSize, Form, Program};
+use program::{CheckSize, Form, Prebuilt, Program};
 pub use rows::{FigureSpec, KindSpec, TaskKind};
 
 /// The longest time-out of a case, in seconds: 11 days.
@@ -31,6 +27,13 @@ const LONGEST_TIMEOUT: u64 = 1_000_000;
 
 /// The most that `spacing_seconds` may be.
 pub const LONGEST_SPACING: f64 = 60.0;
+
+/// How alike two names must be for one to be a slip for the other, by Jaro and
+/// Winkler's measure, from 0 to 1; clap uses a similar one.
+const ALIKE: f64 = 0.8;
+
+/// The most names that an error lists: a few lines of a terminal.
+const MOST_NAMED: usize = 16;
 
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
@@ -140,24 +143,36 @@ impl Profile {
         Some(self.budget_seconds.map_or(common, |budget| budget.max(common)))
     }
 
-    /// An error names the key and what is wrong with it.
-    fn validate(&self) -> Result<(), (&'static str, String)> {
+    fn validate(&self) -> Result<(), String> {
         if self.rounds == 0 {
-            return Err(("rounds", "rounds is 0; use at least 1".to_owned()));
+            return Err("rounds is 0; use at least 1".to_owned());
         }
         for (key, figure) in
             [("target_percent", Some(self.target_percent)), ("budget_seconds", self.budget_seconds)]
         {
             if let Some(figure) = figure.filter(|figure| !(*figure > 0.0 && *figure < 1e6)) {
-                return Err((key, format!("{key} is {figure}; use more than 0 and less than 1e6")));
+                return Err(format!("{key} is {figure}; use more than 0 and less than 1e6"));
             }
         }
         if !(0.0..=LONGEST_SPACING).contains(&self.spacing_seconds) {
             let seconds = self.spacing_seconds;
-            let reason = format!("spacing_seconds is {seconds}; use 0 to {LONGEST_SPACING}");
-            return Err(("spacing_seconds", reason));
+            return Err(format!("spacing_seconds is {seconds}; use 0 to {LONGEST_SPACING}"));
         }
         Ok(())
+    }
+}
+
+/// What is wrong with a manifest that parses.
+#[derive(Debug)]
+struct Complaint {
+    /// Where the group or case begins that is wrong, in bytes.
+    at: Option<usize>,
+    reason: String,
+}
+
+impl From<String> for Complaint {
+    fn from(reason: String) -> Self {
+        Self { at: None, reason }
     }
 }
 
@@ -191,34 +206,34 @@ impl Manifest {
     /// # Errors
     /// What to write after the file's name: line, key and reason.
     pub fn parse(text: &str) -> Result<Self, String> {
+        let placed = |at: Option<usize>, reason: &str| match at {
+            Some(at) => format!(":{}: {reason}", text[..at].matches('\n').count() + 1),
+            None => format!(": {reason}"),
+        };
         let mut manifest: Self = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| line_of(text, span.start));
-            format!(":{line}: {}", reason(error.message()))
+            placed(error.span().map(|span| span.start), &reason(error.message()))
         })?;
-        manifest.expand(&[]).and_then(|()| manifest.validate()).map_err(|complaint| {
-            let line = complaint.line(text);
-            format!(":{line}: {}", complaint.reason)
-        })?;
+        let checked = manifest.expand(&[]).and_then(|()| manifest.validate());
+        checked.map_err(|Complaint { at, reason }| placed(at, &reason))?;
         Ok(manifest)
     }
 
     fn validate(&self) -> Result<(), Complaint> {
         for (name, profile) in &self.profiles {
-            profile.validate().map_err(|(key, reason)| Complaint {
-                table: Table::Profile(name.clone()),
-                key,
-                reason: format!("profile '{name}': {reason}"),
-            })?;
+            profile.validate().map_err(|reason| format!("profile '{name}': {reason}"))?;
         }
         for case in &self.cases {
-            self.validate_case(case).map_err(|(key, reason)| {
-                let (group, entry) = case.entry;
+            self.validate_case(case).map_err(|reason| {
                 let reason = format!("case '{}': {reason}", case.name);
-                Complaint { table: Table::Case(group, entry), key, reason }
+                Complaint { at: Some(case.at), reason }
             })?;
         }
-        self.validate_rows()?;
-        plans::validate(self)
+        // A row whose case does not exist would never be shown.
+        let planned = self.planned_cases().map(|(place, case)| (place, case.as_str()));
+        for (place, case) in self.cases_of_rows().chain(planned) {
+            self.case(case).map_err(|reason| format!("{place}: {reason}"))?;
+        }
+        Ok(plans::validate(self)?)
     }
 
     /// The case of this name, or what is wrong with the name.
@@ -228,24 +243,22 @@ impl Manifest {
         found.ok_or_else(|| unknown("case", name, known()))
     }
 
-    /// An error names the key and what is wrong with it.
-    fn validate_case(&self, case: &Case) -> Result<(), (&'static str, String)> {
+    fn validate_case(&self, case: &Case) -> Result<(), String> {
         if !self.programs.contains_key(&case.program) {
-            return Err(("program", unknown("program", &case.program, self.programs.keys())));
+            return Err(unknown("program", &case.program, self.programs.keys()));
         }
         if self.program_of(case).form == Form::Laps && case.placement == Placement::Spread {
-            let reason = "placement: of a program of the form `laps` no task can be pinned apart";
-            return Err(("placement", reason.to_owned()));
+            return Err("placement: tasks of a program of the form `laps` cannot be spread".into());
         }
         if !(1..=LONGEST_TIMEOUT).contains(&case.timeout_seconds) {
-            let reason =
-                format!("timeout_seconds is {}; use 1 to {LONGEST_TIMEOUT}", case.timeout_seconds);
-            return Err(("timeout_seconds", reason));
+            let seconds = case.timeout_seconds;
+            return Err(format!("timeout_seconds is {seconds}; use 1 to {LONGEST_TIMEOUT}"));
         }
-        match case.profiles.iter().find(|name| !self.profiles.contains_key(*name)) {
-            Some(name) => Err(("profiles", unknown("profile", name, self.profiles.keys()))),
-            None => Ok(()),
+        if let Some(name) = case.profiles.iter().find(|name| !self.profiles.contains_key(*name)) {
+            return Err(unknown("profile", name, self.profiles.keys()));
         }
+        let baseline = case.baseline.as_ref().map(|name| self.case(name)).transpose();
+        baseline.map(drop).map_err(|reason| format!("baseline: {reason}"))
     }
 
     /// The profile of this name.
@@ -367,6 +380,29 @@ fn reason(message: &str) -> String {
     format!("unknown key{rest}{}", meant.unwrap_or_default())
 }
 
+/// Names what is not known, what is, unless that would fill the screen, and what
+/// may have been meant.
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> String {
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    let all = if known.len() <= MOST_NAMED {
+        format!("known: {}", known.join(", "))
+    } else {
+        format!("brigade list shows all {}", known.len())
+    };
+    format!("unknown {what} '{name}'; {all}{}", meant(name, &known))
+}
+
+/// Words that ask whether the most similar of the `known` names was meant, or
+/// nothing if none is similar.
+fn meant(name: &str, known: &[&str]) -> String {
+    let likeness = |known: &&&str| strsim::jaro_winkler(name, known);
+    let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    match nearest.filter(|nearest| likeness(nearest) > ALIKE) {
+        Some(nearest) => format!("; did you mean '{nearest}'?"),
+        None => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -414,7 +450,8 @@ profiles = ["default"]
             text.replace_range(at..end, &piece);
             if let Err(error) = Manifest::parse(&text) {
                 let line = error.split(':').nth(1).and_then(|line| line.parse::<usize>().ok());
-                prop_assert!(line.is_some_and(|line| line <= text.lines().count() + 1), "{}", error);
+                prop_assert!(line.is_none_or(|line| line <= text.lines().count() + 1), "{}", error);
+                prop_assert!(error.starts_with(':') && !error.contains('\n'), "{}", error);
             }
         }
     }
@@ -455,12 +492,12 @@ profiles = ["default"]
         for (from, to, expected) in [
             ("rounds = 5", "runds = 5", ":3: unknown key `runds`, expected one of `rounds`, "),
             ("rounds = 5", "rounds = 'five'", ":3: invalid type"),
-            ("rounds = 5", "rounds = 0", ":3: profile 'default': rounds is 0"),
+            ("rounds = 5", "rounds = 0", ": profile 'default': rounds is 0"),
             ("rounds = 5", "rounds = ", ":3: "),
             (
                 "rounds = 5",
                 "rounds = 5\ntarget_percent = 0",
-                ":4: profile 'default': target_percent is 0; use more than 0",
+                ": profile 'default': target_percent is 0; use more than 0",
             ),
             ("rounds = 5", "rounds = 5\nbudget_seconds = nan", "'default': budget_seconds is NaN"),
             ("operations = 2", "operation = 2", ":6: unknown key `operation`"),
@@ -477,37 +514,37 @@ profiles = ["default"]
             (
                 "\"fake\"\nprofiles",
                 "\"fakes\"\nprofiles",
-                ":12: case 'a': unknown program 'fakes'; known: fake; did you mean 'fake'?",
+                ":10: case \'a\': unknown program 'fakes'; known: fake; did you mean 'fake'?",
             ),
             (
                 "[\"default\"]",
                 "[\"quick\"]",
-                ":13: case 'a': unknown profile 'quick'; known: default",
+                ":10: case \'a\': unknown profile 'quick'; known: default",
             ),
             (
                 "[\"default\"]",
                 "[\"default\"]\nbaseline = 'b'",
-                ":14: case 'a': baseline: unknown case 'b'; known: a",
+                ":10: case \'a\': baseline: unknown case 'b'; known: a",
             ),
             (
                 "\"What?\"",
                 "\"What?\"\ncomparisons = [{ case = 'a', minus = 'b' }]",
-                ":10: comparisons: minus: unknown case 'b'; known: a",
+                ": comparisons: minus: unknown case 'b'; known: a",
             ),
             (
                 "[\"default\"]",
                 "[\"default\"]\n[[headline]]\ntext = 'x'\ncase = 'b'",
-                ":16: headline: case: unknown case 'b'; known: a",
+                ": headline: case: unknown case 'b'; known: a",
             ),
             (
                 "[\"default\"]",
                 "[\"default\"]\n[[kind]]\ntext = 'x'\nhop = 'a'\nmemory = 'b'",
-                ":17: kind: memory: unknown case 'b'; known: a",
+                ": kind: memory: unknown case 'b'; known: a",
             ),
             (
                 "[\"default\"]",
                 "[\"default\"]\n[[headline]]\ntext = 'x'\ncase = 'a'\nover = 'b'",
-                ":17: headline: over: unknown case 'b'; known: a",
+                ": headline: over: unknown case 'b'; known: a",
             ),
         ] {
             let error = parse_with(from, to).unwrap_err();
@@ -522,7 +559,7 @@ profiles = ["default"]
         assert!(parse_with("program = ", spread).is_ok());
         let guest = GOOD.replace("check = ", "form = 'laps'\ncheck = ");
         let error = Manifest::parse(&guest.replace("program = ", spread)).unwrap_err();
-        assert!(error.starts_with(":13: case 'a': placement: of a program of the form"), "{error}");
+        assert!(error.contains(": case 'a': placement: tasks of a program"), "{error}");
     }
 
     #[test]
@@ -553,5 +590,16 @@ profiles = ["default"]
         let named = manifest.cases_named(&["b".to_owned(), "a".to_owned()]).unwrap();
         assert_eq!(named.iter().map(|case| &case.name).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(manifest.cases_of("default").count(), 1);
+    }
+
+    #[test]
+    fn a_similar_name_is_proposed() {
+        assert_eq!(meant("runds", &["flags", "rounds"]), "; did you mean 'rounds'?");
+        assert_eq!(meant("x", &["flags", "rounds"]), "");
+        let names: Vec<_> = (0..=MOST_NAMED).map(|number| format!("case-{number}")).collect();
+        let few = unknown("case", "x", names[..2].iter());
+        assert_eq!(few, "unknown case 'x'; known: case-0, case-1");
+        let many = unknown("case", "case-", names.iter());
+        assert!(many.starts_with("unknown case 'case-'; brigade list shows all 17; did"), "{many}");
     }
 }

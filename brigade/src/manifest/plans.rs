@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::Manifest;
-use super::place::{Complaint, Table, unknown};
+use super::unknown;
 
 /// The fewest rounds with an interval of 99 %: all of n rounds lie on one side of their
 /// centre with probability 2 · 2⁻ⁿ.
@@ -113,65 +113,50 @@ impl ProvePlan {
             .chain(single)
     }
 
-    /// An error names the key and what is wrong with it.
-    fn validate(&self, manifest: &Manifest) -> Result<(), (&'static str, String)> {
+    /// Whether there is enough to prove.
+    fn validate(&self, manifest: &Manifest) -> Result<(), String> {
         if !manifest.profiles.contains_key(&self.profile) {
-            let reason = unknown("profile", &self.profile, manifest.profiles.keys());
-            return Err(("profile", reason));
+            return Err(unknown("profile", &self.profile, manifest.profiles.keys()));
         }
         if !(self.seconds > 0.0 && self.seconds.is_finite()) {
-            return Err(("seconds", format!("{} is no time to measure", self.seconds)));
+            return Err(format!("seconds: {} is no time to measure", self.seconds));
         }
         for (key, count) in [("pairs", self.pairs), ("rounds", self.rounds)] {
             if count < FEWEST_ROUNDS {
-                return Err((key, format!("{count} are too few: use {FEWEST_ROUNDS} or more")));
+                return Err(format!("{key}: {count} are too few: use {FEWEST_ROUNDS} or more"));
             }
         }
         if self.units.iter().collect::<BTreeSet<_>>().len() < 2 {
-            return Err(("units", "a slope needs two different amounts".to_owned()));
+            return Err("units: a slope needs two different amounts".to_owned());
         }
         if self.linear.as_ref().is_some_and(|linear| linear.tasks.len() < 2) {
-            return Err(("linear", "it needs two numbers of tasks".to_owned()));
+            return Err("linear: it needs two numbers of tasks".to_owned());
         }
         Ok(())
     }
 }
 
-/// Checks the three tables: every case exists, and there is enough to prove.
-pub(super) fn validate(manifest: &Manifest) -> Result<(), Complaint> {
-    let complaint = |table: Table, name: &str, key, reason| {
-        Err(Complaint { table, key, reason: format!("{name}: {key}: {reason}") })
-    };
-    let absent = |(_, profile): &(_, &super::Profile)| profile.prove && manifest.prove.is_none();
-    if let Some((name, _)) = manifest.profiles.iter().find(absent) {
-        let reason = "there is no table [prove] to follow".to_owned();
-        let of = format!("profile '{name}'");
-        return complaint(Table::Profile(name.clone()), &of, "prove", reason);
-    }
+/// Checks that a profile that asks for a proof gets one, and that there is enough to prove.
+pub(super) fn validate(manifest: &Manifest) -> Result<(), String> {
     if let Some(plan) = &manifest.prove {
-        for (key, case) in plan.cases() {
-            if let Err(reason) = manifest.case(case) {
-                return complaint(Table::Prove, "prove", key, reason);
-            }
-        }
-        if let Err((key, reason)) = plan.validate(manifest) {
-            return complaint(Table::Prove, "prove", key, reason);
-        }
+        return plan.validate(manifest).map_err(|reason| format!("prove: {reason}"));
     }
-    for (cost, cases) in &manifest.advice {
-        let key = match cost {
-            Cost::Waking => "waking",
-            Cost::Switching => "switching",
-            Cost::Creation => "creation",
-        };
-        if let Some(reason) = cases.iter().find_map(|case| manifest.case(case).err()) {
-            return complaint(Table::Advice, "advice", key, reason);
+    match manifest.profiles.iter().find(|(_, profile)| profile.prove) {
+        Some((name, _)) => {
+            Err(format!("profile '{name}': prove: there is no table [prove] to follow"))
         }
+        None => Ok(()),
     }
-    for (key, case) in manifest.impact.iter().flat_map(ImpactPlan::cases) {
-        if let Err(reason) = manifest.case(case) {
-            return complaint(Table::Impact, "impact", key, reason);
-        }
+}
+
+impl Manifest {
+    /// The cases that the tables name, each with the place that names it.
+    pub(super) fn planned_cases(&self) -> impl Iterator<Item = (String, &String)> {
+        let prove = self.prove.iter().flat_map(ProvePlan::cases);
+        let impact = self.impact.iter().flat_map(ImpactPlan::cases);
+        let advice = self.advice.values().flatten();
+        (prove.map(|(key, case)| (format!("prove: {key}"), case)))
+            .chain(impact.map(|(key, case)| (format!("impact: {key}"), case)))
+            .chain(advice.map(|case| ("advice".to_owned(), case)))
     }
-    Ok(())
 }

@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::Manifest;
-use super::place::{Complaint, Table};
 
 /// A figure of one case, or of one case over or minus another, paired by round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -110,45 +109,24 @@ impl TaskKind {
 
 impl Manifest {
     /// Every row of the headline and of a group's comparisons, with its table.
-    fn figure_specs(&self) -> impl Iterator<Item = (Table, &'static str, &FigureSpec)> {
-        let headline = self.headline.iter().enumerate();
-        let headline = headline.map(|(index, row)| (Table::Headline(index), "headline", row));
-        let comparisons = self.groups.iter().enumerate().flat_map(|(index, group)| {
-            let rows = group.comparisons.iter();
-            rows.map(move |row| (Table::Group(index), "comparisons", row))
-        });
-        headline.chain(comparisons)
+    fn figure_specs(&self) -> impl Iterator<Item = (&'static str, &FigureSpec)> {
+        let comparisons = self.groups.iter().flat_map(|group| &group.comparisons);
+        let headline = self.headline.iter().map(|row| ("headline", row));
+        headline.chain(comparisons.map(|row| ("comparisons", row)))
     }
 
-    /// A row whose case does not exist would never be shown.
-    pub(super) fn validate_rows(&self) -> Result<(), Complaint> {
-        let figures = self.figure_specs().flat_map(|(table, what, row)| {
-            row.cases().map(move |(key, case)| (table.clone(), what, key, case))
+    /// The cases that rows name, each with the place that names it.
+    pub(super) fn cases_of_rows(&self) -> impl Iterator<Item = (String, &str)> {
+        let figures = self.figure_specs().flat_map(|(table, row)| {
+            row.cases().map(move |(key, case)| (format!("{table}: {key}"), case))
         });
-        let kinds = self.kinds.iter().enumerate().flat_map(|(index, kind)| {
-            kind.cases().map(move |(key, case)| (Table::Kind(index), "kind", key, case))
-        });
-        for (table, what, key, name) in figures.chain(kinds) {
-            self.case(name).map_err(|reason| {
-                // All rows of a group's comparisons are one value.
-                let at = if what == "comparisons" { what } else { key };
-                Complaint { table, key: at, reason: format!("{what}: {key}: {reason}") }
-            })?;
-        }
-        for case in &self.cases {
-            let Some(baseline) = &case.baseline else { continue };
-            self.case(baseline).map_err(|reason| Complaint {
-                table: Table::Case(case.entry.0, case.entry.1),
-                key: "baseline",
-                reason: format!("case '{}': baseline: {reason}", case.name),
-            })?;
-        }
-        Ok(())
+        let kinds = self.kinds.iter().flat_map(KindSpec::cases);
+        figures.chain(kinds.map(|(key, case)| (format!("kind: {key}"), case)))
     }
 
     /// The pairs of cases that reports compare.
     pub fn partners(&self) -> Vec<[String; 2]> {
-        let rows = self.figure_specs().filter_map(|(_, _, row)| Some([&row.case, row.other()?]));
+        let rows = self.figure_specs().filter_map(|(_, row)| Some([&row.case, row.other()?]));
         let baselines = self.cases.iter();
         let baselines = baselines.filter_map(|case| Some([&case.name, case.baseline.as_deref()?]));
         rows.chain(baselines).map(|pair: [&str; 2]| pair.map(str::to_owned)).collect()

@@ -8,11 +8,10 @@ mod sides;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::commands::description::described;
 use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
 use crate::commands::output;
 use crate::commands::pairs::{self, Which};
-use crate::commands::session::Session;
+use crate::commands::session::{Session, described};
 use crate::exit::{Exit, UsageError};
 use crate::manifest::{Case, Manifest};
 use crate::plan;

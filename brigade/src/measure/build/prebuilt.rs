@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use super::{Binaries, Executable};
 use crate::manifest::Manifest;
-use crate::manifest::prebuilt::Prebuilt;
+use crate::manifest::program::Prebuilt;
 use crate::manifest::program::Source;
 use crate::measure::availability::Capabilities;
 
