@@ -10,9 +10,9 @@ use brigade::store::saved_run::SavedRun;
 
 use super::saved_run::manifest;
 
-const RUN: &[u8] = include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-3/run.json");
+const RUN: &[u8] = include_bytes!("../../results/2026-11-22-amd-epyc-2cpu/run.json");
 const ENVIRONMENT: &[u8] =
-    include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-3/environment.json");
+    include_bytes!("../../results/2026-11-22-amd-epyc-2cpu/environment.json");
 
 /// Checks one input.
 pub fn check(input: &[u8]) {

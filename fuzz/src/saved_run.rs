@@ -12,9 +12,9 @@ use brigade::store::saved_run::SavedRun;
 use harness::histogram::Histogram;
 use harness::terminal;
 
-const RUN: &[u8] = include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-2/run.json");
+const RUN: &[u8] = include_bytes!("../../results/2026-11-22-amd-epyc-2cpu/run.json");
 const ENVIRONMENT: &[u8] =
-    include_bytes!("../../results/2026-11-21-amd-epyc-2cpu-2/environment.json");
+    include_bytes!("../../results/2026-11-22-amd-epyc-2cpu/environment.json");
 
 /// The manifest of this repository.
 pub fn manifest() -> &'static Manifest {

@@ -3,7 +3,7 @@
 //!
 //! - `<!-- brigade report RUN PART -->` … `<!-- end -->`, each on a line of its
 //!   own: a part of the report of RUN, a folder beside the manifest such as
-//!   `results/2026-11-21-amd-epyc-2cpu`. PART is `first-screen`, `kinds`,
+//!   `results/2026-11-22-amd-epyc-2cpu`. PART is `first-screen`, `kinds`,
 //!   `groups`, `group=NAME`, `comparisons=NAME` or `notes`.
 //! - `<!-- figure CASE [MEASUREMENT] -->…<!-- end -->` within a line: a time with
 //!   its interval, of the run that the file's first block names.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::commands::output;
 use crate::commands::summary::Summary;
-use crate::judge::prove::{self, Proof};
+use crate::judge::prove::Proof;
 use crate::judge::report::model::Report;
 use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
@@ -37,7 +37,7 @@ pub fn read(path: &Path) -> anyhow::Result<(SavedRun, Option<Proof>)> {
 /// What was read of `path`, and the proof, likewise.
 pub fn with_proof(path: &Path, mut saved: SavedRun) -> (SavedRun, Option<Proof>) {
     let warnings = &mut saved.warnings;
-    let proof = optional(path, results::PROOF, prove::SCHEMA_VERSION, warnings);
+    let proof = optional(path, results::PROOF, warnings);
     for warning in warnings {
         output::complain(&format!("{}: {warning}", path.display()));
     }

@@ -34,7 +34,7 @@ impl Verdict {
         let Some(record) = &self.record else { return self };
         let verified = consistency::verify_origin(record, &case.program, case.placement.as_str())
             .and_then(|()| consistency::verify(record))
-            .map_err(|reason| on_one_line(&reason));
+            .map_err(|reason| on_one_line(&format!("{reason:#}")));
         if let (Outcome::Measured, Err(reason)) = (self.outcome, verified) {
             (self.outcome, self.error) = (Outcome::Failed, Some(reason));
         }

@@ -126,7 +126,7 @@ pub enum Reason {
 }
 
 /// Version of [`RunEnd`]'s schema.
-pub const RUN_END_SCHEMA_VERSION: &str = "1.1";
+pub const RUN_END_SCHEMA_VERSION: &str = "1.0";
 
 /// How a complete run ended: the contents of `run-end.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use harness::record::Distance;
 
-use crate::store::cpu_places::CpuPlace;
+use crate::store::environment::CpuPlace;
 
 /// The most CPUs whose pairs are all measured without being asked for: 496 pairs.
 pub const MOST_WITH_ALL: usize = 32;

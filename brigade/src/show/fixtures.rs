@@ -1,7 +1,5 @@
 //! A fixed report for the tests of what is made from one.
 
-use std::path::Path;
-
 use harness::record::Distance;
 
 use crate::judge::report::model::{Report, RunProgress};
@@ -9,7 +7,9 @@ use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
 use crate::store::environment::Environment;
 use crate::store::invocation::{Invocation, Outcome};
-use crate::store::results::{CaseDetail, RunDescription, Skipped};
+use crate::store::results::{
+    CaseDetail, FurtherRounds, Procedure, RUN_SCHEMA_VERSION, RunDescription, Skipped,
+};
 use crate::store::sample::{self, Sample};
 use crate::store::saved_run::SavedRun;
 
@@ -101,19 +101,50 @@ fn invocations(slower: f64) -> Vec<Invocation> {
     .concat()
 }
 
-/// A run of all cases in a folder of this name.
+/// A run of all cases, which take so many times as long.
 pub fn run(slower: f64) -> SavedRun {
-    let folder =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../results/2026-11-21-amd-epyc-2cpu-3");
-    let mut run = SavedRun::read(&folder).expect("a recorded run");
-    run.invocations = invocations(slower);
-    let names = ["threads/same-cpu", "threads/spread", "tasks", "alone", "create"];
-    run.description = RunDescription {
-        cases: names.map(str::to_owned).to_vec(),
+    let mut environment = Environment::default();
+    for (name, value) in [
+        ("kernel.preemption", "dynamic"),
+        ("kernel.release", "6.18.44-fc-v595"),
+        ("processor.allowed_cpus", "2"),
+        ("processor.architecture", "x86_64"),
+        ("processor.cache.l1_data", "32 KiB"),
+        ("processor.cache.l2", "512 KiB"),
+        ("processor.cache.l3", "32 MiB"),
+        ("processor.clock_source", "tsc"),
+        ("processor.model", "AMD EPYC"),
+        ("processor.online_cpus", "2"),
+        ("processor.virtualisation", "kvm"),
+        ("software.git_revision", "834c51a02d54b77ca9ca44a2220908e91a50c12d"),
+        ("software.measured_crates.tokio", "1.54.1"),
+        ("software.rustc", "rustc 1.95.0 (59807616e 2026-04-14)"),
+    ] {
+        environment.set(name, Some(value));
+    }
+    let description = RunDescription {
+        schema_version: RUN_SCHEMA_VERSION.to_owned(),
+        brigade_version: "0.1.0".to_owned(),
+        started_at: "2026-11-21T11:55:14.847Z".to_owned(),
+        profile: "default".to_owned(),
+        rounds: 6,
+        seed: 3_940_445_089,
+        cases: ["threads/same-cpu", "threads/spread", "tasks", "alone", "create"]
+            .map(str::to_owned)
+            .to_vec(),
+        details: Vec::new(),
         skipped: vec![Skipped { case: "uring".to_owned(), reason: "no io_uring".to_owned() }],
-        ..run.description
+        procedure: Some(Procedure {
+            command: ["brigade", "run", "--profile", "default", "--seed", "3940445089"]
+                .map(str::to_owned)
+                .to_vec(),
+            further: Some(FurtherRounds { target_percent: 3.0, budget_seconds: 150.0 }),
+            reruns: 2,
+            ..Procedure::default()
+        }),
+        side: None,
     };
-    run
+    SavedRun { description, environment, invocations: invocations(slower), warnings: Vec::new() }
 }
 
 /// The report of runs whose cases take so many times as long.

@@ -4,8 +4,10 @@
 //! People share results folders, so nothing here names a host, a user, an address or a
 //! path. A fact that is not known is absent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use harness::cpus::CpuList;
+use harness::record::Distance;
 use serde::{Deserialize, Serialize};
 
 /// Version of [`Environment`]'s schema, `major.minor`.
@@ -48,5 +50,130 @@ impl Environment {
     /// Adds a fact, if it is known.
     pub fn set(&mut self, name: impl Into<String>, value: Option<impl ToString>) {
         self.facts.extend(value.map(|value| (name.into(), value.to_string())));
+    }
+}
+
+/// The most CPUs of a machine: as many as a [`CpuList`] may name.
+const MOST: usize = 8192;
+
+/// Where a CPU lies. Cores, caches and nodes are numbered in the order of their first
+/// CPUs; `null` is one that the kernel does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CpuPlace {
+    /// The kernel's number of the CPU.
+    pub cpu: usize,
+    /// Its NUMA node.
+    pub node: Option<usize>,
+    /// Its cache of the last level.
+    pub cache: Option<usize>,
+    /// Its core.
+    pub core: Option<usize>,
+}
+
+impl CpuPlace {
+    /// How far the CPUs are apart; `None` where the kernel does not tell, or they are
+    /// one.
+    pub fn distance(&self, other: &Self) -> Option<Distance> {
+        let is_one = |here: Option<usize>, there: Option<usize>| Some(here? == there?);
+        if self.cpu == other.cpu {
+            return None;
+        }
+        if is_one(self.core, other.core)? {
+            return Some(Distance::SmtSibling);
+        }
+        if is_one(self.cache, other.cache)? {
+            return Some(Distance::SharedCache);
+        }
+        let is_one_node = is_one(self.node, other.node)?;
+        Some(if is_one_node { Distance::SameNode } else { Distance::OtherNode })
+    }
+}
+
+impl Environment {
+    /// Where the CPUs lie that the process may run on, those that are near one another
+    /// next to each other.
+    pub fn places(&self) -> Vec<CpuPlace> {
+        let list = |text: &str| text.trim().parse::<CpuList>().ok();
+        let allowed = self.get("topology.allowed").and_then(list);
+        let [nodes, caches, cores] = ["nodes", "caches", "cores"]
+            .map(|of| indices(self.get(&format!("topology.{of}")).unwrap_or_default()));
+        let place = |cpu: usize| CpuPlace {
+            cpu,
+            node: nodes.get(&cpu).copied(),
+            cache: caches.get(&cpu).copied(),
+            core: cores.get(&cpu).copied(),
+        };
+        let allowed = allowed.iter().flat_map(|list| list.numbers());
+        let mut places: Vec<CpuPlace> = allowed.map(|cpu| place(*cpu)).collect();
+        places.sort_by_key(|of| (of.node, of.cache, of.core, of.cpu));
+        places
+    }
+}
+
+/// The index of the list with each CPU, of lists in the order of their first CPUs. A CPU
+/// is in one of them, which bounds the work on a stranger's folder.
+fn indices(lists: &str) -> HashMap<usize, usize> {
+    let lists = lists.split(';').filter_map(|list| list.trim().parse::<CpuList>().ok());
+    let mut count = 0;
+    let mut sets: Vec<CpuList> = lists
+        .take_while(|list| {
+            count += list.numbers().len();
+            count <= MOST
+        })
+        .collect();
+    sets.sort_by_key(|set| set.numbers().iter().copied().min());
+    let numbered = sets.iter().enumerate();
+    numbered.flat_map(|(index, set)| set.numbers().iter().map(move |cpu| (*cpu, index))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sample::{sixty_four_cpus, topology};
+
+    #[test]
+    fn cpus_lie_next_to_their_neighbours() {
+        // Two nodes; a cache for two cores; siblings whose numbers are four apart.
+        let eight = topology("0-7", "1,5;0,4;2,6;3,7", "0-1,4-5;2-3,6-7", "0-1,4-5;2-3,6-7");
+        let places = eight.places();
+        let cpus: Vec<usize> = places.iter().map(|place| place.cpu).collect();
+        assert_eq!(cpus, [0, 4, 1, 5, 2, 6, 3, 7]);
+        let last = CpuPlace { cpu: 7, node: Some(1), cache: Some(1), core: Some(3) };
+        assert_eq!(places[7], last);
+        let distance = |of: &Environment| {
+            let places = of.places();
+            places[0].distance(places.last().unwrap())
+        };
+        assert_eq!(distance(&eight), Some(Distance::OtherNode));
+        for unknown in ["topology.nodes", "topology.caches", "topology.cores"] {
+            let mut less = eight.clone();
+            less.facts.remove(unknown);
+            assert_eq!(distance(&less), None, "{unknown}");
+        }
+        assert!(topology("nonsense", "0", "0", "0").places().is_empty());
+    }
+
+    #[test]
+    fn distances_are_those_of_the_nearest_thing_that_is_shared() {
+        let places = sixty_four_cpus().places();
+        let place = |cpu| places.iter().find(|place| place.cpu == cpu).unwrap();
+        for (cpu, expected) in [
+            (0, None),
+            (32, Some(Distance::SmtSibling)),
+            (7, Some(Distance::SharedCache)),
+            (39, Some(Distance::SharedCache)),
+            (8, Some(Distance::SameNode)),
+            (16, Some(Distance::OtherNode)),
+            (63, Some(Distance::OtherNode)),
+        ] {
+            assert_eq!(place(0).distance(place(cpu)), expected, "CPU {cpu}");
+            assert_eq!(place(cpu).distance(place(0)), expected, "CPU {cpu}");
+        }
+    }
+
+    #[test]
+    fn endless_lists_are_read_to_an_end() {
+        assert_eq!(indices(&"0-8191;".repeat(100_000)).len(), 8192);
     }
 }

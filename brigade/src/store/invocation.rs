@@ -1,12 +1,15 @@
 //! One line of `records.jsonl`: one invocation of one case, whatever came of
 //! it. A bad result is a line like any other, never a gap.
 
+use std::collections::BTreeMap;
+
+use harness::cpus::CpuList;
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-/// Version of [`Invocation`]'s schema, `major.minor`; it moves as the record's
-/// does.
-pub const SCHEMA_VERSION: &str = "1.2";
+/// Version of [`Invocation`]'s schema, `major.minor`.
+pub const SCHEMA_VERSION: &str = "1.0";
 
 /// One invocation of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,8 +22,7 @@ pub struct Invocation {
     /// The round, counted from 1.
     pub round: u32,
     /// Which try of the case in this round, counted from 1: a round is tried
-    /// again where the one before was unusable or interrupted. Since 1.1.
-    #[serde(default = "first_attempt")]
+    /// again where the one before was unusable or interrupted.
     pub attempt: u32,
     /// When the process was started: UTC, RFC 3339.
     pub started_at: String,
@@ -31,8 +33,7 @@ pub struct Invocation {
     /// What came of it.
     pub outcome: Outcome,
     /// Whether the runner ended the process because it was interrupted itself, which
-    /// is no fault of the program's. Since 1.1.
-    #[serde(default)]
+    /// is no fault of the program's.
     pub interrupted: bool,
     /// The exit code; `null` when a signal ended the process or it never ran.
     pub exit_code: Option<i32>,
@@ -44,8 +45,7 @@ pub struct Invocation {
     /// no record.
     pub record: Option<Record>,
     /// How fast the machine was just before the process was started; `null` where
-    /// it was not measured. Since 1.2.
-    #[serde(default)]
+    /// it was not measured.
     pub reference: Option<Reference>,
 }
 
@@ -60,11 +60,6 @@ pub struct Reference {
     pub kernel_ns: f64,
     /// A step of plain computation that waits for the one before, in nanoseconds.
     pub user_ns: f64,
-}
-
-/// Before 1.1 every round was tried once.
-fn first_attempt() -> u32 {
-    1
 }
 
 /// What came of an invocation.
@@ -82,17 +77,112 @@ pub enum Outcome {
     Refused,
 }
 
+/// Parameters that change for how long is measured or what is written, and not
+/// what is measured. `cpus` says where, which matters under `spread`: a case may be of
+/// two CPUs of a machine.
+const NOT_MEASURED: [&str; 9] =
+    ["command", "cpus", "histogram", "iters", "json", "max_time", "quiet", "rounds", "warmups"];
+
+/// A program and the parameters that change what it measures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RecordedCase {
+    /// The program's name.
+    pub program: String,
+    /// Its parameters, by the long names of their flags with underscores. One
+    /// that is absent, `null`, `false` or 0 is left out: a program that does not
+    /// know a flag yet does what it does without it.
+    pub parameters: BTreeMap<String, Value>,
+}
+
+impl RecordedCase {
+    /// The case that a record is of.
+    pub fn of(record: &Record) -> Self {
+        let mut parameters = given_parameters(record, &NOT_MEASURED);
+        let cpus = record.parameters.get("cpus").filter(|cpus| !cpus.is_null());
+        if let (Some(cpus), Some("spread")) =
+            (cpus, record.parameters.get("placement").and_then(Value::as_str))
+        {
+            parameters.insert("cpus".to_owned(), cpus.clone());
+        }
+        Self { program: record.program.clone(), parameters }
+    }
+
+    /// The two CPUs that it is of, where it is of two: its tasks are pinned to them.
+    pub fn pair(&self) -> Option<[usize; 2]> {
+        let cpus: CpuList = self.parameters.get("cpus")?.as_str()?.parse().ok()?;
+        cpus.numbers().try_into().ok()
+    }
+
+    /// The parameters as one JSON object.
+    pub fn parameters_json(&self) -> String {
+        Value::from_iter(self.parameters.clone()).to_string()
+    }
+}
+
+/// The parameters of a record but those of these names. One that is absent,
+/// `null`, `false` or 0 is not given.
+pub fn given_parameters(record: &Record, others: &[&str]) -> BTreeMap<String, Value> {
+    let given = record.parameters.iter().filter_map(|(name, value)| {
+        let value = single(value);
+        (!others.contains(&name.as_str()) && is_given(value)).then(|| (name.clone(), value.clone()))
+    });
+    given.collect()
+}
+
+/// The only element of a list that has one: a flag that may be repeated.
+fn single(value: &Value) -> &Value {
+    match value {
+        Value::Array(values) if values.len() == 1 => &values[0],
+        value => value,
+    }
+}
+
+fn is_given(value: &Value) -> bool {
+    !(value.is_null() || *value == Value::Bool(false) || value.as_f64() == Some(0.0))
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::store::sample;
+
+    fn key(parameters: Value) -> RecordedCase {
+        let mut record = sample::case("ring", [1.0])[0].record.clone().expect("a record");
+        record.parameters = serde_json::from_value(parameters).expect("parameters");
+        RecordedCase::of(&record)
+    }
 
     #[test]
-    fn a_line_from_before_attempts_is_a_first_one() {
-        let line = r#"{"schema_version":"1.0","case":"a","round":2,
-            "started_at":"2026-01-01T00:00:00Z","duration_ns":1,"command":["a"],
-            "outcome":"failed","exit_code":1,"signal":null,"error":"x","record":null}"#;
-        let invocation: Invocation = serde_json::from_str(line).unwrap();
-        assert_eq!((invocation.attempt, invocation.interrupted), (1, false));
-        assert_eq!(invocation.reference, None);
+    fn what_does_not_change_what_is_measured_tells_no_cases_apart() {
+        let plain = key(json!({ "tasks": 500, "via": "pipe" }));
+        let other = json!({
+            "tasks": 500, "via": "pipe", "iters": 7, "max_time": 0.1, "json": true, "work": 0,
+            "self": false, "workers": null, "resident_mib": [0],
+        });
+        assert_eq!(key(other), plain);
+        assert_eq!(plain.parameters_json(), r#"{"tasks":500,"via":"pipe"}"#);
+    }
+
+    #[test]
+    fn cpus_tell_cases_apart_only_where_tasks_are_pinned_to_them() {
+        let of = |placement: &str, cpus: &str| key(json!({ "placement": placement, "cpus": cpus }));
+        assert_eq!(of("same-cpu", "0"), of("same-cpu", "1"));
+        assert_ne!(of("spread", "0,1"), of("spread", "0,2"));
+        assert_eq!(of("spread", "0,2").pair(), Some([0, 2]));
+        for (placement, cpus) in [("spread", "0-2"), ("spread", "x"), ("free", "0,1")] {
+            assert_eq!(of(placement, cpus).pair(), None, "{placement} {cpus}");
+        }
+    }
+
+    #[test]
+    fn what_does_tells_them_apart() {
+        let plain = key(json!({ "tasks": 500 }));
+        for other in [json!({ "tasks": 2 }), json!({ "tasks": 500, "work": 1 }), json!({})] {
+            assert_ne!(key(other), plain);
+        }
+        assert_eq!(key(json!({ "mib": [8] })), key(json!({ "mib": 8 })));
     }
 }

@@ -29,7 +29,7 @@ const LONGEST_LAP_NS: u64 = 1_000_000_000_000_000;
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Laps {
-    /// Version of this form, `major.minor`: `1.1`.
+    /// Version of this form, `major.minor`: `1.0`.
     pub schema_version: String,
     /// `laps`.
     pub form: Form,
@@ -66,8 +66,7 @@ pub struct Laps {
     pub ledger: Option<Vec<LedgerPoint>>,
     /// The work at every hop, of programs that offer `--work`.
     pub work: Option<WorkRecord>,
-    /// How the schedule was kept, of programs whose operations are due at given times. Since
-    /// 1.1.
+    /// How the schedule was kept, of programs whose operations are due at given times.
     pub schedule: Option<ScheduleKept>,
 }
 
@@ -272,7 +271,7 @@ mod tests {
         assert_eq!(record.switches.unwrap().voluntary_per_operation, 2.0);
         assert_eq!(record.parameters["placement"], "same-cpu");
         assert!(record.complete);
-        assert_eq!(consistency::verify(&record), Ok(()));
+        consistency::verify(&record).unwrap();
         let text = serde_json::to_string(&record).unwrap();
         assert_eq!(Record::parse(&text).unwrap(), record);
     }

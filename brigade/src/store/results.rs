@@ -46,7 +46,7 @@ pub const RECORDS_BOUND: u64 = 128 * 1024 * 1024;
 pub const MOST_INVOCATIONS: usize = 100_000;
 
 /// Version of [`RunDescription`]'s schema.
-pub const RUN_SCHEMA_VERSION: &str = "2.2";
+pub const RUN_SCHEMA_VERSION: &str = "1.0";
 
 /// What was run: the contents of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,17 +66,14 @@ pub struct RunDescription {
     pub seed: u64,
     /// The cases that run.
     pub cases: Vec<String>,
-    /// What they are, in the same order. Since 2.1.
-    #[serde(default)]
+    /// What they are, in the same order.
     pub details: Vec<CaseDetail>,
     /// The cases that cannot run here.
     pub skipped: Vec<Skipped>,
-    /// How it is run, and what resuming it needs. Since 1.1.
-    #[serde(default)]
+    /// How it is run, and what resuming it needs; `null` for a side of a comparison.
     pub procedure: Option<Procedure>,
-    /// Which side of a comparison this is, `baseline` or `candidate` (before 2.0
-    /// `arm`, `A` or `B`), whose rounds may be fewer; `null` for a run of its own.
-    #[serde(default, alias = "arm")]
+    /// Which side of a comparison this is, `baseline` or `candidate`, whose rounds may be
+    /// fewer; `null` for a run.
     pub side: Option<String>,
 }
 
@@ -117,12 +114,10 @@ pub struct Procedure {
     /// How often a case may run again because an invocation was unusable.
     pub reruns: u32,
     /// The least time from the start of a round to the start of the next one, in
-    /// seconds. Since 2.2.
-    #[serde(default)]
+    /// seconds.
     pub spacing_seconds: f64,
     /// Pairs of cases that run one after the other in every round, since a
-    /// sentence or a baseline sets them side by side. Since 2.2.
-    #[serde(default)]
+    /// sentence or a baseline sets them side by side.
     pub partners: Vec<[String; 2]>,
     /// The command of each case, as its records have it.
     pub commands: BTreeMap<String, Vec<String>>,
@@ -368,7 +363,8 @@ mod tests {
     fn folder(parent: &Path) -> Folder {
         let run: RunDescription = serde_json::from_value(serde_json::json!({
             "schema_version": RUN_SCHEMA_VERSION, "brigade_version": "0", "profile": "default",
-            "started_at": "2026-01-01T00:00:00Z", "rounds": 1, "seed": 1, "cases": [], "skipped": [],
+            "started_at": "2026-01-01T00:00:00Z", "rounds": 1, "seed": 1, "cases": [],
+            "details": [], "skipped": [],
         }))
         .unwrap();
         Folder::create(parent, &run, "x").unwrap()

@@ -307,9 +307,7 @@ fn tables_of_markdown_render() {
     }
     let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
     brigade.current_dir(root()).args(["compare", "--format", "markdown"]);
-    let sides =
-        ["baseline", "candidate"].map(|side| format!("results/2026-11-22-halt-poll-{side}"));
-    let comparison = printed(brigade.args(sides));
+    let comparison = printed(brigade.args(RUNS.map(|run| format!("results/{run}"))));
     for (what, page) in [
         ("a run", report("markdown", &RUNS[..1])),
         ("two runs", report("markdown", &RUNS)),

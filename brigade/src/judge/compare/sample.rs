@@ -7,8 +7,7 @@ use harness::record::{Measurement, Record};
 use serde_json::Value;
 
 use crate::judge::interference::{Sampled, Trust, assess, sample_of};
-use crate::store::invocation::{Invocation, Outcome};
-use crate::store::recorded_case::given_parameters;
+use crate::store::invocation::{Invocation, Outcome, given_parameters};
 
 use super::verdict::Pair;
 

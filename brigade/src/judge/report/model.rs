@@ -12,8 +12,8 @@ use crate::judge::environment::Difference;
 use crate::judge::interference::Trust;
 use crate::judge::prove::Proof;
 pub use crate::manifest::TaskKind;
-pub use crate::store::cpu_places::CpuPlace;
-use crate::store::recorded_case::RecordedCase;
+pub use crate::store::environment::CpuPlace;
+use crate::store::invocation::RecordedCase;
 use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`: the minor number rises when a

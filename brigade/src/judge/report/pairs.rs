@@ -136,7 +136,7 @@ mod tests {
                 record.program = "fake".to_owned();
             }
             let record = invocations[0].record.as_ref().unwrap();
-            let key = crate::store::recorded_case::RecordedCase::of(record);
+            let key = crate::store::invocation::RecordedCase::of(record);
             let invocations: Vec<_> = invocations.iter().collect();
             let estimate = super::super::estimate::estimate(&invocations);
             Case { key, name, kind: None, estimates: vec![Some(estimate)] }

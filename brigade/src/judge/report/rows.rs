@@ -143,7 +143,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::recorded_case::RecordedCase;
+    use crate::store::invocation::RecordedCase;
 
     #[test]
     fn conditions_that_differ_are_named() {

@@ -45,7 +45,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::recorded_case::RecordedCase;
+    use crate::store::invocation::RecordedCase;
 
     fn case(name: &str, parameters: Value) -> Case {
         let key = RecordedCase {
