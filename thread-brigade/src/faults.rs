@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use harness::hand_over::{Futex, Reach, Sink, Source, WordSink, WordSource, word};
+use harness::hand_over::{self, Futex, Sink, Source, WordChannel};
 use harness::{Bench, LoadFlags, StackFlag, WorkFlag, failure};
 
 use crate::brigade;
@@ -16,8 +16,8 @@ const FLAGS: Flags = Flags {
     load: LoadFlags { work: WorkFlag { work: 0 }, working_set: 0, stride: None },
 };
 
-fn futex() -> (WordSource<Futex>, WordSink<Futex>) {
-    word(Futex::of(Reach::Thread), Reach::Thread).expect("memory")
+fn futex() -> WordChannel<Futex> {
+    hand_over::futex().expect("memory")
 }
 
 /// What a source does instead of receiving.

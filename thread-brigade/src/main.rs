@@ -23,7 +23,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use anyhow::Context as _;
-use harness::hand_over::{self, Channel, Futex, Reach, Sink, Source, word};
+use harness::hand_over::{self, Channel, Sink, Source};
 use harness::threads::{end, spawn};
 use harness::{Bench, Measured, failure};
 
@@ -38,9 +38,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         ThreadChannel::Pipe => brigade(flags, bench, || Channel::Pipe.open()),
         ThreadChannel::SocketPair => brigade(flags, bench, || Channel::SocketPair.open()),
         ThreadChannel::EventFd => brigade(flags, bench, hand_over::eventfd),
-        ThreadChannel::Futex => {
-            brigade(flags, bench, || word(Futex::of(Reach::Thread), Reach::Thread))
-        }
+        ThreadChannel::Futex => brigade(flags, bench, hand_over::futex),
         ThreadChannel::Mpsc => brigade(flags, bench, || {
             let (sender, receiver) = sync_channel(1);
             Ok((receiver, sender))

@@ -31,12 +31,13 @@ use std::sync::mpsc;
 
 use anyhow::Context as _;
 use harness::hand_over::{
-    Channel, Futex, Message, Park, Reach, Sink, Source, Spin, Yield, eventfd, shared_monitor, word,
+    Channel, Futex, Message, Park, Reach, Sink, Source, Spin, Yield, eventfd, halves,
+    shared_monitor,
 };
 use harness::{Amounts, Bench, Count, Launch, Spec};
 
 use crate::flags::{Flags, Via};
-use crate::pair::{RoundTrips, Side, measure_alone, pair};
+use crate::pair::{RoundTrips, measure_alone, sides, twice};
 
 const SPEC: Spec = Spec { tasks: 2, count: Count::Fixed, iters: 10_000, spread: true, ..Spec::NEW };
 
@@ -67,27 +68,24 @@ fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
             measure_alone(bench, trips, Channel::SocketPair.open().map(ends))
         }
         Via::EventFd if flags.alone => measure_alone(bench, trips, eventfd()),
-        Via::Pipe => switch(kind, trips, bench, pair(|| Channel::Pipe.open().map(ends))),
+        Via::Pipe => switch(kind, trips, bench, twice(|| Channel::Pipe.open().map(ends))),
         Via::SocketPair => switch(kind, trips, bench, sockets(ends)),
-        Via::EventFd => switch(kind, trips, bench, pair(eventfd)),
-        Via::Condvar => switch(kind, trips, bench, pair(|| shared_monitor(kind))),
-        Via::Futex => switch(kind, trips, bench, pair(|| word(Futex::of(kind), kind))),
-        Via::Spin => switch(kind, trips, bench, pair(|| word(Spin, kind))),
-        Via::Yield => switch(kind, trips, bench, pair(|| word(Yield, kind))),
-        Via::Park => switch(kind, trips, bench, pair(|| word(Park::default(), kind))),
-        Via::Channel => switch(kind, trips, bench, pair(|| Ok(swapped(mpsc::channel())))),
-        Via::Rendezvous => switch(kind, trips, bench, pair(|| Ok(swapped(mpsc::sync_channel(0))))),
+        Via::EventFd => switch(kind, trips, bench, twice(eventfd)),
+        Via::Condvar => switch(kind, trips, bench, twice(|| shared_monitor(kind))),
+        Via::Futex => switch(kind, trips, bench, halves(|| Futex::of(kind), kind)),
+        Via::Spin => switch(kind, trips, bench, halves(|| Spin, kind)),
+        Via::Yield => switch(kind, trips, bench, halves(|| Yield, kind)),
+        Via::Park => switch(kind, trips, bench, halves(Park::default, kind)),
+        Via::Channel => switch(kind, trips, bench, twice(|| Ok(swapped(mpsc::channel())))),
+        Via::Rendezvous => switch(kind, trips, bench, twice(|| Ok(swapped(mpsc::sync_channel(0))))),
     }
 }
 
 /// One pair of connected sockets, used in both directions.
-fn sockets<T>(ends: impl Fn((File, File)) -> (T, T)) -> io::Result<[Side<T, T>; 2]> {
+fn sockets<T>(ends: impl Fn((File, File)) -> (T, T)) -> io::Result<[(T, T); 2]> {
     let (driver, partner) = Channel::SocketPair.open()?;
-    let side = |file: File| {
-        let (source, sink) = ends((file.try_clone()?, file));
-        io::Result::Ok(Side { source, sink })
-    };
-    Ok([side(driver)?, side(partner)?])
+    let (there, back) = (partner.try_clone()?, driver.try_clone()?);
+    Ok([ends((there, driver)), ends((back, partner))])
 }
 
 fn swapped<S, R>((sender, receiver): (S, R)) -> (R, S) {
@@ -99,9 +97,9 @@ fn switch<R: Source, S: Sink>(
     kind: Reach,
     trips: RoundTrips,
     bench: &Bench,
-    sides: io::Result<[Side<R, S>; 2]>,
+    channels: io::Result<[(R, S); 2]>,
 ) -> anyhow::Result<()> {
-    let sides = sides.context("opening the channels")?;
+    let sides = sides(channels.context("opening the channels")?);
     match kind {
         Reach::Thread => pair::measure(bench, trips, sides),
         Reach::Process => process::measure(bench, trips, sides),

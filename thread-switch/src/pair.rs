@@ -26,13 +26,17 @@ pub struct Side<R, S> {
     pub sink: S,
 }
 
-/// The driver's side and its partner's, over a channel for each direction that `open` opens.
+/// A channel for each direction, both opened by `open`.
 ///
 /// # Errors
-/// When a channel cannot be opened.
-pub fn pair<R, S>(open: impl Fn() -> io::Result<(R, S)>) -> io::Result<[Side<R, S>; 2]> {
-    let (there, back) = (open()?, open()?);
-    Ok([Side { source: back.0, sink: there.1 }, Side { source: there.0, sink: back.1 }])
+/// Those of `open`.
+pub fn twice<R, S>(open: impl Fn() -> io::Result<(R, S)>) -> io::Result<[(R, S); 2]> {
+    Ok([open()?, open()?])
+}
+
+/// The driver's side and its partner's, over the channels there and back.
+pub fn sides<R, S>([there, back]: [(R, S); 2]) -> [Side<R, S>; 2] {
+    [Side { source: back.0, sink: there.1 }, Side { source: there.0, sink: back.1 }]
 }
 
 impl<R: Source, S: Sink> Side<R, S> {

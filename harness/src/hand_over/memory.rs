@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, fence};
 use std::thread::{self, Thread};
-use std::{io, ptr};
+use std::{io, mem, ptr};
 
-use rustix::thread::futex;
+use rustix::thread::futex::{self as kernel, Flags};
 
 use super::{Closer, Reach, Sink, Source};
 
@@ -38,23 +38,23 @@ pub trait Waiting: Debug + Send + Sync + 'static {
 
 /// Waits by the system call `futex`.
 #[derive(Debug)]
-pub struct Futex(futex::Flags);
+pub struct Futex(Flags);
 
 impl Futex {
     /// `PRIVATE` between threads, which saves the kernel looking for the page.
     pub fn of(reach: Reach) -> Self {
-        Self(if reach == Reach::Thread { futex::Flags::PRIVATE } else { futex::Flags::empty() })
+        Self(if reach == Reach::Thread { Flags::PRIVATE } else { Flags::empty() })
     }
 }
 
 impl Waiting for Futex {
     /// Returns at once if the word has changed meanwhile, and early when a signal is caught.
     fn wait_while(&self, word: &AtomicU32, seen: u32) {
-        let _ = futex::wait(word, self.0, seen, None);
+        let _ = kernel::wait(word, self.0, seen, None);
     }
 
     fn wake(&self, word: &AtomicU32) {
-        let _ = futex::wake(word, self.0, 1);
+        let _ = kernel::wake(word, self.0, 1);
     }
 }
 
@@ -109,91 +109,124 @@ impl Waiting for Yield {
     fn wake(&self, _: &AtomicU32) {}
 }
 
-/// The word.
+/// A word of two halves, each of which is a channel. Two that hand over in turn share a cache
+/// line, which costs half as much as two lines.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Word<W> {
     value: AtomicU32,
-    waiting: W,
+    waiting: [W; 2],
 }
 
-impl<W: Waiting> Word<W> {
+/// A half of a word.
+#[derive(Debug)]
+struct Half<W: 'static> {
+    word: &'static Word<W>,
+    waiting: &'static W,
+    /// How far up it is in the word, in bits.
+    shift: u32,
+}
+
+impl<W: Waiting> Half<W> {
     fn close(&self) {
-        self.value.fetch_or(CLOSED, Release);
-        self.waiting.wake_last(&self.value);
+        self.word.value.fetch_or(CLOSED << self.shift, Release);
+        self.waiting.wake_last(&self.word.value);
     }
 }
 
 /// The source of a word.
 #[derive(Debug)]
 pub struct WordSource<W: Waiting> {
-    word: &'static Word<W>,
-    /// The word's [`TURN`] at the last token.
+    half: Half<W>,
+    /// The half's [`TURN`] at the last token.
     turn: u32,
 }
 
 /// The sink of a word.
 #[derive(Debug)]
 pub struct WordSink<W: Waiting> {
-    word: &'static Word<W>,
-    /// The word at the last token.
+    half: Half<W>,
+    /// The half at the last token.
     last: u32,
 }
 
 impl<W: Waiting> Source for WordSource<W> {
     fn receive(&mut self) -> io::Result<Option<u8>> {
-        let Word { value, waiting } = self.word;
+        let Half { word, waiting, shift } = self.half;
         waiting.begin();
         loop {
-            let seen = value.load(Acquire);
-            if seen & TURN != self.turn {
+            let seen = word.value.load(Acquire);
+            let half = seen >> shift;
+            if half & TURN != self.turn {
                 self.turn ^= TURN;
-                return Ok(Some(seen as u8));
+                return Ok(Some(half as u8));
             }
-            if seen & CLOSED != 0 {
+            if half & CLOSED != 0 {
                 return Ok(None);
             }
-            waiting.wait_while(value, seen);
+            waiting.wait_while(&word.value, seen);
         }
     }
 
     fn closer(&self) -> Option<Closer> {
-        let word = self.word;
-        Some(Box::new(|| word.close()))
+        let half = Half { ..self.half };
+        Some(Box::new(move || half.close()))
     }
 }
 
 impl<W: Waiting> Drop for WordSource<W> {
     /// A sink that sends may be waiting to know which thread to wake.
     fn drop(&mut self) {
-        self.word.waiting.begin();
+        self.half.waiting.begin();
     }
 }
 
 impl<W: Waiting> Sink for WordSink<W> {
     /// An exchange, so that closing at the same time is not overwritten.
     fn send(&mut self, token: u8) -> io::Result<()> {
+        let Half { word, waiting, shift } = self.half;
         let next = (self.last & TURN ^ TURN) | u32::from(token);
-        self.word.value.fetch_xor(self.last ^ next, Release);
+        word.value.fetch_xor((self.last ^ next) << shift, Release);
         self.last = next;
-        self.word.waiting.wake(&self.word.value);
+        waiting.wake(&word.value);
         Ok(())
     }
 }
 
 impl<W: Waiting> Drop for WordSink<W> {
     fn drop(&mut self) {
-        self.word.close();
+        self.half.close();
     }
 }
 
-/// A channel over a new word.
+/// The two ends of a channel over a word.
+pub type WordChannel<W> = (WordSource<W>, WordSink<W>);
+
+/// A channel over each half of a new word.
 ///
 /// # Errors
 /// The kernel's, without memory.
-pub fn word<W: Waiting>(waiting: W, reach: Reach) -> io::Result<(WordSource<W>, WordSink<W>)> {
-    let word = place(Word { value: AtomicU32::new(0), waiting }, reach)?;
-    Ok((WordSource { word, turn: 0 }, WordSink { word, last: 0 }))
+pub fn halves<W: Waiting>(
+    waiting: impl Fn() -> W,
+    reach: Reach,
+) -> io::Result<[WordChannel<W>; 2]> {
+    let word = Word { value: AtomicU32::new(0), waiting: [waiting(), waiting()] };
+    let word = place(word, reach)?;
+    Ok([0, 1].map(|number| {
+        let half = || Half { word, waiting: &word.waiting[number], shift: 16 * number as u32 };
+        (WordSource { half: half(), turn: 0 }, WordSink { half: half(), last: 0 })
+    }))
+}
+
+/// A channel between threads over the first half of a new word, by `futex`.
+///
+/// # Errors
+/// The kernel's, without memory.
+pub fn futex() -> io::Result<WordChannel<Futex>> {
+    let [channel, unused] = halves(|| Futex::of(Reach::Thread), Reach::Thread)?;
+    // Closing it would wake somebody.
+    mem::forget(unused);
+    Ok(channel)
 }
 
 /// Puts `value` into memory that all tasks see until the process ends.

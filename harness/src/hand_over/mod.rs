@@ -12,7 +12,9 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 pub use kernel::{Channel, EventFdSink, EventFdSource, Message, eventfd};
-pub use memory::{Futex, Park, Spin, Waiting, WordSink, WordSource, Yield, word};
+pub use memory::{
+    Futex, Park, Spin, Waiting, WordChannel, WordSink, WordSource, Yield, futex, halves,
+};
 pub use monitor::{MonitorSink, MonitorSource, SharedSink, SharedSource, monitor, shared_monitor};
 
 /// Which tasks a channel links.

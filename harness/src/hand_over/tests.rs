@@ -35,13 +35,14 @@ fn channels() -> impl Iterator<Item = (&'static str, Ends)> {
         ("condvar", boxed(monitor())),
     ];
     for reach in [Reach::Thread, Reach::Process] {
-        channels.extend([
-            ("shared condvar", boxed(shared_monitor(reach).expect("memory"))),
-            ("futex", boxed(word(Futex::of(reach), reach).expect("memory"))),
-            ("yield", boxed(word(Yield, reach).expect("memory"))),
-        ]);
+        channels.push(("shared condvar", boxed(shared_monitor(reach).expect("memory"))));
+        let futexes = halves(|| Futex::of(reach), reach).expect("memory");
+        channels.extend(futexes.map(|channel| ("futex", boxed(channel))));
+        let yields = halves(|| Yield, reach).expect("memory");
+        channels.extend(yields.map(|channel| ("yield", boxed(channel))));
     }
-    channels.push(("park", boxed(word(Park::default(), Reach::Thread).expect("memory"))));
+    let parks = halves(Park::default, Reach::Thread).expect("memory");
+    channels.extend(parks.map(|channel| ("park", boxed(channel))));
     channels.into_iter()
 }
 
