@@ -22,10 +22,8 @@
 //! no switch. `LocalPool` and `ThreadPool` speak the traits of `futures`
 //! natively, so for them those traits are the own interface.
 
-mod combination;
-mod executor;
+mod executors;
 mod graph;
-mod measure;
 mod pinball;
 mod ring;
 mod spawners;
@@ -35,7 +33,7 @@ use std::process::ExitCode;
 use harness::failure::UsageError;
 use harness::{Amounts, Bench, Count, Launch, Spec};
 
-use combination::{Executor, Interface};
+use executors::{Executor, Interface};
 use graph::Graph;
 
 /// Time N² messages and N² + N spawns in a ring of N async tasks, or the same
@@ -110,18 +108,17 @@ fn main() -> ExitCode {
 }
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let _ = combination::interface(flags.executor, flags.spawn)?;
-    let _ = flags.graph()?;
-    let (switches, workers) = match flags.executor {
-        Executor::LocalPool | Executor::TokioCt => (Some(0.0), 0),
-        _ => (None, launch.cpus() as u64),
-    };
+    flags.executor.interface(flags.spawn)?;
+    flags.graph()?;
+    let one_thread = flags.executor.is_one_thread();
+    // The kernel has nothing to switch on one thread.
+    let switches = one_thread.then_some(0.0);
+    let workers = if one_thread { 0 } else { launch.cpus() as u64 };
     let (per_task, fixed) = (Amounts::async_task(), Amounts::workers(workers));
     Ok(Spec { tasks: flags.tasks, switches, per_task, fixed, ..SPEC })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let interface = combination::interface(flags.executor, flags.spawn)?;
-    let graph = flags.graph()?;
-    executor::measure(flags.executor, interface, graph, bench)
+    let interface = flags.executor.interface(flags.spawn)?;
+    executors::measure(flags.executor, interface, flags.graph()?, bench)
 }

@@ -138,7 +138,8 @@ impl<W: Waiting> Half<W> {
 #[derive(Debug)]
 pub struct WordSource<W: Waiting> {
     half: Half<W>,
-    /// The half's [`TURN`] at the last token.
+    /// The word's bit for this half's [`TURN`], and what it was at the last token.
+    turn_bit: u32,
     turn: u32,
 }
 
@@ -146,8 +147,8 @@ pub struct WordSource<W: Waiting> {
 #[derive(Debug)]
 pub struct WordSink<W: Waiting> {
     half: Half<W>,
-    /// The half at the last token.
-    last: u32,
+    /// The last token.
+    last: u8,
 }
 
 impl<W: Waiting> Source for WordSource<W> {
@@ -156,12 +157,11 @@ impl<W: Waiting> Source for WordSource<W> {
         waiting.begin();
         loop {
             let seen = word.value.load(Acquire);
-            let half = seen >> shift;
-            if half & TURN != self.turn {
-                self.turn ^= TURN;
-                return Ok(Some(half as u8));
+            if seen & self.turn_bit != self.turn {
+                self.turn ^= self.turn_bit;
+                return Ok(Some((seen >> shift) as u8));
             }
-            if half & CLOSED != 0 {
+            if seen >> shift & CLOSED != 0 {
                 return Ok(None);
             }
             waiting.wait_while(&word.value, seen);
@@ -185,9 +185,9 @@ impl<W: Waiting> Sink for WordSink<W> {
     /// An exchange, so that closing at the same time is not overwritten.
     fn send(&mut self, token: u8) -> io::Result<()> {
         let Half { word, waiting, shift } = self.half;
-        let next = (self.last & TURN ^ TURN) | u32::from(token);
-        word.value.fetch_xor((self.last ^ next) << shift, Release);
-        self.last = next;
+        let change = TURN | u32::from(self.last ^ token);
+        word.value.fetch_xor(change << shift, Release);
+        self.last = token;
         waiting.wake(&word.value);
         Ok(())
     }
@@ -213,8 +213,10 @@ pub fn halves<W: Waiting>(
     let word = Word { value: AtomicU32::new(0), waiting: [waiting(), waiting()] };
     let word = place(word, reach)?;
     Ok([0, 1].map(|number| {
-        let half = || Half { word, waiting: &word.waiting[number], shift: 16 * number as u32 };
-        (WordSource { half: half(), turn: 0 }, WordSink { half: half(), last: 0 })
+        let shift = 16 * number as u32;
+        let half = || Half { word, waiting: &word.waiting[number], shift };
+        let source = WordSource { half: half(), turn_bit: TURN << shift, turn: 0 };
+        (source, WordSink { half: half(), last: 0 })
     }))
 }
 

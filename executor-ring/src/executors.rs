@@ -1,0 +1,218 @@
+//! The executors, each set up around the measured loop, and by which interfaces each can be
+//! spawned on.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::Context as _;
+use async_executors::{AsyncStd, LocalSpawnHandle, SpawnHandle, TokioCt, TokioTp};
+use clap::ValueEnum;
+use futures::FutureExt as _;
+use futures::channel::oneshot::{self, Canceled, Receiver};
+use futures::executor::{LocalPool, ThreadPool, block_on};
+use futures::task::{LocalSpawn, Spawn};
+use harness::failure::{UsageError, creating};
+use harness::flags::name;
+use harness::runtime::with_workers;
+use harness::{Bench, Measured};
+use tokio::runtime::Builder;
+use tokio::task::LocalSet;
+
+use crate::graph::{Counts, Graph};
+use crate::spawners::{
+    AsyncStdNative, ByLocalSpawn, ByLocalSpawnHandle, BySpawn, BySpawnHandle, Spawner,
+};
+
+/// What `--executor` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Executor {
+    /// The LocalPool of `futures`, on one thread
+    LocalPool,
+    /// The ThreadPool of `futures`
+    ThreadPool,
+    /// Tokio on one thread, with a LocalSet
+    TokioCt,
+    /// Tokio on several threads
+    TokioTp,
+    /// The global executor of async-std
+    AsyncStd,
+    /// The executor of smol, with as many threads as CPUs
+    #[value(name = "async-executor")]
+    #[serde(rename = "async-executor")]
+    Smol,
+}
+
+/// What `--spawn` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interface {
+    /// The executor's own function
+    Native,
+    /// The trait Spawn of `futures`
+    Spawn,
+    /// The trait SpawnHandle of `async_executors`
+    SpawnHandle,
+    /// The trait LocalSpawn of `futures`
+    LocalSpawn,
+    /// The trait LocalSpawnHandle of `async_executors`
+    LocalSpawnHandle,
+}
+
+impl Executor {
+    /// Whether all tasks run on the driver's thread.
+    pub fn is_one_thread(self) -> bool {
+        matches!(self, Self::LocalPool | Self::TokioCt)
+    }
+
+    /// The interface that is asked for, or the executor's own.
+    ///
+    /// # Errors
+    /// [`UsageError`] when the executor does not have it, with those that it has.
+    pub fn interface(self, asked: Option<Interface>) -> Result<Interface, UsageError> {
+        use Interface::{LocalSpawn, LocalSpawnHandle, Native, Spawn, SpawnHandle};
+        let offered: &[Interface] = match self {
+            Self::LocalPool => &[LocalSpawn, LocalSpawnHandle],
+            Self::ThreadPool => &[Spawn, SpawnHandle],
+            Self::TokioCt => &[Native, LocalSpawn, LocalSpawnHandle],
+            Self::TokioTp | Self::AsyncStd => &[Native, Spawn, SpawnHandle],
+            Self::Smol => &[Native],
+        };
+        let interface = asked.unwrap_or(offered[0]);
+        if offered.contains(&interface) {
+            return Ok(interface);
+        }
+        let offered: Vec<_> = offered.iter().map(name).collect();
+        Err(UsageError(format!(
+            "--spawn {}: {} has no such interface; choose from {}",
+            name(&interface),
+            name(&self),
+            offered.join(", ")
+        )))
+    }
+}
+
+/// Measures an executor through one of the interfaces that it has. All of them have the same
+/// runtime, with a worker for each CPU if it has several.
+///
+/// # Errors
+/// When a limit refuses the executor's threads, or a count is wrong.
+pub fn measure(
+    executor: Executor,
+    interface: Interface,
+    graph: Graph,
+    bench: &Bench,
+) -> anyhow::Result<()> {
+    let run = Run { interface, graph, bench };
+    let cpus = bench.placement().cpus().len();
+    let is_native = interface == Interface::Native;
+    match executor {
+        Executor::LocalPool => {
+            let mut pool = LocalPool::new();
+            run.by_local_traits(pool.spawner(), |counts| pool.run_until(counts))
+        }
+        Executor::ThreadPool => {
+            let pool = ThreadPool::builder().pool_size(cpus).create();
+            let pool = pool.map_err(|error| creating(format_args!("the thread pool"), error))?;
+            run.by_traits(pool, block_on)
+        }
+        Executor::TokioCt => {
+            let runtime = Builder::new_current_thread().build().context("starting tokio")?;
+            if is_native {
+                let tasks = Rc::new(LocalSet::new());
+                return run.drive(&tasks, |counts| tasks.block_on(&runtime, counts));
+            }
+            let tokio = TokioCt::try_from(runtime).expect("it is of one thread");
+            run.by_local_traits(tokio.clone(), |counts| tokio.block_on(counts))
+        }
+        Executor::TokioTp => {
+            let runtime = with_workers(Builder::new_multi_thread(), cpus)
+                .map_err(|error| creating(format_args!("the tokio runtime"), error))?;
+            if is_native {
+                return run.drive(runtime.handle(), |counts| runtime.block_on(counts));
+            }
+            let tokio = TokioTp::try_from(runtime).expect("it is of several threads");
+            run.by_traits(tokio.clone(), |counts| tokio.block_on(counts))
+        }
+        Executor::AsyncStd if is_native => run.drive(&AsyncStdNative, async_std::task::block_on),
+        Executor::AsyncStd => run.by_traits(AsyncStd, async_std::task::block_on),
+        Executor::Smol => run.on_smol(),
+    }
+}
+
+/// What is measured, on any executor.
+struct Run<'a> {
+    interface: Interface,
+    graph: Graph,
+    bench: &'a Bench,
+}
+
+impl Run<'_> {
+    fn by_traits<E: Spawn + SpawnHandle<()> + Clone + Send + 'static>(
+        &self,
+        executor: E,
+        wait: impl FnMut(Receiver<Counts>) -> Result<Counts, Canceled>,
+    ) -> anyhow::Result<()> {
+        match self.interface {
+            Interface::SpawnHandle => self.drive(&BySpawnHandle(executor), wait),
+            _ => self.drive(&BySpawn(executor), wait),
+        }
+    }
+
+    fn by_local_traits<E: LocalSpawn + LocalSpawnHandle<()> + Clone + 'static>(
+        &self,
+        executor: E,
+        wait: impl FnMut(Receiver<Counts>) -> Result<Counts, Canceled>,
+    ) -> anyhow::Result<()> {
+        match self.interface {
+            Interface::LocalSpawnHandle => self.drive(&ByLocalSpawnHandle(executor), wait),
+            _ => self.drive(&ByLocalSpawn(executor), wait),
+        }
+    }
+
+    /// The executor of smol has no threads of its own: one for each CPU runs it.
+    fn on_smol(&self) -> anyhow::Result<()> {
+        let executor = Arc::new(async_executor::Executor::new());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stopped = stopped.shared();
+        thread::scope(|scope| {
+            for _ in self.bench.placement().cpus() {
+                let (executor, stopped) = (Arc::clone(&executor), stopped.clone());
+                thread::Builder::new()
+                    .spawn_scoped(scope, move || block_on(executor.run(stopped)))
+                    .map_err(|error| creating(format_args!("a worker"), error))?;
+            }
+            let driven = self.drive(&executor, block_on);
+            drop(stop);
+            driven
+        })
+    }
+
+    /// Passes messages through the graph, lap after lap, by tasks that `spawner` spawns.
+    /// `wait` has the executor wait for the counts. The nodes of a lap are made
+    /// before the lap begins.
+    fn drive<S: Spawner>(
+        &self,
+        spawner: &S,
+        mut wait: impl FnMut(Receiver<Counts>) -> Result<Counts, Canceled>,
+    ) -> anyhow::Result<()> {
+        let Self { graph, bench, .. } = self;
+        // Every task that ends was spawned.
+        let operations = graph.expected().ended;
+        let spawns =
+            Measured { name: "iteration", operation: "spawn", operations, covers_tasks: true };
+        let mut next = graph.nodes();
+        for lap in bench.laps(&[spawns]) {
+            let (nodes, counts) = next;
+            for ready in nodes {
+                spawner.start_node(ready);
+            }
+            let counts = wait(counts);
+            lap.finish();
+            counts.context("waiting for all nodes to end")?.verify(*graph)?;
+            next = graph.nodes();
+        }
+        bench.observe()
+    }
+}
