@@ -21,7 +21,7 @@ mod threads;
 use std::process::ExitCode;
 
 use harness::failure::UsageError;
-use harness::hand_over::{Channel, Futex, Reach, word};
+use harness::hand_over::{Channel, futex};
 use harness::runtime::RuntimeKind;
 use harness::{Amounts, Bench, Launch, Spec, WorkersFlag};
 
@@ -113,9 +113,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let rings = flags.rings as usize;
     match (flags.runtime, flags.channel) {
         (Kind::Threads, Carrier::Pipe) => threads::measure(bench, rings, || Channel::Pipe.open()),
-        (Kind::Threads, Carrier::Futex) => {
-            threads::measure(bench, rings, || word(Futex::of(Reach::Thread), Reach::Thread))
-        }
+        (Kind::Threads, Carrier::Futex) => threads::measure(bench, rings, futex),
         (Kind::Tokio, _) => tasks::measure(RuntimeKind::Tokio, flags.workers.workers, bench, rings),
         (Kind::TokioCurrentThread, _) => {
             tasks::measure(RuntimeKind::TokioCurrentThread, flags.workers.workers, bench, rings)
