@@ -68,13 +68,14 @@ Only one brigade measures at a time: it holds the lock /run/lock/brigade.lock, o
 
 const COMPARING: &str = "\
 Two saved runs:  brigade compare results/A results/B
+Two groups:      brigade compare results/2026-11-22-* -- results/2026-11-23-*
 Two builds:      brigade compare --bin old/target/release --bin target/release
 Two conditions:  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
 Two flags:       brigade compare --with '--tasks 50' --with '--tasks 500'
 
 The first of each is the baseline, the second the candidate. A flag that is given once holds \
 for both. Builds, conditions and flags are compared side by side: in every round both run \
-every case, in balanced order, until all cases are resolved or the budget is spent.";
+every case, in balanced order, until the budget is spent.";
 
 const ADVISING: &str = "\
 --try changes the machine while it measures, and needs the right to. A detached process puts \
@@ -95,9 +96,12 @@ measured here.";
 /// The flags of `brigade compare`.
 #[derive(Debug, Default, Args)]
 pub struct CompareFlags {
-    /// Folders of two saved runs: the baseline and the candidate
+    /// Folders of two saved runs, the baseline and the candidate; or several of the baseline
     #[arg(value_name = "RUN", num_args = 1.., conflicts_with_all = ["bin", "under", "with", "cases"])]
     pub runs: Vec<PathBuf>,
+    /// Folders of the candidate: each run, such as one of each host or boot, is one sample
+    #[arg(last = true, value_name = "RUN", requires = "runs")]
+    pub others: Vec<PathBuf>,
     /// Folder of the programs' binaries [default: built from the manifest]
     #[arg(long, value_name = "DIR")]
     pub bin: Vec<PathBuf>,
@@ -113,6 +117,10 @@ pub struct CompareFlags {
     /// Compare only these cases, whatever the profile says
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
     pub cases: Vec<String>,
+    /// Rounds, each with every case once on both sides, instead of a budget
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(conflicts_with = "budget")]
+    pub rounds: Option<u32>,
     /// Start no invocation after so many seconds [default: 25 per case]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub budget: Option<f64>,
@@ -335,6 +343,10 @@ pub struct AdviseFlags {
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
     #[arg(requires = "tried")]
     pub cases: Vec<String>,
+    /// Rounds, each with every case once on both sides, instead of a budget
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(conflicts_with = "budget")]
+    pub rounds: Option<u32>,
     /// Start no invocation after so many seconds [default: 25 per case]
     #[arg(long, value_name = "SECONDS", value_parser = positive, requires = "tried")]
     pub budget: Option<f64>,

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::judge::interference::{Trust, assess};
 use crate::judge::ledger;
-use crate::judge::statistics::{Estimate, Modes};
+use crate::judge::statistics::{Estimate, Modes, outlier};
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{FurtherRounds, Procedure, RunDescription};
 
@@ -440,7 +440,9 @@ impl CaseHistory {
     /// The half-width of the interval over the rounds before `round`, as a
     /// share of their median.
     fn half_width(&self, round: u32) -> Option<f64> {
-        let estimate = Estimate::cautious(&self.times(round))?;
+        let times = self.times(round);
+        // What may be a second mode takes more rounds to decide.
+        let estimate = Estimate::of(&times).filter(|_| outlier(&times).is_none())?;
         let interval = estimate.interval.filter(|_| estimate.count >= FEWEST_ROUNDS)?;
         Some((interval.high - interval.low) / 2.0 / estimate.value)
     }
@@ -793,7 +795,7 @@ mod tests {
             while let Some(turn) = schedule.next_turn() {
                 schedule.record(0, turn.round, measured(log_normal(spread, &mut rng)));
             }
-            let estimate = Estimate::cautious(&schedule.histories[0].times(u32::MAX)).unwrap();
+            let estimate = Estimate::of(&schedule.histories[0].times(u32::MAX)).unwrap();
             !estimate.excludes(1.0)
         };
         (0..RUNS).filter(holds).count() as f64 / RUNS as f64

@@ -5,14 +5,13 @@ use harness::terminal;
 use serde::Serialize;
 
 use super::bars::Characters;
-use super::comparison::{by_size, legend, notes, sides, table, totals};
+use super::comparison::blocks as blocks_of_comparison;
 use super::ladder::{Rung, rungs};
 use super::page::{Block, COLUMNS, Table};
 use super::plot;
 use super::report::page as blocks_of;
 use super::svg::{Picture, STYLE, escape};
 use crate::judge::compare::comparison::Comparison;
-use crate::judge::environment::different_cpus;
 use crate::judge::report::model::Report;
 
 const PAGE_STYLE: &str = include_str!("assets/page.css");
@@ -39,16 +38,8 @@ pub fn html(report: &Report) -> String {
 
 /// The page of a comparison, the largest change first.
 pub fn comparison(comparison: &Comparison) -> String {
-    let heading = |text: &str| Block::Heading(2, text.to_owned());
-    let mut blocks = vec![heading("In short")];
-    blocks.extend(different_cpus(&comparison.environment_differences).map(Block::Paragraph));
-    blocks.push(Block::Items(sides(comparison).to_vec()));
-    blocks.push(Block::Paragraph(totals(comparison)));
-    blocks.push(heading("Cases"));
-    blocks.push(Block::Table(table(&by_size(comparison))));
-    blocks.extend(legend(comparison).lines().map(|line| Block::Paragraph(line.to_owned())));
-    blocks.push(heading("Notes"));
-    blocks.push(Block::Items(notes(comparison)));
+    let mut blocks = vec![Block::Heading(2, "Comparison".to_owned())];
+    blocks.extend(blocks_of_comparison(comparison));
     let title = format!("{} against {}", comparison.candidate.records, comparison.baseline.records);
     page(&title, &blocks, comparison, None)
 }

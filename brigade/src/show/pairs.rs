@@ -175,7 +175,7 @@ mod tests {
             case: String::new(),
             cpus: [0, 1],
             distance: None,
-            time_ns: crate::judge::statistics::Estimate::cautious(&[ns]).unwrap(),
+            time_ns: crate::judge::statistics::Estimate::of(&[ns]).unwrap(),
         };
         let steps = Steps::of(&[pair(1.0), pair(256.0)]).unwrap();
         assert_eq!(steps.count(), 8);

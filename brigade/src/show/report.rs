@@ -1,7 +1,7 @@
 //! A report as a page: the first screen, then the groups, then what has to be
 //! known about them.
 
-use crate::judge::statistics::{ENOUGH_FOR_RANKS, Estimate, Estimator};
+use crate::judge::statistics::Estimate;
 
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table};
 use super::plot::letter;
@@ -121,7 +121,7 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
                 if groups.map(waiting).any(|table| !table.is_empty()) {
                     page.push(Block::Paragraph(LEGEND_OF_WAITING.to_owned()));
                 }
-                page.push(Block::Paragraph(estimators(report)));
+                page.push(Block::Paragraph(estimators().to_owned()));
             }
             page
         }
@@ -143,23 +143,8 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
 }
 
 /// How the times are estimated.
-pub fn estimators(report: &Report) -> String {
-    let cases = report.groups.iter().flat_map(estimates);
-    let times = cases.filter_map(|(_, estimate)| Some(estimate.measurement(None)?.time_ns));
-    let (medians, others): (Vec<_>, Vec<_>) =
-        times.partition(|time| time.estimator == Estimator::Median);
-    let why = format!("fewer than {ENOUGH_FOR_RANKS} processes, two modes or an outlier");
-    match (medians.len(), others.len()) {
-        (_, 0) => format!("Times are medians over processes: every case has {why}."),
-        (0, _) => "Times are Hodges-Lehmann estimates: the middle of all averages of two \
-                   processes, among logarithms."
-            .to_owned(),
-        (medians, others) => format!(
-            "Times are Hodges-Lehmann estimates (the middle of all averages of two processes, \
-             among logarithms), and medians in {medians} of {} cases: {why}.",
-            medians + others
-        ),
-    }
+pub fn estimators() -> &'static str {
+    "Times are medians over processes."
 }
 
 /// A figure by its case and measurement, as it stands in a table, for the first

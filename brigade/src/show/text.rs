@@ -108,8 +108,7 @@ mod tests {
         Per operation, over n processes [95 % interval]; p50, p99 and CPU time in the
         unit of the time; sw: the kernel's context switches. Elapsed, with the time
         between laps, is user + kernel + waiting − overlap.
-        Times are medians over processes: every case has fewer than 10 processes, two
-        modes or an outlier.
+        Times are medians over processes.
 
         Notes
         - tasks: 1 failed, of 7 started.

@@ -1,99 +1,109 @@
-//! `brigade compare`: a baseline and a candidate, case by case: two saved runs, or
-//! two builds, commands or sets of flags that run side by side.
+//! `brigade compare`: a baseline and a candidate, case by case: two saved runs, two groups of
+//! runs, or two builds, commands or sets of flags that run side by side.
 
-mod saved_runs;
 mod side_by_side;
 mod sides;
 
-use std::path::Path;
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
 use crate::commands::output;
-use crate::commands::pairs::{self, Which};
-use crate::commands::session::{Session, described};
+use crate::commands::saved::read;
 use crate::exit::{Exit, UsageError};
-use crate::manifest::{Case, Manifest};
-use crate::plan;
-use crate::show;
-use crate::store::environment::Environment;
-use crate::store::results::Skipped;
-use crate::store::results::{self, Folder, RunDescription};
-
-use crate::judge::compare::comparison::{Comparison, Design, Judgement};
-use crate::judge::compare::interim::{CONFIDENCE, MOST_ROUNDS};
+use crate::judge::compare::comparison::{Comparison, Described, Design};
 use crate::judge::compare::sample::Sample;
-use crate::judge::compare::verdict::{Pair, Verdict};
-use side_by_side::{Measured, Measuring, Plan};
-pub use sides::Side;
+use crate::judge::compare::verdict::{Machine, Pair, Verdict};
+use crate::judge::environment::{Difference, between_machines};
+use crate::show;
+use crate::show::comparison::blocks;
+use crate::store::saved_run::SavedRun;
 
-/// The budget of a comparison side by side, for each of its cases.
-const SECONDS_FOR_A_CASE: f64 = 25.0;
+pub use side_by_side::side_by_side;
+pub use sides::Side;
 
 /// Runs `brigade compare`.
 ///
 /// # Errors
-/// When the flags or the manifest are wrong, a run cannot be read, the programs
-/// cannot be built, or the results or standard output cannot be written.
+/// When the flags or the manifest are wrong, a run cannot be read, the programs cannot be
+/// built, or the results or standard output cannot be written.
 pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
-    match saved(flags)? {
-        Some(comparison) => {
-            print(&comparison, flags)?;
-            Ok(exit_after(&comparison, flags, Exit::Done))
+    let folders = match (&flags.runs[..], &flags.others[..]) {
+        ([], []) => return side_by_side(flags, Side::both(flags)?),
+        ([_, ..], [_, ..]) => [&flags.runs[..], &flags.others],
+        ([first, second], []) => [std::slice::from_ref(first), std::slice::from_ref(second)],
+        _ => {
+            let advice = "compare: name two saved runs, or two groups of them: RUN… -- RUN…";
+            return Err(UsageError(advice.to_owned()).into());
         }
-        None => side_by_side(flags, Side::both(flags)?),
-    }
+    };
+    let comparison = of_runs(folders, margin(flags))?;
+    print(&comparison, flags)?;
+    Ok(exit_after(&comparison, flags, Exit::Done))
 }
 
-/// The comparison of what was saved, if folders are named.
-fn saved(flags: &CompareFlags) -> anyhow::Result<Option<Comparison>> {
-    match &flags.runs[..] {
-        [] => Ok(None),
-        [first, second] => Ok(Some(saved_runs::compare([first, second], margin(flags))?)),
-        _ => Err(UsageError("compare: name the folders of two saved runs".to_owned()).into()),
-    }
-}
-
-/// Measures a baseline and a candidate.
+/// Compares the runs in two groups of folders. Unreadable parts are reported on standard
+/// error.
 ///
 /// # Errors
-/// As [`compare`].
-pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<Exit> {
-    let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    pairs::of_machine(&mut manifest, Which::All)?;
-    let manifest = manifest;
-    let chosen = manifest.chosen(&[], &flags.cases, &flags.profile)?;
-    let parent = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
-    results::check_writable(&parent)?;
-    let mut session = Session::begin(&manifest, &flags.programs)?;
-    let (possible, _) = session.capabilities.divide(chosen.clone());
-    let binaries = sides::binaries(sides.each_ref(), &possible, &mut session)?;
-    let (cases, skipped) = session.capabilities.divide(chosen);
-    let signals = &mut session.signals;
-
-    let environment = Environment::capture(&manifest)?;
-    let plan = plan(flags, &manifest, cases, sides)?;
-    let label = flags.name.clone().unwrap_or_else(|| environment.label());
-    let description = RunDescription {
-        rounds: MOST_ROUNDS as u32,
-        seed: plan.seed,
-        skipped: skipped.clone(),
-        ..described(&manifest, &flags.profile, &plan.cases, &[])
+/// When a folder is not that of a run.
+fn of_runs(folders: Pair<&[PathBuf]>, margin: f64) -> anyhow::Result<Comparison> {
+    let group = |folders: &[PathBuf]| -> anyhow::Result<Vec<SavedRun>> {
+        folders.iter().map(|folder| Ok(read(folder)?.0)).collect()
     };
-    let mut folders = folders(&parent, &label, &description, &environment)?;
-    let measured = Measuring::new(&plan, &binaries, &mut folders).measure(signals)?;
-    signals.exit_on_next_stop();
+    let groups = [group(folders[0])?, group(folders[1])?];
+    let cases = case_names(groups.iter().flatten()).into_iter().map(|name| {
+        (
+            name,
+            groups
+                .each_ref()
+                .map(|group| Sample::of(name, group.iter().map(|run| &run.invocations[..]))),
+        )
+    });
+    let (design, machine) = match groups.each_ref().map(Vec::as_slice) {
+        [[first], [second]] => {
+            (Design::TwoRuns, Machine::of([&first.invocations, &second.invocations]))
+        }
+        _ => (Design::Groups, None),
+    };
+    let described = [0, 1].map(|side| described(folders[side], &groups[side]));
+    let mut comparison = Comparison::of(design, described, cases.collect(), margin, machine);
+    comparison.environment_differences = differences(&groups);
+    Ok(comparison)
+}
 
-    let comparison = judge(&plan, &folders, &environment, &skipped, &measured);
-    print(&comparison, flags)?;
-    if signals.stops() > 0 {
-        return Ok(Exit::Interrupted);
+/// The cases of all runs, in the order of the first.
+fn case_names<'a>(runs: impl Iterator<Item = &'a SavedRun>) -> Vec<&'a str> {
+    let mut seen = BTreeSet::new();
+    let names = runs.flat_map(|run| &run.description.cases).map(String::as_str);
+    names.filter(|name| seen.insert(*name)).collect()
+}
+
+/// What is one thing in all of the first group and another in all of the second.
+fn differences(groups: &Pair<Vec<SavedRun>>) -> Vec<Difference> {
+    let [first, second] = groups.each_ref().map(|group| &group[0].environment);
+    let mut found = between_machines(first, second);
+    for run in &groups[0] {
+        let others = between_machines(&run.environment, second);
+        found.retain(|difference| others.contains(difference));
     }
-    Ok(exit_after(
-        &comparison,
-        flags,
-        crate::commands::exit_after(measured.invocations.iter().flatten()),
-    ))
+    for run in &groups[1] {
+        let others = between_machines(first, &run.environment);
+        found.retain(|difference| others.contains(difference));
+    }
+    found
+}
+
+fn described(folders: &[PathBuf], runs: &[SavedRun]) -> Described {
+    let ([folder], [run]) = (folders, runs) else {
+        return Described { records: format!("{} runs", folders.len()), ..Described::default() };
+    };
+    let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    Described {
+        records: absolute.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        revision: run.environment.revision(),
+        ..Described::default()
+    }
 }
 
 /// The difference that does not matter, as a share.
@@ -101,79 +111,11 @@ fn margin(flags: &CompareFlags) -> f64 {
     flags.margin / 100.0
 }
 
-fn plan<'a>(
-    flags: &CompareFlags,
-    manifest: &'a Manifest,
-    cases: Vec<&'a Case>,
-    sides: Pair<Side>,
-) -> anyhow::Result<Plan<'a>> {
-    let budget = flags.budget.unwrap_or(SECONDS_FOR_A_CASE * cases.len() as f64);
-    let of_profile = &manifest.profile(&flags.profile)?.flags;
-    Ok(Plan {
-        flags: manifest.compare_flags.as_ref().unwrap_or(of_profile),
-        seed: flags.seed.unwrap_or_else(plan::random_seed),
-        budget: Duration::try_from_secs_f64(budget).unwrap_or(Duration::MAX),
-        cases,
-        sides,
-        margin: margin(flags),
-    })
-}
-
-/// A folder for each side, like that of a run.
-fn folders(
-    parent: &Path,
-    label: &str,
-    description: &RunDescription,
-    environment: &Environment,
-) -> anyhow::Result<Pair<Folder>> {
-    let folder = |side: &str| {
-        let folder = Folder::create(parent, description, &format!("{label}-{side}"))?;
-        let side = Some(side.to_owned());
-        folder.write_once(results::RUN, &RunDescription { side, ..description.clone() })?;
-        folder.write_once(results::ENVIRONMENT, environment)?;
-        anyhow::Ok(folder)
-    };
-    Ok([folder("baseline")?, folder("candidate")?])
-}
-
-/// The comparison of what was measured.
-fn judge(
-    plan: &Plan,
-    folders: &Pair<Folder>,
-    environment: &Environment,
-    skipped: &[Skipped],
-    measured: &Measured,
-) -> Comparison {
-    let each = plan.cases.iter().zip(&measured.confidences).map(|(case, confidence)| {
-        let sides = measured.invocations.each_ref().map(|side| Sample::of(&case.name, side));
-        (plan.judgement(*confidence), &*case.name, sides)
-    });
-    let (cases, not_compared) = Judgement::of_each(each);
-    let not_compared = [skipped, &not_compared].concat();
-    let described = |side: usize| {
-        let name = folders[side].path().file_name().unwrap_or_default().to_string_lossy();
-        plan.sides[side].described(name.into_owned(), environment)
-    };
-    Comparison {
-        schema_version: crate::judge::compare::comparison::SCHEMA_VERSION.to_owned(),
-        design: Design::SideBySide,
-        baseline: described(0),
-        candidate: described(1),
-        confidence: CONFIDENCE,
-        margin: plan.margin,
-        drift: None,
-        machine: None,
-        environment_differences: Vec::new(),
-        cases,
-        not_compared,
-    }
-}
-
 fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
     output::print(&match flags.format {
-        ComparisonFormat::Text => show::comparison::render(comparison),
+        ComparisonFormat::Text => show::text::blocks(&blocks(comparison), output::bars()),
         ComparisonFormat::Html => show::html::comparison(comparison),
-        ComparisonFormat::Markdown => show::comparison::markdown(comparison),
+        ComparisonFormat::Markdown => show::markdown::blocks(&blocks(comparison)),
         ComparisonFormat::Json => serde_json::to_string(comparison)? + "\n",
     })
 }

@@ -1,161 +1,197 @@
-//! A comparison side by side: in every round the baseline and the candidate run
-//! every case once, as a fresh process each, until all cases are resolved or the
-//! budget is spent.
+//! A comparison side by side: in every round the baseline and the candidate run every case
+//! once, as a fresh process each, for so many rounds or until the budget is spent.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use harness::cpus;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::manifest::Case;
+use super::sides::{self, Side};
+use super::{exit_after, margin, print};
+use crate::commands::flags::CompareFlags;
+use crate::commands::pairs::{self, Which};
+use crate::commands::session::{Session, described};
+use crate::exit::Exit;
+use crate::judge::compare::comparison::{Comparison, Design};
+use crate::judge::compare::sample::Sample;
+use crate::judge::compare::verdict::Pair;
+use crate::manifest::{Case, Manifest};
 use crate::measure::build::Binaries;
 use crate::measure::invoke::{Job, invoke};
 use crate::measure::signals::Signals;
-use crate::store::invocation::Invocation;
-use crate::store::results::Folder;
-
-use crate::judge::compare::comparison::{Judgement, Method};
-use crate::judge::compare::interim::{InterimAnalyses, MOST_ROUNDS};
-use crate::judge::compare::sample::Sample;
-use crate::judge::compare::verdict::{Pair, Verdict};
+use crate::plan;
 use crate::plan::order::{Order, Turn};
 use crate::plan::shared_cpu;
+use crate::store::environment::Environment;
+use crate::store::invocation::{Invocation, Outcome};
+use crate::store::results::{self, Folder, RunDescription};
 
-use super::sides::Side;
+/// The budget, for each case.
+const SECONDS_FOR_A_CASE: f64 = 25.0;
 
-/// Failed invocations of a case on one side after which the case is given up: one
-/// may be an accident.
+/// The most rounds that a budget is spent on.
+const MOST_ROUNDS: u32 = 500;
+
+/// Failed invocations of a case on one side after which the case is given up: one may be an
+/// accident.
 const MOST_FAILURES: usize = 3;
 
-/// What to measure.
-#[derive(Debug)]
-pub struct Plan<'a> {
-    /// The cases.
-    pub cases: Vec<&'a Case>,
-    /// The sides.
-    pub sides: Pair<Side>,
-    /// Flags of every invocation in addition to those of its case and its side.
-    pub flags: &'a [String],
-    /// The difference that does not matter, as a share.
-    pub margin: f64,
-    /// Seed of the order.
-    pub seed: u64,
-    /// No invocation begins after this time.
-    pub budget: Duration,
-}
+/// Measures a baseline and a candidate.
+///
+/// # Errors
+/// As [`super::compare`].
+pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<Exit> {
+    let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    pairs::of_machine(&mut manifest, Which::All)?;
+    let manifest = manifest;
+    let chosen = manifest.chosen(&[], &flags.cases, &flags.profile)?;
+    let parent = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
+    results::check_writable(&parent)?;
+    let mut session = Session::begin(&manifest, &flags.programs)?;
+    let (possible, _) = session.capabilities.divide(chosen.clone());
+    let binaries = sides::binaries(sides.each_ref(), &possible, &mut session)?;
+    let (cases, skipped) = session.capabilities.divide(chosen);
+    let signals = &mut session.signals;
 
-impl Plan<'_> {
-    /// How a case is judged in an analysis of this confidence.
-    pub fn judgement(&self, confidence: f64) -> Judgement {
-        let of_difference = confidence;
-        Judgement { method: Method::Rounds, confidence, of_difference, margin: self.margin }
+    let environment = Environment::capture(&manifest)?;
+    let label = flags.name.clone().unwrap_or_else(|| environment.label());
+    let of_profile = &manifest.profile(&flags.profile)?.flags;
+    let description = RunDescription {
+        rounds: flags.rounds.unwrap_or(MOST_ROUNDS),
+        seed: flags.seed.unwrap_or_else(plan::random_seed),
+        skipped: skipped.clone(),
+        ..described(&manifest, &flags.profile, &cases, &[])
+    };
+    let folders = folders(&parent, &label, &description, &environment)?;
+    let mut measuring = Measuring {
+        failures: vec![[0, 0]; cases.len()],
+        cases,
+        sides,
+        flags: manifest.compare_flags.as_ref().unwrap_or(of_profile),
+        rounds: description.rounds,
+        budget: budget(flags, description.cases.len()),
+        binaries,
+        folders,
+        invocations: Pair::default(),
+        began: Instant::now(),
+        cpus: cpus::allowed().unwrap_or_default(),
+        progress: progress(),
+    };
+    measuring.measure(description.seed, signals)?;
+    signals.exit_on_next_stop();
+
+    let mut comparison = measuring.comparison(&environment, margin(flags));
+    comparison.not_compared.splice(..0, skipped);
+    print(&comparison, flags)?;
+    if signals.stops() > 0 {
+        return Ok(Exit::Interrupted);
     }
+    let measured = crate::commands::exit_after(measuring.invocations.iter().flatten());
+    Ok(exit_after(&comparison, flags, measured))
 }
 
-/// What was measured.
-#[derive(Debug)]
-pub struct Measured {
-    /// The invocations of both sides.
-    pub invocations: Pair<Vec<Invocation>>,
-    /// The confidence of the analysis that each case is judged by.
-    pub confidences: Vec<f64>,
+/// No invocation begins after this time.
+fn budget(flags: &CompareFlags, cases: usize) -> Duration {
+    let default = SECONDS_FOR_A_CASE * cases as f64;
+    let default = if flags.rounds.is_some() { f64::INFINITY } else { default };
+    Duration::try_from_secs_f64(flags.budget.unwrap_or(default)).unwrap_or(Duration::MAX)
+}
+
+/// A folder for each side, like that of a run.
+fn folders(
+    parent: &Path,
+    label: &str,
+    description: &RunDescription,
+    environment: &Environment,
+) -> anyhow::Result<Pair<Folder>> {
+    let folder = |side: &str| {
+        let folder = Folder::create(parent, description, &format!("{label}-{side}"))?;
+        let side = Some(side.to_owned());
+        folder.write_once(results::RUN, &RunDescription { side, ..description.clone() })?;
+        folder.write_once(results::ENVIRONMENT, environment)?;
+        anyhow::Ok(folder)
+    };
+    Ok([folder("baseline")?, folder("candidate")?])
+}
+
+/// Shown on a terminal only; it runs from 0 to 1000.
+fn progress() -> ProgressBar {
+    let style = ProgressStyle::with_template("{percent:>3} % {bar:20} {msg}");
+    ProgressBar::new(1000).with_style(style.expect("the template is well-formed"))
 }
 
 /// A comparison in progress.
-pub struct Measuring<'a> {
-    plan: &'a Plan<'a>,
-    binaries: &'a Pair<Binaries>,
-    folders: &'a mut Pair<Folder>,
+struct Measuring<'a> {
+    cases: Vec<&'a Case>,
+    sides: Pair<Side>,
+    /// Flags of every invocation in addition to those of its case and its side.
+    flags: &'a [String],
+    rounds: u32,
+    budget: Duration,
+    binaries: Pair<Binaries>,
+    folders: Pair<Folder>,
     invocations: Pair<Vec<Invocation>>,
-    /// The interim analyses of each case.
-    analyses: Vec<InterimAnalyses>,
-    /// The confidence of the analysis that resolved a case, by its index.
-    resolved: BTreeMap<usize, f64>,
+    /// How often each case failed on either side.
+    failures: Vec<Pair<usize>>,
     began: Instant,
     /// The CPUs that programs may use; empty where that cannot be read.
     cpus: Vec<usize>,
     progress: ProgressBar,
 }
 
-impl<'a> Measuring<'a> {
-    /// Ready to begin; the budget runs from now on. Progress is shown on a
-    /// terminal only.
-    ///
-    /// # Panics
-    /// Never: the template is a constant.
-    pub fn new(
-        plan: &'a Plan<'a>,
-        binaries: &'a Pair<Binaries>,
-        folders: &'a mut Pair<Folder>,
-    ) -> Self {
-        let style = ProgressStyle::with_template("{pos} of {len} s {bar:20} {msg}");
-        let progress = ProgressBar::new(plan.budget.as_secs())
-            .with_style(style.expect("the template is well-formed"));
-        let (began, invocations) = (Instant::now(), Pair::default());
-        let analyses = vec![InterimAnalyses::of_one_in(plan.cases.len()); plan.cases.len()];
-        let resolved = BTreeMap::new();
-        let cpus = cpus::allowed().unwrap_or_default();
-        Self { plan, binaries, folders, invocations, analyses, resolved, began, cpus, progress }
-    }
-
-    /// Measures until every case is resolved, the budget is spent or the runner
-    /// is interrupted. Every invocation is appended to its side's folder as it
-    /// ends.
+impl Measuring<'_> {
+    /// Measures until the rounds are over, the budget is spent or the runner is interrupted.
+    /// Every invocation is appended to its side's folder as it ends.
     ///
     /// # Errors
     /// When a record cannot be written.
-    pub fn measure(mut self, signals: &mut Signals) -> anyhow::Result<Measured> {
-        let cases = self.plan.cases.len();
-        let mut order = Order::new(cases, self.plan.seed);
-        let mut open: Vec<usize> = (0..cases).collect();
-        for round in 1.. {
+    fn measure(&mut self, seed: u64, signals: &mut Signals) -> anyhow::Result<()> {
+        let mut order = Order::new(self.cases.len(), seed);
+        let mut open: Vec<usize> = (0..self.cases.len()).collect();
+        'rounds: for round in 1..=self.rounds {
             for turn in order.turns(round, &open) {
-                if self.began.elapsed() >= self.plan.budget {
-                    return Ok(self.end());
+                if self.began.elapsed() >= self.budget {
+                    break 'rounds;
                 }
-                self.take(turn, round, open.len(), signals)?;
+                self.take(turn, round, signals)?;
                 if signals.stops() > 0 {
-                    return Ok(self.end());
+                    break 'rounds;
                 }
             }
-            open.retain(|case| !self.is_settled(*case));
+            open.retain(|case| self.failures[*case].iter().all(|failed| *failed < MOST_FAILURES));
             if open.is_empty() {
                 break;
             }
         }
-        Ok(self.end())
-    }
-
-    fn end(self) -> Measured {
         self.progress.finish_and_clear();
-        let analyses = self.analyses.iter().enumerate();
-        let confidences =
-            analyses.map(|(case, analyses)| *self.resolved.get(&case).unwrap_or(&analyses.last()));
-        Measured { confidences: confidences.collect(), invocations: self.invocations }
+        Ok(())
     }
 
     /// Runs both sides of a case back to back.
-    fn take(
-        &mut self,
-        turn: Turn,
-        round: u32,
-        open: usize,
-        signals: &mut Signals,
-    ) -> anyhow::Result<()> {
-        let case = self.plan.cases[turn.case];
-        self.progress.set_position(self.began.elapsed().as_secs());
-        self.progress.set_message(format!("round {round}, {open} cases open, {}", case.name));
+    fn take(&mut self, turn: Turn, round: u32, signals: &mut Signals) -> anyhow::Result<()> {
+        let case = self.cases[turn.case];
+        let spent = self.began.elapsed().div_duration_f64(self.budget);
+        let done = f64::from(round - 1) / f64::from(self.rounds);
+        self.progress.set_position((1000.0 * spent.max(done)) as u64);
+        self.progress.set_message(format!("round {round}, {}", case.name));
         for side in turn.sides {
-            let Side { under, with, .. } = &self.plan.sides[side];
-            let flags = [self.plan.flags, with.as_slice()].concat();
+            let Side { under, with, .. } = &self.sides[side];
+            let flags = [self.flags, with.as_slice()].concat();
             let binary = &self.binaries[side][&case.program];
             // A command may have its own idea of where the program runs.
             let shared_cpu = under.is_empty().then(|| shared_cpu(round, &self.cpus)).flatten();
             let job = Job { case, round, attempt: 1, under, binary, flags: &flags, shared_cpu };
-            self.plan.sides[side].set()?;
+            self.sides[side].set()?;
             let invocation = invoke(&job, signals);
             self.folders[side].append(&invocation)?;
+            let failed = &mut self.failures[turn.case][side];
+            match invocation.outcome {
+                Outcome::Measured => {}
+                // Every further one would be refused too.
+                Outcome::Refused => *failed = MOST_FAILURES,
+                Outcome::Failed | Outcome::TimedOut => *failed += 1,
+            }
             self.invocations[side].push(invocation);
             if signals.stops() > 0 {
                 break;
@@ -164,27 +200,16 @@ impl<'a> Measuring<'a> {
         Ok(())
     }
 
-    /// Whether a case needs no further round: it is resolved, has the most rounds
-    /// that are compared, or cannot be measured.
-    fn is_settled(&mut self, case: usize) -> bool {
-        let name = &self.plan.cases[case].name;
-        let sides = self.invocations.each_ref().map(|side| Sample::of(name, side));
-        if sides.iter().any(|side| side.refused || side.failed >= MOST_FAILURES) {
-            return true;
-        }
-        let [first, second] = sides.each_ref().map(Sample::time_ns);
-        let rounds = first.keys().filter(|round| second.contains_key(round)).count();
-        if rounds >= MOST_ROUNDS {
-            return true;
-        }
-        let spent = self.began.elapsed().div_duration_f64(self.plan.budget);
-        let Some(confidence) = self.analyses[case].next(spent, rounds) else { return false };
-        let ratio = self.plan.judgement(confidence).ratio(sides.each_ref());
-        let verdict = ratio.map(|ratio| Verdict::of(&ratio, self.plan.margin));
-        let resolved = verdict.is_some_and(|verdict| verdict != Verdict::Unresolved);
-        if resolved {
-            self.resolved.insert(case, confidence);
-        }
-        resolved
+    /// The comparison of what was measured.
+    fn comparison(&self, environment: &Environment, margin: f64) -> Comparison {
+        let described = [0, 1].map(|side| {
+            let name = self.folders[side].path().file_name().unwrap_or_default().to_string_lossy();
+            self.sides[side].described(name.into_owned(), environment)
+        });
+        let cases = self.cases.iter().map(|case| {
+            let sides = self.invocations.each_ref();
+            (&*case.name, sides.map(|side| Sample::of(&case.name, [&side[..]])))
+        });
+        Comparison::of(Design::SideBySide, described, cases.collect(), margin, None)
     }
 }

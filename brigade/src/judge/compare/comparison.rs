@@ -1,26 +1,31 @@
-//! The result of a comparison, as `--json` prints it and the table shows it.
+//! The result of a comparison, as `--format json` prints it and the table shows it.
 //!
-//! The committed schema, `brigade/comparison.schema.json`, is generated from these
-//! types and a test compares the two. A figure that is not known is `null`.
+//! The committed schema, `brigade/comparison.schema.json`, is generated from these types and
+//! a test compares the two. A figure that is not known is `null`.
 
 use std::collections::BTreeMap;
 
-use crate::judge::statistics::{ByRound, Interval, median};
+use harness::record::Measurement;
 use serde::{Deserialize, Serialize};
 
+use super::sample::{Sample, values};
+use super::verdict::{Machine, Pair, Verdict, drift, ratio_of_runs};
 use crate::judge::environment::Difference;
-pub use crate::store::results::Skipped;
+use crate::judge::statistics::{ByRound, CONFIDENCE, Estimate, Modes, median, ratio_at};
+use crate::store::results::Skipped;
 
-use super::machine::Machine;
-use super::sample::{ModesOfSides, Percentile, Sample};
-use super::verdict::{Pair, Ratio, Verdict};
+/// Version of [`Comparison`]'s schema, `major.minor`.
+pub const SCHEMA_VERSION: &str = "1.0";
 
-/// Version of [`Comparison`]'s schema, `major.minor`: the minor number rises
-/// when a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "3.4";
+/// The percentiles that are compared.
+const PERCENTILES: [(&str, fn(&Measurement) -> u64); 3] = [
+    ("p50", |principal| principal.p50_ns),
+    ("p90", |principal| principal.p90_ns),
+    ("p99", |principal| principal.p99_ns),
+];
 
-/// A baseline and a candidate, case by case. Of every pair of values the first is
-/// the baseline's and the second the candidate's.
+/// A baseline and a candidate, case by case. Of every pair of values the first is the
+/// baseline's and the second the candidate's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
@@ -32,18 +37,19 @@ pub struct Comparison {
     pub baseline: Described,
     /// What is compared with it.
     pub candidate: Described,
-    /// The joint confidence of all cases that are faster or slower, 0 to 1.
+    /// The joint confidence of all intervals, 0 to 1.
     pub confidence: f64,
-    /// The difference that does not matter, as a share: 0.03 for ratios of
-    /// 1/1.03 to 1.03.
+    /// The confidence of each, 0 to 1.
+    pub confidence_of_each: f64,
+    /// The difference that does not matter, as a share: 0.03 for ratios of 1/1.03 to 1.03.
     pub margin: f64,
-    /// The factor by which the intervals are widened for drift between the
-    /// halves of each run; `null` for a comparison side by side.
+    /// The factor by which the intervals are widened for drift between the halves of each
+    /// run; `null` unless two runs are compared.
     pub drift: Option<f64>,
     /// How the machine itself differed between two runs; `null` where a run has no
-    /// reference, and for a comparison side by side. Since 3.2.
+    /// reference, and unless two runs are compared.
     pub machine: Option<Machine>,
-    /// How the environments of two runs differ.
+    /// How the environments of the runs differ.
     pub environment_differences: Vec<Difference>,
     /// The cases that were compared.
     pub cases: Vec<CaseComparison>,
@@ -56,28 +62,28 @@ pub struct Comparison {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
-    /// In two runs, one after the other.
-    SavedRuns,
-    /// In the same rounds, in balanced order.
+    /// In the same rounds, in balanced order: the round is the sample.
     SideBySide,
+    /// In two runs, one after the other: the process is the sample.
+    TwoRuns,
+    /// In two groups of runs: the run is the sample.
+    Groups,
 }
 
 /// What the baseline or the candidate is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Described {
-    /// The name of the folder that holds its records.
+    /// The name of the folder that contains its records, or the number of folders.
     pub records: String,
-    /// The commit of the workspace that its programs were built in, with `+`
-    /// where files differed from it; `null` where it is not known.
+    /// The commit of the workspace that its programs were built in, with `+` where files
+    /// differed from it; `null` where it is not known.
     pub revision: Option<String>,
-    /// The command that its programs ran under, word by word; of a path only
-    /// the last part.
+    /// The command that its programs ran under, word by word; of a path only the last part.
     pub under: Vec<String>,
     /// Flags of its programs in addition to those of the case.
     pub with: Vec<String>,
-    /// The setting of the machine that it ran with, in words; `null` where none was
-    /// changed. Since 3.3.
+    /// The setting of the machine that it ran with, in words; `null` where none was changed.
     pub setting: Option<String>,
 }
 
@@ -93,29 +99,19 @@ pub struct CaseComparison {
     pub measurement: String,
     /// What one operation is, such as `hop`.
     pub operation: String,
-    /// Rounds that are compared.
-    pub rounds: Pair<usize>,
-    /// The median time per operation over processes, in nanoseconds.
+    /// Rounds, processes or runs that are compared.
+    pub samples: Pair<usize>,
+    /// Their median time per operation, in nanoseconds.
     pub ns_per_operation: Pair<f64>,
-    /// The confidence of each of its intervals, 0 to 1.
-    pub confidence: f64,
-    /// The confidence that a difference must have for the verdict, 0 to 1: that of
-    /// the intervals in a comparison side by side. Since 3.1.
-    pub confidence_of_difference: f64,
     /// The candidate's time divided by the baseline's.
-    pub ratio: RatioRecord,
+    pub ratio: Estimate,
     /// The verdict on that ratio.
     pub verdict: Verdict,
-    /// The same ratio of percentiles within a process, by name: `p50`, `p90`
-    /// and `p99`. A sample of many operations averages over them.
-    pub percentiles: BTreeMap<String, RatioRecord>,
-    /// The time of whichever side ran second in its round, divided by that of
-    /// the one that ran first; `null` for saved runs.
-    pub second_place: Option<RatioRecord>,
+    /// The same ratio of percentiles within a process, by name: `p50`, `p90` and `p99`. A
+    /// sample of many operations averages over them.
+    pub percentiles: BTreeMap<String, Estimate>,
     /// Two modes, where a side has them.
-    pub modes: Option<ModesRecord>,
-    /// The share of hops between CPUs: median over processes, 0 to 1.
-    pub crossing_share: Pair<Option<f64>>,
+    pub modes: Option<ModesOfSides>,
     /// Invocations that were disturbed.
     pub disturbed: Pair<usize>,
     /// Invocations that were unusable; they count only if there are no others.
@@ -124,36 +120,11 @@ pub struct CaseComparison {
     pub failed: Pair<usize>,
 }
 
-/// A ratio with its interval.
+/// Two modes of a case: those of either side, since those of both together could be the
+/// difference between the sides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RatioRecord {
-    /// The estimate.
-    pub estimate: f64,
-    /// The interval's lower end; `null` where there are too few rounds.
-    pub low: Option<f64>,
-    /// The interval's upper end; `null` where there are too few rounds.
-    pub high: Option<f64>,
-}
-
-impl RatioRecord {
-    /// Whether the interval leaves out 1.
-    pub fn excludes_one(&self) -> bool {
-        self.low.is_some_and(|low| low > 1.0) || self.high.is_some_and(|high| high < 1.0)
-    }
-}
-
-impl From<Ratio> for RatioRecord {
-    fn from(Ratio { estimate, interval }: Ratio) -> Self {
-        let end = |of: fn(Interval) -> f64| interval.map(of);
-        Self { estimate, low: end(|ends| ends.low), high: end(|ends| ends.high) }
-    }
-}
-
-/// Two modes of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ModesRecord {
+pub struct ModesOfSides {
     /// The median of the fast one, per operation, in nanoseconds.
     pub fast_ns: f64,
     /// The median of the slow one, per operation, in nanoseconds.
@@ -162,160 +133,138 @@ pub struct ModesRecord {
     pub slow_share: Pair<f64>,
 }
 
-/// How a ratio is estimated.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Method {
-    /// By round, for a comparison side by side.
-    Rounds,
-    /// Over all pairs of processes, of two runs that differ in more than chance.
-    Runs {
-        /// See [`super::verdict::drift`].
-        drift: f64,
-        /// How the machine differed, if it is known.
+impl ModesOfSides {
+    fn of(times: Pair<&[f64]>) -> Option<Self> {
+        let Modes { fast, slow, .. } = times.into_iter().find_map(Modes::of)?;
+        let between = (fast.median * slow.median).sqrt();
+        let slow_share = times.map(|times| {
+            times.iter().filter(|time| **time > between).count() as f64 / times.len() as f64
+        });
+        Some(Self { fast_ns: fast.median, slow_ns: slow.median, slow_share })
+    }
+}
+
+impl Comparison {
+    /// Compares each case. All intervals together have the confidence [`CONFIDENCE`], by
+    /// Bonferroni's inequality; `machine` is how the machine differed between two runs.
+    pub fn of(
+        design: Design,
+        [baseline, candidate]: Pair<Described>,
+        cases: Vec<(&str, Pair<Sample>)>,
+        margin: f64,
         machine: Option<Machine>,
-    },
-}
-
-impl Method {
-    /// The ratio of one figure, candidate to baseline.
-    pub fn ratio(self, sides: Pair<&ByRound>, confidence: f64) -> Option<Ratio> {
-        match self {
-            Self::Rounds => Ratio::of_rounds(sides, confidence),
-            Self::Runs { drift, machine } => {
-                let [baseline, candidate] = sides.map(values);
-                let ratio = Ratio::of_runs([&baseline, &candidate], confidence, drift)?;
-                Some(machine.map_or(ratio, |machine| machine.widened(ratio)))
-            }
-        }
-    }
-}
-
-/// The figures, in the order of rounds.
-pub fn values(by_round: &ByRound) -> Vec<f64> {
-    by_round.values().copied().collect()
-}
-
-/// The percentiles that are compared.
-const PERCENTILES: [(&str, Percentile); 3] = [
-    ("p50", |principal| principal.p50_ns),
-    ("p90", |principal| principal.p90_ns),
-    ("p99", |principal| principal.p99_ns),
-];
-
-/// How a case is judged.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judgement {
-    /// How ratios are estimated.
-    pub method: Method,
-    /// The confidence of each interval, 0 to 1.
-    pub confidence: f64,
-    /// The confidence that a difference must have, 0 to 1.
-    pub of_difference: f64,
-    /// The difference that does not matter, as a share.
-    pub margin: f64,
-}
-
-impl Judgement {
-    /// The ratio of a case's times; `None` if a side has none.
-    pub fn ratio(&self, sides: Pair<&Sample>) -> Option<Ratio> {
-        let [baseline, candidate] = sides.map(Sample::time_ns);
-        self.method.ratio([&baseline, &candidate], self.confidence)
-    }
-
-    /// The verdict on a case whose ratio is `ratio`: a difference has to have the
-    /// confidence of differences, and to be the same that of intervals.
-    fn verdict(&self, ratio: &Ratio, sides: Pair<&Sample>) -> Verdict {
-        let sure = Self { confidence: self.of_difference, ..*self };
-        Verdict::if_sure(ratio, self.margin, || sure.ratio(sides))
-    }
-
-    /// Compares each case by its judgement; what cannot be compared is second.
-    pub fn of_each<'a>(
-        cases: impl IntoIterator<Item = (Self, &'a str, Pair<Sample<'a>>)>,
-    ) -> (Vec<CaseComparison>, Vec<Skipped>) {
+    ) -> Self {
         let (mut compared, mut not_compared) = (Vec::new(), Vec::new());
-        for (judgement, case, sides) in cases {
-            match judgement.compare(case, sides.each_ref()) {
-                Ok(case) => compared.push(case),
-                Err(reason) => not_compared.push(Skipped { case: case.to_owned(), reason }),
+        for (case, sides) in cases {
+            match reason_against(design, sides.each_ref()) {
+                None => compared.push((case, sides)),
+                Some(reason) => not_compared.push(Skipped { case: case.to_owned(), reason }),
             }
         }
-        (compared, not_compared)
+        let runs: Vec<Vec<f64>> = compared
+            .iter()
+            .flat_map(|(_, sides)| sides)
+            .map(|side| values(&side.time_ns()))
+            .collect();
+        let drift = (design == Design::TwoRuns).then(|| drift(runs.iter().map(Vec::as_slice)));
+        let mut comparison = Self {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            design,
+            baseline,
+            candidate,
+            confidence: CONFIDENCE,
+            confidence_of_each: 1.0 - (1.0 - CONFIDENCE) / compared.len().max(1) as f64,
+            margin,
+            drift,
+            machine,
+            environment_differences: Vec::new(),
+            cases: Vec::new(),
+            not_compared,
+        };
+        for (case, sides) in compared {
+            match comparison.case(case, sides.each_ref()) {
+                Some(case) => comparison.cases.push(case),
+                None => comparison.not_compared.push(Skipped {
+                    case: case.to_owned(),
+                    reason: "baseline and candidate have no measured round in common".to_owned(),
+                }),
+            }
+        }
+        comparison
     }
 
-    /// Compares a case.
-    ///
-    /// # Errors
-    /// Why the case cannot be compared, without a full stop.
-    pub fn compare(&self, case: &str, sides: Pair<&Sample>) -> Result<CaseComparison, String> {
-        let [Some(principal), Some(other)] = sides.map(Sample::principal) else {
-            return Err(Sample::missing(sides).unwrap_or_default());
-        };
-        if (&principal.name, &principal.operation) != (&other.name, &other.operation) {
-            let [baseline, candidate] =
-                [principal, other].map(|of| format!("{} of {}", of.name, of.operation));
-            return Err(format!("the baseline measures {baseline}, the candidate {candidate}"));
-        }
-        let ratio =
-            self.ratio(sides).ok_or("baseline and candidate have no measured round in common")?;
+    /// Compares a case that both sides have measured.
+    fn case(&self, case: &str, sides: Pair<&Sample>) -> Option<CaseComparison> {
+        let principal = sides[0].principal()?;
         let times = sides.map(Sample::time_ns);
-        let [first_ns, second_ns] = [&times[0], &times[1]].map(values);
-        Ok(CaseComparison {
+        let ratio = self.ratio(&times)?;
+        let [first, second] = times.each_ref().map(values);
+        let percentile = |(name, of): &(&str, fn(&Measurement) -> u64)| {
+            let per_operation =
+                |of_sample: &Measurement| of(of_sample) as f64 / of_sample.operations as f64;
+            let figures = sides.map(|side| side.figures(per_operation));
+            Some(((*name).to_owned(), self.ratio(&figures)?))
+        };
+        Some(CaseComparison {
             case: case.to_owned(),
             placement: sides[0].placement().map(str::to_owned),
             measurement: principal.name.clone(),
             operation: principal.operation.clone(),
-            rounds: [first_ns.len(), second_ns.len()],
-            ns_per_operation: [&first_ns, &second_ns]
-                .map(|times| median(times).unwrap_or(f64::NAN)),
-            confidence: self.confidence,
-            confidence_of_difference: self.of_difference,
-            ratio: ratio.into(),
-            verdict: self.verdict(&ratio, sides),
-            percentiles: self.percentiles(sides),
-            second_place: self.second_place(sides),
-            modes: ModesOfSides::of([&first_ns, &second_ns]).map(ModesRecord::from),
-            crossing_share: sides.map(Sample::crossing_share),
+            samples: [first.len(), second.len()],
+            ns_per_operation: [median(&first)?, median(&second)?],
+            ratio,
+            verdict: Verdict::of(&ratio, self.margin),
+            percentiles: PERCENTILES.iter().filter_map(percentile).collect(),
+            modes: ModesOfSides::of([&first, &second]),
             disturbed: sides.map(|side| side.disturbed),
             unusable: sides.map(|side| side.unusable),
             failed: sides.map(|side| side.failed),
         })
     }
 
-    fn percentiles(&self, sides: Pair<&Sample>) -> BTreeMap<String, RatioRecord> {
-        let ratio = |percentile| {
-            let [first, second] = sides.map(|side| side.percentile_ns(percentile));
-            self.method.ratio([&first, &second], self.confidence).map(RatioRecord::from)
-        };
-        PERCENTILES
-            .iter()
-            .filter_map(|(name, percentile)| Some(((*name).to_owned(), ratio(*percentile)?)))
-            .collect()
-    }
-
-    fn second_place(&self, sides: Pair<&Sample>) -> Option<RatioRecord> {
-        let Method::Rounds = self.method else { return None };
-        let [early, late] = Sample::by_place(sides);
-        Ratio::of_rounds([&early, &late], self.confidence).map(RatioRecord::from)
-    }
-}
-
-impl From<ModesOfSides> for ModesRecord {
-    fn from(ModesOfSides { modes, slow_share }: ModesOfSides) -> Self {
-        Self { fast_ns: modes.fast.median, slow_ns: modes.slow.median, slow_share }
-    }
-}
-
-impl Comparison {
-    /// The lowest and the highest confidence of an interval, 0 to 1; `None`
-    /// without a case.
-    pub fn confidence_of_each(&self) -> Option<(f64, f64)> {
-        let each = || self.cases.iter().map(|case| case.confidence);
-        Some((each().reduce(f64::min)?, each().reduce(f64::max)?))
+    /// The ratio of one figure, candidate to baseline: by round, or of two samples.
+    fn ratio(&self, [first, second]: &Pair<ByRound>) -> Option<Estimate> {
+        if self.design == Design::SideBySide {
+            return ratio_at(self.confidence_of_each, second, first);
+        }
+        let sides = [&values(first)[..], &values(second)];
+        let ratio = ratio_of_runs(sides, self.confidence_of_each, self.drift.unwrap_or(1.0))?;
+        Some(self.machine.map_or(ratio, |machine| machine.widened(ratio)))
     }
 
     /// How many cases have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.cases.iter().filter(|case| case.verdict == verdict).count()
+    }
+}
+
+/// Why a case cannot be compared, without a full stop, if it cannot. The sides of a
+/// comparison side by side may have other flags.
+fn reason_against(design: Design, sides: Pair<&Sample>) -> Option<String> {
+    let [Some(principal), Some(other)] = sides.map(Sample::principal) else {
+        return Sample::missing(sides);
+    };
+    if (&principal.name, &principal.operation) != (&other.name, &other.operation) {
+        let [baseline, candidate] =
+            [principal, other].map(|of| format!("{} of {}", of.name, of.operation));
+        return Some(format!("the baseline measures {baseline}, the candidate {candidate}"));
+    }
+    let differing = (design != Design::SideBySide).then(|| Sample::differing_parameter(sides));
+    let (name, [first, second]) = differing.flatten()?;
+    Some(format!("--{} is {first} in one run and {second} in another", name.replace('_', "-")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_looked_for_in_each_side_and_counted_in_both() {
+        let mixed = [2.0, 2.1, 20.0, 21.0, 2.2];
+        let fast = [2.0, 2.1, 2.0, 2.1];
+        let found = ModesOfSides::of([&fast, &mixed]).unwrap();
+        assert_eq!(found.slow_share, [0.0, 0.4]);
+        let slow = fast.map(|time| time * 10.0);
+        assert_eq!(ModesOfSides::of([&fast, &slow]), None, "the sides differ, not the modes");
     }
 }

@@ -6,10 +6,10 @@ use harness::instrument::{Crossings, EmptyLap};
 use harness::record::{Measurement, Record};
 
 use super::{Experiment, Figure, Probe, Status, time_ns};
-use crate::judge::compare::verdict::{Ratio, Verdict, drift};
+use crate::judge::compare::verdict::{Verdict, drift, ratio_of_runs};
 use crate::judge::interference;
 use crate::judge::report::model::Parts;
-use crate::judge::statistics::{Interval, Shift, median, proportion, ratios};
+use crate::judge::statistics::{Estimate, Interval, median, proportion, ratio_at, ratios};
 use crate::judge::switches::{SWITCHES_TOLERANCE, decided_claim, verify_switches};
 use crate::manifest::Placement;
 use crate::store::invocation::Invocation;
@@ -31,8 +31,8 @@ pub const MORE_WORK: f64 = 1.05;
 /// a difference between the sides, however small, adds up over all pairs.
 pub fn same(experiments: &[Experiment]) -> Vec<Figure> {
     let sides: Vec<_> = experiments.iter().map(|of| [of.times(0), of.times(1)]).collect();
-    let ratio = |[first, second]: &[_; 2]| Ratio::of_rounds([first, second], CONFIDENCE);
-    let all: Vec<Ratio> = sides.iter().filter_map(ratio).collect();
+    let ratio = |[first, second]: &[_; 2]| ratio_at(CONFIDENCE, second, first);
+    let all: Vec<Estimate> = sides.iter().filter_map(ratio).collect();
     let logs: Vec<f64> = sides
         .iter()
         .flat_map(|[first, second]| ratios(second, first))
@@ -40,9 +40,9 @@ pub fn same(experiments: &[Experiment]) -> Vec<Figure> {
         .map(f64::ln)
         .collect();
     let what = format!("second side / first, {} pairs", logs.len());
-    let difference = match Shift::of_pairs(&logs, SURE) {
-        Some(Shift { estimate, interval: Some(Interval { low, high }) }) => {
-            Figure::new(what, estimate.exp(), "")
+    let difference = match Estimate::at(SURE, &logs) {
+        Some(Estimate { value, interval: Some(Interval { low, high }), .. }) => {
+            Figure::new(what, value.exp(), "")
                 .between(Interval { low: low.exp(), high: high.exp() })
                 .judged("1 within the interval of 99.9 %", Status::of(low <= 0.0 && high >= 0.0))
         }
@@ -61,27 +61,22 @@ pub fn in_time_order<'i>(invocations: impl Iterator<Item = &'i Invocation>) -> F
     }
     let halves: Vec<_> = by_case.values().map(|times| times.split_at(times.len() / 2)).collect();
     let drift = drift(halves.iter().flat_map(|(early, late)| [*early, *late]));
-    let ratio = |(early, late): &(&[f64], &[f64])| Ratio::of_runs([early, late], CONFIDENCE, drift);
+    let ratio = |(early, late): &(&[f64], &[f64])| ratio_of_runs([early, late], CONFIDENCE, drift);
     // Halves too small for an interval have no verdict that could be false.
-    let all: Vec<Ratio> =
+    let all: Vec<Estimate> =
         halves.iter().filter_map(ratio).filter(|ratio| ratio.interval.is_some()).collect();
     let figure = false_verdicts("late against early rounds", &all);
-    let common = median(&all.iter().map(|ratio| ratio.estimate).collect::<Vec<_>>());
+    let common = median(&all.iter().map(|ratio| ratio.value).collect::<Vec<_>>());
     let common = common.unwrap_or(1.0);
-    let relative = |ends: Interval| Interval { low: ends.low / common, high: ends.high / common };
-    let relative = |ratio: &Ratio| Ratio {
-        estimate: ratio.estimate / common,
-        interval: ratio.interval.map(relative),
-    };
-    let relative: Vec<Ratio> = all.iter().map(relative).collect();
+    let relative: Vec<Estimate> = all.iter().map(|ratio| ratio.map(|end| end / common)).collect();
     let is_machine = false_verdicts("", &relative).status == Status::Holds;
     Figure { status: figure.status.unless_busy(is_machine), ..figure }
 }
 
 /// The share of comparisons of identical sides that found a difference.
-fn false_verdicts(what: &str, ratios: &[Ratio]) -> Figure {
+fn false_verdicts(what: &str, ratios: &[Estimate]) -> Figure {
     let is_false =
-        |ratio: &&Ratio| matches!(Verdict::of(ratio, MARGIN), Verdict::Faster | Verdict::Slower);
+        |ratio: &&Estimate| matches!(Verdict::of(ratio, MARGIN), Verdict::Faster | Verdict::Slower);
     let what = format!("{what}, false verdicts of {}", ratios.len());
     share(what, ratios.iter().filter(is_false).count(), ratios.len()).map_or_else(
         |what| Figure::failed(what, "too few rounds"),
@@ -102,7 +97,7 @@ fn share(what: String, hits: usize, all: usize) -> Result<(Figure, Interval), St
 pub fn differences(experiments: &[Experiment]) -> Vec<Figure> {
     let of_trial = |of: &Experiment| {
         let times = [of.times(0), of.times(1)];
-        let ratio = Ratio::of_rounds(times.each_ref(), CONFIDENCE)?;
+        let ratio = ratio_at(CONFIDENCE, &times[1], &times[0])?;
         let truth = |record: &Record| {
             let work = record.work?;
             let unit_ns = work.mean_ns_per_unit.or(work.ns_per_unit)?;

@@ -15,8 +15,7 @@ use std::collections::BTreeMap;
 use harness::record::Record;
 
 use super::{Experiment, Figure, Probe, Status};
-use crate::judge::compare::verdict::Ratio;
-use crate::judge::statistics::{ByRound, Estimate, Interval, median, ratios, slope};
+use crate::judge::statistics::{ByRound, Estimate, Interval, median, ratio_at, ratios, slope};
 
 /// Confidence of the interval of a slope or a ratio, 0 to 1.
 const CONFIDENCE: f64 = 0.99;
@@ -170,8 +169,8 @@ pub fn ring(experiments: &[Experiment]) -> Vec<Figure> {
 /// The ratio of two times that must be alike, the second over the first, round by round.
 fn ratio(what: String, times: [ByRound; 2]) -> Figure {
     let what = format!("{what}, {} pairs", ratios(&times[0], &times[1]).len());
-    match Ratio::of_rounds(times.each_ref(), CONFIDENCE) {
-        Some(Ratio { estimate, interval: Some(ends) }) => Figure::new(what, estimate, "")
+    match ratio_at(CONFIDENCE, &times[1], &times[0]) {
+        Some(Estimate { value, interval: Some(ends), .. }) => Figure::new(what, value, "")
             .between(ends)
             .judged("within 5 % of 1", Status::near_one(ends, BAND, BAND)),
         _ => Figure::failed(what, "too few rounds"),

@@ -113,7 +113,7 @@ fn of_distance(distance: Option<Distance>, pairs: &[Pair]) -> Option<DistanceTim
     Some(DistanceTime {
         distance,
         pairs: pairs.len(),
-        time_ns: Estimate::cautious(&medians)?,
+        time_ns: Estimate::of(&medians)?,
         range_ns: [times().reduce(f64::min)?, times().reduce(f64::max)?],
     })
 }

@@ -1,9 +1,9 @@
-//! Comparing two cases round by round: what changes the whole machine from
-//! one round to the next changes both sides of a pair and cancels.
+//! Comparing two cases round by round: what changes the whole machine from one round to the
+//! next changes both sides of a pair and cancels.
 
 use std::collections::BTreeMap;
 
-use super::{Estimate, Estimator, Interval};
+use super::estimate::{CONFIDENCE, Estimate, Interval, logarithms, median};
 
 /// One figure per round; rounds that gave no figure are absent.
 pub type ByRound = BTreeMap<u32, f64>;
@@ -13,62 +13,53 @@ pub fn ratios(first: &ByRound, second: &ByRound) -> Vec<f64> {
     pairs(first, second).map(|(first, second)| first / second).collect()
 }
 
-/// `first − second` of every round that has both, in their unit and in the
-/// order of rounds.
-pub fn differences(first: &ByRound, second: &ByRound) -> Vec<f64> {
-    pairs(first, second).map(|(first, second)| first - second).collect()
+/// The rounds that both have.
+fn common(first: &ByRound, second: &ByRound) -> [ByRound; 2] {
+    [(first, second), (second, first)].map(|(of, other)| {
+        of.iter().filter(|(round, _)| other.contains_key(round)).map(|(r, v)| (*r, *v)).collect()
+    })
 }
 
-/// Both sides by one estimator ([`Estimate::alike`]); `None` if either is empty.
-fn alike(first: &ByRound, second: &ByRound) -> Option<[Estimate; 2]> {
-    let [first, second] = [first, second].map(values);
-    Estimate::alike([&first, &second])
-}
-
-/// How many times as large `first` is as `second`: the quotient of their figures
-/// by one estimator, so that it agrees with those that are printed beside it.
-///
-/// Its interval is that of the ratios by round, which cancels what both sides of
-/// a round share, extended by what it would be around the quotient: it covers
-/// the ratio as the former does, and has the quotient as near its middle.
-/// `None` where no round has both, or a figure is not positive.
+/// How many times as large `first` is as `second`, over the rounds that have both: the
+/// quotient of their medians, so that it agrees with the figures printed next to it. Its
+/// interval is that of [`ratio_at`], extended to what that would be about the quotient.
+/// `None` without such a round, or where a figure is not positive.
 pub fn ratio(first: &ByRound, second: &ByRound) -> Option<Estimate> {
-    let by_round = Estimate::cautious(&ratios(first, second))?;
-    let [above, below] = alike(first, second)?;
-    let quotient = above.value / below.value;
-    let factor = quotient / by_round.value;
-    let moved = |end: f64| end * factor;
-    (factor.is_finite() && factor > 0.0)
-        .then(|| extended(by_round, Estimate { value: quotient, ..above }, moved))
+    let by_round = ratio_at(CONFIDENCE, first, second)?;
+    let [above, below] = medians(first, second)?;
+    let factor = above / below / by_round.value;
+    Some(extended(by_round, by_round.map(|end| end * factor)))
 }
 
-/// By how much `first` is larger than `second`: the difference of their figures
-/// by one estimator, with an interval as that of [`ratio`]. `None` where no round
-/// has both.
+/// By how much `first` is larger than `second`, in their unit, likewise.
 pub fn difference(first: &ByRound, second: &ByRound) -> Option<Estimate> {
-    let [whole, part] = alike(first, second)?;
-    let differences = differences(first, second);
-    let by_round = match whole.estimator {
-        Estimator::Median => Estimate::cautious(&differences)?,
-        Estimator::HodgesLehmann => Estimate::centre(&differences)?,
-    };
-    let difference = whole.value - part.value;
-    let shift = difference - by_round.value;
-    Some(extended(by_round, Estimate { value: difference, ..whole }, |end| end + shift))
+    let differences: Vec<f64> = pairs(first, second).map(|(of, less)| of - less).collect();
+    let by_round = Estimate::of(&differences)?;
+    let [whole, part] = medians(first, second)?;
+    let shift = whole - part - by_round.value;
+    Some(extended(by_round, by_round.map(|end| end + shift)))
 }
 
-fn values(by_round: &ByRound) -> Vec<f64> {
-    by_round.values().copied().collect()
+fn medians(first: &ByRound, second: &ByRound) -> Option<[f64; 2]> {
+    let [first, second] =
+        common(first, second).map(|of| median(&of.into_values().collect::<Vec<_>>()));
+    Some([first?, second?])
 }
 
-/// The figure of `of` with an interval that spans that of `by_round` and the
-/// `moved` one.
-fn extended(by_round: Estimate, of: Estimate, moved: impl Fn(f64) -> f64) -> Estimate {
-    let interval = by_round.interval.map(|Interval { low, high }| Interval {
-        low: low.min(moved(low)),
-        high: high.max(moved(high)),
-    });
-    Estimate { interval, count: by_round.count, ..of }
+/// The figure of `moved` with an interval that spans both.
+fn extended(by_round: Estimate, moved: Estimate) -> Estimate {
+    let ends = by_round.interval.zip(moved.interval);
+    let interval = ends
+        .map(|(of, other)| Interval { low: of.low.min(other.low), high: of.high.max(other.high) });
+    Estimate { interval, ..moved }
+}
+
+/// How many times as large `first` is as `second`: the median over the rounds that have
+/// both, among logarithms, so that swapping the sides gives the inverse. The interval is of
+/// `confidence`, 0 to 1. `None` as for [`ratio`].
+pub fn ratio_at(confidence: f64, first: &ByRound, second: &ByRound) -> Option<Estimate> {
+    let logs = logarithms(&ratios(first, second))?;
+    Some(Estimate::at(confidence, &logs)?.map(f64::exp))
 }
 
 fn pairs(first: &ByRound, second: &ByRound) -> impl Iterator<Item = (f64, f64)> {
@@ -79,55 +70,45 @@ fn pairs(first: &ByRound, second: &ByRound) -> impl Iterator<Item = (f64, f64)> 
 mod tests {
     use super::*;
 
+    fn rounds(values: &[f64]) -> ByRound {
+        (1..).zip(values.iter().copied()).collect()
+    }
+
     #[test]
     fn sides_are_paired_by_round_and_lonely_rounds_left_out() {
         let first = ByRound::from([(1, 10.0), (2, 40.0), (4, 90.0)]);
         let second = ByRound::from([(2, 4.0), (3, 5.0), (4, 30.0)]);
         assert_eq!(ratios(&first, &second), [10.0, 3.0]);
-        assert_eq!(differences(&first, &second), [36.0, 60.0]);
+        assert_eq!(difference(&first, &second).unwrap().value, 48.0);
+        let [first, second] = common(&first, &second);
+        assert_eq!(first, ByRound::from([(2, 40.0), (4, 90.0)]));
+        assert_eq!(second, ByRound::from([(2, 4.0), (4, 30.0)]));
+        let other = ByRound::from([(9, 1.0)]);
+        assert_eq!((ratio(&first, &other), difference(&first, &other)), (None, None));
     }
 
+    // The ratios by round are 2, 4, 8, 16 and 32; at 93.75 % their range is the interval.
     #[test]
-    fn no_common_round_gives_no_pair() {
-        let (first, second) = (ByRound::from([(1, 1.0)]), ByRound::from([(2, 1.0)]));
-        assert!(ratios(&first, &second).is_empty());
-        assert!(differences(&ByRound::new(), &second).is_empty());
-        assert_eq!((ratio(&first, &second), difference(&first, &second)), (None, None));
-    }
-
-    fn rounds(values: [f64; 5]) -> ByRound {
-        (1..).zip(values).collect()
-    }
-
-    // The ratios by round are 2, 1, 4, 3 and 6, of median 3; the medians are 12
-    // and 6, of quotient 2.
-    #[test]
-    fn a_ratio_is_the_quotient_of_the_medians_and_its_interval_covers_that_of_the_rounds() {
-        let [first, second] =
-            [rounds([12.0, 6.0, 40.0, 9.0, 60.0]), rounds([6.0, 6.0, 10.0, 3.0, 10.0])];
-        let interval = Some(Interval { low: 2.0 / 3.0, high: 6.0 });
-        assert_eq!(
-            ratio(&first, &second),
-            Some(Estimate { value: 2.0, interval, count: 5, estimator: Estimator::Median })
-        );
-    }
-
-    // The differences by round are 6, 0, 30, 6 and 50, of median 6, which is
-    // also that of the medians, 12 and 6.
-    #[test]
-    fn a_difference_is_that_of_the_medians() {
-        let [first, second] =
-            [rounds([12.0, 6.0, 40.0, 9.0, 60.0]), rounds([6.0, 6.0, 10.0, 3.0, 10.0])];
-        let interval = Some(Interval { low: 0.0, high: 50.0 });
-        assert_eq!(
-            difference(&first, &second),
-            Some(Estimate { value: 6.0, interval, count: 5, estimator: Estimator::Median })
-        );
-    }
-
-    #[test]
-    fn what_is_not_positive_has_no_ratio() {
-        assert_eq!(ratio(&rounds([1.0; 5]), &rounds([0.0; 5])), None);
-        assert_eq!(ratio(&rounds([0.0; 5]), &rounds([1.0; 5])), None);
+    fn a_ratio_is_the_median_of_those_by_round_and_its_inverse_that_of_the_inverse() {
+        let first = rounds(&[1.0, 10.0, 3.0, 7.0, 5.0]);
+        let factors = [2.0, 4.0, 8.0, 16.0, 32.0];
+        let second: ByRound =
+            first.iter().zip(factors).map(|((round, time), by)| (*round, time * by)).collect();
+        let close = |actual: f64, expected: f64| (actual / expected - 1.0).abs() < 1e-9;
+        for (found, [value, low, high]) in [
+            (ratio_at(0.9375, &second, &first), [8.0, 2.0, 32.0]),
+            (ratio_at(0.9375, &first, &second), [1.0 / 8.0, 1.0 / 32.0, 1.0 / 2.0]),
+        ] {
+            let Estimate { value: found, interval, count } = found.unwrap();
+            let ends: Interval = interval.unwrap();
+            assert!(close(found, value) && close(ends.low, low) && close(ends.high, high));
+            assert_eq!(count, 5);
+        }
+        assert_eq!(ratio(&first, &rounds(&[0.0; 5])), None);
+        // The differences by round are 1, 30, 21, 105 and 155, of median 30; that of the medians
+        // 40 and 5 is 35, so that the range of the former is extended by 5.
+        assert!(close(ratio(&second, &first).unwrap().value, 8.0));
+        let found = difference(&second, &first).unwrap();
+        assert_eq!((found.value, found.interval), (35.0, Some(Interval { low: 1.0, high: 160.0 })));
     }
 }

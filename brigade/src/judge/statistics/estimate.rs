@@ -1,43 +1,37 @@
-//! One figure for a sample, with its interval, by the estimator that suits the
-//! sample.
+//! The one estimator of every figure: the median, with an interval that presumes nothing
+//! about the distribution's shape.
 //!
-//! Where the times of processes scatter about one centre, the middle of all
-//! averages of two of their logarithms (Hodges and Lehmann, see
-//! [`super::shift`]) is known much better than their median is: of a normal
-//! sample the median needs 57 % more values than the mean, this one 5 %. What it
-//! estimates is the *pseudo-median*: the time that the geometric mean of two
-//! processes exceeds as often as not. Where the logarithms scatter
-//! symmetrically, it is the median.
-//!
-//! The median remains where that centre says nothing: where there are two
-//! modes, or an outlier that may be one of two; where a value has no logarithm;
-//! and below [`ENOUGH_FOR_RANKS`] values, too few to see whether there are two
-//! modes.
+//! How many of *n* values fall below the true median is a fair coin tossed *n* times. So
+//! the interval from the *d*-th smallest value to the *d*-th largest covers the median with
+//! probability γ(d) = 1 − 2 P(B < d), B ~ Bin(n, ½), for any distribution. Between two
+//! steps of γ the ends are interpolated as in Hettmansperger and Sheather, *Confidence
+//! intervals based on interpolated order statistics*, Statistics & Probability Letters 4
+//! (1986), 75–79.
 
 use serde::{Deserialize, Serialize};
 
-use super::median_interval::{self, Interval, MIN_SAMPLE};
-use super::modes::{Modes, outlier};
-use super::quantile::{quantile, sorted};
-use super::shift::{Shift, fewest_pairs};
+/// The smallest sample that gets an interval of 95 %: the range of five values covers the
+/// median with 93.75 %, and is given as it is.
+pub const MIN_SAMPLE: usize = 5;
 
 /// The confidence of an interval, unless another is asked for.
-const LEVEL: f64 = 0.95;
+pub const CONFIDENCE: f64 = 0.95;
 
-/// From how many values on the estimator of Hodges and Lehmann is used: among
-/// fewer, less than half of the samples with a second mode show it.
-pub const ENOUGH_FOR_RANKS: usize = 10;
-
-/// How a figure is made from a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A closed interval, in the unit of what it estimates.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Estimator {
-    /// The median, with the interval of order statistics.
-    Median,
-    /// The middle of all averages of two values, or of their logarithms, with
-    /// the interval that the signed rank test does not reject.
-    HodgesLehmann,
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether `value` lies inside, ends included.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
 }
 
 /// A figure for a sample.
@@ -50,189 +44,263 @@ pub struct Estimate {
     pub interval: Option<Interval>,
     /// The size of the sample.
     pub count: usize,
-    /// How the figure is made.
-    pub estimator: Estimator,
 }
 
 impl Estimate {
-    /// The median of a sample in any order, with an interval of 95 % from
-    /// [`MIN_SAMPLE`] values on; `None` for an empty one.
+    /// The median of a sample in any order with an interval of 95 %; `None` for an empty
+    /// one.
     pub fn of(values: &[f64]) -> Option<Self> {
-        Self::from_fewest(MIN_SAMPLE, values, LEVEL)
+        Self::at(CONFIDENCE, values)
     }
 
-    /// As [`Self::of`], with an interval of `confidence`, 0 to 1, from as many
-    /// values on as have a range of that confidence ([`fewest_pairs`]).
+    /// The same with an interval of `confidence`, 0 to 1, if the range covers with as much.
     pub fn at(confidence: f64, values: &[f64]) -> Option<Self> {
-        Self::from_fewest(fewest_pairs(confidence), values, confidence)
-    }
-
-    fn from_fewest(fewest: usize, values: &[f64], level: f64) -> Option<Self> {
         let sorted = sorted(values);
         let value = quantile(&sorted, 0.5)?;
-        let enough = sorted.len() >= fewest;
-        let interval = enough.then(|| median_interval::interval(&sorted, level));
-        Some(Self { value, interval, count: sorted.len(), estimator: Estimator::Median })
+        let fewest = if confidence > CONFIDENCE { fewest_pairs(confidence) } else { MIN_SAMPLE };
+        let interval = (sorted.len() >= fewest).then(|| interval(&sorted, confidence));
+        Some(Self { value, interval, count: sorted.len() })
     }
 
-    /// By the estimator that suits the sample; what reports show. The interval
-    /// is of 95 %.
-    pub fn cautious(values: &[f64]) -> Option<Self> {
-        match suiting(values) {
-            Estimator::Median => Self::cautious_median(values),
-            Estimator::HodgesLehmann => Self::by(Estimator::HodgesLehmann, values),
-        }
+    /// How many times as large the median of `above` is as that of `below`, two samples
+    /// that are not paired; the intervals of their logarithms are combined as in Zou and
+    /// Donner, *Construction of confidence limits about effect measures*, Statistics in
+    /// Medicine 27 (2008), 1693–1702, and stretched from 95 % to `confidence` as those of
+    /// normal means would be. `None` if either is empty or a value is not positive.
+    pub fn quotient(confidence: f64, above: &[f64], below: &[f64]) -> Option<Self> {
+        let (first, second) = (Self::of(&logarithms(above)?)?, Self::of(&logarithms(below)?)?);
+        let value = first.value - second.value;
+        let freedom = (first.count + second.count).saturating_sub(2) as f64;
+        // Student's distribution, to the first order in its degrees of freedom.
+        let deviates = |confidence: f64| {
+            let normal = normal_deviate((1.0 - confidence) / 2.0);
+            normal * (1.0 + (normal * normal + 1.0) / (4.0 * freedom))
+        };
+        let stretch = deviates(confidence) / deviates(CONFIDENCE);
+        let interval = first.interval.zip(second.interval).map(|(of, by)| Interval {
+            low: value - stretch * (first.value - of.low).hypot(by.high - second.value),
+            high: value + stretch * (of.high - first.value).hypot(second.value - by.low),
+        });
+        let count = first.count.min(second.count);
+        Some(Self { value, interval, count }.map(f64::exp))
     }
 
-    /// Two samples by one estimator: that of Hodges and Lehmann where it suits
-    /// both. Only then do figures that stand beside each other agree with their
-    /// ratio and their difference. `None` if either is empty.
-    pub fn alike(samples: [&[f64]; 2]) -> Option<[Self; 2]> {
-        let both = samples.iter().all(|values| suiting(values) == Estimator::HodgesLehmann);
-        let estimator = if both { Estimator::HodgesLehmann } else { Estimator::Median };
-        let [first, second] = samples.map(|values| Self::by(estimator, values));
-        Some([first?, second?])
+    /// The same figure and ends after a function that rises.
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Self {
+        let ends = |ends: Interval| Interval { low: of(ends.low), high: of(ends.high) };
+        Self { value: of(self.value), interval: self.interval.map(ends), count: self.count }
     }
 
-    fn by(estimator: Estimator, values: &[f64]) -> Option<Self> {
-        match estimator {
-            Estimator::Median => Self::cautious_median(values),
-            Estimator::HodgesLehmann => {
-                let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-                let Self { value, interval, .. } = Self::centre(&logs)?;
-                let ends = |ends: Interval| Interval { low: ends.low.exp(), high: ends.high.exp() };
-                let interval = interval.map(ends);
-                Some(Self { value: value.exp(), interval, count: values.len(), estimator })
-            }
-        }
-    }
-
-    /// As [`Self::of`], but where a lone value of a small sample may be all that
-    /// is seen of a second mode, the interval is the whole range: a narrow
-    /// one would claim that there is no such mode.
-    fn cautious_median(values: &[f64]) -> Option<Self> {
-        let estimate = Self::of(values)?;
-        let sorted = sorted(values);
-        let (low, high) = (*sorted.first()?, *sorted.last()?);
-        let is_unclear = estimate.interval.is_some() && outlier(values).is_some();
-        let whole = is_unclear.then_some(Interval { low, high });
-        Some(Self { interval: whole.or(estimate.interval), ..estimate })
-    }
-
-    /// By the estimator of Hodges and Lehmann, among the values as they are:
-    /// for differences, which scatter symmetrically and may be negative.
-    pub fn centre(values: &[f64]) -> Option<Self> {
-        let Shift { estimate, interval } = Shift::of_pairs(values, LEVEL)?;
-        let (value, estimator) = (estimate, Estimator::HodgesLehmann);
-        Some(Self { value, interval, count: values.len(), estimator })
-    }
-
-    /// Whether what is estimated differs from `value` as far as the sample can
-    /// tell: there is an interval and `value` lies outside.
+    /// Whether what is estimated differs from `value` as far as the sample can tell: there
+    /// is an interval and `value` lies outside.
     pub fn excludes(&self, value: f64) -> bool {
         self.interval.is_some_and(|interval| !interval.contains(value))
     }
 
-    /// Half of the interval's width as a share of the figure; `None` without an
-    /// interval, or where the figure is not positive.
+    /// Half of the interval's width as a share of the figure; `None` without an interval,
+    /// or where the figure is not positive.
     pub fn half_width(&self) -> Option<f64> {
         let Interval { low, high } = self.interval.filter(|_| self.value > 0.0)?;
         Some((high - low) / 2.0 / self.value)
     }
 }
 
-/// The estimator that suits a sample.
-fn suiting(values: &[f64]) -> Estimator {
-    let has_centre = values.len() >= ENOUGH_FOR_RANKS
-        && values.iter().all(|value| *value > 0.0 && value.is_finite())
-        && outlier(values).is_none()
-        && Modes::of(values).is_none();
-    if has_centre { Estimator::HodgesLehmann } else { Estimator::Median }
+/// The logarithms of times or ratios; `None` if one of them has none.
+pub fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+    values.iter().map(|value| (*value > 0.0 && value.is_finite()).then(|| value.ln())).collect()
+}
+
+/// The median of `values`, in their unit; `None` for no values.
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(&sorted(values), 0.5)
+}
+
+/// `values` in ascending order, by IEEE 754's total order.
+pub(super) fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// The quantile at `probability` (0 to 1) of values in ascending order, in their unit;
+/// `None` for no values.
+///
+/// This is type 7 of Hyndman and Fan, *Sample Quantiles in Statistical Packages*, The
+/// American Statistician 50 (1996), 361–365, the default of R and `NumPy`.
+pub(super) fn quantile(sorted: &[f64], probability: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let position = probability * last as f64;
+    let below = position.floor() as usize;
+    let above = (below + 1).min(last);
+    let weight = position - below as f64;
+    Some(sorted[below] * (1.0 - weight) + sorted[above] * weight)
+}
+
+/// The fewest values whose range is an interval of `confidence`, 0 to 1: all of n values lie
+/// on one side of the median with probability 2 · 2⁻ⁿ.
+fn fewest_pairs(confidence: f64) -> usize {
+    (2.0 / (1.0 - confidence)).log2().ceil() as usize
+}
+
+/// The interval of this confidence for a sample in ascending order.
+fn interval(sorted: &[f64], confidence: f64) -> Interval {
+    let count = sorted.len();
+    let (rank, weight) = cut(count, confidence);
+    let inwards = |outer: f64, inner: f64| outer * (1.0 - weight) + inner * weight;
+    Interval {
+        low: inwards(sorted[rank - 1], sorted[rank]),
+        high: inwards(sorted[count - rank], sorted[count - rank - 1]),
+    }
+}
+
+/// *d*, the rank of the outer ends, and λ, how far each end moves inwards to its neighbour:
+/// λ = (n − d) I / (d + (n − 2d) I), where I is how much of the way from γ(d) down to
+/// γ(d + 1) the confidence lies, 0 to 1. Where even γ(1) falls short, it is the range.
+fn cut(count: usize, confidence: f64) -> (usize, f64) {
+    let (mut below, mut outer) = (0.0, 1.0);
+    // The logarithm of the probability of `rank` values.
+    let mut log = -(count as f64) * std::f64::consts::LN_2;
+    for rank in 0..count {
+        below += log.exp();
+        let inner = 1.0 - 2.0 * below;
+        if inner < confidence {
+            let (n, d) = (count as f64, rank as f64);
+            let share = (outer - confidence) / (outer - inner);
+            let weight = (n - d) * share / (d + (n - 2.0 * d) * share);
+            return if rank == 0 { (1, 0.0) } else { (rank, weight) };
+        }
+        outer = inner;
+        log += ((count - rank) as f64 / (rank + 1) as f64).ln();
+    }
+    unreachable!("γ falls below every confidence before the ranks meet")
+}
+
+/// How many standard deviations above its mean a normal value lies with probability `tail`,
+/// which is above 0 and at most a half.
+///
+/// Abramowitz and Stegun, *Handbook of Mathematical Functions* (1964), 26.2.23: within
+/// 0.00045.
+fn normal_deviate(tail: f64) -> f64 {
+    let t = (-2.0 * tail.ln()).sqrt();
+    let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);
+    let below = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
+    t - above / below
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const NEAR: [f64; 10] = [1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07, 1.08, 1.09];
+    fn close(actual: f64, expected: f64) -> bool {
+        (actual - expected).abs() <= 1e-9 * expected.abs().max(1.0)
+    }
 
-    fn estimator(values: &[f64]) -> Estimator {
-        Estimate::cautious(values).unwrap().estimator
+    #[track_caller]
+    fn check(confidence: f64, values: &[f64], low: f64, high: f64) {
+        let interval = Estimate::at(confidence, values).unwrap().interval.unwrap();
+        assert!(close(interval.low, low) && close(interval.high, high), "{interval:?}");
     }
 
     #[test]
-    fn the_estimator_is_that_of_hodges_and_lehmann_where_there_is_one_centre() {
-        assert_eq!(estimator(&NEAR), Estimator::HodgesLehmann);
-        assert_eq!(estimator(&NEAR[..9]), Estimator::Median, "too few");
-        let with = |last: [f64; 3]| [&NEAR[..], &last].concat();
-        assert_eq!(estimator(&with([10.0, 10.1, 10.2])), Estimator::Median, "two modes");
-        assert_eq!(estimator(&with([1.0, 1.0, 10.0])), Estimator::Median, "an outlier");
-        assert_eq!(estimator(&with([1.0, 1.0, 0.0])), Estimator::Median, "no logarithm");
+    fn quantiles_and_medians_worked_by_hand() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0]), Some(3.0));
+        assert_eq!(median(&[9.0, 1.0, 4.0]), Some(4.0));
+        assert_eq!(median(&[9.0, 1.0, 4.0, 6.0]), Some(5.0));
+        assert_eq!(median(&[2.0, 2.0, 7.0]), Some(2.0));
+        let sorted = [10.0, 20.0, 30.0, 40.0, 60.0];
+        for (probability, expected) in [(0.0, 10.0), (0.25, 20.0), (0.9, 52.0), (1.0, 60.0)] {
+            assert_eq!(quantile(&sorted, probability), Some(expected));
+        }
     }
 
-    // Of the Walsh averages of 0 to 9 the middle is 4.5; P(W <= 8) = 25 / 1024 is
-    // the last below 2.5 %, so that the ends are the 9th from either side: 0, 0.5,
-    // 1, 1, 1.5, 1.5, 2, 2, 2.
+    // n = 6: γ(1) = 31/32, γ(2) = 25/32, so I = (31/32 − 19/20) / (6/32) = 1/10 and
+    // λ = 5/10 / (1 + 4/10) = 5/14. n = 8: γ(1) = 254/256, γ(2) = 238/256, so
+    // I = (254/256 − 0.99) · 16 = 0.035 and λ = 7 · 0.035 / (1 + 6 · 0.035) = 24.5/121.
+    // n = 10: the example of the sign interval in Minitab's documentation.
     #[test]
-    fn powers_of_two_have_their_centre_among_exponents() {
-        let values: Vec<f64> = (0..10).map(|exponent| 2_f64.powi(exponent)).collect();
-        let estimate = Estimate::cautious(&values).unwrap();
-        let close = |actual: f64, exponent: f64| (actual.log2() - exponent).abs() < 1e-9;
-        let Interval { low, high } = estimate.interval.unwrap();
-        assert!(close(estimate.value, 4.5) && close(low, 2.0) && close(high, 7.0), "{estimate:?}");
-    }
-
-    #[test]
-    fn two_samples_side_by_side_have_one_estimator() {
-        let two_modes = [&NEAR[..], &[10.0, 10.1, 10.2]].concat();
-        let [first, second] = Estimate::alike([&NEAR, &two_modes]).unwrap();
-        assert_eq!([first.estimator, second.estimator], [Estimator::Median; 2]);
-        let [first, second] = Estimate::alike([&NEAR, &NEAR]).unwrap();
-        assert_eq!([first.estimator, second.estimator], [Estimator::HodgesLehmann; 2]);
-        assert_eq!(Estimate::alike([&NEAR, &[]]), None);
+    fn intervals_worked_by_hand() {
+        check(0.95, &[0.0, 14.0, 20.0, 30.0, 86.0, 100.0], 5.0, 95.0);
+        let eight = [0.0, 121.0, 130.0, 140.0, 150.0, 160.0, 179.0, 300.0];
+        check(0.99, &eight, 24.5, 275.5);
+        let ten = [7.0, 9.0, 16.0, 36.0, 39.0, 45.0, 45.0, 46.0, 48.0, 51.0];
+        check(0.95, &ten, 13.603603603603608, 46.68468468468468);
+        check(0.95, &[4.0; 12], 4.0, 4.0);
+        check(0.95, &[1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0], 1.0, 3.0);
+        check(0.9375, &[5.0, 1.0, 2.0, 9.0, 3.0], 1.0, 9.0);
     }
 
     #[test]
-    fn the_half_width_is_a_share_of_the_figure() {
-        assert_eq!(Estimate::of(&[1.0, 1.5, 2.0, 2.5, 3.0]).unwrap().half_width(), Some(0.5));
-        assert_eq!(Estimate::of(&[1.0, 2.0]).unwrap().half_width(), None);
+    fn small_samples_have_a_median_and_no_interval() {
+        assert_eq!(Estimate::of(&[]), None);
+        let four = Estimate { value: 2.5, interval: None, count: 4 };
+        assert_eq!(Estimate::of(&[4.0, 1.0, 2.0, 3.0]), Some(four));
+        assert!(!four.excludes(100.0));
+        for (confidence, fewest) in [(0.96875, 6), (0.99, 8), (0.9975, 10)] {
+            assert_eq!(fewest_pairs(confidence), fewest);
+            let has = |count| Estimate::at(confidence, &vec![1.0; count]).unwrap().interval;
+            assert!(has(fewest).is_some() && has(fewest - 1).is_none(), "{confidence}");
+        }
+    }
+
+    // The ranks of the ends are n / 2 ∓ 1.96 √n / 2, by the normal approximation.
+    #[test]
+    fn the_coin_of_a_huge_sample_does_not_underflow() {
+        let values: Vec<f64> = (0..100_000).map(f64::from).collect();
+        let interval = Estimate::of(&values).unwrap().interval.unwrap();
+        let half = 1.96 * 100_000_f64.sqrt() / 2.0;
+        assert!((49_999.5 - interval.low - half).abs() < 1.0, "{interval:?}");
+        assert!((interval.high - 49_999.5 - half).abs() < 1.0, "{interval:?}");
+    }
+
+    #[test]
+    fn the_half_width_is_a_share_and_ends_are_not_excluded() {
+        let six = Estimate::at(0.9375, &[1.0, 1.5, 2.0, 2.5, 3.0]).unwrap();
+        assert_eq!(six.half_width(), Some(0.5));
+        assert!(!six.excludes(1.0) && !six.excludes(3.0) && six.excludes(3.001));
         assert_eq!(Estimate::of(&[0.0; 5]).unwrap().half_width(), None);
     }
 
+    // Exponents 0 to 4 have the median 2 and the ends 0 and 4: of the difference between two
+    // such samples they are √8 away, and for 99 % as
+    // many times as far as 2.576 (1 + 7.635 / 32) is 1.96 (1 + 4.842 / 32).
     #[test]
-    fn the_cautious_interval_reaches_to_a_lone_value_far_away() {
-        assert_eq!(Estimate::cautious(&NEAR[..9]), Estimate::of(&NEAR[..9]));
-        let far = [&NEAR[..9], &[10.0]].concat();
-        assert_eq!(Estimate::cautious(&far).unwrap().value, Estimate::of(&far).unwrap().value);
-        let cautious = Estimate::cautious(&far).unwrap().interval;
-        assert_eq!(cautious, Some(Interval { low: 1.0, high: 10.0 }));
-        assert!(Estimate::of(&far).unwrap().interval.unwrap().high < 1.1);
-        assert_eq!(Estimate::cautious(&[1.0, 1.0, 1.0, 10.0]).unwrap().interval, None);
-        assert_eq!(Estimate::cautious(&[]), None);
+    fn a_quotient_combines_the_intervals_of_both_sides() {
+        let first = [1.0, 2.0, 4.0, 8.0, 16.0];
+        let second = first.map(|value| value * 2.0);
+        for (confidence, stretch, within) in [(0.95, 1.0, 1e-9), (0.99, 3.1905 / 2.2566, 1e-2)] {
+            let quotient = Estimate::quotient(confidence, &second, &first).unwrap();
+            let Interval { low, high } = quotient.interval.unwrap();
+            assert!(close(quotient.value, 2.0), "{quotient:?}");
+            assert!((low.log2() - 1.0 + stretch * 8_f64.sqrt()).abs() < within, "{low}");
+            assert!((high.log2() - 1.0 - stretch * 8_f64.sqrt()).abs() < within, "{high}");
+        }
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(Estimate::quotient(0.95, &[1.0, bad], &first), None, "{bad}");
+        }
+        assert_eq!(Estimate::quotient(0.95, &first, &[]), None);
     }
 
     #[test]
-    fn an_interval_contains_its_ends_and_excludes_what_lies_outside() {
-        let estimate = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        assert!(!estimate.excludes(1.0) && !estimate.excludes(5.0));
-        assert!(estimate.excludes(0.999) && estimate.excludes(5.001));
+    fn normal_deviates_are_those_of_the_tables() {
+        for (tail, deviate) in [(0.5, 0.0), (0.025, 1.959_964), (0.001, 3.090_232)] {
+            assert!((normal_deviate(tail) - deviate).abs() < 4.5e-4, "{tail}");
+        }
     }
 
-    #[test]
-    fn without_an_interval_nothing_is_excluded() {
-        assert!(!Estimate::of(&[1.0, 2.0]).unwrap().excludes(100.0));
-    }
-
-    #[test]
-    fn no_values_have_no_estimate() {
-        assert_eq!(Estimate::of(&[]), None);
-    }
-
-    #[test]
-    fn fewer_than_five_values_have_a_median_and_no_interval() {
-        let expected =
-            Estimate { value: 2.5, interval: None, count: 4, estimator: Estimator::Median };
-        assert_eq!(Estimate::of(&[4.0, 1.0, 2.0, 3.0]), Some(expected));
-        assert_eq!(Estimate::of(&[7.0]).unwrap().interval, None);
+    proptest::proptest! {
+        #[test]
+        fn the_median_lies_in_the_interval_which_widens_with_the_confidence(
+            values in proptest::collection::vec(0.0..1e9_f64, 8..60),
+        ) {
+            let [narrow, wide] =
+                [0.9, 0.99].map(|confidence| Estimate::at(confidence, &values).unwrap());
+            let [inner, outer] = [narrow, wide].map(|of| of.interval.unwrap());
+            proptest::prop_assert!(inner.contains(narrow.value));
+            proptest::prop_assert!(outer.low <= inner.low && inner.high <= outer.high);
+            let negated: Vec<f64> = values.iter().map(|value| -value).collect();
+            let mirror = Estimate::at(0.9, &negated).unwrap().interval.unwrap();
+            proptest::prop_assert!(close(mirror.low, -inner.high) && close(mirror.high, -inner.low));
+        }
     }
 }

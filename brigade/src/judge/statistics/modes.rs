@@ -15,11 +15,11 @@
 //! is apart by a factor of [`OUTLIER_RATIO`], and by [`OUTLIER_DOMINANCE`] times
 //! the interquartile range of the others, may be all that is seen of a second
 //! mode, and is reported as such. How often the rules err, both ways, is shown by
-//! the simulation in `coverage.rs`.
+//! the simulation in `tests.rs`.
 
 use serde::{Deserialize, Serialize};
 
-use super::quantile::{quantile, sorted};
+use super::estimate::{quantile, sorted};
 
 /// The fewest values that make a mode: one is an outlier.
 const MIN_MEMBERS: usize = 2;

@@ -1,12 +1,13 @@
-//! The share of trials that came out one way, with an exact interval.
+//! The share of trials that came out one way, with an exact interval, and the slope of a
+//! line.
 //!
-//! The interval is that of Clopper and Pearson, *The use of confidence or
+//! The interval of a share is that of Clopper and Pearson, *The use of confidence or
 //! fiducial limits illustrated in the case of the binomial*, Biometrika 26
 //! (1934), 404–413: its ends are the shares under which what was seen, or
 //! something further out, has half of the probability that is left over. It
 //! covers the true share with the confidence asked for at least.
 
-use super::median_interval::Interval;
+use super::estimate::Interval;
 
 /// Halvings of the range in which an end is looked for: as many as a number
 /// between 0 and 1 has bits.
@@ -57,6 +58,18 @@ fn falling_root(function: impl Fn(f64) -> f64) -> f64 {
     f64::midpoint(low, high)
 }
 
+/// The slope of the line that fits `points` (x, y) best in y, by ordinary
+/// least squares: Σ (x − x̄)(y − ȳ) / Σ (x − x̄)², in units of y per unit of x.
+/// `None` without two different x.
+pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let count = points.len() as f64;
+    let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;
+    let mean_y = points.iter().map(|(_, y)| y).sum::<f64>() / count;
+    let spread: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+    let together: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    (spread > 0.0).then(|| together / spread)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +108,21 @@ mod tests {
             (proportion(7, 220, 0.95).unwrap(), proportion(213, 220, 0.95).unwrap());
         assert!((of_hits.low - (1.0 - of_misses.high)).abs() < 1e-9);
         assert!((of_hits.high - (1.0 - of_misses.low)).abs() < 1e-9);
+    }
+
+    // x̄ = 2, ȳ = 3; products −1·−2, 0·1, 1·1 sum to 3; squares to 2.
+    #[test]
+    fn slopes_worked_by_hand() {
+        for (points, expected) in [
+            (&[][..], None),
+            (&[(3.0, 4.0)], None),
+            (&[(2.0, 1.0), (2.0, 5.0)], None),
+            (&[(1.0, 1.0), (2.0, 4.0), (3.0, 4.0)], Some(1.5)),
+            (&[(0.0, 1.0), (1.0, 4.0), (3.0, 10.0)], Some(3.0)),
+        ] {
+            assert_eq!(slope(points), expected);
+        }
+        let far = [(1e6, 1e12 + 1.0), (1e6 + 1.0, 1e12 + 4.0), (1e6 + 2.0, 1e12 + 4.0)];
+        assert!((slope(&far).unwrap() - 1.5).abs() < 1e-3);
     }
 }
