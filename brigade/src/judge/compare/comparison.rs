@@ -17,8 +17,11 @@ use crate::store::results::Skipped;
 /// Version of [`Comparison`]'s schema, `major.minor`.
 pub const SCHEMA_VERSION: &str = "1.0";
 
+/// A percentile of a measurement, in nanoseconds.
+type Percentile = fn(&Measurement) -> u64;
+
 /// The percentiles that are compared.
-const PERCENTILES: [(&str, fn(&Measurement) -> u64); 3] = [
+const PERCENTILES: [(&str, Percentile); 3] = [
     ("p50", |principal| principal.p50_ns),
     ("p90", |principal| principal.p90_ns),
     ("p99", |principal| principal.p99_ns),
@@ -199,7 +202,7 @@ impl Comparison {
         let times = sides.map(Sample::time_ns);
         let ratio = self.ratio(&times)?;
         let [first, second] = times.each_ref().map(values);
-        let percentile = |(name, of): &(&str, fn(&Measurement) -> u64)| {
+        let percentile = |(name, of): &(&str, Percentile)| {
             let per_operation =
                 |of_sample: &Measurement| of(of_sample) as f64 / of_sample.operations as f64;
             let figures = sides.map(|side| side.figures(per_operation));
