@@ -400,7 +400,7 @@ fn each_folder_of_two_groups_is_one_sample() {
         };
         (0..6).map(copy).collect::<Vec<_>>()
     });
-    edit(&copies[0][1], "environment.json", |of| of["software"]["rustc"] = "of one run".into());
+    edit(&copies[0][1], "environment.json", |of| of["software.rustc"] = "of one run".into());
     let [first, second] = copies.each_ref().map(|of| of.iter().map(String::as_str));
     let groups: Vec<&str> = first.chain(["--"]).chain(second).collect();
     let comparison = compared(&bench, &groups);
