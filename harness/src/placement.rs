@@ -180,22 +180,6 @@ mod tests {
         assert_eq!(resolved(Policy::Spread, "", &[0, 1, 2]), Ok(vec![0, 1, 2]));
     }
 
-    #[test]
-    fn a_cpu_that_is_not_ours_is_named() {
-        assert_eq!(
-            resolved(Policy::Free, "0,99", &[0, 1]),
-            Err("--cpus 0,99: CPU 99 is not available to this process, which may use CPUs 0,1"
-                .into())
-        );
-    }
-
-    #[test]
-    fn spread_on_one_cpu_is_refused_in_words() {
-        let error = resolved(Policy::Spread, "", &[1]).expect_err("one CPU");
-        assert!(error.contains("needs two CPUs or more"), "{error}");
-        assert!(error.contains("only CPU 1"), "{error}");
-    }
-
     /// Two nodes of two caches of two cores each. The siblings have numbers
     /// eight apart, as is usual on x86.
     fn machine() -> SystemFiles {

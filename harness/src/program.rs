@@ -24,7 +24,7 @@ use crate::failure::{self, UsageError};
 use crate::flags::{self, Flags};
 use crate::limits::{self, Amounts, Need};
 use crate::placement::{Placement, Policy};
-use crate::record::{CpuTime, Ending, Interference, Record, SCHEMA_VERSION, Switches, Waiting};
+use crate::record::{CpuTime, Ending, Interference, Record, SCHEMA_VERSION, Switches};
 use crate::spec::{Count, Launch, Spec};
 use crate::spinners::Spinners;
 use crate::summary::summary;
@@ -200,6 +200,8 @@ impl Session {
             _ if error.is_some() => Ending::Error,
             ended_by => ended_by.unwrap_or(Ending::Error),
         };
+        let used = findings.span.as_ref().zip(principal_operations(&findings));
+        let tracer = self.bench.shared.tracer.get();
         let swept = findings.ledger.last();
         let tasks = swept.map_or(self.bench.tasks() as u64, |point| point.tasks);
         Ok(Record {
@@ -221,10 +223,20 @@ impl Session {
                 .iter()
                 .filter_map(|samples| samples.measurement(tasks))
                 .collect(),
-            cpu: cpu_time(&findings),
-            switches: switches(&findings, &self.bench),
+            cpu: used.map(|(span, operations)| CpuTime {
+                user_ns_per_operation: span.user_ns as f64 / operations,
+                system_ns_per_operation: span.system_ns as f64 / operations,
+                uncounted_ns_per_operation: findings.thread_end_ns,
+            }),
+            switches: used.map(|(span, operations)| Switches {
+                voluntary_per_operation: span.voluntary as f64 / operations,
+                involuntary_per_operation: span.involuntary as f64 / operations,
+                expected_per_operation: findings.expected_switches,
+                migrations: span.migrations,
+                cross_cpu_share: tracer.and_then(|tracer| tracer.cross_cpu_share()),
+            }),
             system_calls_per_operation: findings.system_calls,
-            waiting: waiting(&findings),
+            waiting: used.map(|(span, operations)| span.waited.per_operation(operations)),
             interference: interference(&findings),
             memory: findings.memory,
             ledger: (!findings.ledger.is_empty()).then(|| findings.ledger.clone()),
@@ -277,20 +289,6 @@ fn principal_operations(findings: &Findings) -> Option<f64> {
     (operations > 0).then_some(operations as f64)
 }
 
-fn cpu_time(findings: &Findings) -> Option<CpuTime> {
-    let (span, operations) = (findings.span.as_ref()?, principal_operations(findings)?);
-    Some(CpuTime {
-        user_ns_per_operation: span.user_ns as f64 / operations,
-        system_ns_per_operation: span.system_ns as f64 / operations,
-        uncounted_ns_per_operation: findings.thread_end_ns,
-    })
-}
-
-fn waiting(findings: &Findings) -> Option<Waiting> {
-    let (span, operations) = (findings.span.as_ref()?, principal_operations(findings)?);
-    Some(span.waited.per_operation(operations))
-}
-
 /// What the rest of the machine did, without what the kernel did for this
 /// program's threads after they had ended.
 fn interference(findings: &Findings) -> Interference {
@@ -300,17 +298,6 @@ fn interference(findings: &Findings) -> Interference {
         *others_ns = others_ns.saturating_sub(ends_ns as u64);
     }
     found
-}
-
-fn switches(findings: &Findings, bench: &Bench) -> Option<Switches> {
-    let (span, operations) = (findings.span.as_ref()?, principal_operations(findings)?);
-    Some(Switches {
-        voluntary_per_operation: span.voluntary as f64 / operations,
-        involuntary_per_operation: span.involuntary as f64 / operations,
-        expected_per_operation: findings.expected_switches,
-        migrations: span.migrations,
-        cross_cpu_share: bench.shared.tracer.get().and_then(|tracer| tracer.cross_cpu_share()),
-    })
 }
 
 /// Prints to standard output, safe for a terminal. A reader that has gone away

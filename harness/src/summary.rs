@@ -288,21 +288,6 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured() {
-        let record = Record {
-            complete: false,
-            ended_by: Ending::Error,
-            iterations: 0,
-            measurements: vec![],
-            ..brigade()
-        };
-        insta::assert_snapshot!(summary(&record), @r"
-        500 tasks, 0 iterations (incomplete: failed):
-        nothing was measured
-        ");
-    }
-
-    #[test]
     fn cpu_time_beyond_the_wall_time_is_overlap_not_waiting() {
         let cpu = cpu(3_000.0, 2_000.0);
         let text = summary(&Record { cpu: Some(cpu), ..brigade() });

@@ -54,14 +54,6 @@ mod tests {
     use super::{acts, line, text};
 
     #[test]
-    fn what_only_shows_stays() {
-        for shown in ["", "1.79 µs [1.77, 1.81] – …", "线程", "a\\b \"c\""] {
-            assert_eq!(line(shown), shown);
-        }
-        assert_eq!(text("two\nlines\n"), "two\nlines\n");
-    }
-
-    #[test]
     fn what_acts_is_escaped() {
         assert_eq!(line("\u{1b}[31mred\u{7}"), "\\u001b[31mred\\u0007");
         assert_eq!(line("a\r\nb\tc\u{7f}\u{9b}"), "a\\u000d\\u000ab\\u0009c\\u007f\\u009b");

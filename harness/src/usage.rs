@@ -275,12 +275,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_schedulers_file_is_read_where_it_says_what_we_want() {
-        assert_eq!(migrations_in("x\nse.nr_migrations   :      12\n"), Some(12));
-        assert_eq!(migrations_in(""), None);
-    }
-
-    #[test]
     fn what_a_process_has_started_is_not_others() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
         let start = Start::of_process(std::process::id(), &[]);
@@ -330,11 +324,5 @@ mod tests {
         // One that is kept from its CPU for so long has nothing to wait for.
         assert!(after.voluntary > before.voluntary + TIMES / 2, "{before:?} {after:?}");
         assert!(after.user_ns + after.system_ns > before.user_ns + before.system_ns);
-    }
-
-    #[test]
-    fn a_live_process_has_counters_and_one_that_never_was_has_none() {
-        assert!(Counters::of_process(std::process::id()).is_some());
-        assert!(Counters::of_process(u32::MAX).is_none());
     }
 }
