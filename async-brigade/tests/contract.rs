@@ -87,8 +87,3 @@ fn a_runtime_with_a_relay_of_its_own_takes_the_files_that_it_says() {
 fn workers_are_threads_that_the_pids_limit_refuses() {
     contract::limits::check_that_workers_meet_the_pids_limit(&PROGRAM, &["--workers=60"]);
 }
-
-#[test]
-fn a_runtime_that_cannot_have_all_its_workers_is_refused() {
-    contract::limits::check_that_no_worker_is_missing(&PROGRAM, &["--workers=60"]);
-}

@@ -60,13 +60,6 @@ fn workers_are_threads_that_the_pids_limit_refuses() {
     contract::limits::check_that_workers_meet_the_pids_limit(&PROGRAM, &["--workers=60"]);
 }
 
-/// The address space that tokio meets while it starts them would leave it
-/// waiting for ever.
-#[test]
-fn workers_take_address_space() {
-    contract::limits::check_that_workers_meet_the_address_space_limit(&PROGRAM, &["--workers=64"]);
-}
-
 #[test]
 fn futures_may_hold_much() {
     for bytes in ["1024", "16384"] {

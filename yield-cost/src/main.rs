@@ -19,15 +19,8 @@
 //! for I/O. `sched-yield` runs on one CPU, where alone it switches threads,
 //! `thread-event` wherever the kernel puts it.
 
-mod awaits;
-mod coroutine;
-mod event;
-mod local_pool;
-mod no_switch;
-mod sched_yield;
-mod thread_event;
-mod tokio;
-mod turns;
+mod tasks;
+mod threads;
 
 use std::process::ExitCode;
 
@@ -82,7 +75,7 @@ fn main() -> ExitCode {
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let load = Some(flags.work.into());
-    let (threads, async_task) = (Amounts::thread(turns::STACK), Amounts::async_task());
+    let (threads, async_task) = (Amounts::thread(threads::STACK), Amounts::async_task());
     let runtime = |kind: RuntimeKind| kind.amounts(None, launch.cpus());
     let none = Amounts::NONE;
     let (tasks, switches, per_task, fixed) = match flags.scenario {
@@ -91,7 +84,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         }
         Scenario::YieldTokioMt => (1, None, async_task, runtime(RuntimeKind::Tokio)),
         Scenario::SchedYield => {
-            sched_yield::check(launch.placement)?;
+            threads::check_sched_yield(launch.placement)?;
             (2, Some(1.0), threads, none)
         }
         Scenario::ThreadEvent => (launch.cpus().max(2) as u32, Some(1.0), threads, none),
@@ -104,14 +97,14 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     // The scenarios call the loop themselves, without a test for whether there is work.
     let work = flags.work.work;
     match flags.scenario {
-        Scenario::NoSwitch => no_switch::measure(bench, work),
-        Scenario::AwaitReady => local_pool::measure_ready(bench, work),
-        Scenario::YieldLocalPool => local_pool::measure_yields(bench, work),
-        Scenario::YieldTokioCt => tokio::measure(RuntimeKind::TokioCurrentThread, bench, work),
-        Scenario::YieldTokioMt => tokio::measure(RuntimeKind::Tokio, bench, work),
-        Scenario::Coroutine => coroutine::measure(bench, work),
-        Scenario::SchedYield => sched_yield::measure(bench, work),
-        Scenario::ThreadEvent => thread_event::measure(bench, work),
+        Scenario::NoSwitch => tasks::no_switch(bench, work),
+        Scenario::AwaitReady => tasks::local_pool(tasks::ready_cycles(bench.clone(), work)),
+        Scenario::YieldLocalPool => tasks::local_pool(tasks::yielding_cycles(bench.clone(), work)),
+        Scenario::YieldTokioCt => tasks::tokio(RuntimeKind::TokioCurrentThread, bench, work),
+        Scenario::YieldTokioMt => tasks::tokio(RuntimeKind::Tokio, bench, work),
+        Scenario::Coroutine => tasks::coroutine(bench, work),
+        Scenario::SchedYield => threads::sched_yield(bench, work),
+        Scenario::ThreadEvent => threads::thread_event(bench, work),
     }
 }
 

@@ -2,8 +2,7 @@
 
 use contract::{Measurement, Program};
 
-contract::keeps!(PROGRAM);
-use harness::record::{Ending, Record};
+use harness::record::Record;
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
@@ -17,6 +16,8 @@ const PROGRAM: Program = Program {
     ..Program::NEW
 };
 
+contract::keeps!(PROGRAM);
+
 /// Every scenario, and the flags that it needs.
 const SCENARIOS: [&[&str]; 8] = [
     &["--scenario=no-switch"],
@@ -28,10 +29,6 @@ const SCENARIOS: [&[&str]; 8] = [
     &["--scenario=sched-yield", "--placement=same-cpu"],
     &["--scenario=thread-event"],
 ];
-
-fn stdout(flags: &[&str]) -> String {
-    PROGRAM.run(flags).succeeded().stdout
-}
 
 fn record(flags: &[&str]) -> Record {
     PROGRAM.record(&[flags, &["--iters=3", "--warmups=1"]].concat())
@@ -69,28 +66,9 @@ fn threads_that_yield_to_one_another_are_switched_by_the_kernel() {
 }
 
 #[test]
-fn quiet_prints_nothing() {
-    assert_eq!(stdout(&["--iters=1", "--warmups=0", "--quiet"]), "");
-}
-
-#[test]
-fn the_time_ends_a_run_with_fewer_cycles() {
-    let flags = ["--scenario=coroutine", "--iters=1000000000000", "--max-time=0.05"];
-    let record = PROGRAM.record(&flags);
-    assert_eq!((record.complete, record.ended_by), (true, Ending::MaxTime));
-}
-
-#[test]
 fn what_cannot_be_is_refused_in_words() {
     PROGRAM
         .refuses(&["--scenario=sched-yield"], &["--scenario sched-yield", "--placement same-cpu"]);
-    PROGRAM.refuses(&["--scenario=goto"], &["--scenario", "goto"]);
-    PROGRAM.refuses(&["--placement=spread"], &["--placement spread"]);
-    PROGRAM.refuses(&["--work=-1"], &["--work"]);
-    PROGRAM.refuses(&["--work=1e3"], &["--work"]);
-    PROGRAM.refuses(&["--work=2000000000"], &["--work"]);
-    PROGRAM.refuses(&["--iters=0"], &["--iters"]);
-    PROGRAM.refuses(&["--tasks=2"], &["--tasks"]);
 }
 
 /// Of threads that wait for one another, those that are there must not wait

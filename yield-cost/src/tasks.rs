@@ -1,5 +1,5 @@
-//! Awaits that yield and awaits that do not, told apart by counting how often
-//! their task is polled.
+//! Cycles of one task: work alone, awaits that yield and awaits that do not, told apart by
+//! counting how often their task is polled, and a coroutine.
 
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
@@ -7,11 +7,66 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use futures::executor::LocalPool;
+use futures::task::LocalSpawnExt as _;
 use harness::Bench;
+use harness::runtime::{AsyncRuntime, RuntimeKind};
 use harness::work::spend;
 
 use crate::{CYCLES, block};
+
+/// Measures cycles of work without a switch.
+pub fn no_switch(bench: &Bench, units: u64) -> anyhow::Result<()> {
+    for lap in bench.laps(&[block()]) {
+        for _ in 0..CYCLES {
+            spend(units);
+        }
+        lap.finish();
+    }
+    bench.observe()
+}
+
+/// Measures cycles of a task on the LocalPool of `futures`.
+pub fn local_pool(
+    cycles: impl Future<Output = anyhow::Result<()>> + 'static,
+) -> anyhow::Result<()> {
+    let mut pool = LocalPool::new();
+    let task = pool.spawner().spawn_local_with_handle(cycles).context("spawning the task")?;
+    pool.run_until(task)
+}
+
+/// Measures cycles that end with a yield to the runtime. They run as a task of
+/// its own: what a runtime waits for from outside does not go through its
+/// queue.
+pub fn tokio(kind: RuntimeKind, bench: &Bench, units: u64) -> anyhow::Result<()> {
+    let cycles = yielding_cycles(bench.clone(), units);
+    AsyncRuntime::start(kind, None, bench)?
+        .drive(async { ::tokio::spawn(cycles).await.context("running the task")? })
+}
+
+/// Measures cycles of a coroutine, which counts them.
+pub fn coroutine(bench: &Bench, units: u64) -> anyhow::Result<()> {
+    let mut task = Coroutine::new(move |caller: &Yielder<(), u64>, ()| {
+        for cycle in 1.. {
+            spend(units);
+            caller.suspend(cycle);
+        }
+    });
+    let mut expected = 0;
+    for lap in bench.laps(&[block()]) {
+        let mut last = CoroutineResult::Return(());
+        for _ in 0..CYCLES {
+            last = task.resume(());
+        }
+        lap.finish();
+        expected += CYCLES;
+        let done = last.as_yield();
+        ensure!(done == Some(expected), "the coroutine was suspended {done:?} of {expected} times");
+    }
+    bench.observe()
+}
 
 /// Cycles that end with an await of something ready.
 pub async fn ready_cycles(bench: Bench, units: u64) -> anyhow::Result<()> {

@@ -1,0 +1,313 @@
+//! Cycles of threads that take turns: on one CPU by `sched_yield`, or handing an auto-reset
+//! event around. Turns are counted and verified.
+
+use std::collections::VecDeque;
+use std::io;
+use std::iter;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ScopedJoinHandle, Thread};
+
+use anyhow::{Context as _, ensure};
+use harness::Bench;
+use harness::failure::UsageError;
+use harness::placement::{Placement, Policy};
+use harness::threads::{outcome, root_cause, spawn};
+use harness::usage::Start;
+use harness::work::spend;
+
+use crate::{CYCLES, block};
+
+/// Refuses two CPUs.
+///
+/// # Errors
+/// [`UsageError`], with the flag that is needed.
+pub fn check_sched_yield(placement: &Placement) -> Result<(), UsageError> {
+    if placement.policy() != Policy::SameCpu {
+        let reason = "--scenario sched-yield: threads yield only to others on their CPU; \
+                      add --placement same-cpu";
+        return Err(UsageError(reason.into()));
+    }
+    Ok(())
+}
+
+/// Measures cycles of two threads that yield to each other.
+pub fn sched_yield(bench: &Bench, units: u64) -> anyhow::Result<()> {
+    let turns = &Turns::default();
+    thread::scope(|scope| {
+        let passing = || {
+            while !turns.over.load(Relaxed) {
+                turns.take(1, units);
+                thread::yield_now();
+            }
+            Ok(())
+        };
+        let end = EndOfTurns { turns, event: None };
+        let other = spawn(scope, 1, thread::Builder::new(), passing)?;
+        let driven = drive(bench, turns, units, thread::yield_now);
+        drop(end);
+        join(vec![other]).and(driven)
+    })
+}
+
+/// Measures cycles of as many threads as there are CPUs, two at least, of
+/// which one at a time has the event.
+pub fn thread_event(bench: &Bench, units: u64) -> anyhow::Result<()> {
+    let threads = bench.tasks();
+    let (turns, event) = (&Turns::default(), &AutoResetEvent::default());
+    thread::scope(|scope| {
+        let end = EndOfTurns { turns, event: Some(event) };
+        let mut others = Vec::with_capacity(threads);
+        for own in 1..threads {
+            let passing = move || {
+                let _end = EndOfTurns { turns, event: Some(event) };
+                event.wait();
+                while !turns.over.load(Relaxed) {
+                    turns.take(own as u64, units);
+                    event.set_and_wait();
+                }
+                Ok(())
+            };
+            others.push(spawn(scope, own, thread::Builder::new(), passing)?);
+        }
+        while event.waiting() < threads - 1 {
+            thread::yield_now();
+        }
+        let driven = drive(bench, turns, units, || event.set_and_wait());
+        drop(end);
+        join(others).and(driven)
+    })
+}
+
+/// Stack that the standard library gives a thread, in bytes.
+pub const STACK: u64 = 2 << 20;
+
+/// The share of cycles that must have given another thread its turn: a
+/// scheduler may let one run on.
+const LEAST_TURNS: f64 = 0.9;
+
+/// The share of cycles for which the kernel must have counted a switch. With
+/// two idle CPUs, a thread that is woken before it is asleep needs none; how
+/// many there were stands in the record.
+const LEAST_SWITCHES: f64 = 0.5;
+
+/// The cycles of a lap, which several threads work off together.
+#[derive(Debug, Default)]
+pub struct Turns {
+    /// Cycles of this lap that nobody has begun.
+    left: AtomicI64,
+    /// Whether no lap will follow.
+    pub over: AtomicBool,
+    /// The thread that had the last turn.
+    last: AtomicU64,
+    /// Turns that went to another thread than the one before.
+    switched: AtomicU64,
+}
+
+impl Turns {
+    fn begin(&self) {
+        self.left.store(CYCLES as i64, Relaxed);
+    }
+
+    fn are_left(&self) -> bool {
+        self.left.load(Relaxed) > 0
+    }
+
+    /// Does the work of one cycle, if one is left, as thread `own`.
+    pub fn take(&self, own: u64, units: u64) {
+        if self.left.fetch_sub(1, Relaxed) > 0 {
+            if self.last.swap(own, Relaxed) != own {
+                self.switched.fetch_add(1, Relaxed);
+            }
+            spend(units);
+        }
+    }
+}
+
+/// Waits for tasks 1, 2, …; task 0 is the driver.
+pub fn join(others: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result<()> {
+    root_cause(iter::once(Ok(())).chain(others.into_iter().map(outcome)))
+}
+
+/// Ends the turns when it is dropped, for whatever reason: threads that wait for
+/// the event are let through, one after the other, and leave.
+pub struct EndOfTurns<'a> {
+    pub turns: &'a Turns,
+    pub event: Option<&'a AutoResetEvent>,
+}
+
+impl Drop for EndOfTurns<'_> {
+    fn drop(&mut self) {
+        self.turns.over.store(true, Relaxed);
+        self.event.inspect(|event| event.set());
+    }
+}
+
+/// The laps, in the first of the threads. Each ends when the cycles are worked
+/// off and it is this thread's turn again.
+pub fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow::Result<()> {
+    let usage = Start::now(None, bench.placement().cpus(), Vec::new());
+    let mut cycles = 0;
+    for lap in bench.laps(&[block()]) {
+        turns.begin();
+        while turns.are_left() {
+            turns.take(0, units);
+            switch();
+        }
+        lap.finish();
+        cycles += CYCLES;
+    }
+    let span = usage.end().context("reading the counters of this process")?;
+    if !bench.is_interrupted() {
+        let switches = span.voluntary + span.involuntary;
+        verify("turns changed threads", turns.switched.load(Relaxed), cycles, LEAST_TURNS)?;
+        verify("switches were counted", switches, cycles, LEAST_SWITCHES)?;
+    }
+    bench.observe()
+}
+
+/// Fails when too small a share of the cycles switched threads.
+fn verify(what: &str, switched: u64, cycles: u64, least: f64) -> anyhow::Result<()> {
+    let enough = switched as f64 >= least * cycles as f64;
+    ensure!(enough, "only {switched} {what} in {cycles} cycles: this did not measure switches");
+    Ok(())
+}
+
+/// An auto-reset event, as Win32 and .NET have it: set, it lets one waiting thread through and is
+/// unset again. Threads pass in the order in which they came.
+#[derive(Debug, Default)]
+pub struct AutoResetEvent {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Set while nobody waited.
+    set: bool,
+    waiting: VecDeque<Thread>,
+}
+
+impl State {
+    /// Unsets the event, or else stands in line.
+    fn pass_or_queue(&mut self) -> bool {
+        let passes = std::mem::take(&mut self.set);
+        if !passes {
+            self.waiting.push_back(thread::current());
+        }
+        passes
+    }
+
+    /// Takes the first thread out of the line, or else leaves the event set.
+    fn release(&mut self) -> Option<Thread> {
+        let first = self.waiting.pop_front();
+        self.set = first.is_none();
+        first
+    }
+}
+
+impl AutoResetEvent {
+    /// How many threads wait.
+    pub fn waiting(&self) -> usize {
+        self.state().waiting.len()
+    }
+
+    /// Waits until the event is set, and unsets it.
+    pub fn wait(&self) {
+        let passes = self.state().pass_or_queue();
+        if !passes {
+            self.until_released();
+        }
+    }
+
+    /// Lets one thread through.
+    pub fn set(&self) {
+        let released = self.state().release();
+        released.inspect(Thread::unpark);
+    }
+
+    /// Lets another thread through and waits. The caller stands in line before
+    /// the other one runs: in two steps, a thread that is preempted between
+    /// them leaves the event to be taken again by whoever set it.
+    pub fn set_and_wait(&self) {
+        let mut state = self.state();
+        let released = state.release();
+        let passes = state.pass_or_queue();
+        drop(state);
+        released.inspect(Thread::unpark);
+        if !passes {
+            self.until_released();
+        }
+    }
+
+    /// Blocks until the calling thread is no longer in line; a thread may be
+    /// unparked for no reason.
+    fn until_released(&self) {
+        let own = thread::current().id();
+        loop {
+            thread::park();
+            if self.state().waiting.iter().all(|thread| thread.id() != own) {
+                return;
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycles_that_did_not_switch_threads_fail_the_run() {
+        assert!(verify("turns changed threads", 950, 1000, LEAST_TURNS).is_ok());
+        assert!(verify("turns changed threads", 890, 1000, LEAST_TURNS).is_err());
+        assert!(verify("switches were counted", 820, 1000, LEAST_SWITCHES).is_ok());
+        let error = verify("turns changed threads", 40, 1000, LEAST_TURNS).expect_err("too few");
+        assert!(error.to_string().contains("only 40 turns changed threads in 1000 cycles"));
+    }
+
+    #[test]
+    fn turns_of_one_thread_alone_are_no_switches() {
+        let turns = Turns::default();
+        turns.begin();
+        turns.take(1, 0);
+        turns.take(1, 0);
+        turns.take(2, 0);
+        assert_eq!(turns.switched.into_inner(), 2);
+        assert_eq!(turns.left.into_inner(), CYCLES as i64 - 3);
+    }
+
+    #[test]
+    fn an_event_that_is_set_lets_one_thread_through() {
+        let event = AutoResetEvent::default();
+        event.set();
+        event.wait();
+        assert!(!event.state().set, "it resets itself");
+        event.set_and_wait();
+        assert!(!event.state().set, "nobody else waited");
+    }
+
+    #[test]
+    fn threads_pass_in_the_order_in_which_they_came() {
+        let event = AutoResetEvent::default();
+        let order = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for number in 0..4 {
+                let (event, order) = (&event, &order);
+                scope.spawn(move || {
+                    event.wait();
+                    order.lock().expect("no panic").push(number);
+                    event.set();
+                });
+                while event.waiting() <= number {
+                    thread::yield_now();
+                }
+            }
+            event.set();
+        });
+        assert_eq!(order.into_inner().expect("no panic"), [0, 1, 2, 3]);
+    }
+}
