@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Context;
 use harness::terminal;
 
-use crate::show::bars::Characters;
+use crate::show::ladder::Characters;
 use crate::store::own_file;
 
 /// Writes text to standard output, with what would act on a terminal escaped;

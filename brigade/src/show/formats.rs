@@ -181,7 +181,7 @@ pub fn bmf(report: &Report) -> serde_json::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::report_of;
+    use super::super::fixtures::report_of;
     use super::*;
 
     const HEADINGS: &str = "run,host,case,program,parameters,measurement,round,attempt,verdict,ns";

@@ -4,9 +4,8 @@
 use harness::terminal;
 use serde::Serialize;
 
-use super::bars::Characters;
 use super::comparison::blocks as blocks_of_comparison;
-use super::ladder::{Rung, rungs};
+use super::ladder::{Characters, Rung, rungs};
 use super::page::{Block, COLUMNS, Table};
 use super::plot;
 use super::report::page as blocks_of;

@@ -3,7 +3,7 @@
 
 use harness::terminal;
 
-use super::bars::{Bar, Bars, Characters, bar};
+use super::ladder::{Bar, Bars, Characters, bar};
 use super::page::{Block, NO_BREAK_SPACE, Side, Table};
 use super::report::page;
 use crate::judge::report::model::Report;

@@ -1,11 +1,8 @@
 //! What `judge` returns, as text, Markdown, HTML, CSV and JSON, and in pictures.
 
-pub mod bars;
 pub mod comparison;
 #[cfg(test)]
 mod fixtures;
-#[cfg(test)]
-use fixtures as fixture;
 pub mod formats;
 pub mod html;
 pub mod impact;
@@ -19,6 +16,5 @@ pub mod plot;
 pub mod proof;
 pub mod quantity;
 pub mod report;
-mod scale;
 mod svg;
 pub mod text;

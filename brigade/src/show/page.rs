@@ -3,7 +3,7 @@
 
 use textwrap::{Options, WordSeparator, WrapAlgorithm};
 
-use super::bars::Bars;
+use super::ladder::Bars;
 
 /// Columns of a terminal.
 pub const COLUMNS: usize = 80;

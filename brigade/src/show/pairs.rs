@@ -135,8 +135,8 @@ fn figures(report: &Report, map: &PairMap) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bars::Characters;
-    use super::super::fixture::{of_pairs, sixty_four};
+    use super::super::fixtures::{of_pairs, sixty_four};
+    use super::super::ladder::Characters;
     use super::super::text;
     use super::*;
 

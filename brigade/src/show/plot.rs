@@ -1,9 +1,8 @@
 //! The plots of a report: the ladder, the processes of a case, curves, and a map of CPUs.
 
-use super::ladder::Rung;
+use super::ladder::{Rung, Scale};
 use super::pairs::{Steps, name, places, words};
 use super::quantity::{Unit, brief, duration, estimated_duration, interval, tick};
-use super::scale::Scale;
 use super::svg::{Anchor, Picture, cut, disc, group as element, line, noted, rectangle, text};
 use crate::judge::report::model::{
     Case, CaseEstimate, CpuPlace, Group, JudgedOutcome, MeasurementEstimate, PairMap, Report,
@@ -389,7 +388,7 @@ pub fn heat(report: &Report, map: &PairMap) -> Option<Picture> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{of_pairs, report_of, sixty_four};
+    use super::super::fixtures::{of_pairs, report_of, sixty_four};
     use super::super::ladder::rungs;
     use super::*;
 

@@ -476,8 +476,8 @@ fn brief(estimate: Option<&Estimate>, show: impl Fn(f64) -> String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bars::Characters;
-    use super::super::fixture::{manifest, report_of, report_with, run};
+    use super::super::fixtures::{manifest, report_of, report_with, run};
+    use super::super::ladder::Characters;
     use super::super::text;
     use super::*;
     use crate::manifest::KindSpec;

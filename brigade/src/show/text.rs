@@ -2,7 +2,7 @@
 
 use harness::terminal;
 
-use super::bars::Characters;
+use super::ladder::Characters;
 use super::page::{Block, COLUMNS, NO_BREAK_SPACE, item, lines};
 use super::report::page;
 use crate::judge::report::model::Report;
@@ -52,7 +52,7 @@ pub fn blocks(page: &[Block], characters: Characters) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{self, report_of};
+    use super::super::fixtures::{self, report_of};
     use super::*;
     use crate::store::results::CaseDetail;
     use crate::store::saved_run::SavedRun;
@@ -153,16 +153,16 @@ mod tests {
 
     #[test]
     fn a_case_of_two_groups_is_in_the_one_that_was_run() {
-        let mut manifest = fixture::manifest();
+        let mut manifest = fixtures::manifest();
         manifest.groups[1].cases.push("tasks".to_owned());
         let groups_of = |run: SavedRun| {
-            let report = fixture::report_with(&manifest, &[run]);
+            let report = fixtures::report_with(&manifest, &[run]);
             let groups = report.groups.into_iter();
             let with = groups.filter(|group| group.cases.iter().any(|case| case.name == "tasks"));
             with.map(|group| group.name).collect::<Vec<_>>()
         };
-        let mut run = fixture::run(1.0);
-        assert_eq!(groups_of(fixture::run(1.0)), ["hops"]);
+        let mut run = fixtures::run(1.0);
+        assert_eq!(groups_of(fixtures::run(1.0)), ["hops"]);
         run.description.details = vec![CaseDetail {
             case: "tasks".to_owned(),
             program: "fake".to_owned(),

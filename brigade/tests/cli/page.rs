@@ -113,7 +113,7 @@ fn page_of(names: &[&str]) -> String {
         .output()
         .unwrap();
     let ended = Ended::from(output);
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     ended.stdout
 }
 
