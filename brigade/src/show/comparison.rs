@@ -203,7 +203,7 @@ fn about(case: &CaseComparison) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bars::Characters;
+    use super::super::ladder::Characters;
     use super::super::page::COLUMNS;
     use super::super::{html, markdown, text};
     use super::*;
