@@ -30,7 +30,8 @@ use std::process::ExitCode;
 
 use harness::{Amounts, Bench, Launch, Spec};
 
-use flags::{AnyRuntime, Flags};
+use flags::Flags;
+use harness::runtime::AnyRuntime;
 
 const SPEC: Spec = Spec { tasks: 500, iters: 10_000, spread: true, ..Spec::NEW };
 

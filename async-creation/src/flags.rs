@@ -3,7 +3,7 @@
 use anyhow::bail;
 use harness::failure::UsageError;
 use harness::limits::STACK_BYTES;
-use harness::runtime::RuntimeKind;
+use harness::runtime::{AnyRuntime, some_of};
 use harness::{Amounts, FutureFlag, Launch, Spec, WorkersFlag};
 
 /// Time creating, starting and awaiting N async tasks.
@@ -14,7 +14,7 @@ use harness::{Amounts, FutureFlag, Launch, Spec, WorkersFlag};
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
     /// What runs the tasks
-    #[arg(long, value_enum, default_value_t = AnyRuntime::Tokio)]
+    #[arg(long, default_value = "tokio", value_parser = some_of([AnyRuntime::Tokio, AnyRuntime::TokioCurrentThread, AnyRuntime::TokioLocal, AnyRuntime::AsyncExecutor, AnyRuntime::Compio, AnyRuntime::LocalPool, AnyRuntime::Coroutine, AnyRuntime::Rayon]))]
     pub runtime: AnyRuntime,
 
     #[command(flatten)]
@@ -24,40 +24,6 @@ pub struct Flags {
     #[command(flatten)]
     #[serde(flatten)]
     pub future: FutureFlag,
-}
-
-/// What `--runtime` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AnyRuntime {
-    /// Tokio with several worker threads
-    Tokio,
-    /// Tokio on the thread that waits for it
-    TokioCurrentThread,
-    /// Tokio on that thread, for tasks that never leave it
-    TokioLocal,
-    /// async-executor, of smol, on one thread
-    AsyncExecutor,
-    /// Compio on one thread
-    Compio,
-    /// LocalPool of futures
-    LocalPool,
-    /// No runtime: stackful coroutines that are resumed in turn
-    Coroutine,
-    /// Jobs of rayon, on as many threads as it likes
-    Rayon,
-}
-
-impl AnyRuntime {
-    /// Which runtime of tokio this is, if it is one.
-    pub fn of_tokio(self) -> Option<RuntimeKind> {
-        match self {
-            Self::Tokio => Some(RuntimeKind::Tokio),
-            Self::TokioCurrentThread => Some(RuntimeKind::TokioCurrentThread),
-            Self::TokioLocal => Some(RuntimeKind::TokioLocal),
-            _ => None,
-        }
-    }
 }
 
 /// What the program declares without flags.

@@ -32,7 +32,8 @@ use harness::runtime::AsyncRuntime;
 use harness::{Bench, Measured, clock, failure};
 use tokio::sync::Semaphore;
 
-use flags::{AnyRuntime, Flags, SPEC, declare};
+use flags::{Flags, SPEC, declare};
+use harness::runtime::AnyRuntime;
 use spawners::{OfLocalPool, OfTokio, Spawner};
 
 fn main() -> ExitCode {

@@ -2,10 +2,10 @@
 
 use anyhow::bail;
 use harness::failure::UsageError;
+use harness::runtime::{AnyRuntime, some_of};
 use harness::{Amounts, FutureFlag, Launch, LoadFlags, Spec, WorkersFlag};
 
 use crate::channels::Channel;
-use crate::runtimes::AnyRuntime;
 
 /// Time a number on its way through N async tasks over channels in memory.
 ///
@@ -15,7 +15,7 @@ use crate::runtimes::AnyRuntime;
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
     /// What runs the tasks
-    #[arg(long, value_enum, default_value_t = AnyRuntime::TokioCurrentThread)]
+    #[arg(long, default_value = "tokio-current-thread", value_parser = some_of([AnyRuntime::Tokio, AnyRuntime::TokioCurrentThread, AnyRuntime::TokioLocal, AnyRuntime::AsyncExecutor, AnyRuntime::Compio, AnyRuntime::LocalPool]))]
     pub runtime: AnyRuntime,
 
     /// What carries the number
@@ -58,7 +58,7 @@ pub fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         spread: !one_thread,
         load: Some(load),
         per_task: Amounts::async_task().and(channel).and(held),
-        fixed: runtime.amounts(threads, launch.cpus()).and(channel),
+        fixed: runtime.amounts(threads.workers, launch.cpus()).and(channel),
         ..SPEC
     })
 }

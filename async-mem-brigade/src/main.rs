@@ -37,11 +37,13 @@ fn main() -> ExitCode {
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let Flags { runtime, threads, .. } = *flags;
     match (flags.channel, flags.future.future_bytes) {
-        (Channel::Tokio, 0) => runtime.measure(threads, bench, || mpsc::channel(1)),
-        (Channel::Tokio, 1024) => runtime.measure(threads, bench, Holding::<1024>::open),
-        (Channel::Tokio, _) => runtime.measure(threads, bench, Holding::<16_384>::open),
-        (Channel::Smol, 0) => runtime.measure(threads, bench, || async_channel::bounded(1)),
-        (Channel::Flume, 0) => runtime.measure(threads, bench, || flume::bounded(1)),
+        (Channel::Tokio, 0) => runtimes::measure(runtime, threads, bench, || mpsc::channel(1)),
+        (Channel::Tokio, 1024) => runtimes::measure(runtime, threads, bench, Holding::<1024>::open),
+        (Channel::Tokio, _) => runtimes::measure(runtime, threads, bench, Holding::<16_384>::open),
+        (Channel::Smol, 0) => {
+            runtimes::measure(runtime, threads, bench, || async_channel::bounded(1))
+        }
+        (Channel::Flume, 0) => runtimes::measure(runtime, threads, bench, || flume::bounded(1)),
         (_, _) => bail!(UsageError("--future-bytes: choose --channel tokio".to_owned())),
     }
 }

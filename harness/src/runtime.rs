@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use anyhow::Context as _;
+use clap::ValueEnum as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use nix::errno::Errno;
 use nix::unistd::gettid;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
@@ -60,6 +62,62 @@ impl RuntimeKind {
             Self::Tokio | Self::TokioCurrentThread => tokio::spawn(task),
         }
     }
+}
+
+/// What `--runtime` names. Each program offers [`some_of`] them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnyRuntime {
+    /// No runtime: each task is a thread
+    Threads,
+    /// Tokio with several worker threads
+    Tokio,
+    /// Tokio on the thread that waits for it
+    TokioCurrentThread,
+    /// Tokio on that thread, for tasks that never leave it
+    TokioLocal,
+    /// async-executor, of smol, on one thread
+    AsyncExecutor,
+    /// Compio on one thread, over io_uring
+    Compio,
+    /// LocalPool of futures, which keeps no queue but its tasks' list
+    LocalPool,
+    /// No runtime: stackful coroutines that are resumed in turn
+    Coroutine,
+    /// Jobs of rayon, on as many threads as it likes
+    Rayon,
+}
+
+impl AnyRuntime {
+    /// Which runtime of tokio this is, if it is one.
+    pub fn of_tokio(self) -> Option<RuntimeKind> {
+        match self {
+            Self::Tokio => Some(RuntimeKind::Tokio),
+            Self::TokioCurrentThread => Some(RuntimeKind::TokioCurrentThread),
+            Self::TokioLocal => Some(RuntimeKind::TokioLocal),
+            _ => None,
+        }
+    }
+
+    /// What it takes besides its tasks.
+    pub fn amounts(self, workers: Option<usize>, cpus: usize) -> Amounts {
+        if self == Self::Compio {
+            return Amounts::compio();
+        }
+        self.of_tokio().map_or(Amounts::NONE, |kind| kind.amounts(workers, cpus))
+    }
+}
+
+/// Reads one of the runtimes that a program offers.
+///
+/// # Panics
+/// Never: no runtime is skipped.
+pub fn some_of<const N: usize>(
+    offered: [AnyRuntime; N],
+) -> impl TypedValueParser<Value = AnyRuntime> {
+    let values = offered.map(|runtime| runtime.to_possible_value().expect("none is skipped"));
+    PossibleValuesParser::new(values)
+        .map(|name| AnyRuntime::from_str(&name, false).expect("one of the values"))
 }
 
 /// A runtime that is ready for a driver.

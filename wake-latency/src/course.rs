@@ -12,13 +12,14 @@ use anyhow::{Context as _, anyhow};
 use futures::executor::block_on;
 use harness::overlapping::Plan;
 use harness::record::ScheduleKept;
+use harness::runtime::AnyRuntime;
 use harness::threads::panic_text;
 use harness::{Bench, clock, failure};
 use tokio::sync::watch;
 
 use crate::STACK_BYTES;
 use crate::calls::{Bell, Calls};
-use crate::flags::{AnyRuntime, Flags};
+use crate::flags::Flags;
 use crate::schedule::Schedule;
 use crate::sleep;
 use crate::tally::Tally;

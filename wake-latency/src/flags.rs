@@ -3,7 +3,7 @@
 use harness::WorkersFlag;
 use harness::failure::UsageError;
 use harness::flags::name;
-use harness::runtime::RuntimeKind;
+use harness::runtime::{AnyRuntime, some_of};
 
 /// The most wake-ups a second: one each microsecond.
 const MOST_RATE: i64 = 1_000_000;
@@ -23,7 +23,7 @@ pub struct Flags {
     pub source: Source,
 
     /// What runs the sleepers
-    #[arg(long, value_enum, default_value_t = AnyRuntime::Threads)]
+    #[arg(long, default_value = "threads", value_parser = some_of([AnyRuntime::Threads, AnyRuntime::Tokio, AnyRuntime::TokioCurrentThread]))]
     pub runtime: AnyRuntime,
 
     /// Wake-ups a second, of all sleepers together
@@ -56,29 +56,6 @@ pub enum Source {
     Waker,
     /// Its own timer
     Timer,
-}
-
-/// What `--runtime` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AnyRuntime {
-    /// Each sleeper is a thread
-    Threads,
-    /// Tokio with several worker threads
-    Tokio,
-    /// Tokio on the thread that waits for it
-    TokioCurrentThread,
-}
-
-impl AnyRuntime {
-    /// Tokio's, if it is one.
-    pub fn kind(self) -> Option<RuntimeKind> {
-        match self {
-            Self::Threads => None,
-            Self::Tokio => Some(RuntimeKind::Tokio),
-            Self::TokioCurrentThread => Some(RuntimeKind::TokioCurrentThread),
-        }
-    }
 }
 
 impl Flags {

@@ -34,9 +34,10 @@ mod threads;
 
 use std::process::ExitCode;
 
+use harness::runtime::AnyRuntime;
 use harness::{Amounts, Bench, Launch, Spec};
 
-use crate::flags::{AnyRuntime, Flags, Source};
+use crate::flags::{Flags, Source};
 use crate::tally::Tally;
 
 /// The stack of a sleeper or waker, in bytes.
@@ -55,7 +56,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    match (flags.runtime.kind(), flags.source) {
+    match (flags.runtime.of_tokio(), flags.source) {
         (None, Source::Timer) => threads::by_timer(flags, bench),
         (None, _) => threads::by_futex(flags, bench),
         (Some(kind), Source::Timer) => tasks::by_timer(kind, flags, bench),
@@ -75,7 +76,7 @@ fn sleeper(flags: &Flags) -> Amounts {
 
 /// What the others need: wakers, hogs, a runtime and its driver.
 fn others(flags: &Flags, cpus: usize) -> Amounts {
-    let runtime = match flags.runtime.kind() {
+    let runtime = match flags.runtime.of_tokio() {
         None => Amounts::default(),
         Some(kind) => {
             kind.amounts(flags.threads.workers, cpus).and(Amounts::thread(STACK_BYTES as u64))
