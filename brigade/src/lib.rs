@@ -17,12 +17,11 @@ mod commands;
 mod exit;
 mod judge;
 pub mod manifest;
-mod measure;
+pub mod measure;
 mod plan;
 #[cfg(test)]
-mod schema;
+mod schema_tests;
 mod show;
 pub mod store;
 
-pub use commands::{main, rehearse, renderings};
-pub use measure::heard;
+pub use commands::{main, renderings};

@@ -26,7 +26,6 @@ use clap::Parser;
 use crate::exit::Exit;
 use crate::store::invocation::{Invocation, Outcome};
 use flags::{Cli, Command, RunCommand};
-pub use resume::rehearse;
 pub use summary::renderings;
 
 /// All of the binary: does what the command line of this process says.

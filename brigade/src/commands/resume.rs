@@ -19,7 +19,7 @@ use crate::judge::environment::{Difference, differences};
 use crate::judge::prove::Proof;
 use crate::manifest::{Case, LONGEST_SPACING, Manifest};
 use crate::measure::availability::Capabilities;
-use crate::measure::fingerprint::fingerprints;
+use crate::measure::build::fingerprints;
 use crate::measure::invoke::command;
 use crate::show::markdown::markdown;
 use crate::store::environment::Environment;
@@ -109,27 +109,6 @@ fn open(path: &Path) -> anyhow::Result<Opened> {
         results::PROOF
     );
     Ok(Opened { folder, mending, saved, proof })
-}
-
-/// Reads three files of a folder as resuming its run does, without any of what would
-/// be written or run. Returns the run, and the records as they would be mended.
-///
-/// # Errors
-/// When the run cannot go on.
-pub fn rehearse(
-    manifest: &Manifest,
-    [description, environment, records]: [&[u8]; 3],
-) -> anyhow::Result<(SavedRun, Vec<u8>)> {
-    let Mending { kept, lacks_end, .. } = Mending::of(records);
-    let mended = [&records[..kept], &b"\n"[..usize::from(lacks_end)]].concat();
-    let saved = SavedRun::parse(description, environment, &records[..kept])?;
-    let SavedRun { description, environment, invocations, .. } = &saved;
-    let summary =
-        Summary::new(manifest, description, environment, invocations, Path::new("run"), None);
-    if summary.end().is_none() {
-        same_cases(manifest, description)?;
-    }
-    Ok((saved, mended))
 }
 
 /// Cuts off a line that was never finished, and says so.

@@ -17,7 +17,7 @@ use crate::exit::{Exit, UsageError};
 use crate::judge::prove::{Proof, Status};
 use crate::manifest::{Case, Manifest, Profile};
 use crate::measure::build::Binaries;
-use crate::measure::fingerprint::fingerprints;
+use crate::measure::build::fingerprints;
 use crate::measure::invoke::{Job, command, invoke};
 use crate::measure::reference::reference;
 use crate::measure::signals::Signals;

@@ -8,7 +8,6 @@ use anyhow::Context;
 use humantime::format_rfc3339_millis;
 
 use crate::commands::flags::ProgramFlags;
-use crate::exit::Interrupted;
 use crate::manifest::{Case, CaseKey, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::{self, Binaries};
@@ -46,7 +45,7 @@ impl<'a> Session<'a> {
     /// The programs of `cases`, built unless the flags forbid it.
     ///
     /// # Errors
-    /// As [`build::binaries`], and [`Interrupted`].
+    /// As [`build::binaries`].
     pub fn binaries(&mut self, cases: &[&Case]) -> anyhow::Result<Binaries> {
         self.programs(&cases.iter().map(|case| &*case.program).collect())
     }
@@ -57,8 +56,7 @@ impl<'a> Session<'a> {
     /// As [`Session::binaries`].
     pub fn programs(&mut self, names: &BTreeSet<&str>) -> anyhow::Result<Binaries> {
         let Self { manifest, capabilities, signals, builds, .. } = self;
-        let built = build::binaries(manifest, names, *builds, capabilities, signals)?;
-        Ok(built.ok_or(Interrupted)?)
+        build::binaries(manifest, names, *builds, capabilities, signals)
     }
 }
 

@@ -209,7 +209,7 @@ pub fn median_of(runs: &[Sampled], figure: impl Fn(&Record) -> Option<f64>) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sample::{self, Sample};
+    use crate::store::fixtures::{self as sample, Sample};
 
     const SECOND: u64 = 1_000_000_000;
     /// Two ticks on each of the two CPUs of a sample.

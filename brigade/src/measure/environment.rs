@@ -41,49 +41,13 @@ const LINES: [(&str, &str); 12] = [
 
 /// Boot parameters that change how fast tasks switch, start or wake. A command
 /// line may contain addresses, names and keys, so all others are left out.
-const BOOT_PARAMETERS: [&str; 41] = [
-    "amd_pstate",
-    "clocksource",
-    "cpuidle.governor",
-    "cpuidle.off",
-    "cpuidle_haltpoll.force",
-    "default_hugepagesz",
-    "haltpoll.guest_halt_poll_ns",
-    "highres",
-    "hugepages",
-    "hugepagesz",
-    "idle",
-    "init_on_alloc",
-    "init_on_free",
-    "intel_idle.max_cstate",
-    "intel_pstate",
-    "irqaffinity",
-    "isolcpus",
-    "kpti",
-    "l1tf",
-    "maxcpus",
-    "mds",
-    "mitigations",
-    "nohz",
-    "nohz_full",
-    "nopti",
-    "nosmt",
-    "nospectre_v2",
-    "nr_cpus",
-    "preempt",
-    "processor.max_cstate",
-    "psi",
-    "pti",
-    "rcu_nocbs",
-    "retbleed",
-    "skew_tick",
-    "spec_rstack_overflow",
-    "spec_store_bypass_disable",
-    "spectre_v2",
-    "threadirqs",
-    "transparent_hugepage",
-    "tsc",
-];
+const BOOT_PARAMETERS: &str = "\
+    amd_pstate clocksource cpuidle.governor cpuidle.off cpuidle_haltpoll.force \
+    default_hugepagesz haltpoll.guest_halt_poll_ns highres hugepages hugepagesz idle \
+    init_on_alloc init_on_free intel_idle.max_cstate intel_pstate irqaffinity isolcpus kpti \
+    l1tf maxcpus mds mitigations nohz nohz_full nopti nosmt nospectre_v2 nr_cpus preempt \
+    processor.max_cstate psi pti rcu_nocbs retbleed skew_tick spec_rstack_overflow \
+    spec_store_bypass_disable spectre_v2 threadirqs transparent_hugepage tsc";
 
 impl Environment {
     /// Reads the environment of this process, with the workspace, tools and
@@ -384,7 +348,7 @@ fn boot_parameters(command_line: &str) -> BTreeMap<String, String> {
     let words = command_line.split_whitespace().take_while(|&word| word != "--");
     let parameters = words.map(|word| word.split_once('=').unwrap_or((word, "set")));
     let parameters = parameters.map(|(name, value)| (name.replace('-', "_"), value));
-    let recorded = parameters.filter(|(name, _)| BOOT_PARAMETERS.contains(&name.as_str()));
+    let recorded = parameters.filter(|(name, _)| BOOT_PARAMETERS.split(' ').any(|of| of == name));
     let is_harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, ',' | '-' | '_' | ':');
     let shown = |value: &str| value.len() <= 64 && value.chars().all(is_harmless);
     let value = |value| if shown(value) { value } else { "withheld" }.to_owned();

@@ -149,15 +149,6 @@ impl Guest {
     }
 }
 
-/// The record of a guest that printed this and ended, as if its process could not be
-/// read.
-///
-/// # Errors
-/// Why there is none, in one line.
-pub fn heard(stdout: &[u8]) -> Result<Record, String> {
-    Guest::new("free", vec![0]).record(stdout)
-}
-
 /// The CPUs that a process may use.
 fn affinity(pid: u32) -> Option<Vec<usize>> {
     let mask = sched_getaffinity(Pid::from_raw(pid.try_into().ok()?)).ok()?;

@@ -4,9 +4,8 @@
 //! It is a `flock` on a file in a folder that every user can write, so the
 //! kernel takes it back from a holder that died, however that happened: there
 //! is no stale lock. Programs inherit it: it is free when the last process of a
-//! run has ended. The file tells who holds it, by number and start time,
-//! since numbers are used again. It is never removed, as then two could hold
-//! two files of one name.
+//! run has ended. The file contains the number of the process that took it. It is never
+//! removed, as then two could hold two files of one name.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
@@ -68,9 +67,10 @@ impl Lock {
                 Ok(()) => break,
                 Err(TryLockError::Error(error)) => return Err(error).with_context(trouble),
                 Err(TryLockError::WouldBlock) => {
-                    let holder = holder(&mut file);
-                    if !matches!(holder, Holder::Ended) || Instant::now() >= deadline {
-                        bail!("{}", refusal(&holder, &file, path));
+                    let signer = signer(&mut file);
+                    let has_ended = signer.is_some_and(|(_, lives)| !lives);
+                    if !has_ended || Instant::now() >= deadline {
+                        bail!("{}", refusal(signer, &file, path));
                     }
                     thread::sleep(PAUSE);
                 }
@@ -130,64 +130,40 @@ fn kind_of(opened: &anyhow::Result<File>) -> Option<ErrorKind> {
     opened.as_ref().err()?.downcast_ref::<io::Error>().map(io::Error::kind)
 }
 
-/// Writes who holds the lock: this process and when it started.
+/// Writes who holds the lock: this process.
 fn sign(file: &mut File) -> io::Result<()> {
-    let pid = std::process::id();
-    let started = start_of(pid).map_or_else(|| "-".to_owned(), |ticks| ticks.to_string());
     file.set_len(0)?;
     file.rewind()?;
-    file.write_all(format!("{pid} {started}\n").as_bytes())
+    file.write_all(format!("{}\n", std::process::id()).as_bytes())
 }
 
-/// Who holds a lock.
-enum Holder {
-    /// A process that lives.
-    Process(u32),
-    /// What is left of a process that has ended: its programs, or its guard.
-    Ended,
-    /// One that has not signed yet.
-    Unsigned,
-}
-
-/// Who holds the lock, by what the file tells.
-fn holder(file: &mut File) -> Holder {
+/// The process that signed the file, and whether it lives: if it does not, its programs or
+/// its guard still hold the lock. `None` before it signs.
+fn signer(file: &mut File) -> Option<(u32, bool)> {
     let mut text = String::new();
-    let read = file.rewind().and_then(|()| file.take(LONGEST_SIGNATURE).read_to_string(&mut text));
-    let signature = read.ok().and_then(|_| text.trim().split_once(' '));
-    let signature = signature.and_then(|(pid, started)| Some((pid.parse().ok()?, started)));
-    match signature {
-        None => Holder::Unsigned,
-        Some((pid, started)) if start_of(pid).is_some_and(|at| at.to_string() == started) => {
-            Holder::Process(pid)
-        }
-        Some(_) => Holder::Ended,
-    }
+    file.rewind().ok()?;
+    file.take(LONGEST_SIGNATURE).read_to_string(&mut text).ok()?;
+    let pid: u32 = text.trim().parse().ok()?;
+    let stat = ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"));
+    Some((pid, stat.is_some_and(|stat| !"ZX".contains(stat.state))))
 }
 
 /// Why the lock cannot be taken, and what to do.
-fn refusal(holder: &Holder, file: &File, path: &Path) -> String {
-    let name = |pid: &_| SystemFiles::live().line(&format!("proc/{pid}/comm")).unwrap_or_default();
+fn refusal(signer: Option<(u32, bool)>, file: &File, path: &Path) -> String {
     let path = path.display();
-    let left = if matches!(holder, Holder::Ended) { holders(file) } else { Vec::new() };
-    let who = match (holder, left.first()) {
-        (Holder::Process(pid), _) => format!("another brigade, process {pid},"),
-        (_, None) => "another brigade".to_owned(),
-        (_, Some(pid)) => {
+    let left = holders(file);
+    let who = match (signer, left.first()) {
+        (Some((pid, true)), _) => format!("another brigade, process {pid},"),
+        (Some((_, false)), Some(pid)) => {
+            let name = SystemFiles::live().line(&format!("proc/{pid}/comm")).unwrap_or_default();
             return format!(
-                "process {pid} ({}) is left of a brigade that was killed, and would be measured \
-                 beside: end it with kill -KILL {pid} ({path} is locked)",
-                name(pid)
+                "process {pid} ({name}) is left of a brigade that was killed, and would be \
+                 measured too: end it with kill -KILL {pid} ({path} is locked)"
             );
         }
+        _ => "another brigade".to_owned(),
     };
     format!("{who} is measuring on this machine: wait for it to end ({path} is locked)")
-}
-
-/// When a process started, in clock ticks since boot; `None` if there is none, or
-/// one that has ended and has not been waited for.
-fn start_of(pid: u32) -> Option<u64> {
-    let stat = ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"))?;
-    (!"ZX".contains(stat.state)).then_some(stat.started_ticks)
 }
 
 #[cfg(test)]
@@ -227,19 +203,11 @@ mod tests {
     #[test]
     fn a_file_that_a_dead_holder_left_is_taken_over() {
         let (_folder, path) = lock_file();
-        fs::write(&path, "4194305 17\nand more than the next holder writes").unwrap();
+        fs::write(&path, "4194305\nand more than the next holder writes").unwrap();
         let _held = Lock::take_at(&path, Duration::ZERO).unwrap();
         let signature = fs::read_to_string(&path).unwrap();
-        let pid = std::process::id();
-        let ticks = start_of(pid).unwrap();
-        assert_eq!(signature, format!("{pid} {ticks}\n"));
-    }
-
-    #[test]
-    fn a_process_that_took_over_the_holders_number_is_not_blamed() {
-        let (_folder, path) = lock_file();
-        let _held = Lock::take_at(&path, Duration::ZERO).unwrap();
-        for signature in ["1 18446744073709551615\n", "", "nobody", "\u{ff}\n \n"] {
+        assert_eq!(signature, format!("{}\n", std::process::id()));
+        for signature in ["", "nobody", "\u{ff}\n \n"] {
             fs::write(&path, signature).unwrap();
             assert!(refusal(&path).starts_with("another brigade is measuring"), "{signature:?}");
         }
@@ -253,34 +221,19 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_not_followed() {
+    fn what_is_no_lock_is_not_written_to() {
         let (folder, path) = lock_file();
         let precious = folder.path().join("precious");
         fs::write(&precious, "kept").unwrap();
         std::os::unix::fs::symlink(&precious, &path).unwrap();
         assert!(refusal(&path).contains("name another file with BRIGADE_LOCK=PATH"));
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "x".repeat(65)).unwrap();
+        assert!(refusal(&path).contains("it has 65 bytes"), "{}", refusal(&path));
+        fs::remove_file(&path).unwrap();
+        fs::hard_link(&precious, &path).unwrap();
+        assert!(refusal(&path).contains("it has 2 names"), "{}", refusal(&path));
         assert_eq!(fs::read_to_string(&precious).unwrap(), "kept");
-    }
-
-    #[test]
-    fn what_is_no_lock_is_not_written_to() {
-        for (contents, linked, says) in
-            [("x".repeat(65), false, "it has 65 bytes"), ("1 2".to_owned(), true, "it has 2 names")]
-        {
-            let (folder, path) = lock_file();
-            fs::write(&path, &contents).unwrap();
-            if linked {
-                fs::hard_link(&path, folder.path().join("precious")).unwrap();
-            }
-            assert!(refusal(&path).contains(says), "{}", refusal(&path));
-            assert_eq!(fs::read_to_string(&path).unwrap(), contents);
-        }
-        let (_folder, path) = lock_file();
-        fs::create_dir(&path).unwrap();
-        assert!(refusal(&path).contains("name another file with BRIGADE_LOCK=PATH"));
-        fs::remove_dir(&path).unwrap();
-        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(refusal(&path).contains("it is not a regular file"), "{}", refusal(&path));
     }
 
     #[test]

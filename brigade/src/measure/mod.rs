@@ -5,9 +5,8 @@ pub mod availability;
 pub mod build;
 mod capture;
 pub mod environment;
-pub mod fingerprint;
 pub mod guard;
-mod guest;
+pub mod guest;
 pub mod invoke;
 pub mod lock;
 pub mod outcome;
@@ -15,5 +14,3 @@ pub mod process;
 pub mod reference;
 pub mod settings;
 pub mod signals;
-
-pub use guest::heard;

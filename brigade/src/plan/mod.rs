@@ -476,7 +476,7 @@ mod tests {
     use proptest::prelude::{prop_assert_eq, proptest};
 
     use super::*;
-    use crate::store::sample::case;
+    use crate::store::fixtures::case;
 
     /// What a run sets out to do.
     #[derive(Clone, Copy)]

@@ -69,7 +69,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::store::sample::{sixty_four_cpus, topology};
+    use crate::store::fixtures::{sixty_four_cpus, topology};
 
     fn places(count: usize) -> Vec<CpuPlace> {
         let place = |cpu| CpuPlace { cpu, node: Some(0), cache: Some(0), core: Some(cpu) };

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::judge::compare::sample::Sample;
     use crate::judge::environment::Difference;
-    use crate::store::sample;
+    use crate::store::fixtures as sample;
 
     fn comparison(design: Design) -> Comparison {
         // Scatter of a side's rounds about its time.

@@ -6,11 +6,11 @@ use crate::judge::report::model::{Report, RunProgress};
 use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
 use crate::store::environment::Environment;
+use crate::store::fixtures::{self as sample, Sample};
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{
     CaseDetail, FurtherRounds, Procedure, RUN_SCHEMA_VERSION, RunDescription, Skipped,
 };
-use crate::store::sample::{self, Sample};
 use crate::store::saved_run::SavedRun;
 
 const MANIFEST: &str = r#"

@@ -128,7 +128,7 @@ mod tests {
     use harness::record::ScheduleKept;
 
     use super::*;
-    use crate::store::sample;
+    use crate::store::fixtures as sample;
 
     fn kept(missed: u64, called_late: Option<u64>) -> ScheduleKept {
         ScheduleKept { missed, called_late }

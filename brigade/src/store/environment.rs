@@ -130,7 +130,7 @@ fn indices(lists: &str) -> HashMap<usize, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sample::{sixty_four_cpus, topology};
+    use crate::store::fixtures::{sixty_four_cpus, topology};
 
     #[test]
     fn cpus_lie_next_to_their_neighbours() {

@@ -147,7 +147,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::sample;
+    use crate::store::fixtures as sample;
 
     fn key(parameters: Value) -> RecordedCase {
         let mut record = sample::case("ring", [1.0])[0].record.clone().expect("a record");

@@ -2,10 +2,10 @@
 
 pub mod consistency;
 pub mod environment;
+#[cfg(test)]
+pub(crate) mod fixtures;
 pub mod invocation;
 pub mod laps;
 pub mod own_file;
 pub mod results;
-#[cfg(test)]
-pub(crate) mod sample;
 pub mod saved_run;

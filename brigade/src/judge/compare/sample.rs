@@ -144,7 +144,7 @@ fn parameters(record: &Record) -> BTreeMap<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sample;
+    use crate::store::fixtures as sample;
 
     #[test]
     fn the_figures_are_those_of_the_case_by_round_or_by_folder() {

@@ -153,7 +153,7 @@ mod tests {
     use crate::judge::statistics::ByRound;
     use crate::judge::statistics::tests::{Draw, SHAPES, standard_normal};
     use crate::judge::statistics::{CONFIDENCE, ratio_at};
-    use crate::store::sample::case;
+    use crate::store::fixtures::case;
 
     fn ratio(low: f64, high: f64) -> Estimate {
         let interval = Some(Interval { low, high });

@@ -256,7 +256,7 @@ mod tests {
 
     use super::*;
     use crate::manifest::Manifest;
-    use crate::store::sample::{self, Sample};
+    use crate::store::fixtures::{self as sample, Sample};
 
     /// A case on one CPU.
     fn case() -> &'static Case {

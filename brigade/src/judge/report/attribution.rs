@@ -130,7 +130,7 @@ mod tests {
     use harness::record::Waiting;
 
     use super::*;
-    use crate::store::sample::Sample;
+    use crate::store::fixtures::Sample;
 
     /// A record of laps of 10 hops, each of this wall and CPU time.
     fn record(wall_ns: f64, user_ns: f64, system_ns: f64) -> Record {

@@ -210,7 +210,7 @@ impl CaseEstimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sample::{self, Sample};
+    use crate::store::fixtures::{self as sample, Sample};
 
     fn of(invocations: &[Invocation]) -> CaseEstimate {
         estimate(&invocations.iter().collect::<Vec<_>>())

@@ -121,7 +121,7 @@ fn of_distance(distance: Option<Distance>, pairs: &[Pair]) -> Option<DistanceTim
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sample::{paired, topology};
+    use crate::store::fixtures::{paired, topology};
 
     /// Three CPUs: two of a cache, and one of another.
     fn three() -> Environment {

@@ -86,7 +86,7 @@ fn remedy(
 mod tests {
     use super::*;
     use crate::judge::statistics::Interval;
-    use crate::store::sample;
+    use crate::store::fixtures as sample;
 
     /// Ten processes of a case with this half-width.
     fn wide(percent: Option<f64>) -> (&'static str, Estimate) {

@@ -35,52 +35,16 @@ fn check<T: JsonSchema>(file: &str) {
 }
 
 #[test]
-fn the_schema_of_environment_json_is_committed() {
+fn every_schema_is_committed() {
     check::<Environment>("environment.schema.json");
-}
-
-#[test]
-fn the_schema_of_a_line_of_records_jsonl_is_committed() {
     check::<Invocation>("invocation.schema.json");
-}
-
-#[test]
-fn the_schema_of_laps_is_committed() {
     check::<Laps>("laps.schema.json");
-}
-
-#[test]
-fn the_schemas_of_run_json_and_run_end_json_are_committed() {
     check::<RunDescription>("run.schema.json");
     check::<RunEnd>("run-end.schema.json");
-}
-
-#[test]
-fn the_schema_of_advice_is_committed() {
     check::<Advice>("advice.schema.json");
-}
-
-#[test]
-fn the_schema_of_impact_is_committed() {
     check::<Impact>("impact.schema.json");
-}
-
-#[test]
-fn the_schema_of_limits_is_committed() {
     check::<LimitsReport>("limits.schema.json");
-}
-
-#[test]
-fn the_schema_of_a_comparison_is_committed() {
     check::<Comparison>("comparison.schema.json");
-}
-
-#[test]
-fn the_schema_of_a_proof_is_committed() {
     check::<Proof>("proof.schema.json");
-}
-
-#[test]
-fn the_schema_of_a_report_is_committed() {
     check::<Report>("report.schema.json");
 }
