@@ -325,3 +325,128 @@ fn keep(mut runner: PipeReader, mut report: PipeWriter, contents: &[Content]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CPU: &str = "sys/devices/system/cpu";
+
+    /// Every setting applies to this machine but `guest_halt_poll_ns`.
+    fn machine() -> SystemFiles {
+        let files = [
+            ("cpuidle/current_driver", "intel_idle"),
+            ("cpuidle/current_governor", "menu"),
+            ("cpuidle/available_governors", "ladder menu teo"),
+            ("cpu0/power/pm_qos_resume_latency_us", "0"),
+            ("cpu1/power/pm_qos_resume_latency_us", "n/a"),
+            ("cpu0/cpuidle/state0/disable", "0"),
+            ("cpu0/cpuidle/state1/disable", "0"),
+            ("cpu1/cpuidle/state1/disable", "1"),
+            ("cpu0/cpufreq/scaling_governor", "schedutil"),
+            ("cpu0/cpufreq/energy_performance_preference", "power"),
+            ("vulnerabilities/spectre_v2", "Mitigation: Retpolines"),
+            ("vulnerabilities/l1tf", "Mitigation: PTE Inversion"),
+            ("vulnerabilities/meltdown", "Not affected"),
+            ("smt/control", "on"),
+        ];
+        let files = files.map(|(file, text)| (format!("{CPU}/{file}"), text));
+        let machine = files
+            .iter()
+            .fold(SystemFiles::made_up(&[]), |machine, (file, text)| machine.with(file, text));
+        machine
+            .with("dev/cpu_dma_latency", "")
+            .with("sys/kernel/debug/sched/preempt", "none voluntary (full)\n")
+            .with("proc/sys/kernel/sched_autogroup_enabled", "1")
+            .with("proc/pressure/cpu", "some avg10=0.00")
+            .with("proc/cgroups", "#name\thierarchy\tnumber\tenabled\nmemory\t0\t5\t1\n")
+            .with("proc/sys/kernel/osrelease", "6.1")
+            .with("boot/config-6.1", "CONFIG_HZ=250\n")
+            .with("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never")
+            .with("sys/kernel/sched_ext/state", "enabled")
+            .with("sys/kernel/sched_ext/root/ops", "scx_rusty")
+            .with("proc/self/cgroup", "0::/a")
+            .with("proc/self/mountinfo", "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw")
+            .with("sys/fs/cgroup/a/cpu.max", "50000 100000")
+            .with("sys/fs/cgroup/a/cpu.weight", "100")
+    }
+
+    fn found(machine: &SystemFiles, name: &str) -> Option<Setting> {
+        let settings = Advice::of(machine, &AdvicePlan::new()).settings;
+        settings.into_iter().find(|setting| setting.about.name == name)
+    }
+
+    #[test]
+    fn each_setting_is_found_with_its_value_and_what_changes_it() {
+        let (machine, cpus) = (machine(), format!("/{CPU}/cpu*"));
+        let expected = [
+            (
+                "pm_qos_resume_latency_us",
+                "0, n/a",
+                &*format!("echo n/a | tee {cpus}/power/pm_qos_resume_latency_us"),
+            ),
+            (
+                "cpu_dma_latency",
+                "no bound that can be read without setting one",
+                "exec 3<>/dev/cpu_dma_latency; printf '\\0\\0\\0\\0' >&3",
+            ),
+            (
+                "deepest-idle-state-disable",
+                "0, 1",
+                &format!("echo 1 | tee {cpus}/cpuidle/state1/disable"),
+            ),
+            ("cpu-quota", "50000 100000", "echo max > /sys/fs/cgroup/a/cpu.max"),
+            ("sched_ext", "scx_rusty", "end the program that loaded it"),
+            ("idle-governor", "menu", &format!("echo teo > /{CPU}/cpuidle/current_governor")),
+            (
+                "frequency-governor",
+                "schedutil",
+                &format!("echo performance > /{CPU}/cpu0/cpufreq/scaling_governor"),
+            ),
+            (
+                "energy-preference",
+                "power",
+                &format!("echo performance > /{CPU}/cpu0/cpufreq/energy_performance_preference"),
+            ),
+            ("mitigations", "l1tf, spectre_v2", "boot with mitigations=off"),
+            ("smt", "on", "echo off > /sys/devices/system/cpu/smt/control"),
+            (
+                "transparent_hugepage",
+                "always",
+                "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+            ),
+            ("preemption", "full", "echo none > /sys/kernel/debug/sched/preempt"),
+            ("sched_autogroup_enabled", "1", "echo 0 > /proc/sys/kernel/sched_autogroup_enabled"),
+            ("psi", "1", "boot with psi=0"),
+            ("cgroup.memory", "kernel memory is charged", "boot with cgroup.memory=nokmem"),
+            ("timer-frequency", "250", "build a kernel with CONFIG_HZ_100"),
+            ("cgroup-depth", "1", "start brigade from the root group"),
+        ];
+        let settings = Advice::of(&machine, &AdvicePlan::new()).settings;
+        let settings: Vec<(&str, &str, &str)> =
+            settings.iter().map(|of| (&*of.about.name, &*of.value, &*of.change)).collect();
+        assert_eq!(settings, expected, "the greatest effect first");
+        assert!(Advice::of(&SystemFiles::made_up(&[]), &AdvicePlan::new()).settings.is_empty());
+    }
+
+    #[test]
+    fn a_setting_depends_on_its_value_and_on_others() {
+        let with = |file: &str, text: &str, name| found(&machine().with(file, text), name);
+        let driver = format!("{CPU}/cpuidle/current_driver");
+        assert_eq!(with(&driver, "none", "pm_qos_resume_latency_us"), None);
+        assert_eq!(with("boot/config-6.1", "CONFIG_HZ=100\n", "timer-frequency"), None);
+        assert_eq!(with("sys/fs/cgroup/a/cpu.max", "max 100000", "cpu-quota"), None);
+        assert_eq!(with("proc/cmdline", "quiet cgroup.memory=nokmem", "cgroup.memory"), None);
+        let preempt = with("sys/kernel/debug/sched/preempt", "(none) full", "preemption");
+        assert_eq!(preempt.map(|of| of.advised).as_deref(), Some("full"));
+        let poll = "sys/module/haltpoll/parameters/guest_halt_poll_ns";
+        let guest = machine().with(&driver, "haltpoll");
+        for (now, applies) in [("0", true), ("199999", true), ("200000", false), ("300000", false)]
+        {
+            assert_eq!(
+                found(&guest.clone().with(poll, now), "guest_halt_poll_ns").is_some(),
+                applies
+            );
+        }
+    }
+}

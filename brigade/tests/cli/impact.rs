@@ -62,7 +62,7 @@ fn the_switches_of_a_command_are_multiplied_with_their_cost() {
 }
 
 #[test]
-fn a_process_that_works_does_not_care_and_one_that_is_gone_is_named() {
+fn a_running_process_is_watched_and_one_that_is_gone_is_named() {
     let bench = bench();
     assert_eq!(ends(&bench, &["run"]).code, Some(0));
     let mut works = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
@@ -79,7 +79,7 @@ fn a_process_that_works_does_not_care_and_one_that_is_gone_is_named() {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn a_missing_run_or_command_is_named() {
     let bench = bench();
     let ended = ends(&bench, &["impact", "--", "true"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
