@@ -180,13 +180,26 @@ fn embedded(value: &impl Serialize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::embedded;
+    use super::super::fixtures::report_of;
+    use super::*;
+    use crate::store::results::Skipped;
 
     #[test]
-    fn json_within_a_page_ends_no_element_and_stays_the_same() {
-        let hostile = "</script><!--&\"";
-        let json = embedded(&hostile);
-        assert!(!json.contains(['<', '>', '&']), "{json}");
-        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), hostile);
+    fn hostile_words_are_text_and_the_report_is_embedded_unchanged() {
+        let mut report = report_of(&[1.0]);
+        let hostile = "</script><b onclick='x'>&{{ 1 }}<!--\u{1b}\u{202e}\u{2028}".to_owned();
+        let group = &mut report.groups[0];
+        (group.question, group.name) = (hostile.clone(), hostile.clone());
+        group.cases[0].name = hostile.clone();
+        let run = &mut report.runs[0];
+        run.skipped = vec![Skipped { case: hostile.clone(), reason: hostile.clone() }];
+        run.command = vec![hostile.clone()];
+        (run.name, run.machine, run.profile) = (hostile.clone(), hostile.clone(), hostile);
+        let page = html(&report);
+        assert!(!page.contains("<b ") && !page.contains(['\u{1b}', '\u{202e}', '\u{2028}']));
+        assert_eq!(page.matches("</script>").count(), 2);
+        let (_, json) = page.split_once("id=\"report\">").unwrap();
+        let (json, _) = json.split_once("</script>").unwrap();
+        assert_eq!(serde_json::from_str::<Report>(json).unwrap(), report);
     }
 }

@@ -58,27 +58,14 @@ mod tests {
     use crate::store::saved_run::SavedRun;
 
     #[test]
-    fn a_run_begins_with_the_machine_and_ends_with_its_records() {
-        insta::assert_snapshot!(text(&report_of(&[1.0]), &["results/run-1".to_owned()], Characters::Eighths), @r"
-        AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest, preemption
-        dynamic
-        5 of 5 cases within ± 3 %, median ± 1.6 %
-
+    fn the_tables_of_a_run() {
+        let mut page = page(&report_of(&[1.0]));
+        page.retain(|block| matches!(block, Block::Table(_)));
+        insta::assert_snapshot!(blocks(&page, Characters::Plain), @r"
         in short                             [95 % interval]         n
         hop between threads                  1.79 µs [1.76, 1.82]    6
         threads over tasks (same-cpu / free) 1.98 [1.95, 2.01] times 6
         join                                 800 ns [800, 800]       6
-
-        From the cheapest to the dearest
-        case             op     time 100 ns           1 µs             10 µs
-        alone            hop  642 ns █████████████▊
-        tasks            hop  907 ns ████████████████▎
-        threads/same-cpu hop 1.79 µs █████████████████████▍
-        create           hop 9.12 µs █████████████████████████████████▍
-        threads/spread   hop 22.1 µs ███████████████████████████████████████▉
-
-        What does a hop cost?
-        A hop is one hand-over.
 
         case             op  time [95 %]           p50  p99  cpu sw/op n
         threads/same-cpu hop 1.79 µs [1.76, 1.82] 1.61 3.59 1.71  1.00 6
@@ -97,27 +84,12 @@ mod tests {
         tasks               ns     907  181    452 274 [257, 286]
         alone               ns     642  128    320 194 [181, 203]
 
-        What does creating one cost?
         case   op   time [95 %]           p50  p99  cpu sw/op n
         create hop  9.12 µs [8.95, 9.25] 8.21 18.2 12.6  1.00 6
                join 800 ns [800, 800]     720 1600    –     – 6
 
         where the time goes    elapsed user kernel waiting or overlap [95 %]
         create              µs    9.12 8.00   4.55 overlap 3.43 [3.30, 3.60]
-
-        Per operation, over n processes [95 % interval]; p50, p99 and CPU time in the
-        unit of the time; sw: the kernel's context switches. Elapsed, with the time
-        between laps, is user + kernel + waiting − overlap.
-        Times are medians over processes.
-
-        Notes
-        - tasks: 1 failed, of 7 started.
-        - uring: skipped: no io_uring
-
-        Measured on: AMD EPYC, 2 CPUs, kvm guest, clock tsc, Linux 6.18.44-fc-v595,
-        preemption dynamic, rustc 1.95.0, revision 834c51a02d54.
-        30 of 30 invocations (1 interrupted), profile default, 6 rounds, seed 3940445089
-        records in results/run-1
         ");
     }
 
