@@ -1,14 +1,14 @@
 //! async-brigade from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
-use contract::{Measurement, Program, Spread, fits_here, skip};
+use contract::{Measurement, Program, fits_here, skip};
 use harness::limits::Kind;
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
     path: env!("CARGO_BIN_EXE_async-brigade"),
     measurements: &[Measurement::HOPS],
-    spread: Spread::Offered(&[]),
+    spread: Some(&[]),
     traces: true,
     ..Program::NEW
 };

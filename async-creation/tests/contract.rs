@@ -1,6 +1,6 @@
 //! async-creation from outside: flags in, record out.
 
-use contract::{Measurement, Program, Spread, skip};
+use contract::{Measurement, Program, skip};
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
@@ -11,7 +11,7 @@ const PROGRAM: Program = Program {
         Measurement::once("create_cold", "task creation"),
         Measurement::of_each_task("start", "start"),
     ],
-    spread: Spread::Offered(&[]),
+    spread: Some(&[]),
     ..Program::NEW
 };
 

@@ -1,13 +1,13 @@
 //! async-mem-brigade from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
-use contract::{Measurement, Program, Spread, skip};
+use contract::{Measurement, Program, skip};
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
     path: env!("CARGO_BIN_EXE_async-mem-brigade"),
     measurements: &[Measurement::HOPS],
-    spread: Spread::Offered(&["--runtime=tokio"]),
+    spread: Some(&["--runtime=tokio"]),
     traces: true,
     claimed_switches: Some(0.0),
     ..Program::NEW

@@ -1,6 +1,6 @@
 //! blocking-crossing from outside: flags in, record out.
 
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program};
 use harness::record::Record;
 
 const PROGRAM: Program = Program {
@@ -10,7 +10,7 @@ const PROGRAM: Program = Program {
         operations: |callers| callers * 32,
         ..Measurement::per_task("iteration", "call")
     }],
-    spread: Spread::Offered(&[]),
+    spread: Some(&[]),
     ..Program::NEW
 };
 

@@ -83,7 +83,7 @@ pub fn quiet_prints_nothing(program: &Program) {
     assert_eq!(run.stdout, "", "{run:#?}");
 }
 
-/// Its `{pid}` is the program's, and all threads and files of the tasks are there. Next to a
+/// Its `{pid}` is the program's, and all threads and pipes of the tasks are there. Next to a
 /// record it prints to standard error.
 pub fn a_command_sees_the_tasks_alive(program: &Program) {
     let look = "cat /proc/{pid}/comm; ls /proc/{pid}/task | wc -l; ls /proc/{pid}/fd | wc -l";
@@ -93,8 +93,7 @@ pub fn a_command_sees_the_tasks_alive(program: &Program) {
     let [name, threads, files] = run.complaints()[..] else { panic!("three lines: {run:#?}") };
     assert_eq!(name, &program.name[..program.name.len().min(COMM_BYTES)]);
     let count = |text: &str| text.trim().parse::<u64>().expect("a count");
-    assert!(count(threads) > program.threads_per_task * 40, "{run:#?}");
-    assert!(count(files) >= program.files_per_task * 40, "{run:#?}");
+    assert!(count(threads) > 40 && count(files) >= 80, "{run:#?}");
 }
 
 /// What was measured is reported all the same, marked incomplete.

@@ -3,7 +3,7 @@
 //! A program that does not end within [`LONGEST`] is killed and the test
 //! fails, so that no clause can hang.
 
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -168,18 +168,6 @@ impl Running {
             assert!(ended.is_none(), "{line}: ended before {what}: {ended:?}");
             condition(pid)
         });
-    }
-
-    /// Reads its standard output up to the first newline.
-    pub fn first_line(&mut self) -> String {
-        let line = self.line.clone();
-        let stdout = self.child().stdout.as_mut().expect("a pipe");
-        let (mut text, mut byte) = (Vec::new(), [0]);
-        while byte != *b"\n" {
-            stdout.read_exact(&mut byte).unwrap_or_else(|error| panic!("{line}: {error}"));
-            text.extend(byte);
-        }
-        String::from_utf8(text).expect("UTF-8")
     }
 
     /// Waits for its end.

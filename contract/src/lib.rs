@@ -1,23 +1,7 @@
 //! The contract: what every Brigade program must do, tested from outside.
 //!
 //! A program's `tests/contract.rs` describes the program in a [`Program`] and
-//! gives it to [`keeps!`], which makes a test of each clause:
-//!
-//! ```ignore
-//! const PROGRAM: Program = Program {
-//!     name: env!("CARGO_PKG_NAME"),
-//!     path: env!("CARGO_BIN_EXE_thread-brigade"),
-//!     measurements: &[Measurement::HOPS],
-//!     spread: Spread::Offered(&[]),
-//!     traces: true,
-//!     claimed_switches: Some(1.0),
-//!     ..Program::NEW
-//! };
-//!
-//! contract::keeps!(PROGRAM);
-//! ```
-//!
-//! Five clauses are tested for every program. What the harness does for all of
+//! gives it to [`keeps!`], which makes a test of each clause. Five clauses are tested for every program. What the harness does for all of
 //! them alike is tested with one: `keeps!(PROGRAM, in full)`.
 //!
 //! A clause is a public function of a [`Program`]. No clause asserts a time, and
@@ -38,7 +22,7 @@ pub mod record;
 pub mod repository;
 
 pub use machine::{fits_here, has_two_cpus, skip};
-pub use program::{Measurement, Program, Spread};
+pub use program::{Measurement, Program};
 
 /// Makes a test of each clause that `$program`, a constant of type [`Program`], must keep:
 /// the five of every program, or all of them `in full`.

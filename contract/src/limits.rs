@@ -2,7 +2,6 @@
 //! and one line with the limit, its value, the need and the command that
 //! raises it; what fits runs.
 
-use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use harness::Amounts;
@@ -158,28 +157,6 @@ pub fn without_proc_it_ends_with_one_line(program: &Program) {
     }
     let run = program.short().from_shell(&hide("exec \"$@\"")).run();
     assert_eq!(run.failed(1, &["/proc is not mounted"]).stdout, "");
-}
-
-/// A machine that is this one but for `vm.max_map_count`: another file lies
-/// over it, for the program alone. A task of the program takes `per_task`.
-pub fn check_that_few_maps_refuse(program: &Program, per_task: Amounts) {
-    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-    writeln!(file, "300").expect("write to it");
-    let file = file.path().display();
-    let script = format!(
-        "exec unshare --mount sh -c 'mount --bind {file} /proc/sys/vm/max_map_count && \
-         exec \"$@\"' sh \"$@\""
-    );
-    if !succeeds(&script, &["true"]) {
-        return skip("the limit vm.max_map_count", "a file cannot be mounted over it");
-    }
-    let limited = |tasks| short(program, tasks).from_shell(&script).run();
-    let maps = 200 * per_task.maps + per_task.allocator(200).maps;
-    let need = format!("200 tasks need {maps} memory maps");
-    let words = [&need, "vm.max_map_count is 300 ", "sudo sysctl vm.max_map_count="];
-    let run = limited(200).failed(3, &words);
-    assert!(fitting(&run) < 300 / per_task.maps, "{run:#?}");
-    let _ = limited(20).succeeded();
 }
 
 /// As many threads as fit into the machine's memory maps are created: one map

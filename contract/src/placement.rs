@@ -4,7 +4,7 @@ use harness::cpus;
 use harness::record::Record;
 
 use crate::invocation::Invocation;
-use crate::{Program, Spread, skip};
+use crate::{Program, skip};
 
 /// The CPUs that this test may use, which a program that it starts inherits.
 fn allowed() -> Vec<usize> {
@@ -34,9 +34,9 @@ pub fn the_placement_is_obeyed(program: &Program) {
 
     let spread = program.short().and(&["--placement=spread"]);
     match program.spread {
-        Spread::Refused => drop(spread.run().failed(2, &["--placement spread"])),
-        Spread::Offered(_) if allowed.len() < 2 => skip("--placement spread", "there is one CPU"),
-        Spread::Offered(flags) => {
+        None => drop(spread.run().failed(2, &["--placement spread"])),
+        Some(_) if allowed.len() < 2 => skip("--placement spread", "there is one CPU"),
+        Some(flags) => {
             assert_eq!(record(spread.and(flags)).affinity, allowed);
             let one = program.short().and(flags).and(&["--placement=spread", "--cpus", &list]);
             one.run().failed(2, &["--placement spread"]);

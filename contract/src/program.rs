@@ -15,27 +15,14 @@ pub struct Program {
     pub flags: &'static [&'static str],
     /// What it measures, in the record's order.
     pub measurements: &'static [Measurement],
-    /// Whether it offers `--placement spread`.
-    pub spread: Spread,
+    /// The flags with which it offers `--placement spread`, if it does.
+    pub spread: Option<&'static [&'static str]>,
     /// Whether it traces which hops cross from one CPU to another.
     pub traces: bool,
     /// Switches that it claims for an operation under its default flags, if any.
     pub claimed_switches: Option<f64>,
-    /// Files that a task opens.
-    pub files_per_task: u64,
-    /// Kernel threads per task: 1 or 0.
-    pub threads_per_task: u64,
     /// The number of tasks, of programs without a flag for it.
     pub fixed_tasks: Option<u64>,
-}
-
-/// Whether a program offers `--placement spread`.
-#[derive(Clone, Copy, Debug)]
-pub enum Spread {
-    /// Together with these flags.
-    Offered(&'static [&'static str]),
-    /// A usage error: it has no neighbours to put on different CPUs.
-    Refused,
 }
 
 /// A measurement that a program's record must have.
@@ -92,11 +79,9 @@ impl Program {
         path: "",
         flags: &[],
         measurements: &[],
-        spread: Spread::Refused,
+        spread: None,
         traces: false,
         claimed_switches: None,
-        files_per_task: 0,
-        threads_per_task: 0,
         fixed_tasks: None,
     };
 

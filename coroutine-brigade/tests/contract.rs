@@ -53,11 +53,6 @@ fn a_stack_that_cannot_be_is_a_usage_error() {
 }
 
 #[test]
-fn a_limit_of_few_maps_refuses() {
-    contract::limits::check_that_few_maps_refuse(&PROGRAM, harness::Amounts::coroutine(64 << 10));
-}
-
-#[test]
 fn a_scheduler_passes_the_token_over_channels_and_over_sockets() {
     for scheduler in ["may", "may-socketpair"] {
         let flags = ["--scheduler", scheduler, "--tasks=50", "--iters=200"];

@@ -8,7 +8,6 @@ const PROGRAM: Program = Program {
     path: env!("CARGO_BIN_EXE_one-thread-brigade"),
     measurements: &[Measurement::HOPS],
     claimed_switches: Some(0.0),
-    files_per_task: 2,
     ..Program::NEW
 };
 

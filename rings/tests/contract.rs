@@ -1,17 +1,15 @@
 //! rings from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program};
 use nix::sys::resource::Resource;
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
     path: env!("CARGO_BIN_EXE_rings"),
     measurements: &[Measurement::HOPS],
-    spread: Spread::Offered(&[]),
+    spread: Some(&[]),
     claimed_switches: Some(1.0),
-    files_per_task: 2,
-    threads_per_task: 1,
     flags: &["--rings=1"],
     ..Program::NEW
 };

@@ -5,7 +5,7 @@ use std::fs;
 use contract::invocation::eventually;
 use contract::placement::check_that_spread_hops_cross;
 use contract::record::voluntary_switches;
-use contract::{Measurement, Program, Spread, skip};
+use contract::{Measurement, Program, skip};
 use harness::cpus;
 use nix::sys::signal::Signal;
 
@@ -13,11 +13,9 @@ const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
     path: env!("CARGO_BIN_EXE_thread-brigade"),
     measurements: &[Measurement::HOPS],
-    spread: Spread::Offered(&[]),
+    spread: Some(&[]),
     traces: true,
     claimed_switches: Some(1.0),
-    files_per_task: 2,
-    threads_per_task: 1,
     ..Program::NEW
 };
 
@@ -75,7 +73,6 @@ fn stacks_take_the_address_space_that_was_asked_for() {
 
 #[test]
 fn as_many_threads_run_as_fit_into_memory_maps() {
-    contract::limits::check_that_few_maps_refuse(&PROGRAM, harness::Amounts::thread(1 << 20));
     let flags = ["--channel=futex", "--iters=1", "--warmups=0", "--quiet"];
     contract::limits::check_that_as_many_threads_run_as_fit(&PROGRAM, &flags);
 }

@@ -39,8 +39,3 @@ fn the_ends_of_its_threads_are_accounted_for() {
     let ns = ends(PROGRAM.record(&["--tasks=20", "--iters=5"]));
     assert!(ns.is_some_and(|ns| ns > 0.0), "{ns:?}");
 }
-
-#[test]
-fn a_limit_of_few_maps_refuses() {
-    contract::limits::check_that_few_maps_refuse(&PROGRAM, harness::Amounts::thread(1 << 20));
-}

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 
 use contract::invocation::{Running, eventually};
-use contract::{Measurement, Program, Spread, has_two_cpus};
+use contract::{Measurement, Program, has_two_cpus};
 use harness::record::{Ending, Record};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -15,7 +15,7 @@ const PROGRAM: Program = Program {
         operations: |_| 2,
         ..Measurement::per_task("iteration", "switch")
     }],
-    spread: Spread::Offered(&[]),
+    spread: Some(&[]),
     claimed_switches: Some(1.0),
     fixed_tasks: Some(2),
     ..Program::NEW

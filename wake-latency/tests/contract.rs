@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use contract::{Measurement, Program, Spread};
+use contract::{Measurement, Program};
 use harness::record::Record;
 use nix::sys::signal::Signal;
 
@@ -15,7 +15,7 @@ const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
     path: env!("CARGO_BIN_EXE_wake-latency"),
     measurements: &[wake_ups("wake-up"), wake_ups("from_call")],
-    spread: Spread::Offered(&[]),
+    spread: Some(&[]),
     claimed_switches: Some(2.0),
     ..Program::NEW
 };
