@@ -1,7 +1,8 @@
 //! This machine: whether it can run a test, and alone.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::process::parent_id;
 
 use harness::limits::{self, Kind, Need};
 
@@ -18,10 +19,19 @@ pub fn alone() -> Alone {
     Alone(file.unwrap_or_else(|error| panic!("locking {path}: {error}")))
 }
 
-/// Reports that something cannot be tested on this machine. Not by `eprintln!`, which the test
-/// runner swallows when a test passes.
+/// Reports that something cannot be tested on this machine, on standard error and in
+/// `target/skipped-tests`, which lists those of the last `cargo test`. Not by `eprintln!`,
+/// which the test runner swallows when a test passes.
 pub fn skip(what: &str, why: &str) {
-    let _ = writeln!(io::stderr(), "SKIPPED: {what}: {why}");
+    let line = format!("SKIPPED: {what}: {why}\n");
+    let _ = io::stderr().write_all(line.as_bytes());
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/skipped-tests");
+    let run = format!("cargo test, process {}\n", parent_id());
+    if !fs::read_to_string(path).is_ok_and(|known| known.starts_with(&run)) {
+        let _ = fs::write(path, run);
+    }
+    let file = File::options().append(true).open(path);
+    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
 }
 
 /// Whether this process may use two CPUs or more.

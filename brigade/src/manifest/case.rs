@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::program::CheckSize;
+use super::program::{CheckSize, parse_flags};
 use super::rows::TaskKind;
 
 /// A program with its parameters, and how it is run and reported.
@@ -69,23 +69,6 @@ impl CaseKey {
         }));
         Self { program: program.to_owned(), parameters }
     }
-}
-
-/// The name of each flag, without dashes, and its value, if it has one; of a
-/// sub-command the value alone.
-pub(super) fn parse_flags(words: &[String]) -> Vec<(Option<&str>, Option<&str>)> {
-    let mut words = words.iter().map(String::as_str).peekable();
-    let mut flags = Vec::new();
-    while let Some(word) = words.next() {
-        flags.push(match word.strip_prefix("--") {
-            None => (None, Some(word)),
-            Some(flag) => match flag.split_once('=') {
-                Some((name, value)) => (Some(name), Some(value)),
-                None => (Some(flag), words.next_if(|next| !next.starts_with("--"))),
-            },
-        });
-    }
-    flags
 }
 
 /// Which CPUs the tasks of a case run on.

@@ -8,8 +8,8 @@ use std::fmt;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::case::{Case, Placement, parse_flags};
-use super::program::{CheckSize, Program, Rule};
+use super::case::{Case, Placement};
+use super::program::{CheckSize, Program, Rule, parse_flags};
 use super::rows::{FigureSpec, TaskKind};
 use super::{Complaint, Manifest};
 use crate::exit::UsageError;

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use harness::limits::Kind;
 use serde::Deserialize;
 
-use super::case::parse_flags;
 use super::rows::TaskKind;
 
 /// A program that measures one thing.
@@ -168,4 +167,21 @@ pub struct Prebuilt {
     pub git_revision: Option<String>,
     /// Whether files differed from that commit.
     pub git_dirty: Option<bool>,
+}
+
+/// The name of each flag, without dashes, and its value, if it has one; of a
+/// sub-command the value alone.
+pub(super) fn parse_flags(words: &[String]) -> Vec<(Option<&str>, Option<&str>)> {
+    let mut words = words.iter().map(String::as_str).peekable();
+    let mut flags = Vec::new();
+    while let Some(word) = words.next() {
+        flags.push(match word.strip_prefix("--") {
+            None => (None, Some(word)),
+            Some(flag) => match flag.split_once('=') {
+                Some((name, value)) => (Some(name), Some(value)),
+                None => (Some(flag), words.next_if(|next| !next.starts_with("--"))),
+            },
+        });
+    }
+    flags
 }

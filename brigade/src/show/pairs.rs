@@ -1,8 +1,7 @@
 //! What an operation takes between pairs of CPUs, as tables.
 
 use super::page::{ABSENT, Block, Side, Table};
-use super::plot::letter;
-use super::quantity::{Unit, duration, estimated_duration};
+use super::quantity::{Unit, duration, estimated_duration, letter};
 use crate::judge::report::model::{Distance, DistanceTime, PairMap, PairTime, Report};
 
 /// The most CPUs whose map is a table of figures in 80 columns.

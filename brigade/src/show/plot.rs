@@ -30,15 +30,6 @@ fn class_of(kind: Option<TaskKind>) -> &'static str {
     }
 }
 
-/// A run's column: `A`, `B` … `Z`, `A2` and so on.
-pub fn letter(index: usize) -> String {
-    let letter = char::from(b'A' + (index % 26) as u8);
-    match index / 26 {
-        0 => letter.to_string(),
-        turn => format!("{letter}{}", turn + 1),
-    }
-}
-
 /// The ends of an interval and the value in it.
 fn extent(time: &Estimate) -> impl Iterator<Item = f64> {
     let ends = time.interval.into_iter().flat_map(|ends| [ends.low, ends.high]);

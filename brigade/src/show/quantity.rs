@@ -124,6 +124,15 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
+/// A run's column: `A`, `B` … `Z`, `A2` and so on.
+pub fn letter(index: usize) -> String {
+    let letter = char::from(b'A' + (index % 26) as u8);
+    match index / 26 {
+        0 => letter.to_string(),
+        turn => format!("{letter}{}", turn + 1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,9 +4,9 @@
 use crate::judge::statistics::Estimate;
 
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table};
-use super::plot::letter;
 use super::quantity::{
-    Unit, bytes, duration, estimated_bytes, estimated_duration, estimated_ratio, three_digits,
+    Unit, bytes, duration, estimated_bytes, estimated_duration, estimated_ratio, letter,
+    three_digits,
 };
 use super::{ladder, notes, pairs, proof};
 use crate::judge::environment::{self, other_differences};

@@ -17,29 +17,12 @@ fn a_program_that_does_what_was_asked_passes() {
 }
 
 #[test]
-fn the_size_of_the_check_is_asked_for() {
-    let bench = Bench::new(&["a"], "echo \"$@\" >&2; exit 1");
-    let flags = "--tasks 1 --iters 2 --warmups 0 --placement free --json --quiet";
-    let line = format!("a: FAILED exited with 1: {flags}");
-    check(&bench, &line, "0 passed, 1 failed, 0 skipped", 1);
-}
-
-#[test]
 fn the_size_of_the_check_stands_for_that_of_the_case() {
     let mut bench = Bench::new(&["a"], "echo \"$@\" >&2; exit 1");
     bench.case_keys = "flags = ['--tasks', '4000', '--max-time', '20']";
     let flags = "--max-time 20 --tasks 1 --iters 2 --warmups 0 --placement free --json --quiet";
     let line = format!("a: FAILED exited with 1: {flags}");
     check(&bench, &line, "0 passed, 1 failed, 0 skipped", 1);
-}
-
-#[test]
-fn a_program_with_a_fixed_number_of_tasks_is_not_asked_for_one() {
-    let bench = Bench::new(&["a"], "echo \"$@\" >&2; exit 1");
-    let manifest = bench.manifest().replacen("{ tasks = 1,", "{", 1);
-    let output = bench.brigade_with(&manifest, &["check"]).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.starts_with("a: FAILED exited with 1: --iters 2 --warmups 0 "), "{said}");
 }
 
 #[test]

@@ -77,58 +77,58 @@ fn a_typo_in_the_manifest_is_reported_with_line_and_key() {
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
 }
 
-#[test]
-fn a_cycle_of_baselines_is_reported_with_line_and_key() {
-    let mut bench = Bench::new(&["a", "b"], "touch ran");
-    bench.case_keys = "baseline = 'b'";
-    for command in ["run", "check", "list"] {
-        let ended = bench.ends(&[command]);
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
-        let line = "suite.toml:14: case 'a': baseline: leads back to itself: b -> b\n";
-        assert!(ended.stderr.ends_with(line), "{ended:?}");
-    }
-    assert!(!bench.path("ran").exists());
+fn document(path: &str) -> String {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    std::fs::read_to_string(root.join(path)).unwrap()
 }
 
-#[test]
-fn the_manifest_is_found_in_a_folder_above() {
-    let bench = Bench::printing(RECORD);
-    let below = bench.path("a/b");
-    std::fs::create_dir_all(&below).unwrap();
-    let mut brigade = bench.brigade(&["run"]);
-    brigade.current_dir(below);
-    assert_eq!(Ended::from(brigade).code, Some(0));
-    assert_eq!(bench.records().len(), 3);
+/// The long flags in the help of clap.
+fn flags_in(help: &str) -> Vec<&str> {
+    let lines = help.lines().filter(|line| line.starts_with("      --") || line.starts_with("  -"));
+    let flags = lines.filter_map(|line| line[line.find("--")?..].split([' ', '[', '=']).next());
+    flags.filter(|flag| !["--help", "--version"].contains(flag)).collect()
 }
 
+/// docs/PROTOCOL.md has a row for each command with all of its flags, README and the help
+/// the same commands, and both every exit code.
 #[test]
-fn help_is_complete_and_no_error() {
+fn the_documents_name_every_command_flag_and_exit_code() {
     let bench = Bench::printing(RECORD);
-    for (arguments, words) in [
-        (&["--help"][..], &["run", "list", "check", "--profile", "Exit codes", "BRIGADE_LOCK"][..]),
-        (
-            &["run", "--help"],
-            &[
-                "GROUP",
-                "--profile",
-                "--case",
-                "--rounds",
-                "--seed",
-                "--results",
-                "--name",
-                "--resume",
-                "--manifest",
-                "--no-build",
-                "Exit codes",
-            ],
-        ),
-        (&["list", "--help"], &["--profile", "--manifest"]),
-        (&["check", "--help"], &["--case", "--manifest", "--no-build", "Exit codes"]),
-    ] {
-        let ended = bench.ends(arguments);
-        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
-        for word in words {
-            assert!(ended.stdout.contains(word), "{arguments:?} does not say {word}");
+    let (protocol, readme) = (document("docs/PROTOCOL.md"), document("README.md"));
+    let help = bench.ends(&["--help"]).stdout;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    // Descriptions go on, further in.
+    let commands = commands.take_while(|line| !line.is_empty());
+    let commands = commands.filter(|line| !line.starts_with("   "));
+    let commands: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(commands.len() > 5, "{help}");
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        let help = bench.ends(&[command, "--help"]).stdout;
+        let flags: Vec<String> = flags_in(&help).iter().map(|flag| format!("`{flag}`")).collect();
+        let row = format!("| `{command}` | {} |", flags.join(" "));
+        assert!(protocol.contains(&row), "docs/PROTOCOL.md lacks the row\n{row}");
+        assert!(readme.contains(&format!("`brigade {command}")), "README.md lacks {command}");
+        let codes = help.split("Exit codes: ").nth(1).unwrap_or_default();
+        for code in codes.split(", ").filter_map(|code| code.split(' ').next()) {
+            let known = code.parse::<u8>().is_err() || protocol.contains(&format!("\n| {code} | "));
+            assert!(known, "docs/PROTOCOL.md lacks exit code {code}");
         }
+    }
+}
+
+/// So it does for the flags of programs.
+#[test]
+fn the_protocol_has_every_flag_of_the_harness() {
+    use clap::Args as _;
+    let command = clap::Command::new("program");
+    let command = harness::flags::LoadFlags::augment_args(command);
+    let command = harness::flags::TasksFlag::augment_args(command);
+    let mut command = harness::flags::Flags::augment_args(command);
+    let protocol = document("docs/PROTOCOL.md");
+    let help = command.render_long_help().to_string();
+    let flags = flags_in(&help);
+    assert!(flags.len() > 9, "{help}");
+    for flag in flags {
+        assert!(protocol.contains(&format!("| `{flag}")), "docs/PROTOCOL.md has no row for {flag}");
     }
 }

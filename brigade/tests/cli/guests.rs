@@ -277,14 +277,6 @@ fn the_runner_makes_a_record_of_laps_and_counts_from_outside() {
 }
 
 #[test]
-fn the_runner_places_a_guest() {
-    let Some(words) = guest(PYTHON) else { return };
-    let record = Bench::of(PYTHON, &words, &[], "placement = 'same-cpu'").record();
-    assert_eq!(record.affinity, cpus::allowed().expect("CPUs")[..1]);
-    assert_eq!(record.parameters["placement"], "same-cpu");
-}
-
-#[test]
 fn a_guest_that_switches_is_counted() {
     // Each lap waits for a process, so the shell blocks at least once.
     let bench = Bench::script(
@@ -297,15 +289,6 @@ fn a_guest_that_switches_is_counted() {
     );
     let switches = bench.record().switches.expect("switches");
     assert!(switches.voluntary_per_operation > 0.9, "{switches:?}");
-}
-
-#[test]
-fn the_limits_of_known_tasks_are_checked_before_a_guest_is_started() {
-    let bench = Bench::of("fake", &["/bin/false".to_owned()], &["--tasks", "4000000000"], "");
-    let invocation = bench.invocation();
-    assert_eq!(invocation["outcome"], "refused");
-    let error = invocation["error"].as_str().expect("a reason");
-    assert!(error.starts_with("--tasks: 4000000000 tasks need "), "{error}");
 }
 
 #[test]

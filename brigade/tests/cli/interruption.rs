@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
 
-use crate::bench::{Bench, Ended, RECORD, eventually};
+use crate::bench::{Bench, Ended, eventually};
 
 pub fn start(bench: &Bench, arguments: &[&str]) -> Child {
     spawned(bench.brigade(arguments))
@@ -72,15 +72,4 @@ fn a_second_stop_ends_a_program_that_ignores_the_first() {
     let ended = end_of(brigade);
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert_eq!(bench.records()[0]["signal"], Signal::SIGKILL as i32);
-}
-
-#[test]
-fn killed_half_way_it_leaves_whole_lines() {
-    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
-    let mut brigade = start(&bench, &["run", "--rounds", "10000"]);
-    eventually("20 records are there", || lines_of(&bench) >= 20);
-    brigade.kill().unwrap();
-    brigade.wait().unwrap();
-    assert!(bench.records().len() >= 20);
-    assert!(bench.result_folders()[0].join("run.json").exists());
 }

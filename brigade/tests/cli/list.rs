@@ -30,20 +30,3 @@ fn the_list_shows_groups_profiles_and_the_cases_of_either() {
     a    free      default  fake --runtime tokio-current-thread --channel socketpair
     ");
 }
-
-#[test]
-fn the_list_of_this_repository_fits_80_columns() {
-    let bench = Bench::printing(RECORD);
-    let manifest = include_str!("../../../suite.toml");
-    for (arguments, word) in [
-        (&["list"][..], "switches"),
-        (&["list", "--profile", "thorough"], "thread-brigade"),
-        (&["list", "hops", "switches", "yields", "ring", "tasks"], "process-switch-futex/spread"),
-    ] {
-        let text = Ended::from(bench.brigade_with(manifest, arguments)).stdout;
-        assert!(text.contains(word), "{text}");
-        for line in text.lines() {
-            assert!(line.chars().count() <= 80, "{line:?} is wider");
-        }
-    }
-}

@@ -93,21 +93,6 @@ fn what_was_interrupted_is_kept_and_run_again() {
 }
 
 #[test]
-fn how_each_case_ended_is_there_once_the_run_is_complete() {
-    let bench = killed();
-    let folder = &bench.result_folders()[0];
-    assert!(!folder.join("run-end.json").exists());
-    bench.resumes();
-    let end = json(folder, "run-end.json");
-    for (index, case) in ["a", "b"].iter().enumerate() {
-        let expected = serde_json::json!({
-            "case": case, "rounds": 3, "half_width_percent": null, "reason": "rounds-done"
-        });
-        assert_eq!(end["cases"][index], expected);
-    }
-}
-
-#[test]
 fn a_line_that_was_torn_is_cut_off_and_run_again() {
     let bench = killed();
     let folder = &bench.result_folders()[0];
@@ -129,17 +114,6 @@ fn of_a_complete_run_nothing_is_left_to_do() {
     assert!(ended.stdout.starts_with("nothing to do: the run is complete"), "{ended:?}");
     assert_eq!(fs::read(bench.result_folders()[0].join("records.jsonl")).unwrap(), records);
     assert_eq!(fs::read_to_string(bench.path("runs")).unwrap().lines().count(), 3);
-}
-
-#[test]
-fn a_run_that_failed_has_failed_when_it_is_resumed() {
-    for (exits, code) in [(1, 1), (3, 3)] {
-        let bench = Bench::new(&["a"], &format!("exit {exits}"));
-        assert_eq!(bench.ends(&["run"]).code, Some(code));
-        let ended = bench.resumes();
-        assert_eq!(ended.code, Some(code), "{ended:?}");
-        assert!(ended.stdout.starts_with("nothing to do: the run is complete"), "{ended:?}");
-    }
 }
 
 /// Checks that a killed run is refused with these words, once `change` has
@@ -210,17 +184,6 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
         same,
         "there is no run.json: it is not the folder of a run, or of one that",
     );
-}
-
-#[test]
-fn a_profile_that_has_changed_does_not_change_the_run() {
-    let bench = killed();
-    let manifest = bench.manifest().replace("rounds = 3", "rounds = 30").replace("\"1\"", "\"9\"");
-    let path = bench.result_folders()[0].to_str().unwrap().to_owned();
-    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--resume", &path]));
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(rounds_in(Path::new(&path)), uninterrupted());
-    assert_eq!(bench.records()[5]["command"], bench.records()[0]["command"]);
 }
 
 /// How often a run is interrupted in the test below.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Stdio;
 use std::thread;
-use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -84,25 +83,6 @@ fn a_precise_case_ends_and_the_budget_goes_to_the_other() {
     assert!(spent(before) < 2_000_000_000 && spent(&records) >= 2_000_000_000);
 }
 
-#[test]
-fn a_number_of_rounds_that_is_asked_for_is_kept() {
-    let (bench, manifest) = steady_and_noisy();
-    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "3"]));
-    assert_eq!(lines_by_case(&bench.records()), BTreeMap::from([("noisy", 3), ("steady", 3)]));
-    assert!(ended.stdout.contains("6 of 6 invocations, profile default, 3 rounds, "), "{ended:?}");
-    assert_eq!(json(&bench, "run.json")["procedure"]["further"], Value::Null);
-    assert_eq!(json(&bench, "run-end.json")["cases"][1]["reason"], "rounds-done");
-}
-
-#[test]
-fn a_case_that_fails_gets_no_further_rounds() {
-    let bench = Bench::new(&["a"], "exit 1");
-    let manifest = bench.manifest().replace("rounds = 3", "rounds = 3\nbudget_seconds = 1000");
-    assert_eq!(Ended::from(bench.brigade_with(&manifest, &["run"])).code, Some(1));
-    assert_eq!(bench.records().len(), 3);
-    assert_eq!(json(&bench, "run-end.json")["cases"][0]["reason"], "failed");
-}
-
 /// A bench whose program is beside a busy neighbour in its first `times` runs.
 fn disturbed(times: u32) -> Bench {
     let unusable = RECORD
@@ -123,43 +103,12 @@ fn rounds_and_attempts(bench: &Bench) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn what_was_disturbed_too_much_is_kept_and_run_again() {
-    let bench = disturbed(1);
-    assert_eq!(bench.ends(&["run"]).code, Some(0));
-    assert_eq!(rounds_and_attempts(&bench), [(1, 1), (1, 2), (2, 1), (3, 1)]);
-}
-
-#[test]
 fn a_case_is_run_again_twice_and_no_more() {
     let bench = disturbed(100);
     let ended = bench.ends(&["run"]);
     assert_eq!(ended.code, Some(0));
     assert_eq!(rounds_and_attempts(&bench), [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1)]);
     assert!(ended.stdout.contains("3 of 3 invocations"), "{ended:?}");
-}
-
-#[test]
-fn the_profile_bounds_how_often_a_case_is_run_again() {
-    let bench = disturbed(100);
-    let manifest = bench.manifest().replace("rounds = 3", "rounds = 3\nreruns = 0");
-    bench.brigade_with(&manifest, &["run"]).output().unwrap();
-    assert_eq!(rounds_and_attempts(&bench), [(1, 1), (2, 1), (3, 1)]);
-}
-
-#[test]
-fn rounds_begin_apart() {
-    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
-    let manifest = bench.manifest().replacen("rounds = 3", "rounds = 2\nspacing_seconds = 0.7", 1);
-    let ended = Ended::from(bench.brigade_with(&manifest, &["run"]));
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let records = bench.records();
-    let began = |index: usize| -> SystemTime {
-        humantime::parse_rfc3339(records[index]["started_at"].as_str().unwrap()).unwrap()
-    };
-    let apart = began(2).duration_since(began(0)).unwrap();
-    // A round begins with the reference, which takes some milliseconds.
-    assert!(apart >= Duration::from_millis(600), "{apart:?}");
-    assert_eq!(json(&bench, "run.json")["procedure"]["spacing_seconds"], 0.7);
 }
 
 #[test]

@@ -40,18 +40,6 @@ fn every_round_runs_every_case_once_and_keeps_its_record() {
 }
 
 #[test]
-fn a_run_without_subcommand_is_the_default_profile() {
-    let bench = Bench::printing(RECORD);
-    assert_eq!(bench.ends(&["--name", "here"]).code, Some(0));
-    let text = fs::read_to_string(bench.result_folders()[0].join("run.json")).unwrap();
-    let run: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(run["profile"], "default");
-    assert_eq!(run["rounds"], 3);
-    assert_eq!(run["cases"], serde_json::json!(["a"]));
-    assert!(run["seed"].is_u64(), "{run}");
-}
-
-#[test]
 fn the_command_can_be_typed_again_and_tells_no_path() {
     let mut bench = Bench::printing(RECORD);
     bench.case_keys = "placement = 'same-cpu'\nflags = ['--stack-size', '1']";
@@ -62,30 +50,6 @@ fn the_command_can_be_typed_again_and_tells_no_path() {
     );
     let words: Vec<_> = expected.split(' ').collect();
     assert_eq!(bench.records()[0]["command"], serde_json::json!(words));
-}
-
-#[test]
-fn a_program_gets_the_flags_that_the_record_tells() {
-    let bench = Bench::new(&["a"], "echo \"$@\" >&2; exit 1");
-    bench.ends(&["run", "--rounds", "1"]);
-    let error = "exited with 1: --max-time 1 --placement free --json --quiet";
-    assert_eq!(bench.records()[0]["error"], error);
-}
-
-#[test]
-fn the_seed_repeats_the_order() {
-    let cases = ["a", "b", "c", "d", "e", "f"];
-    let bench = Bench::new(&cases, "exit 1");
-    for seed in ["1", "1", "2"] {
-        bench.ends(&["run", "--seed", seed, "--rounds", "2"]);
-    }
-    let orders: Vec<Vec<String>> = bench
-        .result_folders()
-        .iter()
-        .map(|folder| records_in(folder).iter().map(|record| record["case"].to_string()).collect())
-        .collect();
-    assert_eq!(orders[0], orders[1]);
-    assert_ne!(orders[0], orders[2]);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! Cargo and the programs are stand-ins here, so that the figures are known.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -193,31 +192,6 @@ fn elsewhere_a_command_meets_each_condition_and_a_table_says_what_came_of_it() {
     assert!(ended.stderr.ends_with(": 1 of 4 failed\n"), "{ended:?}");
 }
 
-#[test]
-fn elsewhere_the_tests_are_built_once_and_those_that_fail_are_named() {
-    let stage = Stage::new();
-    let folder = stage.0.path().display();
-    let built = |name: &str| {
-        format!(
-            "echo '{{\"executable\":\"{folder}/{name}\",\"profile\":{{\"test\":true}},\
-             \"manifest_path\":\"{folder}/package/Cargo.toml\",\"target\":{{\"name\":\"{name}\"}}}}'"
-        )
-    };
-    let names = ["sound", "unsound", "crash"];
-    stage.write("tools/cargo", &format!("echo >>{folder}/builds\n{}", names.map(built).join("\n")));
-    stage.write("tools/rustup", "echo here");
-    stage.write("package/any", "");
-    stage.write("sound", "[ \"${PWD##*/}\" = package ] || exit 9; echo 'test a ... ok'");
-    stage.write("unsound", "echo 'test b::c ... FAILED'; exit 101");
-    stage.write("crash", "kill -SEGV $$");
-    let ended = stage.run("test-elsewhere.sh", &["plain", "threads32"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    let failures = ".log\n    package/unsound: b::c\n    package/crash: ended with 139\n";
-    assert_eq!(ended.stdout.matches(failures).count(), 2, "{ended:?}");
-    let builds = fs::read_to_string(stage.0.path().join("builds")).expect("a build");
-    assert_eq!(builds.lines().count(), 1);
-}
-
 /// A runner that keeps all promises until it does `fault`.
 fn runner(fault: &str) -> Stage {
     let body = format!(
@@ -241,15 +215,6 @@ fn runs_that_keep_their_promises_meet_signals_without_a_fault() {
     let ended = runner("").run("signals.sh", &["--seconds", "2"]);
     assert!(ended.last_line().starts_with("no fault: "), "{ended:?}");
     assert!(ended.last_line().chars().count() <= 80, "{ended:?}");
-}
-
-#[test]
-fn what_takes_long_to_build_meets_signals_for_as_long() {
-    let stage = runner("");
-    stage.write("tools/cargo", "sleep 2; exit 0");
-    let ended = stage.run("signals.sh", &["--seconds", "1"]);
-    let runs = ended.last_line().split_whitespace().nth(2).map(str::to_owned);
-    assert!(runs.is_some_and(|runs| runs != "0"), "{ended:?}");
 }
 
 #[test]
@@ -295,42 +260,6 @@ fn what_the_fuzzer_finds_ends_its_script_with_1() {
 }
 
 #[test]
-fn a_missing_tool_is_named_with_its_package() {
-    let stage = Stage::new();
-    let tools = stage.0.path().join("tools");
-    for tool in ["bash", "dirname"] {
-        let path = path();
-        let mut places = path.split(':').map(|directory| Path::new(directory).join(tool));
-        let found = places.find(|place| place.exists()).expect("a usual tool");
-        symlink(found, tools.join(tool)).expect("link");
-    }
-    let bare = tools.to_str().expect("UTF-8");
-    let check = |name, words| stage.run_with_path(name, &[], bare).refuses(1, words);
-    check("rss-per-thread.sh", "procps (Debian, Ubuntu) or procps-ng (Fedora, Arch, Alpine)");
-    check("rss-per-task.sh", "pmap is not installed");
-    check("pinned-vs-free.sh", "util-linux");
-}
-
-#[test]
-fn a_build_that_fails_ends_the_script() {
-    let stage = Stage::new();
-    stage.write("tools/pmap", "");
-    stage.write("tools/cargo", "exit 101");
-    stage.run("rss-per-task.sh", &[]).refuses(1, "building async-brigade failed");
-}
-
-#[test]
-fn memory_on_a_line_gives_that_line() {
-    let stage = Stage::new().program("thread-brigade", &pmap_total("$((2000 + tasks * 19 / 2))"));
-    stage.write("tools/pmap", "");
-    let ended = stage.run("rss-per-thread.sh", &[]);
-    let line = "# 9.500 KiB per thread, intercept 2000.0 KiB, R² 1.00000";
-    assert_eq!(ended.last_line(), line);
-    assert!(ended.stdout.starts_with("threads\tvirtual_kib\tresident_kib\n100\t5100\t2950\n"));
-    assert_eq!(ended.stdout.lines().count(), 1 + 19 + 2);
-}
-
-#[test]
 fn memory_off_a_line_gives_the_least_squares_line() {
     // Worked by hand: (1, 1), (2, 3), (3, 4) have slope 3/2, intercept -1/3
     // and R² 27/28.
@@ -340,13 +269,6 @@ fn memory_off_a_line_gives_the_least_squares_line() {
     let ended = stage.run("rss-per-task.sh", &["--from", "1", "--to", "3", "--step", "1"]);
     let line = "# 1.500 KiB per task, intercept -0.3 KiB, R² 0.96429";
     assert_eq!(ended.last_line(), line);
-}
-
-#[test]
-fn memory_that_does_not_grow_has_no_r_squared() {
-    let stage = Stage::new().program("async-brigade", &pmap_total("64"));
-    stage.write("tools/pmap", "");
-    assert!(stage.run("rss-per-task.sh", &[]).last_line().ends_with("R² undefined"));
 }
 
 #[test]
@@ -364,23 +286,6 @@ fn a_refused_count_ends_the_table_and_the_line_is_that_of_the_others() {
 }
 
 #[test]
-fn a_failed_count_ends_the_table_without_a_line() {
-    let body = "[ \"$tasks\" -le 300 ] || { echo 'thread-brigade: broken' >&2; exit 1; }\n";
-    let stage = Stage::new().program("thread-brigade", &(body.to_owned() + &pmap_total("9")));
-    stage.write("tools/pmap", "");
-    let ended = stage.run("rss-per-thread.sh", &[]);
-    ended.refuses(1, "broken");
-    assert_eq!(ended.stdout.lines().count(), 1 + 5, "{ended:?}");
-}
-
-#[test]
-fn output_without_a_total_is_an_error() {
-    let stage = Stage::new().program("thread-brigade", "echo none");
-    stage.write("tools/pmap", "");
-    stage.run("rss-per-thread.sh", &[]).refuses(1, "no total for 100 tasks");
-}
-
-#[test]
 fn a_sweep_ends_where_a_limit_refuses() {
     let body = format!("[ \"$tasks\" -le 50 ] || exit 3\n{}", record("$((1000 + tasks)).5"));
     let ended =
@@ -388,24 +293,6 @@ fn a_sweep_ends_where_a_limit_refuses() {
     assert_eq!(ended.last_line(), "50\t1050.5\t100");
     assert!(ended.stdout.starts_with("tasks\tns_per_hop\titerations\n1\t1001.5\t100\n2\t"));
     assert!(ended.stderr.contains("100 tasks are more than fit"), "{ended:?}");
-}
-
-#[test]
-fn a_sweep_ends_at_the_count_asked_for() {
-    let stage = Stage::new().program("thread-brigade", &record("$tasks"));
-    let ended = stage.run("sweep-tasks.sh", &["--to", "20", "thread-brigade"]);
-    let counts: Vec<_> =
-        ended.stdout.lines().skip(1).filter_map(|line| line.split('\t').next()).collect();
-    assert_eq!(counts, ["1", "2", "5", "10", "20"]);
-}
-
-#[test]
-fn a_sweep_that_can_never_start_passes_on_the_exit_code() {
-    let refuse = |code: i32| {
-        let stage = Stage::new().program("thread-brigade", &format!("exit {code}"));
-        stage.run("sweep-tasks.sh", &["thread-brigade"]).code
-    };
-    assert_eq!([1, 2, 3, 130].map(refuse), [1, 2, 3, 130].map(Some));
 }
 
 #[test]
