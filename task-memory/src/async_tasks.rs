@@ -18,9 +18,9 @@ use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::sync::mpsc;
 
+use crate::flags::Waiting;
 use crate::population::{Population, Task};
 use crate::reading::touched;
-use crate::subject::Waiting;
 
 /// Longer than any sweep.
 const AN_HOUR: Duration = Duration::from_secs(3600);

@@ -32,64 +32,20 @@
 //! other code, since that code would abort the process.
 
 mod async_tasks;
+mod flags;
 mod population;
 mod processes;
 mod reading;
-mod subject;
 mod sweep;
 mod threads;
 
 use std::process::ExitCode;
 
-use harness::failure::UsageError;
-use harness::limits::{self, Need, STACK_BYTES};
+use harness::limits::{self, Need};
 use harness::{Bench, Count, Launch, Spec, program};
 
-use population::Task;
-use subject::{Subject, Waiting, size, stack_size};
+use flags::{Flags, Subject};
 use sweep::{Counts, sweep, until_refused};
-
-/// How much of the stack of a process may be touched, in bytes: half of the
-/// 8 MiB that Linux gives to the main thread.
-const PROCESS_STACK_BYTES: usize = 4 << 20;
-
-/// Read what waiting tasks hold in memory, part by part.
-///
-/// Tasks are added step by step, and at each count the memory of the process
-/// and of the machine is read. One iteration adds the tasks of one step.
-#[derive(clap::Args, serde::Serialize)]
-struct Flags {
-    /// What the tasks are; heap is no tasks but one block of memory
-    #[arg(long, value_enum, default_value_t = Subject::Thread)]
-    kind: Subject,
-
-    /// What each async task waits for; without it, nothing
-    #[arg(long, value_enum)]
-    waiting: Option<Waiting>,
-
-    /// Tasks at the first reading; without it, half of the most
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    from: Option<u32>,
-
-    /// What each task writes to before it waits, like 400KiB: of its stack, or
-    /// of a heap block where tasks have none
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size)]
-    #[arg(allow_negative_numbers = true)]
-    touch: usize,
-
-    /// Address space of each thread's or coroutine's stack; without it, 1MiB
-    #[arg(long, value_name = "BYTES", value_parser = stack_size, allow_negative_numbers = true)]
-    stack_size: Option<usize>,
-
-    /// The block of --kind heap; without it, 256MiB
-    #[arg(long, value_name = "BYTES", value_parser = size, allow_negative_numbers = true)]
-    bytes: Option<usize>,
-
-    /// Make tasks one by one until there are as many as --tasks, or the kernel
-    /// refuses one
-    #[arg(long)]
-    until_refused: bool,
-}
 
 const SPEC: Spec = Spec { tasks: 0, count: Count::Swept, iters: 9, warmups: Some(0), ..Spec::NEW };
 
@@ -104,7 +60,7 @@ fn declare(_: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let subject = flags.kind;
     if subject == Subject::Heap {
-        flags.refuse_for_heap()?;
+        flags.check_heap()?;
         reading::observe_block(flags.bytes.unwrap_or(256 << 20), bench)?;
         return show(bench);
     }
@@ -132,48 +88,4 @@ fn show(bench: &Bench) -> anyhow::Result<()> {
         return Ok(());
     }
     program::print(&reading::text(&bench.findings().ledger))
-}
-
-impl Flags {
-    /// What each task is to hold, refusing flags that its kind cannot follow.
-    fn task(&self) -> Result<Task, UsageError> {
-        let kind = self.kind;
-        kind.require(self.waiting)?;
-        let has_sized_stack = kind.kind(self.waiting).has_sized_stack();
-        if self.stack_size.is_some() && !has_sized_stack {
-            return Err(UsageError(format!("--stack-size: --kind {kind} does not choose stacks")));
-        }
-        if self.bytes.is_some() {
-            return Err(UsageError(format!("--bytes: --kind {kind} has no block; use --touch")));
-        }
-        if self.touch > 0 && kind == Subject::IoUring {
-            return Err(UsageError("--touch: --kind io-uring has nothing to touch".into()));
-        }
-        let stack_bytes = match kind {
-            Subject::Process => PROCESS_STACK_BYTES,
-            _ => self.stack_size.unwrap_or(STACK_BYTES as usize),
-        };
-        let task = Task { stack_bytes, touch_bytes: self.touch, waiting: self.waiting };
-        let on_stack = has_sized_stack || kind == Subject::Process;
-        if on_stack && self.touch > task.most_touched() {
-            return Err(UsageError(format!(
-                "--touch {}: at most {} bytes of a stack of {stack_bytes} can be touched",
-                self.touch,
-                task.most_touched(),
-            )));
-        }
-        Ok(task)
-    }
-
-    fn refuse_for_heap(&self) -> Result<(), UsageError> {
-        let given = [
-            ("--stack-size", self.stack_size.is_some()),
-            ("--until-refused", self.until_refused),
-            ("--waiting", self.waiting.is_some()),
-        ];
-        match given.iter().find(|(_, given)| *given) {
-            Some((flag, _)) => Err(UsageError(format!("{flag}: --kind heap has no tasks"))),
-            None => Ok(()),
-        }
-    }
 }

@@ -13,8 +13,8 @@ use harness::{Amounts, Channel, failure};
 use io_uring::IoUring;
 
 use crate::async_tasks::{Compio, Executor, Tasks, Tokio};
+use crate::flags::{Subject, Waiting};
 use crate::processes::Processes;
-use crate::subject::{Subject, Waiting};
 use crate::threads::{RefusableThreads, Threads, touch_stack};
 
 /// What a task's stack must have besides what is touched, in bytes.

@@ -6,9 +6,9 @@ use harness::limits::raise_soft_file_limit;
 use harness::record::LedgerPoint;
 use harness::{Bench, Measured};
 
+use crate::flags::Subject;
 use crate::population::{Task, open};
 use crate::reading;
-use crate::subject::Subject;
 
 /// From how many tasks to how many, and in which steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

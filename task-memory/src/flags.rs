@@ -1,11 +1,102 @@
-//! What the tasks of a sweep are, and what they wait for.
+//! The flags: what the tasks of a sweep are, and what they wait for.
 
 use std::fmt;
 
 use clap::ValueEnum;
 use harness::failure::UsageError;
-use harness::limits::Kind;
+use harness::limits::{Kind, STACK_BYTES};
 use harness::{Amounts, flags};
+
+use crate::population::Task;
+
+/// How much of the stack of a process may be touched, in bytes: half of the
+/// 8 MiB that Linux gives to the main thread.
+const PROCESS_STACK_BYTES: usize = 4 << 20;
+
+/// Read what waiting tasks hold in memory, part by part.
+///
+/// Tasks are added step by step, and at each count the memory of the process
+/// and of the machine is read. One iteration adds the tasks of one step.
+#[derive(clap::Args, serde::Serialize)]
+pub struct Flags {
+    /// What the tasks are; heap is no tasks but one block of memory
+    #[arg(long, value_enum, default_value_t = Subject::Thread)]
+    pub kind: Subject,
+
+    /// What each async task waits for; without it, nothing
+    #[arg(long, value_enum)]
+    pub waiting: Option<Waiting>,
+
+    /// Tasks at the first reading; without it, half of the most
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub from: Option<u32>,
+
+    /// What each task writes to before it waits, like 400KiB: of its stack, or
+    /// of a heap block where tasks have none
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size)]
+    #[arg(allow_negative_numbers = true)]
+    pub touch: usize,
+
+    /// Address space of each thread's or coroutine's stack; without it, 1MiB
+    #[arg(long, value_name = "BYTES", value_parser = stack_size, allow_negative_numbers = true)]
+    pub stack_size: Option<usize>,
+
+    /// The block of --kind heap; without it, 256MiB
+    #[arg(long, value_name = "BYTES", value_parser = size, allow_negative_numbers = true)]
+    pub bytes: Option<usize>,
+
+    /// Make tasks one by one until there are as many as --tasks, or the kernel
+    /// refuses one
+    #[arg(long)]
+    pub until_refused: bool,
+}
+
+impl Flags {
+    /// What each task holds.
+    ///
+    /// # Errors
+    /// [`UsageError`] for flags that its kind cannot follow.
+    pub fn task(&self) -> Result<Task, UsageError> {
+        let Self { kind, waiting, touch, .. } = *self;
+        kind.require(waiting)?;
+        let has_sized_stack = kind.kind(waiting).has_sized_stack();
+        let is_process = kind == Subject::Process;
+        let chosen = self.stack_size.unwrap_or(STACK_BYTES as usize);
+        let stack_bytes = if is_process { PROCESS_STACK_BYTES } else { chosen };
+        let task = Task { stack_bytes, touch_bytes: touch, waiting };
+        let most = task.most_touched();
+        Err(UsageError(if self.stack_size.is_some() && !has_sized_stack {
+            format!("--stack-size: --kind {kind} does not choose stacks")
+        } else if self.bytes.is_some() {
+            format!("--bytes: --kind {kind} has no block; use --touch")
+        } else if touch > 0 && kind == Subject::IoUring {
+            "--touch: --kind io-uring has nothing to touch".into()
+        } else if (has_sized_stack || is_process) && touch > most {
+            format!(
+                "--touch {touch}: at most {most} bytes of a stack of {stack_bytes} can be touched"
+            )
+        } else {
+            return Ok(task);
+        }))
+    }
+
+    /// Refuses flags for tasks.
+    ///
+    /// # Errors
+    /// [`UsageError`], with the flag.
+    pub fn check_heap(&self) -> Result<(), UsageError> {
+        let flag = if self.stack_size.is_some() {
+            "--stack-size"
+        } else if self.until_refused {
+            "--until-refused"
+        } else if self.waiting.is_some() {
+            "--waiting"
+        } else {
+            return Ok(());
+        };
+        Err(UsageError(format!("{flag}: --kind heap has no tasks")))
+    }
+}
 
 /// What `--kind` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
