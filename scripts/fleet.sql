@@ -52,8 +52,8 @@ SELECT run, entry.key AS fact, entry.value AS content
 FROM entries
 WHERE entry.key NOT IN ('boot', 'schema_version');
 
--- A row for each run with its type of machine: `brigade report --hosts` compares those
--- of one type, and so do the views below.
+-- A row for each run with its type of machine: the views below compare
+-- those of one type.
 CREATE OR REPLACE VIEW machines AS
 WITH processors AS (
     SELECT
@@ -142,7 +142,7 @@ GROUP BY name;
 
 -- What an operation takes on each host: the median over its processes. As in reports, a
 -- round counts once, by its first usable process, and unusable ones count only where a
--- run has no others. There is no interval: `brigade report --hosts` has them.
+-- run has no others.
 CREATE OR REPLACE VIEW medians AS
 WITH rounds AS (
     SELECT *

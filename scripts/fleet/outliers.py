@@ -7,8 +7,7 @@
 
     scripts/fleet/outliers.py [--margin PERCENT] [--by host|boot] [--json] FOLDER...
 
-FOLDER... are folders of runs, such as results/*. The host is the name of a folder without
-its date; with --by boot each boot of a machine is one. docs/FLEET.md explains the method.
+FOLDER... are runs, such as results/*. docs/FLEET.md explains the method.
 """
 
 import argparse
@@ -26,9 +25,7 @@ from statsmodels.stats.multitest import multipletests
 RATE = 0.01  # of what is found, the share that chance may find
 FEWEST = 5  # hosts among which one is judged
 BY_CHANCE = 0.25  # settings that chance shares as likely as this are not shown
-BESIDE_SETTINGS = ("boot", "schema_version", "processor.sharing")
-# The time of an operation by the rules of scripts/fleet.sql: the first usable process of each
-# round, and unusable ones only where a run has no others.
+# By the rules of scripts/fleet.sql: the first usable process of each round, or any.
 TIMES = """
 WITH rounds AS (
     SELECT parse_path(filename)[-2] AS run, "case" AS name, (record->>'$.program')
@@ -48,63 +45,38 @@ SELECT * FROM rounds QUALIFY NOT unusable OR bool_and(unusable) OVER (PARTITION 
 """
 
 
-def flat(value, name=""):
-    """Yields every setting of environment.json by its name, such as kernel.release."""
-    if isinstance(value, dict):
-        for part, inner in value.items():
-            yield from flat(inner, f"{name}.{part}" if name else part)
-    elif value is not None and not name.startswith(BESIDE_SETTINGS):
-        yield name, value if isinstance(value, str) else json.dumps(value)
-
-
 def read(folders, by):
     """The times of all runs of the most frequent type of machine, and their settings."""
-    environments = {}
+    settings, paths = {}, {}
     for folder in map(Path, folders):
         try:
-            environment = json.loads((folder / "environment.json").read_text())
-            assert (folder / "run.json").is_file() and (folder / "records.jsonl").is_file()
-            environments[folder.resolve().name] = environment
-        except (OSError, ValueError, AssertionError) as error:
-            print(f"outliers: {folder.name}: left out: {error!r}", file=sys.stderr)
-    if not environments:
+            settings[folder.resolve().name] = json.loads((folder / "environment.json").read_text())
+            paths[folder.resolve().name] = str((folder / "records.jsonl").resolve(strict=True))
+        except (OSError, ValueError) as error:
+            settings.pop(folder.resolve().name, None)
+            print(f"outliers: {folder.name}: left out: {error}", file=sys.stderr)
+    if not settings:
         sys.exit("outliers: no folder can be read: name folders of runs, such as results/*")
-    settings = {run: dict(flat(of)) for run, of in environments.items()}
     about = [f"processor.{part}" for part in ("model", "family", "model_number", "online_cpus")]
-    machine = pd.Series({run: " ".join(of.get(part, "") for part in about)
-                         for run, of in settings.items()})
-    most = machine.value_counts().index[0]
-    for run in machine.index[machine != most]:
-        print(f"outliers: {run}: left out: another machine, {machine[run]}", file=sys.stderr)
-    runs = machine.index[machine == most]
+    machine = pd.DataFrame(settings).T.reindex(columns=about).fillna("").agg(" ".join, axis=1)
+    runs = machine.index[machine == machine.mode()[0]]
+    for run, other in machine.drop(runs).items():
+        print(f"outliers: {run}: left out: another machine, {other}", file=sys.stderr)
     if by == "boot":
-        host = {run: str(environments[run].get("boot") or run) for run in runs}
+        host = {run: settings[run].get("boot", run) for run in runs}
     else:
         # A second run of a day has the name of the first and a number.
         first = {run: re.sub(r"-\d+$", "", run) for run in runs}
         named = {run: first[run] if first[run] in set(runs) else run for run in runs}
         host = {run: re.sub(r"^\d{4}-\d\d-\d\d-", "", name) for run, name in named.items()}
-    paths = [str(Path(f) / "records.jsonl") for f in folders if Path(f).resolve().name in host]
-    times = duckdb.execute(TIMES, [paths]).df()
+    times = duckdb.execute(TIMES, [[paths[run] for run in runs]]).df()
     times["host"] = times.run.map(host)
-    return times, pd.DataFrame({host[run]: settings[run] for run in runs}).T
-
-
-def probability(logs, error):
-    """How likely chance alone sets each host as far from the middle one, by Student's
-    distribution with n / 3 degrees of freedom: about what the median absolute deviation, in
-    which slow hosts do not hide one another, is worth. `error` is the standard error of each
-    host: a noisy one has to lie further away."""
-    spread = stats.median_abs_deviation(logs, scale="normal")
-    excess = np.nan_to_num(np.clip(error**2 - np.nanmedian(error**2), 0, None))
-    scale = np.sqrt(spread**2 * (1 + np.pi / 2 / len(logs)) + excess)
-    distance = np.abs(logs - np.median(logs))
-    score = np.divide(distance, scale, out=np.zeros_like(distance), where=distance > 0)
-    return 2 * stats.t.sf(score, len(logs) / 3)
+    settings = pd.DataFrame({host[run]: settings[run] for run in sorted(runs)}).T
+    return times, settings.drop(columns=["boot", "schema_version"], errors="ignore")
 
 
 def judge(times, margin):
-    """A row for each host: how many times as long it takes as the middle host, over all cases
+    """A row for each host: how many times as long it takes as the middle host, over the cases
     that several hosts have, and whether that is slower, faster or alike."""
     groups = times.assign(log=np.log(times.ns)).groupby(["parameters", "name", "host"]).log
     cells = groups.agg(["median", "count", "std"]).reset_index()
@@ -116,24 +88,26 @@ def judge(times, margin):
         log=("log", "mean"), cases=("log", "size"), processes=("count", "sum"),
         error=("error", lambda of: np.sqrt(np.nansum(of**2)) / len(of)))
     hosts["verdict"] = "alike"
-    hosts.loc[hosts.cases < 0.5 * hosts.cases.median(), "verdict"] = "too few cases"
     wide = (hosts.error > 3 * hosts.error.median()) & (hosts.error > np.log1p(margin) / 2)
     hosts.loc[wide, "verdict"] = "too noisy"
     judged = hosts.verdict == "alike"
     hosts["p"] = np.nan
     if judged.sum() >= FEWEST:
-        of = hosts[judged]
-        hosts.loc[judged, "p"] = probability(of.log.to_numpy(), of.error.to_numpy())
-        found = multipletests(hosts.p[judged], RATE, method="fdr_bh")[0]
-        beyond = found & (np.abs(of.log) > np.log1p(margin))
-        hosts.loc[of.index[beyond], "verdict"] = np.where(of.log[beyond] > 0, "slower", "faster")
+        # The median absolute deviation, in which slow hosts do not hide one another, is worth
+        # about a third of the hosts; the middle host has noise of its own.
+        of = hosts.log[judged]
+        scale = stats.median_abs_deviation(of, scale="normal") * np.sqrt(1 + np.pi / 2 / len(of))
+        chance = 2 * stats.t.sf(np.abs(of - of.median()) / max(scale, 1e-9), len(of) / 3)
+        found = multipletests(chance, RATE, method="fdr_bh")[0] & (np.abs(of) > np.log1p(margin))
+        hosts.loc[judged, "p"] = chance
+        hosts.loc[of.index[found], "verdict"] = np.where(of[found] > 0, "slower", "faster")
     hosts.insert(0, "times", np.exp(hosts.log))
     return hosts.drop(columns=["log", "error"]).sort_values("times", ascending=False)
 
 
 def shared(settings, hosts, verdict):
-    """The settings that hosts of this verdict have and others do not, the best first: the
-    difference of the shares, and Fisher's exact test of one side."""
+    """The settings that hosts of this verdict have and others do not, the best first, with
+    the probability of Fisher's exact test of one side."""
     differ = hosts.index[hosts.verdict == verdict]
     others = hosts.index[hosts.verdict == "alike"]
     rows = []
@@ -142,14 +116,13 @@ def shared(settings, hosts, verdict):
         if settings[name].nunique() > max(2, len(settings) / 2):
             continue
         for value in settings.loc[differ, name].dropna().unique():
-            mine, theirs = ((settings.loc[of, name] == value).sum() for of in (differ, others))
-            counts = [[mine, len(differ) - mine], [theirs, len(others) - theirs]]
+            having = [(settings.loc[of, name] == value).sum() for of in (differ, others)]
+            counts = [having, [len(differ) - having[0], len(others) - having[1]]]
             chance = stats.fisher_exact(counts, alternative="greater").pvalue
-            parts = mine / len(differ) - theirs / len(others)
-            if parts > 0 and chance <= BY_CHANCE:
-                rows.append((name, value, mine / len(differ), theirs / len(others), parts, chance))
-    columns = ["setting", "value", verdict, "alike", "parts", "p"]
-    return pd.DataFrame(rows, columns=columns).sort_values(["parts", "p"], ascending=[False, True])
+            if chance <= BY_CHANCE:
+                shares = having[0] / len(differ), having[1] / len(others)
+                rows.append((name, value, *shares, chance))
+    return pd.DataFrame(rows, columns=["setting", "value", verdict, "alike", "p"]).sort_values("p")
 
 
 def main():
@@ -160,7 +133,6 @@ def main():
     parser.add_argument("--json", action="store_true", help="print one object")
     flags = parser.parse_args()
     times, settings = read(flags.folders, flags.by)
-    settings = settings[~settings.index.duplicated(keep="last")]
     hosts = judge(times, flags.margin / 100)
     found = {verdict: shared(settings, hosts, verdict) for verdict in ("slower", "faster")}
     if flags.json:
@@ -168,8 +140,8 @@ def main():
         print(json.dumps({name: json.loads(of.to_json(orient="records"))
                           for name, of in tables.items()}))
         return
-    counts = hosts.verdict.value_counts()
-    print(f"{len(hosts)} hosts:", ", ".join(f"{n} {of}" for of, n in counts.items()))
+    counts = ", ".join(f"{n} {of}" for of, n in hosts.verdict.value_counts().items())
+    print(f"{len(hosts)} hosts: {counts}")
     print(hosts[hosts.verdict != "alike"].to_string(float_format="%.4g"))
     for verdict, of in found.items():
         if len(of):

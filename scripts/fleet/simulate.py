@@ -18,17 +18,6 @@ from pathlib import Path
 OF_HOSTS, OF_PROCESSES = 0.01, 0.02  # standard deviations of logarithms
 
 
-def put(environment, name, value):
-    """Sets kernel.release where environment.json has pairs, or the parts are nested."""
-    section, _, part = name.partition(".")
-    if isinstance(environment.get(section), dict):
-        environment[section][part] = value
-    elif isinstance(environment.get("settings"), dict):
-        environment["settings"][name] = value
-    else:
-        environment[name] = value
-
-
 def write(out, like, flags):
     read = lambda name: json.loads((like / name).read_text())
     run, environment = read("run.json"), read("environment.json")
@@ -41,10 +30,10 @@ def write(out, like, flags):
         host = out / f"{flags.date}-node-{number:04}"
         host.mkdir(parents=True)
         (host / "run.json").write_text(json.dumps(run))
-        put(environment, "processor.governor", "powersave" if is_slow else "performance")
+        environment["processor.governor"] = "powersave" if is_slow else "performance"
         # Settings that have nothing to do with it.
-        put(environment, "kernel.release", f"6.12.{rng.randrange(4)}")
-        put(environment, "processor.microcode", f"0x{rng.randrange(1, 3)}")
+        environment["kernel.release"] = f"6.12.{rng.randrange(4)}"
+        environment["processor.microcode"] = f"0x{rng.randrange(1, 3)}"
         environment["boot"] = f"{rng.randrange(2**32):08x}"
         (host / "environment.json").write_text(json.dumps(environment))
         own = rng.gauss(math.log(flags.slower) if is_slow else 0, OF_HOSTS)

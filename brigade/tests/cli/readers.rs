@@ -162,6 +162,51 @@ fn duckdb_reads_all_recorded_runs_and_their_medians_are_those_of_the_records() {
     assert_eq!(found["processes"], times.len());
 }
 
+/// What `outliers.py` finds in a simulated fleet of 24 hosts, the first ones slow.
+fn outliers(slow: u32) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let script = |name: &str| {
+        let mut python = Command::new("python3");
+        python.arg(root().join("scripts/fleet").join(name)).current_dir(folder.path());
+        python
+    };
+    let mut simulate = script("simulate.py");
+    simulate.args(["--hosts", "24", "--slower", "1.15", "--cases", "3", "--rounds", "6"]);
+    simulate.args(["--slow", &slow.to_string(), "--out", "results", "--like"]);
+    printed(simulate.arg(root().join("results").join(RUNS[0]).canonicalize().unwrap()));
+    // A folder that cannot be read costs itself.
+    fs::create_dir(folder.path().join("results/broken")).unwrap();
+    let runs = fs::read_dir(folder.path().join("results")).unwrap();
+    let mut outliers = script("outliers.py");
+    outliers.arg("--json").args(runs.map(|run| run.unwrap().path()));
+    serde_json::from_str(&printed(&mut outliers)).unwrap()
+}
+
+#[test]
+fn slow_hosts_are_found_with_what_they_share_and_like_ones_are_not() {
+    if !has_module("statsmodels", "duckdb pandas scipy statsmodels", "slow hosts of a fleet") {
+        return;
+    }
+    let found = |fleet: &Value, verdict: &str| {
+        let hosts = fleet["hosts"].as_array().unwrap().iter();
+        let mut found: Vec<String> = hosts
+            .filter(|host| host["verdict"] == verdict)
+            .map(|host| host["host"].as_str().unwrap().to_owned())
+            .collect();
+        found.sort();
+        found
+    };
+    let fleet = outliers(3);
+    assert_eq!(found(&fleet, "slower"), ["node-0000", "node-0001", "node-0002"]);
+    let best = &fleet["slower"][0];
+    assert_eq!(
+        (&best["setting"], &best["value"]),
+        (&json!("processor.governor"), &json!("powersave"))
+    );
+    assert_eq!((&best["slower"], &best["alike"]), (&json!(1.0), &json!(0.0)));
+    assert_eq!(found(&outliers(0), "alike").len(), 24);
+}
+
 #[test]
 fn every_query_of_the_document_runs() {
     if !has_module("duckdb", "duckdb", "the queries of docs/FLEET.md") {
