@@ -24,7 +24,6 @@ from statsmodels.stats.multitest import multipletests
 
 RATE = 0.01  # of what is found, the share that chance may find
 FEWEST = 5  # hosts among which one is judged
-BY_CHANCE = 0.25  # settings that chance shares as likely as this are not shown
 # By the rules of scripts/fleet.sql: the first usable process of each round, or any.
 TIMES = """
 WITH rounds AS (
@@ -106,8 +105,7 @@ def judge(times, margin):
 
 
 def shared(settings, hosts, verdict):
-    """The settings that hosts of this verdict have and others do not, the best first, with
-    the probability of Fisher's exact test of one side."""
+    """The settings that go with this verdict by Fisher's exact test of one side, best first."""
     differ = hosts.index[hosts.verdict == verdict]
     others = hosts.index[hosts.verdict == "alike"]
     rows = []
@@ -119,7 +117,7 @@ def shared(settings, hosts, verdict):
             having = [(settings.loc[of, name] == value).sum() for of in (differ, others)]
             counts = [having, [len(differ) - having[0], len(others) - having[1]]]
             chance = stats.fisher_exact(counts, alternative="greater").pvalue
-            if chance <= BY_CHANCE:
+            if chance <= 0.25:
                 shares = having[0] / len(differ), having[1] / len(others)
                 rows.append((name, value, *shares, chance))
     return pd.DataFrame(rows, columns=["setting", "value", verdict, "alike", "p"]).sort_values("p")
