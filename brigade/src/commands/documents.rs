@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
-use crate::commands::saved;
+use crate::commands::report;
 use crate::judge::report::model::Report;
 use crate::manifest::Manifest;
 use crate::show::ladder::rungs;
@@ -68,7 +68,7 @@ struct Runs<'a> {
 impl Runs<'_> {
     fn report(&mut self, name: &str) -> anyhow::Result<&Report> {
         if !self.reports.contains_key(name) {
-            let report = saved::report_of(self.manifest, &[self.manifest.root.join(name)])?;
+            let report = report::report_of(self.manifest, &[self.manifest.root.join(name)])?;
             self.reports.insert(name.to_owned(), report);
         }
         Ok(&self.reports[name])

@@ -12,7 +12,7 @@ use harness::usage::{Span, Start, children};
 
 use crate::commands::flags::ImpactFlags;
 use crate::commands::output;
-use crate::commands::saved;
+use crate::commands::report;
 use crate::exit::{Exit, UsageError};
 use crate::judge::impact::{Costs, Impact, SwitchCost, Used};
 use crate::manifest::{ImpactPlan, Manifest};
@@ -105,7 +105,7 @@ fn costs(
     let cases: Vec<&str> = plan.cases().map(|(_, case)| case.as_str()).collect();
     let needed = format!("brigade run --case {}", cases.join(" "));
     let of_run = |folder: PathBuf| {
-        let report = saved::report_of(manifest, &[folder])?;
+        let report = report::report_of(manifest, &[folder])?;
         let cost = |(key, case): (_, &String)| Some((key, SwitchCost::of(&report, case)?));
         let costs: Costs = plan.cases().filter_map(cost).collect();
         let is_enough = costs.contains_key("lowest") && costs.contains_key("highest");

@@ -15,9 +15,7 @@ mod prove;
 mod report;
 mod resume;
 mod run;
-mod saved;
 mod session;
-mod summary;
 
 use std::process::ExitCode;
 
@@ -26,7 +24,7 @@ use clap::Parser;
 use crate::exit::Exit;
 use crate::store::invocation::{Invocation, Outcome};
 use flags::{Cli, Command, RunCommand};
-pub use summary::renderings;
+pub use report::renderings;
 
 /// All of the binary: does what the command line of this process says.
 pub fn main() -> ExitCode {

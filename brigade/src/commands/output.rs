@@ -9,7 +9,6 @@ use std::path::Path;
 use anyhow::Context;
 use harness::terminal;
 
-use crate::show::ladder::Characters;
 use crate::store::own_file;
 
 /// Writes text to standard output, with what would act on a terminal escaped;
@@ -27,16 +26,12 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The characters that bars are made of for the caller: blocks where the locale
-/// says UTF-8.
-pub fn bars() -> Characters {
+/// Whether the caller's locale is not UTF-8.
+pub fn is_ascii() -> bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
     let locale = names.into_iter().flatten().find(|value| !value.is_empty());
     let locale = locale.unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    match locale.contains("utf-8") || locale.contains("utf8") {
-        true => Characters::Eighths,
-        false => Characters::Plain,
-    }
+    !(locale.contains("utf-8") || locale.contains("utf8"))
 }
 
 /// Writes text to the file that `--output` names, escaped likewise: what shows it

@@ -1,5 +1,5 @@
-//! `brigade report RUN…`: what runs say, from what they saved; several side by
-//! side.
+//! `brigade report RUN…`: saved runs, side by side; and what the report of a run is made from,
+//! at its end or later.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,12 +7,17 @@ use std::process::{Command, Stdio};
 use crate::commands::documents;
 use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
-use crate::commands::saved;
 use crate::exit::{Exit, UsageError};
-use crate::judge::report::model::Report;
+use crate::judge::prove::Proof;
+use crate::judge::report::model::{Report, RunProgress};
+use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
+use crate::plan::{RunEnd, Schedule};
 use crate::show;
-use crate::store::results;
+use crate::store::environment::Environment;
+use crate::store::invocation::Invocation;
+use crate::store::results::{self, RunDescription};
+use crate::store::saved_run::{SavedRun, optional};
 
 /// Runs `brigade report`.
 ///
@@ -28,7 +33,7 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     }
     let page = page(flags)?;
     let page = page.as_deref();
-    let report = saved::report_of(&manifest, &flags.folders)?;
+    let report = report_of(&manifest, &flags.folders)?;
     let text = rendered(&report, format, &flags.folders)?;
     let page = match (&flags.output, page) {
         (Some(path), _) => {
@@ -66,7 +71,7 @@ fn rendered(report: &Report, format: Format, folders: &[PathBuf]) -> anyhow::Res
     Ok(match format {
         Format::Text => {
             let folders = folders.iter().map(|folder| folder.display().to_string());
-            show::text::text(report, &folders.collect::<Vec<_>>(), output::bars())
+            show::text::text(report, &folders.collect::<Vec<_>>(), output::is_ascii())
         }
         Format::Html => show::html::html(report),
         Format::Markdown => show::markdown::markdown(report),
@@ -110,4 +115,134 @@ fn manifest(flags: &ReportFlags) -> anyhow::Result<Manifest> {
         }
         loaded => loaded,
     }
+}
+
+/// A run with the schedule that it followed.
+pub struct Summary<'a> {
+    manifest: &'a Manifest,
+    run: &'a RunDescription,
+    environment: &'a Environment,
+    invocations: &'a [Invocation],
+    folder: &'a Path,
+    proof: Option<&'a Proof>,
+    schedule: Schedule,
+    complete: bool,
+}
+
+impl<'a> Summary<'a> {
+    /// The summary of `run`, made in `environment`, after these invocations,
+    /// whose records are in `folder`, with the proof of the instrument that the
+    /// run ended with, if it did.
+    pub fn new(
+        manifest: &'a Manifest,
+        run: &'a RunDescription,
+        environment: &'a Environment,
+        invocations: &'a [Invocation],
+        folder: &'a Path,
+        proof: Option<&'a Proof>,
+    ) -> Self {
+        let mut schedule = Schedule::of(run, invocations);
+        let proven = proof.is_some() || !is_to_be_proven(manifest, run);
+        // A comparison ends when its cases are resolved.
+        let complete = run.side.is_some() || schedule.next_turn().is_none() && proven;
+        Self { manifest, run, environment, invocations, folder, proof, schedule, complete }
+    }
+
+    /// How the run ended; `None` if it is not complete, or a side of a
+    /// comparison.
+    pub fn end(&self) -> Option<RunEnd> {
+        let ended = self.complete && self.run.side.is_none();
+        ended.then(|| self.schedule.end(&self.run.cases))
+    }
+
+    /// What a report is made from.
+    pub fn data(&self) -> RunData<'a> {
+        let RunDescription { procedure, rounds, side, .. } = self.run;
+        let interrupted = self.invocations.iter().filter(|of| of.interrupted).count();
+        let remaining: u32 = self.schedule.remaining().iter().sum();
+        RunData {
+            name: self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            description: self.run,
+            environment: self.environment,
+            invocations: self.invocations,
+            proof: self.proof,
+            progress: RunProgress {
+                ended: self.invocations.len() - interrupted,
+                interrupted,
+                planned: self.run.cases.len() * *rounds as usize,
+                remaining: if self.complete { 0 } else { remaining as usize },
+                is_complete: self.complete,
+                rounds: *rounds,
+                adaptive: procedure.as_ref().is_some_and(|procedure| procedure.further.is_some()),
+                side: side.clone(),
+                resumable: procedure.is_some(),
+            },
+        }
+    }
+
+    /// The report of this run alone.
+    pub fn report(&self) -> Report {
+        report(self.manifest, &[self.data()])
+    }
+
+    /// The report as text.
+    pub fn text(&self, report: &Report) -> String {
+        show::text::text(report, &[self.folder.display().to_string()], output::is_ascii())
+    }
+}
+
+/// Whether a run ends with a proof: its profile asks for one, and it has all cases
+/// of that.
+pub fn is_to_be_proven(manifest: &Manifest, run: &RunDescription) -> bool {
+    let RunDescription { profile, cases, skipped, .. } = run;
+    let asked = manifest.profiles.get(profile).is_some_and(|profile| profile.prove);
+    let skipped = || skipped.iter().map(|skipped| &skipped.case);
+    let has = |name| cases.iter().chain(skipped()).any(|case| case == name);
+    asked && manifest.prove.is_some() && manifest.cases_of(profile).all(|case| has(&case.name))
+}
+
+/// A saved run as text, as Markdown and as HTML.
+///
+/// # Panics
+/// Never: the template of the page is a constant.
+pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 3] {
+    let SavedRun { description, environment, invocations, .. } = saved;
+    let folder = Path::new("results/run");
+    let summary = Summary::new(manifest, description, environment, invocations, folder, None);
+    let report = summary.report();
+    let page = show::html::html(&report);
+    [summary.text(&report), show::markdown::markdown(&report), page]
+}
+
+/// The report of the runs in these folders, side by side.
+///
+/// # Errors
+/// When one of them is not the folder of a run.
+pub fn report_of(manifest: &Manifest, folders: &[PathBuf]) -> anyhow::Result<Report> {
+    let saved: Vec<(SavedRun, Option<Proof>)> =
+        folders.iter().map(|folder| read(folder)).collect::<anyhow::Result<_>>()?;
+    let runs = saved.iter().zip(folders).map(|((saved, proof), folder)| {
+        let SavedRun { description, environment, invocations, .. } = saved;
+        Summary::new(manifest, description, environment, invocations, folder, proof.as_ref()).data()
+    });
+    Ok(report(manifest, &runs.collect::<Vec<RunData>>()))
+}
+
+/// A saved run and the proof that it ended with, if it did. What is left out of
+/// either is complained of.
+///
+/// # Errors
+/// When `path` is not the folder of a run.
+pub fn read(path: &Path) -> anyhow::Result<(SavedRun, Option<Proof>)> {
+    Ok(with_proof(path, SavedRun::read(path)?))
+}
+
+/// What was read of `path`, and the proof, likewise.
+pub fn with_proof(path: &Path, mut saved: SavedRun) -> (SavedRun, Option<Proof>) {
+    let warnings = &mut saved.warnings;
+    let proof = optional(path, results::PROOF, warnings);
+    for warning in warnings {
+        output::complain(&format!("{}: {warning}", path.display()));
+    }
+    (saved, proof)
 }

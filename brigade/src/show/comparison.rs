@@ -203,7 +203,6 @@ fn about(case: &CaseComparison) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ladder::Characters;
     use super::super::page::COLUMNS;
     use super::super::{html, markdown, text};
     use super::*;
@@ -247,7 +246,7 @@ mod tests {
         for design in [Design::SideBySide, Design::TwoRuns] {
             let comparison = comparison(design);
             let page = blocks(&comparison);
-            let text = text::blocks(&page, Characters::Eighths);
+            let text = text::blocks(&page, false);
             let html = html::comparison(&comparison);
             assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
             assert!(!html.contains("<b>"));

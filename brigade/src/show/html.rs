@@ -5,8 +5,8 @@ use harness::terminal;
 use serde::Serialize;
 
 use super::comparison::blocks as blocks_of_comparison;
-use super::ladder::{Characters, Rung, rungs};
-use super::page::{Block, COLUMNS, Table};
+use super::ladder::{Rung, rungs};
+use super::page::{Block, Table};
 use super::plot;
 use super::report::page as blocks_of;
 use super::svg::{Picture, STYLE, escape};
@@ -108,10 +108,10 @@ fn element(block: &Block, report: Option<&Report>) -> String {
             format!("<ul>\n{items}</ul>\n")
         }
         Block::Table(table) => table_of(table),
-        Block::Bars(bars) => {
+        Block::Ladder(table) => {
             let picture = report.and_then(|of| plot::ladder(&rungs(of)));
             picture.map_or_else(
-                || code(&bars.text(COLUMNS, Characters::Eighths)),
+                || table_of(table),
                 |picture| format!("<div id=\"ladder\">{}</div>\n", picture.figure()),
             )
         }

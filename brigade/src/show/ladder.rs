@@ -1,12 +1,16 @@
-//! The ladder: every case on one logarithmic axis of time, the cheapest first; bars of text,
-//! and the axis, which plots use too.
+//! The ladder: every case of a run on one logarithmic axis of time, the cheapest first.
 
-use harness::terminal;
-
+use super::page::Table;
 use super::pairs::words;
 use super::quantity::{duration, tick};
-use crate::judge::report::model::{Case, PairMap, Report, TaskKind};
+use crate::judge::report::model::{Case, Report, TaskKind};
 use crate::judge::statistics::Estimate;
+
+/// Blocks of one to eight eighths.
+const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+
+/// The columns of the longest bar.
+const COLUMNS: usize = 24;
 
 /// A case on the ladder.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,190 +21,59 @@ pub struct Rung {
     pub operation: String,
     /// What its tasks are.
     pub kind: Option<TaskKind>,
-    /// The time of an operation in each run, in nanoseconds.
-    pub times: Vec<Option<Estimate>>,
+    /// The time of an operation, in nanoseconds.
+    pub time: Estimate,
 }
 
 impl Rung {
-    /// The principal measurement of a case that is not one of a pair of CPUs.
+    /// The principal measurement of a case, in the first run, that is not one of a pair of
+    /// CPUs.
     pub fn of(case: &Case) -> Option<Self> {
-        let estimates = case.estimates.iter().filter(|_| case.key.pair().is_none());
-        let measurements: Vec<_> = estimates.map(|of| of.as_ref()?.measurement(None)).collect();
+        let estimate = case.estimates.first()?.as_ref().filter(|_| case.key.pair().is_none())?;
+        let measurement = estimate.measurement(None)?;
         Some(Self {
             name: case.name.clone(),
-            operation: measurements.iter().flatten().next()?.short_name().to_owned(),
+            operation: measurement.short_name().to_owned(),
             kind: case.kind,
-            times: measurements.iter().map(|of| of.map(|of| of.time_ns)).collect(),
+            time: measurement.time_ns,
         })
-    }
-
-    /// Its time in the first run that has it.
-    fn first(&self) -> Option<f64> {
-        self.times.iter().flatten().map(|time| time.value).next()
     }
 }
 
-/// The principal measurement of every case, the shortest first.
+/// The principal measurement of every case, and the pairs of CPUs of each distance, of the
+/// first run, the shortest first.
 pub fn rungs(report: &Report) -> Vec<Rung> {
     let cases = report.groups.iter().flat_map(|group| &group.cases);
     let mut rungs: Vec<Rung> = cases.filter_map(Rung::of).collect();
-    for map in &report.pairs {
-        distances(report, map, &mut rungs);
+    for map in report.pairs.iter().filter(|map| map.run == 0) {
+        rungs.extend(map.distances.iter().map(|of| Rung {
+            name: format!("{}, {}", map.name, words(of.distance)),
+            operation: map.operation.clone(),
+            kind: map.kind,
+            time: of.time_ns,
+        }));
     }
-    rungs.sort_by(|a, b| a.first().unwrap_or(0.0).total_cmp(&b.first().unwrap_or(0.0)));
+    rungs.sort_by(|a, b| a.time.value.total_cmp(&b.time.value));
     rungs
 }
 
-/// Adds the pairs of CPUs of a run, those of each distance together.
-fn distances(report: &Report, map: &PairMap, rungs: &mut Vec<Rung>) {
-    for of in &map.distances {
-        let name = format!("{}, {}", map.name, words(of.distance));
-        let at = rungs.iter().position(|rung| rung.name == name).unwrap_or_else(|| {
-            let (operation, kind) = (map.operation.clone(), map.kind);
-            let times = vec![None; report.runs.len()];
-            rungs.push(Rung { name: name.clone(), operation, kind, times });
-            rungs.len() - 1
-        });
-        rungs[at].times[map.run] = Some(of.time_ns);
+/// The ladder as a table whose last column has bars; `None` without a positive time.
+pub fn table(rungs: &[Rung]) -> Option<Table> {
+    let scale = Scale::of(rungs.iter().map(|rung| rung.time.value))?;
+    let [first, .., last] = scale.ticks() else { return None };
+    let mut table = Table::of(&format!("case|op|>time|{} to {}", tick(*first), tick(*last)));
+    for Rung { name, operation, time, .. } in rungs {
+        let eighths = (scale.share(time.value) * (8 * COLUMNS) as f64).round().max(1.0) as usize;
+        let mut bar = "█".repeat(eighths / 8);
+        bar.extend((eighths % 8).checked_sub(1).map(|index| EIGHTHS[index]));
+        table.push(vec![name.clone(), operation.clone(), duration(time.value), bar]);
     }
+    Some(table)
 }
 
-/// The axis of these rungs.
-pub fn scale(rungs: &[Rung]) -> Option<Scale> {
-    Scale::of(rungs.iter().flat_map(|rung| &rung.times).flatten().map(|time| time.value))
-}
-
-/// The ladder as bars of text; `None` without a positive time.
-pub fn bars(report: &Report, run_names: &[String]) -> Option<Bars> {
-    let rungs = rungs(report);
-    let scale = scale(&rungs)?;
-    let rows = rungs.iter().flat_map(|rung| {
-        let times = rung.times.iter().enumerate();
-        let times = times.filter_map(|(run, time)| Some((run, (*time)?)));
-        times.enumerate().map(|(index, (run, time))| Bar {
-            name: if index == 0 { rung.name.clone() } else { String::new() },
-            note: match run_names {
-                [_] => rung.operation.clone(),
-                names => names[run].clone(),
-            },
-            figure: duration(time.value),
-            share: scale.share(time.value),
-        })
-    });
-    Some(Bars {
-        headings: ["case", if run_names.len() == 1 { "op" } else { "run" }, "time"],
-        rows: rows.collect(),
-        ticks: scale.ticks().iter().map(|ns| (scale.share(*ns), tick(*ns))).collect(),
-    })
-}
-
-/// The characters that bars are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Characters {
-    /// Eighths of a block, where the reader's locale is UTF-8.
-    Eighths,
-    /// ASCII.
-    Plain,
-}
-
-/// Blocks of one to eight eighths.
-const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
-
-/// The widest column of names; a longer name stands on a line of its own.
-const WIDEST_NAME: usize = 30;
-
-/// Bars over one axis.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bars {
-    /// The headings of names, notes and figures.
-    pub headings: [&'static str; 3],
-    /// The rows.
-    pub rows: Vec<Bar>,
-    /// Labels of the axis, each at its share of the axis.
-    pub ticks: Vec<(f64, String)>,
-}
-
-/// A row.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bar {
-    /// What the figure is of.
-    pub name: String,
-    /// What more is to be said of it.
-    pub note: String,
-    /// The figure.
-    pub figure: String,
-    /// Its share of the axis, 0 to 1.
-    pub share: f64,
-}
-
-impl Bars {
-    /// As lines of at most `columns` characters, each ended by a newline.
-    pub fn text(&self, columns: usize, characters: Characters) -> String {
-        let widest = |of: fn(&Bar) -> &str, heading: &str| {
-            let widths = self.rows.iter().map(|row| width(of(row)));
-            widths.chain([width(heading)]).max().unwrap_or_default()
-        };
-        let name = widest(|row| &row.name, self.headings[0]).min(WIDEST_NAME);
-        let note = widest(|row| &row.note, self.headings[1]);
-        let figure = widest(|row| &row.figure, self.headings[2]);
-        let axis = columns.saturating_sub(name + note + figure + 3).max(1);
-        let line = |cells: [&str; 3], bar: &str| {
-            let [first, second, third] = cells.map(terminal::line);
-            let (before, first) = match width(&first) > name {
-                true => (format!("{first}\n"), ""),
-                false => (String::new(), &*first),
-            };
-            let line = format!("{first:<name$} {second:<note$} {third:>figure$} {bar}");
-            format!("{before}{}\n", line.trim_end())
-        };
-        let rows = self.rows.iter().map(|row| {
-            line([&row.name, &row.note, &row.figure], &bar(row.share, axis, characters))
-        });
-        line(self.headings, &self.axis(axis)) + &rows.collect::<String>()
-    }
-
-    /// The labels of the axis, as many in equal steps as have room.
-    fn axis(&self, columns: usize) -> String {
-        let steps = 1..=self.ticks.len();
-        steps.filter_map(|step| self.labels(step, columns)).next().unwrap_or_default()
-    }
-
-    /// Every so many labels, if they have room side by side. One that reaches beyond
-    /// the end is left out.
-    fn labels(&self, step: usize, columns: usize) -> Option<String> {
-        let mut line = String::new();
-        for (share, label) in self.ticks.iter().step_by(step) {
-            let at = (share * columns as f64).round() as usize;
-            if at + width(label) > columns {
-                continue;
-            }
-            if !line.is_empty() && width(&line) >= at {
-                return None;
-            }
-            line = format!("{line:<at$}{label}");
-        }
-        Some(line)
-    }
-}
-
-/// A bar over a share of so many columns; whatever is above zero is seen.
-pub fn bar(share: f64, columns: usize, characters: Characters) -> String {
-    let least = if share > 0.0 { 1 } else { 0 };
-    let units = |each: usize| ((share * (columns * each) as f64).round() as usize).max(least);
-    match characters {
-        Characters::Plain => "#".repeat(units(1).min(columns)),
-        Characters::Eighths => {
-            let eighths = units(8).min(columns * 8);
-            let mut bar = "█".repeat(eighths / 8);
-            bar.extend((eighths % 8).checked_sub(1).map(|index| EIGHTHS[index]));
-            bar
-        }
-    }
-}
-
-/// Every character counts as one column.
-fn width(text: &str) -> usize {
-    text.chars().count()
+/// A text whose bars are of ASCII.
+pub fn plain(text: &str) -> String {
+    text.replace('█', "#").replace(EIGHTHS, "")
 }
 
 /// How much wider a narrow axis is than its figures, as a share of their span.
@@ -274,51 +147,16 @@ fn round_values(low: f64, high: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixtures::report_of;
     use super::*;
 
-    fn bars() -> Bars {
-        let row = |name: &str, figure: &str, share| Bar {
-            name: name.to_owned(),
-            note: "hop".to_owned(),
-            figure: figure.to_owned(),
-            share,
-        };
-        Bars {
-            headings: ["case", "op", "time"],
-            rows: vec![
-                row("coroutine", "1.00 ns", 0.0),
-                row("a-name-that-is-longer-than-its-column", "9.00 ns", 0.01),
-                row("task", "12.0 ns", 0.54),
-                row("thread", "99.9 ns", 1.0),
-            ],
-            ticks: vec![
-                (0.0, "1 ns".to_owned()),
-                (0.1, "2 ns".to_owned()),
-                (0.5, "10 ns".to_owned()),
-                (0.6, "20 ns".to_owned()),
-                (1.0, "100 ns".to_owned()),
-            ],
-        }
-    }
-
     #[test]
-    fn bars_have_eighths_where_there_are_such_characters() {
-        insta::assert_snapshot!(bars().text(64, Characters::Eighths), @r"
-        case                           op     time 1 ns       10 ns
-        coroutine                      hop 1.00 ns
-        a-name-that-is-longer-than-its-column
-                                       hop 9.00 ns ▎
-        task                           hop 12.0 ns ███████████▍
-        thread                         hop 99.9 ns █████████████████████
-        ");
-    }
-
-    #[test]
-    fn bars_are_plain_elsewhere() {
-        let text = bars().text(64, Characters::Plain);
-        assert!(text.is_ascii(), "{text}");
-        assert!(text.contains("9.00 ns #\n") && text.contains("12.0 ns ###########\n"), "{text}");
-        assert!(text.lines().all(|line| line.len() <= 64), "{text}");
+    fn bars_are_as_long_as_logarithms_and_can_be_plain() {
+        let text = table(&rungs(&report_of(&[1.0]))).unwrap().text();
+        let lengths: Vec<usize> =
+            plain(&text).lines().skip(1).map(|line| line.matches('#').count()).collect();
+        assert_eq!(lengths, [6, 7, 10, 15, 18], "{text}");
+        assert_eq!(table(&[]), None);
     }
 
     #[track_caller]

@@ -3,13 +3,9 @@
 
 use harness::terminal;
 
-use super::ladder::{Bar, Bars, Characters, bar};
-use super::page::{Block, NO_BREAK_SPACE, Side, Table};
+use super::page::{Block, NO_BREAK_SPACE};
 use super::report::page;
 use crate::judge::report::model::Report;
-
-/// The columns of the longest bar.
-const BAR: usize = 24;
 
 /// The report as a page, which names no path.
 pub fn markdown(report: &Report) -> String {
@@ -40,8 +36,7 @@ fn block(block: &Block) -> String {
         }
         Block::Paragraph(paragraph) => escape(paragraph) + "\n",
         Block::Items(items) => items.iter().map(|item| format!("- {}\n", escape(item))).collect(),
-        Block::Table(table) => table.markdown(escape),
-        Block::Bars(bars) => bars_table(bars).markdown(escape),
+        Block::Table(table) | Block::Ladder(table) => table.markdown(escape),
         Block::Code(code) => indented(code),
         Block::Plots(_) => String::new(),
     }
@@ -54,25 +49,6 @@ pub fn indented(code: &str) -> String {
         line => format!("    {line}\n"),
     };
     terminal::text(code).lines().map(line).collect()
-}
-
-/// Bars as a table, whose last column they are.
-fn bars_table(bars: &Bars) -> Table {
-    let [name, note, figure] = bars.headings;
-    let ends = [bars.ticks.first(), bars.ticks.last()].into_iter().flatten();
-    let ends: Vec<&str> = ends.map(|(_, label)| label.as_str()).collect();
-    let axis = ends.join(" to ");
-    let mut table = Table::new(&[
-        (name, Side::Left),
-        (note, Side::Left),
-        (figure, Side::Right),
-        (&axis, Side::Left),
-    ]);
-    for Bar { name, note, figure, share } in &bars.rows {
-        let bar = bar(*share, BAR, Characters::Eighths);
-        table.push(vec![name.clone(), note.clone(), figure.clone(), bar]);
-    }
-    table
 }
 
 /// Text that stays text: nothing in it is markup, an element or a link.
@@ -113,6 +89,7 @@ fn is_number(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::page::{Side, Table};
     use super::*;
 
     #[test]

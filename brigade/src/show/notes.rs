@@ -4,7 +4,6 @@ use super::page::NO_BREAK_SPACE;
 use super::quantity::{duration, percent};
 use crate::judge::report::model::{
     CaseEstimate, JudgedOutcome, MeasurementEstimate, Quality, Report, RunProgress, RunSummary,
-    TwoModes,
 };
 use crate::judge::statistics::MIN_SAMPLE;
 
@@ -97,14 +96,11 @@ fn counted(case: &CaseEstimate, outcomes: &[(JudgedOutcome, &str)]) -> Option<St
 
 /// Two modes, or one value far from the others.
 fn spread(of: &MeasurementEstimate) -> impl Iterator<Item = String> {
-    let modes = of.modes.map(|TwoModes { modes, crossing_shares }| {
+    let modes = of.modes.map(|modes| {
         let mode = |median, share| format!("{} in {}", duration(median), percent(share));
-        let crossing = crossing_shares.map_or(String::new(), |[fast, slow]| {
-            format!("; crossing share {fast:.2} and {slow:.2}")
-        });
         let (fast, slow) = (modes.fast, modes.slow);
         format!(
-            "two modes: {} of processes, {}{crossing}",
+            "two modes: {} of processes, {}",
             mode(fast.median, fast.share),
             mode(slow.median, slow.share)
         )

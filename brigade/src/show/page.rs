@@ -3,8 +3,6 @@
 
 use textwrap::{Options, WordSeparator, WrapAlgorithm};
 
-use super::ladder::Bars;
-
 /// Columns of a terminal.
 pub const COLUMNS: usize = 80;
 
@@ -28,8 +26,8 @@ pub enum Block {
     Items(Vec<String>),
     /// A table.
     Table(Table),
-    /// Bars of text.
-    Bars(Bars),
+    /// The ladder, which a page shows as a plot.
+    Ladder(Table),
     /// Lines that are shown as they are.
     Code(String),
     /// The place of the plots of the group of this name, which only HTML has.

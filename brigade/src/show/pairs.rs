@@ -135,14 +135,13 @@ fn figures(report: &Report, map: &PairMap) -> Table {
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{of_pairs, sixty_four};
-    use super::super::ladder::Characters;
     use super::super::text;
     use super::*;
 
     #[test]
     fn two_cpus_are_a_table() {
         let report = of_pairs(&[("spin", 100.0), ("futex", 40_000.0)]);
-        insta::assert_snapshot!(text::blocks(&blocks(&report, "cores"), Characters::Plain), @r#"
+        insta::assert_snapshot!(text::blocks(&blocks(&report, "cores"), true), @r#"
         two CPUs of                time [95 %]          pairs quickest slowest
         spin        a shared cache 100 ns [98.4, 102]       1      100     100
         futex       a shared cache 40.0 µs [39.3, 40.7]     1     40.0    40.0

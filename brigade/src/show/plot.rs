@@ -8,7 +8,7 @@ use crate::judge::report::model::{
     Case, CaseEstimate, CpuPlace, Group, JudgedOutcome, MeasurementEstimate, PairMap, Report,
     TaskKind,
 };
-use crate::judge::report::series::{self, Series};
+use crate::judge::report::pairs::{Series, series};
 use crate::judge::statistics::Estimate;
 
 /// The height of a line of text above a mark, in pixels.
@@ -40,8 +40,7 @@ fn extent(time: &Estimate) -> impl Iterator<Item = f64> {
 pub fn ladder(rungs: &[Rung]) -> Option<Picture> {
     const LANE: f64 = 12.0;
     const TOP: f64 = 24.0;
-    let timed: Vec<(&Rung, &Estimate)> =
-        rungs.iter().filter_map(|rung| Some((rung, rung.times.first()?.as_ref()?))).collect();
+    let timed: Vec<(&Rung, &Estimate)> = rungs.iter().map(|rung| (rung, &rung.time)).collect();
     let scale = Scale::of(timed.iter().flat_map(|(_, time)| extent(time)))?;
     let bottom = TOP + timed.len() as f64 * (LABEL + LANE + GAP);
     let mut body = String::new();
@@ -99,10 +98,9 @@ pub fn extremes(rungs: &[Rung]) -> Option<String> {
         answers = rungs.iter().collect();
     }
     let end = |rung: &Rung| {
-        let time = rung.times.iter().flatten().next()?;
-        Some(format!("{} ({} per {})", rung.name, duration(time.value), rung.operation))
+        format!("{} ({} per {})", rung.name, duration(rung.time.value), rung.operation)
     };
-    let (first, last) = (end(answers.first()?)?, end(answers.last()?)?);
+    let (first, last) = (end(answers.first()?), end(answers.last()?));
     let count = rungs.len();
     Some(format!("{count} cases: the cheapest is {first}, the most expensive {last}."))
 }
@@ -239,7 +237,7 @@ fn curve(parameter: &str, group: &Group) -> Option<Picture> {
     const END: f64 = 0.48;
     const NAMES: f64 = 0.53;
     let lines: Vec<Line> =
-        series::of(parameter, &group.cases).into_iter().filter_map(Line::of).collect();
+        series(parameter, &group.cases).into_iter().filter_map(Line::of).collect();
     let points = || lines.iter().flat_map(|of| &of.points);
     let numbers = Scale::of(points().map(|(number, _)| *number))?;
     let times = Scale::of(points().flat_map(|(_, time)| extent(time)))?;

@@ -5,7 +5,7 @@ use crate::judge::statistics::Estimate;
 
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table};
 use super::quantity::{
-    Unit, bytes, duration, estimated_bytes, estimated_duration, estimated_ratio, letter,
+    Unit, bytes, duration, estimated_bytes, estimated_duration, estimated_ratio, letter, percent,
     three_digits,
 };
 use super::{ladder, notes, pairs, proof};
@@ -16,11 +16,11 @@ use crate::judge::report::model::{
 };
 
 /// The heading of the ladder.
-pub const LADDER: &str = "From the cheapest to the dearest";
+pub const LADDER: &str = "All cases, cheapest first";
 
 /// What the columns mean.
 const LEGEND: &str = "Per operation, over n processes [95 % interval]; p50, p99 and CPU time in \
-                      the unit of the time; sw: the kernel's context switches. Elapsed, with \
+                      the unit of the time; sw: the kernel's context switches; cross: hops between two CPUs. Elapsed, with \
                       the time between laps, is user + kernel + waiting − overlap.";
 
 /// The same of what waiting is for.
@@ -104,10 +104,9 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
     match part {
         Part::FirstScreen => first_screen(report),
         Part::Ladder => {
-            let names: Vec<String> = (0..report.runs.len()).map(letter).collect();
             let heading = Block::Heading(2, LADDER.to_owned());
-            let bars = ladder::bars(report, &names).map(Block::Bars);
-            bars.map_or(Vec::new(), |bars| vec![heading, bars])
+            let table = ladder::table(&ladder::rungs(report)).filter(|_| report.runs.len() == 1);
+            table.map_or(Vec::new(), |table| vec![heading, Block::Ladder(table)])
         }
         Part::Kinds if report.runs.len() == 1 => kinds(report),
         Part::Kinds => Vec::new(),
@@ -345,7 +344,7 @@ fn mark(estimate: &CaseEstimate) -> &'static str {
 
 fn attribution(group: &Group) -> Table {
     let mut table =
-        Table::of("where the time goes||>elapsed|>user|>kernel|waiting or overlap [95 %]");
+        Table::of("where the time goes||>elapsed|>user|>kernel|>cross|waiting or overlap [95 %]");
     for (case, estimate) in estimates(group) {
         let Some(of) = &estimate.attribution else { continue };
         let Parts { elapsed_ns, user_ns, kernel_ns, waiting_ns, overlap_ns, .. } = &of.parts;
@@ -361,6 +360,7 @@ fn attribution(group: &Group) -> Table {
             unit.show(elapsed_ns.value),
             unit.show(user_ns.value),
             unit.show(kernel_ns.value),
+            of.crossing_share.map_or(ABSENT.to_owned(), percent),
             rest,
         ]);
     }
@@ -477,14 +477,13 @@ fn brief(estimate: Option<&Estimate>, show: impl Fn(f64) -> String) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{manifest, report_of, report_with, run};
-    use super::super::ladder::Characters;
     use super::super::text;
     use super::*;
     use crate::manifest::KindSpec;
     use crate::store::saved_run::SavedRun;
 
     fn blocks(page: &[Block]) -> String {
-        text::blocks(page, Characters::Eighths)
+        text::blocks(page, false)
     }
 
     #[test]

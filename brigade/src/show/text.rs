@@ -2,15 +2,15 @@
 
 use harness::terminal;
 
-use super::ladder::Characters;
-use super::page::{Block, COLUMNS, NO_BREAK_SPACE, item, lines};
+use super::ladder;
+use super::page::{Block, NO_BREAK_SPACE, item, lines};
 use super::report::page;
 use crate::judge::report::model::Report;
 
-/// The report as text, with bars of these characters. `folders` are where the
+/// The report as text, with bars of ASCII or of blocks. `folders` are where the
 /// records of each run are.
-pub fn text(report: &Report, folders: &[String], bars: Characters) -> String {
-    let mut text = blocks(&page(report), bars);
+pub fn text(report: &Report, folders: &[String], ascii: bool) -> String {
+    let mut text = blocks(&page(report), ascii);
     for (run, folder) in report.runs.iter().zip(folders) {
         text += &format!("records in {}\n", terminal::line(folder));
         if !run.progress.is_complete {
@@ -24,7 +24,7 @@ pub fn text(report: &Report, folders: &[String], bars: Characters) -> String {
 }
 
 /// Parts of a page as text: a blank line before tables, headings and lists.
-pub fn blocks(page: &[Block], characters: Characters) -> String {
+pub fn blocks(page: &[Block], ascii: bool) -> String {
     let mut text = String::new();
     let mut before: Option<&Block> = None;
     for block in page.iter().filter(|of| !matches!(of, Block::Plots(_))) {
@@ -42,7 +42,8 @@ pub fn blocks(page: &[Block], characters: Characters) -> String {
             Block::Paragraph(paragraph) => lines(&terminal::line(paragraph)),
             Block::Items(items) => items.iter().map(|of| item(&terminal::line(of))).collect(),
             Block::Table(table) => table.text(),
-            Block::Bars(bars) => bars.text(COLUMNS, characters),
+            Block::Ladder(table) if ascii => ladder::plain(&table.text()),
+            Block::Ladder(table) => table.text(),
             Block::Code(code) => code.clone(),
             Block::Plots(_) => String::new(),
         };
@@ -53,6 +54,7 @@ pub fn blocks(page: &[Block], characters: Characters) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{self, report_of};
+    use super::super::page::COLUMNS;
     use super::*;
     use crate::store::results::CaseDetail;
     use crate::store::saved_run::SavedRun;
@@ -61,7 +63,7 @@ mod tests {
     fn the_tables_of_a_run() {
         let mut page = page(&report_of(&[1.0]));
         page.retain(|block| matches!(block, Block::Table(_)));
-        insta::assert_snapshot!(blocks(&page, Characters::Plain), @r"
+        insta::assert_snapshot!(blocks(&page, true), @r"
         in short                             [95 % interval]         n
         hop between threads                  1.79 µs [1.76, 1.82]    6
         threads over tasks (same-cpu / free) 1.98 [1.95, 2.01] times 6
@@ -78,25 +80,25 @@ mod tests {
         threads/spread   − threads/same-cpu 20.3 µs [19.8, 20.6]    6 spread / same-cpu
         threads/same-cpu − alone            1.15 µs [1.11, 1.18]    6 same-cpu / free
 
-        where the time goes    elapsed user kernel waiting or overlap [95 %]
-        threads/same-cpu    µs    1.79 0.31   1.40 0.08 [0.05, 0.11]
-        threads/spread      µs    22.1 4.40   11.0 6.66 [6.24, 6.96]
-        tasks               ns     907  181    452 274 [257, 286]
-        alone               ns     642  128    320 194 [181, 203]
+        where the time goes    elapsed user kernel cross waiting or overlap [95 %]
+        threads/same-cpu    µs    1.79 0.31   1.40   0 % 0.08 [0.05, 0.11]
+        threads/spread      µs    22.1 4.40   11.0  99 % 6.66 [6.24, 6.96]
+        tasks               ns     907  181    452   0 % 274 [257, 286]
+        alone               ns     642  128    320   0 % 194 [181, 203]
 
         case   op   time [95 %]           p50  p99  cpu sw/op n
         create hop  9.12 µs [8.95, 9.25] 8.21 18.2 12.6  1.00 6
                join 800 ns [800, 800]     720 1600    –     – 6
 
-        where the time goes    elapsed user kernel waiting or overlap [95 %]
-        create              µs    9.12 8.00   4.55 overlap 3.43 [3.30, 3.60]
+        where the time goes    elapsed user kernel cross waiting or overlap [95 %]
+        create              µs    9.12 8.00   4.55   0 % overlap 3.43 [3.30, 3.60]
         ");
     }
 
     #[test]
     fn several_runs_have_a_column_each() {
         let folders = ["a".to_owned(), "b".to_owned()];
-        let text = text(&report_of(&[1.0, 1.3]), &folders, Characters::Eighths);
+        let text = text(&report_of(&[1.0, 1.3]), &folders, false);
         let row = "threads/same-cpu 1.79 µs [1.76, 1.82] 2.33 µs [2.29, 2.37]";
         assert!(text.lines().any(|line| line == row), "{text}");
         assert!(text.ends_with("\nrecords in a\nrecords in b\n"), "{text}");
@@ -106,7 +108,7 @@ mod tests {
     fn a_run_that_can_go_on_says_how() {
         let mut report = report_of(&[1.0]);
         report.runs[0].progress.is_complete = false;
-        let said = |report: &Report| text(report, &["results/a".to_owned()], Characters::Plain);
+        let said = |report: &Report| text(report, &["results/a".to_owned()], true);
         assert!(said(&report).ends_with("\nrecords in results/a\nnot complete\n"));
         report.runs[0].progress.resumable = true;
         let expected = "\nnot complete; to go on: brigade run --resume results/a\n";
@@ -118,7 +120,7 @@ mod tests {
         let mut report = report_of(&[1.0]);
         let cases = report.groups.iter_mut().flat_map(|group| &mut group.cases);
         cases.for_each(|case| case.name = format!("a-rather-long-name-of-a-case-{}", case.name));
-        for line in text(&report, &["results/a".to_owned()], Characters::Eighths).lines() {
+        for line in text(&report, &["results/a".to_owned()], false).lines() {
             assert!(line.chars().count() <= COLUMNS, "{line}");
         }
     }

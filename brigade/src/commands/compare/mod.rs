@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
 use crate::commands::output;
-use crate::commands::saved::read;
+use crate::commands::report::read;
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::comparison::{Comparison, Described, Design};
 use crate::judge::compare::sample::Sample;
@@ -113,7 +113,7 @@ fn margin(flags: &CompareFlags) -> f64 {
 
 fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
     output::print(&match flags.format {
-        ComparisonFormat::Text => show::text::blocks(&blocks(comparison), output::bars()),
+        ComparisonFormat::Text => show::text::blocks(&blocks(comparison), output::is_ascii()),
         ComparisonFormat::Html => show::html::comparison(comparison),
         ComparisonFormat::Markdown => show::markdown::blocks(&blocks(comparison)),
         ComparisonFormat::Json => serde_json::to_string(comparison)? + "\n",

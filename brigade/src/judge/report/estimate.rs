@@ -9,7 +9,6 @@ use harness::terminal;
 use super::attribution;
 use super::model::{
     CaseEstimate, InvocationSummary, JudgedOutcome, MeasurementEstimate, MemoryPart, Percentiles,
-    TwoModes,
 };
 use crate::judge::interference::{Sampled, assess, median_of, sample_of};
 use crate::judge::ledger::{self, Line};
@@ -102,7 +101,7 @@ fn measurement(
         operations: like.operations,
         values_ns: invocations.iter().map(value).collect(),
         time_ns: Estimate::of(&times)?,
-        modes: Modes::of(&times).map(|modes| two_modes(modes, &samples, runs)),
+        modes: Modes::of(&times),
         outlier_ns: outlier(&times),
         percentiles: percentiles(&samples),
         cpu_ns: median_of(principal, |record| record.cpu.as_ref().map(cpu_ns)),
@@ -130,20 +129,6 @@ fn percentiles(samples: &[(u32, &Measurement)]) -> Option<Percentiles> {
         p99: over(|sample| sample.p99_ns)?,
         p999: over(|sample| sample.p999_ns)?,
     })
-}
-
-fn two_modes(modes: Modes, samples: &[(u32, &Measurement)], runs: &[Sampled]) -> TwoModes {
-    let time: ByRound =
-        samples.iter().map(|(round, sample)| (*round, sample.ns_per_operation)).collect();
-    let crossing_share = |is_slow: bool| {
-        let of_mode = |run: &&Sampled| {
-            time.get(&run.round).is_some_and(|time| (*time > modes.boundary) == is_slow)
-        };
-        let members: Vec<Sampled> = runs.iter().filter(of_mode).copied().collect();
-        median_of(&members, |record| record.switches?.cross_cpu_share)
-    };
-    let crossing_shares = crossing_share(false).zip(crossing_share(true));
-    TwoModes { modes, crossing_shares: crossing_shares.map(Into::into) }
 }
 
 /// CPU time per operation, user and kernel.
@@ -293,17 +278,10 @@ mod tests {
 
     #[test]
     fn two_modes_are_noticed() {
-        let samples = [(26.0, 0.02), (25.0, 0.01), (220.0, 0.97), (27.0, 0.04), (200.0, 0.95)]
-            .map(|(ns, share)| Sample { cross_cpu_share: share, ..Sample::hop(ns) });
-        let mut invocations = sample::samples("ring", samples);
-        let modes = |invocations: &[Invocation]| of(invocations).measurements[0].modes.unwrap();
-        let TwoModes { modes: found, crossing_shares } = modes(&invocations);
+        let found =
+            of(&sample::case("ring", [26.0, 25.0, 220.0, 27.0, 200.0])).measurements[0].modes;
+        let found = found.unwrap();
         assert_eq!((found.fast.median, found.slow.median, found.slow.share), (26.0, 210.0, 0.4));
-        assert_eq!(crossing_shares, Some([0.02, 0.96]));
-        for invocation in &mut invocations {
-            invocation.record.as_mut().unwrap().switches = None;
-        }
-        assert_eq!(modes(&invocations).crossing_shares, None);
     }
 
     #[test]

@@ -4,10 +4,9 @@
 pub mod attribution;
 pub mod estimate;
 pub mod model;
-mod pairs;
+pub mod pairs;
 mod quality;
 mod rows;
-pub mod series;
 
 use std::collections::{HashMap, HashSet};
 

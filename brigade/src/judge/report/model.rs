@@ -362,7 +362,7 @@ pub struct MeasurementEstimate {
     /// One figure for those values that are used, and its interval.
     pub time_ns: Estimate,
     /// The two modes that the values fall into, if they do.
-    pub modes: Option<TwoModes>,
+    pub modes: Option<Modes>,
     /// The one of too few values that lies far from all others, if one does.
     pub outlier_ns: Option<f64>,
     /// Percentiles of the samples of an invocation, divided by their operations:
@@ -389,17 +389,6 @@ pub struct Percentiles {
     pub p99: f64,
     /// The 99.9th percentile.
     pub p999: f64,
-}
-
-/// Two modes, and what goes with each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct TwoModes {
-    /// The modes, in nanoseconds.
-    pub modes: Modes,
-    /// Share of traced hops whose ends ran on different CPUs, 0 to 1, in the
-    /// fast mode and in the slow one: medians over invocations.
-    pub crossing_shares: Option<[f64; 2]>,
 }
 
 /// The parts of the time of an operation, in nanoseconds: of one invocation, where elapsed =

@@ -1,9 +1,10 @@
-//! Cases that differ in nothing but the two CPUs that they are of: what a hand-over costs
-//! between each pair of them, and between pairs of each distance.
+//! Cases that differ in one parameter: in the two CPUs that they use, by pair and by distance,
+//! or in a number, such as the number of tasks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use harness::record::Distance;
+use serde_json::Value;
 
 use super::RunData;
 use super::estimate::shown;
@@ -118,10 +119,47 @@ fn of_distance(distance: Option<Distance>, pairs: &[Pair]) -> Option<DistanceTim
     })
 }
 
+/// The cases that are alike but for one number, in ascending order of that.
+pub type Series<'a> = Vec<(f64, &'a Case)>;
+
+/// The series of a parameter among `cases`, in the order of their first cases. A case
+/// without the parameter has 0 of it.
+pub fn series<'a>(parameter: &str, cases: impl IntoIterator<Item = &'a Case>) -> Vec<Series<'a>> {
+    let mut found: Vec<(String, Series)> = Vec::new();
+    for case in cases {
+        let Some(number) = number(parameter, case) else { continue };
+        let id = without(parameter, case);
+        match found.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, series)) => series.push((number, case)),
+            None => found.push((id, vec![(number, case)])),
+        }
+    }
+    let sorted = found.into_iter().map(|(_, mut series)| {
+        series.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        series
+    });
+    sorted.collect()
+}
+
+/// `None` for a parameter that is no number.
+fn number(parameter: &str, case: &Case) -> Option<f64> {
+    case.key.parameters.get(parameter).map_or(Some(0.0), Value::as_f64)
+}
+
+/// What identifies a case but for one of its parameters.
+fn without(parameter: &str, case: &Case) -> String {
+    let mut others: BTreeMap<String, Value> = case.key.parameters.clone();
+    others.remove(parameter);
+    format!("{} {}", case.key.program, Value::from_iter(others))
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::store::fixtures::{paired, topology};
+    use crate::store::invocation::RecordedCase;
 
     /// Three CPUs: two of a cache, and one of another.
     fn three() -> Environment {
@@ -136,7 +174,7 @@ mod tests {
                 record.program = "fake".to_owned();
             }
             let record = invocations[0].record.as_ref().unwrap();
-            let key = crate::store::invocation::RecordedCase::of(record);
+            let key = RecordedCase::of(record);
             let invocations: Vec<_> = invocations.iter().collect();
             let estimate = super::super::estimate::estimate(&invocations);
             Case { key, name, kind: None, estimates: vec![Some(estimate)] }
@@ -176,5 +214,29 @@ mod tests {
         let cpus: Vec<usize> = maps[0].cpus.iter().map(|place| place.cpu).collect();
         assert_eq!(cpus, [3, 7]);
         assert!(maps_of(&Environment::default(), &[]).is_empty());
+    }
+
+    fn with_parameters(name: &str, parameters: Value) -> Case {
+        let key = RecordedCase {
+            program: "ring".to_owned(),
+            parameters: serde_json::from_value(parameters).unwrap(),
+        };
+        Case { key, name: name.to_owned(), kind: None, estimates: Vec::new() }
+    }
+
+    #[test]
+    fn cases_that_differ_in_one_number_are_a_series() {
+        let cases = [
+            with_parameters("b", json!({ "tasks": 20, "via": "pipe" })),
+            with_parameters("c", json!({ "tasks": 2, "via": "futex" })),
+            with_parameters("a", json!({ "tasks": 5, "via": "pipe" })),
+            with_parameters("d", json!({ "tasks": "many", "via": "pipe" })),
+            with_parameters("e", json!({ "via": "pipe" })),
+        ];
+        let series = series("tasks", &cases);
+        let names = |series: &Series| -> String {
+            series.iter().map(|(number, case)| format!("{}{number} ", case.name)).collect()
+        };
+        assert_eq!(series.iter().map(names).collect::<Vec<_>>(), ["e0 a5 b20 ", "c2 "]);
     }
 }
