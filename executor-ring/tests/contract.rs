@@ -80,13 +80,6 @@ fn combinations_that_do_not_exist_are_refused_with_those_that_do() {
 }
 
 #[test]
-fn without_flags_it_is_tokio_by_its_own_interface_in_a_ring_of_100_nodes() {
-    let record = record(&[]);
-    check_measurements(&record);
-    assert_eq!((record.tasks, &record.parameters["executor"]), (100, &"tokio-tp".into()));
-}
-
-#[test]
 fn what_cannot_be_is_refused_in_words() {
     PROGRAM.refuses(&["--messages=3"], &["--messages 3", "--graph pinball"]);
     PROGRAM.refuses(&["--graph=pinball", "--nodes=1"], &["--tasks 1", "two nodes"]);

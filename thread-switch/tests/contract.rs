@@ -1,6 +1,6 @@
 //! thread-switch from outside: flags in, record out.
 
-use std::fs::{self, File};
+use std::fs;
 
 use contract::invocation::{Running, eventually};
 use contract::{Measurement, Program, has_two_cpus};
@@ -166,17 +166,6 @@ fn a_child_dies_with_its_parent() {
         let _ = running.end();
         eventually("the child has ended", || kill(child, None).is_err());
     }
-}
-
-/// What the parent has written before it forks is written once.
-#[test]
-fn a_forked_program_prints_once() {
-    let file = tempfile::NamedTempFile::new().expect("a file");
-    let stdout = File::create(file.path()).expect("a file");
-    let run = PROGRAM.with(&["--kind=process", "--iters=20"]).stdout(stdout).run();
-    assert_eq!(run.code, Some(0), "{run:#?}");
-    let printed = fs::read_to_string(file.path()).expect("what was printed");
-    assert_eq!(printed.matches("2 tasks, 20 iterations:").count(), 1, "{printed}");
 }
 
 #[test]

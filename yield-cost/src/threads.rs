@@ -270,27 +270,6 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_one_thread_alone_are_no_switches() {
-        let turns = Turns::default();
-        turns.begin();
-        turns.take(1, 0);
-        turns.take(1, 0);
-        turns.take(2, 0);
-        assert_eq!(turns.switched.into_inner(), 2);
-        assert_eq!(turns.left.into_inner(), CYCLES as i64 - 3);
-    }
-
-    #[test]
-    fn an_event_that_is_set_lets_one_thread_through() {
-        let event = AutoResetEvent::default();
-        event.set();
-        event.wait();
-        assert!(!event.state().set, "it resets itself");
-        event.set_and_wait();
-        assert!(!event.state().set, "nobody else waited");
-    }
-
-    #[test]
     fn threads_pass_in_the_order_in_which_they_came() {
         let event = AutoResetEvent::default();
         let order = Mutex::new(Vec::new());
