@@ -419,13 +419,6 @@ program = 'fake'
     }
 
     #[test]
-    fn neighbours_on_different_cpus_need_two() {
-        let manifest = parse("[[group.case]]\naxes = { placement = ['free', 'spread'] }").unwrap();
-        let needs: Vec<_> = manifest.cases.iter().map(|case| case.needs_cpus).collect();
-        assert_eq!(needs, [1, 2]);
-    }
-
-    #[test]
     fn a_value_may_have_a_name_and_a_rule_of_its_program() {
         let rule = "with = [{ flags = ['--via', 'uring'], needs_io_uring = true, needs_cpus = 3 }]";
         let axes = "axes = { via = { y = 'uring', x = 'pipe' } }";

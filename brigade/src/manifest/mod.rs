@@ -468,26 +468,6 @@ profiles = ["default"]
     }
 
     #[test]
-    fn a_profile_says_how_long_its_rounds_measure() {
-        let seconds = |more: &str| {
-            let manifest = parse_with("rounds = 5", &format!("rounds = 5\n{more}")).unwrap();
-            manifest.profiles["default"].seconds(10)
-        };
-        assert_eq!(seconds(""), None);
-        assert_eq!(seconds("flags = ['--warmups', '1', '--max-time', '0.5']"), Some(25.0));
-        assert_eq!(seconds("flags = ['--max-time', '0.5']\nbudget_seconds = 99"), Some(99.0));
-    }
-
-    #[test]
-    fn a_case_may_be_checked_at_a_size_of_its_own() {
-        let tasks = |manifest: &Manifest| manifest.check_size(&manifest.cases[0]).tasks;
-        assert_eq!(tasks(&Manifest::parse(GOOD).unwrap()), Some(1));
-        let own = "check = { tasks = 7, iters = 1, warmups = 0, operations = 7 }\nprofiles";
-        let manifest = parse_with("profiles = ", &format!("{own} = ")).unwrap();
-        assert_eq!(tasks(&manifest), Some(7));
-    }
-
-    #[test]
     fn errors_name_the_place_and_the_trouble() {
         for (from, to, expected) in [
             ("rounds = 5", "runds = 5", ":3: unknown key `runds`, expected one of `rounds`, "),

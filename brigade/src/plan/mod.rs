@@ -615,16 +615,6 @@ mod tests {
         assert!(wide > narrow, "{wide} rounds of the wide case, {narrow} of the other");
     }
 
-    #[test]
-    fn of_two_cases_that_are_as_wide_the_quicker_gets_more_rounds() {
-        let turns = all(2, ADAPTIVE, 7, |turn| Attempt {
-            duration: Duration::from_millis(if turn.case == 0 { 500 } else { 2000 }),
-            ..measured(1.0 + scatter(turn) * 0.3)
-        });
-        let [quick, slow] = count(&turns);
-        assert!(quick > slow, "{quick} rounds of the quick case, {slow} of the slow one");
-    }
-
     // A round of the wide case lasts a second, and a round is to last three.
     #[test]
     fn waits_between_rounds_are_part_of_the_budget() {
@@ -634,22 +624,6 @@ mod tests {
         let turns = take(&mut schedule, 200, wild);
         assert_eq!(turns.len(), 26, "100 s of 1 s and 3 s of waiting each, but for the first");
         assert_eq!(reasons(&schedule), [Reason::BudgetSpent]);
-    }
-
-    #[test]
-    fn time_that_wide_cases_leave_goes_to_narrow_ones_and_not_to_waiting() {
-        let plan = Plan { spacing_seconds: 3.0, ..ADAPTIVE };
-        let outcome = |turn: Turn| {
-            let scatter = scatter(turn) * [0.9, 0.02, 0.01, 0.001][turn.case];
-            measured(1.0 + scatter)
-        };
-        let mut schedule = schedule(4, plan, 7, &[]);
-        let turns = take(&mut schedule, 10_000, outcome);
-        let of_round = |round| turns.iter().filter(move |turn| turn.round == round);
-        assert_eq!(of_round(7).count(), 3, "of one second each");
-        assert!((7..20).all(|round| of_round(round).any(|turn| turn.case == 0)));
-        let ended = all(4, plan, 7, |turn| measured(1.0 + scatter(turn) * 0.001));
-        assert_eq!(ended.len(), 4 * 6, "none is wide");
     }
 
     #[test]
@@ -688,23 +662,6 @@ mod tests {
         let of = |cpus: &[usize]| [1, 2, 3, 4].map(|round| shared_cpu(round, cpus));
         assert_eq!(of(&[0, 3, 5]), [Some(0), Some(3), Some(5), Some(0)]);
         assert_eq!(of(&[]), [None; 4]);
-    }
-
-    #[test]
-    fn a_case_stops_as_soon_as_it_is_resolved() {
-        // Its first round is an outlier, which an interval of eight all but leaves
-        // out.
-        let outlier = |turn: Turn| measured(if turn.round == 1 { 190.0 } else { 100.0 });
-        let mut schedule = schedule(1, ADAPTIVE, 7, &[]);
-        let turns = take(&mut schedule, 10_000, outlier);
-        assert_eq!((turns.len(), reasons(&schedule)), (8, vec![Reason::Resolved]));
-    }
-
-    #[test]
-    fn a_lone_value_far_away_is_looked_into() {
-        let outcome = |turn: Turn| measured(if turn.round == 3 { 900.0 } else { 100.0 });
-        // From twenty rounds on it is an outlier, and the interval narrow.
-        assert_eq!(count(&all(1, ADAPTIVE, 7, outcome)), [20]);
     }
 
     #[test]
@@ -747,18 +704,6 @@ mod tests {
     }
 
     #[test]
-    fn unusable_times_count_only_for_want_of_others() {
-        let unusable = |figure| Attempt { worth: Worth::Unusable, ..measured(figure) };
-        let mut history = CaseHistory::default();
-        history.record(1, unusable(30.0));
-        history.record(1, unusable(40.0));
-        history.record(2, unusable(50.0));
-        assert_eq!(history.times(u32::MAX), [30.0, 50.0]);
-        history.record(2, measured(10.0));
-        assert_eq!(history.times(u32::MAX), [10.0]);
-    }
-
-    #[test]
     fn what_was_interrupted_is_run_again_and_counts_as_no_failure() {
         let mut schedule = schedule(1, FIXED, 7, &[]);
         let interrupted = Attempt { figure: None, worth: Worth::Interrupted, ..measured(1.0) };
@@ -768,14 +713,6 @@ mod tests {
         }
         assert_eq!(take(&mut schedule, 10_000, |_| measured(1.0)).len(), 3);
         assert_eq!(reasons(&schedule), [Reason::RoundsDone]);
-    }
-
-    #[test]
-    fn what_is_left_is_told_by_case() {
-        let mut schedule = schedule(2, ADAPTIVE, 7, &[]);
-        take(&mut schedule, 3, spreading);
-        assert_eq!(schedule.remaining().iter().sum::<u32>(), 9);
-        assert_eq!(schedule.budget_left(), Some(Duration::from_secs(97)));
     }
 
     /// A log-normal value whose median is 1 (Box and Muller).

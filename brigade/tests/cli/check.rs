@@ -93,11 +93,3 @@ fn a_case_that_needs_more_cpus_is_skipped_without_running() {
     assert_eq!(ended.code, Some(0));
     assert!(!bench.path("ran").exists());
 }
-
-#[test]
-fn cases_can_be_chosen() {
-    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
-    let ended = bench.ends(&["check", "--case", "b"]);
-    assert_eq!(ended.stdout, "b: ok\n1 passed, 0 failed, 0 skipped\n");
-    assert!(bench.result_folders().is_empty());
-}

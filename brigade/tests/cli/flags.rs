@@ -1,6 +1,6 @@
 //! Wrong flags and wrong manifests: one clear line, exit code 2.
 
-use crate::bench::{Bench, Ended, RECORD};
+use crate::bench::{Bench, RECORD};
 
 /// Checks that `brigade` printed exactly this line and nothing ran.
 fn check_refusal(arguments: &[&str], expected: &str) {
@@ -57,24 +57,6 @@ fn wrong_flags_are_reported_on_one_line() {
     ] {
         check_refusal(arguments, expected);
     }
-}
-
-#[test]
-fn a_typo_in_the_manifest_is_reported_with_line_and_key() {
-    let bench = Bench::printing(RECORD);
-    let manifest = bench.manifest().replace("rounds", "runds");
-    let ended = Ended::from(bench.brigade_with(&manifest, &["run"]));
-    assert_eq!(ended.code, Some(2));
-    let line = "suite.toml:2: unknown key `runds`, expected one of `rounds`, ";
-    assert!(ended.stderr.contains(line), "{ended:?}");
-    assert!(
-        ended.stderr.ends_with(
-            "; did you mean 'rounds'?
-"
-        ),
-        "{ended:?}"
-    );
-    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
 }
 
 fn document(path: &str) -> String {

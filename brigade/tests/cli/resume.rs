@@ -104,18 +104,6 @@ fn a_line_that_was_torn_is_cut_off_and_run_again() {
     assert_eq!(rounds_in(folder), uninterrupted());
 }
 
-#[test]
-fn of_a_complete_run_nothing_is_left_to_do() {
-    let bench = Bench::new(&["a"], &format!("echo run >>runs; echo '{RECORD}'"));
-    bench.ends(&["run"]);
-    let records = fs::read(bench.result_folders()[0].join("records.jsonl")).unwrap();
-    let ended = bench.resumes();
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
-    assert!(ended.stdout.starts_with("nothing to do: the run is complete"), "{ended:?}");
-    assert_eq!(fs::read(bench.result_folders()[0].join("records.jsonl")).unwrap(), records);
-    assert_eq!(fs::read_to_string(bench.path("runs")).unwrap().lines().count(), 3);
-}
-
 /// Checks that a killed run is refused with these words, once `change` has
 /// been made, and that nothing is run.
 fn check_refusal(change: impl Fn(&Bench, &Path), manifest: impl Fn(String) -> String, says: &str) {

@@ -159,18 +159,3 @@ fn tasks_that_share_a_cpu_share_another_one_in_the_next_round() {
     let once = |record: &Value| record["command"].to_string().matches("--cpus").count() == 1;
     assert!(bench.records().iter().all(once));
 }
-
-#[test]
-fn a_budget_replaces_the_one_of_the_profile() {
-    let (bench, manifest) = steady_and_noisy();
-    let run = |arguments: &[&str]| Ended::from(bench.brigade_with(&manifest, arguments));
-    assert_eq!(run(&["run", "--budget", "1e-6"]).code, Some(0));
-    assert_eq!(lines_by_case(&bench.records()), BTreeMap::from([("noisy", 2), ("steady", 2)]));
-    let further = &json(&bench, "run.json")["procedure"]["further"];
-    assert_eq!(further["budget_seconds"], 1e-6);
-    for wrong in ["0", "-1", "1e6", "18446744073709551615", "nan", "soon"] {
-        let ended = run(&["run", &format!("--budget={wrong}")]);
-        assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1), "{ended:?}");
-    }
-    assert_eq!(run(&["run", "--budget", "9", "--rounds", "3"]).code, Some(2));
-}

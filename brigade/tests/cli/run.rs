@@ -204,16 +204,6 @@ fn a_group_is_run_with_the_profile_for_groups() {
 }
 
 #[test]
-fn a_case_of_two_groups_that_are_chosen_is_measured_once() {
-    let (bench, manifest) = with_two_groups();
-    let arguments = ["run", "numbers", "letters", "--profile", "default", "--rounds", "1"];
-    let ended = Ended::from(bench.brigade_with(&manifest, &arguments));
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let names = ["a", "b", "fake 2/same-cpu", "fake 50/same-cpu"];
-    assert_eq!(cases_and_rounds(&bench), names.map(|name| (name.to_owned(), 1)));
-}
-
-#[test]
 fn a_reader_that_has_gone_is_no_failure() {
     let bench = Bench::printing(RECORD);
     let (reader, writer) = io::pipe().unwrap();
