@@ -49,56 +49,35 @@ pub fn decided_claim(placement: Placement, switches: &Switches) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Placement::{Free, SameCpu, Spread};
 
-    fn switches(voluntary: f64, involuntary: f64, expected: Option<f64>) -> Switches {
-        Switches {
-            voluntary_per_operation: voluntary,
-            involuntary_per_operation: involuntary,
-            expected_per_operation: expected,
-            migrations: None,
-            cross_cpu_share: None,
+    #[test]
+    fn threads_must_switch_and_block_as_often_as_claimed_where_the_kernel_can_tell() {
+        for (placement, may_block_more, voluntary, involuntary, expected, is_ok) in [
+            (SameCpu, false, 1.0, 0.0, Some(1.0), true),
+            (SameCpu, false, 0.5, 0.45, Some(1.0), true),
+            (SameCpu, false, 0.5, 0.35, Some(1.0), false),
+            (SameCpu, false, 1.85, 0.0, Some(2.0), true),
+            (SameCpu, false, 1.05, 0.0, Some(1.0), true),
+            (SameCpu, false, 1.15, 0.0, Some(1.0), false),
+            // Preempted on top of blocking.
+            (SameCpu, false, 1.0, 0.35, Some(1.0), true),
+            (SameCpu, true, 1.7, 0.0, Some(1.0), true),
+            (SameCpu, true, 0.5, 0.35, Some(1.0), false),
+            (SameCpu, false, 0.2, 0.0, None, true),
+            (Free, false, 0.05, 0.0, Some(0.0), true),
+            (Free, false, 0.2, 0.0, Some(0.0), false),
+            (Spread, false, 0.2, 0.0, Some(1.0), true),
+        ] {
+            let counted = Switches {
+                voluntary_per_operation: voluntary,
+                involuntary_per_operation: involuntary,
+                expected_per_operation: expected,
+                migrations: None,
+                cross_cpu_share: None,
+            };
+            let result = verify_switches(placement, may_block_more, &counted);
+            assert_eq!(result.is_ok(), is_ok, "{placement:?} {counted:?}: {result:?}");
         }
-    }
-
-    #[test]
-    fn threads_must_switch_as_often_as_claimed() {
-        let verify = |counted: &Switches| verify_switches(Placement::SameCpu, false, counted);
-        assert_eq!(verify(&switches(1.0, 0.0, Some(1.0))), Ok(()));
-        assert_eq!(verify(&switches(0.5, 0.45, Some(1.0))), Ok(()));
-        assert!(verify(&switches(0.5, 0.35, Some(1.0))).is_err());
-        assert_eq!(verify(&switches(1.85, 0.0, Some(2.0))), Ok(()));
-    }
-
-    #[test]
-    fn threads_must_not_block_more_often_than_claimed() {
-        let verify = |counted: &Switches| verify_switches(Placement::SameCpu, false, counted);
-        assert_eq!(verify(&switches(1.05, 0.0, Some(1.0))), Ok(()));
-        assert!(verify(&switches(1.15, 0.0, Some(1.0))).is_err());
-        assert_eq!(verify(&switches(1.0, 0.35, Some(1.0))), Ok(()), "preempted on top of that");
-    }
-
-    #[test]
-    fn threads_that_contend_for_a_lock_may_block_more_often_but_not_less() {
-        let verify = |counted: &Switches| verify_switches(Placement::SameCpu, true, counted);
-        assert_eq!(verify(&switches(1.7, 0.0, Some(1.0))), Ok(()));
-        assert!(verify(&switches(0.5, 0.35, Some(1.0))).is_err());
-    }
-
-    #[test]
-    fn a_claim_of_none_is_verified_on_any_placement() {
-        assert_eq!(
-            verify_switches(Placement::Free, false, &switches(0.05, 0.0, Some(0.0))),
-            Ok(())
-        );
-        assert!(verify_switches(Placement::Free, false, &switches(0.2, 0.0, Some(0.0))).is_err());
-    }
-
-    #[test]
-    fn what_nothing_can_decide_is_not_verified() {
-        assert_eq!(
-            verify_switches(Placement::Spread, false, &switches(0.2, 0.0, Some(1.0))),
-            Ok(())
-        );
-        assert_eq!(verify_switches(Placement::SameCpu, false, &switches(0.2, 0.0, None)), Ok(()));
     }
 }

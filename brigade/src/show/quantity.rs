@@ -175,11 +175,6 @@ mod tests {
     }
 
     #[test]
-    fn a_label_of_an_axis_is_brief() {
-        check(tick, &[(1.0, "1 ns"), (20_000.0, "20 µs"), (1_050.0, "1.05 µs"), (0.1, "0.1 ns")]);
-    }
-
-    #[test]
     fn an_interval_is_shown_in_the_unit_of_its_estimate() {
         let estimate = Estimate::of(&[900.0, 950.0, 1100.0, 1200.0, 22000.0]).unwrap();
         assert_eq!(

@@ -215,15 +215,6 @@ mod tests {
     }
 
     #[test]
-    fn a_single_lap_has_no_percentiles() {
-        let mut invocations = sample::case("make", [30.0, 10.0]);
-        for invocation in &mut invocations {
-            invocation.record.as_mut().unwrap().measurements[0].count = 1;
-        }
-        assert_eq!(of(&invocations).measurement(None).unwrap().percentiles, None);
-    }
-
-    #[test]
     fn cpu_time_and_switches_belong_to_the_principal_measurement_alone() {
         let sample = Sample { user_ns: 3.0, system_ns: 4.0, switches: 1.5, ..Sample::hop(10.0) };
         let invocation = sample::and_measurement(sample.in_round("make", 1), "join", "join", 5.0);
@@ -250,15 +241,6 @@ mod tests {
         let hop = case.measurement(None).unwrap();
         assert_eq!(hop.time_ns.value, 10.0);
         assert_eq!(hop.values_ns, [Some(10.0), None, None, None, None]);
-    }
-
-    #[test]
-    fn a_case_that_never_measured_has_no_measurements() {
-        let case = of(&[sample::without_record("ring", 1, Outcome::Refused)]);
-        assert_eq!(
-            (case.measurements.len(), &case.attribution, &case.placement),
-            (0, &None, &None)
-        );
     }
 
     #[test]
