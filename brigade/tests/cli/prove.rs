@@ -195,18 +195,6 @@ fn further_properties_are_those_of_the_plan() {
 }
 
 #[test]
-fn a_page_names_what_fails_and_fits_a_terminal() {
-    let ended = prove_with("operations *= 2; switches /= 2", MANIFEST, &[]);
-    assert!(ended.stdout.starts_with("FAILS: known work, known switches"), "{ended:?}");
-    let slope = "\nknown work: FAILS\n- near/same-cpu: slope over known work: 0.5";
-    assert!(ended.stdout.contains(slope), "{ended:?}");
-    for line in ended.stdout.lines() {
-        assert!(line.chars().count() <= 80, "{line}");
-    }
-    assert_eq!((ended.code, &*ended.stderr), (Some(1), ""));
-}
-
-#[test]
 fn a_program_that_fails_is_not_proven() {
     let bench = Bench::new(&[], "echo 'too bad' >&2; exit 1");
     let ended = Ended::from(bench.brigade_with(MANIFEST, &["prove", "--seed", "1"]));
