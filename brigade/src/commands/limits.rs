@@ -17,7 +17,7 @@ use crate::commands::output;
 use crate::commands::session::Session;
 use crate::exit::{Exit, Interrupted, UsageError};
 use crate::manifest::Manifest;
-use crate::measure::outcome::classify;
+use crate::measure::invoke::classify;
 use crate::measure::process::{self, Ended};
 use crate::show::limits::{KindForecast, LimitsReport, Verified, page};
 

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 
 use crate::manifest::program::{Program, Source, Tool};
 use crate::manifest::{Case, Manifest};
-use crate::measure::outcome::last_line;
+use crate::measure::invoke::last_line;
 use crate::measure::process;
 use crate::store::results::Skipped;
 

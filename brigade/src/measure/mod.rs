@@ -3,13 +3,11 @@
 
 pub mod availability;
 pub mod build;
-mod capture;
 pub mod environment;
 pub mod guard;
 pub mod guest;
 pub mod invoke;
 pub mod lock;
-pub mod outcome;
 pub mod process;
 pub mod reference;
 pub mod settings;

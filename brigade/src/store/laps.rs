@@ -277,19 +277,6 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_counted_is_not_zero() {
-        let record = record(LAPS, Outside::default()).unwrap();
-        assert_eq!((record.cpu, record.switches, record.memory), (None, None, None));
-        assert_eq!(record.interference, Interference::default());
-    }
-
-    #[test]
-    fn an_interrupted_guest_has_no_complete_record() {
-        let interrupted = LAPS.replace("\"tasks\"", "\"ended_by\":\"signal\",\"tasks\"");
-        assert!(!record(&interrupted, Outside::default()).unwrap().complete);
-    }
-
-    #[test]
     fn what_cannot_be_a_record_is_refused_with_the_reason() {
         for (from, to, reason) in [
             ("1.0", "2.0", "their version is 2.0, this reader knows 1.x"),

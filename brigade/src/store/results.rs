@@ -381,19 +381,6 @@ mod tests {
     }
 
     #[test]
-    fn every_invocation_is_one_line() {
-        let parent = tempfile::tempdir().unwrap();
-        let mut folder = folder(parent.path());
-        for round in 1..=2 {
-            folder.append(&invocation(round)).unwrap();
-        }
-        let text = fs::read_to_string(folder.path().join(RECORDS)).unwrap();
-        let lines: Vec<Invocation> =
-            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(lines, [invocation(1), invocation(2)]);
-    }
-
-    #[test]
     fn a_line_that_was_not_finished_is_cut_off_and_the_next_follows_the_whole_ones() {
         let parent = tempfile::tempdir().unwrap();
         let mut folder = folder(parent.path());
@@ -427,13 +414,5 @@ mod tests {
         folder.write_once("a.json", &1).unwrap();
         assert!(folder.write_once("a.json", &2).is_err());
         assert_eq!(fs::read_to_string(folder.path().join("a.json")).unwrap(), "1\n");
-    }
-
-    #[test]
-    fn a_results_folder_below_a_file_is_refused() {
-        let parent = tempfile::tempdir().unwrap();
-        fs::write(parent.path().join("file"), "").unwrap();
-        let error = check_writable(&parent.path().join("file/results")).unwrap_err();
-        assert!(error.to_string().starts_with("--results: writing to "), "{error}");
     }
 }

@@ -388,24 +388,6 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_cost_their_line() {
-        let folder =
-            folder_with([b"\xff\xfe\n".as_slice(), recorded_lines()[0].as_bytes()].concat());
-        let run = SavedRun::read(folder.path()).unwrap();
-        assert_eq!((run.invocations.len(), run.warnings.len()), (1, 1));
-    }
-
-    #[test]
-    fn a_line_that_is_too_long_is_passed_over() {
-        let line = &recorded_lines()[0];
-        let long = "x".repeat(LINE_BOUND + 1);
-        let run = SavedRun::read(folder_with(format!("{long}\n{line}\n")).path()).unwrap();
-        assert_eq!(run.invocations.len(), 1);
-        let expected = format!("records.jsonl line 1: has more than {LINE_BOUND} bytes: left out");
-        assert_eq!(run.warnings, [expected]);
-    }
-
-    #[test]
     fn a_flood_of_bad_lines_is_summed_up() {
         let run = SavedRun::read(folder_with("\n".repeat(50_000)).path()).unwrap();
         assert_eq!(run.warnings.len(), MOST_WARNINGS + 1);

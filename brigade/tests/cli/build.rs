@@ -119,15 +119,6 @@ fn without_its_tool_a_programs_cases_are_skipped_with_the_reason() {
 }
 
 #[test]
-fn a_tool_that_is_too_old_is_as_good_as_none() {
-    let (bench, manifest) = built_by("echo tool 1.19.8");
-    let ended = with_its_path(&bench, &manifest, &["check"]);
-    let line = "a: skipped tool 1.19.8 is too old: 1.21 or later is needed\n";
-    assert!(ended.stdout.starts_with(line), "{ended:?}");
-    assert_eq!(ended.code, Some(0));
-}
-
-#[test]
 fn a_command_of_the_manifest_builds_a_program_beside_the_packages() {
     let tool = format!(
         "[ \"$1\" = version ] && echo 1.26.8 && exit\n\
@@ -184,19 +175,6 @@ fn a_program_that_cannot_be_built_costs_its_own_cases_alone() {
     }
 }
 
-#[test]
-fn only_what_the_chosen_cases_need_is_built() {
-    let (bench, manifest) = built_by("[ \"$1\" = version ] || exit 7");
-    contract::executable::write(&bench.path("other"), &format!("#!/bin/sh\necho '{RECORD}'\n"));
-    let manifest = manifest
-        + "[programs.other]\npath = 'other'\n\
-           check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n\
-           [[group.case]]\nname = 'b'\nprogram = 'other'\nprofiles = []\n";
-    let ended = with_its_path(&bench, &manifest, &["check", "--case", "b"]);
-    // It prints the record of another program.
-    assert!(ended.stdout.starts_with("b: FAILED is the record of 'fake'"), "{ended:?}");
-}
-
 /// A package, with the runner in its `bin`, and where its results go. It has the
 /// program of case `a`, and lacks that of case `b`, which a tool builds.
 fn unpacked() -> (Bench, PathBuf) {
@@ -249,21 +227,4 @@ fn a_package_that_lacks_a_program_says_so() {
     let ended = Ended::from(brigade);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("bin/fake: unpack the package again"), "{ended:?}");
-}
-
-/// The folder of such a path is an empty one, in which no command can be run.
-#[test]
-fn versions_are_asked_for_where_the_manifest_is_named_without_a_folder() {
-    let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
-    let needs = "path = \"fake\"\nneeds = [{ command = ['cat', 'version'] }]";
-    fs::write(bench.path("version"), "tool 1.0").unwrap();
-    let manifest = bench.manifest().replace("path = \"fake\"", needs);
-    let run = ["run", "--rounds", "1", "--manifest", "suite.toml"];
-    let ended = Ended::from(bench.brigade_with(&manifest, &run));
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let environment = bench.result_folders()[0].join("environment.json");
-    let environment: Value =
-        serde_json::from_str(&fs::read_to_string(environment).unwrap()).unwrap();
-    assert_eq!(environment["software.tools.cat version"], "tool 1.0");
-    assert!(environment["software.rustc"].is_string(), "{environment}");
 }

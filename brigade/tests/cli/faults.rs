@@ -1,7 +1,6 @@
 //! Programs that fail in every way that a program can, and a clock that jumps.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
@@ -9,15 +8,8 @@ use std::time::Instant;
 use contract::skip;
 use nix::sys::signal::Signal;
 
-use crate::bench::{Bench, Ended, RECORD, eventually, records_in};
+use crate::bench::{Bench, Ended, RECORD, eventually};
 use crate::interruption::{end_of, send, start};
-
-#[test]
-fn a_failure_does_not_end_the_run() {
-    let bench = Bench::new(&["a", "b"], "exit 1");
-    bench.ends(&["run"]);
-    assert_eq!(bench.records().len(), 6);
-}
 
 /// An empty folder lies over `/proc`.
 #[test]
@@ -47,17 +39,6 @@ fn without_proc_every_command_ends_with_one_line() {
 }
 
 #[test]
-fn a_program_that_cannot_be_started_is_a_record() {
-    let bench = Bench::printing(RECORD);
-    fs::write(bench.path("fake"), "no program").unwrap();
-    fs::set_permissions(bench.path("fake"), fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(bench.ends(&["run", "--rounds", "1"]).code, Some(1));
-    let record = &bench.records()[0];
-    assert!(record["error"].as_str().unwrap().starts_with("could not be run: "), "{record}");
-    assert!(record["exit_code"].is_null());
-}
-
-#[test]
 fn a_program_that_hangs_is_killed_with_all_that_it_started() {
     let mut bench = Bench::new(&["a"], "sleep 600 & echo $! >child; wait");
     bench.case_keys = "timeout_seconds = 1";
@@ -77,15 +58,6 @@ pub fn is_running(pid: &str) -> bool {
 }
 
 #[test]
-fn what_a_program_leaves_behind_is_ended() {
-    let script = format!("sleep 600 & echo $! >child; echo '{RECORD}'");
-    let bench = Bench::new(&["a"], &script);
-    assert_eq!(bench.ends(&["run", "--rounds", "1"]).code, Some(0));
-    let child = fs::read_to_string(bench.path("child")).unwrap();
-    eventually("the program's child is gone", || !is_running(child.trim()));
-}
-
-#[test]
 fn a_program_that_ignores_every_wish_to_end_is_killed() {
     let script = "trap '' INT TERM; echo $$ >pid; touch ready; while :; do sleep 0.01; done";
     let bench = Bench::new(&["a"], script);
@@ -100,17 +72,6 @@ fn a_program_that_ignores_every_wish_to_end_is_killed() {
     // Some seconds of grace, and not until its case's time-out of a minute.
     assert!(record["duration_ns"].as_u64().unwrap() < 30_000_000_000, "{record}");
     assert!(!is_running(fs::read_to_string(bench.path("pid")).unwrap().trim()));
-}
-
-#[test]
-fn a_program_does_not_outlive_a_runner_that_is_killed() {
-    let bench = Bench::new(&["a"], "echo $$ >pid; touch ready; while :; do sleep 0.01; done");
-    let mut brigade = start(&bench, &["run"]);
-    eventually("the program is running", || bench.path("ready").exists());
-    brigade.kill().unwrap();
-    brigade.wait().unwrap();
-    let pid = fs::read_to_string(bench.path("pid")).unwrap();
-    eventually("the program is gone", || !is_running(pid.trim()));
 }
 
 #[test]
@@ -151,23 +112,6 @@ fn a_program_that_is_replaced_costs_its_own_rounds_alone() {
         let error = bench.records()[2]["error"].to_string();
         assert!(error.contains("was replaced since"), "{error}");
     }
-}
-
-#[test]
-fn a_program_that_is_replaced_during_a_comparison_is_noticed_too() {
-    let script = "echo run >>runs; [ $(wc -l <runs) = 3 ] && { cp next new; mv new \"$0\"; }";
-    let bench = Bench::new(&["a"], &format!("{script}\necho '{RECORD}'"));
-    contract::executable::write(&bench.path("next"), &format!("#!/bin/sh\necho '{RECORD}'\n"));
-    let ended = bench.ends(&["compare", "--with", "x", "--with", "y"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    let errors: Vec<String> = bench
-        .result_folders()
-        .iter()
-        .flat_map(|folder| records_in(folder))
-        .filter_map(|record| record["error"].as_str().map(str::to_owned))
-        .collect();
-    let replaced = errors.iter().filter(|error| error.contains("was replaced since")).count();
-    assert!(replaced > 0 && replaced == errors.len(), "{errors:?}");
 }
 
 /// `brigade` with no more than 100 MiB of address space, which its programs

@@ -52,28 +52,19 @@ fn a_record_of_a_newer_schema_is_a_failure() {
 }
 
 #[test]
-fn a_record_of_something_else_is_a_failure() {
-    check_failure(with("\"fake\"", "\"other\""), "is the record of 'other', not of 'fake'");
-    let elsewhere = with("\"parameters\":{}", "\"parameters\":{\"placement\":\"spread\"}");
-    check_failure(elsewhere, "reports the placement 'spread', not 'free'");
-}
-
-#[test]
-fn a_record_that_contradicts_itself_is_a_failure() {
+fn a_record_that_is_wrong_is_a_failure() {
     for (from, to, reason) in [
+        ("\"fake\"", "\"other\"", "is the record of 'other', not of 'fake'"),
+        (
+            "\"parameters\":{}",
+            "\"parameters\":{\"placement\":\"spread\"}",
+            "reports the placement 'spread', not 'free'",
+        ),
         ("\"iterations\":2", "\"iterations\":7", "reports 2 samples, not 7, its iterations"),
         ("\"count\":2", "\"count\":0", "'iteration': has 0 samples of 2 operations"),
-        ("\"operations\":2", "\"operations\":3", "its mean over 3 operations is 50 ns, not 75"),
         ("\"operations\":2", "\"operations\":-2", "invalid value: integer `-2`"),
-        ("150.0,\"stddev", "-150.0,\"stddev", "its mean, -150 ns, is not between 100 and 200"),
         ("150.0,\"stddev", "NaN,\"stddev", "reading a record: expected value"),
-        ("150.0,\"stddev", "1e999,\"stddev", "reading a record: number out of range"),
         ("150.0,\"stddev", "null,\"stddev", "reading a record: invalid type: null"),
-        ("70.7", "1e300", "its deviation"),
-        ("\"p50_ns\":100", "\"p50_ns\":201", "its percentiles do not rise"),
-        ("\"max_ns\":200", "\"max_ns\":18446744073709551615", "is absurd"),
-        ("75.0", "0.0", "its mean over 2 operations is 75 ns, not 0"),
-        ("\"voluntary_per_operation\":0.0", "\"voluntary_per_operation\":-1.0", "switches of -1"),
     ] {
         check_failure(with(from, to), reason);
     }
