@@ -19,7 +19,7 @@ use crate::exit::{Exit, Interrupted, UsageError};
 use crate::manifest::Manifest;
 use crate::measure::invoke::classify;
 use crate::measure::process::{self, Ended};
-use crate::show::limits::{KindForecast, LimitsReport, Verified, page};
+use crate::show::limits::{KindForecast, LimitsReport, SCHEMA_VERSION, Verified, page};
 
 /// How far beyond the prediction it tries, in percent.
 const BEYOND_PERCENT: u64 = 2;
@@ -51,7 +51,12 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
     };
     let wrong = verified.as_ref().is_some_and(|verified| !verified.confirms());
     let kinds = kinds.into_iter().map(|kind| forecast(kind, &limits)).collect();
-    let report = LimitsReport::new(flags.tasks, kinds, verified);
+    let report = LimitsReport {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        tasks: flags.tasks,
+        kinds,
+        verified,
+    };
     let text = if flags.json {
         serde_json::to_string(&report)? + "\n"
     } else {

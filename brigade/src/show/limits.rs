@@ -9,10 +9,13 @@ use harness::Amounts;
 use harness::limits::{Forecast, Kind, Line, Resource};
 use serde::{Deserialize, Serialize};
 
-use super::page::{ABSENT, Side, Table, lines};
+use super::ladder::Characters;
+use super::page::{ABSENT, Block, Table};
+use super::quantity::bytes;
+use super::text::blocks as blocks_as_text;
 
 /// Version of [`LimitsReport`]'s schema, `major.minor`.
-const SCHEMA_VERSION: &str = "1.0";
+pub const SCHEMA_VERSION: &str = "1.0";
 
 /// The widest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
@@ -25,13 +28,13 @@ const TOLERANCE_PERCENT: f64 = 1.0;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LimitsReport {
     /// Schema version of this object, `major.minor`.
-    schema_version: String,
+    pub schema_version: String,
     /// The number of tasks that must fit; `null` where none was given.
-    tasks: Option<u64>,
+    pub tasks: Option<u64>,
     /// The kinds of tasks.
-    kinds: Vec<KindForecast>,
+    pub kinds: Vec<KindForecast>,
     /// How good the prediction was; `null` without `--verify`.
-    verified: Option<Verified>,
+    pub verified: Option<Verified>,
 }
 
 /// One kind of task.
@@ -69,47 +72,59 @@ impl Verified {
     }
 }
 
-impl LimitsReport {
-    /// A report of this version.
-    pub fn new(tasks: Option<u64>, kinds: Vec<KindForecast>, verified: Option<Verified>) -> Self {
-        Self { schema_version: SCHEMA_VERSION.to_owned(), tasks, kinds, verified }
-    }
-}
-
 /// The report as text: everything about one kind, or a line for each of several.
 /// `prlimit_fails` says whether even root may not raise a hard limit here.
 pub fn page(report: &LimitsReport, prlimit_fails: bool) -> String {
-    let [KindForecast { kind, forecast }] = &report.kinds[..] else {
-        return of_kinds(&report.kinds);
+    let blocks = match &report.kinds[..] {
+        [kind] => of_kind(kind, report, prlimit_fails),
+        kinds => vec![
+            Block::Table(of_kinds(kinds)),
+            Block::Paragraph("Everything about one: brigade limits --kind KIND".to_owned()),
+        ],
     };
-    let mut text = headline(*kind, forecast);
-    text += &lines(&format!("One of them needs {}.", needs(forecast.per_task)));
-    text += &lines(&format!("A program with them also needs {}.", needs(forecast.besides)));
-    text.push('\n');
-    text += &limits_table(forecast);
-    let exempt = forecast.limits.iter().filter_map(|line| {
-        let reason = line.limit.exempt.as_ref()?;
-        Some(lines(&format!("{} does not bind: {reason}.", short_name(line))))
-    });
-    let exempt: String = exempt.collect();
-    if !exempt.is_empty() {
-        let _ = write!(text, "\n{exempt}");
-    }
-    let commands = raising(forecast, report.tasks);
-    text += &commands;
-    if prlimit_fails && commands.contains("prlimit") {
-        text += "prlimit needs CAP_SYS_RESOURCE to raise a hard limit, which root lacks here.\n";
-    }
-    text + &report.verified.as_ref().map(verification).unwrap_or_default()
+    blocks_as_text(&blocks, Characters::Plain)
 }
 
-fn of_kinds(kinds: &[KindForecast]) -> String {
-    let mut table = Table::new(&[
-        ("kind", Side::Left),
-        ("what binds", Side::Left),
-        ("fit", Side::Right),
-        ("when raised", Side::Right),
-    ]);
+fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec<Block> {
+    let KindForecast { kind, forecast } = of;
+    let tasks = kind.tasks();
+    let mut page = vec![match forecast.binding().zip(forecast.fits) {
+        Some((line, fits)) => format!("{} {tasks} fit: {} binds.", count(fits), line.limit.name),
+        None => format!("No limit binds {tasks}."),
+    }];
+    page.extend(forecast.next().and_then(|Line { limit, allows, .. }| {
+        Some(format!("When that is raised, {} binds, at {}.", limit.name, count((*allows)?)))
+    }));
+    page.push(format!("Each needs {}.", needs(forecast.per_task)));
+    page.push(format!("The program also needs {}.", needs(forecast.besides)));
+    page.extend(report.verified.as_ref().map(verification));
+    let mut page: Vec<Block> = page.into_iter().map(Block::Paragraph).collect();
+    page.push(Block::Table(table(forecast)));
+    page.extend(forecast.limits.iter().filter_map(|line| {
+        let reason = line.limit.exempt.as_ref()?;
+        Some(Block::Paragraph(format!("{} does not bind: {reason}.", short_name(line))))
+    }));
+    let commands = raising(forecast, report.tasks);
+    if !commands.is_empty() {
+        page.push(Block::Heading(
+            2,
+            match report.tasks {
+                Some(tasks) => format!("To make room for {}, run all of:", count(tasks)),
+                None => "To allow twice as many, raise each by:".to_owned(),
+            },
+        ));
+    }
+    if prlimit_fails && commands.contains("prlimit") {
+        let lacks = "prlimit needs CAP_SYS_RESOURCE to raise a hard limit, which root lacks here.";
+        page.extend([Block::Code(commands), Block::Paragraph(lacks.to_owned())]);
+    } else {
+        page.push(Block::Code(commands));
+    }
+    page
+}
+
+fn of_kinds(kinds: &[KindForecast]) -> Table {
+    let mut table = Table::of("kind|what binds|>fit|>when raised");
     let number = |number: Option<u64>| number.map_or(ABSENT.to_owned(), count);
     for KindForecast { kind, forecast } in kinds {
         table.push(vec![
@@ -119,20 +134,7 @@ fn of_kinds(kinds: &[KindForecast]) -> String {
             number(forecast.next().and_then(|line| line.allows)),
         ]);
     }
-    table.text() + "\nEverything about one: brigade limits --kind KIND\n"
-}
-
-fn headline(kind: Kind, forecast: &Forecast) -> String {
-    let tasks = kind.tasks();
-    let Some((binding, fits)) = forecast.binding().zip(forecast.fits) else {
-        return lines(&format!("No limit binds {tasks}."));
-    };
-    let mut text = lines(&format!("{} {tasks} fit: {} binds.", count(fits), binding.limit.name));
-    if let Some((next, allows)) = forecast.next().and_then(|next| Some((next, next.allows?))) {
-        let next = &next.limit.name;
-        text += &lines(&format!("When that is raised, {next} binds, at {}.", count(allows)));
-    }
-    text + "\n"
+    table
 }
 
 /// Amounts in words: `2 open files, 1 thread`.
@@ -155,15 +157,8 @@ fn needs(amounts: Amounts) -> String {
     if words.is_empty() { "nothing that is limited".to_owned() } else { words.join(", ") }
 }
 
-fn limits_table(forecast: &Forecast) -> String {
-    let mut table = Table::new(&[
-        ("", Side::Left),
-        ("limit", Side::Left),
-        ("value", Side::Right),
-        ("in use", Side::Right),
-        ("a task", Side::Right),
-        ("allows", Side::Right),
-    ]);
+fn table(forecast: &Forecast) -> Table {
+    let mut table = Table::of("|limit|>value|>in use|>a task|>allows");
     for line in &forecast.limits {
         let quantity = |amount| quantity(line.limit.resource, amount);
         table.push(vec![
@@ -175,7 +170,7 @@ fn limits_table(forecast: &Forecast) -> String {
             line.allows.map_or(ABSENT.to_owned(), count),
         ]);
     }
-    table.text()
+    table
 }
 
 /// The commands that raise the limits that are too tight.
@@ -190,11 +185,7 @@ fn raising(forecast: &Forecast, tasks: Option<u64>) -> String {
         };
         let _ = writeln!(text, "  {}\n    {ways}", short_name(line));
     }
-    match tasks {
-        _ if text.is_empty() => text,
-        Some(tasks) => format!("\nTo make room for {}, run all of:\n{text}", count(tasks)),
-        None => format!("\nTo allow twice as many, raise each by:\n{text}"),
-    }
+    text
 }
 
 fn verification(verified: &Verified) -> String {
@@ -205,9 +196,7 @@ fn verification(verified: &Verified) -> String {
         None => "none was refused".to_owned(),
     };
     let (predicted, reached) = (count(*predicted), count(*reached));
-    let text =
-        format!("Predicted {predicted}, reached {reached} ({difference_percent:+.2} %); {why}.");
-    format!("\n{}", lines(&text))
+    format!("Predicted {predicted}, reached {reached} ({difference_percent:+.2} %); {why}.")
 }
 
 /// The name of a limit in a table: a setting as sysctl writes it, a group's
@@ -233,12 +222,5 @@ fn count(number: u64) -> String {
 
 /// An amount of a resource: bytes in a binary unit, anything else as a count.
 fn quantity(resource: Resource, amount: u64) -> String {
-    if !resource.is_bytes() {
-        return count(amount);
-    }
-    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-    match units.into_iter().find(|(bits, _)| amount >= 1 << bits) {
-        Some((bits, unit)) => format!("{:.1} {unit}", amount as f64 / (1_u64 << bits) as f64),
-        None => format!("{amount} B"),
-    }
+    if resource.is_bytes() { bytes(amount as f64) } else { count(amount) }
 }

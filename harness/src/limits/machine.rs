@@ -178,6 +178,18 @@ impl<'a> Machine<'a> {
         Some((values.next()??, values.next()??))
     }
 
+    /// A limit of this process, whose line in `/proc/self/limits` begins with `title`, and which
+    /// `option` of prlimit raises.
+    fn of_process(
+        &self,
+        resource: Resource,
+        [title, name, source, option]: [&str; 4],
+    ) -> Option<Limit> {
+        let (soft, _) = self.resource_limit(title)?;
+        let limit = Limit::new(resource, &format!("{name} ({source})"), source, soft);
+        Some(limit.raised_by(&format!("sudo prlimit --pid $$ --{option}={{}}:{{}}")))
+    }
+
     /// The value of a setting of the kernel, which is named as sysctl names it.
     fn setting(&self, name: &str) -> Option<u64> {
         self.files.number(&setting_path(name))
@@ -296,14 +308,13 @@ impl<'a> Machine<'a> {
     /// `RLIMIT_NPROC` counts the threads of the real user. The kernel makes an
     /// exception for the machine's root and for two capabilities (`copy_process`).
     fn threads_of_user(&self) -> Option<Limit> {
-        let (soft, _) = self.resource_limit("Max processes")?;
-        let name = "the user's thread limit (RLIMIT_NPROC)";
-        let limit = Limit::new(Resource::Threads, name, "RLIMIT_NPROC", soft);
+        let names = ["Max processes", "the user's thread limit", "RLIMIT_NPROC", "nproc"];
+        let limit = self.of_process(Resource::Threads, names)?;
         let root = self.is_root.then_some("root is exempt");
         let exempt = root.or_else(|| self.privilege());
-        let binds = soft.is_some() && exempt.is_none();
-        let limit = limit.in_use(if binds { self.count_threads_of_user() } else { 0 });
-        Some(limit.exempt(exempt).raised_by("sudo prlimit --pid $$ --nproc={}:{}"))
+        let binds = limit.value.is_some() && exempt.is_none();
+        let in_use = if binds { self.count_threads_of_user() } else { 0 };
+        Some(limit.exempt(exempt).in_use(in_use))
     }
 
     fn count_threads_of_user(&self) -> u64 {
@@ -350,16 +361,14 @@ impl<'a> Machine<'a> {
     }
 
     fn address_space(&self) -> Option<Limit> {
-        let (soft, hard) = self.resource_limit("Max address space")?;
-        let in_use = self.files.number("proc/self/statm")? * page_size()?;
-        let command = match hard {
+        let (_, hard) = self.resource_limit("Max address space")?;
+        let names = ["Max address space", "the address space limit", "RLIMIT_AS", "as"];
+        let mut limit = self.of_process(Resource::AddressSpace, names)?;
+        if hard.is_none() {
             // The shell may do this itself.
-            None => "ulimit -v unlimited",
-            Some(_) => "sudo prlimit --pid $$ --as={}:{}",
-        };
-        let name = "the address space limit (RLIMIT_AS)";
-        let limit = Limit::new(Resource::AddressSpace, name, "RLIMIT_AS", soft);
-        Some(limit.in_use(in_use).raised_by(command))
+            limit.raise = vec!["ulimit -v unlimited".to_owned()];
+        }
+        Some(limit.in_use(self.files.number("proc/self/statm")? * page_size()?))
     }
 
     /// With `vm.overcommit_memory` at 2 the kernel refuses writable private maps
@@ -415,26 +424,26 @@ impl<'a> Machine<'a> {
         let in_full_pipes = if soft == 0 { hard } else { soft.min(hard) };
         let beyond_two =
             in_full_pipes / PAGES_PER_FULL_PIPE * (PAGES_PER_FULL_PIPE - PAGES_PER_PIPE);
-        let source = format!("/{}", setting_path(name));
-        let limit = Limit::new(Resource::PipePages, name, &source, Some(hard).filter(|h| *h > 0));
-        let limit = limit.in_use(beyond_two).raised_by("sudo sysctl fs.pipe-user-pages-hard=0");
-        Some(limit.exempt(self.privilege()))
+        let limit = self.of_setting(Resource::PipePages, name, name)?;
+        let limit = limit.in_use(beyond_two).exempt(self.privilege());
+        let value = Some(hard).filter(|pages| *pages > 0);
+        Some(Limit { value, raise: vec![format!("sudo sysctl {name}=0")], ..limit })
     }
 
     /// The memory of a ring was charged as locked before Linux 5.12, and is again
     /// since 6.14 (`io_create_region`), for users without `CAP_IPC_LOCK`. It is
     /// given back late: rings that have just been closed may still count.
     fn locked_memory(&self) -> Option<Limit> {
-        let (soft, _) = self.resource_limit("Max locked memory")?;
-        let name = "the user's limit of locked memory (RLIMIT_MEMLOCK)";
-        let limit = Limit::new(Resource::LockedMemory, name, "RLIMIT_MEMLOCK", soft);
+        let of_user = "the user's limit of locked memory";
+        let names = ["Max locked memory", of_user, "RLIMIT_MEMLOCK", "memlock"];
+        let limit = self.of_process(Resource::LockedMemory, names)?;
         let uncharged = || self.kernel().is_some_and(|it| ((5, 12)..(6, 14)).contains(&it));
         let exempt = if self.has(LOCK) {
             Some("who has CAP_IPC_LOCK is exempt")
         } else {
             uncharged().then_some("Linux 5.12 to 6.13 does not charge rings to it")
         };
-        Some(limit.exempt(exempt).raised_by("sudo prlimit --pid $$ --memlock={}:{}"))
+        Some(limit.exempt(exempt))
     }
 
     /// The kernel's version, major and minor.

@@ -127,11 +127,8 @@ pub fn require(need: &Need) -> Result<(), Refusal> {
 
 /// How many of the tasks of `need` fit on this machine: all, or fewer.
 pub fn fitting(need: &Need) -> u64 {
-    fitting_into(need, in_force(&SystemFiles::live()))
-}
-
-fn fitting_into(need: &Need, limits: Vec<Limit>) -> u64 {
-    Forecast::new(need, limits, None).fits.map_or(need.tasks, |fit| fit.min(need.tasks))
+    let forecast = Forecast::new(need, in_force(&SystemFiles::live()), None);
+    forecast.fits.map_or(need.tasks, |fit| fit.min(need.tasks))
 }
 
 /// What one limit says of a kind of task.
@@ -226,44 +223,24 @@ mod tests {
         let limits = [limit(Resource::Files, 25, 3)];
         assert_eq!(admit(&threads_over_pipes(10), &limits), Ok(()));
         assert!(admit(&threads_over_pipes(11), &limits).is_err());
+        let almost_all = [limit(Resource::Files, u64::MAX - 1, 0)];
+        assert!(admit(&threads_over_pipes(u64::MAX), &almost_all).is_err(), "it does not wrap");
     }
 
     #[test]
-    fn as_many_fit_as_are_admitted() {
-        let limits = vec![limit(Resource::Files, 25, 3), limit(Resource::Maps, 1000, 0)];
-        assert_eq!(fitting_into(&threads_over_pipes(7), limits.clone()), 7);
-        assert_eq!(fitting_into(&threads_over_pipes(99), limits), 10);
-        assert_eq!(fitting_into(&threads_over_pipes(99), vec![limit(Resource::Files, 3, 3)]), 0);
-    }
-
-    #[test]
-    fn of_several_limits_the_tightest_is_named() {
-        let limits = [limit(Resource::Files, 1000, 0), limit(Resource::Maps, 100, 0)];
-        let refusal = admit(&threads_over_pipes(5000), &limits).expect_err("too many");
-        assert_eq!(refusal.limit.resource, Resource::Maps);
-    }
-
-    #[test]
-    fn a_refusal_names_limit_value_need_and_command() {
-        let limits = [limit(Resource::Files, 20, 5)];
+    fn a_refusal_names_the_tightest_limit_value_need_and_command() {
+        let limits = [limit(Resource::Maps, 100_000, 0), limit(Resource::Files, 20, 5)];
         let refusal = admit(&threads_over_pipes(100), &limits).expect_err("too many");
         assert_eq!(
             refusal.to_string(),
             "100 tasks need 202 open files, but the limit of open files is 20 with 5 in use, \
              which 6 tasks fit into; raise it with: raise 207"
         );
-    }
-
-    #[test]
-    fn what_no_task_needs_is_refused_without_a_count_of_tasks() {
-        let fixed = Amounts { threads: 8, ..Amounts::NONE };
+        // What no task needs is not counted in tasks.
+        let fixed = Amounts { threads: 8, ..Amounts::default() };
         let need = Need { tasks: 3, per_task: Amounts::async_task(), fixed };
         let refusal = admit(&need, &[limit(Resource::Threads, 10, 5)]).expect_err("too many");
-        assert_eq!(
-            refusal.to_string(),
-            "3 tasks need 8 threads, but the limit of threads is 10 with 5 in use; \
-             raise it with: raise 13"
-        );
+        assert!(!refusal.to_string().contains("fit into"), "{refusal}");
     }
 
     #[test]
@@ -283,18 +260,12 @@ mod tests {
         assert_eq!(admit(&threads_over_pipes(1000), &[exempt, unset]), Ok(()));
     }
 
-    #[test]
-    fn counts_beyond_arithmetic_are_refused_not_wrapped() {
-        let limits = [limit(Resource::Files, u64::MAX - 1, 0)];
-        assert!(admit(&threads_over_pipes(u64::MAX), &limits).is_err());
-    }
-
     /// On a machine of many CPUs the arenas alone may be more than is there: the
     /// threads that fit have one each.
     #[test]
     fn arenas_are_charged_as_they_are_made() {
         let per_task = Amounts::thread(1 << 20);
-        let need = |tasks| Need { tasks, per_task, fixed: Amounts::NONE };
+        let need = |tasks| Need { tasks, per_task, fixed: Amounts::default() };
         let few = need(5).of(Resource::AddressSpace);
         assert_eq!(few, 5 * per_task.address_space_bytes + 5 * (64 << 20));
         assert_eq!(need(0).fits(Resource::AddressSpace, few), 5);
@@ -302,19 +273,6 @@ mod tests {
         let many = need(100_000).of(Resource::AddressSpace);
         assert_eq!(need(0).fits(Resource::AddressSpace, many), 100_000);
         assert_eq!(many - need(99_999).of(Resource::AddressSpace), per_task.address_space_bytes);
-    }
-
-    /// A machine that is this one but for its limit of maps.
-    #[test]
-    fn few_maps_refuse_threads_and_tell_the_command() {
-        let files = SystemFiles::live().with("proc/sys/vm/max_map_count", "5000\n");
-        let need =
-            Need { tasks: 2000, per_task: Amounts::thread(1 << 20), fixed: Amounts::observation() };
-        let text = admit(&need, &in_force(&files)).expect_err("too many").to_string();
-        let maps = 8000 + need.per_task.allocator(2000).maps;
-        assert!(text.starts_with(&format!("2000 tasks need {maps} memory maps, ")), "{text}");
-        assert!(text.contains("but vm.max_map_count is 5000 with "), "{text}");
-        assert!(text.contains("raise it with: sudo sysctl vm.max_map_count="), "{text}");
     }
 
     fn forecast(limits: Vec<Limit>) -> Forecast {

@@ -120,8 +120,7 @@ pub enum Resource {
 impl Resource {
     /// Whether amounts of it are bytes.
     pub fn is_bytes(self) -> bool {
-        use Resource::{AddressSpace, CommittedMemory, LockedMemory, Memory};
-        matches!(self, Memory | AddressSpace | CommittedMemory | LockedMemory)
+        self.to_string().starts_with("bytes")
     }
 }
 
@@ -420,26 +419,22 @@ impl Kind {
     /// channel that it reads from; and the files of its runtime.
     fn row(self) -> (&'static str, fn(u64) -> Amounts, Amounts, u64) {
         let (none, runtime) = (Amounts::NONE, FILES_PER_RUNTIME);
+        let memory = Amounts::channel_in_memory();
+        let [eventfd, pipe] = [Amounts::eventfd(), Amounts::pipe()];
+        let thread: fn(u64) -> Amounts = Amounts::thread;
         let async_task: fn(u64) -> Amounts = |_| Amounts::async_task();
         match self {
-            Self::Thread => ("threads", Amounts::thread, none, 0),
-            Self::ThreadFutex => {
-                let channel = Amounts::channel_in_memory();
-                ("threads over futexes or channels in memory", Amounts::thread, channel, 0)
-            }
-            Self::ThreadEventfd => {
-                ("threads over eventfds", Amounts::thread, Amounts::eventfd(), 0)
-            }
-            Self::ThreadPipe => ("threads over pipes", Amounts::thread, Amounts::pipe(), 0),
+            Self::Thread => ("threads", thread, none, 0),
+            Self::ThreadFutex => ("threads over futexes or channels in memory", thread, memory, 0),
+            Self::ThreadEventfd => ("threads over eventfds", thread, eventfd, 0),
+            Self::ThreadPipe => ("threads over pipes", thread, pipe, 0),
             Self::ThreadSocketpair => {
-                ("threads over socket pairs", Amounts::thread, Amounts::socket_pair(), 0)
+                ("threads over socket pairs", thread, Amounts::socket_pair(), 0)
             }
             Self::Tokio => ("tokio tasks", async_task, none, runtime),
             // The channel is part of what an async task needs.
             Self::TokioChannel => ("tokio tasks over channels", async_task, none, runtime),
-            Self::TokioPipe => {
-                ("tokio tasks over pipes", async_task, Amounts::pipe().watched(), runtime)
-            }
+            Self::TokioPipe => ("tokio tasks over pipes", async_task, pipe.watched(), runtime),
             Self::AsyncExecutor => ("async-executor tasks", async_task, none, 0),
             Self::Goroutine => ("goroutines", |_| Amounts::goroutine(), none, 0),
             Self::Coroutine => ("coroutines", Amounts::coroutine, none, 0),
