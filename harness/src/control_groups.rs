@@ -205,32 +205,23 @@ mod tests {
         of_process(&files, controller).into_iter().map(|group| group.path("")).collect()
     }
 
+    /// In both trees, below a mount of part of a tree, and outside the namespace.
     #[test]
-    fn every_ancestor_of_both_trees_is_found() {
-        assert_eq!(
-            folders("pids", "8:pids:/a/b\n4:memory:/x\n0::/u\n"),
-            [
-                "sys/fs/cgroup/pids/a/b/",
-                "sys/fs/cgroup/pids/a/",
-                "sys/fs/cgroup/pids/",
-                "sys/fs/cgroup/unified/u/",
-                "sys/fs/cgroup/unified/",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_mount_of_part_of_the_tree_is_followed() {
-        assert_eq!(
-            folders("memory", "4:memory:/box/job\n"),
-            ["sys/fs/cgroup/memory/job/", "sys/fs/cgroup/memory/"]
-        );
-        assert!(folders("memory", "4:memory:/elsewhere\n").is_empty());
-    }
-
-    #[test]
-    fn a_group_outside_the_namespace_leaves_the_mounts_own() {
-        assert_eq!(folders("pids", "0::/../system/box\n"), ["sys/fs/cgroup/unified/"]);
+    fn every_ancestor_that_is_mounted_is_found() {
+        for (controller, membership, expected) in [
+            (
+                "pids",
+                "8:pids:/a/b\n4:memory:/x\n0::/u\n",
+                &["pids/a/b/", "pids/a/", "pids/", "unified/u/", "unified/"][..],
+            ),
+            ("memory", "4:memory:/box/job\n", &["memory/job/", "memory/"]),
+            ("memory", "4:memory:/elsewhere\n", &[]),
+            ("pids", "0::/../system/box\n", &["unified/"]),
+        ] {
+            let expected: Vec<_> =
+                expected.iter().map(|folder| format!("sys/fs/cgroup/{folder}")).collect();
+            assert_eq!(folders(controller, membership), expected, "{membership}");
+        }
     }
 
     #[test]

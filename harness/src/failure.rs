@@ -93,10 +93,4 @@ mod tests {
         let unavailable = Unavailable("no such ring".into()).into();
         assert_eq!(exit_code(&unavailable), ExitCode::from(LIMIT));
     }
-
-    #[test]
-    fn a_shortage_names_what_could_not_be_created() {
-        let error = creating(format_args!("task 7"), Errno::EAGAIN.into()).to_string();
-        assert!(error.starts_with("creating task 7: Resource temporarily unavailable"), "{error}");
-    }
 }

@@ -329,15 +329,11 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_positive_numbers() {
+    fn seconds_and_stacks_are_positive_numbers() {
         assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
         for nonsense in ["0", "-1", "inf", "NaN", "1e99", "18446744073.71", "1e9", "soon", ""] {
             assert!(seconds(nonsense).is_err(), "{nonsense}");
         }
-    }
-
-    #[test]
-    fn stacks_have_sizes() {
         assert_eq!(stack_size("1048576"), Ok(1 << 20));
         for nonsense in ["0", "-1", "16383", "1MiB", "99999999999999999999"] {
             assert!(stack_size(nonsense).is_err(), "{nonsense}");

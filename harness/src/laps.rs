@@ -366,18 +366,24 @@ mod tests {
         assert_eq!(findings.ended_by, Some(Ending::Iterations));
     }
 
+    /// A lap that is left unfinished is not counted; one during which SIGINT comes is the last.
     #[test]
-    fn a_lap_that_is_left_unfinished_is_not_counted() {
-        let bench = bench(10, 0);
-        for (number, lap) in bench.laps(&[Measured::hops(3)]).enumerate() {
-            if number == 3 {
-                break;
+    fn the_measuring_ends_with_an_error_or_an_interruption() {
+        for (interrupted, laps, ended_by) in [(false, 3, Ending::Error), (true, 4, Ending::Signal)]
+        {
+            let bench = bench(10, 0);
+            for (number, lap) in bench.laps(&[Measured::hops(3)]).enumerate() {
+                match number {
+                    3 if interrupted => bench.interrupt(),
+                    3 => break,
+                    _ => (),
+                }
+                lap.finish();
             }
-            lap.finish();
+            let findings = bench.findings();
+            assert_eq!(findings.samples[0].count(), laps);
+            assert_eq!(findings.ended_by, Some(ended_by));
         }
-        let findings = bench.findings();
-        assert_eq!(findings.samples[0].count(), 3);
-        assert_eq!(findings.ended_by, Some(Ending::Error));
     }
 
     #[test]
@@ -417,14 +423,6 @@ mod tests {
         Bench { shared: shared.into() }
     }
 
-    /// Laps that were warmed up with and measured, when `laps` are run.
-    fn run(bench: &Bench, laps: super::Laps<'_>) -> (u64, u64) {
-        laps.for_each(|lap| lap.finish());
-        let findings = bench.findings();
-        assert_eq!(findings.ended_by, Some(Ending::Iterations));
-        (findings.warmups, findings.iterations)
-    }
-
     #[test]
     fn a_warm_up_of_short_laps_goes_on_for_its_time() {
         let bench = bench_warmed_by_time(1);
@@ -443,7 +441,9 @@ mod tests {
         let bench = bench_warmed_by_time(5);
         let mut laps = bench.laps(&[Measured::hops(3)]);
         laps.deadline = 0;
-        assert_eq!(run(&bench, laps), (1, 5));
+        laps.for_each(|lap| lap.finish());
+        let findings = bench.findings();
+        assert_eq!((findings.warmups, findings.iterations), (1, 5));
     }
 
     #[test]
@@ -477,19 +477,5 @@ mod tests {
         let findings = bench.findings();
         let start = findings.samples[0].measurement(1).expect("samples");
         assert_eq!((start.count, start.min_ns, start.max_ns), (4, 3, 4));
-    }
-
-    #[test]
-    fn an_interruption_ends_the_laps_and_says_so() {
-        let bench = bench(100, 0);
-        for (number, lap) in bench.laps(&[Measured::hops(3)]).enumerate() {
-            if number == 9 {
-                bench.interrupt();
-            }
-            lap.finish();
-        }
-        let findings = bench.findings();
-        assert_eq!(findings.samples[0].count(), 10);
-        assert_eq!(findings.ended_by, Some(Ending::Signal));
     }
 }

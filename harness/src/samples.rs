@@ -224,33 +224,21 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_mean() {
-        assert_eq!(of(&[]).mean(), None);
-        assert_eq!(of(&[]).stddev(), None);
-    }
-
-    #[test]
-    fn one_value_has_a_mean_but_no_deviation() {
-        assert_eq!(of(&[3]).mean(), Some(3.0));
-        assert_eq!(of(&[3]).stddev(), None);
-    }
-
-    #[test]
-    fn a_case_worked_by_hand() {
-        // Mean 5; squared distances 9 1 1 1 0 0 4 16 sum to 32; 32 / 7.
-        let moments = of(&[2, 4, 4, 4, 5, 5, 7, 9]);
-        assert_eq!(moments.count(), 8);
-        assert_eq!(moments.mean(), Some(5.0));
-        assert_eq!(moments.stddev(), Some((32.0_f64 / 7.0).sqrt()));
-    }
-
-    #[test]
-    fn a_mean_between_two_values_is_worked_by_hand() {
-        // Mean 4/3; squared distances 1/9 1/9 4/9 sum to 2/3; a half of it.
-        let moments = of(&[1, 1, 2]);
-        assert_eq!(moments.mean(), Some(4.0 / 3.0));
-        let stddev = moments.stddev().expect("three values");
-        assert!((stddev - (1.0_f64 / 3.0).sqrt()).abs() < 1e-15, "{stddev}");
+    fn cases_worked_by_hand() {
+        for (values, mean, stddev) in [
+            (&[][..], None, None),
+            (&[3], Some(3.0), None),
+            // Squared distances 9 1 1 1 0 0 4 16 sum to 32; 32 / 7.
+            (&[2, 4, 4, 4, 5, 5, 7, 9], Some(5.0), Some((32.0_f64 / 7.0).sqrt())),
+            // Squared distances 1/9 1/9 4/9 sum to 2/3; a half of it.
+            (&[1, 1, 2], Some(4.0 / 3.0), Some((1.0_f64 / 3.0).sqrt())),
+        ] {
+            let moments = of(values);
+            assert_eq!((moments.count(), moments.mean()), (values.len() as u64, mean));
+            let [found, expected] =
+                [moments.stddev(), stddev].map(|of: Option<f64>| of.unwrap_or(-1.0));
+            assert!((found - expected).abs() < 1e-15, "{values:?}: {found}");
+        }
     }
 
     #[test]

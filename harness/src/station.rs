@@ -261,11 +261,7 @@ mod tests {
         assert_eq!(share(0, &[0, 0, 0], 0), Some(0.0));
         assert_eq!(share(0, &[1, 0, 1], 0), Some(1.0));
         assert_eq!(share(0, &[0, 1, 1], 1), Some(0.25));
-    }
-
-    #[test]
-    fn a_task_that_noted_nothing_is_not_guessed() {
-        assert_eq!(share(0, &[u32::MAX], 1), None);
+        assert_eq!(share(0, &[u32::MAX], 1), None, "one that noted nothing is not guessed");
     }
 
     /// By how much each word has grown when all of it was touched twice.
@@ -278,15 +274,16 @@ mod tests {
 
     #[test]
     fn every_word_at_a_stride_is_written_once_at_each_touch() {
-        assert_eq!(touched(40, 8), [2, 2, 2, 2, 2]);
-        assert_eq!(touched(40, 16), [2, 0, 2, 0, 2]);
-        assert_eq!(touched(40, 64), [2, 0, 0, 0, 0]);
-    }
-
-    #[test]
-    fn what_is_no_whole_word_counts_as_one() {
-        assert_eq!(touched(1, 1), [2]);
-        assert_eq!(touched(9, 8), [2, 2]);
-        assert!(touched(0, 64).is_empty());
+        for (bytes, stride, words) in [
+            (40, 8, &[2, 2, 2, 2, 2][..]),
+            (40, 16, &[2, 0, 2, 0, 2]),
+            (40, 64, &[2, 0, 0, 0, 0]),
+            // What is no whole word counts as one.
+            (1, 1, &[2]),
+            (9, 8, &[2, 2]),
+            (0, 64, &[]),
+        ] {
+            assert_eq!(touched(bytes, stride), words, "{bytes} {stride}");
+        }
     }
 }

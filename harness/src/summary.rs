@@ -297,17 +297,7 @@ mod tests {
 
     #[test]
     fn a_duration_has_the_largest_unit_that_keeps_it_above_1() {
-        let durations = [0.0, 0.5, 999.0, 1e3, 82_016.25, 1e6, 1e9, 3.6e12].map(duration);
-        let expected = [
-            "0.000ns",
-            "0.500ns",
-            "999.000ns",
-            "1.000µs",
-            "82.016µs",
-            "1.000ms",
-            "1.000s",
-            "3600.000s",
-        ];
-        assert_eq!(durations, expected);
+        let durations = [0.0, 0.5, 999.0, 1e3, 82_016.25, 1e6, 3.6e12].map(duration).join(" ");
+        assert_eq!(durations, "0.000ns 0.500ns 999.000ns 1.000µs 82.016µs 1.000ms 3600.000s");
     }
 }

@@ -172,12 +172,6 @@ mod tests {
         assert_eq!(kib_field(meminfo, "Mem"), None);
         assert_eq!(kib_field(meminfo, "HugePages_Total"), None, "no unit, not KiB");
         assert_eq!(kib_field("MemTotal: 99999999999999999999 kB", "MemTotal"), None);
-        let meminfo =
-            "Slab:             241044 kB\nSUnreclaim:        33848 kB\nHugePages_Total: 0\n";
-        assert_eq!(kib_field(meminfo, "Slab"), Some(241_044 << 10));
-        assert_eq!(kib_field(meminfo, "SUnreclaim"), Some(33848 << 10));
-        assert_eq!(kib_field("", "Slab"), None);
-        assert_eq!(kib_field("HugePages_Total: 0\n", "HugePages_Total"), None);
         assert_eq!(field("model name\t: Some CPU\n", "model name"), Some("Some CPU"));
     }
 }

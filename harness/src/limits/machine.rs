@@ -569,17 +569,16 @@ mod tests {
             let used = (Allowance::AtMost(9), 1);
             Machine::new(&files).of_group(&group, Resource::Threads, names, used).raise
         };
-        assert_eq!(
-            commands("sys/fs/cgroup/system.slice/ssh.service"),
-            [
-                "echo {} | sudo tee /sys/fs/cgroup/system.slice/ssh.service/pids.max",
-                "sudo systemctl set-property ssh.service TasksMax={}"
-            ]
-        );
-        let user = commands("sys/fs/cgroup/user.slice/user@7.service/app.slice/x.scope");
-        assert_eq!(user[1], "systemctl --user set-property x.scope TasksMax={}");
-        let manager = commands("sys/fs/cgroup/user.slice/user@7.service");
-        assert_eq!(manager[1], "sudo systemctl set-property user@7.service TasksMax={}");
+        let tee = "echo {} | sudo tee /sys/fs/cgroup/system.slice/ssh.service/pids.max";
+        assert_eq!(commands("sys/fs/cgroup/system.slice/ssh.service")[0], tee);
+        for (folder, command) in [
+            ("system.slice/ssh.service", "sudo systemctl set-property ssh.service"),
+            ("user.slice/user@7.service", "sudo systemctl set-property user@7.service"),
+            ("user.slice/user@7.service/a.slice/x.scope", "systemctl --user set-property x.scope"),
+        ] {
+            let found = &commands(&format!("sys/fs/cgroup/{folder}"))[1];
+            assert_eq!(*found, format!("{command} TasksMax={{}}"));
+        }
         assert_eq!(commands("sys/fs/cgroup/docker/0af3").len(), 1);
     }
 

@@ -28,16 +28,6 @@ fn with_a_kind_the_page_fits_a_terminal() {
 }
 
 #[test]
-fn the_page_tells_the_arithmetic() {
-    let mut command = brigade(&["--kind=thread-pipe"]);
-    command.env("NO_COLOR", "1");
-    let (text, ..) = end(command);
-    for words in ["2 open files, 1 thread, 4 memory maps", "vm.max_map_count", "sudo sysctl"] {
-        assert!(text.contains(words), "{words}: {text}");
-    }
-}
-
-#[test]
 fn tasks_that_do_not_fit_are_refused_with_the_sentence_of_the_programs() {
     let (text, complaints, code) = end(brigade(&["--kind=thread", "--tasks=4294967295"]));
     assert_eq!(code, Some(3), "{complaints}");
