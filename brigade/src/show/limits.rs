@@ -9,7 +9,6 @@ use harness::Amounts;
 use harness::limits::{Forecast, Kind, Line, Resource};
 use serde::{Deserialize, Serialize};
 
-use super::ladder::Characters;
 use super::page::{ABSENT, Block, Table};
 use super::quantity::bytes;
 use super::text::blocks as blocks_as_text;
@@ -82,7 +81,7 @@ pub fn page(report: &LimitsReport, prlimit_fails: bool) -> String {
             Block::Paragraph("Everything about one: brigade limits --kind KIND".to_owned()),
         ],
     };
-    blocks_as_text(&blocks, Characters::Plain)
+    blocks_as_text(&blocks, true)
 }
 
 fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec<Block> {
