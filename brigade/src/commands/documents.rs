@@ -14,11 +14,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::commands::flags::ReportFlags;
 use crate::commands::report;
+use crate::exit::Exit;
 use crate::judge::report::model::Report;
 use crate::manifest::Manifest;
 use crate::show::ladder::rungs;
@@ -35,14 +37,15 @@ const FIGURE: &str = "<!-- figure ";
 const CLOSE: &str = " -->";
 const END: &str = "<!-- end -->";
 
-/// Updates these files.
+/// Runs `brigade report --update`.
 ///
 /// # Errors
 /// When a file cannot be read or written, a marker is not understood, or what it
 /// names is not there.
-pub fn update(manifest: &Manifest, files: &[PathBuf]) -> anyhow::Result<()> {
-    let mut runs = Runs { manifest, reports: BTreeMap::new(), pictures: Vec::new() };
-    for path in files {
+pub fn update(flags: &ReportFlags) -> anyhow::Result<Exit> {
+    let manifest = report::manifest(flags)?;
+    let mut runs = Runs { manifest: &manifest, reports: BTreeMap::new(), pictures: Vec::new() };
+    for path in &flags.update {
         let context = || format!("--update {}", path.display());
         let text = fs::read_to_string(path).with_context(context)?;
         let updated = runs.document(&text).with_context(context)?;
@@ -54,7 +57,7 @@ pub fn update(manifest: &Manifest, files: &[PathBuf]) -> anyhow::Result<()> {
             fs::write(&file, picture).with_context(|| format!("writing {}", file.display()))?;
         }
     }
-    Ok(())
+    Ok(Exit::Done)
 }
 
 /// The runs that documents name, each read once.

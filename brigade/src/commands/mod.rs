@@ -48,6 +48,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             Some(folder) => resume::resume(folder, &command.flags.programs),
             None => run::run(&command),
         },
+        Command::Report(flags) if !flags.update.is_empty() => documents::update(&flags),
         Command::Report(flags) => report::show(&flags),
         Command::List(flags) => list::list(&flags),
         Command::Check(flags) => check::check(&flags),

@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::commands::documents;
 use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
@@ -27,10 +26,6 @@ use crate::store::saved_run::{SavedRun, optional};
 pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let format = format(flags)?;
     let manifest = manifest(flags)?;
-    if !flags.update.is_empty() {
-        documents::update(&manifest, &flags.update)?;
-        return Ok(Exit::Done);
-    }
     let page = page(flags)?;
     let page = page.as_deref();
     let report = report_of(&manifest, &flags.folders)?;
@@ -107,7 +102,10 @@ fn open(path: &Path) {
 
 /// The manifest, which has groups, baselines, headline and findings. A run can
 /// be shown without them: one that is not named need not be there.
-fn manifest(flags: &ReportFlags) -> anyhow::Result<Manifest> {
+///
+/// # Errors
+/// When it is wrong.
+pub fn manifest(flags: &ReportFlags) -> anyhow::Result<Manifest> {
     match Manifest::load(flags.manifest.as_deref()) {
         Err(error) if flags.manifest.is_none() => {
             output::complain(&format!("the report has tables and no sentences: {error:#}"));

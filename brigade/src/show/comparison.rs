@@ -11,7 +11,6 @@ use crate::judge::compare::comparison::{
 use crate::judge::compare::verdict::{Machine, Pair, Verdict};
 use crate::judge::environment::{different_cpus, other_differences};
 use crate::judge::statistics::{Estimate, Interval};
-use crate::store::results::Skipped;
 
 /// The fewest cases whose ratios show a change of the machine.
 const MANY_CASES: usize = 8;
@@ -119,7 +118,7 @@ fn totals(comparison: &Comparison) -> String {
 /// One sentence for each thing to know.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = other_differences(&comparison.environment_differences);
-    notes.extend(not_compared(&comparison.not_compared));
+    notes.extend(not_compared(comparison));
     notes.extend(comparison.drift.filter(|drift| *drift > 1.0).map(|drift| {
         format!(
             "The two halves of each run differ by more than chance: all intervals are widened \
@@ -147,12 +146,12 @@ fn notes(comparison: &Comparison) -> Vec<String> {
 }
 
 /// The cases that were not compared, by reason.
-fn not_compared(cases: &[Skipped]) -> Vec<String> {
+fn not_compared(comparison: &Comparison) -> Vec<String> {
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
-    for Skipped { case, reason } in cases {
-        match by_reason.iter_mut().find(|(known, _)| known == reason) {
-            Some((_, cases)) => cases.push(case),
-            None => by_reason.push((reason, vec![case])),
+    for skipped in &comparison.not_compared {
+        match by_reason.iter_mut().find(|(known, _)| *known == skipped.reason) {
+            Some((_, cases)) => cases.push(&skipped.case),
+            None => by_reason.push((&skipped.reason, vec![&skipped.case])),
         }
     }
     let reasons = by_reason.into_iter();
