@@ -75,11 +75,8 @@ fn missing(case: &CaseEstimate) -> Option<String> {
 
 fn disturbed(case: &CaseEstimate) -> Option<String> {
     use JudgedOutcome::{Clean, Disturbed, Unusable};
-    let unusable = if case.uses_unusable() {
-        "unusable, used for want of better ones"
-    } else {
-        "unusable and not used"
-    };
+    let unusable =
+        if case.uses_unusable() { "unusable, used anyway" } else { "unusable and not used" };
     let counts = counted(case, &[(Disturbed, "disturbed"), (Unusable, unusable)])?;
     let measured: usize = [Clean, Disturbed, Unusable].iter().map(|of| case.count(*of)).sum();
     let worst = case.worst_disturbance.join(", ");

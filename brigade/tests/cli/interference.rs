@@ -79,7 +79,7 @@ fn a_case_beside_a_hog_on_its_cpu_is_marked() {
     let (bench, ended) = run(busy);
     drop(hog);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("others had "), "{ended:?}");
+    assert!(ended.stdout.replace("\n  ", " ").contains("others had "), "{ended:?}");
     let row = ended.stdout.lines().skip_while(|line| !line.contains(" sw/op ")).nth(1).unwrap();
     assert!(row.ends_with("1!") || row.ends_with("1~"), "{row}");
     let (others, _, wall) = others_own_and_wall(&bench.records()[0]["record"]);
