@@ -69,27 +69,20 @@ fn error_of(kind: RuntimeKind, fault: Fault, number: usize) -> String {
     format!("{error:#}")
 }
 
-#[test]
-fn a_task_that_fails_or_panics_is_named_and_ends_the_run() {
-    for kind in [RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread, RuntimeKind::TokioLocal] {
-        for task in [0, 7, 19] {
-            let failed = error_of(kind, Fault::Fail, task);
-            assert_eq!(failed, format!("task {task} failed: out of memory"));
-            let panicked = error_of(kind, Fault::Panic, task);
-            assert_eq!(panicked, format!("task {task} panicked: on purpose"));
-        }
-    }
-}
-
-/// A task that leaves early, as if its upstream neighbour had: the driver waits
+/// A task that leaves early does so as if its upstream neighbour had: the driver waits
 /// for the token, or its neighbour cannot send the next one.
 #[test]
-fn an_early_end_is_no_lap() {
+fn a_task_that_misbehaves_is_named_and_ends_the_run() {
     for kind in [RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread, RuntimeKind::TokioLocal] {
+        for task in [0, 7, 19] {
+            let [failed, panicked] = [Fault::Fail, Fault::Panic].map(|of| error_of(kind, of, task));
+            assert_eq!(failed, format!("task {task} failed: out of memory"));
+            assert_eq!(panicked, format!("task {task} panicked: on purpose"));
+        }
         for number in [0, 7, 19, 20] {
-            let error = error_of(kind, Fault::End, number);
-            let told = error.contains("the token to ") || error.contains("failed: Broken pipe");
-            assert!(told, "{number}: {error}");
+            let ended = error_of(kind, Fault::End, number);
+            let told = ended.contains("the token to ") || ended.contains("failed: Broken pipe");
+            assert!(told, "{number}: {ended}");
         }
     }
 }

@@ -49,20 +49,13 @@ fn a_runtime_has_the_workers_that_were_asked_for() {
 }
 
 #[test]
-fn workers_that_the_runtime_cannot_have_are_usage_errors() {
-    for runtime in ONE_THREAD {
-        PROGRAM.refuses(&["--workers=2", "--runtime", runtime], &["--workers 2"]);
-    }
-    PROGRAM.refuses(&["--workers=0"], &["--workers"]);
-    PROGRAM.refuses(&["--runtime=none"], &["--runtime"]);
-}
-
-#[test]
-fn the_current_thread_cannot_be_spread() {
+fn one_thread_has_neither_workers_nor_several_cpus() {
     for runtime in ONE_THREAD {
         let flags = ["--runtime", runtime];
+        PROGRAM.refuses(&[&flags[..], &["--workers=2"]].concat(), &["--workers 2"]);
         contract::placement::check_that_spread_is_refused(&PROGRAM, &flags, "one thread");
     }
+    PROGRAM.refuses(&["--workers=0"], &["--workers"]);
 }
 
 /// By a filter of system calls, which a container may have.

@@ -55,21 +55,14 @@ fn a_runtime_has_the_workers_that_were_asked_for() {
 }
 
 #[test]
-fn workers_that_the_runtime_cannot_have_are_usage_errors() {
-    PROGRAM.refuses(&["--workers=2"], &["--workers 2", "tokio-current-thread"]);
-    for runtime in ONE_THREAD {
-        PROGRAM.refuses(&["--workers=2", "--runtime", runtime], &["--workers 2"]);
-    }
-    PROGRAM.refuses(&["--workers=0"], &["--workers"]);
-    PROGRAM.refuses(&["--runtime=none"], &["--runtime"]);
-}
-
-#[test]
-fn the_current_thread_cannot_be_spread() {
+fn one_thread_has_neither_workers_nor_several_cpus() {
     for runtime in ONE_THREAD {
         let flags = ["--runtime", runtime];
+        PROGRAM.refuses(&[&flags[..], &["--workers=2"]].concat(), &["--workers 2"]);
         contract::placement::check_that_spread_is_refused(&PROGRAM, &flags, "one thread");
     }
+    PROGRAM.refuses(&["--workers=2"], &["--workers 2", "tokio-current-thread"]);
+    PROGRAM.refuses(&["--workers=0"], &["--workers"]);
 }
 
 #[test]
@@ -80,23 +73,16 @@ fn workers_are_threads_that_the_pids_limit_refuses() {
     );
 }
 
-#[test]
-fn futures_may_hold_much() {
-    for bytes in ["1024", "16384"] {
-        let record = PROGRAM.record(&["--tasks=5", "--iters=20", "--future-bytes", bytes]);
-        assert_eq!(record.parameters["future_bytes"].to_string(), bytes);
-    }
-    PROGRAM.refuses(&["--future-bytes=1000"], &["--future-bytes"]);
-    PROGRAM.refuses(&["--channel=flume", "--future-bytes=1024"], &["--channel tokio"]);
-}
-
-/// A task's future lies in memory of its own: a hundred of them show.
+/// A task's future lies in memory of its own: hundreds of them show.
 #[test]
 fn what_futures_hold_is_resident() {
     let resident = |bytes: &str| {
         let record = PROGRAM.record(&["--tasks=500", "--iters=1", "--future-bytes", bytes]);
+        assert_eq!(record.parameters["future_bytes"].to_string(), bytes);
         record.memory.expect("it looks at itself").rss_bytes
     };
+    PROGRAM.refuses(&["--future-bytes=1000"], &["--future-bytes"]);
+    PROGRAM.refuses(&["--channel=flume", "--future-bytes=1024"], &["--channel tokio"]);
     let each = (resident("16384") - resident("0")) as f64 / 500.0;
     assert!((16_000.0..20_000.0).contains(&each), "{each} bytes");
 }

@@ -51,18 +51,11 @@ fn every_loop_passes_the_token_with_the_system_calls_that_it_takes() {
                 continue;
             }
             // A kernel that completes a request later takes one more call to wait for it.
-            assert!((calls..=2.0 * calls).contains(&made), "{name}, {channel}: {made}");
+            let most = if name.starts_with("epoll") { calls } else { 2.0 * calls };
+            assert!((calls..=most).contains(&made), "{name}, {channel}: {made}");
             let switches = voluntary_switches(&record);
             assert!(switches < 0.1, "{name}, {channel}: {switches}");
         }
-    }
-}
-
-#[test]
-fn a_loop_over_epoll_makes_three_calls_and_no_other() {
-    for name in ["epoll-level", "epoll-edge"] {
-        let record = PROGRAM.record(&["--tasks=50", "--iters=200", "--loop", name]);
-        assert_eq!(record.system_calls_per_operation, Some(3.0), "{name}");
     }
 }
 
@@ -92,9 +85,4 @@ fn ten_thousand_tasks_are_no_more_than_their_files() {
         Some(3) => skip("10000 tasks", run.complaints()[0]),
         _ => assert_eq!(run.succeeded().record().tasks, 10_000),
     }
-}
-
-#[test]
-fn a_loop_that_does_not_exist_is_a_usage_error() {
-    PROGRAM.refuses(&["--loop=select"], &["--loop"]);
 }

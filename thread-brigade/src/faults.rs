@@ -67,17 +67,11 @@ fn error_of(fault: Fault, number: usize) -> String {
 }
 
 #[test]
-fn a_task_that_fails_is_named_and_ends_the_run() {
+fn a_task_that_fails_or_panics_is_named_and_ends_the_run() {
     for task in [0, 7, 19] {
-        let named = format!("task {task} failed: out of memory");
-        assert_eq!(error_of(Fault::Fail, task), named);
-    }
-}
-
-#[test]
-fn a_task_that_panics_is_named_and_ends_the_run() {
-    for task in [0, 7, 19] {
-        assert_eq!(error_of(Fault::Panic, task), format!("task {task} panicked: on purpose"));
+        let [failed, panicked] = [Fault::Fail, Fault::Panic].map(|fault| error_of(fault, task));
+        assert_eq!(failed, format!("task {task} failed: out of memory"));
+        assert_eq!(panicked, format!("task {task} panicked: on purpose"));
     }
 }
 
