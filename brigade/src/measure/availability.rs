@@ -13,8 +13,8 @@ use nix::unistd::Pid;
 
 use crate::manifest::program::{Program, Source, Tool};
 use crate::manifest::{Case, Manifest};
-use crate::measure::invoke::last_line;
 use crate::measure::process;
+use crate::measure::process::last_line;
 use crate::store::results::Skipped;
 
 /// What this machine can do of what cases need.

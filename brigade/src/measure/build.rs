@@ -18,7 +18,7 @@ use crate::exit::{Interrupted, UsageError};
 use crate::manifest::program::{Build, Program, Source};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
-use crate::measure::invoke::last_line;
+use crate::measure::process::last_line;
 use crate::measure::process::{self, Cause, Ended};
 use crate::measure::signals::Signals;
 

@@ -20,7 +20,7 @@ use crate::manifest::program::Form;
 use crate::manifest::{Case, Placement};
 use crate::measure::build::Executable;
 use crate::measure::guest::Guest;
-use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND};
+use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND, last_line};
 use crate::measure::signals::Signals;
 use crate::store::consistency;
 use crate::store::invocation::{Invocation, Outcome, SCHEMA_VERSION};
@@ -319,13 +319,6 @@ fn read_record(stdout: &[u8]) -> Result<Record, String> {
 fn json_values(text: &str) -> usize {
     let values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     values.collect::<Result<Vec<_>, _>>().map_or(0, |values| values.len())
-}
-
-/// The last line that is not blank.
-pub fn last_line(bytes: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes);
-    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-    Some(line.to_owned())
 }
 
 fn on_one_line(text: &str) -> String {

@@ -381,6 +381,13 @@ fn is_passing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
+/// The last line that is not blank.
+pub fn last_line(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    Some(line.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use nix::unistd::geteuid;
