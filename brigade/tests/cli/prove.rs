@@ -246,7 +246,7 @@ fn a_run_of_a_profile_that_asks_for_it_ends_with_a_proof() {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let proof: Value = serde_json::from_str(&read("prove.json")).unwrap();
     assert_eq!(proof["seed"], 1);
-    assert!(read("report.md").contains("\n## The instrument\n\n    FAILS: known crossing"));
+    assert!(read("report.md").contains("FAILS: known crossing"));
 
     let folder = folder.to_str().unwrap();
     let shown = Ended::from(bench.brigade_with(&manifest, &["report", folder]));
@@ -272,11 +272,11 @@ fn a_run_of_some_cases_proves_nothing() {
 #[test]
 fn a_plan_that_cannot_be_followed_is_refused() {
     for (from, to, reason) in [
-        ("pairs = 8", "pairs = 7", ":7: prove: pairs: 7 are too few: use 8 or more"),
-        ("[1000, 4000]", "[5, 5]", ":8: prove: units: a slope needs two different amounts"),
-        ("seconds = 0.1", "seconds = 0", ":6: prove: seconds: 0 is no time to measure"),
-        ("\"far/spread\"", "\"far\"", ":12: prove: crossing: unknown case 'far'; known: near"),
-        ("profile = \"default\"", "profile = \"slow\"", ":5: prove: profile: unknown profile"),
+        ("pairs = 8", "pairs = 7", "prove: pairs: 7 are too few: use 8 or more"),
+        ("[1000, 4000]", "[5, 5]", "prove: units: a slope needs two different amounts"),
+        ("seconds = 0.1", "seconds = 0", "prove: seconds: 0 is no time to measure"),
+        ("\"far/spread\"", "\"far\"", "unknown case 'far'; known: near"),
+        ("profile = \"default\"", "profile = \"slow\"", "prove: unknown profile"),
     ] {
         assert!(MANIFEST.contains(from), "{from}");
         let ended = prove_with("", &MANIFEST.replacen(from, to, 1), &[]);
@@ -286,7 +286,7 @@ fn a_plan_that_cannot_be_followed_is_refused() {
     let rest = &MANIFEST[MANIFEST.find("[programs").unwrap()..];
     for (key, reason) in [
         ("", "no table [prove]"),
-        ("prove = true\n", ":3: profile 'default': prove: there is no table"),
+        ("prove = true\n", "profile 'default': prove: there is no table"),
     ] {
         let manifest = format!("[profiles.default]\nrounds = 3\n{key}{rest}");
         let ended = prove_with("", &manifest, &[]);
