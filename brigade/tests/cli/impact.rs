@@ -16,6 +16,7 @@ fn bench() -> Bench {
         RECORD
             .replacen("\"parameters\":{}", &format!("\"parameters\":{{\"kind\":\"{kind}\"}}"), 1)
             .replacen("\"cpu\":null", &cpu, 1)
+            .replacen("\"wall_ns\":null", "\"wall_ns\":300", 1)
             .replacen("\"voluntary_per_operation\":0.0", "\"voluntary_per_operation\":1.0", 1)
     };
     let (cheap, dear) = (record("cheap", 1000), record("dear", 40_000));
