@@ -275,15 +275,6 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_has_the_software_too() {
-        assert_eq!(
-            with(&[("software.git_dirty", "true")]).sentence(),
-            "Measured on: AMD EPYC, 2 CPUs, kvm guest, Linux 6.18.44, preemption \
-             dynamic, rustc 1.95.0, revision 834c51a02d54+."
-        );
-    }
-
-    #[test]
     fn labels_leave_out_vendors_noise() {
         let label = |model: &str, facts: &[(&str, &str)]| {
             let facts = [&[("processor.model", model)], facts].concat();

@@ -209,7 +209,7 @@ pub fn median_of(runs: &[Sampled], figure: impl Fn(&Record) -> Option<f64>) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixtures::{self as sample, Sample};
+    use crate::store::fixtures::Sample;
 
     const SECOND: u64 = 1_000_000_000;
     /// Two ticks on each of the two CPUs of a sample.
@@ -312,12 +312,6 @@ mod tests {
         check(Some(0.0), &|record| record.interference = Interference::default(), &[]);
     }
 
-    #[test]
-    fn an_invocation_without_a_record_is_clean() {
-        let without = sample::without_record("ring", 1, Outcome::Failed);
-        assert_eq!(assess(&without).trust, Trust::Clean);
-    }
-
     /// The rounds and times of the sample of invocations, each of a round, a
     /// time and the share of the CPUs' time that others had.
     fn sampled(invocations: &[(u32, f64, f64)]) -> Vec<(u32, f64)> {
@@ -330,13 +324,6 @@ mod tests {
         let sample = sample_of(&invocations.iter().collect::<Vec<_>>());
         let time = |run: &Sampled| run.record.principal().unwrap().ns_per_operation;
         sample.iter().map(|run| (run.round, time(run))).collect()
-    }
-
-    #[test]
-    fn a_round_is_represented_by_its_least_disturbed_invocation() {
-        let again = [(1, 30.0, 0.5), (1, 20.0, 0.1), (1, 10.0, 0.0), (1, 5.0, 0.0)];
-        assert_eq!(sampled(&again), [(1, 10.0)]);
-        assert_eq!(sampled(&again[..2]), [(1, 20.0)]);
     }
 
     #[test]

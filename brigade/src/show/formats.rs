@@ -208,44 +208,9 @@ mod tests {
     }
 
     #[test]
-    fn every_value_has_a_line_whose_name_tells_its_case() {
-        let text = benchstat(&report_of(&[1.0]));
-        let lines: Vec<&str> = text
-            .lines()
-            .filter(|line| !line.starts_with("Benchmark") || line.contains("case=threads"))
-            .collect();
-        insta::assert_snapshot!(lines[..7].join("\n"), @r"
-        goos: linux
-        pkg: brigade
-        run: run-1
-        host: amd-epyc-l2-512k-2cpu
-        cpu: AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, L3 32 MiB, kvm guest, preemption dynamic
-        BenchmarkHop/case=threads/placement=same-cpu/kind=unknown 10 1790 ns/op
-        BenchmarkHop/case=threads/placement=same-cpu/kind=unknown 10 1772.1 ns/op
-        ");
-        assert_eq!(text.matches("BenchmarkCreateJoin/case=create/").count(), 6);
-    }
-
-    #[test]
     fn a_hostile_name_is_one_word() {
         assert_eq!(word("a/b c\n%é, d"), "a%2Fb-c%0A%25%C3%A9,d");
         assert_eq!(capitalised("<b>1 create_cold"), "B1CreateCold");
         assert_eq!(capitalised("thread creation"), "ThreadCreation");
-    }
-
-    #[test]
-    fn every_measurement_is_a_benchmark_with_its_interval() {
-        let json = bmf(&report_of(&[1.0])).unwrap();
-        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-        let metric = &value["create, create_join"]["latency"];
-        assert_eq!(
-            metric,
-            &serde_json::json!({
-                "value": 800.0, "lower_value": 800.0, "upper_value": 800.0
-            })
-        );
-        assert_eq!(value.as_object().unwrap().len(), 6);
-        let both = bmf(&report_of(&[1.0, 2.0])).unwrap();
-        assert!(both.contains("\"run-2: tasks\"") && !both.contains("\"tasks\""), "{both}");
     }
 }

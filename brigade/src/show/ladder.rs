@@ -159,28 +159,6 @@ mod tests {
         assert_eq!(table(&[]), None);
     }
 
-    #[track_caller]
-    fn check(values: &[f64], ticks: &[f64]) {
-        let scale = Scale::of(values.iter().copied()).unwrap();
-        let close = |(a, b): (&f64, &f64)| (a / b - 1.0).abs() < 1e-9;
-        let found = scale.ticks();
-        assert!(found.len() == ticks.len() && found.iter().zip(ticks).all(close), "{found:?}");
-        assert!(values.iter().all(|value| (0.0..=1.0).contains(&scale.share(*value))));
-    }
-
-    #[test]
-    fn a_wide_axis_has_powers_of_ten() {
-        check(&[4.0, 107_000.0], &[1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
-        check(&[1.0, 1e12], &[1.0, 1e2, 1e4, 1e6, 1e8, 1e10, 1e12]);
-    }
-
-    #[test]
-    fn a_narrow_axis_has_round_values() {
-        check(&[150.0, 3000.0], &[200.0, 500.0, 1000.0, 2000.0]);
-        check(&[101.0, 119.0], &[100.0, 110.0, 120.0]);
-        assert!(!Scale::of([7.0, 7.0]).unwrap().ticks().is_empty());
-    }
-
     #[test]
     fn places_are_those_of_logarithms() {
         let scale = Scale::of([1.0, 100.0]).unwrap();

@@ -89,35 +89,7 @@ fn is_number(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::page::{Side, Table};
     use super::*;
-
-    #[test]
-    fn blocks_become_markdown() {
-        let mut table = Table::new(&[("case", Side::Left), ("n", Side::Right)]);
-        table.push(vec!["a_b".to_owned(), "1".to_owned()]);
-        let page = [
-            Block::Heading(2, "What?".to_owned()),
-            Block::Plots("group".to_owned()),
-            Block::Table(table),
-            Block::Items(vec!["one".to_owned(), "two".to_owned()]),
-            Block::Code("a\n\nb".to_owned()),
-        ];
-        insta::assert_snapshot!(blocks(&page), @r"
-        ## What?
-
-        | case | n |
-        | --- | --: |
-        | a\_b | 1 |
-
-        - one
-        - two
-
-            a
-
-            b
-        ");
-    }
 
     #[test]
     fn what_looks_like_markup_is_text() {

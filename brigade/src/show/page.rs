@@ -216,16 +216,6 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_as_wide_as_their_cells() {
-        insta::assert_snapshot!(table(["ring", "a-longer-ring/same-cpu", "line"]).text(), @r"
-        case                   time                  n
-        ring                   1.79 µs [1.77, 1.81]  5
-        a-longer-ring/same-cpu 1.79 µs [1.77, 1.81] 13
-        line                   1.79 µs [1.77, 1.81]  6
-        ");
-    }
-
-    #[test]
     fn a_name_that_is_too_long_stands_on_a_line_of_its_own() {
         let long = "a-name-of-a-case-that-is-so-long-that-nothing-fits-beside-it/same-cpu";
         let text = table(["ring", long, "line"]).text();
@@ -236,18 +226,6 @@ mod tests {
             "{text}"
         );
         assert!(lines.iter().all(|line| line.chars().count() <= COLUMNS), "{text}");
-    }
-
-    #[test]
-    fn words_at_the_end_of_a_row_are_filled() {
-        let mut table =
-            Table::new(&[("case", Side::Left), ("n", Side::Right), ("flags", Side::Left)]);
-        table.push(vec!["ring".to_owned(), "5".to_owned(), "--flag value ".repeat(8)]);
-        insta::assert_snapshot!(table.text(), @r"
-        case n flags
-        ring 5 --flag value --flag value --flag value --flag value --flag value --flag
-               value --flag value --flag value
-        ");
     }
 
     #[test]

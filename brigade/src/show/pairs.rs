@@ -134,27 +134,8 @@ fn figures(report: &Report, map: &PairMap) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{of_pairs, sixty_four};
-    use super::super::text;
+    use super::super::fixtures::sixty_four;
     use super::*;
-
-    #[test]
-    fn two_cpus_are_a_table() {
-        let report = of_pairs(&[("spin", 100.0), ("futex", 40_000.0)]);
-        insta::assert_snapshot!(text::blocks(&blocks(&report, "cores"), true), @r#"
-        two CPUs of                time [95 %]          pairs quickest slowest
-        spin        a shared cache 100 ns [98.4, 102]       1      100     100
-        futex       a shared cache 40.0 µs [39.3, 40.7]     1     40.0    40.0
-
-        spin   CPU 0  CPU 1
-        CPU 0      – 100 ns
-        CPU 1 100 ns      –
-
-        futex   CPU 0   CPU 1
-        CPU 0       – 40.0 µs
-        CPU 1 40.0 µs       –
-        "#);
-    }
 
     #[test]
     fn many_cpus_have_a_table_by_distance_alone() {

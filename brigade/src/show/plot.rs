@@ -378,7 +378,6 @@ pub fn heat(report: &Report, map: &PairMap) -> Option<Picture> {
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{of_pairs, report_of, sixty_four};
-    use super::super::ladder::rungs;
     use super::*;
 
     fn count(picture: &Picture, what: &str) -> usize {
@@ -399,13 +398,6 @@ mod tests {
         };
         group.cases = tasks.iter().map(case).collect();
         group
-    }
-
-    #[test]
-    fn the_ladder_has_a_mark_for_each_case() {
-        let picture = ladder(&rungs(&report_of(&[1.0]))).unwrap();
-        assert_eq!((count(&picture, "class=\"row "), count(&picture, "class=\"mark\"")), (5, 5));
-        assert_eq!(ladder(&[]), None);
     }
 
     #[test]
@@ -430,22 +422,6 @@ mod tests {
         let at = |tasks: &str| picture.body.find(&format!(" at {tasks}<")).unwrap();
         assert!(at("5") < at("50") && at("50") < at("500"), "{}", picture.body);
         assert!(curves(&growing(&[5, 50])).is_empty(), "two cases are no curve");
-    }
-
-    #[test]
-    fn a_line_has_the_name_that_its_cases_share() {
-        assert_eq!(shared(&["threads, 2 of 0 B", "threads, 50 of 0 B"]), "threads … of 0 B");
-        assert_eq!(shared(&["ring, 1/same-cpu", "ring, 10/same-cpu"]), "ring … same-cpu");
-        assert_eq!(shared(&["tasks, 100", "tasks, 1000"]), "tasks");
-        assert_eq!(shared(&["fork", "vfork-2MiB"]), "fork");
-        assert_eq!(shared(&["alone"]), "alone");
-    }
-
-    #[test]
-    fn labels_are_apart() {
-        assert_eq!(apart(&[10.0, 11.0, 50.0], 12.0, [0.0, 100.0]), [10.0, 22.0, 50.0]);
-        assert_eq!(apart(&[99.0, 98.0], 12.0, [0.0, 100.0]), [100.0, 88.0]);
-        assert!(apart(&[], 12.0, [0.0, 100.0]).is_empty());
     }
 
     #[test]

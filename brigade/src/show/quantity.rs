@@ -174,25 +174,4 @@ mod tests {
         ];
         check(duration, &pairs);
     }
-
-    #[test]
-    fn an_interval_is_shown_in_the_unit_of_its_estimate() {
-        let estimate = Estimate::of(&[900.0, 950.0, 1100.0, 1200.0, 22000.0]).unwrap();
-        assert_eq!(
-            estimated_duration(&estimate).replace(NO_BREAK_SPACE, " "),
-            "1.10 µs [0.90, 22.0]"
-        );
-        assert_eq!(estimated_ratio(&estimate).replace(NO_BREAK_SPACE, " "), "1100 [900, 2e4]");
-    }
-
-    #[test]
-    fn an_estimate_without_an_interval_shows_that_it_has_none() {
-        let estimate = Estimate::of(&[2.0]).unwrap();
-        assert_eq!(estimated_ratio(&estimate).replace(NO_BREAK_SPACE, " "), "2.00 [–]");
-    }
-
-    #[test]
-    fn a_share_is_shown_as_a_whole_percentage() {
-        check(percent, &[(0.0, "0 %"), (0.404, "40 %"), (1.0, "100 %")]);
-    }
 }

@@ -198,10 +198,4 @@ mod tests {
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
     }
-
-    #[test]
-    fn a_long_text_is_cut() {
-        assert_eq!(cut("abc", 20.0), "abc");
-        assert_eq!(cut("abcdef", 20.0), "ab…");
-    }
 }

@@ -54,7 +54,6 @@ pub fn blocks(page: &[Block], ascii: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{self, report_of};
-    use super::super::page::COLUMNS;
     use super::*;
     use crate::store::results::CaseDetail;
     use crate::store::saved_run::SavedRun;
@@ -93,36 +92,6 @@ mod tests {
         where the time goes    elapsed user kernel cross waiting or overlap [95 %]
         create              µs    9.12 8.00   4.55   0 % overlap 3.43 [3.30, 3.60]
         ");
-    }
-
-    #[test]
-    fn several_runs_have_a_column_each() {
-        let folders = ["a".to_owned(), "b".to_owned()];
-        let text = text(&report_of(&[1.0, 1.3]), &folders, false);
-        let row = "threads/same-cpu 1.79 µs [1.76, 1.82] 2.33 µs [2.29, 2.37]";
-        assert!(text.lines().any(|line| line == row), "{text}");
-        assert!(text.ends_with("\nrecords in a\nrecords in b\n"), "{text}");
-    }
-
-    #[test]
-    fn a_run_that_can_go_on_says_how() {
-        let mut report = report_of(&[1.0]);
-        report.runs[0].progress.is_complete = false;
-        let said = |report: &Report| text(report, &["results/a".to_owned()], true);
-        assert!(said(&report).ends_with("\nrecords in results/a\nnot complete\n"));
-        report.runs[0].progress.resumable = true;
-        let expected = "\nnot complete; to go on: brigade run --resume results/a\n";
-        assert!(said(&report).ends_with(expected));
-    }
-
-    #[test]
-    fn no_line_of_one_run_is_wider_than_a_terminal_whatever_its_names() {
-        let mut report = report_of(&[1.0]);
-        let cases = report.groups.iter_mut().flat_map(|group| &mut group.cases);
-        cases.for_each(|case| case.name = format!("a-rather-long-name-of-a-case-{}", case.name));
-        for line in text(&report, &["results/a".to_owned()], false).lines() {
-            assert!(line.chars().count() <= COLUMNS, "{line}");
-        }
     }
 
     #[test]

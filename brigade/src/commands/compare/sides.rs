@@ -173,25 +173,4 @@ mod tests {
         assert_eq!(sides[0].with, strings(&["--work", "5", "--name", "a b"]));
         assert_eq!(sides[1], Side::default());
     }
-
-    #[test]
-    fn an_assignment_is_made_by_env() {
-        let sides = Side::both(&flags(&[], &["A_1=x B=y nice", "nice --a=b"], &[])).unwrap();
-        assert_eq!(sides[0].under, strings(&["env", "A_1=x", "B=y", "nice"]));
-        assert_eq!(sides[1].under, strings(&["nice", "--a=b"]));
-    }
-
-    #[test]
-    fn flags_that_do_not_make_two_sides_are_refused() {
-        for (flags, reason) in [
-            (flags(&[], &[], &[]), "name the folders of two saved runs, or give --bin"),
-            (flags(&["a"], &["b"], &["c"]), "or give --bin, --under or --with twice"),
-            (flags(&[], &["x", "y"], &["a", "b", "c"]), "--with: given 3 times"),
-            (flags(&[], &["nice 'x", "y"], &[]), "--under: splitting 'nice 'x' into words"),
-        ] {
-            let error = Side::both(&flags).unwrap_err();
-            assert!(error.root_cause().is::<UsageError>());
-            assert!(error.to_string().contains(reason), "{error}");
-        }
-    }
 }

@@ -312,25 +312,6 @@ mod tests {
         assert_eq!([status(1.03, 1.04), status(1.01, 1.04)], [FAILS, HOLDS]);
     }
 
-    /// Ten comparisons of eight pairs that scatter by a percent; the second side takes
-    /// `longer` times as long.
-    fn compared(longer: f64) -> Vec<Experiment<'static>> {
-        let rng = std::cell::RefCell::new(Rng::with_seed(5));
-        let noise = || 1.0 + 0.01 * (rng.borrow_mut().f64() - 0.5);
-        let of = |arm, _| hop(100.0 * noise() * if arm == 1 { longer } else { 1.0 });
-        (0..10).map(|_| experiment(2, 8, of)).collect()
-    }
-
-    #[test]
-    fn identical_sides_must_not_differ_even_a_little() {
-        for (longer, expected) in
-            [(1.0, [HOLDS, HOLDS]), (1.03, [FAILS, FAILS]), (1.005, [HOLDS, FAILS])]
-        {
-            assert_eq!(statuses(&same(&compared(longer))), expected, "{longer}");
-        }
-        assert_eq!(statuses(&same(&[])), [FAILS, FAILS]);
-    }
-
     #[test]
     fn in_time_order_some_cases_must_not_change_while_others_do_not() {
         for (changing, expected) in [(0, HOLDS), (7, FAILS), (20, NOT_SHOWN)] {
@@ -356,34 +337,6 @@ mod tests {
         let mean_ns_per_unit = Some(2.0 * slower);
         record.work = Some(WorkRecord { units, ns_per_unit: Some(2.0), mean_ns_per_unit });
         record
-    }
-
-    #[test]
-    fn work_must_come_out_as_what_it_is() {
-        let of = |longer: f64, scatter: f64, slower: f64| {
-            let of = |arm, round| {
-                let off = f64::from(round % 7) - 3.0;
-                worked([250, 500, 1000][arm], longer * (1.0 + scatter * off), slower + off / 1e4)
-            };
-            let figures = known_work(&[experiment(3, 12, of)]);
-            assert_eq!(figures[1].status, HOLDS, "all units are of one loop");
-            figures[0].clone()
-        };
-        for (longer, scatter, slower, expected) in [
-            (1.0, 0.001, 1.0, HOLDS),
-            (0.5, 0.001, 1.0, FAILS),
-            (0.94, 0.001, 1.0, FAILS),
-            (1.06, 0.001, 1.0, FAILS),
-            (2.0, 0.001, 1.0, FAILS),
-            (1.0, 0.03, 1.0, NOT_SHOWN),
-            // Where other programs slow the units, too.
-            (2.0, 0.001, 1.1, NOT_SHOWN),
-        ] {
-            let figure = of(longer, scatter, slower);
-            assert_eq!(figure.status, expected, "{longer}, {scatter}, {slower}: {figure:?}");
-        }
-        assert!(of(1.0, 0.001, 1.0).value.is_some_and(|slope| (slope - 1.0).abs() < 1e-3));
-        assert_eq!(statuses(&known_work(&[])), [UNJUDGED]);
     }
 
     #[test]

@@ -257,19 +257,4 @@ mod tests {
         assert_eq!(hop.values_ns, [Some(30.0), Some(20.0), Some(10.0)]);
         assert_eq!(hop.time_ns.value, 15.0);
     }
-
-    #[test]
-    fn two_modes_are_noticed() {
-        let found =
-            of(&sample::case("ring", [26.0, 25.0, 220.0, 27.0, 200.0])).measurements[0].modes;
-        let found = found.unwrap();
-        assert_eq!((found.fast.median, found.slow.median, found.slow.share), (26.0, 210.0, 0.4));
-    }
-
-    #[test]
-    fn one_of_too_few_that_lies_far_away_is_named() {
-        let ns = [10.0, 10.1, 10.2, 10.3, 10.4, 10.5, 10.6, 10.7, 10.8, 90.0];
-        let hop = of(&sample::case("ring", ns)).measurements.remove(0);
-        assert_eq!(hop.outlier_ns, Some(90.0));
-    }
 }

@@ -96,20 +96,6 @@ mod tests {
         check(10, 10, 1.0 - tenth_root, 1.0);
     }
 
-    // One of two: P(X ≥ 1) = 1 − (1 − p)² = 2.5 %, and P(X ≤ 1) = 1 − p² = 2.5 %.
-    #[test]
-    fn a_case_worked_by_hand() {
-        check(1, 2, 1.0 - 0.975_f64.sqrt(), 0.975_f64.sqrt());
-    }
-
-    #[test]
-    fn hits_and_misses_are_mirror_images() {
-        let (of_hits, of_misses) =
-            (proportion(7, 220, 0.95).unwrap(), proportion(213, 220, 0.95).unwrap());
-        assert!((of_hits.low - (1.0 - of_misses.high)).abs() < 1e-9);
-        assert!((of_hits.high - (1.0 - of_misses.low)).abs() < 1e-9);
-    }
-
     // x̄ = 2, ȳ = 3; products −1·−2, 0·1, 1·1 sum to 3; squares to 2.
     #[test]
     fn slopes_worked_by_hand() {
