@@ -1,8 +1,6 @@
-//! A control group for one test: a limit on one group, and a group inside it
-//! in which a program is started.
+//! A control group for one test, and one inside it in which a program is started.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
@@ -11,29 +9,7 @@ use std::time::Duration;
 use harness::control_groups::{self, Group, Version};
 use harness::system_files::SystemFiles;
 
-/// Where the trees of groups are mounted, by custom.
-const MOUNT: &str = "/sys/fs/cgroup";
-
-/// How often a group is tried to be removed: the kernel counts a process to its
-/// group until it has let go of it.
-const TRIES: u32 = 200;
-
-/// Removes a group and the one inside it, once their last processes are gone.
-fn remove(outer: &Path) {
-    for group in [outer.join("inner"), outer.to_owned()] {
-        for _ in 0..TRIES {
-            match fs::remove_dir(&group) {
-                Err(error) if error.kind() == ErrorKind::ResourceBusy => {
-                    thread::sleep(Duration::from_millis(5));
-                }
-                // One that was never made is gone, too.
-                _ => break,
-            }
-        }
-    }
-}
-
-/// A group and one inside it. Both are removed with this.
+/// A group inside this process's own, and one inside it. Both are removed with this.
 #[derive(Debug)]
 pub struct ControlGroup {
     outer: PathBuf,
@@ -41,8 +17,7 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// A group inside this process's own that contains no more than `most`
-    /// threads.
+    /// A group that contains no more than `most` threads.
     ///
     /// # Errors
     /// Why this process may not make one.
@@ -52,8 +27,7 @@ impl ControlGroup {
         Ok(group)
     }
 
-    /// A group inside this process's own that is charged with the memory of its
-    /// processes alone.
+    /// A group that is charged with the memory of its processes alone.
     ///
     /// # Errors
     /// Why this process may not make one.
@@ -69,10 +43,9 @@ impl ControlGroup {
         let own = control_groups::of_process(&SystemFiles::live(), controller);
         let own = own.into_iter().next().ok_or("this process is in no control group")?;
         let name = format!("contract-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
-        let own_folder = Path::new("/").join(own.folder);
-        let group = Self { outer: own_folder.join(name), version: own.version };
-        let inner = group.inner();
-        fs::create_dir_all(&inner).map_err(|error| format!("{}: {error}", inner.display()))?;
+        let outer = Path::new("/").join(own.folder).join(name);
+        let group = Self { outer, version: own.version };
+        fs::create_dir_all(group.inner()).map_err(|error| error.to_string())?;
         Ok(group)
     }
 
@@ -90,18 +63,24 @@ impl ControlGroup {
         format!(r#"echo $$ > {}/cgroup.procs && exec "$@""#, self.inner().display())
     }
 
-    /// As [`Self::entering`], but the trees of groups are not mounted where
-    /// `"$@"` looks for them: it cannot read the limit that it meets.
+    /// As [`Self::entering`], but `"$@"` cannot read the limit: no groups are mounted where it
+    /// looks for them.
     pub fn entering_unseen(&self) -> String {
-        let hide = format!("umount --recursive --lazy {MOUNT}");
         let enter = format!("exec 3> {}/cgroup.procs", self.inner().display());
+        let hide = "umount --recursive --lazy /sys/fs/cgroup";
         let script = format!(r#"{enter} && {{ {hide}; }} && echo $$ >&3 && exec "$@" 3>&-"#);
         format!(r#"exec unshare --mount sh -c '{script}' sh "$@""#)
     }
 }
 
 impl Drop for ControlGroup {
+    /// A process counts to its group until the kernel has let go of it.
     fn drop(&mut self) {
-        remove(&self.outer);
+        for group in [self.inner(), self.outer.clone()] {
+            let mut tries = 0..200;
+            while group.exists() && fs::remove_dir(&group).is_err() && tries.next().is_some() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! How a run ends before its time: by `--max-time`, by a signal, by a second
-//! signal.
+//! How a run ends before its time: by `--max-time` or by signals.
 
 use harness::process_stat::ProcessStat;
 use harness::record::Ending;
@@ -13,12 +12,11 @@ use crate::invocation::{Running, eventually};
 /// Flags of a run that does not end by itself.
 const ENDLESS: &[&str] = &["--iters", "1000000000000", "--warmups", "0", "--json"];
 
-/// CPU time after which a program is surely measuring: setting up two tasks
-/// takes it a hundredth of this.
+/// CPU time that takes a hundred times as long as setting up two tasks.
 const MEASURING_TICKS: u64 = 20;
 
 /// A run that does not end by itself and is measuring.
-fn measuring(program: &Program) -> Running {
+pub fn measuring(program: &Program) -> Running {
     let mut running = program.few_tasks(2).and(ENDLESS).start();
     running.wait_until("it was measuring", |pid| cpu_ticks(pid) >= MEASURING_TICKS);
     running
@@ -50,7 +48,7 @@ pub fn an_interruption_keeps_the_record(program: &Program) {
     interrupt(measuring(program));
 }
 
-/// No process of the program's group survives it, even if it is killed.
+/// No process of its group survives the program, even if it is killed.
 pub fn nothing_is_left_behind(program: &Program) {
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
         let running = measuring(program);
@@ -86,8 +84,7 @@ pub fn stopping_and_continuing_disturbs_nothing(program: &Program) {
     interrupt(running);
 }
 
-/// The first one asks; a user whose program waits for something that never comes sends
-/// another. The command here ends when the program has.
+/// The command ends when the program has, which waits for the command.
 pub fn a_second_interruption_ends_a_program_that_is_stuck(program: &Program) {
     let stuck = "exec > /dev/null 2>&1; while kill -0 {pid}; do sleep 0.05; done";
     let flags = ["--tasks", "2", "--iters", "5", "--quiet", "--command", stuck];

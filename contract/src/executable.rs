@@ -1,8 +1,5 @@
-//! Files that a test makes and then runs.
-//!
-//! The kernel does not run a file that is open for writing ("Text file busy"), and a process
-//! that another test forks meanwhile has it open until it executes its own program. So
-//! another process writes the file.
+//! Files that a test makes and then runs. Another process writes them: the kernel runs no file
+//! that is open for writing, which a process that another test forks meanwhile would inherit.
 
 use std::io::Write as _;
 use std::path::Path;

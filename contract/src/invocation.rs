@@ -1,7 +1,5 @@
-//! Invocations: a program run as a fresh process, and what came of it.
-//!
-//! A program that does not end within [`LONGEST`] is killed and the test
-//! fails, so that no clause can hang.
+//! A program run as a fresh process. One that does not end within [`LONGEST`] is killed and
+//! fails the test, so that no clause can hang.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -19,12 +17,8 @@ use nix::unistd::Pid;
 
 use crate::Program;
 
-/// The longest that a program may take to end, and that a condition may take
-/// to come true.
+/// The longest that a program may run, and that a condition may take to come true.
 pub const LONGEST: Duration = Duration::from_secs(300);
-
-/// How often a condition is looked at.
-const POLL: Duration = Duration::from_millis(5);
 
 /// A program that is about to be run.
 #[derive(Debug)]
@@ -47,8 +41,7 @@ impl Invocation {
         self
     }
 
-    /// The same run started by a shell: `script` has the program and its flags
-    /// as `"$@"`.
+    /// The same run started by a shell, whose `script` has its words as `"$@"`.
     pub fn from_shell(self, script: &str) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh"]).arg(self.command.get_program());
@@ -68,31 +61,27 @@ impl Invocation {
         self
     }
 
-    /// The process inherits this mask of CPUs, as `taskset` gives it.
-    pub fn on_cpus(mut self, cpus: &[usize]) -> Self {
-        let mask = Mask::of(cpus);
-        let confine = move || Ok(mask.confine()?);
-        // SAFETY: between fork and exec the closure makes one system call, on
-        // a value that it owns; it neither allocates nor locks.
-        unsafe { self.command.pre_exec(confine) };
+    /// What the process does between fork and exec: system calls, on values of its own.
+    fn first(mut self, calls: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Self {
+        // SAFETY: all that is given here neither allocates nor locks.
+        unsafe { self.command.pre_exec(calls) };
         self
+    }
+
+    /// The process inherits this mask of CPUs, as `taskset` sets it.
+    pub fn on_cpus(self, cpus: &[usize]) -> Self {
+        let mask = Mask::of(cpus);
+        self.first(move || Ok(mask.confine()?))
     }
 
     /// The process inherits this limit.
-    pub fn limited(mut self, resource: Resource, soft: u64, hard: u64) -> Self {
-        let limit = move || Ok(setrlimit(resource, soft, hard)?);
-        // SAFETY: between fork and exec the closure makes one system call, on
-        // numbers; it neither allocates nor locks.
-        unsafe { self.command.pre_exec(limit) };
-        self
+    pub fn limited(self, resource: Resource, soft: u64, hard: u64) -> Self {
+        self.first(move || Ok(setrlimit(resource, soft, hard)?))
     }
 
     /// A filter of system calls denies it io_uring, as those of containers do.
-    pub fn denied_io_uring(mut self) -> Self {
-        // SAFETY: between fork and exec the closure makes two system calls, on values of
-        // its own; it neither allocates nor locks.
-        unsafe { self.command.pre_exec(deny_io_uring) };
-        self
+    pub fn denied_io_uring(self) -> Self {
+        self.first(deny_io_uring)
     }
 
     /// Starts the program.
@@ -113,21 +102,13 @@ impl Invocation {
 /// # Errors
 /// The kernel's, where it takes no filter.
 pub fn deny_io_uring() -> io::Result<()> {
-    const DENIED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-    // SAFETY: these only put numbers together.
-    let mut filter = unsafe {
-        [
-            libc::BPF_STMT((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, 0),
-            libc::BPF_JUMP(
-                (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
-                libc::SYS_io_uring_setup as u32,
-                0,
-                1,
-            ),
-            libc::BPF_STMT((libc::BPF_RET | libc::BPF_K) as u16, DENIED),
-            libc::BPF_STMT((libc::BPF_RET | libc::BPF_K) as u16, libc::SECCOMP_RET_ALLOW),
-        ]
-    };
+    let step = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+    let mut filter = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_io_uring_setup as u32, 1),
+        step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0),
+        step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
+    ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
     // SAFETY: the kernel copies the program, which outlives the call.
     let result = unsafe {
@@ -225,15 +206,15 @@ impl Run {
         self.stderr.lines().filter(|line| !line.starts_with(&warning)).collect()
     }
 
-    /// The run, which must have exited with 0 and complained of nothing.
+    /// The run, which must have exited with 0 and printed no error.
     pub fn succeeded(self) -> Self {
         assert_eq!(self.code, Some(0), "{self:#?}");
         assert!(self.complaints().is_empty(), "{self:#?}");
         self
     }
 
-    /// The run, which must have exited with `code` and complained in one line
-    /// that begins with the program's name and has all of `words` in it.
+    /// The run, which must have exited with `code` and an error in one line that begins with
+    /// the program's name, has all of `words` in it, and cannot act on a terminal.
     pub fn failed(self, code: i32, words: &[&str]) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
         let [complaint] = self.complaints()[..] else { panic!("not one line: {self:#?}") };
@@ -241,7 +222,8 @@ impl Run {
         for word in words {
             assert!(complaint.contains(word), "no '{word}' in: {self:#?}");
         }
-        assert!(!complaint.contains("panicked"), "{self:#?}");
+        let acts = |c: char| c.is_control() || c == '\u{202e}';
+        assert!(!complaint.contains("panicked") && !complaint.contains(acts), "{self:#?}");
         self
     }
 
@@ -258,18 +240,6 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + LONGEST;
     while !condition() {
         assert!(Instant::now() < deadline, "{what}: not within {LONGEST:?}");
-        thread::sleep(POLL);
+        thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// A standard output whose reader has gone away.
-pub fn without_a_reader() -> Stdio {
-    let (reader, writer) = io::pipe().expect("a pipe");
-    drop(reader);
-    writer.into()
-}
-
-/// A standard output that is full.
-pub fn full() -> Stdio {
-    std::fs::File::options().write(true).open("/dev/full").expect("/dev/full").into()
 }

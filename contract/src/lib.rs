@@ -1,11 +1,11 @@
 //! The contract: what every Brigade program must do, tested from outside.
 //!
-//! A program's `tests/contract.rs` describes the program in a [`Program`] and
-//! gives it to [`keeps!`], which makes a test of each clause. Five clauses are tested for every program. What the harness does for all of
-//! them alike is tested with one: `keeps!(PROGRAM, in full)`.
+//! A program's `tests/contract.rs` describes the program in a [`Program`] and gives it to
+//! [`keeps!`], which makes a test of each clause: of five for every program, and of all for
+//! one program, `in full`, since the harness does the rest for all of them alike.
 //!
-//! A clause is a public function of a [`Program`]. No clause asserts a time, and
-//! none sleeps to wait for something: conditions are polled, with a deadline.
+//! A clause is a public function of a [`Program`]. None asserts a time, and none sleeps to
+//! wait for something: conditions are polled, with a deadline.
 
 #![expect(clippy::missing_panics_doc, reason = "a clause panics if the program breaks it")]
 
@@ -43,14 +43,12 @@ macro_rules! keeps {
             record::figures_follow_from_the_histogram,
             record::the_histogram_file_counts_the_samples,
             record::one_task_and_one_iteration_are_enough,
-            record::memory_is_that_of_this_process,
             placement::a_cpu_that_is_not_ours_is_a_usage_error,
             ending::max_time_ends_the_measuring_early,
             ending::stopping_and_continuing_disturbs_nothing,
             ending::a_second_interruption_ends_a_program_that_is_stuck,
             flags::help_and_parameters_have_the_same_flags,
             flags::values_that_make_no_sense_are_usage_errors,
-            flags::a_quoted_value_cannot_act_on_a_terminal,
             flags::an_output_that_fails_is_a_failure_and_one_that_closes_is_not,
             flags::quiet_prints_nothing,
             flags::a_command_sees_the_tasks_alive,
@@ -58,7 +56,6 @@ macro_rules! keeps {
             flags::every_hop_has_its_work,
             flags::every_task_has_a_working_set,
             limits::without_proc_it_ends_with_one_line,
-            limits::more_tasks_than_any_machine_holds_are_refused,
             limits::the_file_limit_refuses_what_does_not_fit_and_nothing_else,
             limits::the_address_space_limit_refuses,
             limits::the_users_thread_limit_refuses,

@@ -1,19 +1,14 @@
-//! Limits: what does not fit is refused before a task exists, by exit code 3
-//! and one line with the limit, its value, the need and the command that
-//! raises it; what fits runs.
+//! What does not fit is refused before a task exists, by exit code 3 and one line with the
+//! limit, its value, the need and the command that raises it; what fits runs.
 
 use std::process::{Command, Stdio};
 
 use harness::Amounts;
 use nix::sys::resource::Resource;
-use nix::unistd::geteuid;
 
 use crate::control_group::ControlGroup;
 use crate::invocation::{Invocation, Run};
 use crate::{Program, machine, skip};
-
-/// The most threads that a test makes.
-const MOST_THREADS: u64 = 40_000;
 
 /// A run of so many tasks and few iterations.
 fn short(program: &Program, tasks: u64) -> Invocation {
@@ -28,15 +23,8 @@ fn fitting(refusal: &Run) -> u64 {
     number.parse().unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-/// As many as `--tasks` takes.
-pub fn more_tasks_than_any_machine_holds_are_refused(program: &Program) {
-    let run = short(program, u32::MAX.into()).run().failed(3, &["4294967295 tasks need "]);
-    assert!(fitting(&run) < u32::MAX.into());
-    assert_eq!(run.stdout, "");
-}
-
-/// Under a limit that refuses 100 tasks in these words, as many run as the refusal says, and
-/// can be observed; one more is refused.
+/// Under a limit that refuses 100 tasks in these words, as many run as the refusal says would
+/// fit; one more is refused. Returns how many.
 fn check_refusal(limited: impl Fn(u64) -> Invocation, words: &[&str]) -> u64 {
     let run = limited(100).run().failed(3, words);
     assert_eq!(run.stdout, "");
@@ -53,9 +41,8 @@ pub fn the_file_limit_refuses_what_does_not_fit_and_nothing_else(program: &Progr
     let _ = short(program, 100).limited(Resource::RLIMIT_NOFILE, 32, 1024).run().succeeded();
 }
 
-/// With these flags, whose tasks take files: a count that fits by the refusal's own word
-/// runs, and one more does not fit. Of two limits in a row, one leaves no file over for a
-/// channel that takes two.
+/// With these flags, whose tasks take files. Of two limits in a row, one leaves no file over
+/// for a channel that takes two.
 pub fn check_that_files_meet_their_limit(program: &Program, flags: &[&str]) {
     for files in [64, 65] {
         let limited = |tasks| {
@@ -80,10 +67,7 @@ pub fn the_address_space_limit_refuses(program: &Program) {
 
 /// The limit is set on a group above the program's.
 pub fn the_pids_limit_of_an_ancestor_group_refuses(program: &Program) {
-    let group = match ControlGroup::with_most_threads(50) {
-        Ok(group) => group,
-        Err(why) => return skip("the limit pids.max of a control group", &why),
-    };
+    let Some(group) = group_of(50) else { return };
     let cpu = harness::cpus::allowed().expect("the CPUs of this process")[0];
     let inside = |tasks| short(program, tasks).from_shell(&group.entering()).on_cpus(&[cpu]);
     let file = group.limit_file().display().to_string();
@@ -91,60 +75,47 @@ pub fn the_pids_limit_of_an_ancestor_group_refuses(program: &Program) {
     check_refusal(inside, &["100 tasks need 100 threads", &file, " is 50 ", &raise]);
 }
 
-/// A limit that the check cannot see, because the program's view of the file
-/// system lacks the control groups: the task that does not fit is named, those
-/// before it end, and so does the program.
+/// The task that does not fit is named, those before it end, and so does the program.
 pub fn a_limit_that_cannot_be_seen_ends_the_tasks_created_until_then(program: &Program) {
     if let Some(run) = unseen(program, 50, &["--tasks=100"]) {
         run.failed(3, &["creating task ", "Resource temporarily unavailable"]);
     }
 }
 
-/// Runs a program that may have no more than `most` threads, its own included,
-/// and that cannot see this; `None` where that cannot be arranged.
+/// A group that may have so many threads; `None` where none can be made.
+fn group_of(most: u64) -> Option<ControlGroup> {
+    let group = ControlGroup::with_most_threads(most);
+    group.inspect_err(|why| skip("the limit pids.max of a control group", why)).ok()
+}
+
+/// Runs a program that may have no more than `most` threads, its own included, and whose view
+/// of the file system lacks the limit; `None` where that cannot be arranged.
 pub fn unseen(program: &Program, most: u64, flags: &[&str]) -> Option<Run> {
-    match ControlGroup::with_most_threads(most) {
-        Ok(group) => Some(program.with(flags).from_shell(&group.entering_unseen()).run()),
-        Err(why) => {
-            skip("a limit pids.max that cannot be seen", &why);
-            None
-        }
-    }
+    Some(program.with(flags).from_shell(&group_of(most)?.entering_unseen()).run())
 }
 
 /// Worker threads of a runtime count towards the limit of a group although no task does; where
 /// the limit cannot be seen, none is missing. `flags` ask for more than 50 of them.
 pub fn check_that_workers_meet_the_pids_limit(program: &Program, flags: &[&str]) {
-    match ControlGroup::with_most_threads(50) {
-        Err(why) => skip("the limit pids.max of a control group", &why),
-        Ok(group) => {
-            let file = group.limit_file().display().to_string();
-            let run = short(program, 3).and(flags).from_shell(&group.entering()).run();
-            run.failed(3, &[" threads, but ", &file, " is 50 "]);
-        }
-    }
-    if let Some(run) = unseen(program, 50, flags) {
-        run.failed(3, &["creating the tokio runtime", "Resource temporarily unavailable"]);
-    }
+    let Some(group) = group_of(50) else { return };
+    let file = group.limit_file().display().to_string();
+    let run = short(program, 3).and(flags).from_shell(&group.entering()).run();
+    run.failed(3, &[" threads, but ", &file, " is 50 "]);
+    let unseen = unseen(program, 50, flags).expect("as the group before");
+    unseen.failed(3, &["creating the tokio runtime", "Resource temporarily unavailable"]);
 }
 
-/// `RLIMIT_NPROC` makes an exception for root, who becomes somebody else here,
-/// a user without any other thread.
+/// The limit makes an exception for root, who becomes a user without any other thread here.
 pub fn the_users_thread_limit_refuses(program: &Program) {
-    let skipped = |why| skip("the limit RLIMIT_NPROC", why);
-    if !geteuid().is_root() {
-        return skipped("only root can become a user without threads");
-    }
     let user = 100_000 + std::process::id();
     let script = format!(r#"exec setpriv --reuid={user} --regid={user} --clear-groups "$@""#);
     if !succeeds(&script, &["test", "-x", program.path]) {
-        return skipped("setpriv is missing, or another user may not run the program");
+        return skip("the limit RLIMIT_NPROC", "cannot run the program as another user");
     }
     let limited =
         |tasks| short(program, tasks).from_shell(&script).limited(Resource::RLIMIT_NPROC, 50, 50);
     let words = ["100 tasks need 100 threads", "RLIMIT_NPROC", " is 50 ", "--nproc="];
-    let fitting = check_refusal(limited, &words);
-    assert_eq!(fitting, 49, "the program itself is the user's only other thread");
+    assert_eq!(check_refusal(limited, &words), 49, "the program itself is the only other thread");
 }
 
 /// An empty folder lies over `/proc`, from which limits and counters are read.
@@ -159,20 +130,18 @@ pub fn without_proc_it_ends_with_one_line(program: &Program) {
     assert_eq!(run.failed(1, &["/proc is not mounted"]).stdout, "");
 }
 
-/// As many threads as fit into the machine's memory maps are created: one map
-/// too few, and the standard library aborts the program. `flags` make a program
-/// whose threads meet no other limit before.
+/// As many threads as fit into the machine's memory maps are created: with one map too few,
+/// the standard library aborts the program.
 pub fn check_that_as_many_threads_run_as_fit(program: &Program, flags: &[&str]) {
     let _machine = machine::alone();
     let run = program.with(flags).and(&["--tasks=4000000000"]).run();
     let fit = fitting(&run);
-    if !run.stderr.contains("vm.max_map_count") || fit > MOST_THREADS {
+    if !run.stderr.contains("vm.max_map_count") || fit > 40_000 {
         return skip("as many threads as fit", "it is not vm.max_map_count that refuses, or late");
     }
     let _ = program.with(flags).and(&["--tasks", &fit.to_string()]).run().succeeded();
 }
 
-/// Whether a command ends well when a shell becomes it by `script`.
 fn succeeds(script: &str, command: &[&str]) -> bool {
     let mut shell = Command::new("sh");
     shell.args(["-c", script, "sh"]).args(command).stdin(Stdio::null());

@@ -13,15 +13,13 @@ pub struct Alone(#[expect(dead_code, reason = "the lock lasts as long as the fil
 /// Reserves the machine among all tests of this workspace that ask for it: those that create
 /// very many tasks, or measure what others would disturb.
 pub fn alone() -> Alone {
-    // A file that exists, that any user may open, and nobody writes to.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let file = File::open(path).and_then(|file| file.lock().map(|()| file));
     Alone(file.unwrap_or_else(|error| panic!("locking {path}: {error}")))
 }
 
-/// Reports that something cannot be tested on this machine, on standard error and in
-/// `target/skipped-tests`, which lists those of the last `cargo test`. Not by `eprintln!`,
-/// which the test runner swallows when a test passes.
+/// Reports that something cannot be tested here, in `target/skipped-tests`, which lists those
+/// of the last `cargo test`, and on standard error, whose `eprintln!` the test runner swallows.
 pub fn skip(what: &str, why: &str) {
     let line = format!("SKIPPED: {what}: {why}\n");
     let _ = io::stderr().write_all(line.as_bytes());

@@ -1,4 +1,4 @@
-//! A program, described for its tests.
+//! Programs, described for their tests.
 
 use harness::record::Record;
 
@@ -19,7 +19,7 @@ pub struct Program {
     pub spread: Option<&'static [&'static str]>,
     /// Whether it traces which hops cross from one CPU to another.
     pub traces: bool,
-    /// Switches that it claims for an operation under its default flags, if any.
+    /// Switches per operation that it claims under its default flags, if any.
     pub claimed_switches: Option<f64>,
     /// The number of tasks, of programs without a flag for it.
     pub fixed_tasks: Option<u64>,
@@ -73,7 +73,7 @@ impl Measurement {
 }
 
 impl Program {
-    /// One that has nothing.
+    /// No program.
     pub const NEW: Self = Self {
         name: "",
         path: "",
@@ -85,8 +85,7 @@ impl Program {
         fixed_tasks: None,
     };
 
-    /// A short run: of 5 tasks unless their number is fixed, 20 iterations
-    /// and 3 warm-ups.
+    /// A short run: 5 tasks unless their number is fixed, 20 iterations, 3 warm-ups.
     pub fn short(&self) -> Invocation {
         self.few_tasks(5).and(&["--iters", "20", "--warmups", "3"])
     }
@@ -117,8 +116,7 @@ impl Program {
         self.with(flags).and(&["--json"]).run().succeeded().record()
     }
 
-    /// Runs it with these flags, which must be a usage error in one line that
-    /// has `words` in it.
+    /// Runs it with these flags, which must be a usage error in one line that has `words` in it.
     pub fn refuses(&self, flags: &[&str], words: &[&str]) {
         self.run(flags).failed(2, words);
     }

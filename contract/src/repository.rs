@@ -1,12 +1,10 @@
-//! What this repository has, and not what has been measured in a copy of it since.
+//! The runs that this repository contains, without those measured in a copy of it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The folders of the recorded runs, sorted. Runs that somebody made here lie beside
-/// them: they may be unfinished, on the machine of a recorded one, or of cases that are
-/// no longer there. Where git does not tell them apart (an unpacked archive, a copy of
-/// another user) these are all folders in `results`.
+/// The folders of the recorded runs, sorted: those that git knows, or all of `results` without
+/// git, as in an unpacked archive.
 pub fn recorded_runs() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut git = Command::new("git");

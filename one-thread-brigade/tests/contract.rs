@@ -29,8 +29,3 @@ fn one_thread_does_everything() {
     let flags = ["--tasks=30", "--iters=5", "--quiet", "--command", count];
     assert_eq!(PROGRAM.run(&flags).succeeded().stdout.trim(), "1");
 }
-
-#[test]
-fn a_channel_that_does_not_exist_is_a_usage_error() {
-    PROGRAM.refuses(&["--channel=string"], &["--channel"]);
-}

@@ -13,7 +13,7 @@ const STACK: u64 = 1 << 20;
 /// The arenas of the allocator, of which there are more on more CPUs, have smaller
 /// ones, and reserve what may not be written to.
 fn writable() -> u64 {
-    let maps = fs::read_to_string("/proc/self/maps").expect("Linux tells");
+    let maps = fs::read_to_string("/proc/self/maps").expect("maps");
     let writable = maps.lines().filter(|line| line.contains(" rw"));
     let ends = writable.filter_map(|line| line.split_once(' ')?.0.split_once('-'));
     let end = |hex| u64::from_str_radix(hex, 16).expect("an address");
@@ -33,8 +33,6 @@ fn stacks_left_behind(tasks: usize) -> [u64; 2] {
     })
 }
 
-/// What the cases of suite.toml rest on. All in one test, since address space
-/// is that of the process.
 fn measuring_ends_leaves_the_cpus_as_they_were() {
     let before = cpus::allowed().expect("affinity");
     let mut calls = 0;
@@ -49,6 +47,7 @@ fn measuring_ends_leaves_the_cpus_as_they_were() {
     assert_eq!(cpus::allowed().expect("affinity"), before);
 }
 
+/// With the ends in one test, since address space is that of the process.
 #[test]
 fn few_threads_reuse_all_stacks_and_many_reuse_few() {
     let [first, second] = stacks_left_behind(20);

@@ -1,7 +1,7 @@
 //! yield-cost from outside: flags in, record out.
 
+use contract::record::check_measurements;
 use contract::{Measurement, Program};
-
 use harness::record::Record;
 
 const PROGRAM: Program = Program {
@@ -34,23 +34,11 @@ fn record(flags: &[&str]) -> Record {
     PROGRAM.record(&[flags, &["--iters=3", "--warmups=1"]].concat())
 }
 
-/// Asserts that a record of three iterations has what the program measures.
-#[track_caller]
-fn check_measurements(record: &Record) {
-    assert_eq!(record.measurements.len(), PROGRAM.measurements.len(), "{record:#?}");
-    for (found, expected) in record.measurements.iter().zip(PROGRAM.measurements) {
-        assert_eq!((&*found.name, &*found.operation), (expected.name, expected.operation));
-        assert_eq!((found.operations, found.count), ((expected.operations)(record.tasks), 3));
-    }
-}
-
 #[test]
 fn every_scenario_measures_blocks_of_cycles_and_a_unit_of_work() {
     for flags in SCENARIOS {
         let record = record(&[flags, &["--work=10"]].concat());
-        check_measurements(&record);
-        assert!(record.complete, "{record:?}");
-        assert_eq!(record.parameters["work"], 10);
+        check_measurements(&PROGRAM, &record);
         let work = record.work.expect("there is work");
         assert!(work.units == 10 && work.ns_per_unit > Some(0.0), "{work:?}");
     }
@@ -63,26 +51,18 @@ fn threads_that_yield_to_one_another_are_switched_by_the_kernel() {
     let switches = record.switches.expect("the kernel counts switches");
     let counted = switches.voluntary_per_operation + switches.involuntary_per_operation;
     assert!(counted > 0.9, "{counted}");
-}
-
-#[test]
-fn what_cannot_be_is_refused_in_words() {
-    PROGRAM
-        .refuses(&["--scenario=sched-yield"], &["--scenario sched-yield", "--placement same-cpu"]);
+    PROGRAM.refuses(&SCENARIOS[6][..1], &["--scenario sched-yield", "--placement same-cpu"]);
 }
 
 /// Of threads that wait for one another, those that are there must not wait
 /// for one that never comes.
 #[test]
 fn a_thread_that_cannot_be_created_is_a_limit_and_not_a_hang() {
-    for flags in
-        [&["--scenario=sched-yield", "--placement=same-cpu"][..], &["--scenario=thread-event"]]
+    for (scenario, what) in
+        [(6, "creating task 1: "), (7, "creating task 1: "), (4, "creating the tokio runtime: ")]
     {
-        if let Some(run) = contract::limits::unseen(&PROGRAM, 1, flags) {
-            run.failed(3, &["creating task 1: Resource temporarily unavailable"]);
+        if let Some(run) = contract::limits::unseen(&PROGRAM, 1, SCENARIOS[scenario]) {
+            run.failed(3, &[what, "Resource temporarily unavailable"]);
         }
-    }
-    if let Some(run) = contract::limits::unseen(&PROGRAM, 1, &["--scenario=yield-tokio-mt"]) {
-        run.failed(3, &["creating the tokio runtime: Resource temporarily unavailable"]);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 const SCRIPTS: [&str; 10] = [
     "rss-per-thread.sh",
@@ -20,11 +20,6 @@ const SCRIPTS: [&str; 10] = [
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name)
-}
-
-/// The search path of this process.
-fn path() -> String {
-    std::env::var("PATH").expect("a search path")
 }
 
 /// A directory of stand-ins: tools that go before those of `PATH`, and the
@@ -56,26 +51,19 @@ impl Stage {
     /// Runs a script with the stage's tools first, from another directory.
     fn run(&self, name: &str, arguments: &[&str]) -> Ended {
         let tools = self.0.path().join("tools").display().to_string();
-        self.run_with_path(name, arguments, &format!("{tools}:{}", path()))
-    }
-
-    fn run_with_path(&self, name: &str, arguments: &[&str], path: &str) -> Ended {
-        let output = Command::new("/usr/bin/env")
-            .arg("bash")
-            .arg(script(name))
-            .args(arguments)
-            .current_dir(self.0.path())
-            .env("PATH", path)
-            .env("TMPDIR", self.0.path())
-            .env_remove("RUST_TEST_THREADS")
-            .env("CARGO_TARGET_DIR", self.0.path().join("target"))
-            .output()
-            .expect("run bash");
-        Ended::new(&output)
+        let path = std::env::var("PATH").expect("a search path");
+        let mut bash = Command::new("bash");
+        bash.arg(script(name)).args(arguments).current_dir(self.0.path());
+        bash.env("PATH", format!("{tools}:{path}")).env("TMPDIR", self.0.path());
+        bash.env("CARGO_TARGET_DIR", self.0.path().join("target"));
+        let output = bash.env_remove("RUST_TEST_THREADS").output().expect("run bash");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+        Ended { code: output.status.code(), stdout, stderr }
     }
 }
 
-/// How a script ended and what it said.
+/// How a script ended and what it printed.
 #[derive(Debug)]
 struct Ended {
     code: Option<i32>,
@@ -84,15 +72,6 @@ struct Ended {
 }
 
 impl Ended {
-    fn new(output: &Output) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
-        Self {
-            code: output.status.code(),
-            stdout: text(&output.stdout),
-            stderr: text(&output.stderr),
-        }
-    }
-
     /// Asserts a refusal in one line that contains `words`.
     fn refuses(&self, code: i32, words: &str) {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -128,7 +107,6 @@ fn every_script_explains_itself_with_examples() {
         let usage = format!("Usage: {} ", name.rsplit('/').next().expect("a name"));
         assert!(ended.stdout.starts_with(&usage), "{ended:?}");
         assert!(ended.stdout.contains("Examples:") && ended.stdout.contains("Exit codes:"));
-        assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80), "{ended:?}");
     }
 }
 
@@ -139,40 +117,25 @@ fn wrong_flags_are_refused_in_one_line_before_anything_is_built() {
         stage.write("tools/cargo", "echo built >&2; exit 1");
         stage.run(name, arguments).refuses(2, words);
     };
-    for name in ["rss-per-thread.sh", "rss-per-task.sh"] {
-        check(name, &["--form", "1"], "'--form'");
-        check(name, &["--from"], "--from: ''");
-        check(name, &["--step", "0"], "--step: '0'");
-        check(name, &["--to", "1e9"], "--to: '1e9'");
-        check(name, &["--from", "10", "--to", "11", "--step", "1"], "fewer than three counts");
-    }
+    check("rss-per-thread.sh", &["--from"], "--from: ''");
+    check("rss-per-task.sh", &["--step", "0"], "--step: '0'");
+    let few = ["--from", "10", "--to", "11", "--step", "1"];
+    check("rss-per-task.sh", &few, "fewer than three counts");
     check("sweep-tasks.sh", &[], "no program");
     check("sweep-tasks.sh", &["no-such-program"], "'no-such-program'");
-    check("sweep-tasks.sh", &["../brigade"], "'../brigade'");
-    check("sweep-tasks.sh", &["--to", "-1", "thread-brigade"], "--to: '-1'");
     check("sweep-tasks.sh", &["thread-brigade", "--tasks", "5"], "--tasks");
     check("pinned-vs-free.sh", &["--rounds", "x"], "--rounds: 'x'");
     check("pinned-vs-free.sh", &["--json"], "--json");
     check("fuzz.sh", &["--target", "nonsense"], "'nonsense'");
-    check("fuzz.sh", &["--inputs", "0"], "--inputs: '0'");
-    check("fuzz.sh", &["--forever"], "--forever");
     check("signals.sh", &["--minutes", "0"], "--minutes: '0'");
-    check("signals.sh", &["--seed"], "--seed: ''");
-    check("signals.sh", &["--hours"], "--hours");
     check("test-elsewhere.sh", &[], "no condition named");
-    check("test-elsewhere.sh", &["plain", "cpus-many"], "'cpus-many' is not a condition");
-    check("test-elsewhere.sh", &["plain:0"], "plain: '0'");
     check("test-elsewhere.sh", &["busy", "echo"], "'echo' is not a condition");
     check("package.sh", &["--bin-dir", "no-such-folder"], "--bin-dir: 'no-such-folder'");
-    check("package.sh", &["--output"], "--output needs a folder");
     for name in ["fleet/parallel.sh", "fleet/slurm.sh"] {
         check(name, &[], "--package is missing");
         check(name, &["--package", "none", "--folder", "f"], "scripts/package.sh makes one");
         check(name, &["--package", "/bin/sh"], "--folder is missing");
-        check(name, &["--minutes", "0"], "--minutes: '0'");
-        check(name, &["--hasty"], "'--hasty'");
     }
-    check("fleet/parallel.sh", &["--jobs", "many"], "--jobs: 'many'");
     check("fleet/parallel.sh", &["--package", "/bin/sh", "--folder", "f", "--hosts", "g"], "'g'");
 }
 
@@ -211,14 +174,9 @@ fn runner(fault: &str) -> Stage {
 }
 
 #[test]
-fn runs_that_keep_their_promises_meet_signals_without_a_fault() {
+fn a_fault_that_a_signal_leaves_is_named_with_its_seed() {
     let ended = runner("").run("signals.sh", &["--seconds", "2"]);
     assert!(ended.last_line().starts_with("no fault: "), "{ended:?}");
-    assert!(ended.last_line().chars().count() <= 80, "{ended:?}");
-}
-
-#[test]
-fn a_fault_that_a_signal_leaves_is_named_with_its_seed() {
     for (fault, says) in [
         ("sleep 600 &", "processes are left: "),
         (
@@ -226,23 +184,21 @@ fn a_fault_that_a_signal_leaves_is_named_with_its_seed() {
             "its lock is held",
         ),
         ("printf '{\"case' >>\"$run/records.jsonl\"", "its last record is torn"),
-        ("echo '{\"case' >>\"$run/records.jsonl\"", "a record is torn"),
         ("echo \"$record\" >>\"$run/records.jsonl\"", "a round was run twice"),
         ("printf '' >\"$run/records.jsonl\"", "a round is lost"),
         ("rm \"$run/run-end.json\"", "it has no run-end.json"),
         ("rm \"$run/run.json\"", "it has records and no run.json"),
-        ("exit 101", "it ended with 101"),
         ("exit 1", "it ended with 1, and its records say 0"),
     ] {
         // Time for a run that meets no signal before it comes to its fault.
         let stage = runner(fault);
         let ended = stage.run("signals.sh", &["--seconds", "60", "--seed", "7"]);
         assert_eq!(ended.code, Some(1), "{fault}: {ended:?}");
-        let told = ended.stderr.lines().last().unwrap_or_default();
-        assert!(told.starts_with(&format!("signals.sh: {says}")), "{fault}: {ended:?}");
-        let (_, folder) = told.split_once("see ").expect("a folder");
+        let error = ended.stderr.lines().last().unwrap_or_default();
+        assert!(error.starts_with(&format!("signals.sh: {says}")), "{fault}: {ended:?}");
+        let (_, folder) = error.split_once("see ").expect("a folder");
         let (folder, seed) = folder.split_once("; again with --seed ").expect("a seed");
-        assert!(Path::new(folder).join("log").exists() && seed.parse::<u32>().is_ok(), "{told}");
+        assert!(Path::new(folder).join("log").exists() && seed.parse::<u32>().is_ok(), "{error}");
     }
 }
 
@@ -306,16 +262,7 @@ fn the_ratio_is_that_of_the_medians() {
     stage.write("tools/taskset", "shift 2; PINNED=1 exec \"$@\"");
     let ended = stage.run("pinned-vs-free.sh", &["--rounds", "2"]);
     let lines: Vec<_> = ended.stdout.lines().collect();
-    assert_eq!(
-        lines[..5],
-        [
-            "round\tprogram\tplacement\tns_per_hop",
-            "1\tthread-brigade\tfree\t9000.0",
-            "1\tasync-brigade\tfree\t500.5",
-            "1\tthread-brigade\tpinned\t3000.0",
-            "1\tasync-brigade\tpinned\t500.5",
-        ]
-    );
+    assert_eq!(lines[1], "1\tthread-brigade\tfree\t9000.0");
     assert_eq!(lines[5], "2\tthread-brigade\tpinned\t3000.0", "the next round starts pinned");
     let expected = "# thread-brigade: median 9000 ns free, 3000 ns pinned, free / pinned 3.00";
     assert_eq!(lines[9], expected);
