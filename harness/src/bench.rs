@@ -6,12 +6,11 @@
 //! is itself an async task takes a clone along.
 
 use std::io;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -20,81 +19,21 @@ use crate::flags::{Flags, TasksFlag};
 use crate::laps::{Laps, Purpose};
 use crate::placement::{Placement, Policy};
 use crate::progress::Progress;
-use crate::record::{Ending, LedgerPoint, Memory, ScheduleKept, WorkRecord};
-use crate::samples::{Measured, Samples};
+use crate::record::WorkRecord;
+use crate::samples::Measured;
 use crate::spec::Spec;
 use crate::spinners::Spinners;
+use crate::state::{Findings, Shared};
 use crate::station::Tracer;
-use crate::station::{Equipment, LOAD, Station};
+use crate::station::{Equipment, Station};
 use crate::station::{Shape, WorkingSet};
-use crate::usage::{Span, Start};
-use crate::work::{Calibration, Work};
+use crate::work::Work;
 use crate::{clock, memory};
 
 /// What a program measures on. Clones share one state.
 #[derive(Clone, Debug)]
 pub struct Bench {
     pub(crate) shared: Arc<Shared>,
-}
-
-/// The most parts that a lap can be split into.
-pub(crate) const MOST_PHASES: usize = 4;
-
-/// When each phase of a lap ended; 0 for one that has not.
-pub(crate) type Marks = [AtomicU64; MOST_PHASES];
-
-/// The state of a bench. The driver's laps write to it; nothing in it is
-/// touched between the two timestamps of a lap but `marks`.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    /// What the program declares of this run; its tasks are those of all brigades.
-    pub spec: Spec,
-    pub flags: Flags,
-    pub placement: Placement,
-    /// Processes that spin next to the tasks.
-    pub spinners: Vec<Spinners>,
-    pub interrupted: Arc<AtomicBool>,
-    /// Those of the lap in progress.
-    pub marks: Marks,
-    pub tracer: OnceLock<Arc<Tracer>>,
-    /// The work at every hop.
-    pub work: Work,
-    /// The memory that each task touches at every hop.
-    pub working_set: Shape,
-    /// What the program sampled in the side lap in progress, in nanoseconds.
-    pub side: Mutex<Vec<u64>>,
-    pub findings: Mutex<Findings>,
-}
-
-/// What has been measured so far. The public fields are for programs that measure more than
-/// laps.
-#[derive(Debug, Default)]
-pub struct Findings {
-    /// The measurements, the principal one first.
-    pub samples: Vec<Samples>,
-    /// How many iterations have been measured.
-    pub iterations: u64,
-    /// How many have been run before them.
-    pub warmups: u64,
-    /// Why the measuring stopped.
-    pub ended_by: Option<Ending>,
-    pub(crate) span: Option<Span>,
-    pub(crate) memory: Option<Memory>,
-    pub(crate) work: Option<WorkRecord>,
-    pub(crate) calibration: Calibration,
-    /// The process whose CPU time and switches count as well, in the laps that follow. It
-    /// has one thread and outlives the laps.
-    pub peer: Option<u32>,
-    /// Claimed switches per operation: what the program declared, unless the run decides.
-    pub expected_switches: Option<f64>,
-    /// System calls per operation, as the program counted them.
-    pub system_calls: Option<f64>,
-    /// CPU time of a thread's end that no process's account includes, in nanoseconds.
-    pub thread_end_ns: Option<f64>,
-    /// How a schedule was kept.
-    pub schedule: Option<ScheduleKept>,
-    /// What was in use at one moment after another.
-    pub ledger: Vec<LedgerPoint>,
 }
 
 impl Bench {
@@ -265,41 +204,6 @@ impl Bench {
     }
 }
 
-impl Shared {
-    /// The findings. A panic in the driver leaves them as they were.
-    pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Relaxed)
-    }
-
-    /// Usage, counted from now on: with the peer's, and without that of this process's own
-    /// spinners.
-    pub(crate) fn usage_from_now(&self) -> Start {
-        let spinners = self.spinners.iter().flat_map(Spinners::processes).collect();
-        Start::now(self.findings().peer, self.placement.cpus(), spinners)
-    }
-
-    /// The mark of every token if there is something to do at every hop besides passing
-    /// it on.
-    pub(crate) fn load_mark(&self) -> u8 {
-        let has_load = self.work.is_some() || self.working_set.bytes > 0;
-        if has_load { LOAD } else { 0 }
-    }
-
-    /// What the program sampled in the side lap in progress, in nanoseconds.
-    pub(crate) fn side_samples(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.side.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether someone sees progress that is drawn.
-    pub(crate) fn shows_progress(&self) -> bool {
-        !self.flags.quiet && io::stderr().is_terminal()
-    }
-}
-
 /// Runs `line` by `sh -c`, `{pid}` replaced by this process's id, and waits
 /// for it. With `to_stderr` its standard output goes to ours of errors, which
 /// leaves standard output to the record.
@@ -329,6 +233,8 @@ fn run_command(line: &str, to_stderr: bool) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
 
     impl Bench {

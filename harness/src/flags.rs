@@ -15,8 +15,6 @@ use crate::failure::UsageError;
 use crate::hand_over::Channel;
 use crate::placement::Policy;
 use crate::spec::{Count, Spec};
-use crate::station::Shape;
-use crate::work::Work;
 
 /// The flag for the number of tasks, of programs that leave it open.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
@@ -30,67 +28,6 @@ pub struct TasksFlag {
 /// No time that a flag gives is as long: 31 years. Its nanoseconds fit into the
 /// numbers that count them.
 const LONGEST_TIME: Duration = Duration::from_secs(1_000_000_000);
-
-/// The most units of work at a hop.
-const MOST_WORK: u64 = 1_000_000_000;
-
-/// The flag for work at every hop, of programs whose tasks hand a token over.
-#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
-#[group(skip)]
-pub struct WorkFlag {
-    /// Units of work done before each send; how long a unit takes is measured
-    /// before the laps and after
-    #[arg(long, value_name = "UNITS", default_value_t = 0, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
-    pub work: u64,
-}
-
-impl WorkFlag {
-    /// The work of one hop.
-    pub fn work(self) -> Work {
-        Work::of(self.work)
-    }
-}
-
-/// The most bytes that a task touches at a hop: 1 TiB.
-const MOST_WORKING_SET: u64 = 1 << 40;
-
-/// The stride of what a task touches, in bytes, unless another is asked for: a line of
-/// the caches.
-const STRIDE: u64 = 64;
-
-/// The flags for what every task of a brigade does at a hop besides passing the token on.
-#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
-#[group(skip)]
-pub struct LoadFlags {
-    /// Work before each send.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub work: WorkFlag,
-
-    /// Memory of its own that each task reads and writes before each send
-    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORKING_SET))]
-    pub working_set: u64,
-
-    /// Distance between touched words, in bytes [default: 64]
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, requires = "working_set")]
-    #[arg(value_parser = clap::value_parser!(u64).range(8..=MOST_WORKING_SET))]
-    pub stride: Option<u64>,
-}
-
-impl LoadFlags {
-    /// What each task touches.
-    pub(crate) fn shape(&self) -> Shape {
-        Shape { bytes: self.working_set, stride: self.stride.unwrap_or(STRIDE) }
-    }
-}
-
-impl From<WorkFlag> for LoadFlags {
-    fn from(work: WorkFlag) -> Self {
-        Self { work, working_set: 0, stride: None }
-    }
-}
 
 /// The numbers that there are: an async function is as deep and as large as it is compiled.
 fn one_of<const N: usize>(numbers: [&'static str; N]) -> impl TypedValueParser<Value = u32> {

@@ -17,12 +17,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::bench::{MOST_PHASES, Marks, Shared};
 use crate::clock;
 use crate::cpus;
 use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
+use crate::state::{MOST_PHASES, Marks, Shared};
 use crate::station::{MOST_TRACED, Tracer};
 use crate::station::{TRACED, Token};
 use crate::usage::Start;

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::bench::{Bench, Findings};
+use crate::bench::Bench;
 use crate::failure::{self, UsageError};
 use crate::flags::{self, Flags};
 use crate::limits::{self, Amounts, Need};
@@ -27,6 +27,7 @@ use crate::placement::{Placement, Policy};
 use crate::record::{CpuTime, Ending, Interference, Record, SCHEMA_VERSION, Switches};
 use crate::spec::{Count, Launch, Spec};
 use crate::spinners::Spinners;
+use crate::state::Findings;
 use crate::summary::summary;
 use crate::system_files;
 use crate::terminal;

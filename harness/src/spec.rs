@@ -1,8 +1,8 @@
 //! What a program declares about itself, before anything runs.
 
-use crate::flags::LoadFlags;
 use crate::limits::Amounts;
 use crate::placement::Placement;
+use crate::station::LoadFlags;
 
 /// What a program declares: the defaults of its flags, what it claims, and what it needs.
 ///

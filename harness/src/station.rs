@@ -19,8 +19,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use serde::Serialize;
+
 use crate::cpus;
-use crate::work::Work;
+use crate::work::{Work, WorkFlag};
 
 /// The mark of a token at whose every hop there is work to do or memory to touch.
 pub(crate) const LOAD: u8 = 0b01;
@@ -210,6 +212,46 @@ impl WorkingSet {
     /// All words added up.
     pub(crate) fn sum(&self) -> u64 {
         self.words.iter().map(Cell::get).sum()
+    }
+}
+
+/// The most bytes that a task touches at a hop: 1 TiB.
+const MOST_WORKING_SET: u64 = 1 << 40;
+
+/// The stride of what a task touches, in bytes, unless another is asked for: a line of
+/// the caches.
+const STRIDE: u64 = 64;
+
+/// The flags for what every task of a brigade does at a hop besides passing the token on.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[group(skip)]
+pub struct LoadFlags {
+    /// Work before each send.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub work: WorkFlag,
+
+    /// Memory of its own that each task reads and writes before each send
+    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORKING_SET))]
+    pub working_set: u64,
+
+    /// Distance between touched words, in bytes [default: 64]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, requires = "working_set")]
+    #[arg(value_parser = clap::value_parser!(u64).range(8..=MOST_WORKING_SET))]
+    pub stride: Option<u64>,
+}
+
+impl LoadFlags {
+    /// What each task touches.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape { bytes: self.working_set, stride: self.stride.unwrap_or(STRIDE) }
+    }
+}
+
+impl From<WorkFlag> for LoadFlags {
+    fn from(work: WorkFlag) -> Self {
+        Self { work, working_set: 0, stride: None }
     }
 }
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::counters::{Counters, run_ns};
 use crate::record::{IdleState, Interference, Waiting};
 use crate::system_files::{SystemFiles, ticks_per_second};
-use crate::usage::{Counters, run_ns};
 use crate::{clock, cpus};
 
 /// The machine at one moment.

@@ -7,16 +7,10 @@
 //! waits, so that counting costs it nothing.
 
 use std::fs;
-use std::time::Duration;
 
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeVal;
-use nix::time::clock_getcpuclockid;
-use nix::unistd::Pid;
-
-use crate::process_stat::ProcessStat;
+use crate::counters::Counters;
 use crate::record::Interference;
-use crate::system_files::{SystemFiles, field};
+use crate::system_files::SystemFiles;
 use crate::system_load::SystemLoad;
 use crate::system_load::{CpuCounts, RunDelay, Waited};
 
@@ -169,109 +163,10 @@ fn migrations_in(sched: &str) -> Option<u64> {
     line.split_once(':')?.1.trim().parse().ok()
 }
 
-/// Counters at one moment.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counters {
-    pub user_ns: u64,
-    pub system_ns: u64,
-    pub voluntary: u64,
-    pub involuntary: u64,
-}
-
-impl Counters {
-    /// Those of this process, from `getrusage`.
-    pub(crate) fn own() -> Self {
-        Self::of(UsageWho::RUSAGE_SELF)
-    }
-
-    /// Those of the children of this process that have been waited for, and theirs.
-    pub(crate) fn of_children() -> Self {
-        Self::of(UsageWho::RUSAGE_CHILDREN)
-    }
-
-    fn of(whose: UsageWho) -> Self {
-        let usage = getrusage(whose).expect("a process may read its own usage");
-        Self {
-            user_ns: nanoseconds(usage.user_time()),
-            system_ns: nanoseconds(usage.system_time()),
-            voluntary: usage.voluntary_context_switches() as u64,
-            involuntary: usage.involuntary_context_switches() as u64,
-        }
-    }
-
-    /// Those of another process, from `/proc`; `None` when it has gone. They
-    /// are exact while it is blocked; while it runs, its CPU time is as of the
-    /// last clock tick. Switches of threads that have ended are not among them:
-    /// the kernel keeps those of a process where only the process itself can
-    /// read them.
-    pub(crate) fn of_process(pid: u32) -> Option<Self> {
-        let files = SystemFiles::live();
-        let folder = format!("proc/{pid}");
-        let stat = ProcessStat::read(&files, &folder)?;
-        let run_ns = run_ns(pid)?;
-        let user_ns = user_share(run_ns, stat.user_ticks, stat.system_ticks);
-        let mut counters = Self { user_ns, system_ns: run_ns - user_ns, ..Self::default() };
-        for task in files.names(&format!("{folder}/task")) {
-            // One that ends meanwhile is one that has ended.
-            let status = files.text(&format!("{folder}/task/{task}/status")).unwrap_or_default();
-            let switches = |name| field(&status, name).and_then(|value| value.parse::<u64>().ok());
-            counters.voluntary += switches("voluntary_ctxt_switches").unwrap_or(0);
-            counters.involuntary += switches("nonvoluntary_ctxt_switches").unwrap_or(0);
-        }
-        Some(counters)
-    }
-
-    /// These and those of the process `peer`, if there is one; `None` when it
-    /// has gone and its counters with it.
-    pub(crate) fn with_peer(self, peer: Option<u32>) -> Option<Self> {
-        match peer {
-            None => Some(self),
-            Some(pid) => Some(self.and(Self::of_process(pid)?)),
-        }
-    }
-
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self {
-            user_ns: self.user_ns + other.user_ns,
-            system_ns: self.system_ns + other.system_ns,
-            voluntary: self.voluntary + other.voluntary,
-            involuntary: self.involuntary + other.involuntary,
-        }
-    }
-
-    pub(crate) fn since(self, before: Self) -> Self {
-        Self {
-            user_ns: self.user_ns.saturating_sub(before.user_ns),
-            system_ns: self.system_ns.saturating_sub(before.system_ns),
-            voluntary: self.voluntary.saturating_sub(before.voluntary),
-            involuntary: self.involuntary.saturating_sub(before.involuntary),
-        }
-    }
-}
-
-fn nanoseconds(time: TimeVal) -> u64 {
-    time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1_000
-}
-
-/// The time that all threads of a process have run, ended ones too, in
-/// nanoseconds.
-pub(crate) fn run_ns(pid: u32) -> Option<u64> {
-    let clock = clock_getcpuclockid(Pid::from_raw(pid.try_into().ok()?)).ok()?;
-    u64::try_from(Duration::from(clock.now().ok()?).as_nanos()).ok()
-}
-
-/// How much of `run_ns` was in user space. The scheduler's sum is exact, and
-/// the two times in clock ticks say how it divides, which is also how the
-/// kernel arrives at what `getrusage` tells.
-fn user_share(run_ns: u64, user_ticks: u64, system_ticks: u64) -> u64 {
-    match user_ticks + system_ticks {
-        0 => 0,
-        ticks => (u128::from(run_ns) * u128::from(user_ticks) / u128::from(ticks)) as u64,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -294,35 +189,5 @@ mod tests {
         let span = start.end().expect("there is no peer to go");
         // One that is kept from its CPU for so long has nothing to wait for.
         assert!(span.voluntary > TIMES / 2, "{span:?}");
-    }
-
-    #[test]
-    fn run_time_divides_as_the_ticks_do() {
-        assert_eq!(user_share(1000, 1, 3), 250);
-        assert_eq!(user_share(1000, 0, 0), 0);
-        assert_eq!(user_share(u64::MAX, u64::MAX / 2, 0), u64::MAX);
-    }
-
-    #[test]
-    fn every_thread_of_a_process_is_counted() {
-        const TIMES: u64 = 20;
-        let before = Counters::of_process(std::process::id()).expect("it lives");
-        let counted = std::sync::Barrier::new(2);
-        let after = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                for _ in 0..TIMES {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                counted.wait();
-                counted.wait();
-            });
-            counted.wait();
-            let after = Counters::of_process(std::process::id()).expect("it lives");
-            counted.wait();
-            after
-        });
-        // One that is kept from its CPU for so long has nothing to wait for.
-        assert!(after.voluntary > before.voluntary + TIMES / 2, "{before:?} {after:?}");
-        assert!(after.user_ns + after.system_ns > before.user_ns + before.system_ns);
     }
 }

@@ -8,6 +8,8 @@
 
 use std::hint::black_box;
 
+use serde::Serialize;
+
 use crate::clock;
 
 /// An odd number with bits everywhere, that of Knuth's MMIX generator.
@@ -118,6 +120,27 @@ fn timed(units: u64) -> u64 {
     let begun = clock::now();
     spend(units);
     clock::now() - begun
+}
+
+/// The most units of work at a hop.
+const MOST_WORK: u64 = 1_000_000_000;
+
+/// The flag for work at every hop, of programs whose tasks hand a token over.
+#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[group(skip)]
+pub struct WorkFlag {
+    /// Units of work done before each send; how long a unit takes is measured
+    /// before the laps and after
+    #[arg(long, value_name = "UNITS", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
+    pub work: u64,
+}
+
+impl WorkFlag {
+    /// The work of one hop.
+    pub fn work(self) -> Work {
+        Work::of(self.work)
+    }
 }
 
 #[cfg(test)]

@@ -210,7 +210,7 @@ impl Entry {
         }
         let program = program.ok_or_else(|| "program: there is none".to_owned())?;
         let filled = |pattern: &String| fill(pattern, point);
-        let name = self.name.as_ref().map(|name| filled(name)).transpose()?;
+        let name = self.name.as_ref().map(filled).transpose()?;
         let given = parse_flags(&flags);
         let all = programs.get(program).map_or(&[][..], |program| &program.with);
         let rules: Vec<&Rule> = all.iter().filter(|rule| rule.applies(&given)).collect();
@@ -226,7 +226,7 @@ impl Entry {
             needs_cpus: needs_cpus.unwrap_or(1).max(least_cpus),
             needs_io_uring: self.needs_io_uring || rules.iter().any(|rule| rule.needs_io_uring),
             may_block_more: self.may_block_more,
-            baseline: self.baseline.as_ref().map(|name| filled(name)).transpose()?,
+            baseline: self.baseline.as_ref().map(filled).transpose()?,
             kind: self.kind.or(group.kind).or(rules.iter().find_map(|rule| rule.kind)),
             at,
             flags,

@@ -89,7 +89,7 @@ fn the_documents_name_every_command_flag_and_exit_code() {
 fn the_protocol_has_every_flag_of_the_harness() {
     use clap::Args as _;
     let command = clap::Command::new("program");
-    let command = harness::flags::LoadFlags::augment_args(command);
+    let command = harness::LoadFlags::augment_args(command);
     let command = harness::flags::TasksFlag::augment_args(command);
     let mut command = harness::flags::Flags::augment_args(command);
     let protocol = document("docs/PROTOCOL.md");
