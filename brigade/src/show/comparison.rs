@@ -206,10 +206,9 @@ mod tests {
     use super::super::{html, markdown, text};
     use super::*;
     use crate::judge::compare::sample::Sample;
-    use crate::judge::environment::Difference;
     use crate::store::fixtures as sample;
 
-    fn comparison(design: Design) -> Comparison {
+    fn comparison() -> Comparison {
         // Scatter of a side's rounds about its time.
         const SCATTER: [f64; 10] = [1.0, 0.99, 1.01, 1.004, 0.996, 1.002, 0.998, 1.006, 0.994, 1.0];
         let side = |factors: [f64; 4]| {
@@ -226,39 +225,21 @@ mod tests {
             names.map(|name| (name, sides.each_ref().map(|of| Sample::of(name, [&of[..]]))));
         let described = ["2026-01-01-x-baseline", "2026-01-01-x-candidate"]
             .map(|records| Described { records: records.to_owned(), ..Described::default() });
-        let machine = Some(Machine { kernel: 1.005, user: 0.994 });
-        let machine = machine.filter(|_| design == Design::TwoRuns);
-        let mut comparison = Comparison::of(design, described, cases.into(), 0.03, machine);
-        let differing = |name: &str, values: [&str; 2]| Difference {
-            name: name.to_owned(),
-            values: values.map(|value| Some(value.to_owned())),
-        };
-        comparison.environment_differences = vec![
-            differing("processor.model", ["Z80", "Z81"]),
-            differing("kernel.release", ["6.1.0", "6.18.0"]),
-        ];
-        comparison
+        Comparison::of(Design::SideBySide, described, cases.into(), 0.03, None)
     }
 
     #[test]
     fn every_format_has_the_same_rows_and_the_largest_change_first() {
-        for design in [Design::SideBySide, Design::TwoRuns] {
-            let comparison = comparison(design);
-            let page = blocks(&comparison);
-            let text = text::blocks(&page, false);
-            let html = html::comparison(&comparison);
-            assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
-            assert!(!html.contains("<b>"));
-            for format in [&text, &markdown::blocks(&page), &html] {
-                let at =
-                    |what: &str| format.find(what).unwrap_or_else(|| panic!("{what}: {format}"));
-                assert!(
-                    at("extreme") < at("shorter/free") && at("shorter/free") < at("alike/free")
-                );
-                assert!(at("2 slower, 1 faster, 1 same") < at("1 not compared"));
-                assert!(format.contains("Z80") && format.contains("6.18.0"));
-                assert!(format.contains("the baseline has not measured it"));
-            }
+        let comparison = comparison();
+        let page = blocks(&comparison);
+        let text = text::blocks(&page, false);
+        let html = html::comparison(&comparison);
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+        assert!(!html.contains("<b>"));
+        for format in [&text, &markdown::blocks(&page), &html] {
+            let at = |what: &str| format.find(what).unwrap_or_else(|| panic!("{what}: {format}"));
+            assert!(at("extreme") < at("shorter/free") && at("shorter/free") < at("alike/free"));
+            assert!(at("2 slower, 1 faster, 1 same") < at("1 not compared"));
         }
     }
 }

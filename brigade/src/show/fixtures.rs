@@ -8,9 +8,7 @@ use crate::manifest::Manifest;
 use crate::store::environment::Environment;
 use crate::store::fixtures::{self as sample, Sample};
 use crate::store::invocation::{Invocation, Outcome};
-use crate::store::results::{
-    CaseDetail, FurtherRounds, Procedure, RUN_SCHEMA_VERSION, RunDescription, Skipped,
-};
+use crate::store::results::{CaseDetail, Procedure, RUN_SCHEMA_VERSION, RunDescription, Skipped};
 use crate::store::saved_run::SavedRun;
 
 const MANIFEST: &str = r#"
@@ -105,20 +103,9 @@ fn invocations(slower: f64) -> Vec<Invocation> {
 pub fn run(slower: f64) -> SavedRun {
     let mut environment = Environment::default();
     for (name, value) in [
-        ("kernel.preemption", "dynamic"),
-        ("kernel.release", "6.18.44-fc-v595"),
-        ("processor.allowed_cpus", "2"),
-        ("processor.architecture", "x86_64"),
-        ("processor.cache.l1_data", "32 KiB"),
         ("processor.cache.l2", "512 KiB"),
-        ("processor.cache.l3", "32 MiB"),
-        ("processor.clock_source", "tsc"),
         ("processor.model", "AMD EPYC"),
         ("processor.online_cpus", "2"),
-        ("processor.virtualisation", "kvm"),
-        ("software.git_revision", "834c51a02d54b77ca9ca44a2220908e91a50c12d"),
-        ("software.measured_crates.tokio", "1.54.1"),
-        ("software.rustc", "rustc 1.95.0 (59807616e 2026-04-14)"),
     ] {
         environment.set(name, Some(value));
     }
@@ -134,14 +121,7 @@ pub fn run(slower: f64) -> SavedRun {
             .to_vec(),
         details: Vec::new(),
         skipped: vec![Skipped { case: "uring".to_owned(), reason: "no io_uring".to_owned() }],
-        procedure: Some(Procedure {
-            command: ["brigade", "run", "--profile", "default", "--seed", "3940445089"]
-                .map(str::to_owned)
-                .to_vec(),
-            further: Some(FurtherRounds { target_percent: 3.0, budget_seconds: 150.0 }),
-            reruns: 2,
-            ..Procedure::default()
-        }),
+        procedure: Some(Procedure { reruns: 2, ..Procedure::default() }),
         side: None,
     };
     SavedRun { description, environment, invocations: invocations(slower), warnings: Vec::new() }
@@ -151,13 +131,6 @@ pub fn run(slower: f64) -> SavedRun {
 pub fn report_of(slower: &[f64]) -> Report {
     let runs: Vec<SavedRun> = slower.iter().map(|slower| run(*slower)).collect();
     report_with(&manifest(), &runs)
-}
-
-/// The report of a run of the pair of two CPUs, by ways of handing over with their times.
-pub fn of_pairs(ways: &[(&str, f64)]) -> Report {
-    let two = sample::topology("0-1", "0;1", "0-1", "0-1");
-    let time = |ns: f64, _| ns;
-    of_machine(two, ways, &[[0, 1]], time)
 }
 
 /// The report of a run of a sample of the pairs of 64 CPUs, in which a hand-over takes the
@@ -176,41 +149,28 @@ pub fn sixty_four() -> Report {
         Some(Distance::SameNode) => 3.0 * ns,
         _ => 6.0 * ns + first as f64,
     };
-    of_machine(machine, &[("spin", 25.0)], &pairs, time)
-}
-
-/// The report of a run of pairs of these CPUs.
-fn of_machine(
-    machine: Environment,
-    ways: &[(&str, f64)],
-    pairs: &[[usize; 2]],
-    time: impl Fn(f64, [usize; 2]) -> f64,
-) -> Report {
+    let named = |[first, second]: [usize; 2]| format!("spin/{first},{second}");
     let mut run = run(1.0);
-    run.environment.facts.extend(machine.facts);
-    let named = |way: &str, [first, second]: [usize; 2]| format!("{way}/{first},{second}");
-    let all = || ways.iter().flat_map(|way| pairs.iter().map(move |pair| (*way, *pair)));
-    run.invocations = all()
-        .flat_map(|((way, ns), pair)| {
-            let ns = time(ns, pair);
-            let times = [0.99, 1.0, 1.01, 0.98, 1.02, 1.0].map(|factor| ns * factor);
-            let mut invocations = sample::paired(&named(way, pair), pair, times);
-            for record in invocations.iter_mut().filter_map(|of| of.record.as_mut()) {
-                record.program = "fake".to_owned();
-                record.parameters.insert("via".to_owned(), way.into());
-            }
-            invocations
-        })
-        .collect();
-    let detail = |((way, _), pair)| CaseDetail {
-        case: named(way, pair),
+    run.environment.facts.extend(machine.facts.clone());
+    let invocations = |pair: &[usize; 2]| {
+        let ns = time(25.0, *pair);
+        let times = [0.99, 1.0, 1.01, 0.98, 1.02, 1.0].map(|factor| ns * factor);
+        let mut invocations = sample::paired(&named(*pair), *pair, times);
+        for record in invocations.iter_mut().filter_map(|of| of.record.as_mut()) {
+            record.program = "fake".to_owned();
+        }
+        invocations
+    };
+    run.invocations = pairs.iter().flat_map(invocations).collect();
+    let detail = |pair: &[usize; 2]| CaseDetail {
+        case: named(*pair),
         program: "fake".to_owned(),
         parameters: [("cpus".to_owned(), format!("{},{}", pair[0], pair[1]))].into(),
         group: Some("cores".to_owned()),
     };
     run.description = RunDescription {
-        cases: all().map(|((way, _), pair)| named(way, pair)).collect(),
-        details: all().map(detail).collect(),
+        cases: pairs.iter().map(|pair| named(*pair)).collect(),
+        details: pairs.iter().map(detail).collect(),
         skipped: Vec::new(),
         ..run.description
     };
