@@ -1,5 +1,6 @@
 //! async-creation from outside: flags in, record out.
 
+use contract::record::check_measurements;
 use contract::{Measurement, Program, skip};
 
 const PROGRAM: Program = Program {
@@ -34,25 +35,9 @@ fn every_runtime_creates_and_joins_all_of_its_tasks() {
             continue;
         }
         let record = run.succeeded().record();
-        let found = |name| record.measurement(name).map(|found| (found.operations, found.count));
-        let expected = [
-            ("create", (50, 20)),
-            ("join", (50, 20)),
-            ("create_cold", (50, 1)),
-            ("start", (1, 1000)),
-        ];
-        for (name, counts) in expected {
-            assert_eq!(found(name), Some(counts), "{runtime}: {name}");
-        }
+        check_measurements(&PROGRAM, &record);
         PROGRAM.refuses(&["--workers=2", "--runtime", runtime], &["--workers 2"]);
     }
-}
-
-#[test]
-fn workers_that_the_runtime_cannot_have_are_usage_errors() {
-    let current_thread = ["--runtime=tokio-current-thread", "--workers=2"];
-    PROGRAM.refuses(&current_thread, &["--workers 2", "tokio-current-thread"]);
-    PROGRAM.refuses(&["--workers=1025"], &["--workers"]);
 }
 
 #[test]
@@ -61,11 +46,14 @@ fn workers_are_threads_that_the_pids_limit_refuses() {
 }
 
 #[test]
-fn futures_may_hold_much() {
+fn futures_may_hold_much_and_flags_must_fit_the_runtime() {
     for bytes in ["1024", "16384"] {
         let record = PROGRAM.record(&["--tasks=5", "--iters=20", "--future-bytes", bytes]);
         assert_eq!(record.parameters["future_bytes"].to_string(), bytes);
     }
     let elsewhere = ["--runtime=local-pool", "--future-bytes=1024"];
     PROGRAM.refuses(&elsewhere, &["choose a runtime of tokio"]);
+    let current_thread = ["--runtime=tokio-current-thread", "--workers=2"];
+    PROGRAM.refuses(&current_thread, &["--workers 2", "tokio-current-thread"]);
+    PROGRAM.refuses(&["--workers=1025"], &["--workers"]);
 }

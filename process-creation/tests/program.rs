@@ -50,15 +50,9 @@ fn the_parent_holds_the_memory_that_was_asked_for() {
 
 #[test]
 fn what_cannot_be_is_refused_in_one_line() {
-    PROGRAM.refuses(&["--via", "magic"], &["invalid value 'magic' for '--via <VIA>'"]);
     for size in ["-1", "0,1", "x", "", "4294967295"] {
         PROGRAM.refuses(&["--resident-mib", size], &["--resident-mib"]);
     }
-    PROGRAM.refuses(&["--via", "fork", "--placement", "spread"], &["--placement spread"]);
-}
-
-#[test]
-fn a_limit_refuses_before_anything_is_launched() {
     for via in ["fork", "thread"] {
         let run = PROGRAM.run(&["--via", via, "--tasks", "400000000"]);
         run.failed(3, &["400000000 tasks need"]);

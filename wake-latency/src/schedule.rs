@@ -56,17 +56,10 @@ mod tests {
     }
 
     #[test]
-    fn tasks_take_turns() {
+    fn tasks_and_wakers_take_turns() {
         let of_task = |task| SCHEDULE.of_task(task).collect::<Vec<_>>();
-        assert_eq!(
-            [of_task(0), of_task(1), of_task(2)],
-            [vec![0, 3, 6], vec![1, 4, 7], vec![2, 5]]
-        );
+        assert_eq!([0, 1, 2].map(of_task), [vec![0, 3, 6], vec![1, 4, 7], vec![2, 5]]);
         assert!(of_task(9).is_empty());
-    }
-
-    #[test]
-    fn each_wake_up_is_one_wakers() {
         let of_waker = |waker| SCHEDULE.of_waker(waker, 2).collect::<Vec<_>>();
         assert_eq!(of_waker(0), [(0, 0), (2, 2), (3, 0), (5, 2), (6, 0)]);
         assert_eq!(of_waker(1), [(1, 1), (4, 1), (7, 1)]);

