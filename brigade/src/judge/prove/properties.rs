@@ -65,6 +65,9 @@ pub fn in_time_order<'i>(invocations: impl Iterator<Item = &'i Invocation>) -> F
     // Halves too small for an interval have no verdict that could be false.
     let all: Vec<Estimate> =
         halves.iter().filter_map(ratio).filter(|ratio| ratio.interval.is_some()).collect();
+    if all.is_empty() {
+        return Figure::missing("late against early rounds", "too few rounds");
+    }
     let figure = false_verdicts("late against early rounds", &all);
     let common = median(&all.iter().map(|ratio| ratio.value).collect::<Vec<_>>());
     let common = common.unwrap_or(1.0);
