@@ -133,7 +133,7 @@ pub(super) fn quantile(sorted: &[f64], probability: f64) -> Option<f64> {
     let below = position.floor() as usize;
     let above = (below + 1).min(last);
     let weight = position - below as f64;
-    Some(sorted[below] * (1.0 - weight) + sorted[above] * weight)
+    Some(sorted[below] + (sorted[above] - sorted[below]) * weight)
 }
 
 /// The fewest values whose range is an interval of `confidence`, 0 to 1: all of n values lie
@@ -146,7 +146,7 @@ fn fewest_pairs(confidence: f64) -> usize {
 fn interval(sorted: &[f64], confidence: f64) -> Interval {
     let count = sorted.len();
     let (rank, weight) = cut(count, confidence);
-    let inwards = |outer: f64, inner: f64| outer * (1.0 - weight) + inner * weight;
+    let inwards = |outer: f64, inner: f64| outer + (inner - outer) * weight;
     Interval {
         low: inwards(sorted[rank - 1], sorted[rank]),
         high: inwards(sorted[count - rank], sorted[count - rank - 1]),
@@ -228,6 +228,19 @@ mod tests {
         check(0.95, &[4.0; 12], 4.0, 4.0);
         check(0.95, &[1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0], 1.0, 3.0);
         check(0.9375, &[5.0, 1.0, 2.0, 9.0, 3.0], 1.0, 9.0);
+    }
+
+    #[test]
+    fn equal_values_are_their_own_interval_to_the_last_bit() {
+        for value in [449.557_624_303_515_75, 0.1, 1.0 / 3.0] {
+            for count in MIN_SAMPLE..40 {
+                let of = Estimate::of(&vec![value; count]).expect("values");
+                assert_eq!(
+                    (of.value, of.interval),
+                    (value, Some(Interval { low: value, high: value }))
+                );
+            }
+        }
     }
 
     #[test]
