@@ -1,17 +1,20 @@
-//! The executors, each set up around the measured loop, and by which interfaces each can be
-//! spawned on.
+//! The executors, each set up around the measured loop, and the interfaces by which each can be
+//! spawned on, behind one: a graph spawns by [`Spawner`].
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
 use anyhow::Context as _;
-use async_executors::{AsyncStd, LocalSpawnHandle, SpawnHandle, TokioCt, TokioTp};
+use async_executors::{
+    AsyncStd, LocalSpawnHandle, LocalSpawnHandleExt as _, SpawnHandle, SpawnHandleExt as _,
+    TokioCt, TokioTp,
+};
 use clap::ValueEnum;
 use futures::FutureExt as _;
 use futures::channel::oneshot::{self, Canceled, Receiver};
 use futures::executor::{LocalPool, ThreadPool, block_on};
-use futures::task::{LocalSpawn, Spawn};
+use futures::task::{LocalSpawn, LocalSpawnExt as _, Spawn, SpawnExt as _};
 use harness::failure::{UsageError, creating};
 use harness::flags::name;
 use harness::runtime::with_workers;
@@ -19,10 +22,7 @@ use harness::{Bench, Measured};
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
-use crate::graph::{Counts, Graph};
-use crate::spawners::{
-    AsyncStdNative, ByLocalSpawn, ByLocalSpawnHandle, BySpawn, BySpawnHandle, Spawner,
-};
+use crate::graph::{Counts, Delivery, Graph, Node, run};
 
 /// What `--executor` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
@@ -61,11 +61,6 @@ pub enum Interface {
 }
 
 impl Executor {
-    /// Whether all tasks run on the driver's thread.
-    pub fn is_one_thread(self) -> bool {
-        matches!(self, Self::LocalPool | Self::TokioCt)
-    }
-
     /// The interface that is asked for, or the executor's own.
     ///
     /// # Errors
@@ -135,7 +130,7 @@ pub fn measure(
             let tokio = TokioTp::try_from(runtime).expect("it is of several threads");
             run.by_traits(tokio.clone(), |counts| tokio.block_on(counts))
         }
-        Executor::AsyncStd if is_native => run.drive(&AsyncStdNative, async_std::task::block_on),
+        Executor::AsyncStd if is_native => run.drive(&AsyncStd, async_std::task::block_on),
         Executor::AsyncStd => run.by_traits(AsyncStd, async_std::task::block_on),
         Executor::Smol => run.on_smol(),
     }
@@ -197,22 +192,102 @@ impl Run<'_> {
         spawner: &S,
         mut wait: impl FnMut(Receiver<Counts>) -> Result<Counts, Canceled>,
     ) -> anyhow::Result<()> {
-        let Self { graph, bench, .. } = self;
-        // Every task that ends was spawned.
-        let operations = graph.expected().ended;
-        let spawns =
-            Measured { name: "iteration", operation: "spawn", operations, covers_tasks: true };
-        let mut next = graph.nodes();
-        for lap in bench.laps(&[spawns]) {
+        let spawns = Measured::per_task("iteration", "spawn", self.graph.spawns() as usize);
+        let mut next = self.graph.nodes();
+        for lap in self.bench.laps(&[spawns]) {
             let (nodes, counts) = next;
             for ready in nodes {
                 spawner.start_node(ready);
             }
             let counts = wait(counts);
             lap.finish();
-            counts.context("waiting for all nodes to end")?.verify(*graph)?;
-            next = graph.nodes();
+            counts.context("waiting for all nodes to end")?.verify(self.graph)?;
+            next = self.graph.nodes();
         }
-        bench.observe()
+        self.bench.observe()
     }
+}
+
+/// Spawns tasks and detaches them. It has a method for each of the two types of tasks that a
+/// graph has, so that nothing is boxed on the way, and those that run tasks on several threads
+/// can ask for tasks that can be sent between them.
+pub trait Spawner: Clone + 'static {
+    /// Spawns what a node does.
+    ///
+    /// # Panics
+    /// When the executor is shutting down, which no graph outlives.
+    fn start_node(&self, node: Node);
+
+    /// Spawns a send.
+    ///
+    /// # Panics
+    /// When the executor is shutting down, which no graph outlives.
+    fn start(&self, delivery: Delivery);
+}
+
+/// Both methods of a spawner that spawns both types of tasks in the same way.
+macro_rules! both {
+    (|$own:ident, $task:ident| $spawn:expr) => {
+        fn start_node(&self, node: Node) {
+            let ($own, $task) = (self, run(node, self.clone()));
+            $spawn;
+        }
+
+        fn start(&self, delivery: Delivery) {
+            let ($own, $task) = (self, delivery);
+            $spawn;
+        }
+    };
+}
+
+/// Spawns by the trait `Spawn` of `futures`.
+#[derive(Clone)]
+pub struct BySpawn<E>(pub E);
+
+impl<E: Spawn + Clone + Send + 'static> Spawner for BySpawn<E> {
+    both!(|own, task| own.0.spawn(task).expect("it runs"));
+}
+
+/// Spawns by the trait `SpawnHandle` of `async_executors`.
+#[derive(Clone)]
+pub struct BySpawnHandle<E>(pub E);
+
+impl<E: SpawnHandle<()> + Clone + Send + 'static> Spawner for BySpawnHandle<E> {
+    both!(|own, task| own.0.spawn_handle(task).expect("it runs").detach());
+}
+
+/// Spawns by the trait `LocalSpawn` of `futures`.
+#[derive(Clone)]
+pub struct ByLocalSpawn<E>(pub E);
+
+impl<E: LocalSpawn + Clone + 'static> Spawner for ByLocalSpawn<E> {
+    both!(|own, task| own.0.spawn_local(task).expect("it runs"));
+}
+
+/// Spawns by the trait `LocalSpawnHandle` of `async_executors`.
+#[derive(Clone)]
+pub struct ByLocalSpawnHandle<E>(pub E);
+
+impl<E: LocalSpawnHandle<()> + Clone + 'static> Spawner for ByLocalSpawnHandle<E> {
+    both!(|own, task| own.0.spawn_handle_local(task).expect("it runs").detach());
+}
+
+/// Tokio's own interface to a runtime of several threads.
+impl Spawner for tokio::runtime::Handle {
+    both!(|own, task| drop(own.spawn(task)));
+}
+
+/// Tokio's own interface to tasks of one thread.
+impl Spawner for Rc<LocalSet> {
+    both!(|own, task| drop(own.spawn_local(task)));
+}
+
+/// The global executor of async-std, by its own interface.
+impl Spawner for AsyncStd {
+    both!(|_own, task| drop(async_std::task::spawn(task)));
+}
+
+/// The own interface of async-executor.
+impl Spawner for Arc<async_executor::Executor<'static>> {
+    both!(|own, task| own.spawn(task).detach());
 }

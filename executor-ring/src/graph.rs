@@ -1,5 +1,8 @@
-//! What a graph is made of: nodes, the messages between them, and the count of what
-//! happened.
+//! The graphs: nodes, the messages between them, and the count of what happened.
+//!
+//! In a ring, the task that has just been spawned is the next to run, and the node that
+//! it wakes comes after it: whatever keeps the last task in a slot of its own gains. The
+//! walks of a pinball, which nobody can foresee, take that luck away.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,51 +11,62 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use anyhow::ensure;
-use futures::channel::mpsc::UnboundedSender;
+use futures::StreamExt as _;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::channel::oneshot;
 
-use crate::spawners::Spawner;
-use crate::{pinball, ring};
+use crate::executors::Spawner;
 
-/// What `--graph` names, with its size.
+/// Nodes that each message of a pinball comes to.
+pub const STEPS: u64 = 1000;
+
+/// What `--graph` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// The next one, until it has come round
+    Ring,
+    /// Any other one, 1000 times
+    Pinball,
+}
+
+/// A graph, and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Graph {
-    /// So many nodes in a ring, each of which starts one message.
-    Ring(u64),
-    /// So many nodes, of which each knows all others, and so many messages.
-    Pinball(u64, u64),
+pub struct Graph {
+    pub shape: Shape,
+    pub nodes: u64,
+    pub messages: u64,
+    /// Nodes that each message comes to.
+    pub steps: u64,
 }
 
 impl Graph {
     /// What must happen in it, lap by lap.
-    pub fn expected(self) -> Counts {
-        match self {
-            Self::Ring(nodes) => {
-                Counts { hops: nodes * nodes, home: nodes, ended: nodes * nodes + nodes }
-            }
-            Self::Pinball(nodes, messages) => {
-                let hops = messages * pinball::STEPS;
-                Counts { hops, home: messages, ended: hops + nodes }
-            }
-        }
+    fn expected(self) -> Counts {
+        let hops = self.messages * self.steps;
+        Counts { hops, home: self.messages, ended: hops + self.nodes }
+    }
+
+    /// Tasks that are spawned in each lap: a send for each hop, and the nodes.
+    pub fn spawns(self) -> u64 {
+        self.expected().ended
     }
 
     /// Nodes that do not run yet, and where the counts will come out.
     pub fn nodes(self) -> (Vec<Node>, oneshot::Receiver<Counts>) {
         let (driver, counts) = oneshot::channel();
-        let mut ledger = Ledger::default();
-        ledger.driver = Some(driver);
-        let ledger = Arc::new(ledger);
-        let nodes = match self {
-            Self::Ring(nodes) => ring::nodes(nodes, &ledger),
-            Self::Pinball(nodes, messages) => pinball::nodes(nodes, messages, &ledger),
+        let [hops, home, ended] = [(); 3].map(|()| AtomicU64::new(0));
+        let ledger = Arc::new(Ledger { hops, home, ended, driver: Some(driver) });
+        let nodes = match self.shape {
+            Shape::Ring => ring(self.nodes, &ledger),
+            Shape::Pinball => pinball(self.nodes, self.messages, &ledger),
         };
         (nodes, counts)
     }
 }
 
 /// What happened in one iteration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Messages that a node received.
     pub hops: u64,
@@ -66,24 +80,13 @@ impl Counts {
     /// Fails when anything else happened than must in such a graph.
     pub fn verify(self, graph: Graph) -> anyhow::Result<()> {
         let expected = graph.expected();
-        let nodes = expected.ended - expected.hops;
-        ensure!(
-            self == expected,
-            "{} hops, {} messages home, {} tasks ended: {nodes} nodes make {}, {}, {}",
-            self.hops,
-            self.home,
-            self.ended,
-            expected.hops,
-            expected.home,
-            expected.ended,
-        );
+        ensure!(self == expected, "{self:?}: {} nodes make {expected:?}", graph.nodes);
         Ok(())
     }
 }
 
 /// Counts what happens. Every task holds it; when the last one lets go, ended
 /// or cancelled, the counts go to the driver.
-#[derive(Default)]
 pub struct Ledger {
     pub hops: AtomicU64,
     pub home: AtomicU64,
@@ -153,16 +156,154 @@ impl Drop for Delivery {
 
 /// A node before it runs.
 pub enum Node {
-    Ring(ring::Node),
-    Pinball(pinball::Node),
+    Ring(RingNode),
+    Pinball(PinballNode),
 }
 
 /// What a node does.
 pub async fn run(node: Node, spawner: impl Spawner) {
     match node {
-        Node::Ring(node) => ring::run(node, spawner).await,
-        Node::Pinball(node) => pinball::run(node, spawner).await,
+        Node::Ring(node) => node.run(spawner).await,
+        Node::Pinball(node) => node.run(spawner).await,
     }
+}
+
+/// A node of a ring, which sends to the next one.
+pub struct RingNode {
+    number: u64,
+    nodes: u64,
+    inbox: UnboundedReceiver<Message>,
+    outbox: UnboundedSender<Message>,
+    ledger: Arc<Ledger>,
+}
+
+impl RingNode {
+    fn send(&self, message: Message) -> Delivery {
+        Delivery::new(message, &self.outbox, &self.ledger)
+    }
+
+    /// Takes a message in, and returns it if it goes on. One that has passed every node
+    /// is home if it came back to the node that started it.
+    fn receive(&self, mut message: Message) -> Option<Message> {
+        self.ledger.hops.fetch_add(1, Relaxed);
+        message.passed += 1;
+        if message.passed < self.nodes {
+            return Some(message);
+        }
+        if message.origin == self.number {
+            self.ledger.home.fetch_add(1, Relaxed);
+        }
+        None
+    }
+
+    /// Starts a message and passes on those of the others. Each of them comes by once, and so
+    /// does its own.
+    async fn run(mut self, spawner: impl Spawner) {
+        spawner.start(self.send(Message { origin: self.number, passed: 0 }));
+        for _ in 0..self.nodes {
+            let Some(message) = self.inbox.next().await else {
+                self.outbox.close_channel();
+                return;
+            };
+            if let Some(message) = self.receive(message) {
+                spawner.start(self.send(message));
+            }
+        }
+        self.ledger.ended.fetch_add(1, Relaxed);
+    }
+}
+
+/// The nodes of a ring.
+fn ring(nodes: u64, ledger: &Arc<Ledger>) -> Vec<Node> {
+    let (outboxes, mut inboxes): (Vec<_>, Vec<_>) = (0..nodes).map(|_| unbounded()).unzip();
+    // Node i sends into channel i and receives from the one before.
+    inboxes.rotate_right(1);
+    let node = |(number, (inbox, outbox))| {
+        let ledger = Arc::clone(ledger);
+        Node::Ring(RingNode { number, nodes, inbox, outbox, ledger })
+    };
+    (0..nodes).zip(inboxes.into_iter().zip(outboxes)).map(node).collect()
+}
+
+/// A node of a pinball, which sends to any other one.
+pub struct PinballNode {
+    number: usize,
+    inbox: UnboundedReceiver<Message>,
+    outboxes: Arc<[UnboundedSender<Message>]>,
+    messages: u64,
+    ledger: Arc<Ledger>,
+}
+
+impl PinballNode {
+    /// The task that sends a message to one of the other nodes.
+    fn send(&self, mut message: Message) -> Delivery {
+        message.origin = next(message.origin);
+        // Of the others, so many after this one.
+        let others = self.outboxes.len() as u64 - 1;
+        let ahead = 1 + (message.origin >> 32) % others;
+        let to = (self.number + ahead as usize) % self.outboxes.len();
+        Delivery::new(message, &self.outboxes[to], &self.ledger)
+    }
+
+    /// Takes a message in, and returns it if it goes on. The last that ends ends all nodes.
+    fn receive(&self, mut message: Message) -> Option<Message> {
+        self.ledger.hops.fetch_add(1, Relaxed);
+        message.passed += 1;
+        if message.passed < STEPS {
+            return Some(message);
+        }
+        if self.ledger.home.fetch_add(1, Relaxed) + 1 == self.messages {
+            self.close();
+        }
+        None
+    }
+
+    fn close(&self) {
+        self.outboxes.iter().for_each(UnboundedSender::close_channel);
+    }
+
+    /// Starts its share of the messages and passes on what comes, until the channels are closed.
+    async fn run(mut self, spawner: impl Spawner) {
+        let first = self.number as u64;
+        for number in (first..self.messages).step_by(self.outboxes.len()) {
+            // From any state but 0 the walk goes on.
+            spawner.start(self.send(Message { origin: number + 1, passed: 0 }));
+        }
+        while let Some(message) = self.inbox.next().await {
+            if let Some(message) = self.receive(message) {
+                spawner.start(self.send(message));
+            }
+        }
+        self.ledger.ended.fetch_add(1, Relaxed);
+    }
+}
+
+/// A node that is no longer there loses messages, so all others end too: the lap ends
+/// with wrong counts instead of waiting for ever.
+impl Drop for PinballNode {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The state of a random walk after this one: xorshift64 of Marsaglia, "Xorshift RNGs"
+/// (2003), with the shifts 13, 7, 17. The message carries it, so every lap of every
+/// executor walks the same ways.
+fn next(mut state: u64) -> u64 {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^ (state << 17)
+}
+
+/// The nodes of a pinball.
+fn pinball(nodes: u64, messages: u64, ledger: &Arc<Ledger>) -> Vec<Node> {
+    let (outboxes, inboxes): (Vec<_>, Vec<_>) = (0..nodes).map(|_| unbounded()).unzip();
+    let outboxes: Arc<[_]> = outboxes.into();
+    let node = |(number, inbox)| {
+        let (outboxes, ledger) = (Arc::clone(&outboxes), Arc::clone(ledger));
+        Node::Pinball(PinballNode { number, inbox, outboxes, messages, ledger })
+    };
+    inboxes.into_iter().enumerate().map(node).collect()
 }
 
 #[cfg(test)]
@@ -212,26 +353,36 @@ mod tests {
         pool.run_until(counts).expect("every lap ends")
     }
 
+    fn graph(shape: Shape, nodes: u64) -> Graph {
+        let (messages, steps) = if shape == Shape::Ring { (nodes, nodes) } else { (2, STEPS) };
+        Graph { shape, nodes, messages, steps }
+    }
+
     #[test]
     fn every_message_comes_home_by_as_many_hops_as_there_are_nodes() {
         for nodes in [1, 2, 3, 10] {
-            let expected =
-                Counts { hops: nodes * nodes, home: nodes, ended: nodes * nodes + nodes };
-            assert_eq!(counts(Graph::Ring(nodes), 0), expected);
-            expected.verify(Graph::Ring(nodes)).expect("as it must be");
+            let ring = graph(Shape::Ring, nodes);
+            assert_eq!(ring.spawns(), nodes * nodes + nodes);
+            counts(ring, 0).verify(ring).expect("as it must be");
         }
     }
 
     #[test]
     fn a_lost_task_ends_the_lap_and_fails_the_run() {
         for lost in 1..=20 {
-            for (graph, must) in [
-                (Graph::Ring(4), "4 nodes make 16, 4, 20"),
-                (Graph::Pinball(4, 2), "4 nodes make 2000, 2, 2004"),
-            ] {
+            for (shape, ended) in [(Shape::Ring, "ended: 20 }"), (Shape::Pinball, "ended: 2004 }")]
+            {
+                let graph = graph(shape, 4);
                 let error = counts(graph, lost).verify(graph).expect_err("a task is missing");
-                assert!(error.to_string().ends_with(must), "{lost}: {error}");
+                assert!(error.to_string().ends_with(ended), "{lost}: {error}");
             }
         }
+    }
+
+    /// The first that Marsaglia's generator gives from state 1, worked by hand: 1 ^ 1 << 13
+    /// is 0x2001; ^ that >> 7 is 0x2041; ^ that << 17 is 0x40822041.
+    #[test]
+    fn the_walk_is_the_generator_of_its_source() {
+        assert_eq!(next(1), 0x4082_2041);
     }
 }

@@ -24,9 +24,6 @@
 
 mod executors;
 mod graph;
-mod pinball;
-mod ring;
-mod spawners;
 
 use std::process::ExitCode;
 
@@ -34,7 +31,7 @@ use harness::failure::UsageError;
 use harness::{Amounts, Bench, Count, Launch, Spec};
 
 use executors::{Executor, Interface};
-use graph::Graph;
+use graph::{Graph, STEPS, Shape};
 
 /// Time N² messages and N² + N spawns in a ring of N async tasks, or the same
 /// spawns for messages that walk at random.
@@ -72,30 +69,22 @@ struct Flags {
 /// Messages of a pinball, unless `--messages` says otherwise.
 const MESSAGES: u32 = 5;
 
-/// What `--graph` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Shape {
-    /// The next one, until it has come round
-    Ring,
-    /// Any other one, 1000 times
-    Pinball,
-}
-
 impl Flags {
     /// The graph that is asked for.
     fn graph(&self) -> Result<Graph, UsageError> {
         let nodes = self.tasks.into();
-        match (self.graph.unwrap_or(Shape::Ring), self.messages) {
+        let shape = self.graph.unwrap_or(Shape::Ring);
+        match (shape, self.messages) {
             (Shape::Ring, Some(messages)) => Err(UsageError(format!(
                 "--messages {messages}: in a ring every node starts one; choose --graph pinball"
             ))),
-            (Shape::Ring, None) => Ok(Graph::Ring(nodes)),
+            (Shape::Ring, None) => Ok(Graph { shape, nodes, messages: nodes, steps: nodes }),
             (Shape::Pinball, _) if nodes < 2 => {
                 Err(UsageError("--tasks 1: a pinball needs two nodes".into()))
             }
             (Shape::Pinball, messages) => {
-                Ok(Graph::Pinball(nodes, messages.unwrap_or(MESSAGES).into()))
+                let messages = messages.unwrap_or(MESSAGES).into();
+                Ok(Graph { shape, nodes, messages, steps: STEPS })
             }
         }
     }
@@ -110,7 +99,7 @@ fn main() -> ExitCode {
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.executor.interface(flags.spawn)?;
     flags.graph()?;
-    let one_thread = flags.executor.is_one_thread();
+    let one_thread = matches!(flags.executor, Executor::LocalPool | Executor::TokioCt);
     // The kernel has nothing to switch on one thread.
     let switches = one_thread.then_some(0.0);
     let workers = if one_thread { 0 } else { launch.cpus() as u64 };
