@@ -56,10 +56,7 @@ where
     W: AsyncWrite,
     T: Future<Output = io::Result<()>> + 'static,
 {
-    let open = async |number: usize| {
-        let opened = open().await;
-        opened.map_err(|error| failure::creating(format_args!("channel {number}"), error))
-    };
+    let open = async |number| open().await.map_err(failure::of_channel(number));
     let (mut upstream, mut first) = open(0).await?;
     let mut tasks = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use async_executor::LocalExecutor;
 use async_io::{Async, block_on};
 use harness::async_tasks::{caught, end};
-use harness::{Amounts, Bench, Channel, Measured, Station, failure};
+use harness::{Amounts, Bench, Channel, Line, Measured, Station};
 
 /// Files of async-io: epoll, eventfd, and a timer.
 const FILES: u64 = 3;
@@ -41,22 +41,13 @@ pub async fn brigade<T>(
 where
     T: Future<Output = io::Result<()>> + 'static,
 {
-    let open = |number| {
-        let ends = channel.open().and_then(|(r, w)| Ok((Async::new(r)?, Async::new(w)?)));
-        ends.map_err(|error| failure::creating(format_args!("channel {number}"), error))
-    };
-    let (mut upstream, first) = open(0)?;
-    let mut tasks = Vec::with_capacity(bench.tasks());
-    for task in bench.creation() {
-        let (next_upstream, downstream) = open(task + 1)?;
-        let relay = relay(bench.station(task), upstream, downstream);
-        tasks.push(executor.spawn(caught(relay)));
-        upstream = next_upstream;
-    }
-    let last = upstream;
+    let open = || channel.open().and_then(|(r, w)| Ok((Async::new(r)?, Async::new(w)?)));
+    let line = Line::create(bench.creation(), open, |task, upstream, downstream| {
+        Ok(executor.spawn(caught(relay(bench.station(task), upstream, downstream))))
+    })?;
 
-    let passed = drive(bench, &first, &last).await;
-    end(bench, passed, first, tasks).await
+    let passed = drive(bench, &line.first, &line.last).await;
+    end(bench, passed, line.first, line.tasks).await
 }
 
 /// Sends the token round, lap after lap.

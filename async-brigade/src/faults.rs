@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use async_io::Async;
-use harness::runtime::{AsyncRuntime, RuntimeKind};
-use harness::{Bench, Channel, failure};
+use harness::runtime::AsyncRuntime;
+use harness::{Bench, Channel, RuntimeKind, failure};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::tokio_tasks::{brigade, open_pipe};
@@ -63,7 +63,7 @@ fn error_of(kind: RuntimeKind, fault: Fault, number: usize) -> String {
         let left = if fault.is_some() { 30 } else { u32::MAX };
         Ok((Faulty { reader, fault, left }, writer))
     };
-    let runtime = AsyncRuntime::start(kind, None, &bench).expect("a runtime");
+    let runtime = AsyncRuntime::start(kind, &bench).expect("a runtime");
     let error = runtime.drive(brigade(kind, bench.clone(), open)).expect_err("a fault");
     assert_eq!(bench.findings().iterations, 30, "{fault:?} of {number}: the laps before");
     format!("{error:#}")
@@ -73,7 +73,7 @@ fn error_of(kind: RuntimeKind, fault: Fault, number: usize) -> String {
 /// for the token, or its neighbour cannot send the next one.
 #[test]
 fn a_task_that_misbehaves_is_named_and_ends_the_run() {
-    for kind in [RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread, RuntimeKind::TokioLocal] {
+    for &kind in RuntimeKind::OF_TOKIO {
         for task in [0, 7, 19] {
             let [failed, panicked] = [Fault::Fail, Fault::Panic].map(|of| error_of(kind, of, task));
             assert_eq!(failed, format!("task {task} failed: out of memory"));
@@ -177,7 +177,7 @@ fn when_a_channel_cannot_be_opened_the_tasks_until_then_end() {
         if opened == 14 { Err(io::Error::from_raw_os_error(24)) } else { open_pipe() }
     };
     let kind = RuntimeKind::Tokio;
-    let runtime = AsyncRuntime::start(kind, None, &bench).expect("a runtime");
+    let runtime = AsyncRuntime::start(kind, &bench).expect("a runtime");
     let error = runtime.drive(brigade(kind, bench.clone(), open)).expect_err("a fault");
     assert!(error.is::<failure::Shortage>(), "{error:?}");
     assert!(error.to_string().starts_with("creating channel 13: Too many open files"), "{error}");

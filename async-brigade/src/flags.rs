@@ -1,7 +1,6 @@
 //! The program's flags.
 
-use harness::runtime::{AnyRuntime, some_of};
-use harness::{ChannelFlag, LoadFlags, WorkersFlag};
+use harness::{ChannelFlag, LoadFlags, RuntimeFlags};
 
 /// Time a byte on its way through N async tasks that wait for I/O.
 ///
@@ -14,13 +13,9 @@ pub struct Flags {
     #[serde(flatten)]
     pub carrier: ChannelFlag,
 
-    /// What runs the tasks
-    #[arg(long, default_value = "tokio", value_parser = some_of([AnyRuntime::Tokio, AnyRuntime::TokioCurrentThread, AnyRuntime::TokioLocal, AnyRuntime::AsyncExecutor, AnyRuntime::Compio]))]
-    pub runtime: AnyRuntime,
-
     #[command(flatten)]
     #[serde(flatten)]
-    pub threads: WorkersFlag,
+    pub runtime: RuntimeFlags,
 
     #[command(flatten)]
     #[serde(flatten)]

@@ -28,12 +28,23 @@ mod tokio_tasks;
 
 use std::process::ExitCode;
 
-use harness::{Amounts, Bench, Launch, Spec};
+use harness::{Amounts, Bench, Launch, RuntimeKind, Spec};
 
 use flags::Flags;
-use harness::runtime::AnyRuntime;
 
-const SPEC: Spec = Spec { tasks: 500, iters: 10_000, spread: true, ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 500,
+    iters: 10_000,
+    spread: true,
+    runtimes: &[
+        RuntimeKind::Tokio,
+        RuntimeKind::TokioCurrentThread,
+        RuntimeKind::TokioLocal,
+        RuntimeKind::AsyncExecutor,
+        RuntimeKind::Compio,
+    ],
+    ..Spec::NEW
+};
 
 fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)
@@ -41,35 +52,29 @@ fn main() -> ExitCode {
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let channel = flags.carrier.channel.amounts();
-    let Some(kind) = flags.runtime.of_tokio() else {
-        flags.threads.refuse("this runtime runs every task on one thread")?;
-        let (each, fixed) = match flags.runtime {
-            AnyRuntime::Compio => (channel.and(compio::request()), Amounts::compio()),
-            _ => (channel.watched(), executor::amounts()),
-        };
-        let per_task = Amounts::async_task().and(each);
-        let fixed = fixed.and(each);
-        let load = Some(flags.load);
-        return Ok(Spec { switches: Some(0.0), spread: false, load, per_task, fixed, ..SPEC });
+    let runtime = flags.runtime.amounts(launch.cpus())?;
+    let (each, runtime) = match flags.runtime.runtime {
+        RuntimeKind::Compio => (channel.and(compio::request()), runtime),
+        RuntimeKind::AsyncExecutor => (channel.watched(), executor::amounts()),
+        _ => (channel.watched(), runtime),
     };
-    let each = channel.watched();
-    let per_task = Amounts::async_task().and(each);
+    let one_thread = flags.runtime.runtime != RuntimeKind::Tokio;
     Ok(Spec {
-        switches: kind.is_one_thread().then_some(0.0),
-        spread: !kind.is_one_thread(),
+        switches: one_thread.then_some(0.0),
+        spread: !one_thread,
         load: Some(flags.load),
-        per_task,
-        fixed: kind.amounts(flags.threads.workers, launch.cpus()).and(each),
+        per_task: Amounts::async_task().and(each),
+        fixed: runtime.and(each),
         ..SPEC
     })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let (channel, workers) = (flags.carrier.channel, flags.threads.workers);
-    match (flags.runtime, flags.runtime.of_tokio()) {
-        (_, Some(kind)) => tokio_tasks::measure(kind, workers, channel, bench),
-        (AnyRuntime::Compio, None) => compio::measure(channel, bench),
-        (_, None) => executor::measure(channel, bench),
+    let channel = flags.carrier.channel;
+    match flags.runtime.runtime {
+        RuntimeKind::Compio => compio::measure(channel, bench),
+        RuntimeKind::AsyncExecutor => executor::measure(channel, bench),
+        _ => tokio_tasks::measure(flags.runtime, channel, bench),
     }
 }
 

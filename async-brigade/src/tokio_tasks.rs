@@ -1,11 +1,10 @@
 //! The brigade on tokio, over its epoll.
 
 use std::io;
-use std::mem;
 
 use anyhow::Context as _;
-use harness::runtime::{AsyncRuntime, RuntimeKind, end};
-use harness::{Bench, Channel, Measured, Station, failure};
+use harness::runtime::{AsyncRuntime, end, spawn};
+use harness::{Bench, Channel, Line, Measured, RuntimeFlags, RuntimeKind, Station};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixStream, unix::pipe};
 
@@ -13,13 +12,8 @@ use tokio::net::{UnixStream, unix::pipe};
 ///
 /// # Errors
 /// Of the runtime, channels and tasks.
-pub fn measure(
-    kind: RuntimeKind,
-    workers: Option<usize>,
-    channel: Channel,
-    bench: &Bench,
-) -> anyhow::Result<()> {
-    let runtime = AsyncRuntime::start(kind, workers, bench)?;
+pub fn measure(flags: RuntimeFlags, channel: Channel, bench: &Bench) -> anyhow::Result<()> {
+    let (runtime, kind) = (AsyncRuntime::start(flags, bench)?, flags.runtime);
     match channel {
         Channel::Pipe => runtime.drive(brigade(kind, bench.clone(), open_pipe)),
         Channel::SocketPair => runtime.drive(brigade(kind, bench.clone(), UnixStream::pair)),
@@ -34,24 +28,18 @@ pub fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
 pub async fn brigade<R, W>(
     kind: RuntimeKind,
     bench: Bench,
-    mut open: impl FnMut() -> io::Result<(R, W)>,
+    open: impl FnMut() -> io::Result<(R, W)>,
 ) -> anyhow::Result<()>
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let mut open = |number: usize| {
-        open().map_err(|error| failure::creating(format_args!("channel {number}"), error))
-    };
-    let (mut last, mut first) = open(0)?;
-    let mut tasks = Vec::with_capacity(bench.tasks());
-    for task in bench.creation() {
-        let (reader, downstream) = open(task + 1)?;
-        let upstream = mem::replace(&mut last, reader);
-        tasks.push(kind.spawn(relay(bench.station(task), upstream, downstream)));
-    }
-    let passed = drive(&bench, &mut first, &mut last).await;
-    end(&bench, passed, first, tasks).await
+    let mut line = Line::create(bench.creation(), open, |task, upstream, downstream| {
+        Ok(spawn(kind, relay(bench.station(task), upstream, downstream)))
+    })?;
+
+    let passed = drive(&bench, &mut line.first, &mut line.last).await;
+    end(&bench, passed, line.first, line.tasks).await
 }
 
 /// Sends the token round, lap after lap.

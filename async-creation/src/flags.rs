@@ -1,10 +1,7 @@
 //! The program's flags, and what they need.
 
-use anyhow::bail;
-use harness::failure::UsageError;
 use harness::limits::STACK_BYTES;
-use harness::runtime::{AnyRuntime, some_of};
-use harness::{Amounts, FutureFlag, Launch, Spec, WorkersFlag};
+use harness::{Amounts, FutureFlag, Launch, RuntimeFlags, RuntimeKind, Spec};
 
 /// Time creating, starting and awaiting N async tasks.
 ///
@@ -13,13 +10,9 @@ use harness::{Amounts, FutureFlag, Launch, Spec, WorkersFlag};
 /// the first line of the body; `create_cold` is the first iteration's creation.
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
-    /// What runs the tasks
-    #[arg(long, default_value = "tokio", value_parser = some_of([AnyRuntime::Tokio, AnyRuntime::TokioCurrentThread, AnyRuntime::TokioLocal, AnyRuntime::AsyncExecutor, AnyRuntime::Compio, AnyRuntime::LocalPool, AnyRuntime::Coroutine, AnyRuntime::Rayon]))]
-    pub runtime: AnyRuntime,
-
     #[command(flatten)]
     #[serde(flatten)]
-    pub threads: WorkersFlag,
+    pub runtime: RuntimeFlags,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -27,32 +20,37 @@ pub struct Flags {
 }
 
 /// What the program declares without flags.
-pub const SPEC: Spec = Spec { tasks: 10_000, iters: 100, spread: true, ..Spec::NEW };
+pub const SPEC: Spec = Spec {
+    tasks: 10_000,
+    iters: 100,
+    spread: true,
+    runtimes: &[
+        RuntimeKind::Tokio,
+        RuntimeKind::TokioCurrentThread,
+        RuntimeKind::TokioLocal,
+        RuntimeKind::AsyncExecutor,
+        RuntimeKind::Compio,
+        RuntimeKind::LocalPool,
+        RuntimeKind::Coroutine,
+        RuntimeKind::Rayon,
+    ],
+    ..Spec::NEW
+};
 
 /// What it declares with these.
 ///
 /// # Errors
 /// Of flags that contradict one another.
 pub fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let held = flags.future.future_bytes;
-    let (cpus, task) = (launch.cpus(), Amounts::async_task());
-    if let Some(kind) = flags.runtime.of_tokio() {
-        return Ok(Spec {
-            spread: !kind.is_one_thread(),
-            per_task: task.and(Amounts::heap(held.into())),
-            fixed: kind.amounts(flags.threads.workers, cpus),
-            ..SPEC
-        });
-    }
-    flags.threads.refuse("this runtime decides itself")?;
-    if held > 0 {
-        bail!(UsageError(format!("--future-bytes {held}: choose a runtime of tokio")));
-    }
-    let (per_task, fixed) = match flags.runtime {
-        AnyRuntime::Coroutine => (Amounts::coroutine(STACK_BYTES), Amounts::NONE),
-        AnyRuntime::Rayon => (task, Amounts::workers(cpus as u64)),
-        AnyRuntime::Compio => (task, Amounts::compio()),
-        _ => (task, Amounts::NONE),
+    let kind = flags.runtime.runtime;
+    let task = match kind {
+        RuntimeKind::Coroutine => Amounts::coroutine(STACK_BYTES),
+        _ => Amounts::async_task(),
     };
-    Ok(Spec { spread: false, per_task, fixed, ..SPEC })
+    Ok(Spec {
+        spread: kind == RuntimeKind::Tokio,
+        per_task: task.and(flags.future.amounts(kind)?),
+        fixed: flags.runtime.amounts(launch.cpus())?,
+        ..SPEC
+    })
 }

@@ -29,11 +29,10 @@ use async_executor::LocalExecutor;
 use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
 use harness::runtime::AsyncRuntime;
-use harness::{Bench, Measured, clock, failure};
+use harness::{Bench, Measured, RuntimeKind, clock, failure};
 use tokio::sync::Semaphore;
 
 use flags::{Flags, SPEC, declare};
-use harness::runtime::AnyRuntime;
 use spawners::{OfLocalPool, OfTokio, Spawner};
 
 fn main() -> ExitCode {
@@ -41,33 +40,31 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let Some(kind) = flags.runtime.of_tokio() else { return run_elsewhere(flags.runtime, bench) };
-    let runtime = AsyncRuntime::start(kind, flags.threads.workers, bench)?;
-    match flags.future.future_bytes {
-        0 => runtime.drive(creation(OfTokio::<0>(kind), bench.clone())),
-        1024 => runtime.drive(creation(OfTokio::<1024>(kind), bench.clone())),
-        _ => runtime.drive(creation(OfTokio::<16_384>(kind), bench.clone())),
-    }
-}
-
-/// On what is not tokio.
-fn run_elsewhere(runtime: AnyRuntime, bench: &Bench) -> anyhow::Result<()> {
-    match runtime {
-        AnyRuntime::Coroutine => coroutine::measure(bench),
-        AnyRuntime::Rayon => jobs::measure(bench),
-        AnyRuntime::Compio => {
+    let kind = flags.runtime.runtime;
+    match kind {
+        RuntimeKind::Coroutine => coroutine::measure(bench),
+        RuntimeKind::Rayon => jobs::measure(bench),
+        RuntimeKind::Compio => {
             let runtime = Runtime::new()
                 .map_err(|error| failure::creating(format_args!("the runtime"), error))?;
             runtime.block_on(creation(runtime.clone(), bench.clone()))
         }
-        AnyRuntime::LocalPool => {
+        RuntimeKind::LocalPool => {
             let mut pool = LocalPool::new();
             let spawner = OfLocalPool(pool.spawner());
             pool.run_until(creation(spawner, bench.clone()))
         }
-        _ => {
+        RuntimeKind::AsyncExecutor => {
             let executor = LocalExecutor::new();
             block_on(executor.run(creation(&executor, bench.clone())))
+        }
+        _ => {
+            let runtime = AsyncRuntime::start(flags.runtime, bench)?;
+            match flags.future.future_bytes {
+                0 => runtime.drive(creation(OfTokio::<0>(kind), bench.clone())),
+                1024 => runtime.drive(creation(OfTokio::<1024>(kind), bench.clone())),
+                _ => runtime.drive(creation(OfTokio::<16_384>(kind), bench.clone())),
+            }
         }
     }
 }

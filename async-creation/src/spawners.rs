@@ -9,7 +9,8 @@ use compio::runtime::{JoinHandle as CompioHandle, Runtime};
 use futures::executor::LocalSpawner;
 use futures::future::RemoteHandle;
 use futures::task::LocalSpawnExt as _;
-use harness::runtime::{RuntimeKind, join};
+use harness::RuntimeKind;
+use harness::runtime::{join, spawn};
 use tokio::task::JoinHandle;
 
 /// Spawns tasks on one runtime.
@@ -48,8 +49,8 @@ impl<const BYTES: usize> Spawner for OfTokio<BYTES> {
         task: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
         match BYTES {
-            0 => self.0.spawn(task),
-            _ => self.0.spawn(holding([0; BYTES], task)),
+            0 => spawn(self.0, task),
+            _ => spawn(self.0, holding([0; BYTES], task)),
         }
     }
 

@@ -54,6 +54,6 @@ fn futures_may_hold_much_and_flags_must_fit_the_runtime() {
     let elsewhere = ["--runtime=local-pool", "--future-bytes=1024"];
     PROGRAM.refuses(&elsewhere, &["choose a runtime of tokio"]);
     let current_thread = ["--runtime=tokio-current-thread", "--workers=2"];
-    PROGRAM.refuses(&current_thread, &["--workers 2", "tokio-current-thread"]);
+    PROGRAM.refuses(&current_thread, &["--workers 2", "--runtime tokio"]);
     PROGRAM.refuses(&["--workers=1025"], &["--workers"]);
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use async_executor::LocalExecutor;
 use futures::executor::block_on;
-use harness::Bench;
 use harness::async_tasks::caught;
-use harness::runtime::{AsyncRuntime, RuntimeKind, outcome};
+use harness::runtime::{AsyncRuntime, outcome, spawn};
+use harness::{Bench, RuntimeKind};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::brigade;
@@ -51,8 +51,8 @@ fn error_of(kind: Option<RuntimeKind>, fault: Fault) -> String {
     let open = || channel(1);
     let ended = match kind {
         Some(kind) => {
-            let spawn = move |task| outcome(kind.spawn(task));
-            let runtime = AsyncRuntime::start(kind, None, &bench).expect("a runtime");
+            let spawn = move |task| outcome(spawn(kind, task));
+            let runtime = AsyncRuntime::start(kind, &bench).expect("a runtime");
             runtime.drive(brigade(bench.clone(), open, spawn, relay))
         }
         None => {
@@ -68,8 +68,7 @@ fn error_of(kind: Option<RuntimeKind>, fault: Fault) -> String {
 
 #[test]
 fn a_task_that_does_not_pass_the_token_on_ends_the_run_and_is_named() {
-    let of_tokio = [RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread, RuntimeKind::TokioLocal];
-    for kind in of_tokio.map(Some).into_iter().chain([None]) {
+    for kind in RuntimeKind::OF_TOKIO.iter().copied().map(Some).chain([None]) {
         assert_eq!(error_of(kind, Fault::Fail), "task 7 failed: out of memory");
         assert_eq!(error_of(kind, Fault::Panic), "task 7 panicked: on purpose");
         // The driver waits in vain, or its neighbour cannot send the next one.

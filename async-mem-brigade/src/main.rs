@@ -24,7 +24,7 @@ use anyhow::{Context as _, bail, ensure};
 use harness::async_tasks::end;
 use harness::failure::UsageError;
 use harness::threads::TaskError;
-use harness::{Bench, Measured, Station};
+use harness::{Bench, Line, Measured, Station};
 use tokio::sync::mpsc;
 
 use channels::{Channel, Holding, Sink, Source};
@@ -35,15 +35,13 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let Flags { runtime, threads, .. } = *flags;
+    let runtime = flags.runtime;
     match (flags.channel, flags.future.future_bytes) {
-        (Channel::Tokio, 0) => runtimes::measure(runtime, threads, bench, || mpsc::channel(1)),
-        (Channel::Tokio, 1024) => runtimes::measure(runtime, threads, bench, Holding::<1024>::open),
-        (Channel::Tokio, _) => runtimes::measure(runtime, threads, bench, Holding::<16_384>::open),
-        (Channel::Smol, 0) => {
-            runtimes::measure(runtime, threads, bench, || async_channel::bounded(1))
-        }
-        (Channel::Flume, 0) => runtimes::measure(runtime, threads, bench, || flume::bounded(1)),
+        (Channel::Tokio, 0) => runtimes::measure(runtime, bench, || mpsc::channel(1)),
+        (Channel::Tokio, 1024) => runtimes::measure(runtime, bench, Holding::<1024>::open),
+        (Channel::Tokio, _) => runtimes::measure(runtime, bench, Holding::<16_384>::open),
+        (Channel::Smol, 0) => runtimes::measure(runtime, bench, || async_channel::bounded(1)),
+        (Channel::Flume, 0) => runtimes::measure(runtime, bench, || flume::bounded(1)),
         (_, _) => bail!(UsageError("--future-bytes: choose --channel tokio".to_owned())),
     }
 }
@@ -60,17 +58,16 @@ where
     T: Future<Output = io::Result<()>> + Send + 'static,
     J: Future<Output = Result<(), TaskError>>,
 {
-    let (first, mut upstream) = open();
-    let mut tasks = Vec::with_capacity(bench.tasks());
-    for task in bench.creation() {
-        let (downstream, next_upstream) = open();
-        tasks.push(spawn(relay(bench.station(task), upstream, downstream)));
-        upstream = next_upstream;
-    }
-    let mut last = upstream;
+    let open = || {
+        let (sink, source) = open();
+        Ok((source, sink))
+    };
+    let mut line = Line::create(bench.creation(), open, |task, upstream, downstream| {
+        Ok(spawn(relay(bench.station(task), upstream, downstream)))
+    })?;
 
-    let passed = drive(&bench, &first, &mut last).await;
-    end(&bench, passed, first, tasks).await
+    let passed = drive(&bench, &line.first, &mut line.last).await;
+    end(&bench, passed, line.first, line.tasks).await
 }
 
 /// Sends the token round, lap after lap.

@@ -5,9 +5,9 @@ use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt as _;
 use harness::async_tasks::caught;
-use harness::runtime::{AnyRuntime, AsyncRuntime, outcome};
+use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::threads::TaskError;
-use harness::{Bench, WorkersFlag, failure};
+use harness::{Bench, RuntimeFlags, RuntimeKind, failure};
 
 use crate::channels::{Sink, Source};
 use crate::{brigade, relay};
@@ -17,18 +17,12 @@ use crate::{brigade, relay};
 /// # Errors
 /// Of tokio's flags that contradict one another, and of the tasks.
 pub fn measure<R: Source, S: Sink>(
-    on: AnyRuntime,
-    threads: WorkersFlag,
+    on: RuntimeFlags,
     bench: &Bench,
     open: fn() -> (S, R),
 ) -> anyhow::Result<()> {
-    if let Some(kind) = on.of_tokio() {
-        let spawn = move |task| outcome(kind.spawn(task));
-        let runtime = AsyncRuntime::start(kind, threads.workers, bench)?;
-        return runtime.drive(brigade(bench.clone(), open, spawn, relay));
-    }
-    match on {
-        AnyRuntime::Compio => {
+    match on.runtime {
+        RuntimeKind::Compio => {
             let runtime = Runtime::new()
                 .map_err(|error| failure::creating(format_args!("the runtime"), error))?;
             let spawn = |task| {
@@ -40,7 +34,7 @@ pub fn measure<R: Source, S: Sink>(
             };
             runtime.block_on(brigade(bench.clone(), open, spawn, relay))
         }
-        AnyRuntime::LocalPool => {
+        RuntimeKind::LocalPool => {
             let mut pool = LocalPool::new();
             let spawner = pool.spawner();
             let spawn = |task| {
@@ -49,10 +43,14 @@ pub fn measure<R: Source, S: Sink>(
             };
             pool.run_until(brigade(bench.clone(), open, spawn, relay))
         }
-        _ => {
+        RuntimeKind::AsyncExecutor => {
             let executor = LocalExecutor::new();
             let spawn = |task| executor.spawn(caught(task));
             block_on(executor.run(brigade(bench.clone(), open, spawn, relay)))
+        }
+        kind => {
+            let spawn = move |task| outcome(spawn(kind, task));
+            AsyncRuntime::start(on, bench)?.drive(brigade(bench.clone(), open, spawn, relay))
         }
     }
 }

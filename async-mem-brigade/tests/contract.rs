@@ -61,7 +61,7 @@ fn one_thread_has_neither_workers_nor_several_cpus() {
         PROGRAM.refuses(&[&flags[..], &["--workers=2"]].concat(), &["--workers 2"]);
         contract::placement::check_that_spread_is_refused(&PROGRAM, &flags, "one thread");
     }
-    PROGRAM.refuses(&["--workers=2"], &["--workers 2", "tokio-current-thread"]);
+    PROGRAM.refuses(&["--workers=2"], &["--workers 2", "--runtime tokio"]);
     PROGRAM.refuses(&["--workers=0"], &["--workers"]);
 }
 

@@ -1,8 +1,7 @@
 //! The program's flags, and what they need.
 
 use harness::failure::UsageError;
-use harness::runtime::RuntimeKind;
-use harness::{Amounts, Launch, Spec, WorkFlag, WorkersFlag};
+use harness::{Amounts, Launch, RuntimeFlags, RuntimeKind, Spec, WorkFlag};
 
 use crate::crossings::Via;
 
@@ -19,13 +18,9 @@ pub struct Flags {
     #[arg(long, value_enum, default_value_t = Via::SpawnBlocking)]
     pub via: Via,
 
-    /// What runs the callers
-    #[arg(long, value_enum, default_value_t = RuntimeKind::Tokio)]
-    pub runtime: RuntimeKind,
-
     #[command(flatten)]
     #[serde(flatten)]
-    pub threads: WorkersFlag,
+    pub runtime: RuntimeFlags,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -33,15 +28,17 @@ pub struct Flags {
 }
 
 /// What the program declares without flags.
-pub const SPEC: Spec = Spec { tasks: 1, iters: 1000, spread: true, ..Spec::NEW };
+pub const SPEC: Spec =
+    Spec { tasks: 1, iters: 1000, spread: true, runtimes: RuntimeKind::OF_TOKIO, ..Spec::NEW };
 
 /// What it declares with these.
 ///
 /// # Errors
 /// Of flags that contradict one another.
 pub fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let Flags { via, runtime, threads, work } = *flags;
-    if via == Via::BlockInPlace && runtime.is_one_thread() {
+    let Flags { via, runtime, work } = *flags;
+    let one_thread = runtime.runtime != RuntimeKind::Tokio;
+    if via == Via::BlockInPlace && one_thread {
         let why = "--via block-in-place: it needs workers; choose --runtime tokio";
         return Err(UsageError(why.to_owned()).into());
     }
@@ -50,10 +47,10 @@ pub fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         _ => Amounts::thread(STACK_BYTES),
     };
     Ok(Spec {
-        spread: !runtime.is_one_thread(),
+        spread: !one_thread,
         load: Some(work.into()),
         per_task: Amounts::async_task().and(own_thread),
-        fixed: runtime.amounts(threads.workers, launch.cpus()),
+        fixed: runtime.amounts(launch.cpus())?,
         ..SPEC
     })
 }

@@ -28,8 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Context as _, ensure};
-use harness::runtime::{AsyncRuntime, RuntimeKind, join};
-use harness::{Bench, Measured, Work};
+use harness::runtime::{AsyncRuntime, join, spawn};
+use harness::{Bench, Measured, RuntimeKind, Work};
 use tokio::sync::mpsc;
 
 use crossings::{Crossing, Via};
@@ -43,9 +43,9 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let Flags { via, runtime, threads, work } = *flags;
-    let started = AsyncRuntime::start(runtime, threads.workers, bench)?;
-    started.drive(crossings(runtime, via, work.work(), bench.clone()))
+    let Flags { via, runtime, work } = *flags;
+    let started = AsyncRuntime::start(runtime, bench)?;
+    started.drive(crossings(runtime.runtime, via, work.work(), bench.clone()))
 }
 
 /// Calls by where they ran: on their caller's thread, on another.
@@ -65,7 +65,7 @@ async fn crossings(runtime: RuntimeKind, via: Via, work: Work, bench: Bench) -> 
         let (start, started) = mpsc::channel(1);
         let crossing = Crossing::open(via, number, work)?;
         let caller = call(crossing, started, done.clone(), Arc::clone(&calls));
-        tasks.push(runtime.spawn(caller));
+        tasks.push(spawn(runtime, caller));
         starts.push(start);
     }
     drop(done);

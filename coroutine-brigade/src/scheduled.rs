@@ -8,9 +8,9 @@
 
 use std::io::{self, Read as _, Write as _};
 
-use anyhow::{Context as _, ensure};
+use harness::hand_over::{Sink, Source, send_round};
 use harness::threads::{TaskError, panic_text, root_cause};
-use harness::{Amounts, Bench, Measured, Station, Token, failure};
+use harness::{Amounts, Bench, Line, Measured, Station, failure};
 use may::coroutine::{Builder, JoinHandle};
 use may::os::unix::net::UnixStream;
 use may::sync::spsc;
@@ -53,8 +53,13 @@ pub fn measure(scheduler: Scheduler, stack_bytes: usize, bench: &Bench) -> anyho
     may::config().set_workers(1).set_worker_pin(false);
     let bench = bench.clone();
     let driver = spawn(stack_bytes, move || match scheduler {
-        Scheduler::May => brigade(&bench, stack_bytes, || Ok(spsc::channel::<usize>())),
-        Scheduler::MaySocketpair => brigade(&bench, stack_bytes, UnixStream::pair),
+        Scheduler::May => brigade(&bench, stack_bytes, || {
+            let (sender, receiver) = spsc::channel();
+            Ok((End(receiver), End(sender)))
+        }),
+        Scheduler::MaySocketpair => brigade(&bench, stack_bytes, || {
+            UnixStream::pair().map(|(reader, writer)| (End(reader), End(writer)))
+        }),
     })?;
     driver.join().unwrap_or_else(|panic| Err(anyhow::anyhow!("{}", panic_text(&*panic))))
 }
@@ -71,76 +76,50 @@ fn spawn<T: Send + 'static>(
     unsafe { Builder::new().stack_size(words).spawn(body) }
 }
 
-/// The end that a task sends by.
-trait Sink: Send + 'static {
-    type Token: Token + PartialEq;
+/// An end of a channel between coroutines. Its calls let others run while they wait.
+struct End<T>(T);
 
-    fn send(&mut self, token: Self::Token) -> io::Result<()>;
-}
-
-/// The end that a task receives from; nothing comes from one that is closed.
-trait Source: Send + 'static {
-    type Token: Token + PartialEq;
-
-    fn receive(&mut self) -> io::Result<Option<Self::Token>>;
-}
-
-impl Sink for spsc::Sender<usize> {
-    type Token = usize;
-
-    fn send(&mut self, token: usize) -> io::Result<()> {
-        spsc::Sender::send(self, token).map_err(|_| io::ErrorKind::BrokenPipe.into())
-    }
-}
-
-impl Source for spsc::Receiver<usize> {
-    type Token = usize;
-
-    fn receive(&mut self) -> io::Result<Option<usize>> {
-        Ok(self.recv().ok())
-    }
-}
-
-impl Sink for UnixStream {
-    type Token = u8;
-
+impl Sink for End<spsc::Sender<u8>> {
     fn send(&mut self, token: u8) -> io::Result<()> {
-        self.write_all(&[token])
+        self.0.send(token).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
 
-impl Source for UnixStream {
-    type Token = u8;
+impl Source for End<spsc::Receiver<u8>> {
+    fn receive(&mut self) -> io::Result<Option<u8>> {
+        Ok(self.0.recv().ok())
+    }
+}
 
+impl Sink for End<UnixStream> {
+    fn send(&mut self, token: u8) -> io::Result<()> {
+        self.0.write_all(&[token])
+    }
+}
+
+impl Source for End<UnixStream> {
     fn receive(&mut self) -> io::Result<Option<u8>> {
         let mut token = [0];
-        Ok((self.read(&mut token)? == 1).then_some(token[0]))
+        Ok((self.0.read(&mut token)? == 1).then_some(token[0]))
     }
 }
 
 /// Sets up the brigade, with channels that `open` opens, and measures it.
-fn brigade<S: Sink, R: Source<Token = S::Token>>(
+fn brigade<S: Sink + 'static, R: Source + 'static>(
     bench: &Bench,
     stack_bytes: usize,
-    open: impl Fn() -> io::Result<(S, R)>,
+    open: impl Fn() -> io::Result<(R, S)>,
 ) -> anyhow::Result<()> {
-    let open =
-        |number| open().map_err(|error| failure::creating(format_args!("channel {number}"), error));
-    let (mut first, mut upstream) = open(0)?;
-    let mut tasks = Vec::with_capacity(bench.tasks());
-    for task in bench.creation() {
-        let (downstream, next_upstream) = open(task + 1)?;
+    let mut line = Line::create(bench.creation(), open, |task, upstream, downstream| {
         let station = bench.station(task);
         let started = spawn(stack_bytes, move || relay(&station, upstream, downstream));
-        tasks.push(started.map_err(|error| failure::creating(format_args!("task {task}"), error))?);
-        upstream = next_upstream;
-    }
-    let mut last = upstream;
+        started.map_err(|error| failure::creating(format_args!("task {task}"), error))
+    })?;
 
-    let passed = drive(bench, &mut first, &mut last);
+    let passed = drive(bench, &mut line.first, &mut line.last);
     let observed = passed.and_then(|()| bench.observe());
-    drop(first);
-    let outcomes = tasks.into_iter().map(|task| match task.join() {
+    drop(line.first);
+    let outcomes = line.tasks.into_iter().map(|task| match task.join() {
         Ok(result) => result.map_err(TaskError::Failed),
         Err(panic) => Err(TaskError::Panicked(panic_text(&*panic))),
     });
@@ -148,28 +127,22 @@ fn brigade<S: Sink, R: Source<Token = S::Token>>(
 }
 
 /// Sends the token round, lap after lap.
-fn drive<S: Sink, R: Source<Token = S::Token>>(
-    bench: &Bench,
-    first: &mut S,
-    last: &mut R,
-) -> anyhow::Result<()> {
+fn drive(bench: &Bench, first: &mut impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
     let station = bench.driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
-        let token: S::Token = lap.token();
+        let token = lap.token();
         station.visit(token);
-        first.send(token).context("sending the token to task 0")?;
-        let received = last.receive().context("waiting for the token to come round")?;
-        ensure!(received == Some(token), "the token did not come round");
+        send_round(token, first, last)?;
         lap.finish();
     }
     Ok(())
 }
 
 /// Passes tokens from upstream to downstream until upstream is closed.
-fn relay<S: Sink, R: Source<Token = S::Token>>(
+fn relay(
     station: &Station,
-    mut upstream: R,
-    mut downstream: S,
+    mut upstream: impl Source,
+    mut downstream: impl Sink,
 ) -> io::Result<()> {
     while let Some(token) = upstream.receive()? {
         station.visit(token);

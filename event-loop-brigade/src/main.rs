@@ -39,14 +39,12 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let open = |number| {
-        let opened = flags.carrier.channel.open();
-        opened.map_err(|error| failure::creating(format_args!("channel {number}"), error))
-    };
-    let mut pairs = vec![Pair::from(open(0)?)];
+    let open =
+        |number| flags.carrier.channel.open().map(Pair::from).map_err(failure::of_channel(number));
+    let mut pairs = vec![open(0)?];
     let mut stations = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
-        pairs.push(Pair::from(open(task + 1)?));
+        pairs.push(open(task + 1)?);
         stations.push(bench.station(task));
     }
     match flags.event_loop {

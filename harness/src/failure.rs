@@ -64,6 +64,11 @@ pub fn creating(what: fmt::Arguments<'_>, cause: io::Error) -> anyhow::Error {
     }
 }
 
+/// The error of the channel of this number, that could not be opened.
+pub fn of_channel(number: usize) -> impl FnOnce(io::Error) -> anyhow::Error {
+    move |error| creating(format_args!("channel {number}"), error)
+}
+
 /// The exit code that the design gives to this error.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let code = if error.is::<UsageError>() {

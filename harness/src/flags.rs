@@ -13,7 +13,9 @@ use serde::Serialize;
 use crate::cpus::CpuList;
 use crate::failure::UsageError;
 use crate::hand_over::Channel;
+use crate::limits::Amounts;
 use crate::placement::Policy;
+use crate::runtime_kind::RuntimeKind;
 use crate::spec::{Count, Spec};
 
 /// The flag for the number of tasks, of programs that leave it open.
@@ -44,6 +46,20 @@ pub struct FutureFlag {
     pub future_bytes: u32,
 }
 
+impl FutureFlag {
+    /// What the future of a task holds besides, on this runtime.
+    ///
+    /// # Errors
+    /// [`UsageError`] unless it is one of tokio.
+    pub fn amounts(&self, runtime: RuntimeKind) -> Result<Amounts, UsageError> {
+        let held = self.future_bytes;
+        if held > 0 && !runtime.is_tokio() {
+            return Err(UsageError(format!("--future-bytes {held}: choose a runtime of tokio")));
+        }
+        Ok(Amounts::heap(held.into()))
+    }
+}
+
 /// The flag for the channel, of programs that take every [`Channel`].
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
@@ -61,29 +77,6 @@ pub struct StackFlag {
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, allow_negative_numbers = true)]
     #[arg(value_parser = stack_size)]
     pub stack_size: usize,
-}
-
-/// The flag for the workers of a runtime, of programs that choose one.
-#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
-#[group(skip)]
-pub struct WorkersFlag {
-    /// Worker threads of a multi-thread runtime [default: one per CPU]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = workers)]
-    pub workers: Option<usize>,
-}
-
-impl WorkersFlag {
-    /// Refuses workers for a runtime that has none.
-    ///
-    /// # Errors
-    /// [`UsageError`], with `reason`.
-    pub fn refuse(&self, reason: &str) -> Result<(), UsageError> {
-        match self.workers {
-            Some(workers) => Err(UsageError(format!("--workers {workers}: {reason}"))),
-            None => Ok(()),
-        }
-    }
 }
 
 /// The flags common to all programs.
@@ -180,14 +173,6 @@ pub fn stack_size(text: &str) -> Result<usize, String> {
     }
 }
 
-fn workers(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(workers) if (1..=1024).contains(&workers) => Ok(workers),
-        Ok(_) => Err("not between 1 and 1024".into()),
-        Err(_) => Err("not a number of threads".into()),
-    }
-}
-
 fn seconds(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
@@ -210,6 +195,12 @@ pub(crate) fn with_common(command: Command, spec: &Spec) -> Command {
     let with_default =
         |arg: Arg, default: u64| arg.required(false).default_value(default.to_string());
     let mut command = command.next_help_heading("Common options");
+    if let [default, ..] = spec.runtimes {
+        command = command.mut_arg("runtime", |arg| {
+            let arg = arg.required(false).default_value(name(default));
+            arg.value_parser(RuntimeKind::one_of(spec.runtimes))
+        });
+    }
     match spec.count {
         Count::Fixed => {}
         Count::Open => {

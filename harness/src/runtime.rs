@@ -1,4 +1,4 @@
-//! The tokio runtimes that a program can choose, and async tasks as tasks.
+//! The runtimes of tokio, and async tasks as tasks.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,8 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use anyhow::Context as _;
-use clap::ValueEnum as _;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use nix::errno::Errno;
 use nix::unistd::gettid;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
@@ -19,105 +17,19 @@ use tokio::task::{JoinError, JoinHandle};
 use crate::async_tasks;
 use crate::bench::Bench;
 use crate::failure::{UsageError, creating};
-use crate::flags::{self, WorkersFlag};
-use crate::limits::{Amounts, FILES_PER_RUNTIME};
 use crate::placement::{Placement, Policy};
+use crate::runtime_kind::{RuntimeFlags, RuntimeKind};
 use crate::threads::{TaskError, panic_text};
 
-/// What `--runtime` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RuntimeKind {
-    /// Tokio with several worker threads
-    Tokio,
-    /// Tokio on the thread that waits for it
-    TokioCurrentThread,
-    /// Tokio on that thread, for tasks that never leave it
-    TokioLocal,
-}
-
-impl RuntimeKind {
-    /// What a runtime takes besides its tasks.
-    pub fn amounts(self, workers: Option<usize>, cpus: usize) -> Amounts {
-        let threads = match self {
-            Self::TokioCurrentThread | Self::TokioLocal => 0,
-            Self::Tokio => workers.unwrap_or(cpus) as u64,
-        };
-        let driver = Amounts { files: FILES_PER_RUNTIME, ..Amounts::default() };
-        driver.and(Amounts::workers(threads))
+/// Creates a task on the runtime of tokio, of this kind, that runs the caller.
+pub fn spawn<F>(kind: RuntimeKind, task: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    match kind {
+        RuntimeKind::TokioLocal => tokio::task::spawn_local(task),
+        _ => tokio::spawn(task),
     }
-
-    /// Whether all tasks run on the driver's thread.
-    pub fn is_one_thread(self) -> bool {
-        self != Self::Tokio
-    }
-
-    /// Creates a task on the runtime of this kind that runs the caller.
-    pub fn spawn<F>(self, task: F) -> JoinHandle<F::Output>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        match self {
-            Self::TokioLocal => tokio::task::spawn_local(task),
-            Self::Tokio | Self::TokioCurrentThread => tokio::spawn(task),
-        }
-    }
-}
-
-/// What `--runtime` names. Each program offers [`some_of`] them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AnyRuntime {
-    /// No runtime: each task is a thread
-    Threads,
-    /// Tokio with several worker threads
-    Tokio,
-    /// Tokio on the thread that waits for it
-    TokioCurrentThread,
-    /// Tokio on that thread, for tasks that never leave it
-    TokioLocal,
-    /// async-executor, of smol, on one thread
-    AsyncExecutor,
-    /// Compio on one thread, over io_uring
-    Compio,
-    /// LocalPool of futures, which keeps no queue but its tasks' list
-    LocalPool,
-    /// No runtime: stackful coroutines that are resumed in turn
-    Coroutine,
-    /// Jobs of rayon, on as many threads as it likes
-    Rayon,
-}
-
-impl AnyRuntime {
-    /// Which runtime of tokio this is, if it is one.
-    pub fn of_tokio(self) -> Option<RuntimeKind> {
-        match self {
-            Self::Tokio => Some(RuntimeKind::Tokio),
-            Self::TokioCurrentThread => Some(RuntimeKind::TokioCurrentThread),
-            Self::TokioLocal => Some(RuntimeKind::TokioLocal),
-            _ => None,
-        }
-    }
-
-    /// What it takes besides its tasks.
-    pub fn amounts(self, workers: Option<usize>, cpus: usize) -> Amounts {
-        if self == Self::Compio {
-            return Amounts::compio();
-        }
-        self.of_tokio().map_or(Amounts::NONE, |kind| kind.amounts(workers, cpus))
-    }
-}
-
-/// Reads one of the runtimes that a program offers.
-///
-/// # Panics
-/// Never: no runtime is skipped.
-pub fn some_of<const N: usize>(
-    offered: [AnyRuntime; N],
-) -> impl TypedValueParser<Value = AnyRuntime> {
-    let values = offered.map(|runtime| runtime.to_possible_value().expect("none is skipped"));
-    PossibleValuesParser::new(values)
-        .map(|name| AnyRuntime::from_str(&name, false).expect("one of the values"))
 }
 
 /// A runtime that is ready for a driver.
@@ -133,55 +45,38 @@ enum Started {
 }
 
 impl AsyncRuntime {
-    /// Starts a runtime. Under `spread` a multi-thread one gets one worker
-    /// pinned to each CPU; otherwise it gets `workers`, or as many as this
-    /// process has CPUs.
+    /// Starts a runtime of tokio. Under `spread` a multi-thread one gets one worker pinned to
+    /// each CPU; otherwise it gets the workers of the flag, or as many as this process has CPUs.
     ///
     /// # Errors
     /// [`UsageError`] when the flags contradict one another; otherwise the
     /// kernel's, when the runtime cannot be started.
-    pub fn start(kind: RuntimeKind, workers: Option<usize>, bench: &Bench) -> anyhow::Result<Self> {
-        Self::start_with(Builder::enable_io, kind, workers, bench)
+    pub fn start(flags: impl Into<RuntimeFlags>, bench: &Bench) -> anyhow::Result<Self> {
+        Self::start_with(Builder::enable_io, flags, bench)
     }
 
-    /// As [`Self::start`], of a runtime whose tasks can also wait for a time.
+    /// As [`Self::start`], of a runtime with the drivers that `enable` enables.
     ///
     /// # Errors
     /// As [`Self::start`].
-    pub fn start_with_timers(
-        kind: RuntimeKind,
-        workers: Option<usize>,
-        bench: &Bench,
-    ) -> anyhow::Result<Self> {
-        Self::start_with(Builder::enable_all, kind, workers, bench)
-    }
-
-    fn start_with(
+    pub fn start_with(
         enable: fn(&mut Builder) -> &mut Builder,
-        kind: RuntimeKind,
-        workers: Option<usize>,
+        flags: impl Into<RuntimeFlags>,
         bench: &Bench,
     ) -> anyhow::Result<Self> {
-        if kind.is_one_thread() {
-            let name = flags::name(&kind);
-            WorkersFlag { workers }
-                .refuse(&format!("{name} has no workers; choose --runtime tokio"))?;
-        }
-        let one_thread = || {
-            let mut builder = Builder::new_current_thread();
-            enable(&mut builder);
-            builder
-        };
-        let started = match kind {
-            RuntimeKind::TokioCurrentThread => one_thread().build().map(Started::CurrentThread),
-            RuntimeKind::TokioLocal => {
-                one_thread().build_local(LocalOptions::default()).map(Started::Local)
-            }
+        let RuntimeFlags { runtime, workers } = flags.into();
+        let mut one_thread = Builder::new_current_thread();
+        enable(&mut one_thread);
+        let started = match runtime {
             RuntimeKind::Tokio => {
                 let (mut builder, workers) = multi_thread(workers, bench.placement())?;
                 enable(&mut builder);
                 with_workers(builder, workers).map(Started::Workers)
             }
+            RuntimeKind::TokioLocal => {
+                one_thread.build_local(LocalOptions::default()).map(Started::Local)
+            }
+            _ => one_thread.build().map(Started::CurrentThread),
         };
         started.map(Self).map_err(|error| creating(format_args!("the tokio runtime"), error))
     }

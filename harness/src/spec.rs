@@ -2,6 +2,7 @@
 
 use crate::limits::Amounts;
 use crate::placement::Placement;
+use crate::runtime_kind::RuntimeKind;
 use crate::station::LoadFlags;
 
 /// What a program declares: the defaults of its flags, what it claims, and what it needs.
@@ -18,6 +19,8 @@ pub struct Spec {
     pub iters: u64,
     /// Warm-up iterations by default; `None` for a warm-up by time.
     pub warmups: Option<u64>,
+    /// The runtimes that `--runtime` offers, the default first; none without that flag.
+    pub runtimes: &'static [RuntimeKind],
     /// Context switches claimed per operation; reports compare them with the kernel's count.
     pub switches: Option<f64>,
     /// Whether tasks hand over between threads, so that `--placement spread` makes sense.
@@ -53,6 +56,7 @@ impl Spec {
         count: Count::Open,
         iters: 1000,
         warmups: None,
+        runtimes: &[],
         switches: None,
         spread: false,
         load: None,

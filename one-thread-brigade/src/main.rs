@@ -47,10 +47,7 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let channel = flags.carrier.channel;
     let mut channels = (0..=bench.tasks())
-        .map(|number| {
-            let opened = channel.open();
-            opened.map_err(|error| failure::creating(format_args!("channel {number}"), error))
-        })
+        .map(|number| channel.open().map_err(failure::of_channel(number)))
         .collect::<Result<Vec<_>, _>>()?;
 
     let stations: Vec<_> = (0..=bench.tasks()).map(|_| bench.driver_station()).collect();

@@ -22,8 +22,7 @@ use std::process::ExitCode;
 
 use harness::failure::UsageError;
 use harness::hand_over::{Channel, futex};
-use harness::runtime::RuntimeKind;
-use harness::{Amounts, Bench, Launch, Spec, WorkersFlag};
+use harness::{Amounts, Bench, Launch, RuntimeFlags, RuntimeKind, Spec};
 
 /// Time bytes on their way through K rings of N tasks, all at once.
 ///
@@ -35,29 +34,13 @@ struct Flags {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     rings: u32,
 
-    /// What the tasks are
-    #[arg(long, value_enum, default_value_t = Kind::Threads)]
-    runtime: Kind,
+    #[command(flatten)]
+    #[serde(flatten)]
+    runtime: RuntimeFlags,
 
     /// What carries the byte from one task to the next
     #[arg(long, value_enum, default_value_t = Carrier::Pipe)]
     channel: Carrier,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    workers: WorkersFlag,
-}
-
-/// What `--runtime` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    /// Each task is a thread
-    Threads,
-    /// Tokio with several worker threads
-    Tokio,
-    /// Tokio on the thread that waits for it
-    TokioCurrentThread,
 }
 
 /// What `--channel` names.
@@ -70,7 +53,12 @@ enum Carrier {
     Futex,
 }
 
-const SPEC: Spec = Spec { tasks: 100, iters: 10_000, ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 100,
+    iters: 10_000,
+    runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
+    ..Spec::NEW
+};
 
 fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)
@@ -81,29 +69,23 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         Carrier::Pipe => Amounts::pipe(),
         Carrier::Futex => Amounts::channel_in_memory(),
     };
-    let kind = match flags.runtime {
-        Kind::Threads => {
-            flags.workers.refuse("threads need none; choose --runtime tokio")?;
-            let task = Amounts::thread(threads::STACK_BYTES as u64).and(channel);
-            let fixed = task.times(flags.rings.into());
-            let (switches, brigades) = (Some(1.0), flags.rings);
-            let spread = true;
-            return Ok(Spec { switches, spread, per_task: task, fixed, brigades, ..SPEC });
+    let runtime = flags.runtime.runtime;
+    let (switches, per_task) = match runtime {
+        RuntimeKind::Threads => {
+            (Some(1.0), Amounts::thread(threads::STACK_BYTES as u64).and(channel))
         }
-        Kind::Tokio => RuntimeKind::Tokio,
-        Kind::TokioCurrentThread => RuntimeKind::TokioCurrentThread,
+        _ if flags.channel == Carrier::Futex => {
+            let why = "--channel futex: async tasks wait for pipes; choose --runtime threads";
+            return Err(UsageError(why.to_owned()).into());
+        }
+        RuntimeKind::Tokio => (None, Amounts::async_task().and(channel.watched())),
+        _ => (Some(0.0), Amounts::async_task().and(channel.watched())),
     };
-    if flags.channel == Carrier::Futex {
-        let why = "--channel futex: async tasks wait for pipes; choose --runtime threads";
-        return Err(UsageError(why.to_owned()).into());
-    }
-    let task = Amounts::async_task().and(channel.watched());
-    let runtime = kind.amounts(flags.workers.workers, launch.cpus());
     Ok(Spec {
-        switches: kind.is_one_thread().then_some(0.0),
-        spread: !kind.is_one_thread(),
-        per_task: task,
-        fixed: task.times(flags.rings.into()).and(runtime),
+        switches,
+        spread: switches != Some(0.0),
+        per_task,
+        fixed: per_task.times(flags.rings.into()).and(flags.runtime.amounts(launch.cpus())?),
         brigades: flags.rings,
         ..SPEC
     })
@@ -111,12 +93,11 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let rings = flags.rings as usize;
-    match (flags.runtime, flags.channel) {
-        (Kind::Threads, Carrier::Pipe) => threads::measure(bench, rings, || Channel::Pipe.open()),
-        (Kind::Threads, Carrier::Futex) => threads::measure(bench, rings, futex),
-        (Kind::Tokio, _) => tasks::measure(RuntimeKind::Tokio, flags.workers.workers, bench, rings),
-        (Kind::TokioCurrentThread, _) => {
-            tasks::measure(RuntimeKind::TokioCurrentThread, flags.workers.workers, bench, rings)
+    match (flags.runtime.runtime, flags.channel) {
+        (RuntimeKind::Threads, Carrier::Pipe) => {
+            threads::measure(bench, rings, || Channel::Pipe.open())
         }
+        (RuntimeKind::Threads, Carrier::Futex) => threads::measure(bench, rings, futex),
+        _ => tasks::measure(flags.runtime, bench, rings),
     }
 }

@@ -1,12 +1,11 @@
 //! Rings of async tasks of tokio, over pipes.
 
 use std::io;
-use std::mem;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use harness::runtime::{AsyncRuntime, RuntimeKind, end};
-use harness::{Bench, failure};
+use harness::runtime::{AsyncRuntime, end, spawn};
+use harness::{Bench, Line, RuntimeFlags, RuntimeKind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender, pipe};
 
@@ -19,27 +18,24 @@ type Ends = (Sender, Receiver);
 ///
 /// # Errors
 /// Of the runtime, pipes and tasks.
-pub fn measure(
-    kind: RuntimeKind,
-    workers: Option<usize>,
-    bench: &Bench,
-    rings: usize,
-) -> anyhow::Result<()> {
-    let runtime = AsyncRuntime::start(kind, workers, bench)?;
-    runtime.drive(brigades(kind, bench.clone(), rings))
+pub fn measure(flags: RuntimeFlags, bench: &Bench, rings: usize) -> anyhow::Result<()> {
+    let runtime = AsyncRuntime::start(flags, bench)?;
+    runtime.drive(brigades(flags.runtime, bench.clone(), rings))
 }
 
 async fn brigades(kind: RuntimeKind, bench: Bench, rings: usize) -> anyhow::Result<()> {
-    let open = || pipe().map_err(|error| failure::creating(format_args!("a pipe"), error));
-    let mut ends: Vec<Ends> = Vec::with_capacity(rings);
-    let mut tasks = Vec::with_capacity(bench.tasks());
-    for task in bench.creation() {
-        if task % (bench.tasks() / rings) == 0 {
-            ends.push(open()?);
+    let (mut ends, mut tasks) = (Vec::with_capacity(rings), Vec::with_capacity(bench.tasks()));
+    {
+        let mut creation = bench.creation();
+        for _ in 0..rings {
+            let of_ring = creation.by_ref().take(bench.tasks() / rings);
+            let open = || pipe().map(|(writer, reader)| (reader, writer));
+            let ring = Line::create(of_ring, open, |_, upstream, downstream| {
+                Ok(spawn(kind, relay(upstream, downstream)))
+            })?;
+            ends.push((ring.first, ring.last));
+            tasks.extend(ring.tasks);
         }
-        let (_, last) = ends.last_mut().context("a ring begins with its first task")?;
-        let (downstream, source) = open()?;
-        tasks.push(kind.spawn(relay(mem::replace(last, source), downstream)));
     }
     let mut passed = Ok(());
     for round in [Round::warm_up, Round::measured] {
@@ -62,7 +58,7 @@ async fn drive_all(
     let mut drivers = Vec::with_capacity(ends.len());
     for mut ends in ends.drain(..) {
         let (bench, round) = (bench.clone(), Arc::clone(&round));
-        drivers.push(kind.spawn(async move {
+        drivers.push(spawn(kind, async move {
             let passed = drive(&bench, &round, &mut ends).await;
             (passed, ends)
         }));

@@ -1,13 +1,12 @@
 //! Rings of threads.
 
-use std::io::{self, ErrorKind};
-use std::mem;
+use std::io;
 use std::thread::{self, Builder};
 
 use anyhow::Context as _;
-use harness::hand_over::{Sink, Source};
+use harness::hand_over::{Sink, Source, send_round};
 use harness::threads::{driven, end, spawn};
-use harness::{Bench, failure};
+use harness::{Bench, Line, failure};
 
 use crate::round::{Laps, Round};
 
@@ -23,27 +22,19 @@ pub fn measure<R: Source, S: Sink>(
     rings: usize,
     mut open: impl FnMut() -> io::Result<(R, S)>,
 ) -> anyhow::Result<()> {
-    let mut number = 0..;
-    let mut open = || {
-        let number = number.next().unwrap_or(0);
-        open().map_err(|error| failure::creating(format_args!("channel {number}"), error))
-    };
     let tasks = bench.tasks() / rings;
     thread::scope(|scope| {
+        let mut creation = bench.creation();
         // Of each ring the channel that its driver sends into, and that it receives from.
         let mut ends = Vec::with_capacity(rings);
         let mut threads = Vec::with_capacity(bench.tasks());
-        for task in bench.creation() {
-            if task % tasks == 0 {
-                let (source, first) = open()?;
-                ends.push((first, source));
-            }
-            let (_, last) = ends.last_mut().context("a ring begins with its first task")?;
-            let (source, downstream) = open()?;
-            let upstream = mem::replace(last, source);
-            let body = move || relay(bench, task % tasks, upstream, downstream);
-            let builder = Builder::new().stack_size(STACK_BYTES);
-            threads.push(spawn(scope, task, builder, body)?);
+        for _ in 0..rings {
+            let ring = Line::create(creation.by_ref().take(tasks), &mut open, |task, from, to| {
+                let builder = Builder::new().stack_size(STACK_BYTES);
+                spawn(scope, task, builder, move || relay(bench, task % tasks, from, to))
+            })?;
+            ends.push((ring.first, ring.last));
+            threads.extend(ring.tasks);
         }
         let passed = [Round::warm_up, Round::measured].into_iter().try_for_each(|round| {
             if bench.is_interrupted() { Ok(()) } else { drive_all(bench, &mut ends, round) }
@@ -86,10 +77,7 @@ fn drive(
 ) -> anyhow::Result<()> {
     bench.placement().pin(0).context("placing the driver")?;
     while laps.next() {
-        first.send(0).context("sending the token to task 0")?;
-        let received =
-            last.receive().and_then(|token| token.ok_or(ErrorKind::UnexpectedEof.into()));
-        received.context("waiting for the token to come round")?;
+        send_round(0, first, last)?;
     }
     Ok(())
 }

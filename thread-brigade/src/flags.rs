@@ -1,6 +1,11 @@
 //! The program's flags, what they need, and the channels between the threads.
 
-use harness::{Amounts, Launch, LoadFlags, Spec, StackFlag};
+use std::sync::mpsc::sync_channel;
+
+use harness::hand_over::{self, Channel};
+use harness::{Amounts, Bench, Launch, LoadFlags, Spec, StackFlag};
+
+use crate::brigade;
 
 /// Time a byte on its way through N threads that wait for one another.
 ///
@@ -31,6 +36,24 @@ pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let (thread, channel) =
         (Amounts::thread(flags.stack.stack_size as u64), flags.channel.amounts());
     Ok(Spec { load: Some(flags.load), per_task: thread.and(channel), fixed: channel, ..SPEC })
+}
+
+/// Measures a brigade over the channels that the flags name.
+///
+/// # Errors
+/// Of channels and tasks.
+pub fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    match flags.channel {
+        ThreadChannel::Pipe => brigade(flags, bench, || Channel::Pipe.open()),
+        ThreadChannel::SocketPair => brigade(flags, bench, || Channel::SocketPair.open()),
+        ThreadChannel::EventFd => brigade(flags, bench, hand_over::eventfd),
+        ThreadChannel::Futex => brigade(flags, bench, hand_over::futex),
+        ThreadChannel::Mpsc => brigade(flags, bench, || {
+            let (sender, receiver) = sync_channel(1);
+            Ok((receiver, sender))
+        }),
+        ThreadChannel::Condvar => brigade(flags, bench, || Ok(hand_over::monitor())),
+    }
 }
 
 /// What `--channel` names.

@@ -16,58 +16,35 @@
 
 mod flags;
 
-use std::io::{self, ErrorKind};
-use std::mem;
+use std::io;
 use std::process::ExitCode;
-use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use anyhow::Context as _;
-use harness::hand_over::{self, Channel, Sink, Source};
+use harness::hand_over::{Sink, Source, send_round};
 use harness::threads::{end, spawn};
-use harness::{Bench, Measured, failure};
+use harness::{Bench, Line, Measured};
 
-use flags::{Flags, SPEC, ThreadChannel, declare};
+use flags::{Flags, SPEC, declare, run};
 
 fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)
-}
-
-fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    match flags.channel {
-        ThreadChannel::Pipe => brigade(flags, bench, || Channel::Pipe.open()),
-        ThreadChannel::SocketPair => brigade(flags, bench, || Channel::SocketPair.open()),
-        ThreadChannel::EventFd => brigade(flags, bench, hand_over::eventfd),
-        ThreadChannel::Futex => brigade(flags, bench, hand_over::futex),
-        ThreadChannel::Mpsc => brigade(flags, bench, || {
-            let (sender, receiver) = sync_channel(1);
-            Ok((receiver, sender))
-        }),
-        ThreadChannel::Condvar => brigade(flags, bench, || Ok(hand_over::monitor())),
-    }
 }
 
 /// Sets up the brigade, with channels that `open` opens, and measures it.
 fn brigade<R: Source, S: Sink>(
     flags: &Flags,
     bench: &Bench,
-    mut open: impl FnMut() -> io::Result<(R, S)>,
+    open: impl FnMut() -> io::Result<(R, S)>,
 ) -> anyhow::Result<()> {
-    let mut open = |number: usize| {
-        open().map_err(|error| failure::creating(format_args!("channel {number}"), error))
-    };
     thread::scope(|scope| {
-        let (mut last, mut first) = open(0)?;
-        let mut threads = Vec::with_capacity(bench.tasks());
-        for task in bench.creation() {
-            let (source, downstream) = open(task + 1)?;
-            let upstream = mem::replace(&mut last, source);
-            let body = move || relay(bench, task, upstream, downstream);
+        let start = |task, upstream, downstream| {
             let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
-            threads.push(spawn(scope, task, builder, body)?);
-        }
-        let passed = drive(bench, &mut first, &mut last);
-        end(bench, passed, first, threads)
+            spawn(scope, task, builder, move || relay(bench, task, upstream, downstream))
+        };
+        let mut line = Line::create(bench.creation(), open, start)?;
+        let passed = drive(bench, &mut line.first, &mut line.last);
+        end(bench, passed, line.first, line.tasks)
     })
 }
 
@@ -78,10 +55,7 @@ fn drive(bench: &Bench, first: &mut impl Sink, last: &mut impl Source) -> anyhow
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
         let token = lap.token();
         station.visit(token);
-        first.send(token).context("sending the token to task 0")?;
-        let received =
-            last.receive().and_then(|token| token.ok_or(ErrorKind::UnexpectedEof.into()));
-        received.context("waiting for the token to come round")?;
+        send_round(token, first, last)?;
         lap.finish();
     }
     Ok(())

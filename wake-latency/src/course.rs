@@ -12,9 +12,8 @@ use anyhow::{Context as _, anyhow};
 use futures::executor::block_on;
 use harness::overlapping::Plan;
 use harness::record::ScheduleKept;
-use harness::runtime::AnyRuntime;
 use harness::threads::panic_text;
-use harness::{Bench, clock, failure};
+use harness::{Bench, RuntimeKind, clock, failure};
 use tokio::sync::watch;
 
 use crate::STACK_BYTES;
@@ -229,7 +228,7 @@ impl<B: Bell> Conductor<'_, B> {
         let Tally { from_intended, from_call, missed } = Tally::sum(tallies);
         let called_late = (self.wakers() > 0).then(|| self.course.late.load(Relaxed));
         let kept = ScheduleKept { missed, called_late };
-        if self.flags.runtime == AnyRuntime::Threads {
+        if self.flags.runtime.runtime == RuntimeKind::Threads {
             self.claim_switches(from_intended.count(), kept);
         }
         self.bench.take(plan, vec![from_intended, from_call], kept)

@@ -1,9 +1,8 @@
 //! The program's flags, and which of them do not go together.
 
-use harness::WorkersFlag;
 use harness::failure::UsageError;
 use harness::flags::name;
-use harness::runtime::{AnyRuntime, some_of};
+use harness::{RuntimeFlags, RuntimeKind};
 
 /// The most wake-ups a second: one each microsecond.
 const MOST_RATE: i64 = 1_000_000;
@@ -22,9 +21,9 @@ pub struct Flags {
     #[arg(long, value_enum, default_value_t = Source::Futex)]
     pub source: Source,
 
-    /// What runs the sleepers
-    #[arg(long, default_value = "threads", value_parser = some_of([AnyRuntime::Threads, AnyRuntime::Tokio, AnyRuntime::TokioCurrentThread]))]
-    pub runtime: AnyRuntime,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub runtime: RuntimeFlags,
 
     /// Wake-ups a second, of all sleepers together
     #[arg(long, value_name = "N", default_value_t = 10_000, allow_negative_numbers = true)]
@@ -40,10 +39,6 @@ pub struct Flags {
     #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=MOST_BESIDE))]
     pub hogs: u32,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub threads: WorkersFlag,
 }
 
 /// What `--source` names.
@@ -73,20 +68,18 @@ impl Flags {
     /// [`UsageError`], which says what to choose instead.
     pub fn check(&self, tasks: u32) -> Result<(), UsageError> {
         let refuse = |reason: String| Err(UsageError(reason));
-        let runtime = name(&self.runtime);
-        match (self.source, self.runtime) {
-            (Source::Waker, AnyRuntime::Threads) => {
+        let runtime = self.runtime.runtime;
+        match (self.source, runtime) {
+            (Source::Waker, RuntimeKind::Threads) => {
                 return refuse("--source waker: a thread has none; choose futex or timer".into());
             }
-            (Source::Futex, AnyRuntime::Tokio | AnyRuntime::TokioCurrentThread) => {
+            (Source::Futex, kind) if kind != RuntimeKind::Threads => {
                 return refuse(format!(
-                    "--source futex: tasks of {runtime} do not wait for one; choose waker or timer"
+                    "--source futex: tasks of {} do not wait for one; choose waker or timer",
+                    name(&kind)
                 ));
             }
             _ => {}
-        }
-        if self.runtime == AnyRuntime::Threads {
-            self.threads.refuse("each sleeper is a thread; choose --runtime tokio")?;
         }
         match self.wakers {
             Some(wakers) if self.source == Source::Timer => refuse(format!(

@@ -34,8 +34,7 @@ mod threads;
 
 use std::process::ExitCode;
 
-use harness::runtime::AnyRuntime;
-use harness::{Amounts, Bench, Launch, Spec};
+use harness::{Amounts, Bench, Launch, RuntimeKind, Spec};
 
 use crate::flags::{Flags, Source};
 use crate::tally::Tally;
@@ -43,7 +42,13 @@ use crate::tally::Tally;
 /// The stack of a sleeper or waker, in bytes.
 const STACK_BYTES: usize = 256 << 10;
 
-const SPEC: Spec = Spec { tasks: 4, iters: 10_000, spread: true, ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 4,
+    iters: 10_000,
+    spread: true,
+    runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
+    ..Spec::NEW
+};
 
 fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)
@@ -51,38 +56,23 @@ fn main() -> ExitCode {
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.check(launch.tasks)?;
-    let fixed = others(flags, launch.cpus());
-    Ok(Spec { per_task: sleeper(flags), fixed, hogs: flags.hogs, ..SPEC })
+    let thread = Amounts::thread(STACK_BYTES as u64);
+    let (task, driver) = match flags.runtime.runtime {
+        RuntimeKind::Threads => (thread, Amounts::NONE),
+        _ => (Amounts::async_task(), thread),
+    };
+    let tally = Amounts { maps: Tally::MAPS, ..Amounts::heap(Tally::BYTES + calls::BYTES) };
+    let wakers = thread.times(flags.wakers().into());
+    let hogs = Amounts::process().times(flags.hogs.into());
+    let fixed = flags.runtime.amounts(launch.cpus())?.and(driver).and(wakers).and(hogs);
+    Ok(Spec { per_task: task.and(tally), fixed, hogs: flags.hogs, ..SPEC })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    match (flags.runtime.of_tokio(), flags.source) {
-        (None, Source::Timer) => threads::by_timer(flags, bench),
-        (None, _) => threads::by_futex(flags, bench),
-        (Some(kind), Source::Timer) => tasks::by_timer(kind, flags, bench),
-        (Some(kind), _) => tasks::by_waker(kind, flags, bench),
+    match (flags.runtime.runtime, flags.source) {
+        (RuntimeKind::Threads, Source::Timer) => threads::by_timer(flags, bench),
+        (RuntimeKind::Threads, _) => threads::by_futex(flags, bench),
+        (_, Source::Timer) => tasks::by_timer(flags, bench),
+        (_, _) => tasks::by_waker(flags, bench),
     }
-}
-
-/// What a sleeper needs.
-fn sleeper(flags: &Flags) -> Amounts {
-    let task = match flags.runtime {
-        AnyRuntime::Threads => Amounts::thread(STACK_BYTES as u64),
-        _ => Amounts::async_task(),
-    };
-    let kept = Amounts::heap(Tally::BYTES + calls::BYTES);
-    task.and(Amounts { maps: Tally::MAPS, ..kept })
-}
-
-/// What the others need: wakers, hogs, a runtime and its driver.
-fn others(flags: &Flags, cpus: usize) -> Amounts {
-    let runtime = match flags.runtime.of_tokio() {
-        None => Amounts::default(),
-        Some(kind) => {
-            kind.amounts(flags.threads.workers, cpus).and(Amounts::thread(STACK_BYTES as u64))
-        }
-    };
-    let wakers = (0..flags.wakers()).map(|_| Amounts::thread(STACK_BYTES as u64));
-    let hogs = (0..flags.hogs).map(|_| Amounts::process());
-    wakers.chain(hogs).fold(runtime, Amounts::and)
 }

@@ -2,13 +2,14 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::thread::Builder;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use futures::task::AtomicWaker;
-use harness::runtime::{AsyncRuntime, RuntimeKind, join};
+use harness::runtime::{AsyncRuntime, join, spawn};
 use harness::{Bench, clock, failure};
+use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -68,7 +69,6 @@ impl Wait for Called {
 /// What a run of tasks shares.
 #[derive(Clone)]
 struct Run {
-    kind: RuntimeKind,
     flags: Flags,
     bench: Bench,
     course: Arc<Course>,
@@ -76,9 +76,9 @@ struct Run {
 }
 
 impl Run {
-    fn new(kind: RuntimeKind, flags: &Flags, bench: &Bench, sleepers: usize) -> Self {
+    fn new(flags: &Flags, bench: &Bench, sleepers: usize) -> Self {
         let (flags, bench) = (flags.clone(), bench.clone());
-        Self { kind, flags, bench, course: Arc::default(), calls: Calls::of(sleepers).into() }
+        Self { flags, bench, course: Arc::default(), calls: Calls::of(sleepers).into() }
     }
 
     fn conductor(&self) -> Conductor<'_, AtomicWaker> {
@@ -91,9 +91,9 @@ impl Run {
 ///
 /// # Errors
 /// When the runtime cannot be started, and as [`measure`].
-pub fn by_timer(kind: RuntimeKind, flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let runtime = AsyncRuntime::start_with_timers(kind, flags.threads.workers, bench)?;
-    let run = Run::new(kind, flags, bench, 0);
+pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let runtime = AsyncRuntime::start_with(Builder::enable_all, flags.runtime, bench)?;
+    let run = Run::new(flags, bench, 0);
     let (course, begun) = (Arc::clone(&run.course), (Instant::now(), clock::now()));
     runtime.drive(measure(run, move |_| Timer { course: Arc::clone(&course), begun }))
 }
@@ -102,9 +102,9 @@ pub fn by_timer(kind: RuntimeKind, flags: &Flags, bench: &Bench) -> anyhow::Resu
 ///
 /// # Errors
 /// When the runtime cannot be started, and as [`measure`].
-pub fn by_waker(kind: RuntimeKind, flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let runtime = AsyncRuntime::start(kind, flags.threads.workers, bench)?;
-    let run = Run::new(kind, flags, bench, bench.tasks());
+pub fn by_waker(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let runtime = AsyncRuntime::start(flags.runtime, bench)?;
+    let run = Run::new(flags, bench, bench.tasks());
     let calls = Arc::clone(&run.calls);
     runtime.drive(measure(run, move |task| Called { calls: Arc::clone(&calls), task }))
 }
@@ -120,14 +120,15 @@ async fn measure<W: Wait>(run: Run, wait: impl Fn(usize) -> W) -> anyhow::Result
     let mut sleepers = Vec::with_capacity(run.bench.tasks());
     for task in run.bench.creation() {
         let course = Arc::clone(&run.course);
-        sleepers.push(run.kind.spawn(sleeper(task, course, announced.clone(), wait(task))));
+        let sleeper = sleeper(task, course, announced.clone(), wait(task));
+        sleepers.push(spawn(run.flags.runtime.runtime, sleeper));
     }
     let (end, ended) = oneshot::channel();
     let conducting = run.clone();
     let conduct = move || {
         let _ = end.send(conducting.conductor().conduct(plan, rounds));
     };
-    let thread = Builder::new().stack_size(STACK_BYTES).spawn(conduct);
+    let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(conduct);
     thread.map_err(|error| failure::creating(format_args!("the driver"), error))?;
     let mut conducted = ended.await.context("the driver panicked").flatten();
     let mut tallies = Vec::with_capacity(sleepers.len());

@@ -24,8 +24,7 @@ mod threads;
 
 use std::process::ExitCode;
 
-use harness::runtime::RuntimeKind;
-use harness::{Amounts, Bench, Count, Launch, Measured, Spec, WorkFlag};
+use harness::{Amounts, Bench, Count, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, WorkFlag};
 
 /// Cycles in one iteration.
 const CYCLES: u64 = 5_000;
@@ -76,13 +75,13 @@ fn main() -> ExitCode {
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let load = Some(flags.work.into());
     let (threads, async_task) = (Amounts::thread(threads::STACK), Amounts::async_task());
-    let runtime = |kind: RuntimeKind| kind.amounts(None, launch.cpus());
+    let runtime = |kind: RuntimeKind| RuntimeFlags::from(kind).amounts(launch.cpus());
     let none = Amounts::NONE;
     let (tasks, switches, per_task, fixed) = match flags.scenario {
         Scenario::YieldTokioCt => {
-            (1, Some(0.0), async_task, runtime(RuntimeKind::TokioCurrentThread))
+            (1, Some(0.0), async_task, runtime(RuntimeKind::TokioCurrentThread)?)
         }
-        Scenario::YieldTokioMt => (1, None, async_task, runtime(RuntimeKind::Tokio)),
+        Scenario::YieldTokioMt => (1, None, async_task, runtime(RuntimeKind::Tokio)?),
         Scenario::SchedYield => {
             threads::check_sched_yield(launch.placement)?;
             (2, Some(1.0), threads, none)

@@ -11,9 +11,9 @@ use anyhow::{Context as _, ensure};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use futures::executor::LocalPool;
 use futures::task::LocalSpawnExt as _;
-use harness::Bench;
-use harness::runtime::{AsyncRuntime, RuntimeKind};
+use harness::runtime::AsyncRuntime;
 use harness::work::spend;
+use harness::{Bench, RuntimeKind};
 
 use crate::{CYCLES, block};
 
@@ -42,7 +42,7 @@ pub fn local_pool(
 /// queue.
 pub fn tokio(kind: RuntimeKind, bench: &Bench, units: u64) -> anyhow::Result<()> {
     let cycles = yielding_cycles(bench.clone(), units);
-    AsyncRuntime::start(kind, None, bench)?
+    AsyncRuntime::start(kind, bench)?
         .drive(async { ::tokio::spawn(cycles).await.context("running the task")? })
 }
 

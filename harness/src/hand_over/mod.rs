@@ -8,8 +8,10 @@ mod kernel;
 mod memory;
 mod monitor;
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
+
+use anyhow::Context as _;
 
 pub use kernel::{Channel, EventFdSink, EventFdSource, Message, eventfd};
 pub use memory::{
@@ -54,6 +56,17 @@ pub trait Sink: Send {
     fn send(&mut self, token: u8) -> io::Result<()>;
 }
 
+/// Sends a token round a brigade: into its first channel, and out of its last one.
+///
+/// # Errors
+/// That a task has ended or failed.
+#[inline]
+pub fn send_round(token: u8, first: &mut impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
+    first.send(token).context("sending the token to task 0")?;
+    let received = last.receive().and_then(|token| token.ok_or(ErrorKind::UnexpectedEof.into()));
+    received.map(drop).context("waiting for the token to come round")
+}
+
 impl Source for Receiver<u8> {
     fn receive(&mut self) -> io::Result<Option<u8>> {
         Ok(self.recv().ok())
@@ -62,13 +75,13 @@ impl Source for Receiver<u8> {
 
 impl Sink for Sender<u8> {
     fn send(&mut self, token: u8) -> io::Result<()> {
-        Self::send(self, token).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        Self::send(self, token).map_err(|_| ErrorKind::BrokenPipe.into())
     }
 }
 
 impl Sink for SyncSender<u8> {
     fn send(&mut self, token: u8) -> io::Result<()> {
-        Self::send(self, token).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        Self::send(self, token).map_err(|_| ErrorKind::BrokenPipe.into())
     }
 }
 

@@ -1,0 +1,98 @@
+//! The runtimes that programs offer, and the flags that choose one.
+
+use clap::ValueEnum as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::failure::UsageError;
+use crate::limits::{Amounts, FILES_PER_RUNTIME};
+
+/// What `--runtime` names. Each program offers some of them, in its `Spec`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuntimeKind {
+    /// No runtime: each task is a thread
+    Threads,
+    /// Tokio with several worker threads
+    Tokio,
+    /// Tokio on the thread that waits for it
+    TokioCurrentThread,
+    /// Tokio on that thread, for tasks that never leave it
+    TokioLocal,
+    /// async-executor, of smol, on one thread
+    AsyncExecutor,
+    /// Compio on one thread, over io_uring
+    Compio,
+    /// LocalPool of futures, which keeps no queue but its tasks' list
+    LocalPool,
+    /// No runtime: stackful coroutines that are resumed in turn
+    Coroutine,
+    /// Jobs of rayon, on as many threads as it likes
+    Rayon,
+}
+
+impl RuntimeKind {
+    /// The runtimes of tokio.
+    pub const OF_TOKIO: &[Self] = &[Self::Tokio, Self::TokioCurrentThread, Self::TokioLocal];
+
+    /// Whether it is a runtime of tokio.
+    pub fn is_tokio(self) -> bool {
+        Self::OF_TOKIO.contains(&self)
+    }
+
+    /// Reads one of the runtimes that a program offers.
+    pub(crate) fn one_of(offered: &[Self]) -> impl TypedValueParser<Value = Self> + use<> {
+        let values = offered.iter().filter_map(Self::to_possible_value);
+        PossibleValuesParser::new(values)
+            .map(|name| Self::from_str(&name, false).expect("one of the values"))
+    }
+}
+
+/// The flags of programs that offer several runtimes.
+#[derive(Clone, Copy, Debug, clap::Args, serde::Serialize)]
+#[group(skip)]
+pub struct RuntimeFlags {
+    /// What runs the tasks
+    #[arg(long, value_enum)]
+    pub runtime: RuntimeKind,
+
+    /// Worker threads of a multi-thread runtime [default: one per CPU]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = workers)]
+    pub workers: Option<usize>,
+}
+
+impl RuntimeFlags {
+    /// What the runtime takes besides its tasks, on so many CPUs.
+    ///
+    /// # Errors
+    /// [`UsageError`] for workers of a runtime that has none.
+    pub fn amounts(&self, cpus: usize) -> Result<Amounts, UsageError> {
+        let tokio = Amounts { files: FILES_PER_RUNTIME, ..Amounts::NONE };
+        match (self.runtime, self.workers) {
+            (RuntimeKind::Tokio, workers) => {
+                Ok(tokio.and(Amounts::workers(workers.unwrap_or(cpus) as u64)))
+            }
+            (_, Some(workers)) => Err(UsageError(format!(
+                "--workers {workers}: this runtime has none to choose; choose --runtime tokio"
+            ))),
+            (RuntimeKind::Compio, None) => Ok(Amounts::compio()),
+            (RuntimeKind::Rayon, None) => Ok(Amounts::workers(cpus as u64)),
+            (kind, None) if kind.is_tokio() => Ok(tokio),
+            (_, None) => Ok(Amounts::NONE),
+        }
+    }
+}
+
+/// A runtime with as many workers as there are CPUs.
+impl From<RuntimeKind> for RuntimeFlags {
+    fn from(runtime: RuntimeKind) -> Self {
+        Self { runtime, workers: None }
+    }
+}
+
+fn workers(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(workers) if (1..=1024).contains(&workers) => Ok(workers),
+        Ok(_) => Err("not between 1 and 1024".into()),
+        Err(_) => Err("not a number of threads".into()),
+    }
+}
