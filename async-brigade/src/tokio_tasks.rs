@@ -1,5 +1,6 @@
 //! The brigade on tokio, over its epoll.
 
+use std::future::Future;
 use std::io;
 
 use anyhow::Context as _;
@@ -15,8 +16,8 @@ use tokio::net::{UnixStream, unix::pipe};
 pub fn measure(flags: RuntimeFlags, channel: Channel, bench: &Bench) -> anyhow::Result<()> {
     let (runtime, kind) = (AsyncRuntime::start(flags, bench)?, flags.runtime);
     match channel {
-        Channel::Pipe => runtime.drive(brigade(kind, bench.clone(), open_pipe)),
-        Channel::SocketPair => runtime.drive(brigade(kind, bench.clone(), UnixStream::pair)),
+        Channel::Pipe => runtime.drive(brigade(kind, bench.clone(), open_pipe, relay)),
+        Channel::SocketPair => runtime.drive(brigade(kind, bench.clone(), UnixStream::pair, relay)),
     }
 }
 
@@ -24,15 +25,18 @@ pub fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
     pipe::pipe().map(|(sender, receiver)| (receiver, sender))
 }
 
-/// Sets up the brigade, with channels that `open` opens, and measures it.
-pub async fn brigade<R, W>(
+/// Sets up the brigade, with channels that `open` opens and of tasks that are each a `relay`, and
+/// measures it.
+pub async fn brigade<R, W, T>(
     kind: RuntimeKind,
     bench: Bench,
     open: impl FnMut() -> io::Result<(R, W)>,
+    relay: impl Fn(Station, R, W) -> T,
 ) -> anyhow::Result<()>
 where
-    R: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin + Send + 'static,
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+    T: Future<Output = io::Result<()>> + Send + 'static,
 {
     let mut line = Line::create(bench.creation(), open, |task, upstream, downstream| {
         Ok(spawn(kind, relay(bench.station(task), upstream, downstream)))

@@ -252,16 +252,4 @@ mod tests {
         bench.interrupt();
         assert_eq!(creation.next(), None);
     }
-
-    #[test]
-    fn the_commands_failure_is_ours_and_names_it() {
-        assert!(run_command("true", true).is_ok());
-        let error = run_command("exit 7", true).expect_err("it fails").to_string();
-        assert_eq!(error, "--command 'exit 7' failed: exit status: 7");
-    }
-
-    #[test]
-    fn pid_is_replaced_by_this_process() {
-        assert!(run_command(&format!("test {{pid}} -eq {}", std::process::id()), true).is_ok());
-    }
 }

@@ -13,18 +13,3 @@ pub fn now() -> u64 {
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
-
-#[cfg(test)]
-mod tests {
-    use super::now;
-
-    #[test]
-    fn the_clock_never_goes_backwards() {
-        let mut last = now();
-        for _ in 0..100_000 {
-            let next = now();
-            assert!(next >= last, "{next} came after {last}");
-            last = next;
-        }
-    }
-}

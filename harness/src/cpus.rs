@@ -192,16 +192,4 @@ mod tests {
         assert_eq!(Mask::read(|_| Err(Errno::EINVAL)), Err(Errno::EINVAL), "not for ever");
         assert_eq!(parsed("1500"), Ok(vec![1500]));
     }
-
-    #[test]
-    fn a_confined_thread_runs_where_it_was_told() {
-        std::thread::spawn(|| {
-            let cpu = *allowed().expect("affinity").last().expect("at least one CPU");
-            confine(&[cpu]).expect("confine");
-            assert_eq!(allowed().expect("affinity"), [cpu]);
-            assert_eq!(current() as usize, cpu);
-        })
-        .join()
-        .expect("the assertions above");
-    }
 }

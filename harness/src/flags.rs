@@ -232,9 +232,7 @@ pub(crate) fn with_common(command: Command, spec: &Spec) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use super::{Command, Count, Flags, Spec, seconds, stack_size, with_common};
+    use super::{Command, Count, Flags, Spec, with_common};
 
     fn read(count: Count, line: &[&str]) -> Result<Flags, clap::Error> {
         let spec = Spec { tasks: 7, iters: 10, count, ..Spec::NEW };
@@ -254,17 +252,5 @@ mod tests {
         assert!(read(Count::Fixed, &["--tasks", "2"]).is_err());
         assert_eq!(tasks(Count::Swept, &[]), (None, 10));
         assert_eq!(tasks(Count::Swept, &["--to", "50", "--steps", "5"]), (Some(50), 5));
-    }
-
-    #[test]
-    fn seconds_and_stacks_are_positive_numbers() {
-        assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
-        for nonsense in ["0", "-1", "inf", "NaN", "1e99", "18446744073.71", "1e9", "soon", ""] {
-            assert!(seconds(nonsense).is_err(), "{nonsense}");
-        }
-        assert_eq!(stack_size("1048576"), Ok(1 << 20));
-        for nonsense in ["0", "-1", "16383", "1MiB", "99999999999999999999"] {
-            assert!(stack_size(nonsense).is_err(), "{nonsense}");
-        }
     }
 }

@@ -343,47 +343,11 @@ mod tests {
 
     use crate::bench::Bench;
     use crate::clock;
-    use crate::record::Ending;
     use crate::samples::Measured;
     use crate::station::Token as _;
 
     fn bench(iters: u64, warmups: u64) -> Bench {
         Bench::standalone(3, iters, warmups, None).expect("affinity")
-    }
-
-    #[test]
-    fn warmups_are_run_and_not_measured() {
-        let bench = bench(7, 4);
-        let mut passes = 0;
-        for lap in bench.laps(&[Measured::hops(3)]) {
-            passes += 1;
-            lap.finish();
-        }
-        let findings = bench.findings();
-        assert_eq!(passes, 11);
-        assert_eq!((findings.iterations, findings.warmups), (7, 4));
-        assert_eq!(findings.samples[0].count(), 7);
-        assert_eq!(findings.ended_by, Some(Ending::Iterations));
-    }
-
-    /// A lap that is left unfinished is not counted; one during which SIGINT comes is the last.
-    #[test]
-    fn the_measuring_ends_with_an_error_or_an_interruption() {
-        for (interrupted, laps, ended_by) in [(false, 3, Ending::Error), (true, 4, Ending::Signal)]
-        {
-            let bench = bench(10, 0);
-            for (number, lap) in bench.laps(&[Measured::hops(3)]).enumerate() {
-                match number {
-                    3 if interrupted => bench.interrupt(),
-                    3 => break,
-                    _ => (),
-                }
-                lap.finish();
-            }
-            let findings = bench.findings();
-            assert_eq!(findings.samples[0].count(), laps);
-            assert_eq!(findings.ended_by, Some(ended_by));
-        }
     }
 
     #[test]
@@ -404,16 +368,6 @@ mod tests {
         };
         assert!(mean(0) >= 2_000_000 && mean(1) >= 1_000_000);
         assert!(mean(0) + mean(1) <= whole);
-    }
-
-    #[test]
-    fn time_that_is_spent_ends_the_measuring_after_one_lap_at_least() {
-        let time = Some(Duration::from_nanos(1));
-        let bench = Bench::standalone(3, u64::MAX, u64::MAX, time).expect("affinity");
-        bench.laps(&[Measured::hops(3)]).for_each(|lap| lap.finish());
-        let findings = bench.findings();
-        assert!(findings.iterations >= 1);
-        assert_eq!(findings.ended_by, Some(Ending::MaxTime));
     }
 
     /// A bench without `--warmups`.

@@ -30,18 +30,3 @@ pub fn of_group() -> Option<u64> {
     let groups = control_groups::of_process(&files, "memory");
     groups.iter().find_map(|group| group.memory_bytes(&files))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_is_read_by_its_names() {
-        let status = "VmPeak:\t 90 kB\nVmSize:\t 80 kB\nVmHWM:\t 20 kB\nVmRSS:\t 10 kB\n";
-        let memory = of_status(status).expect("all that every kernel tells");
-        let bytes = [memory.virtual_bytes, memory.peak_rss_bytes, memory.rss_bytes];
-        assert_eq!(bytes, [80 << 10, 20 << 10, 10 << 10]);
-        assert_eq!(memory.page_table_bytes, None);
-        assert!(of_status("Name:\tkthreadd\n").is_none(), "a thread of the kernel has none");
-    }
-}

@@ -165,21 +165,6 @@ fn list(files: &SystemFiles, path: &str) -> Option<CpuList> {
 mod tests {
     use super::*;
 
-    fn resolved(policy: Policy, list: &str, allowed: &[usize]) -> Result<Vec<usize>, String> {
-        let list = (!list.is_empty()).then(|| list.parse().expect("a list"));
-        Placement::resolve(policy, list.as_ref(), allowed.to_vec())
-            .map(|placement| placement.cpus)
-            .map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn policies_draw_from_the_list_or_the_inherited_mask() {
-        assert_eq!(resolved(Policy::Free, "", &[1, 3]), Ok(vec![1, 3]));
-        assert_eq!(resolved(Policy::SameCpu, "", &[1, 3]), Ok(vec![1]));
-        assert_eq!(resolved(Policy::SameCpu, "3,1", &[1, 3]), Ok(vec![3]));
-        assert_eq!(resolved(Policy::Spread, "", &[0, 1, 2]), Ok(vec![0, 1, 2]));
-    }
-
     /// Two nodes of two caches of two cores each. The siblings have numbers
     /// eight apart, as is usual on x86.
     fn machine() -> SystemFiles {

@@ -98,14 +98,6 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_there_can_be_read_and_one_that_never_was_can_not() {
-        let files = SystemFiles::live();
-        let own = ProcessStat::read(&files, "proc/thread-self").expect("it is there");
-        assert_eq!((own.state, own.started_ticks > 0), ('R', true));
-        assert_eq!(ProcessStat::read(&files, "proc/4294967295"), None);
-    }
-
-    #[test]
     fn a_process_of_several_threads_is_not_forked() {
         // Whoever runs the tests waits for this thread, and is another one.
         let error = thread::spawn(|| fork_alone().map(|_| ())).join().unwrap().unwrap_err();

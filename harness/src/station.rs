@@ -259,19 +259,6 @@ impl From<WorkFlag> for LoadFlags {
 mod tests {
     use super::*;
 
-    fn check<T: Token + PartialEq + fmt::Debug>(plain: T) {
-        for marks in [0, LOAD, TRACED, LOAD | TRACED] {
-            assert_eq!(T::marked(marks).marks(), marks);
-        }
-        assert_eq!(T::marked(0), plain);
-    }
-
-    #[test]
-    fn a_token_carries_its_marks() {
-        check(0_u8);
-        check(0_usize);
-    }
-
     #[test]
     fn a_marked_token_has_the_memory_touched_and_a_plain_one_has_not() {
         let working_set = WorkingSet::new(Shape { bytes: 64, stride: 8 });
@@ -282,11 +269,6 @@ mod tests {
             station.0.working_set.sum()
         });
         assert_eq!(sums[1] - sums[0], 8);
-    }
-
-    #[test]
-    fn what_tasks_add_to_a_number_does_not_reach_the_marks() {
-        assert_eq!((usize::marked(LOAD) + u32::MAX as usize).marks(), LOAD);
     }
 
     fn share(sent: u32, stops: &[u32], taken: u32) -> Option<f64> {

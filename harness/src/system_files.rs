@@ -144,13 +144,6 @@ mod tests {
     }
 
     #[test]
-    fn a_system_can_lie_below_a_folder() {
-        let files = SystemFiles::below(Path::new("/proc"));
-        assert_eq!(files.number("self/stat"), Some(std::process::id().into()));
-        assert!(files.names("self").contains(&"stat".to_owned()) && !files.is_live());
-    }
-
-    #[test]
     fn one_file_of_the_running_system_can_be_another() {
         let files = SystemFiles::live().with("proc/self/status", "Threads:\t7\n");
         assert_eq!(files.line("proc/self/status").as_deref(), Some("Threads:7"));

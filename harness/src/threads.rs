@@ -139,14 +139,4 @@ mod tests {
         assert!(root_cause([Ok(()), broken()]).is_err(), "a consequence alone is a failure");
         assert!(root_cause([Ok(()), Ok(())]).is_ok());
     }
-
-    #[test]
-    fn a_panic_is_a_failed_task_that_is_named() {
-        let error = std::thread::scope(|scope| {
-            let fine = scope.spawn(|| Ok(()));
-            let bad = scope.spawn(|| panic!("on purpose"));
-            root_cause([fine, bad].map(outcome)).expect_err("a panic")
-        });
-        assert_eq!(error.to_string(), "task 1 panicked: on purpose");
-    }
 }
