@@ -19,13 +19,6 @@ const PROGRAM: Program = Program {
 contract::keeps!(PROGRAM);
 
 #[test]
-fn on_the_current_thread_one_thread_does_everything() {
-    let flags = ["--tasks=50", "--iters=20", "--runtime=tokio-current-thread", "--quiet"];
-    let run = PROGRAM.with(&flags).and(&["--command", "ls /proc/{pid}/task | wc -l"]).run();
-    assert_eq!(run.succeeded().stdout.trim(), "1");
-}
-
-#[test]
 fn every_runtime_creates_and_joins_all_of_its_tasks() {
     for runtime in ["tokio-local", "async-executor", "compio", "local-pool", "coroutine", "rayon"] {
         let flags = ["--tasks=50", "--iters=20", "--warmups=1", "--json", "--runtime", runtime];
@@ -41,11 +34,6 @@ fn every_runtime_creates_and_joins_all_of_its_tasks() {
 }
 
 #[test]
-fn workers_are_threads_that_the_pids_limit_refuses() {
-    contract::limits::check_that_workers_meet_the_pids_limit(&PROGRAM, &["--workers=60"]);
-}
-
-#[test]
 fn futures_may_hold_much_and_flags_must_fit_the_runtime() {
     for bytes in ["1024", "16384"] {
         let record = PROGRAM.record(&["--tasks=5", "--iters=20", "--future-bytes", bytes]);
@@ -53,7 +41,4 @@ fn futures_may_hold_much_and_flags_must_fit_the_runtime() {
     }
     let elsewhere = ["--runtime=local-pool", "--future-bytes=1024"];
     PROGRAM.refuses(&elsewhere, &["choose a runtime of tokio"]);
-    let current_thread = ["--runtime=tokio-current-thread", "--workers=2"];
-    PROGRAM.refuses(&current_thread, &["--workers 2", "--runtime tokio"]);
-    PROGRAM.refuses(&["--workers=1025"], &["--workers"]);
 }

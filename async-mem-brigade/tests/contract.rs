@@ -47,14 +47,6 @@ fn nothing_is_claimed_for_several_workers() {
 }
 
 #[test]
-fn a_runtime_has_the_workers_that_were_asked_for() {
-    let count = "ls /proc/{pid}/task | wc -l";
-    let flags = ["--tasks=3", "--iters=5", "--runtime=tokio", "--workers=7", "--quiet"];
-    let run = PROGRAM.with(&flags).and(&["--command", count]).run().succeeded();
-    assert_eq!(run.stdout.trim(), "8");
-}
-
-#[test]
 fn one_thread_has_neither_workers_nor_several_cpus() {
     for runtime in ONE_THREAD {
         let flags = ["--runtime", runtime];
@@ -62,15 +54,6 @@ fn one_thread_has_neither_workers_nor_several_cpus() {
         contract::placement::check_that_spread_is_refused(&PROGRAM, &flags, "one thread");
     }
     PROGRAM.refuses(&["--workers=2"], &["--workers 2", "--runtime tokio"]);
-    PROGRAM.refuses(&["--workers=0"], &["--workers"]);
-}
-
-#[test]
-fn workers_are_threads_that_the_pids_limit_refuses() {
-    contract::limits::check_that_workers_meet_the_pids_limit(
-        &PROGRAM,
-        &["--runtime=tokio", "--workers=60"],
-    );
 }
 
 /// A task's future lies in memory of its own: hundreds of them show.

@@ -14,23 +14,6 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM);
 
-#[test]
-fn the_kernel_has_nothing_to_switch() {
-    let record = PROGRAM.record(&["--tasks=50", "--iters=1000"]);
-    let switches = voluntary_switches(&record);
-    assert!(switches < 0.1, "{switches}");
-}
-
-/// Ten laps of one coroutine take microseconds.
-#[test]
-fn a_warm_up_of_short_laps_is_longer_than_a_few_laps() {
-    let few = ["--tasks=1", "--iters=1"];
-    let warmups = PROGRAM.record(&few).warmups;
-    assert!(warmups > 100, "{warmups}");
-    let asked_for = PROGRAM.record(&[&few[..], &["--warmups=2"]].concat());
-    assert_eq!(asked_for.warmups, 2);
-}
-
 /// The program's constant is a fact about the stacks of corosensei: count it.
 #[test]
 fn a_coroutine_takes_two_maps() {
@@ -43,13 +26,6 @@ fn a_coroutine_takes_two_maps() {
     let added = maps(TASKS + 1) - maps(1);
     // Two maps side by side that are alike are one.
     assert!((2 * TASKS - 5..=2 * TASKS + 5).contains(&added), "{added}");
-}
-
-#[test]
-fn a_stack_that_cannot_be_is_a_usage_error() {
-    for size in ["0", "-1", "much"] {
-        PROGRAM.refuses(&["--stack-size", size], &["--stack-size"]);
-    }
 }
 
 #[test]
