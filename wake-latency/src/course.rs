@@ -1,6 +1,7 @@
 //! The course of a run: the warm-up, then the measured wake-ups, each a round that all
 //! sleepers and wakers begin together and of which the last to finish tells the driver.
 
+use std::future::Future;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -21,7 +22,7 @@ use crate::calls::{Bell, Calls};
 use crate::flags::Flags;
 use crate::schedule::Schedule;
 use crate::sleep;
-use crate::tally::Tally;
+use crate::tally::{Tally, WakeUp};
 
 /// From the moment at which a round is announced to its first intended time, so that all
 /// are waiting then: this, and so much more for each of them.
@@ -44,7 +45,7 @@ pub struct Round {
 pub type Announced = watch::Receiver<Option<Round>>;
 
 /// The round that comes next; `None` when there is none.
-pub async fn next(rounds: &mut Announced) -> Option<Round> {
+async fn next(rounds: &mut Announced) -> Option<Round> {
     rounds.changed().await.ok()?;
     *rounds.borrow_and_update()
 }
@@ -111,6 +112,50 @@ impl Drop for Part<'_> {
             self.0.finished.notify_one();
         }
     }
+}
+
+/// How a sleeper waits for its next wake-up.
+pub trait Wait: Send {
+    /// The wake-up of this intended time; `None` when the run is over. A thread blocks in it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn wait(&self, intended_ns: u64) -> impl Future<Output = io::Result<Option<WakeUp>>> + Send;
+}
+
+/// The life of a sleeper that has been `placed`, or not: it records its wake-ups of every round.
+///
+/// # Errors
+/// The kernel's.
+pub async fn sleeper(
+    placed: io::Result<()>,
+    task: usize,
+    course: &Course,
+    mut announced: Announced,
+    tally: &mut Tally,
+    wait: impl Wait,
+) -> io::Result<()> {
+    let mut result = placed;
+    while let Some(Round { schedule, is_measured }) = next(&mut announced).await {
+        let _part = course.part();
+        let mut numbers = schedule.of_task(task);
+        while result.is_ok()
+            && let Some(number) = numbers.next()
+        {
+            match wait.wait(schedule.intended_ns(number)).await {
+                Ok(Some(wake_up)) => tally.add(wake_up),
+                Ok(None) => break,
+                Err(error) => result = Err(error),
+            }
+        }
+        if result.is_err() {
+            course.end();
+        }
+        if !is_measured {
+            tally.clear();
+        }
+    }
+    result
 }
 
 /// Who conducts a run, whose sleepers wait for its first round.

@@ -6,34 +6,27 @@ use std::time::Duration;
 use harness::clock;
 
 use crate::course::Course;
+use crate::tally::WakeUp;
 
 /// The longest sleep, after which a sleeper looks whether the run is over.
 pub const LONGEST: Duration = Duration::from_secs(1);
-
-/// A time that has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Reached {
-    /// When the thread saw that, on the clock of [`harness::clock`].
-    pub at_ns: u64,
-    /// Whether it had to wait for it.
-    pub waited: bool,
-}
 
 /// Sleeps until `time_ns`; `None` when the run is over before.
 ///
 /// # Errors
 /// The kernel's, when it refuses to let the thread sleep.
-pub fn until(time_ns: u64, course: &Course) -> io::Result<Option<Reached>> {
+pub fn until(time_ns: u64, course: &Course) -> io::Result<Option<WakeUp>> {
     let mut waited = false;
     loop {
-        let at_ns = clock::now();
-        if at_ns >= time_ns {
-            return Ok(Some(Reached { at_ns, waited }));
+        let ran_ns = clock::now();
+        if ran_ns >= time_ns {
+            let wake_up = WakeUp { intended_ns: time_ns, called_ns: None, ran_ns, waited };
+            return Ok(Some(wake_up));
         }
         if course.is_over() {
             return Ok(None);
         }
-        nanosleep(time_ns.min(at_ns.saturating_add(LONGEST.as_nanos() as u64)))?;
+        nanosleep(time_ns.min(ran_ns.saturating_add(LONGEST.as_nanos() as u64)))?;
         waited = true;
     }
 }

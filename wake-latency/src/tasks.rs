@@ -1,6 +1,6 @@
 //! Sleepers that are tasks of tokio.
 
-use std::future::Future;
+use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -15,16 +15,10 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::STACK_BYTES;
 use crate::calls::Calls;
-use crate::course::{Announced, Conductor, Course, next};
+use crate::course::{Conductor, Course, Wait, sleeper};
 use crate::flags::Flags;
 use crate::sleep::LONGEST;
 use crate::tally::{Tally, WakeUp};
-
-/// How a task waits for its next wake-up.
-trait Wait: Send + 'static {
-    /// The wake-up of this intended time; `None` when the run is over.
-    fn wait(&self, intended_ns: u64) -> impl Future<Output = Option<WakeUp>> + Send;
-}
 
 /// By the runtime's timer.
 struct Timer {
@@ -34,17 +28,17 @@ struct Timer {
 }
 
 impl Wait for Timer {
-    async fn wait(&self, intended_ns: u64) -> Option<WakeUp> {
+    async fn wait(&self, intended_ns: u64) -> io::Result<Option<WakeUp>> {
         let (begun, begun_ns) = self.begun;
         let due = begun + Duration::from_nanos(intended_ns.saturating_sub(begun_ns));
         let mut waited = false;
         loop {
             let ran_ns = clock::now();
             if ran_ns >= intended_ns {
-                return Some(WakeUp { intended_ns, called_ns: None, ran_ns, waited });
+                return Ok(Some(WakeUp { intended_ns, called_ns: None, ran_ns, waited }));
             }
             if self.course.is_over() {
-                return None;
+                return Ok(None);
             }
             let left = Duration::from_nanos(intended_ns - ran_ns);
             let pause_ends = if left > LONGEST { Instant::now() + LONGEST } else { due };
@@ -61,8 +55,8 @@ struct Called {
 }
 
 impl Wait for Called {
-    async fn wait(&self, intended_ns: u64) -> Option<WakeUp> {
-        self.calls[self.task].wait_as_task(intended_ns).await
+    async fn wait(&self, intended_ns: u64) -> io::Result<Option<WakeUp>> {
+        Ok(self.calls[self.task].wait_as_task(intended_ns).await)
     }
 }
 
@@ -114,13 +108,18 @@ pub fn by_waker(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// When a task panics; those of the conductor.
-async fn measure<W: Wait>(run: Run, wait: impl Fn(usize) -> W) -> anyhow::Result<()> {
+async fn measure<W: Wait + 'static>(run: Run, wait: impl Fn(usize) -> W) -> anyhow::Result<()> {
     let plan = run.bench.plan(run.flags.rate);
     let (rounds, announced) = watch::channel(None);
     let mut sleepers = Vec::with_capacity(run.bench.tasks());
     for task in run.bench.creation() {
         let course = Arc::clone(&run.course);
-        let sleeper = sleeper(task, course, announced.clone(), wait(task));
+        let (announced, wait) = (announced.clone(), wait(task));
+        let sleeper = async move {
+            let mut tally = Tally::new();
+            let slept = sleeper(Ok(()), task, &course, announced, &mut tally, wait).await;
+            slept.map(|()| tally)
+        };
         sleepers.push(spawn(run.flags.runtime.runtime, sleeper));
     }
     let (end, ended) = oneshot::channel();
@@ -133,32 +132,11 @@ async fn measure<W: Wait>(run: Run, wait: impl Fn(usize) -> W) -> anyhow::Result
     let mut conducted = ended.await.context("the driver panicked").flatten();
     let mut tallies = Vec::with_capacity(sleepers.len());
     for (task, sleeper) in sleepers.into_iter().enumerate() {
-        match join(task, sleeper).await {
+        match join(task, sleeper).await.and_then(|slept| slept.context("sleeping")) {
             Ok(tally) => tallies.push(tally),
             Err(error) => conducted = conducted.and(Err(error)),
         }
     }
     let reported = run.conductor().report(plan, tallies);
     conducted.and(reported)
-}
-
-/// The life of a sleeper, and what it has measured.
-async fn sleeper(
-    task: usize,
-    course: Arc<Course>,
-    mut announced: Announced,
-    wait: impl Wait,
-) -> Tally {
-    let mut tally = Tally::new();
-    while let Some(round) = next(&mut announced).await {
-        let _part = course.part();
-        for number in round.schedule.of_task(task) {
-            let Some(wake_up) = wait.wait(round.schedule.intended_ns(number)).await else { break };
-            tally.add(wake_up);
-        }
-        if !round.is_measured {
-            tally.clear();
-        }
-    }
-    tally
 }
