@@ -4,7 +4,7 @@ use std::future::Future;
 use std::hint::black_box;
 
 use anyhow::anyhow;
-use async_executor::{LocalExecutor, Task};
+use async_executor::{LocalExecutor, Task as ExecutorTask};
 use compio::runtime::{JoinHandle as CompioHandle, Runtime};
 use futures::executor::LocalSpawner;
 use futures::future::RemoteHandle;
@@ -13,16 +13,18 @@ use harness::RuntimeKind;
 use harness::runtime::{join, spawn};
 use tokio::task::JoinHandle;
 
+/// What can be spawned on any of the runtimes.
+pub trait Task: Future<Output: Send + 'static> + Send + 'static {}
+
+impl<F: Future<Output: Send + 'static> + Send + 'static> Task for F {}
+
 /// Spawns tasks on one runtime.
 pub trait Spawner {
     /// What waits for a task.
     type Handle<T: Send + 'static>;
 
     /// Spawns a task.
-    fn spawn<T: Send + 'static>(
-        &self,
-        task: impl Future<Output = T> + Send + 'static,
-    ) -> Self::Handle<T>;
+    fn spawn<F: Task>(&self, task: F) -> Self::Handle<F::Output>;
 
     /// What the task of this number returns.
     fn join<T: Send + 'static>(
@@ -44,10 +46,7 @@ async fn holding<F: Future, const BYTES: usize>(held: [u8; BYTES], task: F) -> F
 impl<const BYTES: usize> Spawner for OfTokio<BYTES> {
     type Handle<T: Send + 'static> = JoinHandle<T>;
 
-    fn spawn<T: Send + 'static>(
-        &self,
-        task: impl Future<Output = T> + Send + 'static,
-    ) -> JoinHandle<T> {
+    fn spawn<F: Task>(&self, task: F) -> JoinHandle<F::Output> {
         match BYTES {
             0 => spawn(self.0, task),
             _ => spawn(self.0, holding([0; BYTES], task)),
@@ -63,13 +62,13 @@ impl<const BYTES: usize> Spawner for OfTokio<BYTES> {
 }
 
 impl Spawner for &LocalExecutor<'_> {
-    type Handle<T: Send + 'static> = Task<T>;
+    type Handle<T: Send + 'static> = ExecutorTask<T>;
 
-    fn spawn<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> Task<T> {
+    fn spawn<F: Task>(&self, task: F) -> Self::Handle<F::Output> {
         LocalExecutor::spawn(self, task)
     }
 
-    async fn join<T: Send + 'static>(_number: usize, handle: Task<T>) -> anyhow::Result<T> {
+    async fn join<T: Send + 'static>(_number: usize, handle: ExecutorTask<T>) -> anyhow::Result<T> {
         Ok(handle.await)
     }
 }
@@ -80,10 +79,7 @@ pub struct OfLocalPool(pub LocalSpawner);
 impl Spawner for OfLocalPool {
     type Handle<T: Send + 'static> = RemoteHandle<T>;
 
-    fn spawn<T: Send + 'static>(
-        &self,
-        task: impl Future<Output = T> + Send + 'static,
-    ) -> RemoteHandle<T> {
+    fn spawn<F: Task>(&self, task: F) -> RemoteHandle<F::Output> {
         let spawned = self.0.spawn_local_with_handle(task);
         spawned.expect("the pool lives as long as its driver")
     }
@@ -96,10 +92,7 @@ impl Spawner for OfLocalPool {
 impl Spawner for Runtime {
     type Handle<T: Send + 'static> = CompioHandle<T>;
 
-    fn spawn<T: Send + 'static>(
-        &self,
-        task: impl Future<Output = T> + Send + 'static,
-    ) -> CompioHandle<T> {
+    fn spawn<F: Task>(&self, task: F) -> CompioHandle<F::Output> {
         Runtime::spawn(self, task)
     }
 
