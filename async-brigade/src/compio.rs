@@ -14,15 +14,7 @@ use compio::net::UnixStream;
 use compio::runtime::{Runtime, spawn};
 use harness::async_tasks::{caught, end};
 use harness::threads::TaskError;
-use harness::{Amounts, Bench, Channel, Measured, Station, failure};
-
-/// What the kernel holds for a read that waits, in bytes, rounded up.
-const KERNEL_BYTES_PER_REQUEST: u64 = 512;
-
-/// What a read that waits needs.
-pub fn request() -> Amounts {
-    Amounts { kernel_bytes: KERNEL_BYTES_PER_REQUEST, ..Amounts::NONE }
-}
+use harness::{Bench, Channel, Measured, Station, failure};
 
 /// Measures the brigade over such channels.
 ///

@@ -54,7 +54,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let channel = flags.carrier.channel.amounts();
     let runtime = flags.runtime.amounts(launch.cpus())?;
     let (each, runtime) = match flags.runtime.runtime {
-        RuntimeKind::Compio => (channel.and(compio::request()), runtime),
+        RuntimeKind::Compio => (channel.and(Amounts::ring_read()), runtime),
         RuntimeKind::AsyncExecutor => (channel.watched(), executor::amounts()),
         _ => (channel.watched(), runtime),
     };

@@ -4,7 +4,8 @@ use std::future::Future;
 use std::io;
 
 use anyhow::Context as _;
-use harness::runtime::{AsyncRuntime, end, spawn};
+use harness::async_tasks::end;
+use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::{Bench, Channel, Line, Measured, RuntimeFlags, RuntimeKind, Station};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixStream, unix::pipe};
@@ -39,7 +40,7 @@ where
     T: Future<Output = io::Result<()>> + Send + 'static,
 {
     let mut line = Line::create(bench.creation(), open, |task, upstream, downstream| {
-        Ok(spawn(kind, relay(bench.station(task), upstream, downstream)))
+        Ok(outcome(spawn(kind, relay(bench.station(task), upstream, downstream))))
     })?;
 
     let passed = drive(&bench, &mut line.first, &mut line.last).await;

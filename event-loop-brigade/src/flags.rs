@@ -54,9 +54,9 @@ pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let state = Amounts::heap(size_of::<Station>() as u64 + Pair::BYTES);
     let (each, fixed) = match flags.event_loop {
         Loop::EpollLevel | Loop::EpollEdge => (channel.watched(), epoll::amounts()),
-        Loop::IoUring | Loop::IoUringDefer => (channel.and(ring::request()), Amounts::ring()),
+        Loop::IoUring | Loop::IoUringDefer => (channel.and(Amounts::ring_read()), Amounts::ring()),
         Loop::IoUringSqpoll => {
-            (channel.and(ring::request()), Amounts::ring().and(ring::submitter()))
+            (channel.and(Amounts::ring_read()), Amounts::ring().and(ring::submitter()))
         }
     };
     Ok(Spec {

@@ -21,10 +21,6 @@ const SENT: u64 = 1 << 63;
 /// How long the kernel's thread looks for requests before it sleeps, in milliseconds.
 const SUBMITTER_IDLE_MS: u32 = 1000;
 
-/// What the kernel holds for a read that waits, in bytes, rounded up: the request and what
-/// wakes it.
-const KERNEL_BYTES_PER_REQUEST: u64 = 512;
-
 /// Whose thread submits requests, and when they complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingKind {
@@ -34,11 +30,6 @@ pub enum RingKind {
     Deferred,
     /// A thread of the kernel.
     Polled,
-}
-
-/// What a channel takes besides: the read that waits for its token.
-pub fn request() -> Amounts {
-    Amounts { kernel_bytes: KERNEL_BYTES_PER_REQUEST, ..Amounts::default() }
 }
 
 /// The thread of the kernel that submits requests: it has no memory of its own but its

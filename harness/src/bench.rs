@@ -5,9 +5,7 @@
 //! also when the program fails half way. Clones share one state: a driver that
 //! is itself an async task takes a clone along.
 
-use std::io;
-use std::io::Write as _;
-use std::os::fd::AsFd as _;
+use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -24,9 +22,7 @@ use crate::samples::Measured;
 use crate::spec::Spec;
 use crate::spinners::Spinners;
 use crate::state::{Findings, Shared};
-use crate::station::Tracer;
-use crate::station::{Equipment, Station};
-use crate::station::{Shape, WorkingSet};
+use crate::station::{Equipment, Shape, Station, Tracer, WorkingSet};
 use crate::work::Work;
 use crate::{clock, memory};
 
@@ -213,12 +209,7 @@ impl Bench {
 fn run_command(line: &str, to_stderr: bool) -> anyhow::Result<()> {
     io::stdout().flush().context("flushing standard output")?;
     let line = line.replace("{pid}", &std::process::id().to_string());
-    let output = if to_stderr {
-        let stderr = io::stderr().as_fd().try_clone_to_owned();
-        Stdio::from(stderr.context("--command: duplicating standard error")?)
-    } else {
-        Stdio::inherit()
-    };
+    let output = if to_stderr { Stdio::from(io::stderr()) } else { Stdio::inherit() };
     let status = Command::new("sh")
         .args(["-c", &line])
         .stdin(Stdio::null())

@@ -12,10 +12,14 @@ use crate::system_files::{SystemFiles, field};
 
 /// Counters at one moment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counters {
+pub struct Counters {
+    /// CPU time in user space, in nanoseconds.
     pub user_ns: u64,
+    /// CPU time in the kernel, in nanoseconds.
     pub system_ns: u64,
+    /// Switches because a thread blocked.
     pub voluntary: u64,
+    /// Switches because a thread was preempted.
     pub involuntary: u64,
 }
 
@@ -26,7 +30,7 @@ impl Counters {
     }
 
     /// Those of the children of this process that have been waited for, and theirs.
-    pub(crate) fn of_children() -> Self {
+    pub fn of_children() -> Self {
         Self::of(UsageWho::RUSAGE_CHILDREN)
     }
 
@@ -72,20 +76,20 @@ impl Counters {
     }
 
     pub(crate) fn and(self, other: Self) -> Self {
-        Self {
-            user_ns: self.user_ns + other.user_ns,
-            system_ns: self.system_ns + other.system_ns,
-            voluntary: self.voluntary + other.voluntary,
-            involuntary: self.involuntary + other.involuntary,
-        }
+        self.each(other, |own, other| own + other)
     }
 
-    pub(crate) fn since(self, before: Self) -> Self {
+    /// What has been counted since `before`.
+    pub fn since(self, before: Self) -> Self {
+        self.each(before, u64::saturating_sub)
+    }
+
+    fn each(self, other: Self, combine: fn(u64, u64) -> u64) -> Self {
         Self {
-            user_ns: self.user_ns.saturating_sub(before.user_ns),
-            system_ns: self.system_ns.saturating_sub(before.system_ns),
-            voluntary: self.voluntary.saturating_sub(before.voluntary),
-            involuntary: self.involuntary.saturating_sub(before.involuntary),
+            user_ns: combine(self.user_ns, other.user_ns),
+            system_ns: combine(self.system_ns, other.system_ns),
+            voluntary: combine(self.voluntary, other.voluntary),
+            involuntary: combine(self.involuntary, other.involuntary),
         }
     }
 }

@@ -31,18 +31,16 @@ pub struct TasksFlag {
 /// numbers that count them.
 const LONGEST_TIME: Duration = Duration::from_secs(1_000_000_000);
 
-/// The numbers that there are: an async function is as deep and as large as it is compiled.
-fn one_of<const N: usize>(numbers: [&'static str; N]) -> impl TypedValueParser<Value = u32> {
-    PossibleValuesParser::new(numbers).map(|number| number.parse().expect("one of the numbers"))
-}
+/// The bytes that a future may hold.
+const FUTURE_BYTES: [&str; 3] = ["0", "1024", "16384"];
 
-/// The flag for futures that hold much.
+/// The flag for futures that hold much, which are as large as they are compiled.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct FutureFlag {
     /// Bytes that the future of each task holds besides
     #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true)]
-    #[arg(value_parser = one_of(["0", "1024", "16384"]))]
+    #[arg(value_parser = PossibleValuesParser::new(FUTURE_BYTES).try_map(|bytes| bytes.parse::<u32>()))]
     pub future_bytes: u32,
 }
 

@@ -61,46 +61,27 @@ pub enum DecodeError {
     Hdr(hdrhistogram::serialization::DeserializeError),
 }
 
-/// What HdrHistogram's V2 encoding begins with, as far as it decides how much
-/// memory decoding takes: big-endian, as the reference implementation in Java
-/// writes it.
-struct Header {
-    payload_bytes: u32,
-    significant_digits: u32,
-    lowest: u64,
-    highest: u64,
-}
+/// Length of the header of HdrHistogram's V2 encoding, in bytes.
+const HEADER_BYTES: usize = 40;
 
-impl Header {
-    /// Length of the header, in bytes.
-    const BYTES: usize = 40;
+/// Length of what stands before the deflated bytes: cookie and length.
+const COMPRESSED_BYTES: usize = 8;
 
-    /// Length of what stands before the deflated bytes: cookie and length.
-    const COMPRESSED_BYTES: usize = 8;
+/// How an unsigned number of 9 bytes of ones is written. As a run of zeros it
+/// would be as long as the smallest signed number, which has no opposite.
+const NO_COUNT: [u8; 9] = [0xff; 9];
 
-    /// How an unsigned number of 9 bytes of ones is written. As a run of zeros it
-    /// would be as long as the smallest signed number, which has no opposite.
-    const NO_COUNT: [u8; 9] = [0xff; 9];
-
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
-        let long = |at: usize| Some(u64::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
-        Some(Self {
-            payload_bytes: word(4)?,
-            significant_digits: word(12)?,
-            lowest: long(16)?,
-            highest: long(24)?,
-        })
-    }
-
-    /// Whether it is a header of `bytes`, with the precision of [`Histogram`].
-    fn is_sound(&self, bytes: &[u8]) -> bool {
-        self.payload_bytes as usize + Self::BYTES == bytes.len()
-            && self.significant_digits == u32::from(SIGNIFICANT_DIGITS)
-            && self.lowest == 1
-            && (2..=HIGHEST_NS).contains(&self.highest)
-            && !bytes.windows(9).any(|window| window == Self::NO_COUNT)
-    }
+/// Whether these bytes have a header of HdrHistogram's V2 encoding, with the precision of
+/// [`Histogram`], as far as it decides how much memory decoding takes: big-endian, as the
+/// reference implementation in Java writes it.
+fn has_sound_header(bytes: &[u8]) -> bool {
+    let word = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+    let long = |at: usize| Some(u64::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+    word(4).is_some_and(|payload| payload as usize + HEADER_BYTES == bytes.len())
+        && word(12) == Some(SIGNIFICANT_DIGITS.into())
+        && long(16) == Some(1)
+        && long(24).is_some_and(|highest| (2..=HIGHEST_NS).contains(&highest))
+        && !bytes.windows(9).any(|window| window == NO_COUNT)
 }
 
 impl Default for Histogram {
@@ -161,12 +142,12 @@ impl Histogram {
             return Err(DecodeError::TooLong);
         }
         let bytes = BASE64.decode(text)?;
-        let inflated = match bytes.split_first_chunk::<{ Header::COMPRESSED_BYTES }>() {
+        let inflated = match bytes.split_first_chunk::<COMPRESSED_BYTES>() {
             Some((_, deflated)) => decompress_to_vec_zlib_with_limit(deflated, LONGEST_INFLATED),
             None => return Err(DecodeError::Header),
         };
         let inflated = inflated.map_err(|error| DecodeError::Deflate(error.status))?;
-        if !Header::read(&inflated).is_some_and(|header| header.is_sound(&inflated)) {
+        if !has_sound_header(&inflated) {
             return Err(DecodeError::Header);
         }
         let hdr: Hdr<u64> =

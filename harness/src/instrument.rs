@@ -101,25 +101,6 @@ pub struct Crossings {
     pub least_ns: Option<i64>,
 }
 
-impl Crossings {
-    const NONE: Self = Self { hand_overs: 0, backwards: 0, least_ns: None };
-
-    /// Takes in one more reading, so many nanoseconds after the one before.
-    fn add(&mut self, ns: i64) {
-        self.hand_overs += 1;
-        self.backwards += u64::from(ns < 0);
-        self.least_ns = Some(self.least_ns.map_or(ns, |least| least.min(ns)));
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            hand_overs: self.hand_overs + other.hand_overs,
-            backwards: self.backwards + other.backwards,
-            least_ns: [self.least_ns, other.least_ns].into_iter().flatten().min(),
-        }
-    }
-}
-
 /// Reads the clock on the first of `cpus` and on each of the others in turn,
 /// to and fro: who reads has seen that the other one has read. Nothing comes of
 /// a single CPU.
@@ -133,16 +114,22 @@ pub fn clock_across(cpus: &[usize]) -> io::Result<Crossings> {
 /// As [`clock_across`], with a clock of the caller's, which is told on which
 /// side of a pair it is read, 0 or 1.
 fn across(cpus: &[usize], now: fn(u64) -> u64) -> io::Result<Crossings> {
-    let Some((&first, others)) = cpus.split_first() else { return Ok(Crossings::NONE) };
-    others.iter().try_fold(Crossings::NONE, |sum, &other| {
+    let mut steps: Vec<i64> = Vec::new();
+    for &other in cpus.iter().skip(1) {
         let word = Word::default();
         let (one, two) = thread::scope(|scope| {
             let two = scope.spawn(|| word.pass(1, other, now));
             // Two threads, so that the caller's CPUs remain what they are.
-            let one = scope.spawn(|| word.pass(0, first, now));
+            let one = scope.spawn(|| word.pass(0, cpus[0], now));
             (one.join().expect("no panic"), two.join().expect("no panic"))
         });
-        Ok(sum.and(one?).and(two?))
+        steps.extend(one?);
+        steps.extend(two?);
+    }
+    Ok(Crossings {
+        hand_overs: steps.len() as u64,
+        backwards: steps.iter().filter(|ns| **ns < 0).count() as u64,
+        least_ns: steps.into_iter().min(),
     })
 }
 
@@ -157,19 +144,20 @@ struct Word {
 }
 
 impl Word {
-    /// The part of one side, on a CPU of its own.
-    fn pass(&self, side: u64, cpu: usize, now: fn(u64) -> u64) -> io::Result<Crossings> {
+    /// The part of one side, on a CPU of its own: by how many nanoseconds each of its readings
+    /// is after the other side's.
+    fn pass(&self, side: u64, cpu: usize, now: fn(u64) -> u64) -> io::Result<Vec<i64>> {
         if let Err(error) = cpus::confine(&[cpu]) {
             self.over.store(true, Relaxed);
             return Err(error.into());
         }
         let deadline = Instant::now() + LONGEST;
-        let mut seen = Crossings::NONE;
+        let mut steps = Vec::with_capacity(HAND_OVERS as usize);
         while let Some(readings) = self.turn(side) {
             let before = self.last.load(Relaxed);
             let read = now(side);
             if before > 0 {
-                seen.add(read.cast_signed() - before.cast_signed());
+                steps.push(read.cast_signed() - before.cast_signed());
             }
             self.last.store(read, Relaxed);
             self.readings.store(readings + 1, Release);
@@ -177,7 +165,7 @@ impl Word {
                 self.over.store(true, Relaxed);
             }
         }
-        Ok(seen)
+        Ok(steps)
     }
 
     /// Waits for the turn of `side`; `None` when it will not come.

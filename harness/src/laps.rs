@@ -17,16 +17,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::clock;
-use crate::cpus;
 use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
 use crate::state::{MOST_PHASES, Marks, Shared};
-use crate::station::{MOST_TRACED, Tracer};
-use crate::station::{TRACED, Token};
+use crate::station::{MOST_TRACED, TRACED, Token, Tracer};
 use crate::usage::Start;
 use crate::work::BetweenLaps;
+use crate::{clock, cpus};
 
 /// How long a warm-up by time takes at least: caches, branch predictors and the
 /// frequency of the CPU settle within milliseconds.

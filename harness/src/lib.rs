@@ -9,7 +9,7 @@ pub mod async_tasks;
 pub mod bench;
 pub mod clock;
 pub mod control_groups;
-mod counters;
+pub mod counters;
 pub mod cpus;
 pub mod failure;
 pub mod flags;

@@ -17,6 +17,7 @@
 use std::time::Duration;
 
 use crate::bench::Bench;
+use crate::flags::Flags;
 use crate::laps::{FEWEST_WARMUPS, LONGEST_WARMUP, SHORTEST_WARMUP};
 use crate::record::{Ending, ScheduleKept};
 use crate::samples::Samples;
@@ -33,31 +34,22 @@ pub struct Plan {
     ended_by: Ending,
 }
 
-/// The flags that a plan follows from.
-#[derive(Clone, Copy, Debug)]
-struct Wanted {
-    iterations: u64,
-    warmups: Option<u64>,
-    max_time: Option<Duration>,
-    tasks: u64,
-}
-
 impl Plan {
     /// At `rate` operations a second, of which none begins when the time is over.
-    fn of(wanted: Wanted, rate: u32) -> Self {
+    fn of(flags: &Flags, tasks: u64, rate: u32) -> Self {
         let within = |time: Duration| {
             let operations = time.as_nanos() * u128::from(rate);
             u64::try_from(operations.div_ceil(1_000_000_000)).unwrap_or(u64::MAX)
         };
-        let most = wanted.max_time.map_or(u64::MAX, within);
+        let most = flags.max_time.map_or(u64::MAX, within);
         let by_time = || {
-            let fewest = FEWEST_WARMUPS.max(wanted.tasks).max(within(SHORTEST_WARMUP));
+            let fewest = FEWEST_WARMUPS.max(tasks).max(within(SHORTEST_WARMUP));
             fewest.min(within(LONGEST_WARMUP))
         };
-        let in_time = wanted.iterations <= most;
+        let in_time = flags.iters <= most;
         Self {
-            warmups: wanted.warmups.unwrap_or_else(by_time).min(most),
-            iterations: wanted.iterations.min(most),
+            warmups: flags.warmups.unwrap_or_else(by_time).min(most),
+            iterations: flags.iters.min(most),
             ended_by: if in_time { Ending::Iterations } else { Ending::MaxTime },
         }
     }
@@ -83,14 +75,7 @@ impl Bench {
     /// How many operations to run, at `rate` a second; every task has one in a warm-up by
     /// time, unless that takes long.
     pub fn plan(&self, rate: u32) -> Plan {
-        let flags = &self.shared.flags;
-        let wanted = Wanted {
-            iterations: flags.iters,
-            warmups: flags.warmups,
-            max_time: flags.max_time,
-            tasks: self.tasks() as u64,
-        };
-        Plan::of(wanted, rate)
+        Plan::of(self.flags(), self.tasks() as u64, rate)
     }
 
     /// Begins to count CPU time and switches: the last thing before the first measured
@@ -131,32 +116,36 @@ mod tests {
     use super::*;
     use crate::samples::Measured;
 
-    const WANTED: Wanted = Wanted { iterations: 1000, warmups: None, max_time: None, tasks: 4 };
-
-    fn plan(wanted: Wanted, rate: u32) -> (u64, u64, Ending) {
-        let Plan { warmups, iterations, ended_by } = Plan::of(wanted, rate);
+    /// The plan for 1000 operations.
+    fn plan(
+        warmups: Option<u64>,
+        max_time: Option<Duration>,
+        tasks: u64,
+        rate: u32,
+    ) -> (u64, u64, Ending) {
+        let bench = Bench::standalone(1, 1000, 0, max_time).expect("affinity");
+        let flags = Flags { warmups, ..bench.flags().clone() };
+        let Plan { warmups, iterations, ended_by } = Plan::of(&flags, tasks, rate);
         (warmups, iterations, ended_by)
     }
 
     #[test]
     fn a_warm_up_by_time_has_an_operation_of_each_task_unless_that_takes_long() {
-        assert_eq!(plan(WANTED, 10_000), (200, 1000, Ending::Iterations));
-        assert_eq!(plan(WANTED, 100), (4, 1000, Ending::Iterations));
-        assert_eq!(plan(WANTED, 1), (2, 1000, Ending::Iterations));
-        assert_eq!(plan(Wanted { tasks: 1, ..WANTED }, 100), (3, 1000, Ending::Iterations));
+        for (tasks, rate, warmups) in [(4, 10_000, 200), (4, 100, 4), (4, 1, 2), (1, 100, 3)] {
+            assert_eq!(plan(None, None, tasks, rate), (warmups, 1000, Ending::Iterations));
+        }
     }
 
     #[test]
     fn no_operation_begins_when_the_time_is_over() {
-        let limited = Wanted { max_time: Some(Duration::from_millis(25)), ..WANTED };
+        let limited = Some(Duration::from_millis(25));
         // At 0, 10 and 20 ms.
-        assert_eq!(plan(limited, 100), (3, 3, Ending::MaxTime));
-        let brief = Wanted { max_time: Some(Duration::from_nanos(1)), ..WANTED };
-        assert_eq!(plan(brief, 100), (1, 1, Ending::MaxTime));
-        let counted = Wanted { warmups: Some(0), ..limited };
-        assert_eq!(plan(counted, 1_000_000), (0, 1000, Ending::Iterations));
-        let long = Wanted { max_time: Some(Duration::from_secs(999_999_999)), ..WANTED };
-        assert_eq!(plan(long, 1_000_000).1, 1000);
+        assert_eq!(plan(None, limited, 4, 100), (3, 3, Ending::MaxTime));
+        let brief = Some(Duration::from_nanos(1));
+        assert_eq!(plan(None, brief, 4, 100), (1, 1, Ending::MaxTime));
+        assert_eq!(plan(Some(0), limited, 4, 1_000_000), (0, 1000, Ending::Iterations));
+        let long = Some(Duration::from_secs(999_999_999));
+        assert_eq!(plan(None, long, 4, 1_000_000).1, 1000);
     }
 
     #[test]

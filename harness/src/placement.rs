@@ -2,8 +2,7 @@
 
 use std::io;
 
-use crate::cpus;
-use crate::cpus::CpuList;
+use crate::cpus::{self, CpuList};
 use crate::failure::UsageError;
 use crate::record::Distance;
 use crate::system_files::SystemFiles;

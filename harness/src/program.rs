@@ -225,13 +225,13 @@ impl Session {
                 .filter_map(|samples| samples.measurement(tasks))
                 .collect(),
             cpu: used.map(|(span, operations)| CpuTime {
-                user_ns_per_operation: span.user_ns as f64 / operations,
-                system_ns_per_operation: span.system_ns as f64 / operations,
+                user_ns_per_operation: span.used.user_ns as f64 / operations,
+                system_ns_per_operation: span.used.system_ns as f64 / operations,
                 uncounted_ns_per_operation: findings.thread_end_ns,
             }),
             switches: used.map(|(span, operations)| Switches {
-                voluntary_per_operation: span.voluntary as f64 / operations,
-                involuntary_per_operation: span.involuntary as f64 / operations,
+                voluntary_per_operation: span.used.voluntary as f64 / operations,
+                involuntary_per_operation: span.used.involuntary as f64 / operations,
                 expected_per_operation: findings.expected_switches,
                 migrations: span.migrations,
                 cross_cpu_share: tracer.and_then(|tracer| tracer.cross_cpu_share()),

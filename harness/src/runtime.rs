@@ -14,7 +14,6 @@ use nix::unistd::gettid;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::async_tasks;
 use crate::bench::Bench;
 use crate::failure::{UsageError, creating};
 use crate::placement::{Placement, Policy};
@@ -178,20 +177,6 @@ fn threads() -> io::Result<BTreeSet<i32>> {
         Ok(entry?.file_name().to_str().and_then(|name| name.parse().ok()))
     };
     fs::read_dir("/proc/self/task")?.filter_map(|entry| number(entry).transpose()).collect()
-}
-
-/// Ends a brigade whose driver has `passed` its tokens or failed, as
-/// [`crate::threads::end`] does.
-///
-/// # Errors
-/// The failure that the others follow from, as for threads.
-pub async fn end<S>(
-    bench: &Bench,
-    passed: anyhow::Result<()>,
-    first: S,
-    tasks: Vec<JoinHandle<io::Result<()>>>,
-) -> anyhow::Result<()> {
-    async_tasks::end(bench, passed, first, tasks.into_iter().map(outcome)).await
 }
 
 /// Waits for a task of a brigade, and returns how it ended.

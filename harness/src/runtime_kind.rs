@@ -1,7 +1,7 @@
 //! The runtimes that programs offer, and the flags that choose one.
 
 use clap::ValueEnum as _;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 
 use crate::failure::UsageError;
 use crate::limits::{Amounts, FILES_PER_RUNTIME};
@@ -56,7 +56,8 @@ pub struct RuntimeFlags {
     pub runtime: RuntimeKind,
 
     /// Worker threads of a multi-thread runtime [default: one per CPU]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = workers)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub workers: Option<usize>,
 }
 
@@ -86,13 +87,5 @@ impl RuntimeFlags {
 impl From<RuntimeKind> for RuntimeFlags {
     fn from(runtime: RuntimeKind) -> Self {
         Self { runtime, workers: None }
-    }
-}
-
-fn workers(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(workers) if (1..=1024).contains(&workers) => Ok(workers),
-        Ok(_) => Err("not between 1 and 1024".into()),
-        Err(_) => Err("not a number of threads".into()),
     }
 }

@@ -13,8 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{ForkResult, Pid, getpid, getppid};
 
 use crate::cpus;
-use crate::process_stat::fork_alone;
-use crate::process_stat::reap;
+use crate::process_stat::{fork_alone, reap};
 
 /// Processes that spin until this is dropped, or its process ends, however it does.
 #[derive(Debug)]

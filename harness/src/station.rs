@@ -13,7 +13,6 @@
 //! lies beside the loop. `cargo bench -p async-mem-brigade` shows what that costs.
 
 use std::cell::Cell;
-use std::fmt;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -169,6 +168,7 @@ pub(crate) struct Shape {
 }
 
 /// The memory that one task touches.
+#[derive(Debug)]
 pub(crate) struct WorkingSet {
     words: Box<[Cell<u64>]>,
     /// From one touched word to the next, in words.
@@ -198,12 +198,6 @@ impl WorkingSet {
 fn touch(words: &[Cell<u64>], step: usize) {
     for word in words.iter().step_by(step) {
         word.set(word.get().wrapping_add(1));
-    }
-}
-
-impl fmt::Debug for WorkingSet {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} words, every {}", self.words.len(), self.step)
     }
 }
 

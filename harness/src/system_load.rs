@@ -182,16 +182,13 @@ impl CpuCounts {
         let states = before.states.as_ref().zip(self.states.as_ref()).map(|(before, after)| {
             let state = |(name, &(entries, ns)): (&String, &(u64, u64))| {
                 let (entries_before, ns_before) = before.get(name).copied().unwrap_or_default();
-                let counted = Counted {
-                    entries: entries.saturating_sub(entries_before),
-                    ns: ns.saturating_sub(ns_before),
-                };
-                (name.clone(), counted)
+                let entered = entries.saturating_sub(entries_before);
+                (name.clone(), entered, ns.saturating_sub(ns_before))
             };
             after.iter().map(state).collect::<Vec<_>>()
         });
         let idle_ns = states.as_ref().map(|states| {
-            let sum: u64 = states.iter().map(|(_, counted)| counted.ns).sum();
+            let sum: u64 = states.iter().map(|(_, _, ns)| ns).sum();
             sum.saturating_sub(self.cpus.saturating_sub(1) * wall_ns).min(wall_ns)
         });
         Waited {
@@ -285,32 +282,21 @@ impl RunDelay {
     }
 }
 
-/// An idle state in a span of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Counted {
-    entries: u64,
-    ns: u64,
-}
-
 /// What kept tasks waiting in a span of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
-    /// Time that threads of the process waited for a CPU, summed over them.
-    run_delay_ns: Option<u64>,
+    /// Time that threads of the process waited for a CPU, summed over them, in nanoseconds.
+    pub run_delay_ns: Option<u64>,
     /// Time in which all CPUs were idle at once: their idle times less what they
     /// cannot have been idle together.
     idle_ns: Option<u64>,
-    states: Option<Vec<(String, Counted)>>,
+    /// The name of each idle state, entries into it and nanoseconds in it.
+    states: Option<Vec<(String, u64, u64)>>,
     reschedules: Option<u64>,
     calls: Option<u64>,
 }
 
 impl Waited {
-    /// Time that threads of the process waited for a CPU, in nanoseconds.
-    pub fn run_delay_ns(&self) -> Option<u64> {
-        self.run_delay_ns
-    }
-
     /// The same per operation, where the span had so many.
     pub fn per_operation(&self, operations: f64) -> Waiting {
         let each = |total: u64| total as f64 / operations;
@@ -318,10 +304,10 @@ impl Waited {
             runnable_ns_per_operation: self.run_delay_ns.map(each),
             idle_ns_per_operation: self.idle_ns.map(each),
             idle_states: self.states.as_ref().map(|states| {
-                let state = |(name, counted): &(String, Counted)| IdleState {
+                let state = |(name, entries, ns): &(String, u64, u64)| IdleState {
                     name: name.clone(),
-                    entries_per_operation: each(counted.entries),
-                    ns_per_operation: each(counted.ns),
+                    entries_per_operation: each(*entries),
+                    ns_per_operation: each(*ns),
                 };
                 states.iter().map(state).collect()
             }),

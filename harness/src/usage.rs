@@ -11,8 +11,7 @@ use std::fs;
 use crate::counters::Counters;
 use crate::record::Interference;
 use crate::system_files::SystemFiles;
-use crate::system_load::SystemLoad;
-use crate::system_load::{CpuCounts, RunDelay, Waited};
+use crate::system_load::{CpuCounts, RunDelay, SystemLoad, Waited};
 
 /// Above this many threads migrations are not read: a file for each of them
 /// costs more time than it tells.
@@ -84,10 +83,7 @@ impl Start {
         let used = after?.since(self.counters?);
         let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
         Some(Span {
-            user_ns: used.user_ns,
-            system_ns: used.system_ns,
-            voluntary: used.voluntary,
-            involuntary: used.involuntary,
+            used,
             migrations: between(self.migrations, migrations_of(self.pid)),
             interference: load.since(&self.load, used.user_ns + used.system_ns),
             waited: cpu_counts.since(&self.cpu_counts, run_delay),
@@ -118,24 +114,11 @@ fn run_delay(pid: u32, other: Option<u32>) -> Option<RunDelay> {
     RunDelay::read(&SystemFiles::live(), &processes)
 }
 
-/// What all processes have used that this one has waited for, and those that they have
-/// waited for.
-pub fn children() -> Span {
-    let Counters { user_ns, system_ns, voluntary, involuntary } = Counters::of_children();
-    Span { user_ns, system_ns, voluntary, involuntary, ..Span::default() }
-}
-
 /// What was used in a span of time.
 #[derive(Clone, Debug, Default)]
 pub struct Span {
-    /// CPU time in user space, in nanoseconds.
-    pub user_ns: u64,
-    /// CPU time in the kernel, in nanoseconds.
-    pub system_ns: u64,
-    /// Switches because a thread blocked.
-    pub voluntary: u64,
-    /// Switches because a thread was preempted.
-    pub involuntary: u64,
+    /// CPU time and switches.
+    pub used: Counters,
     /// Moves of a thread to another CPU, where the kernel tells and threads
     /// did not end meanwhile.
     pub migrations: Option<u64>,
@@ -143,19 +126,6 @@ pub struct Span {
     pub interference: Interference,
     /// What kept tasks waiting.
     pub waited: Waited,
-}
-
-impl Span {
-    /// What was used of this since `before`.
-    pub fn since(&self, before: &Self) -> Self {
-        Self {
-            user_ns: self.user_ns.saturating_sub(before.user_ns),
-            system_ns: self.system_ns.saturating_sub(before.system_ns),
-            voluntary: self.voluntary.saturating_sub(before.voluntary),
-            involuntary: self.involuntary.saturating_sub(before.involuntary),
-            ..Self::default()
-        }
-    }
 }
 
 fn migrations_in(sched: &str) -> Option<u64> {

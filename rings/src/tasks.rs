@@ -4,7 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use harness::runtime::{AsyncRuntime, end, spawn};
+use harness::async_tasks::end;
+use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::{Bench, Line, RuntimeFlags, RuntimeKind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender, pipe};
@@ -31,7 +32,7 @@ async fn brigades(kind: RuntimeKind, bench: Bench, rings: usize) -> anyhow::Resu
             let of_ring = creation.by_ref().take(bench.tasks() / rings);
             let open = || pipe().map(|(writer, reader)| (reader, writer));
             let ring = Line::create(of_ring, open, |_, upstream, downstream| {
-                Ok(spawn(kind, relay(upstream, downstream)))
+                Ok(outcome(spawn(kind, relay(upstream, downstream))))
             })?;
             ends.push((ring.first, ring.last));
             tasks.extend(ring.tasks);

@@ -159,7 +159,7 @@ pub fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> any
     }
     let span = usage.end().context("reading the counters of this process")?;
     if !bench.is_interrupted() {
-        let switches = span.voluntary + span.involuntary;
+        let switches = span.used.voluntary + span.used.involuntary;
         verify("turns changed threads", turns.switched.load(Relaxed), cycles, LEAST_TURNS)?;
         verify("switches were counted", switches, cycles, LEAST_SWITCHES)?;
     }

@@ -7,8 +7,9 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use harness::counters::Counters;
 use harness::cpus;
-use harness::usage::{Span, Start, children};
+use harness::usage::{Span, Start};
 
 use crate::commands::flags::ImpactFlags;
 use crate::commands::output;
@@ -72,7 +73,7 @@ fn run_command(command: &[String]) -> anyhow::Result<(Used, Option<ExitStatus>)>
         return Err(UsageError("impact: name a process, --pid PID, or a command".to_owned()).into());
     };
     let at_once = cpus::allowed().context("reading the CPUs that may be used")?.len();
-    let before = children();
+    let before = Counters::of_children();
     let began = Instant::now();
     let mut child = Command::new(program)
         .args(arguments)
@@ -80,18 +81,18 @@ fn run_command(command: &[String]) -> anyhow::Result<(Used, Option<ExitStatus>)>
         .with_context(|| format!("starting {program}"))?;
     let status = child.wait().with_context(|| format!("waiting for {program}"))?;
     let wall = began.elapsed();
-    let span = children().since(&before);
+    let span = Span { used: Counters::of_children().since(before), ..Span::default() };
     Ok((used(&span, wall, at_once), (!status.success()).then_some(status)))
 }
 
 fn used(span: &Span, wall: Duration, at_once: usize) -> Used {
     Used {
         wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
-        cpu_ns: span.user_ns + span.system_ns,
-        voluntary: span.voluntary,
-        involuntary: span.involuntary,
+        cpu_ns: span.used.user_ns + span.used.system_ns,
+        voluntary: span.used.voluntary,
+        involuntary: span.used.involuntary,
         migrations: span.migrations,
-        run_delay_ns: span.waited.run_delay_ns(),
+        run_delay_ns: span.waited.run_delay_ns,
         at_once: at_once as u64,
     }
 }

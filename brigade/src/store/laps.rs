@@ -182,16 +182,16 @@ impl Laps {
             affinity: outside.affinity,
             neighbours: None,
             cpu: outside.span.as_ref().map(|span| CpuTime {
-                user_ns_per_operation: per_operation(span.user_ns),
-                system_ns_per_operation: per_operation(span.system_ns),
+                user_ns_per_operation: per_operation(span.used.user_ns),
+                system_ns_per_operation: per_operation(span.used.system_ns),
                 uncounted_ns_per_operation: None,
             }),
             system_calls_per_operation: None,
             schedule: self.schedule,
             waiting: outside.span.as_ref().map(|span| span.waited.per_operation(operations)),
             switches: outside.span.as_ref().map(|span| Switches {
-                voluntary_per_operation: per_operation(span.voluntary),
-                involuntary_per_operation: per_operation(span.involuntary),
+                voluntary_per_operation: per_operation(span.used.voluntary),
+                involuntary_per_operation: per_operation(span.used.involuntary),
                 expected_per_operation: self.expected_switches_per_operation,
                 migrations: span.migrations,
                 cross_cpu_share: None,
@@ -239,6 +239,7 @@ impl Lapped {
 
 #[cfg(test)]
 mod tests {
+    use harness::counters::Counters;
     use proptest::prelude::*;
 
     use super::*;
@@ -260,7 +261,8 @@ mod tests {
 
     #[test]
     fn laps_make_the_record_that_a_program_with_the_harness_prints() {
-        let span = Span { user_ns: 120, system_ns: 60, voluntary: 24, ..Span::default() };
+        let used = Counters { user_ns: 120, system_ns: 60, voluntary: 24, involuntary: 0 };
+        let span = Span { used, ..Span::default() };
         let outside = Outside { placement: "same-cpu", span: Some(span), ..Outside::default() };
         let record = record(LAPS, outside).unwrap();
         let Measurement { count, mean_ns, ns_per_operation, ns_per_task, stddev_ns, .. } =

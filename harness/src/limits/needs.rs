@@ -271,6 +271,11 @@ impl Amounts {
         Self::ring_of_pages(LOCKED_PAGES_PER_RING)
     }
 
+    /// A read that waits in such a ring: the request and what wakes it, rounded up.
+    pub fn ring_read() -> Self {
+        Self { kernel_bytes: 512, ..Self::NONE }
+    }
+
     fn ring_of_pages(pages: u64) -> Self {
         let locked_bytes = pages * page_bytes();
         Self {
