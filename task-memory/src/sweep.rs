@@ -85,22 +85,3 @@ fn refusal(added: anyhow::Result<()>) -> anyhow::Result<Option<String>> {
     let Err(error) = added else { return Ok(None) };
     error.downcast::<Shortage>().map(|shortage| Some(shortage.cause()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Counts;
-
-    #[test]
-    fn steps_share_the_way_evenly_and_never_pass_its_end() {
-        let counts = Counts::new(100, 1000, 9).expect("a way");
-        assert_eq!((counts.from, counts.step), (100, 100));
-        assert_eq!(Counts::new(1, 11, 3).expect("a way").step, 3);
-    }
-
-    #[test]
-    fn a_way_that_leads_nowhere_is_refused() {
-        for (from, to, steps) in [(10, 10, 1), (20, 10, 1), (0, 5, 6), (0, 5, u64::MAX)] {
-            assert!(Counts::new(from, to, steps).is_err(), "{from} {to} {steps}");
-        }
-    }
-}

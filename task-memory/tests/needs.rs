@@ -50,11 +50,10 @@ fn held(kind: Kind, tasks: u64) -> [f64; 6] {
     let record = run.record();
     let reading = last(&record);
     assert_eq!((record.tasks, &reading.refused), (tasks, &None), "{kind}");
-    let seen: Vec<f64> =
-        run.complaints().iter().map(|line| line.trim().parse().expect("a number")).collect();
-    let [files, children, maps, virtual_kib, threads, resident_kib] = seen[..] else {
-        panic!("{run:#?}")
-    };
+    let seen = run.complaints();
+    let seen = seen.iter().map(|line| line.trim().parse::<f64>().expect("a number"));
+    let [files, children, maps, virtual_kib, threads, resident_kib] =
+        seen.collect::<Vec<_>>().try_into().expect("six numbers");
     let charged = reading.group_bytes.filter(|_| group.is_ok()).unwrap_or(0) as f64;
     [files, threads + children, maps, virtual_kib * 1024.0, resident_kib * 1024.0, charged]
 }
@@ -115,16 +114,11 @@ fn a_task_of_each_kind_needs_what_is_reckoned() {
 /// Under a limit that leaves room for `predicted` tasks, the kernel refuses the next in one of
 /// these ways.
 #[track_caller]
-fn check_stop(
-    kind: Kind,
-    predicted: u64,
-    limit: impl Fn(Invocation) -> Invocation,
-    words: &[&str],
-) {
+fn check_stop(limited: Invocation, kind: Kind, predicted: u64, words: &[&str]) {
     if !fits_here(kind, predicted) {
         return;
     }
-    let record = limit(populating(kind, 10_000)).run().succeeded().record();
+    let record = limited.run().succeeded().record();
     let refused = last(&record).refused.as_deref().unwrap_or("nothing was refused");
     let difference = record.tasks as f64 / predicted as f64 - 1.0;
     assert!(difference.abs() <= 0.01, "{kind}: {} of {predicted}: {refused}", record.tasks);
@@ -141,31 +135,26 @@ fn fitting(kind: Kind, resource: Resource, available: u64) -> u64 {
 fn each_limit_stops_tasks_where_reckoned() {
     const FILES: u64 = 1000;
     let _machine = contract::machine::alone();
-    for kind in [
-        Kind::ThreadPipe,
-        Kind::ThreadSocketpair,
-        Kind::ThreadEventfd,
-        Kind::TokioPipe,
-        Kind::IoUring,
-    ] {
+    use Kind::{ThreadEventfd, ThreadPipe, ThreadSocketpair, TokioPipe};
+    for kind in [ThreadPipe, ThreadSocketpair, ThreadEventfd, TokioPipe, Kind::IoUring] {
         let predicted = fitting(kind, Resource::Files, FILES - 3 - kind.fixed().files / 2);
-        let limit = |run: Invocation| run.limited(Limited::RLIMIT_NOFILE, FILES, FILES);
-        check_stop(kind, predicted, limit, &["Too many open files"]);
+        let limited = populating(kind, 10_000).limited(Limited::RLIMIT_NOFILE, FILES, FILES);
+        check_stop(limited, kind, predicted, &["Too many open files"]);
     }
     for kind in [Kind::Thread, Kind::Coroutine] {
         // Beyond all arenas: while the last ones are made, one that does not fit
         // leaves room for stacks.
         let bytes = kind.per_task().allocator(u64::MAX).address_space_bytes + (4 << 30);
         let predicted = fitting(kind, Resource::AddressSpace, bytes);
-        let limit = |run: Invocation| run.limited(Limited::RLIMIT_AS, bytes, bytes);
-        check_stop(kind, predicted, limit, &["Cannot allocate", "temporarily unavailable"]);
+        let limited = populating(kind, 10_000).limited(Limited::RLIMIT_AS, bytes, bytes);
+        check_stop(limited, kind, predicted, &["Cannot allocate", "temporarily unavailable"]);
     }
     let group = match ControlGroup::with_most_threads(1000) {
         Ok(group) => group,
         Err(why) => return skip("the limit pids.max of a control group", &why),
     };
     for kind in [Kind::Thread, Kind::Process] {
-        let limit = |run: Invocation| run.from_shell(&group.entering());
-        check_stop(kind, 999, limit, &["temporarily unavailable"]);
+        let limited = populating(kind, 10_000).from_shell(&group.entering());
+        check_stop(limited, kind, 999, &["temporarily unavailable"]);
     }
 }

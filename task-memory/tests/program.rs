@@ -3,7 +3,7 @@
 use clap::ValueEnum as _;
 use contract::{Measurement, Program, fits_here};
 use harness::limits::Kind;
-use harness::record::{LedgerPoint, Record};
+use harness::record::LedgerPoint;
 
 /// 23 steps of 52 tasks, from half of them on.
 const PROGRAM: Program = Program {
@@ -33,13 +33,9 @@ contract::keeps! { HEAP;
     ending::nothing_is_left_behind,
 }
 
-fn ledger(flags: &[&str]) -> Vec<LedgerPoint> {
-    PROGRAM.record(flags).ledger.expect("a ledger")
-}
-
-/// By how many bytes a figure of this process rose from the first point to the
-/// last, for each task that was added.
-fn rise(points: &[LedgerPoint], figure: fn(&LedgerPoint) -> Option<u64>) -> f64 {
+/// By how many bytes a figure of this process rose in a sweep, for each task that was added.
+fn rise(program: &Program, flags: &[&str], figure: fn(&LedgerPoint) -> Option<u64>) -> f64 {
+    let points = program.record(flags).ledger.expect("a ledger");
     let (first, last) = (points.first().expect("a point"), points.last().expect("a point"));
     let rise = figure(last).expect("a figure") as f64 - figure(first).expect("a figure") as f64;
     rise / (last.tasks - first.tasks) as f64
@@ -49,39 +45,29 @@ fn resident(point: &LedgerPoint) -> Option<u64> {
     point.resident_bytes
 }
 
-/// The record of a sweep of few tasks, from 10 to 50, with its counts.
-fn swept(flags: &[&str]) -> Record {
-    let record = PROGRAM.record(&[flags, &["--from=10", "--to=50", "--steps=4"]].concat());
-    let points = record.ledger.as_ref().expect("a ledger");
-    let counts: Vec<_> = points.iter().map(|point| point.tasks).collect();
-    assert_eq!(counts, [10, 20, 30, 40, 50], "{flags:?}");
-    record
-}
-
+/// Of each kind, and of every runtime with everything that its tasks can wait for.
 #[test]
 fn every_kind_is_swept_from_first_count_to_last() {
-    for kind in Kind::value_variants().iter().filter(|kind| **kind != Kind::Goroutine) {
-        if !fits_here(*kind, 50) {
-            continue;
-        }
-        let flags = kind.flags();
-        let record = swept(&flags.iter().map(String::as_str).collect::<Vec<_>>());
-        assert_eq!((record.tasks, record.iterations), (50, 4), "{kind}");
+    let kinds = Kind::value_variants().iter().filter(|kind| **kind != Kind::Goroutine);
+    let kinds = kinds.filter(|kind| fits_here(**kind, 50)).map(|kind| kind.flags());
+    let waiting = ["tokio", "tokio-local", "async-executor", "compio", "local-pool"].map(|kind| {
+        let has = match kind {
+            "compio" if !fits_here(Kind::IoUring, 1) => 0,
+            "local-pool" => 1,
+            _ => 3,
+        };
+        let waiting = ["--waiting=channel", "--waiting=timer", "--waiting=pipe"].into_iter();
+        waiting.take(has).map(move |waiting| vec![format!("--kind={kind}"), waiting.to_owned()])
+    });
+    for kind in kinds.chain(waiting.into_iter().flatten()) {
+        let flags: Vec<&str> = kind.iter().map(String::as_str).collect();
+        let record = PROGRAM.record(&[&flags[..], &["--from=10", "--to=50", "--steps=4"]].concat());
+        let points = record.ledger.as_ref().expect("a ledger");
+        let counts: Vec<_> = points.iter().map(|point| point.tasks).collect();
+        assert_eq!(counts, [10, 20, 30, 40, 50], "{kind:?}");
+        assert_eq!((record.tasks, record.iterations), (50, 4), "{kind:?}");
         let create = record.principal().expect("a measurement");
         assert_eq!((create.name.as_str(), create.operations, create.count), ("create", 10, 4));
-    }
-}
-
-#[test]
-fn tasks_of_every_runtime_wait_for_everything_that_it_has() {
-    for kind in ["tokio", "tokio-local", "async-executor", "compio", "local-pool"] {
-        if kind == "compio" && !fits_here(Kind::IoUring, 1) {
-            continue;
-        }
-        let has = if kind == "local-pool" { 1 } else { 3 };
-        for waiting in &["channel", "timer", "pipe"][..has] {
-            swept(&["--kind", kind, "--waiting", waiting]);
-        }
     }
 }
 
@@ -90,10 +76,10 @@ fn tasks_of_every_runtime_wait_for_everything_that_it_has() {
 fn what_a_task_waits_for_is_held_too() {
     let held = |waiting: &[&str]| {
         let flags = ["--kind=async-executor", "--from=1000", "--to=9000", "--steps=2"];
-        rise(&ledger(&[&flags[..], waiting].concat()), resident)
+        rise(&PROGRAM, &[&flags[..], waiting].concat(), resident)
     };
     let nothing = held(&[]);
-    let [channel, timer] = ["channel", "timer"].map(|waiting| held(&["--waiting", waiting]));
+    let [channel, timer] = ["--waiting=channel", "--waiting=timer"].map(|waiting| held(&[waiting]));
     assert!((1.0..1000.0).contains(&nothing), "{nothing} without anything to wait for");
     assert!(channel > nothing + 100.0, "{channel} with a channel, {nothing} without");
     assert!(timer > nothing + 50.0, "{timer} with a timer, {nothing} without");
@@ -106,12 +92,11 @@ const TOUCHED: f64 = 409_600.0;
 /// Of a program: that what `kind` touches of so many tasks shows in `figure`.
 #[track_caller]
 fn check_touched(program: &Program, kind: &str, figure: fn(&LedgerPoint) -> Option<u64>) {
-    let flags = ["--kind", kind, "--from", "20", "--to", "100", "--steps", "2"];
-    let sweep = |more: &[&str]| {
-        let record = program.record(&[&flags[..], more].concat());
-        rise(&record.ledger.expect("a ledger"), figure)
+    let touching = |bytes| {
+        let flags = ["--kind", kind, "--from=20", "--to=100", "--steps=2", "--touch", bytes];
+        rise(program, &flags, figure)
     };
-    let (idle, touched) = (sweep(&[]), sweep(&["--touch", "400KiB"]));
+    let (idle, touched) = (touching("0"), touching("400KiB"));
     assert!((touched - idle - TOUCHED).abs() < TOUCHED * 0.1, "{kind}: {idle}, {touched}");
 }
 
@@ -129,26 +114,24 @@ fn what_tasks_touch_becomes_resident() {
     let program = Program { path, ..PROGRAM };
     // The first run reads the binary into the page cache, and its processes map
     // it in other pieces: not compared.
-    program.record(&["--kind", "process", "--from", "20", "--to", "100", "--steps", "2"]);
+    program.record(&["--kind=process", "--from=20", "--to=100", "--steps=2"]);
     check_touched(&program, "process", |point| point.proportional_bytes);
 }
 
 #[test]
 fn a_larger_stack_is_address_space_and_not_memory() {
     for kind in ["thread", "coroutine"] {
-        let flags = ["--kind", kind, "--from", "10", "--to", "110", "--steps", "2"];
-        let points = ledger(&[&flags[..], &["--stack-size", "4MiB"]].concat());
-        let address_space = rise(&points, |point| point.virtual_bytes);
-        assert!(address_space >= 4e6, "{kind}: {address_space}");
-        assert!(rise(&points, resident) < 64e3, "{kind}");
+        let flags = ["--kind", kind, "--from=10", "--to=110", "--steps=2", "--stack-size=4MiB"];
+        assert!(rise(&PROGRAM, &flags, |point| point.virtual_bytes) >= 4e6, "{kind}");
+        assert!(rise(&PROGRAM, &flags, resident) < 64e3, "{kind}");
     }
 }
 
 #[test]
 fn a_heap_block_is_address_space_until_it_is_touched() {
     const BYTES: u64 = 32 << 20;
-    let flags = ["--kind", "heap", "--bytes", "32MiB", "--iters", "2"];
-    let points = ledger(&flags);
+    let flags = ["--kind=heap", "--bytes=32MiB", "--iters=2"];
+    let points = PROGRAM.record(&flags).ledger.expect("a ledger");
     let moments: Vec<_> = points.iter().filter_map(|point| point.moment.as_deref()).collect();
     assert_eq!(moments, ["start", "allocated", "touched"]);
     let figures = |point: &LedgerPoint| (point.virtual_bytes.unwrap(), resident(point).unwrap());
@@ -179,11 +162,14 @@ fn what_cannot_be_is_refused_in_one_line() {
 
 #[test]
 fn limits_refuse_before_anything_is_created() {
-    for kind in ["thread", "tokio", "process"] {
-        let run = PROGRAM.run(&["--kind", kind, "--to", "4000000000"]);
-        assert_eq!(run.failed(3, &["4000000000 tasks need"]).stdout, "");
+    for (flags, words) in [
+        (["--kind=thread", "--to=4000000000"], "4000000000 tasks need"),
+        (["--kind=tokio", "--to=4000000000"], "4000000000 tasks need"),
+        (["--kind=process", "--to=4000000000"], "4000000000 tasks need"),
+        (["--kind=heap", "--bytes=60000GiB"], "bytes of memory"),
+    ] {
+        assert_eq!(PROGRAM.run(&flags).failed(3, &[words]).stdout, "");
     }
-    PROGRAM.run(&["--kind", "heap", "--bytes", "60000GiB"]).failed(3, &["bytes of memory"]);
 }
 
 #[test]

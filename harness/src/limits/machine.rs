@@ -501,105 +501,81 @@ mod tests {
     use crate::control_groups::Version;
 
     /// What a small machine says of itself, to an unprivileged process.
-    fn machine() -> SystemFiles {
-        SystemFiles::made_up(&[
-            (
-                "proc/self/limits",
-                "Limit                     Soft Limit           Hard Limit           Units\n\
-                 Max stack size            8388608              unlimited            bytes\n\
-                 Max processes             4000                 5000                 processes\n\
-                 Max open files            1024                 20000                files\n\
-                 Max locked memory         8388608              8388608              bytes\n\
-                 Max address space         unlimited            unlimited            bytes\n",
-            ),
-            ("proc/self/status", "Uid:\t7\t7\t7\t7\nThreads:\t1\nCapEff:\t0000000000000000\n"),
-            ("proc/self/uid_map", "0 0 4294967295\n"),
-            ("proc/self/maps", "a\nb\nc\n"),
-            ("proc/self/statm", "1000 2 3 4 5 6 7\n"),
-            ("proc/loadavg", "0.00 0.01 0.05 2/345 6789\n"),
-            ("proc/sys/kernel/threads-max", "10000\n"),
-            ("proc/sys/kernel/pid_max", "32768\n"),
-            ("proc/sys/kernel/osrelease", "6.18.44-generic\n"),
-            ("proc/sys/kernel/io_uring_disabled", "0\n"),
-            ("proc/sys/vm/max_map_count", "65530\n"),
-            ("proc/sys/vm/overcommit_memory", "0\n"),
-            ("proc/sys/fs/file-max", "90000\n"),
-            ("proc/sys/fs/file-nr", "700\t0\t90000\n"),
-            ("proc/sys/fs/nr_open", "1048576\n"),
-            ("proc/sys/fs/pipe-user-pages-soft", "16384\n"),
-            ("proc/sys/fs/pipe-user-pages-hard", "0\n"),
-            ("proc/sys/fs/epoll/max_user_watches", "5000000\n"),
-            (
-                "proc/meminfo",
-                "MemAvailable: 2000000 kB\nCommitLimit: 1000000 kB\nCommitted_AS: 300000 kB\n",
-            ),
-        ])
-    }
+    const MACHINE: [(&str, &str); 18] = [
+        (
+            "proc/self/limits",
+            "Limit                     Soft Limit           Hard Limit           Units\n\
+             Max stack size            8388608              unlimited            bytes\n\
+             Max processes             4000                 5000                 processes\n\
+             Max open files            1024                 20000                files\n\
+             Max locked memory         8388608              8388608              bytes\n\
+             Max address space         unlimited            unlimited            bytes\n",
+        ),
+        ("proc/self/status", "Uid:\t7\t7\t7\t7\nThreads:\t1\nCapEff:\t0000000000000000\n"),
+        ("proc/self/uid_map", "0 0 4294967295\n"),
+        ("proc/self/maps", "a\nb\nc\n"),
+        ("proc/self/statm", "1000 2 3 4 5 6 7\n"),
+        ("proc/loadavg", "0.00 0.01 0.05 2/345 6789\n"),
+        ("proc/sys/kernel/threads-max", "10000\n"),
+        ("proc/sys/kernel/pid_max", "32768\n"),
+        ("proc/sys/kernel/osrelease", "6.18.44-generic\n"),
+        ("proc/sys/kernel/io_uring_disabled", "0\n"),
+        ("proc/sys/vm/max_map_count", "65530\n"),
+        ("proc/sys/vm/overcommit_memory", "0\n"),
+        ("proc/sys/fs/file-max", "90000\n"),
+        ("proc/sys/fs/file-nr", "700\t0\t90000\n"),
+        ("proc/sys/fs/nr_open", "1048576\n"),
+        ("proc/sys/fs/pipe-user-pages-soft", "16384\n"),
+        ("proc/sys/fs/pipe-user-pages-hard", "0\n"),
+        (
+            "proc/meminfo",
+            "MemAvailable: 2000000 kB\nCommitLimit: 1000000 kB\nCommitted_AS: 300000 kB\n",
+        ),
+    ];
 
-    /// The limits of `resource` there: value, in use, exempt.
-    fn values(files: &SystemFiles, resource: Resource) -> Vec<(Option<u64>, u64, bool)> {
-        let limits = in_force(files).into_iter().filter(|limit| limit.resource == resource);
-        limits.map(|limit| (limit.value, limit.in_use, limit.exempt.is_some())).collect()
-    }
-
-    /// The limits of `resource` on a machine that is the small one but for these files.
+    /// The limits of `resource` on a machine that is the small one but for these files: value,
+    /// in use, exempt.
     fn with(files: &[(&str, &str)], resource: Resource) -> Vec<(Option<u64>, u64, bool)> {
-        let files = files.iter().fold(machine(), |machine, (path, text)| machine.with(path, text));
-        values(&files, resource)
+        let limits = in_force(&SystemFiles::made_up(&[&MACHINE[..], files].concat())).into_iter();
+        let limits = limits.filter(|limit| limit.resource == resource);
+        limits.map(|limit| (limit.value, limit.in_use, limit.exempt.is_some())).collect()
     }
 
     const STATUS: &str = "proc/self/status";
     const ADMINISTRATOR: (&str, &str) = (STATUS, "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000204000\n");
 
     #[test]
-    fn this_machine_has_a_limit_for_every_countable_resource() {
-        let limits = in_force(&SystemFiles::live());
-        for resource in [Resource::Files, Resource::Threads, Resource::Maps, Resource::Memory] {
-            assert!(limits.iter().any(|limit| limit.resource == resource), "{resource}");
-        }
-        assert_eq!(in_force(&SystemFiles::made_up(&[])), [], "nothing is readable");
-    }
-
-    #[test]
     fn a_group_of_systemd_is_raised_by_its_unit_too() {
-        let commands = |folder: &str| {
-            let group = Group { folder: folder.to_owned(), version: Version::Two };
-            let files = machine().with("run/systemd/system/x", "");
-            let names = ("pids.max", "TasksMax");
-            let used = (Allowance::AtMost(9), 1);
-            Machine::new(&files).of_group(&group, Resource::Threads, names, used).raise
-        };
-        let tee = "echo {} | sudo tee /sys/fs/cgroup/system.slice/ssh.service/pids.max";
-        assert_eq!(commands("sys/fs/cgroup/system.slice/ssh.service")[0], tee);
-        for (folder, command) in [
-            ("system.slice/ssh.service", "sudo systemctl set-property ssh.service"),
-            ("user.slice/user@7.service", "sudo systemctl set-property user@7.service"),
-            ("user.slice/user@7.service/a.slice/x.scope", "systemctl --user set-property x.scope"),
+        let files = SystemFiles::made_up(&[("run/systemd/system/x", "")]);
+        for (folder, expected) in [
+            ("system.slice/ssh.service", Some("sudo systemctl set-property ssh.service")),
+            ("user.slice/user@7.service", Some("sudo systemctl set-property user@7.service")),
+            ("user@7.service/a.slice/x.scope", Some("systemctl --user set-property x.scope")),
+            ("docker/0af3", None),
         ] {
-            let found = &commands(&format!("sys/fs/cgroup/{folder}"))[1];
-            assert_eq!(*found, format!("{command} TasksMax={{}}"));
+            let group = Group { folder: format!("sys/fs/cgroup/{folder}"), version: Version::Two };
+            let (names, used) = (("pids.max", "TasksMax"), (Allowance::AtMost(9), 1));
+            let limit = Machine::new(&files).of_group(&group, Resource::Threads, names, used);
+            let tee = format!("echo {{}} | sudo tee /sys/fs/cgroup/{folder}/pids.max");
+            let unit = expected.map(|command| format!("{command} TasksMax={{}}"));
+            assert_eq!(limit.raise, [Some(tee), unit].into_iter().flatten().collect::<Vec<_>>());
         }
-        assert_eq!(commands("sys/fs/cgroup/docker/0af3").len(), 1);
     }
 
     #[test]
     fn files_are_limited_by_number_by_process_and_by_machine() {
         // Descriptor 30000 was inherited from a time with a higher limit.
-        let open = ["0", "1", "2", "30000"].map(|number| format!("proc/self/fd/{number}"));
-        let open = open.each_ref().map(|path| (path.as_str(), ""));
-        let mut expected = [
-            (Some(1_048_576), 3, false),
-            (Some(20_000), 2, false),
-            (Some(1024), 2, true),
-            (Some(90_000), 700, false),
-        ];
-        assert_eq!(with(&open, Resource::Files), expected);
-        expected[3].2 = true;
-        let [a, b, c, d] = open;
-        assert_eq!(with(&[a, b, c, d, ADMINISTRATOR], Resource::Files), expected);
-        raise_soft_file_limit();
-        let (soft, hard) = getrlimit(Rlimit::RLIMIT_NOFILE).expect("a limit");
-        assert_eq!(soft, hard);
+        let open = ["proc/self/fd/0", "proc/self/fd/1", "proc/self/fd/2", "proc/self/fd/30000"];
+        let open = open.map(|path| (path, ""));
+        for (privilege, exempt) in [(&[][..], false), (&[ADMINISTRATOR], true)] {
+            let expected = [
+                (Some(1_048_576), 3, false),
+                (Some(20_000), 2, false),
+                (Some(1024), 2, true),
+                (Some(90_000), 700, exempt),
+            ];
+            assert_eq!(with(&[&open[..], privilege].concat(), Resource::Files), expected);
+        }
     }
 
     #[test]
@@ -615,14 +591,9 @@ mod tests {
             ("sys/fs/cgroup/pids/a.slice/pids.max", "200\n"),
             ("sys/fs/cgroup/pids/a.slice/pids.current", "17\n"),
         ];
-        let expected = [
-            (Some(10_000), 345, false),
-            (Some(32_768), 344 + 300, false),
-            (Some(4000), 42, false),
-            (None, 0, false),
-            (Some(200), 17, false),
-        ];
-        assert_eq!(with(&files, Resource::Threads), expected);
+        let of_machine = [(Some(10_000), 345, false), (Some(32_768), 344 + 300, false)];
+        let of_others = [(Some(4000), 42, false), (None, 0, false), (Some(200), 17, false)];
+        assert_eq!(with(&files, Resource::Threads), [&of_machine[..], &of_others].concat());
     }
 
     /// Root of a namespace is not the machine's.
@@ -630,23 +601,21 @@ mod tests {
     fn the_users_limit_does_not_bind_root_and_the_privileged() {
         let first = "0 0 4294967295\n";
         for (user, capabilities, map, exempt) in [
-            (0, "0000000000000000", first, true),
-            (0, "000001fffeffffff", "0 100000 65536\n", false),
-            (7, "0000000001000000", first, true),
-            (7, "0000000000200000", first, true),
-            (7, "0000000000004000", first, false),
+            ("0", "0000000000000000", first, true),
+            ("0", "000001fffeffffff", "0 100000 65536\n", false),
+            ("7", "0000000001000000", first, true),
+            ("7", "0000000000200000", first, true),
+            ("7", "0000000000004000", first, false),
+            ("?", "?", first, false),
         ] {
             let status = format!("Uid:\t{user}\t0\t0\t0\nCapEff:\t{capabilities}\n");
             let limits = with(&[(STATUS, &status), ("proc/self/uid_map", map)], Resource::Threads);
             assert_eq!(limits[2], (Some(4000), 0, exempt), "{user} {capabilities} {map}");
         }
-        let unreadable = with(&[(STATUS, "")], Resource::Threads);
-        assert!(!unreadable[2].2, "who is unknown has no privilege");
     }
 
     #[test]
     fn memory_is_limited_by_maps_machine_groups_and_settings() {
-        assert_eq!(with(&[], Resource::Maps), [(Some(65_530), 3, false)]);
         // Pages of files do not count against a group.
         let group = [
             ("proc/self/cgroup", "0::/job\n"),
@@ -655,37 +624,43 @@ mod tests {
             ("sys/fs/cgroup/job/memory.current", "900000\n"),
             ("sys/fs/cgroup/job/memory.stat", "active_file 100000\ninactive_file 500000\n"),
         ];
-        let memory = [(Some(2_000_000 << 10), 0, false), (Some(1_000_000), 300_000, false)];
-        assert_eq!(with(&group, Resource::Memory), memory);
         let mapped = 1000 * page_size().expect("the kernel has a page size");
         let (unlimited, stack) = ((None, mapped, false), (Some(8 << 20), 0, true));
-        assert_eq!(with(&[], Resource::AddressSpace), [unlimited, stack]);
-        let limits = [("proc/self/limits", "Max address space  4096 8192 bytes\n")];
-        assert_eq!(with(&limits, Resource::AddressSpace), [(Some(4096), mapped, false)]);
+        let limited = [("proc/self/limits", "Max address space  4096 8192 bytes\n")];
         let (limit, in_use) = (Some(1_000_000 << 10), 300_000 << 10);
-        let (mode, reserve) = ("proc/sys/vm/overcommit_memory", "proc/sys/vm/admin_reserve_kbytes");
-        for (files, in_use, exempt) in [
-            (&[][..], in_use, true),
-            (&[(mode, "2\n")], in_use, false),
-            (&[(mode, "2\n"), (reserve, "8192\n")], in_use + (8192 << 10), false),
+        let never = ("proc/sys/vm/overcommit_memory", "2\n");
+        let reserve = [never, ("proc/sys/vm/admin_reserve_kbytes", "8192\n")];
+        use Resource::{AddressSpace, CommittedMemory, Maps, Memory};
+        for (files, resource, expected) in [
+            (&[][..], Maps, &[(Some(65_530), 3, false)][..]),
+            (
+                &group,
+                Memory,
+                &[(Some(2_000_000 << 10), 0, false), (Some(1_000_000), 300_000, false)],
+            ),
+            (&[], AddressSpace, &[unlimited, stack]),
+            (&limited, AddressSpace, &[(Some(4096), mapped, false)]),
+            (&[], CommittedMemory, &[(limit, in_use, true)]),
+            (&[never], CommittedMemory, &[(limit, in_use, false)]),
+            (&reserve, CommittedMemory, &[(limit, in_use + (8192 << 10), false)]),
         ] {
-            assert_eq!(with(files, Resource::CommittedMemory), [(limit, in_use, exempt)]);
+            assert_eq!(with(files, resource), expected);
         }
     }
 
     #[test]
     fn pipes_beyond_the_soft_limit_take_two_pages() {
-        assert_eq!(with(&[], Resource::PipePages)[1], (None, 0, false));
         for (soft, hard, pipes) in [
-            ("16384", "20480", 1024 + (20_480 - 16_384) / 2),
-            ("16384", "8192", 512),
-            ("0", "8192", 512),
+            ("16384", "0", None),
+            ("16384", "20480", Some(1024 + (20_480 - 16_384) / 2)),
+            ("16384", "8192", Some(512)),
+            ("0", "8192", Some(512)),
         ] {
             let soft = ("proc/sys/fs/pipe-user-pages-soft", soft);
             let hard = ("proc/sys/fs/pipe-user-pages-hard", hard);
             let (value, in_use, exempt) = with(&[soft, hard], Resource::PipePages)[1];
             assert!(!exempt);
-            assert_eq!(value.map(|value| (value - in_use) / PAGES_PER_PIPE), Some(pipes));
+            assert_eq!(value.map(|value| (value - in_use) / PAGES_PER_PIPE), pipes);
             let privileged = with(&[soft, hard, ADMINISTRATOR], Resource::PipePages);
             assert!(privileged.iter().all(|(.., exempt)| *exempt));
         }
@@ -693,28 +668,28 @@ mod tests {
 
     #[test]
     fn rings_are_limited_by_locked_memory_setting_and_filter() {
-        let locked = |files: &[(&str, &str)]| with(files, Resource::LockedMemory)[0].2;
-        for (release, exempt) in [
-            ("5.11.0", false),
-            ("5.12.0-rc1", true),
-            ("6.13.9-arch1", true),
-            ("6.14.0", false),
-            ("7.0", false),
-        ] {
-            assert_eq!(locked(&[("proc/sys/kernel/osrelease", release)]), exempt, "{release}");
-        }
-        assert!(locked(&[ADMINISTRATOR]));
         let user = (STATUS, "Uid:\t7\t7\t7\t7\nCapEff:\t0000000000000000\n");
+        for (release, who, exempt) in [
+            ("5.11.0", user, false),
+            ("5.12.0-rc1", user, true),
+            ("6.13.9-arch1", user, true),
+            ("6.14.0", user, false),
+            ("7.0", user, false),
+            ("7.0", ADMINISTRATOR, true),
+        ] {
+            let release = ("proc/sys/kernel/osrelease", release);
+            assert_eq!(with(&[release, who], Resource::LockedMemory)[0].2, exempt, "{release:?}");
+        }
         for (disabled, who, forbidden) in [
-            ("0", user, false),
-            ("1", user, true),
-            ("2", user, true),
-            ("1", ADMINISTRATOR, false),
-            ("2", ADMINISTRATOR, true),
+            ("0", user, 0),
+            ("1", user, 1),
+            ("2", user, 1),
+            ("1", ADMINISTRATOR, 0),
+            ("2", ADMINISTRATOR, 1),
         ] {
             let setting = ("proc/sys/kernel/io_uring_disabled", disabled);
             let limits = with(&[setting, who], Resource::Rings);
-            assert_eq!(limits, [(Some(0), 0, false)][..usize::from(forbidden)], "{disabled}");
+            assert_eq!(limits, [(Some(0), 0, false)][..forbidden], "{disabled}");
         }
         assert_eq!(denied_rings(Ok(())), None);
         for error in [Errno::ENOSYS, Errno::EPERM, Errno::EACCES] {

@@ -205,59 +205,59 @@ impl Forecast {
 mod tests {
     use super::*;
 
+    fn of(resource: Resource, value: Option<u64>) -> Limit {
+        Limit::new(resource, "the limit", "here", value).raised_by("raise {}")
+    }
+
     fn limit(resource: Resource, value: u64, in_use: u64) -> Limit {
-        let name = format!("the limit of {resource}");
-        Limit::new(resource, &name, "here", Some(value)).in_use(in_use).raised_by("raise {}")
+        of(resource, Some(value)).in_use(in_use)
     }
 
     fn threads_over_pipes(tasks: u64) -> Need {
-        Need {
-            tasks,
-            per_task: Amounts::thread(1 << 20).and(Amounts::pipe()),
-            fixed: Amounts::pipe(),
-        }
+        let per_task = Amounts::thread(1 << 20).and(Amounts::pipe());
+        Need { tasks, per_task, fixed: Amounts::pipe() }
+    }
+
+    /// Checks what the limits say of so many threads over pipes: how a refusal ends.
+    #[track_caller]
+    fn check(tasks: u64, limits: &[Limit], expected: Option<&str>) {
+        let refusal = admit(&threads_over_pipes(tasks), limits).err().map(|it| it.to_string());
+        assert_eq!(refusal.is_some(), expected.is_some(), "{refusal:?}");
+        let refusal = refusal.unwrap_or_default();
+        assert!(refusal.ends_with(expected.unwrap_or_default()), "{refusal}");
     }
 
     #[test]
-    fn what_fits_exactly_is_admitted_and_one_more_is_not() {
-        let limits = [limit(Resource::Files, 25, 3)];
-        assert_eq!(admit(&threads_over_pipes(10), &limits), Ok(()));
-        assert!(admit(&threads_over_pipes(11), &limits).is_err());
-        let almost_all = [limit(Resource::Files, u64::MAX - 1, 0)];
-        assert!(admit(&threads_over_pipes(u64::MAX), &almost_all).is_err(), "it does not wrap");
-    }
-
-    #[test]
-    fn a_refusal_names_the_tightest_limit_value_need_and_command() {
-        let limits = [limit(Resource::Maps, 100_000, 0), limit(Resource::Files, 20, 5)];
-        let refusal = admit(&threads_over_pipes(100), &limits).expect_err("too many");
-        assert_eq!(
-            refusal.to_string(),
-            "100 tasks need 202 open files, but the limit of open files is 20 with 5 in use, \
-             which 6 tasks fit into; raise it with: raise 207"
+    fn the_tightest_limit_that_binds_refuses() {
+        use Resource::{Files, Maps};
+        check(10, &[limit(Files, 25, 3)], None);
+        check(11, &[limit(Files, 25, 3)], Some(""));
+        // The sum does not wrap.
+        check(u64::MAX, &[limit(Files, u64::MAX - 1, 0)], Some(""));
+        let exempt = limit(Files, 1, 0).exempt(Some("root is exempt"));
+        check(1000, &[exempt, of(Files, None)], None);
+        check(
+            100,
+            &[limit(Maps, 100_000, 0), limit(Files, 20, 5)],
+            Some(
+                "100 tasks need 202 open files, but the limit is 20 with 5 in use, \
+                 which 6 tasks fit into; raise it with: raise 207",
+            ),
         );
-        // What no task needs is not counted in tasks.
+        // No command is named that the kernel would refuse.
+        let greatest = threads_over_pipes(1000).of(Maps);
+        let limits = [Limit { greatest: Some(greatest), ..limit(Maps, 100, 0) }];
+        check(1000, &limits, Some(&format!("raise it with: raise {greatest}")));
+        let words = format!("cannot be raised beyond {greatest}: take fewer tasks");
+        check(1001, &limits, Some(&words));
+    }
+
+    #[test]
+    fn what_no_task_needs_is_not_counted_in_tasks() {
         let fixed = Amounts { threads: 8, ..Amounts::default() };
         let need = Need { tasks: 3, per_task: Amounts::async_task(), fixed };
         let refusal = admit(&need, &[limit(Resource::Threads, 10, 5)]).expect_err("too many");
         assert!(!refusal.to_string().contains("fit into"), "{refusal}");
-    }
-
-    #[test]
-    fn no_command_is_named_that_the_kernel_would_refuse() {
-        let greatest = threads_over_pipes(1000).of(Resource::Maps);
-        let limits = [Limit { greatest: Some(greatest), ..limit(Resource::Maps, 100, 0) }];
-        let refusal = |tasks| admit(&threads_over_pipes(tasks), &limits).expect_err("too many");
-        assert!(refusal(1000).to_string().ends_with(&format!("raise it with: raise {greatest}")));
-        let words = format!("cannot be raised beyond {greatest}: take fewer tasks");
-        assert!(refusal(1001).to_string().ends_with(&words));
-    }
-
-    #[test]
-    fn what_does_not_bind_does_not_refuse() {
-        let exempt = limit(Resource::Files, 1, 0).exempt(Some("root is exempt"));
-        let unset = Limit { value: None, ..limit(Resource::Files, 1, 0) };
-        assert_eq!(admit(&threads_over_pipes(1000), &[exempt, unset]), Ok(()));
     }
 
     /// On a machine of many CPUs the arenas alone may be more than is there: the
@@ -275,39 +275,23 @@ mod tests {
         assert_eq!(many - need(99_999).of(Resource::AddressSpace), per_task.address_space_bytes);
     }
 
-    fn forecast(limits: Vec<Limit>) -> Forecast {
-        Forecast::new(&threads_over_pipes(0), limits, Some(20_000))
-    }
-
-    fn of(resource: Resource, value: Option<u64>) -> Limit {
-        Limit::new(resource, "a limit", "here", value).raised_by("raise {}")
-    }
-
     #[test]
     fn the_tightest_limit_binds_and_the_second_is_next() {
-        let forecast = forecast(vec![
-            of(Resource::Threads, Some(7)).exempt(Some("root is exempt")),
-            of(Resource::Threads, Some(32_768)).in_use(100),
-            of(Resource::Maps, Some(65_530)).in_use(30),
-            of(Resource::Files, Some(20_000)).in_use(4),
-        ]);
-        assert_eq!(forecast.fits, Some((20_000 - 4 - 2) / 2));
-        assert_eq!(forecast.binding().map(|line| line.limit.resource), Some(Resource::Files));
+        use Resource::{Files, Maps, Memory, Rings, Threads};
+        let forecast = |limits| Forecast::new(&threads_over_pipes(0), limits, Some(20_000));
+        let exempt = limit(Threads, 7, 0).exempt(Some("root is exempt"));
+        let (maps, files) = (limit(Maps, 65_530, 30), limit(Files, 20_000, 4));
+        let some = forecast(vec![exempt.clone(), limit(Threads, 32_768, 100), maps, files]);
+        assert_eq!(some.fits, Some((20_000 - 4 - 2) / 2));
+        assert_eq!(some.binding().map(|line| line.limit.resource), Some(Files));
         let arenas = Amounts::thread(1 << 20).allocator(u64::MAX).maps;
-        assert_eq!(forecast.next().and_then(|line| line.allows), Some((65_500 - arenas) / 4));
-        let raised: Vec<_> = forecast.limits.iter().map(|line| line.commands.clone()).collect();
+        assert_eq!(some.next().and_then(|line| line.allows), Some((65_500 - arenas) / 4));
+        let raised: Vec<_> = some.limits.iter().map(|line| line.commands.clone()).collect();
         let maps = format!("raise {}", 80_000 + arenas + 30);
         assert_eq!(raised, [vec!["raise 40006".to_owned()], vec![maps], vec![], vec![]]);
-    }
 
-    #[test]
-    fn limits_that_are_not_reached_or_do_not_bind_bind_nothing() {
-        let forecast = forecast(vec![
-            of(Resource::Threads, Some(1)).exempt(Some("root is exempt")),
-            of(Resource::Memory, None),
-            of(Resource::Rings, Some(0)),
-        ]);
-        assert_eq!((forecast.fits, forecast.binding(), forecast.next()), (None, None, None));
-        assert_eq!(forecast.limits.len(), 2, "no thread reaches the limit of rings");
+        let none = forecast(vec![exempt, of(Memory, None), limit(Rings, 0, 0)]);
+        assert_eq!((none.fits, none.binding(), none.next()), (None, None, None));
+        assert_eq!(none.limits.len(), 2, "no thread reaches the limit of rings");
     }
 }
