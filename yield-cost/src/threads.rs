@@ -105,14 +105,6 @@ pub struct Turns {
 }
 
 impl Turns {
-    fn begin(&self) {
-        self.left.store(CYCLES as i64, Relaxed);
-    }
-
-    fn are_left(&self) -> bool {
-        self.left.load(Relaxed) > 0
-    }
-
     /// Does the work of one cycle, if one is left, as thread `own`.
     pub fn take(&self, own: u64, units: u64) {
         if self.left.fetch_sub(1, Relaxed) > 0 {
@@ -149,8 +141,8 @@ pub fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> any
     let usage = Start::now(None, bench.placement().cpus(), Vec::new());
     let mut cycles = 0;
     for lap in bench.laps(&[block()]) {
-        turns.begin();
-        while turns.are_left() {
+        turns.left.store(CYCLES as i64, Relaxed);
+        while turns.left.load(Relaxed) > 0 {
             turns.take(0, units);
             switch();
         }
