@@ -50,33 +50,41 @@ macro_rules! task {
     };
 }
 
-/// What runs tasks.
+/// What runs tasks. Some have neither timers nor pipes.
 pub trait Spawner {
+    /// The end of a pipe that would wake a task.
+    type Pipe;
+
     /// Spawns a task.
     fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static);
 
-    /// Spawns a task that touches so many bytes and waits for a timer, if there are any.
-    fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()>;
+    /// Spawns a task that touches so many bytes and waits for a timer.
+    fn spawn_with_timer(&mut self, _: usize) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
-    /// Spawns a task that touches so many bytes and waits for a pipe, if there are any.
-    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<()>;
+    /// Spawns a task that touches so many bytes and waits for a pipe.
+    fn spawn_with_pipe(&mut self, _: usize) -> io::Result<Self::Pipe> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Runs tasks until so many have begun.
     fn run_until_begun(&mut self, count: u64);
 }
 
 /// Tasks on one runtime.
-pub struct Tasks<R> {
+pub struct Tasks<R: Spawner> {
     task: Task,
     count: u64,
     runtime: R,
-    /// The ends of channels that would wake them.
+    /// The ends of channels and of pipes that would wake them.
     senders: Vec<mpsc::Sender<usize>>,
+    pipes: Vec<R::Pipe>,
 }
 
 impl<R: Spawner> Tasks<R> {
     pub fn new(runtime: R, task: Task) -> Self {
-        Self { task, count: 0, runtime, senders: Vec::new() }
+        Self { task, count: 0, runtime, senders: Vec::new(), pipes: Vec::new() }
     }
 
     fn spawn(&mut self) -> anyhow::Result<()> {
@@ -94,7 +102,9 @@ impl<R: Spawner> Tasks<R> {
                 Ok(())
             }
             Some(Waiting::Timer) => self.runtime.spawn_with_timer(bytes),
-            Some(Waiting::Pipe) => self.runtime.spawn_with_pipe(bytes),
+            Some(Waiting::Pipe) => {
+                self.runtime.spawn_with_pipe(bytes).map(|pipe| self.pipes.push(pipe))
+            }
         };
         spawned.map_err(|error| {
             failure::creating(format_args!("the pipe of task {}", self.count), error)
@@ -116,13 +126,8 @@ impl<R: Spawner> Population for Tasks<R> {
     }
 }
 
-/// Tokio on one thread, with the ends of pipes that would wake its tasks.
-pub struct Tokio {
-    runtime: OneThread,
-    pipes: Vec<pipe::Sender>,
-}
-
-enum OneThread {
+/// Tokio on one thread.
+pub enum Tokio {
     Current(Runtime),
     Local(LocalRuntime),
 }
@@ -136,20 +141,21 @@ impl Tokio {
         if task.waiting == Some(Waiting::Timer) {
             builder.enable_time();
         }
-        let runtime = if local {
-            OneThread::Local(builder.build_local(LocalOptions::default())?)
+        Ok(if local {
+            Self::Local(builder.build_local(LocalOptions::default())?)
         } else {
-            OneThread::Current(builder.build()?)
-        };
-        Ok(Self { runtime, pipes: Vec::new() })
+            Self::Current(builder.build()?)
+        })
     }
 }
 
 impl Spawner for Tokio {
+    type Pipe = pipe::Sender;
+
     fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
-        match &self.runtime {
-            OneThread::Current(runtime) => drop(runtime.spawn(task)),
-            OneThread::Local(runtime) => drop(runtime.spawn_local(task)),
+        match self {
+            Self::Current(runtime) => drop(runtime.spawn(task)),
+            Self::Local(runtime) => drop(runtime.spawn_local(task)),
         }
     }
 
@@ -158,24 +164,23 @@ impl Spawner for Tokio {
         Ok(())
     }
 
-    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<()> {
+    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<Self::Pipe> {
         let (sender, mut receiver) = {
-            let _inside = match &self.runtime {
-                OneThread::Current(runtime) => runtime.enter(),
-                OneThread::Local(runtime) => runtime.enter(),
+            let _inside = match self {
+                Self::Current(runtime) => runtime.enter(),
+                Self::Local(runtime) => runtime.enter(),
             };
             pipe::pipe()?
         };
-        self.pipes.push(sender);
         self.spawn(task!(bytes, receiver.read_u8()));
-        Ok(())
+        Ok(sender)
     }
 
     fn run_until_begun(&mut self, count: u64) {
         let driver = yield_until_begun(count);
-        match &self.runtime {
-            OneThread::Current(runtime) => runtime.block_on(driver),
-            OneThread::Local(runtime) => runtime.block_on(driver),
+        match self {
+            Self::Current(runtime) => runtime.block_on(driver),
+            Self::Local(runtime) => runtime.block_on(driver),
         }
     }
 }
@@ -186,88 +191,66 @@ async fn yield_until_begun(count: u64) {
     }
 }
 
-/// Compio, with the ends of pipes that would wake its tasks.
-pub struct Compio {
-    runtime: compio::runtime::Runtime,
-    pipes: Vec<compio::fs::pipe::Sender>,
-}
+impl Spawner for compio::runtime::Runtime {
+    type Pipe = compio::fs::pipe::Sender;
 
-impl Compio {
-    pub fn new() -> io::Result<Self> {
-        Ok(Self { runtime: compio::runtime::Runtime::new()?, pipes: Vec::new() })
-    }
-}
-
-impl Spawner for Compio {
     fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
-        self.runtime.spawn(task).detach();
+        Self::spawn(self, task).detach();
     }
 
     fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()> {
-        self.runtime.spawn(task!(bytes, compio::time::sleep(AN_HOUR))).detach();
+        Self::spawn(self, task!(bytes, compio::time::sleep(AN_HOUR))).detach();
         Ok(())
     }
 
-    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<()> {
-        let (mut receiver, sender) = self.runtime.block_on(compio::fs::pipe::anonymous())?;
-        self.pipes.push(sender);
-        self.runtime.spawn(task!(bytes, receiver.read([0]))).detach();
-        Ok(())
+    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<Self::Pipe> {
+        let (mut receiver, sender) = self.block_on(compio::fs::pipe::anonymous())?;
+        Self::spawn(self, task!(bytes, receiver.read([0]))).detach();
+        Ok(sender)
     }
 
     /// What tasks wait for is submitted when the thread has nothing else to run: at the
     /// last poll here.
     fn run_until_begun(&mut self, count: u64) {
-        self.runtime.block_on(yield_until_begun(count));
-        self.runtime.poll_with(Some(Duration::ZERO));
+        self.block_on(yield_until_begun(count));
+        self.poll_with(Some(Duration::ZERO));
     }
 }
 
-/// async-executor over async-io, of smol, with the ends of pipes that would wake its tasks.
-#[derive(Default)]
-pub struct Executor {
-    executor: LocalExecutor<'static>,
-    pipes: Vec<File>,
-}
+/// async-executor over async-io, of smol.
+impl Spawner for LocalExecutor<'static> {
+    type Pipe = File;
 
-impl Spawner for Executor {
     fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
-        self.executor.spawn(task).detach();
+        Self::spawn(self, task).detach();
     }
 
     fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()> {
-        self.spawn(task!(bytes, Timer::after(AN_HOUR)));
+        Self::spawn(self, task!(bytes, Timer::after(AN_HOUR))).detach();
         Ok(())
     }
 
-    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<()> {
+    fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<File> {
         let (reader, writer) = Channel::Pipe.open()?;
         let reader = Async::new(reader)?;
-        self.pipes.push(writer);
-        self.spawn(task!(bytes, reader.read_with(|mut file| file.read(&mut [0]))));
-        Ok(())
+        Self::spawn(self, task!(bytes, reader.read_with(|mut file| file.read(&mut [0])))).detach();
+        Ok(writer)
     }
 
     fn run_until_begun(&mut self, count: u64) {
         while begun() < count {
-            self.executor.try_tick();
+            self.try_tick();
         }
     }
 }
 
 /// Of `futures`, without timers and I/O.
 impl Spawner for LocalPool {
+    type Pipe = ();
+
     fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         let spawned = self.spawner().spawn_local(task);
         spawned.expect("the pool lives as long as its tasks");
-    }
-
-    fn spawn_with_timer(&mut self, _: usize) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn spawn_with_pipe(&mut self, _: usize) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
     }
 
     fn run_until_begun(&mut self, count: u64) {

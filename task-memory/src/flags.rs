@@ -58,14 +58,15 @@ impl Flags {
     /// [`UsageError`] for flags that its kind cannot follow.
     pub fn task(&self) -> Result<Task, UsageError> {
         let Self { kind, waiting, touch, .. } = *self;
-        kind.require(waiting)?;
         let has_sized_stack = kind.kind(waiting).has_sized_stack();
         let is_process = kind == Subject::Process;
         let chosen = self.stack_size.unwrap_or(STACK_BYTES as usize);
         let stack_bytes = if is_process { PROCESS_STACK_BYTES } else { chosen };
         let task = Task { stack_bytes, touch_bytes: touch, waiting };
         let most = task.most_touched();
-        Err(UsageError(if self.stack_size.is_some() && !has_sized_stack {
+        Err(UsageError(if let Some(refusal) = kind.refusal(waiting) {
+            refusal
+        } else if self.stack_size.is_some() && !has_sized_stack {
             format!("--stack-size: --kind {kind} does not choose stacks")
         } else if self.bytes.is_some() {
             format!("--bytes: --kind {kind} has no block; use --touch")
@@ -85,16 +86,15 @@ impl Flags {
     /// # Errors
     /// [`UsageError`], with the flag.
     pub fn check_heap(&self) -> Result<(), UsageError> {
-        let flag = if self.stack_size.is_some() {
-            "--stack-size"
-        } else if self.until_refused {
-            "--until-refused"
-        } else if self.waiting.is_some() {
-            "--waiting"
-        } else {
-            return Ok(());
-        };
-        Err(UsageError(format!("{flag}: --kind heap has no tasks")))
+        let given = [
+            ("--stack-size", self.stack_size.is_some()),
+            ("--until-refused", self.until_refused),
+            ("--waiting", self.waiting.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(UsageError(format!("{flag}: --kind heap has no tasks"))),
+            None => Ok(()),
+        }
     }
 }
 
@@ -151,43 +151,28 @@ impl Subject {
         matches!(self, Tokio | TokioLocal | AsyncExecutor | Compio | LocalPool)
     }
 
-    /// Refuses what such tasks cannot wait for.
-    ///
-    /// # Errors
-    /// [`UsageError`], with what they wait for instead.
-    pub fn require(self, waiting: Option<Waiting>) -> Result<(), UsageError> {
-        let Some(waiting) = waiting else { return Ok(()) };
-        let refused = |why: &str| {
-            let waiting = flags::name(&waiting);
-            Err(UsageError(format!("--waiting {waiting}: {why}")))
+    /// Why such tasks cannot wait for that, if they cannot.
+    fn refusal(self, waiting: Option<Waiting>) -> Option<String> {
+        let waiting = waiting?;
+        let why = if !self.is_polled() {
+            format!("--kind {self} says what its tasks wait for")
+        } else if self == Self::LocalPool && waiting != Waiting::Channel {
+            "LocalPool has neither timers nor I/O; choose channel".into()
+        } else {
+            return None;
         };
-        match waiting {
-            _ if !self.is_polled() => {
-                refused(&format!("--kind {self} says what its tasks wait for"))
-            }
-            Waiting::Timer | Waiting::Pipe if self == Self::LocalPool => {
-                refused("LocalPool has neither timers nor I/O; choose channel")
-            }
-            _ => Ok(()),
-        }
+        Some(format!("--waiting {}: {why}", flags::name(&waiting)))
     }
 
-    /// The kind that limits know such tasks by.
+    /// The kind that limits know such tasks by: tasks of any runtime need what those of tokio
+    /// need.
     pub fn kind(self, waiting: Option<Waiting>) -> Kind {
-        match self {
-            Self::Heap | Self::Thread => Kind::Thread,
-            Self::ThreadFutex => Kind::ThreadFutex,
-            Self::ThreadEventfd => Kind::ThreadEventfd,
-            Self::ThreadPipe => Kind::ThreadPipe,
-            Self::ThreadSocketpair => Kind::ThreadSocketpair,
-            Self::Coroutine => Kind::Coroutine,
-            Self::Process => Kind::Process,
-            Self::IoUring => Kind::IoUring,
-            _ => match waiting {
-                None | Some(Waiting::Timer) => Kind::Tokio,
-                Some(Waiting::Channel) => Kind::TokioChannel,
-                Some(Waiting::Pipe) => Kind::TokioPipe,
-            },
+        match waiting {
+            Some(Waiting::Channel) => Kind::TokioChannel,
+            Some(Waiting::Pipe) => Kind::TokioPipe,
+            None | Some(Waiting::Timer) => {
+                Kind::from_str(&self.to_string(), false).unwrap_or(Kind::Tokio)
+            }
         }
     }
 

@@ -4,6 +4,8 @@ use std::io;
 use std::sync::mpsc::sync_channel;
 
 use anyhow::{Context as _, bail};
+use async_executor::LocalExecutor;
+use compio::runtime::Runtime as Compio;
 use corosensei::Coroutine;
 use corosensei::stack::DefaultStack;
 use futures::executor::LocalPool;
@@ -12,10 +14,10 @@ use harness::limits::RING_ENTRIES;
 use harness::{Amounts, Channel, failure};
 use io_uring::IoUring;
 
-use crate::async_tasks::{Compio, Executor, Tasks, Tokio};
+use crate::async_tasks::{Tasks, Tokio};
 use crate::flags::{Subject, Waiting};
 use crate::processes::Processes;
-use crate::threads::{RefusableThreads, Threads, touch_stack};
+use crate::threads::{Threads, touch_stack};
 
 /// What a task's stack must have besides what is touched, in bytes.
 const MARGIN_BYTES: usize = 16 << 10;
@@ -83,9 +85,9 @@ pub fn open(
 ) -> anyhow::Result<Box<dyn Population>> {
     let threads = || -> Box<dyn Population> {
         if until_refused {
-            Box::new(RefusableThreads::new(task))
+            Box::new(Threads::refusable(task))
         } else {
-            Box::new(Threads::new(task))
+            Box::new(Threads::of_std(task))
         }
     };
     let tokio = |local| anyhow::Ok(Tasks::new(Tokio::new(local, task).context(STARTING)?, task));
@@ -101,7 +103,7 @@ pub fn open(
         Subject::ThreadSocketpair => linked(threads(), || Channel::SocketPair.open()),
         Subject::Tokio => Box::new(tokio(false)?),
         Subject::TokioLocal => Box::new(tokio(true)?),
-        Subject::AsyncExecutor => Box::new(Tasks::new(Executor::default(), task)),
+        Subject::AsyncExecutor => Box::new(Tasks::new(LocalExecutor::new(), task)),
         Subject::Compio => Box::new(Tasks::new(Compio::new().context(STARTING)?, task)),
         Subject::LocalPool => Box::new(Tasks::new(LocalPool::new(), task)),
         Subject::Coroutine => Box::new(Each::of("stack", move || coroutine(task))),

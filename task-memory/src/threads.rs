@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::raw::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -40,57 +40,10 @@ fn descend(top: usize, bytes: usize) {
     black_box(&mut frame);
 }
 
-/// Threads of the standard library, parked.
-pub struct Threads {
-    task: Task,
-    threads: Vec<JoinHandle<()>>,
-    signals: Arc<(AtomicU64, AtomicBool)>,
-}
-
-impl Threads {
-    pub fn new(task: Task) -> Self {
-        Self { task, threads: Vec::new(), signals: Arc::default() }
-    }
-}
-
-impl Population for Threads {
-    fn add(&mut self, count: u64) -> anyhow::Result<()> {
-        for _ in 0..count {
-            let (signals, bytes) = (Arc::clone(&self.signals), self.task.touch_bytes);
-            let builder = thread::Builder::new().stack_size(self.task.stack_bytes);
-            let task = self.threads.len();
-            let created = builder.spawn(move || {
-                let (started, over) = &*signals;
-                touch_stack(bytes);
-                started.fetch_add(1, Release);
-                while !over.load(Acquire) {
-                    thread::park();
-                }
-            });
-            let thread = created.map_err(|error| creating(format_args!("task {task}"), error))?;
-            self.threads.push(thread);
-        }
-        while self.signals.0.load(Acquire) < self.threads.len() as u64 {
-            thread::yield_now();
-        }
-        Ok(())
-    }
-
-    fn count(&self) -> u64 {
-        self.threads.len() as u64
-    }
-
-    fn end(self: Box<Self>) -> anyhow::Result<()> {
-        self.signals.1.store(true, Release);
-        self.threads.iter().for_each(|thread| thread.thread().unpark());
-        let mut threads = self.threads.into_iter().enumerate();
-        threads.try_for_each(|(task, thread)| join(task, thread))
-    }
-}
-
-/// What all refusable threads share.
+/// What all threads of a population share.
 #[derive(Default)]
 struct Shared {
+    stack_bytes: usize,
     touch_bytes: usize,
     /// Threads that have all that they need.
     complete: AtomicU64,
@@ -102,31 +55,76 @@ struct Shared {
     over: AtomicU32,
 }
 
-/// Threads that need what those of the standard library need, for counting how
-/// many fit. If the alternate signal stack of a thread is refused, the
-/// standard library aborts the whole process; these report it.
-///
-/// They are made by `pthread_create`, because that point lies inside a new
-/// thread of `std`, before any code of ours. They hold a little less memory than
-/// one of `std`, so that memory is measured with [`Threads`].
-pub struct RefusableThreads {
-    task: Task,
-    shared: Arc<Shared>,
-    threads: Vec<libc::pthread_t>,
-}
-
-impl RefusableThreads {
-    pub fn new(task: Task) -> Self {
-        let shared = Shared { touch_bytes: task.touch_bytes, ..Shared::default() };
-        Self { task, shared: shared.into(), threads: Vec::new() }
+impl Shared {
+    /// What a thread does when it has been made: with this signal stack.
+    fn live(&self, signal_stack: io::Result<()>) {
+        touch_stack(self.touch_bytes);
+        match signal_stack {
+            Ok(()) => self.complete.fetch_add(1, Release),
+            Err(error) => {
+                *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                self.incomplete.fetch_add(1, Release)
+            }
+        };
+        while self.over.load(Acquire) == 0 {
+            let _ = futex::wait(&self.over, futex::Flags::PRIVATE, 0, None);
+        }
     }
 }
 
-impl Population for RefusableThreads {
+/// Idle threads, with what makes one and what joins it.
+pub struct Threads<T> {
+    shared: Arc<Shared>,
+    threads: Vec<T>,
+    create: fn(&Arc<Shared>) -> io::Result<T>,
+    join: fn(usize, T) -> anyhow::Result<()>,
+}
+
+impl<T> Threads<T> {
+    fn new(
+        Task { stack_bytes, touch_bytes, .. }: Task,
+        create: fn(&Arc<Shared>) -> io::Result<T>,
+        join: fn(usize, T) -> anyhow::Result<()>,
+    ) -> Self {
+        let shared = Shared { stack_bytes, touch_bytes, ..Shared::default() };
+        Self { shared: shared.into(), threads: Vec::new(), create, join }
+    }
+}
+
+impl Threads<JoinHandle<()>> {
+    /// Threads of the standard library.
+    pub fn of_std(task: Task) -> Self {
+        let spawn = |shared: &Arc<Shared>| {
+            let builder = thread::Builder::new().stack_size(shared.stack_bytes);
+            let shared = Arc::clone(shared);
+            builder.spawn(move || shared.live(Ok(())))
+        };
+        Self::new(task, spawn, join)
+    }
+}
+
+impl Threads<libc::pthread_t> {
+    /// Threads that need what those of the standard library need, for counting how many fit. If
+    /// the alternate signal stack of a thread is refused, the standard library aborts the whole
+    /// process; these report it.
+    ///
+    /// They are made by `pthread_create`, because that point lies inside a new thread of `std`,
+    /// before any code of ours. They hold a little less memory than one of `std`, so that
+    /// memory is measured with [`Threads::of_std`].
+    pub fn refusable(task: Task) -> Self {
+        Self::new(task, create, |_, thread| {
+            // SAFETY: a thread that was created here and is joined once.
+            unsafe { libc::pthread_join(thread, ptr::null_mut()) };
+            Ok(())
+        })
+    }
+}
+
+impl<T> Population for Threads<T> {
     fn add(&mut self, count: u64) -> anyhow::Result<()> {
         let Shared { complete, incomplete, refused, .. } = &*self.shared;
         let created = (0..count).try_for_each(|_| {
-            self.threads.push(create(self.task.stack_bytes, &self.shared)?);
+            self.threads.push((self.create)(&self.shared)?);
             Ok(())
         });
         while complete.load(Acquire) + incomplete.load(Acquire) < self.threads.len() as u64 {
@@ -148,15 +146,12 @@ impl Population for RefusableThreads {
     fn end(self: Box<Self>) -> anyhow::Result<()> {
         self.shared.over.store(1, Release);
         let _ = futex::wake(&self.shared.over, futex::Flags::PRIVATE, i32::MAX as u32);
-        for thread in self.threads {
-            // SAFETY: a thread that was created here and is joined once.
-            unsafe { libc::pthread_join(thread, ptr::null_mut()) };
-        }
-        Ok(())
+        let mut threads = self.threads.into_iter().enumerate();
+        threads.try_for_each(|(task, thread)| (self.join)(task, thread))
     }
 }
 
-fn create(stack_bytes: usize, shared: &Arc<Shared>) -> io::Result<libc::pthread_t> {
+fn create(shared: &Arc<Shared>) -> io::Result<libc::pthread_t> {
     let mut thread = MaybeUninit::uninit();
     let mut attributes = MaybeUninit::uninit();
     let argument = Arc::into_raw(Arc::clone(shared)).cast_mut().cast();
@@ -164,7 +159,7 @@ fn create(stack_bytes: usize, shared: &Arc<Shared>) -> io::Result<libc::pthread_
     // after; `live` takes the reference that `argument` is.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
-        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), shared.stack_bytes);
         let error = libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), live, argument);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         error
@@ -186,18 +181,7 @@ extern "C" fn live(argument: *mut c_void) -> *mut c_void {
     let shared = unsafe { Arc::from_raw(argument.cast_const().cast::<Shared>()) };
     // SAFETY: what is allocated, or null, is not used but freed.
     unsafe { libc::free(black_box(libc::malloc(1))) };
-    let signal_stack = install_signal_stack();
-    touch_stack(shared.touch_bytes);
-    match signal_stack {
-        Ok(()) => shared.complete.fetch_add(1, Release),
-        Err(error) => {
-            *shared.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            shared.incomplete.fetch_add(1, Release)
-        }
-    };
-    while shared.over.load(Acquire) == 0 {
-        let _ = futex::wait(&shared.over, futex::Flags::PRIVATE, 0, None);
-    }
+    shared.live(install_signal_stack());
     ptr::null_mut()
 }
 
