@@ -65,12 +65,10 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
     };
     output::print(&text)?;
     refusals.iter().for_each(|refusal| output::complain(refusal));
-    Ok(if !refusals.is_empty() {
-        Exit::Limit
-    } else if wrong {
-        Exit::Failed
-    } else {
-        Exit::Done
+    Ok(match (refusals.is_empty(), wrong) {
+        (false, _) => Exit::Limit,
+        (true, true) => Exit::Failed,
+        (true, false) => Exit::Done,
     })
 }
 

@@ -105,19 +105,17 @@ fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec
     }));
     let commands = raising(forecast, report.tasks);
     if !commands.is_empty() {
-        page.push(Block::Heading(
-            2,
-            match report.tasks {
-                Some(tasks) => format!("To make room for {}, run all of:", count(tasks)),
-                None => "To allow twice as many, raise each by:".to_owned(),
-            },
-        ));
+        let heading = match report.tasks {
+            Some(tasks) => format!("To make room for {}, run all of:", count(tasks)),
+            None => "To allow twice as many, raise each by:".to_owned(),
+        };
+        page.push(Block::Heading(2, heading));
     }
-    if prlimit_fails && commands.contains("prlimit") {
+    let needs_prlimit = commands.contains("prlimit");
+    page.push(Block::Code(commands));
+    if prlimit_fails && needs_prlimit {
         let lacks = "prlimit needs CAP_SYS_RESOURCE to raise a hard limit, which root lacks here.";
-        page.extend([Block::Code(commands), Block::Paragraph(lacks.to_owned())]);
-    } else {
-        page.push(Block::Code(commands));
+        page.push(Block::Paragraph(lacks.to_owned()));
     }
     page
 }
@@ -138,21 +136,20 @@ fn of_kinds(kinds: &[KindForecast]) -> Table {
 
 /// Amounts in words: `2 open files, 1 thread`.
 fn needs(amounts: Amounts) -> String {
-    let words = Resource::value_variants().iter().copied().map(|resource| {
-        let (amount, what) = (amounts.of(resource), resource.to_string());
-        match (amount, what.strip_prefix("bytes of ")) {
-            (0, _) => String::new(),
-            (_, Some("memory")) => format!(
-                "{} of memory ({} of it in the kernel)",
-                quantity(resource, amount),
-                quantity(resource, amounts.kernel_bytes),
-            ),
-            (_, Some(of_what)) => format!("{} of {of_what}", quantity(resource, amount)),
-            (1, None) => format!("1 {}", what.strip_suffix('s').unwrap_or(&what)),
-            (_, None) => format!("{amount} {what}"),
+    let needed = Resource::value_variants().iter().map(|it| (*it, amounts.of(*it)));
+    let words = needed.filter(|(_, amount)| *amount > 0).map(|(resource, amount)| {
+        let (what, quantity) = (resource.to_string(), |amount| quantity(resource, amount));
+        match what.strip_prefix("bytes of ") {
+            Some("memory") => {
+                let in_kernel = quantity(amounts.kernel_bytes);
+                format!("{} of memory ({in_kernel} of it in the kernel)", quantity(amount))
+            }
+            Some(of_what) => format!("{} of {of_what}", quantity(amount)),
+            None if amount == 1 => format!("1 {}", what.strip_suffix('s').unwrap_or(&what)),
+            None => format!("{amount} {what}"),
         }
     });
-    let words: Vec<String> = words.filter(|words| !words.is_empty()).collect();
+    let words: Vec<String> = words.collect();
     if words.is_empty() { "nothing that is limited".to_owned() } else { words.join(", ") }
 }
 

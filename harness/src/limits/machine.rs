@@ -290,18 +290,16 @@ impl<'a> Machine<'a> {
         let is_thread = |number: &u64| self.files.text(&format!("proc/{number}/stat")).is_some();
         let low = (1..RESERVED_NUMBERS).filter(is_thread).count() as u64;
         let numbers = all.map(|all| all.saturating_sub(low) + RESERVED_NUMBERS);
+        let of_group = |group: Group| {
+            let used = (group.most_threads(self.files)?, group.threads(self.files).unwrap_or(0));
+            Some(self.of_group(&group, Resource::Threads, ("pids.max", "TasksMax"), used))
+        };
         let mut limits = vec![
             of_all("kernel.threads-max", MOST_THREADS, all),
             of_all("kernel.pid_max", MOST_NUMBERS, numbers),
             self.threads_of_user(),
         ];
-        for group in control_groups::of_process(self.files, "pids") {
-            let in_use = group.threads(self.files).unwrap_or(0);
-            limits.push(group.most_threads(self.files).map(|allowed| {
-                let names = ("pids.max", "TasksMax");
-                self.of_group(&group, Resource::Threads, names, (allowed, in_use))
-            }));
-        }
+        limits.extend(control_groups::of_process(self.files, "pids").into_iter().map(of_group));
         limits
     }
 
@@ -331,26 +329,22 @@ impl<'a> Machine<'a> {
     fn of_memory(&self) -> Vec<Option<Limit>> {
         let maps = self.of_setting(Resource::Maps, "vm.max_map_count", "vm.max_map_count");
         let own_maps = self.files.text("proc/self/maps").map(|maps| maps.lines().count() as u64);
-        let available = || kib_field(&self.files.text("proc/meminfo")?, "MemAvailable");
+        let greatest = Some(i32::MAX as u64);
+        let maps = maps.zip(own_maps).map(|(limit, in_use)| Limit { greatest, in_use, ..limit });
+        let available = self.files.text("proc/meminfo");
+        let available = available.and_then(|text| kib_field(&text, "MemAvailable"));
         let memory = "available memory (MemAvailable)";
         let memory = |bytes| Limit::new(Resource::Memory, memory, "MemAvailable", Some(bytes));
-        let mut limits = vec![
-            maps.zip(own_maps).map(|(limit, in_use)| Limit {
-                greatest: Some(i32::MAX as u64),
-                in_use,
-                ..limit
-            }),
-            available().map(memory),
-        ];
-        for group in control_groups::of_process(self.files, "memory") {
+        let of_group = |group: Group| {
             // Pages of files do not count as in use: the kernel drops them first.
             let held = group.memory_bytes(self.files).unwrap_or(0);
             let in_use = held.saturating_sub(group.droppable_bytes(self.files));
-            limits.push(group.most_memory_bytes(self.files).map(|allowed| {
-                let names = (group.memory_limit_file(), "MemoryMax");
-                self.of_group(&group, Resource::Memory, names, (allowed, in_use))
-            }));
-        }
+            let used = (group.most_memory_bytes(self.files)?, in_use);
+            let names = (group.memory_limit_file(), "MemoryMax");
+            Some(self.of_group(&group, Resource::Memory, names, used))
+        };
+        let mut limits = vec![maps, available.map(memory)];
+        limits.extend(control_groups::of_process(self.files, "memory").into_iter().map(of_group));
         let stack = "the stack limit (RLIMIT_STACK)";
         let stack = self.resource_limit("Max stack size").map(|(soft, _)| {
             Limit::new(Resource::AddressSpace, stack, "RLIMIT_STACK", soft)
