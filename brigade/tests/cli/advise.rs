@@ -8,9 +8,8 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, eventually};
+use crate::bench::{Bench, Ended, end_of, eventually, send};
 use crate::compare::NOISY;
-use crate::interruption::{end_of, send};
 
 const HALT_POLL: &str = "machine/sys/module/haltpoll/parameters/guest_halt_poll_ns";
 

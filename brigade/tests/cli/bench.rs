@@ -1,11 +1,14 @@
 //! A temporary folder with a manifest and shell scripts for programs.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{SigHandler, Signal, kill, signal};
+use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -75,6 +78,20 @@ impl Bench {
         brigade.current_dir(self.folder.path()).args(arguments);
         brigade.env("BRIGADE_LOCK", self.path("lock"));
         brigade
+    }
+
+    /// `brigade` in this folder, started by another command, whose words come first.
+    pub fn brigade_under(&self, words: &[&str], arguments: &[&str]) -> Command {
+        let brigade = self.brigade(arguments);
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg(brigade.get_program()).args(brigade.get_args());
+        command.current_dir(self.path("")).env("BRIGADE_LOCK", self.path("lock"));
+        command
+    }
+
+    /// The JSON in a file of the first run's folder.
+    pub fn json(&self, name: &str) -> Value {
+        json_in(self.result_folders()[0].join(name))
     }
 
     /// `brigade run --resume` of the first run, to its end.
@@ -148,4 +165,58 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "gave up waiting: {what}");
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Starts `brigade`, whose output is kept.
+pub fn start(bench: &Bench, arguments: &[&str]) -> Child {
+    spawned(bench.brigade(arguments))
+}
+
+/// Starts with another manifest.
+pub fn start_with(bench: &Bench, manifest: &str, arguments: &[&str]) -> Child {
+    spawned(bench.brigade_with(manifest, arguments))
+}
+
+fn spawned(mut brigade: Command) -> Child {
+    // Where the tests are a job in the background, SIGINT is ignored, and one that comes
+    // before brigade handles it would be lost.
+    let heed = || {
+        // SAFETY: the default action calls nothing.
+        unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec, this makes one system call.
+    unsafe { brigade.pre_exec(heed) };
+    brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+pub fn send(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
+}
+
+pub fn end_of(child: Child) -> Ended {
+    child.wait_with_output().unwrap().into()
+}
+
+pub fn lines_of(bench: &Bench) -> usize {
+    let Some(folder) = bench.result_folders().into_iter().next() else { return 0 };
+    fs::read_to_string(folder.join("records.jsonl")).map_or(0, |text| text.lines().count())
+}
+
+/// Whether a process exists and is no zombie.
+pub fn is_running(pid: &str) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    !stat.contains(") Z ")
+}
+
+/// The JSON in a file.
+pub fn json_in(path: impl AsRef<Path>) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Rewrites a file of JSON.
+pub fn edit(path: impl AsRef<Path>, edit: impl Fn(&mut Value)) {
+    let mut value = json_in(&path);
+    edit(&mut value);
+    fs::write(path, value.to_string()).unwrap();
 }

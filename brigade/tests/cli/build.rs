@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::bench::{Bench, Ended, RECORD};
 
 /// A bench whose program is a package, `fake`, with this `main.rs`.
@@ -149,11 +147,7 @@ fn a_program_that_its_tool_cannot_build_is_skipped_with_the_reason() {
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
         assert!(ended.stdout.contains(reason), "{ended:?}");
     }
-    let run: Value = serde_json::from_str(
-        &fs::read_to_string(bench.result_folders()[0].join("run.json")).unwrap(),
-    )
-    .unwrap();
-    assert_eq!(run["skipped"][0]["reason"], reason);
+    assert_eq!(bench.json("run.json")["skipped"][0]["reason"], reason);
 }
 
 #[test]
@@ -210,8 +204,7 @@ fn a_package_runs_what_it_has_and_builds_nothing() {
     assert!(ended.stdout.contains(reason), "{ended:?}");
     let folder = fs::read_dir(elsewhere.join("r")).unwrap().next().unwrap().unwrap().path();
     assert_eq!(crate::bench::records_in(&folder)[0]["outcome"], "measured");
-    let environment = fs::read_to_string(folder.join("environment.json")).unwrap();
-    let environment: Value = serde_json::from_str(&environment).unwrap();
+    let environment = crate::bench::json_in(folder.join("environment.json"));
     let revision = "0123456789abcdef0123456789abcdef01234567";
     assert_eq!(environment["software.git_revision"], revision);
     assert_eq!(environment["software.rustc"], "rustc 1.95.0");

@@ -79,14 +79,3 @@ fn a_refusal_is_skipped_with_its_reason() {
     let line = "a: skipped exited with 3: --tasks: too many files";
     check(&bench, line, "0 passed, 0 failed, 1 skipped", 0);
 }
-
-#[test]
-fn a_case_that_needs_more_cpus_is_skipped_without_running() {
-    let mut bench = Bench::new(&["a"], "touch ran");
-    bench.case_keys = "needs_cpus = 100000";
-    let ended = bench.ends(&["check"]);
-    assert!(ended.stdout.starts_with("a: skipped it needs 100000 CPUs"), "{ended:?}");
-    assert!(ended.stdout.ends_with("\n0 passed, 0 failed, 1 skipped\n"), "{ended:?}");
-    assert_eq!(ended.code, Some(0));
-    assert!(!bench.path("ran").exists());
-}

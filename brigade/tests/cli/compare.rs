@@ -2,13 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, eventually, records_in};
+use crate::bench::{Bench, Ended, edit, end_of, eventually, records_in, send, start};
 
 /// A program whose hop takes 1 ms, scattered evenly by 5 % as a hash of its
 /// count of invocations decides, and `SLOWDOWN` or `--slowdown` per mille
@@ -55,19 +53,18 @@ fn compared(bench: &Bench, arguments: &[&str]) -> Value {
 fn a_slower_build_is_found_with_the_true_ratio_in_the_interval_and_can_fail() {
     let bench = noisy(&["a", "b"]);
     let (old, new) = (build(&bench, "old", 0), build(&bench, "new", 50));
-    let [there, back] = [[&old, &new], [&new, &old]]
-        .map(|[old, new]| compared(&bench, &side_by_side(&["--bin", old, "--bin", new])));
-    for (comparison, verdict, truth) in [(there, "slower", 1.05), (back, "faster", 1.0 / 1.05)] {
+    for (old, new, code, verdict, truth) in
+        [(&old, &new, 4, "slower", 1.05), (&new, &old, 0, "faster", 1.0 / 1.05)]
+    {
+        let sides = ["--bin", old, "--bin", new, "--fail-on", "slower", "--format", "json"];
+        let ended = bench.ends(&[&["compare"][..], &side_by_side(&sides)].concat());
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        let comparison: Value = serde_json::from_str(&ended.stdout).unwrap();
         for case in comparison["cases"].as_array().unwrap() {
             assert_eq!(case["verdict"], verdict, "{case}");
             let end = |end: &str| case["ratio"]["interval"][end].as_f64().unwrap();
             assert!((end("low")..=end("high")).contains(&truth), "{case}");
         }
-    }
-    for (sides, code) in [([&old, &new], 4), ([&new, &old], 0)] {
-        let sides = ["--bin", sides[0], "--bin", sides[1], "--fail-on", "slower"];
-        let ended = bench.ends(&[&["compare"][..], &side_by_side(&sides)].concat());
-        assert_eq!(ended.code, Some(code), "{ended:?}");
     }
 }
 
@@ -88,22 +85,21 @@ fn sides_may_run_under_different_commands() {
     assert_eq!(command.as_array().unwrap()[..6], words);
 }
 
-/// A comparison of thirty rounds whose candidate is slowed down.
-fn slowed() -> Vec<&'static str> {
-    side_by_side(&["--with", "--slowdown 0", "--with", "--slowdown 400"])
-}
-
 /// The folders of both sides of the only comparison.
 fn folders(bench: &Bench) -> [std::path::PathBuf; 2] {
     bench.result_folders().try_into().unwrap()
 }
 
 #[test]
-fn a_side_is_reported_as_what_it_is_and_not_resumed() {
-    let bench = noisy(&["a"]);
-    compared(&bench, &slowed());
-    for (folder, side) in folders(&bench).iter().zip(["baseline", "candidate"]) {
+fn both_sides_are_kept_in_balanced_order_and_reported_as_what_they_are() {
+    let bench = noisy(&["a", "b"]);
+    let comparison =
+        compared(&bench, &side_by_side(&["--with", "--slowdown 0", "--with", "--slowdown 400"]));
+    let folders = folders(&bench);
+    for (folder, side) in folders.iter().zip(["baseline", "candidate"]) {
         let path = folder.to_str().unwrap();
+        assert!(path.ends_with(&format!("-{side}")), "{folder:?}");
+        assert!(folder.join("run.json").exists() && folder.join("environment.json").exists());
         let invocations = records_in(folder).len();
         let reported = bench.ends(&["report", path]);
         let line = format!("{invocations} invocations, {side} of a comparison, profile ");
@@ -112,17 +108,6 @@ fn a_side_is_reported_as_what_it_is_and_not_resumed() {
         let resumed = bench.ends(&["run", "--resume", path]);
         assert_eq!(resumed.code, Some(1), "{resumed:?}");
         assert!(resumed.stderr.contains(&format!("it is the {side} of a comparison")));
-    }
-}
-
-#[test]
-fn every_record_of_both_sides_is_kept_in_balanced_order() {
-    let bench = noisy(&["a", "b"]);
-    let comparison = compared(&bench, &slowed());
-    let folders = folders(&bench);
-    for (folder, side) in folders.iter().zip(["-baseline", "-candidate"]) {
-        assert!(folder.to_str().unwrap().ends_with(side), "{folder:?}");
-        assert!(folder.join("run.json").exists() && folder.join("environment.json").exists());
     }
     let [first, second] = folders.map(|folder| records_in(&folder));
     for case in comparison["cases"].as_array().unwrap() {
@@ -149,12 +134,11 @@ fn an_interrupted_comparison_keeps_its_records_and_reports_them() {
     let bench = Bench::new(&["a"], &script);
     fs::write(bench.path("count"), "0\n").unwrap();
     let endless = ["--margin", "0", "--budget", "600", "--seed", "1"];
-    let mut brigade =
-        bench.brigade(&[&["compare", "--with", "", "--with", ""][..], &endless].concat());
-    let child: Child = brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let flags = [&["compare", "--with", "", "--with", ""][..], &endless].concat();
+    let brigade = start(&bench, &flags);
     eventually("15 rounds are over", || bench.path("ready").exists());
-    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
-    let ended: Ended = child.wait_with_output().unwrap().into();
+    send(&brigade, Signal::SIGINT);
+    let ended = end_of(brigade);
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert!(ended.stdout.contains("Cases: "), "{ended:?}");
     let kept: usize = folders(&bench).iter().map(|folder| records_in(folder).len()).sum();
@@ -241,14 +225,6 @@ fn a_run_and_a_slower_one(bench: &Bench) -> [String; 2] {
     folders(bench).map(|folder| on_an_even_machine(&folder))
 }
 
-/// Rewrites a file of a run, as another machine would have written it.
-fn edit(folder: &str, file: &str, edit: impl Fn(&mut Value)) {
-    let path = format!("{folder}/{file}");
-    let mut value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-    edit(&mut value);
-    fs::write(path, value.to_string()).unwrap();
-}
-
 #[test]
 fn two_runs_are_compared_case_by_case() {
     let bench = noisy(&["a", "b"]);
@@ -283,7 +259,7 @@ fn environments_that_differ_are_named() {
     let [first, second] = two_runs(&bench, "6");
     let ended = bench.ends(&["compare", &first, &second]);
     assert!(!ended.stdout.contains("different "), "{ended:?}");
-    edit(&second, "environment.json", |environment| {
+    edit(format!("{}/environment.json", second), |environment| {
         environment["kernel.release"] = "9.9.9".into();
         environment["processor.governor"] = "conservative".into();
         environment["processor.model"] = "Z80".into();
@@ -350,7 +326,9 @@ fn each_folder_of_two_groups_is_one_sample() {
         };
         (0..6).map(copy).collect::<Vec<_>>()
     });
-    edit(&copies[0][1], "environment.json", |of| of["software.rustc"] = "of one run".into());
+    edit(format!("{}/environment.json", copies[0][1]), |of| {
+        of["software.rustc"] = "of one run".into()
+    });
     let [first, second] = copies.each_ref().map(|of| of.iter().map(String::as_str));
     let groups: Vec<&str> = first.chain(["--"]).chain(second).collect();
     let comparison = compared(&bench, &groups);

@@ -29,34 +29,20 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_corpus_of_saved_runs_is_read_without_harm() {
-    corpus("saved-run").iter().for_each(|input| saved_run::check(input));
-}
-
-#[test]
-fn the_corpus_of_manifests_is_read_without_harm() {
-    corpus("manifest").iter().for_each(|input| manifest::check(input));
-}
-
-#[test]
-fn the_corpus_of_histograms_is_read_without_harm() {
-    corpus("histogram").iter().for_each(|input| histogram::check(input));
-}
-
-#[test]
-fn the_corpus_of_runs_to_resume_is_read_without_harm() {
-    corpus("resume").iter().for_each(|input| resume::check(input));
-}
-
-#[test]
-fn the_corpus_of_laps_is_read_without_harm() {
-    corpus("laps").iter().for_each(|input| laps::check(input));
-}
-
-#[test]
-fn the_corpus_is_small() {
-    let inputs = ["saved-run", "resume", "laps", "manifest", "histogram"].map(corpus).concat();
-    let bytes: u64 = inputs.iter().map(|input| input.len() as u64).sum();
+fn the_corpus_is_read_without_harm_and_small() {
+    let mut bytes = 0;
+    for (target, check) in [
+        ("saved-run", saved_run::check as fn(&[u8])),
+        ("manifest", manifest::check),
+        ("histogram", histogram::check),
+        ("resume", resume::check),
+        ("laps", laps::check),
+    ] {
+        for input in corpus(target) {
+            check(&input);
+            bytes += input.len() as u64;
+        }
+    }
     assert!(
         bytes <= CORPUS_BOUND,
         "{bytes} bytes: leave out inputs that show nothing of their own"

@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 
-use crate::bench::{Bench, Ended, RECORD, eventually, records_in, rounds_in};
-use crate::interruption::{end_of, lines_of, send, start};
+use crate::bench::{
+    Bench, Ended, RECORD, end_of, eventually, lines_of, records_in, rounds_in, send, start,
+};
 
 #[test]
 fn a_results_folder_that_cannot_be_written_is_found_before_anything_runs() {
@@ -34,12 +35,9 @@ fn a_full_disk_behind_standard_output_loses_no_record() {
 #[test]
 fn a_limit_of_file_sizes_costs_no_record_that_was_finished() {
     let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
-    let brigade = bench.brigade(&["run", "--rounds", "200"]);
-    let mut shell = Command::new("sh");
     // In blocks of 512 bytes, or of 1024.
-    shell.args(["-c", "ulimit -f 64; exec \"$0\" \"$@\""]).arg(brigade.get_program());
-    shell.args(brigade.get_args()).current_dir(bench.path(""));
-    let ended = Ended::from(shell.env("BRIGADE_LOCK", bench.path("lock")).output().unwrap());
+    let limited = ["sh", "-c", "ulimit -f 64; exec \"$0\" \"$@\""];
+    let ended = Ended::from(bench.brigade_under(&limited, &["run", "--rounds", "200"]));
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
     assert!(ended.stderr.contains("File too large"), "{ended:?}");
     let kept = bench.records().len();

@@ -8,30 +8,21 @@ use std::time::Instant;
 use contract::skip;
 use nix::sys::signal::Signal;
 
-use crate::bench::{Bench, Ended, RECORD, eventually};
-use crate::interruption::{end_of, send, start};
+use crate::bench::{Bench, Ended, RECORD, end_of, eventually, is_running, send, start};
 
 /// An empty folder lies over `/proc`.
 #[test]
 fn without_proc_every_command_ends_with_one_line() {
     let hide = "mount -t tmpfs none /proc && exec \"$@\"";
-    let without = |words: &[&str]| {
-        let mut unshare = Command::new("unshare");
-        unshare.args(["--mount", "sh", "-c", hide, "sh"]).args(words);
-        unshare
-    };
-    if !without(&["true"]).output().is_ok_and(|output| output.status.success()) {
+    let without = ["unshare", "--mount", "sh", "-c", hide, "sh"];
+    let mut trial = Command::new(without[0]);
+    trial.args(&without[1..]).arg("true");
+    if !trial.output().is_ok_and(|output| output.status.success()) {
         return skip("brigade without /proc", "a file system cannot be mounted over it");
     }
     let bench = Bench::printing(RECORD);
     for arguments in [&["run"][..], &["list"], &["check"], &["limits"], &["report", "."]] {
-        let brigade = bench.brigade(arguments);
-        let mut command = without(&[brigade.get_program().to_str().unwrap()]);
-        let ended = Ended::from({
-            command.args(arguments).current_dir(bench.path(""));
-            command.env("BRIGADE_LOCK", bench.path("lock"));
-            command
-        });
+        let ended = Ended::from(bench.brigade_under(&without, arguments));
         let line = "brigade: /proc is not mounted here: mount -t proc proc /proc\n";
         assert_eq!((ended.code, &*ended.stderr, &*ended.stdout), (Some(1), line, ""));
     }
@@ -49,12 +40,6 @@ fn a_program_that_hangs_is_killed_with_all_that_it_started() {
     assert_eq!(record["signal"], 9);
     let child = fs::read_to_string(bench.path("child")).unwrap();
     eventually("the killed program's child is gone", || !is_running(child.trim()));
-}
-
-/// Whether a process exists and is no zombie.
-pub fn is_running(pid: &str) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    !stat.contains(") Z ")
 }
 
 #[test]
@@ -87,42 +72,29 @@ fn a_program_that_is_missing_is_told_before_anything_runs() {
 }
 
 #[test]
-fn a_program_that_vanishes_costs_its_own_rounds_alone() {
-    let bench = Bench::new(&["a"], &format!("rm \"$0\"; echo '{RECORD}'"));
-    assert_eq!(bench.ends(&["run"]).code, Some(1));
-    let outcomes: Vec<_> =
-        bench.records().iter().map(|record| record["outcome"].to_string()).collect();
-    assert_eq!(outcomes, ["\"measured\"", "\"failed\"", "\"failed\""]);
-    let error = bench.records()[1]["error"].to_string();
-    assert!(error.contains("could not be run: No such file"), "{error}");
-}
-
-#[test]
-fn a_program_that_is_replaced_costs_its_own_rounds_alone() {
-    // By another file, and by other contents of the same.
-    for replace in ["cp next new; mv new \"$0\"", "touch -d 2001-01-01 \"$0\""] {
-        let script = format!("echo run >>runs; [ $(wc -l <runs) = 2 ] && {{ {replace}; }}");
+fn a_program_that_vanishes_or_is_replaced_costs_its_own_rounds_alone() {
+    for (change, reason) in [
+        ("rm \"$0\"", "could not be run: No such file"),
+        ("cp next new; mv new \"$0\"", "was replaced since"),
+        ("touch -d 2001-01-01 \"$0\"", "was replaced since"),
+    ] {
+        let script = format!("echo run >>runs; [ $(wc -l <runs) = 2 ] && {{ {change}; }}");
         let bench = Bench::new(&["a"], &format!("{script}\necho '{RECORD}'"));
         contract::executable::write(&bench.path("next"), &format!("#!/bin/sh\necho '{RECORD}'\n"));
-        let ended = bench.ends(&["run", "--seed", "1"]);
-        assert_eq!(ended.code, Some(1), "{ended:?}");
-        let outcomes: Vec<_> =
-            bench.records().iter().map(|record| record["outcome"].to_string()).collect();
-        assert_eq!(outcomes, ["\"measured\"", "\"measured\"", "\"failed\""], "{replace}");
-        let error = bench.records()[2]["error"].to_string();
-        assert!(error.contains("was replaced since"), "{error}");
+        assert_eq!(bench.ends(&["run", "--seed", "1"]).code, Some(1));
+        let records = bench.records();
+        let outcomes: Vec<_> = records.iter().map(|record| &record["outcome"]).collect();
+        assert_eq!(outcomes, ["measured", "measured", "failed"], "{change}");
+        let error = records[2]["error"].to_string();
+        assert!(error.contains(reason), "{error}");
     }
 }
 
 /// `brigade` with no more than 100 MiB of address space, which its programs
 /// inherit.
 fn in_little_memory(bench: &Bench) -> Ended {
-    let brigade = bench.brigade(&["run", "--rounds", "1"]);
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "ulimit -v 102400 && exec \"$0\" \"$@\""]);
-    shell.arg(brigade.get_program()).args(brigade.get_args());
-    shell.current_dir(bench.path("")).env("BRIGADE_LOCK", bench.path("lock"));
-    Ended::from(shell)
+    let limited = ["sh", "-c", "ulimit -v 102400 && exec \"$0\" \"$@\""];
+    Ended::from(bench.brigade_under(&limited, &["run", "--rounds", "1"]))
 }
 
 #[test]

@@ -1,14 +1,15 @@
-//! What a program started ends with the runner, whatever becomes of that.
+//! What a program started ends with the runner, whatever becomes of that; and two that
+//! measure on one machine refuse each other.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 
+use contract::skip;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, geteuid};
 
-use crate::bench::{Bench, Ended, RECORD, eventually};
-use crate::faults::is_running;
-use crate::interruption::{end_of, send, start};
+use crate::bench::{Bench, Ended, RECORD, end_of, eventually, is_running, send, start};
 
 /// Starts a process that writes its number to `child` and lives for ever: in the
 /// group of the program, or in a session of its own.
@@ -70,13 +71,8 @@ fn a_hang_up_that_is_ignored_stays_ignored() {
         &["a"],
         &format!("touch ready; while [ ! -e go ]; do sleep 0.01; done; echo '{RECORD}'"),
     );
-    let brigade = bench.brigade(&["run"]);
-    let mut nohup = Command::new("sh");
-    nohup.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(brigade.get_program());
-    nohup
-        .args(brigade.get_args())
-        .current_dir(bench.path(""))
-        .env("BRIGADE_LOCK", bench.path("lock"));
+    let ignoring = ["sh", "-c", "trap '' HUP; exec \"$0\" \"$@\""];
+    let mut nohup = bench.brigade_under(&ignoring, &["run"]);
     let child = nohup.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     eventually("the program is running", || bench.path("ready").exists());
     send(&child, Signal::SIGHUP);
@@ -143,4 +139,60 @@ fn a_lock_is_free_as_soon_as_its_run_has_ended() {
         let ended = Ended::from(bench.brigade(&["check"]));
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     }
+}
+
+/// A `brigade run` whose program waits until the file `go` is there.
+fn measuring() -> (Bench, Child) {
+    let script = format!("touch ready; while [ ! -e go ]; do sleep 0.01; done; echo '{RECORD}'");
+    let bench = Bench::new(&["a"], &script);
+    let child = start(&bench, &["run"]);
+    eventually("the program is running", || bench.path("ready").exists());
+    (bench, child)
+}
+
+#[test]
+fn a_second_run_refuses_to_start_and_names_the_first() {
+    let (bench, mut first) = measuring();
+    for command in ["run", "check"] {
+        let ended = bench.ends(&[command]);
+        let line = format!(
+            "brigade: another brigade, process {}, is measuring on this machine: \
+             wait for it to end ({} is locked)\n",
+            first.id(),
+            bench.path("lock").display()
+        );
+        assert_eq!((ended.code, ended.stderr), (Some(1), line), "{command}");
+        assert_eq!(ended.stdout, "", "{command}");
+    }
+    assert_eq!(bench.result_folders().len(), 1, "the refused one left a folder");
+    fs::write(bench.path("go"), "").unwrap();
+    assert!(first.wait().unwrap().success(), "the first was disturbed");
+    assert_eq!(bench.ends(&["check"]).code, Some(0), "the first still holds the lock");
+}
+
+/// A file of another user's is to this one as one of its own that forbids it; who is
+/// root is first made as weak as others.
+#[test]
+fn a_lock_that_another_user_has_made_unreadable_is_told_with_what_to_do() {
+    let weak = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--"];
+    let becomes_weak = Command::new(weak[0]).args(&weak[1..]).arg("true").status();
+    if geteuid().is_root() && !becomes_weak.is_ok_and(|status| status.success()) {
+        return skip("a lock that may not be read", "setpriv cannot take root's capabilities away");
+    }
+    let bench = Bench::new(&["a"], "touch ran");
+    let lock = bench.path("lock");
+    fs::write(&lock, "1 1\n").unwrap();
+    fs::set_permissions(&lock, Permissions::from_mode(0o000)).unwrap();
+    let ended = if geteuid().is_root() {
+        Ended::from(bench.brigade_under(&weak, &["run"]))
+    } else {
+        bench.ends(&["run"])
+    };
+    let line = format!(
+        "brigade: taking the lock {}: name another file with BRIGADE_LOCK=PATH: or have its owner \
+         let every user write this one (chmod 666): Permission denied (os error 13)\n",
+        lock.display()
+    );
+    assert_eq!((ended.code, ended.stdout, ended.stderr), (Some(1), String::new(), line));
+    assert!(!bench.path("ran").exists());
 }

@@ -12,8 +12,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::geteuid;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, eventually};
-use crate::interruption::{end_of, send, start_with};
+use crate::bench::{Bench, Ended, end_of, eventually, send, start_with};
 
 /// Prints a record. `awk` gets the number of this invocation of the case, from 0,
 /// and changes the figures by `lie`.

@@ -1,5 +1,5 @@
-//! `brigade run --resume`: what was interrupted is completed, and nothing is
-//! lost or run twice.
+//! `brigade run` stopped or killed, and `--resume`: what was interrupted is completed, and
+//! nothing is lost or run twice.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use nix::sys::signal::Signal;
-use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD, eventually, rounds_in};
-use crate::interruption::{end_of, lines_of, send, start, start_with};
+use crate::bench::{
+    Bench, Ended, RECORD, edit, end_of, eventually, lines_of, rounds_in, send, start, start_with,
+};
 
 /// A bench of two cases whose program waits in its third run until `go` is
 /// there, having made `ready`.
@@ -36,10 +36,6 @@ pub fn killed() -> Bench {
     brigade.wait().unwrap();
     fs::write(bench.path("go"), "").unwrap();
     bench
-}
-
-fn json(folder: &Path, name: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(folder.join(name)).unwrap()).unwrap()
 }
 
 /// The rounds of a run that was never interrupted, in order.
@@ -123,13 +119,6 @@ fn check_refusal(change: impl Fn(&Bench, &Path), manifest: impl Fn(String) -> St
     assert_eq!(fs::read(bench.path("runs")).unwrap(), runs, "something was run");
 }
 
-/// Replaces a text in a file of a run's folder.
-fn edit(folder: &Path, name: &str, edit: impl Fn(&mut Value)) {
-    let mut value = json(folder, name);
-    edit(&mut value);
-    fs::write(folder.join(name), value.to_string()).unwrap();
-}
-
 #[test]
 fn two_definitions_builds_or_machines_are_not_mixed() {
     let same = |manifest| manifest;
@@ -157,11 +146,11 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
     };
     check_refusal(rebuild, same, "the program 'fake' is not the one that the run began with");
     let kernel = |_: &Bench, folder: &Path| {
-        edit(folder, "environment.json", |json| json["kernel.release"] = "2.4.0".into());
+        edit(folder.join("environment.json"), |json| json["kernel.release"] = "2.4.0".into());
     };
     check_refusal(kernel, same, "kernel.release: 2.4.0 → ");
     let old = |_: &Bench, folder: &Path| {
-        edit(folder, "run.json", |json| {
+        edit(folder.join("run.json"), |json| {
             json.as_object_mut().unwrap().remove("procedure");
         });
     };
@@ -175,7 +164,7 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
 }
 
 /// How often a run is interrupted in the test below.
-const MOMENTS: usize = 20;
+const MOMENTS: usize = 12;
 
 /// The rounds and cases of those runs.
 const ROUNDS: usize = 6;
@@ -248,4 +237,34 @@ fn is_completed(bench: &Bench, what: &str) -> bool {
     assert_eq!(times.len(), ROUNDS * CASES.len(), "{what}: lost: {times:?}");
     assert!(times.values().all(|&times| times == 1), "{what}: run twice: {times:?}");
     before.len() < ROUNDS * CASES.len()
+}
+
+#[test]
+fn a_stop_ends_the_program_and_tells_what_there_is() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let script = "trap 'touch told; exit 130' INT; touch ready; while :; do sleep 0.01; done";
+        let bench = Bench::new(&["a"], script);
+        let brigade = start(&bench, &["run"]);
+        eventually("the program is running", || bench.path("ready").exists());
+        send(&brigade, signal);
+        let ended = end_of(brigade);
+        assert_eq!(ended.code, Some(130), "{ended:?}");
+        assert!(bench.path("told").exists(), "the program was not sent SIGINT");
+        assert!(ended.stdout.contains("0 of 3 invocations (1 interrupted)"), "{ended:?}");
+        assert_eq!(bench.records()[0]["error"], "was interrupted with the run");
+    }
+}
+
+#[test]
+fn a_second_stop_ends_a_program_that_ignores_the_first() {
+    let script = "trap 'touch told' INT; touch ready; while :; do sleep 0.01; done";
+    let bench = Bench::new(&["a"], script);
+    let brigade = start(&bench, &["run"]);
+    eventually("the program is running", || bench.path("ready").exists());
+    send(&brigade, Signal::SIGINT);
+    eventually("the program was told", || bench.path("told").exists());
+    send(&brigade, Signal::SIGINT);
+    let ended = end_of(brigade);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_eq!(bench.records()[0]["signal"], Signal::SIGKILL as i32);
 }

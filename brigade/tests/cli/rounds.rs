@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Stdio;
-use std::thread;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD};
+use crate::bench::{Bench, Ended, RECORD, end_of, eventually, lines_of, send, start_with};
 
 /// A bench whose case `steady` always measures the same; `noisy`, which has a
 /// flag more, 1, 1.1, 1.2 … 2.5 times as much in turn: no two modes.
@@ -40,11 +37,6 @@ fn steady_and_noisy() -> (Bench, String) {
     (bench, manifest)
 }
 
-fn json(bench: &Bench, name: &str) -> Value {
-    let path = bench.result_folders()[0].join(name);
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
-
 /// How many lines each case has.
 fn lines_by_case(records: &[Value]) -> BTreeMap<&str, usize> {
     let mut lines = BTreeMap::new();
@@ -64,7 +56,7 @@ fn a_precise_case_ends_and_the_budget_goes_to_the_other() {
     assert_eq!(lines["steady"], 6);
     assert!(lines["noisy"] > 6, "{lines:?}");
 
-    let end = json(&bench, "run-end.json");
+    let end = bench.json("run-end.json");
     let steady = serde_json::json!({
         "case": "steady", "rounds": 6, "half_width_percent": 0.0, "reason": "resolved"
     });
@@ -115,23 +107,11 @@ fn a_case_is_run_again_twice_and_no_more() {
 fn an_interruption_ends_the_wait_between_two_invocations() {
     let bench = Bench::new(&["a"], &format!("touch ran; echo '{RECORD}'"));
     let manifest = bench.manifest().replacen("rounds = 3", "rounds = 2\nspacing_seconds = 60", 1);
-    let mut command = bench.brigade_with(&manifest, &["run"]);
-    let brigade = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while !bench.path("results").exists()
-        || bench.result_folders().is_empty()
-        || recorded(&bench) < 1
-    {
-        thread::yield_now();
-    }
-    kill(Pid::from_raw(brigade.id() as i32), Signal::SIGINT).unwrap();
-    assert_eq!(brigade.wait_with_output().unwrap().status.code(), Some(130));
+    let brigade = start_with(&bench, &manifest, &["run"]);
+    eventually("a record is there", || lines_of(&bench) > 0);
+    send(&brigade, Signal::SIGINT);
+    assert_eq!(end_of(brigade).code, Some(130));
     assert_eq!(bench.records().len(), 1);
-}
-
-/// How many records the first run has so far.
-fn recorded(bench: &Bench) -> usize {
-    let records = bench.result_folders()[0].join("records.jsonl");
-    fs::read_to_string(records).map_or(0, |text| text.lines().count())
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
 use contract::invocation::deny_io_uring;
+use contract::skip;
 use harness::cpus;
 use serde_json::Value;
 
@@ -73,17 +74,10 @@ fn an_earlier_run_is_never_touched() {
 
 #[test]
 fn whatever_a_program_does_is_a_record() {
-    let two = format!("echo '{RECORD}'; echo '{RECORD}'");
-    let newer = format!("echo '{}'", RECORD.replacen(harness::record::SCHEMA_VERSION, "2.0", 1));
     for (script, outcome, reason, code) in [
         ("echo oops >&2; exit 1", "failed", "exited with 1: oops", 1),
         ("kill -SEGV $$", "failed", "ended by SIGSEGV: it gave no reason", 1),
-        ("echo garbage", "failed", "reading a record: ", 1),
-        ("head -c 1000 /dev/urandom", "failed", "not text", 1),
-        ("true", "failed", "printed no record", 1),
         ("yes", "failed", "more than 16 MiB on standard output", 1),
-        (&two, "failed", "printed 2 JSON values", 1),
-        (&newer, "failed", "its schema version is 2.0", 1),
         ("echo 'open files: 10' >&2; exit 3", "refused", "open files: 10", 3),
     ] {
         let bench = Bench::new(&["a"], script);
@@ -106,13 +100,18 @@ fn whatever_a_program_does_is_a_record() {
 }
 
 #[test]
-fn a_case_that_needs_more_cpus_is_skipped() {
-    let mut bench = Bench::printing(RECORD);
+fn a_case_that_needs_more_cpus_is_skipped_without_running() {
+    let mut bench = Bench::new(&["a"], "touch ran");
     bench.case_keys = "needs_cpus = 100000";
-    let ended = bench.ends(&["run"]);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("\n- a: skipped: it needs 100000 CPUs"), "{ended:?}");
-    assert_eq!(bench.records().len(), 0);
+    for (command, line) in [
+        ("run", "\n- a: skipped: it needs 100000 CPUs"),
+        ("check", "a: skipped it needs 100000 CPUs"),
+    ] {
+        let ended = bench.ends(&[command]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(ended.stdout.contains(line), "{ended:?}");
+    }
+    assert!(bench.records().is_empty() && !bench.path("ran").exists());
 }
 
 /// By a filter of system calls, which a container may have.
@@ -178,8 +177,7 @@ fn a_group_is_run_with_the_profile_for_groups() {
         format!("fake --tasks 2 --warmups 7 --placement same-cpu --json --quiet --cpus {first}");
     assert_eq!(record["command"], serde_json::json!(words.split(' ').collect::<Vec<_>>()));
 
-    let run = fs::read_to_string(bench.result_folders()[0].join("run.json")).unwrap();
-    let run: Value = serde_json::from_str(&run).unwrap();
+    let run = bench.json("run.json");
     assert_eq!(run["profile"], "group");
     let words = "brigade run numbers --profile group --seed 1";
     assert_eq!(
@@ -211,4 +209,74 @@ fn a_reader_that_has_gone_is_no_failure() {
     let mut brigade = bench.brigade(&["run"]);
     let ended = Ended::from(brigade.stdout(writer).stderr(Stdio::piped()).output().unwrap());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}
+
+/// A bench with a case for each pair of CPUs.
+fn bench() -> Bench {
+    let keys = "placement = 'spread'\naxes = { cpus = 'pairs' }";
+    let mut bench = Bench::new(&["core/{cpus}"], &format!("echo '{RECORD}'"));
+    bench.case_keys = keys;
+    bench
+}
+
+/// The CPUs that this process may use, if they are several.
+fn several_cpus(what: &str) -> Option<Vec<usize>> {
+    let cpus = cpus::allowed().unwrap();
+    if cpus.len() < 2 {
+        skip(what, "it needs two CPUs");
+        return None;
+    }
+    Some(cpus)
+}
+
+#[test]
+fn every_pair_is_a_case_that_is_pinned_to_its_cpus() {
+    let Some(cpus) = several_cpus("pairs of CPUs") else { return };
+    let bench = bench();
+    let ended = bench.ends(&["run", "--rounds", "1", "--all-pairs"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let records = records_in(&bench.result_folders()[0]);
+    assert_eq!(records.len(), cpus.len() * (cpus.len() - 1) / 2);
+    let pair = format!("{},{}", cpus[0], cpus[1]);
+    let first = records.iter().find(|of| of["case"] == format!("core/{pair}")).expect("a pair");
+    let words: Vec<&str> =
+        first["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(words.windows(2).any(|of| of == ["--cpus", &pair]), "{words:?}");
+    assert!(words.windows(2).any(|of| of == ["--placement", "spread"]), "{words:?}");
+    assert!(
+        bench.json("run.json")["procedure"]["command"]
+            .as_array()
+            .unwrap()
+            .contains(&"--all-pairs".into())
+    );
+}
+
+#[test]
+fn a_run_goes_on_with_the_pairs_that_it_began_with() {
+    let Some(_) = several_cpus("pairs of CPUs") else { return };
+    let bench = bench();
+    assert_eq!(bench.ends(&["run", "--rounds", "2"]).code, Some(0));
+    let folder = &bench.result_folders()[0];
+    let (whole, records) = (records_in(folder), folder.join("records.jsonl"));
+    let text = fs::read_to_string(&records).unwrap();
+    fs::write(&records, format!("{}\n", text.lines().next().unwrap())).unwrap();
+    fs::remove_file(folder.join("run-end.json")).unwrap();
+    let ended = bench.resumes();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let names =
+        |records: &[Value]| -> Vec<Value> { records.iter().map(|of| of["case"].clone()).collect() };
+    assert_eq!(names(&records_in(folder)), names(&whole));
+}
+
+#[test]
+fn on_one_cpu_pairs_are_skipped_with_the_reason() {
+    let bench = bench();
+    let cpu = cpus::allowed().unwrap()[0].to_string();
+    for arguments in [&["run", "--rounds", "1"][..], &["list", "letters"]] {
+        let ended = Ended::from(bench.brigade_under(&["taskset", "-c", &cpu], arguments));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let said = ended.stdout.replace("\n  ", " ");
+        let expected = "core/pairs: skipped: it needs 2 CPUs, and this process may use 1";
+        assert!(said.contains(expected), "{ended:?}");
+    }
 }

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::bench::Ended;
+
 const SCRIPTS: [&str; 10] = [
     "rss-per-thread.sh",
     "rss-per-task.sh",
@@ -56,19 +58,9 @@ impl Stage {
         bash.arg(script(name)).args(arguments).current_dir(self.0.path());
         bash.env("PATH", format!("{tools}:{path}")).env("TMPDIR", self.0.path());
         bash.env("CARGO_TARGET_DIR", self.0.path().join("target"));
-        let output = bash.env_remove("RUST_TEST_THREADS").output().expect("run bash");
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
-        Ended { code: output.status.code(), stdout, stderr }
+        bash.env_remove("RUST_TEST_THREADS");
+        Ended::from(bash)
     }
-}
-
-/// How a script ended and what it printed.
-#[derive(Debug)]
-struct Ended {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
 }
 
 impl Ended {

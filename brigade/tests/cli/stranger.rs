@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::bench::{Bench, Ended, RECORD, eventually};
-use crate::interruption::{end_of, start};
+use crate::bench::{Bench, Ended, RECORD, edit, end_of, eventually, start};
 use crate::resume::killed;
 
 /// The end of a file that `--resume` would cut off.
@@ -82,27 +81,20 @@ fn a_run_that_cannot_go_on_is_not_mended() {
     }
 }
 
+/// Nor does it wait for years between two rounds.
 #[test]
-fn a_run_gives_programs_no_flag_that_its_folder_alone_names() {
+fn a_run_takes_no_flag_and_no_spacing_from_its_folder_alone() {
+    let bench = killed();
+    let file = bench.result_folders()[0].join("run.json");
+    let run = fs::read_to_string(&file).unwrap();
     for flag in ["--command", "--histogram=/tmp/x"] {
-        let bench = killed();
-        let file = bench.result_folders()[0].join("run.json");
-        let run = fs::read_to_string(&file).unwrap();
         let run = run.replace("\"--max-time\",", &format!("\"--max-time\", \"1\", \"{flag}\","));
         fs::write(&file, run).unwrap();
         check_refusal(&bench, &format!("its profile gives every program {flag}, and suite.toml"));
     }
-}
-
-#[test]
-fn a_run_whose_rounds_begin_years_apart_is_refused() {
+    fs::write(&file, run).unwrap();
     for seconds in [1e9, 1e300, -1.0] {
-        let bench = killed();
-        let file = bench.result_folders()[0].join("run.json");
-        let run = fs::read_to_string(&file).unwrap();
-        let mut run: Value = serde_json::from_str(&run).unwrap();
-        run["procedure"]["spacing_seconds"] = seconds.into();
-        fs::write(&file, run.to_string()).unwrap();
+        edit(&file, |run| run["procedure"]["spacing_seconds"] = seconds.into());
         check_refusal(&bench, "s apart, and suite.toml allows 60; start a new run");
     }
 }
@@ -113,11 +105,10 @@ fn a_report_is_escaped_for_the_format_that_is_written() {
     let bench = Bench::printing(RECORD);
     bench.ends(&["run"]);
     let folder = bench.result_folders()[0].clone();
-    let mut run: Value =
-        serde_json::from_str(&fs::read_to_string(folder.join("run.json")).unwrap()).unwrap();
-    run["skipped"] = json!([{ "case": "b", "reason": hostile }]);
-    run["procedure"]["command"] = json!(["brigade", hostile]);
-    fs::write(folder.join("run.json"), run.to_string()).unwrap();
+    edit(folder.join("run.json"), |run| {
+        run["skipped"] = json!([{ "case": "b", "reason": hostile }]);
+        run["procedure"]["command"] = json!(["brigade", hostile]);
+    });
     let records = fs::read_to_string(folder.join("records.jsonl")).unwrap();
     let records = records.replace("\"iteration\"", &json!(hostile).to_string());
     fs::write(folder.join("records.jsonl"), records).unwrap();
@@ -167,5 +158,93 @@ fn figures_beyond_any_run_are_refused_in_one_line() {
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
         assert!(ended.stderr.contains(says), "{ended:?} does not say {says:?}");
         assert!(bench.result_folders().is_empty(), "{says}: it began");
+    }
+}
+
+/// Turns a terminal red, sets its title, clears it, moves up a line, reverses
+/// the text, hides behind a carriage return and C1 controls, and forges a line.
+const HOSTILE: &str =
+    "\u{1b}[31m\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[A\u{202e}x\u{2066}\r\u{9b}7m\nforged";
+
+/// The beginning of [`HOSTILE`] as it is shown.
+const SHOWN: &str = "\\u001b[31m\\u001b]0;title\\u0007\\u001b[2J\\u001b[A\\u202ex\\u2066";
+
+/// Checks that what was printed holds nothing that acts, and shows what was
+/// hostile.
+fn check_shown(ended: &Ended) {
+    let printed = format!("{}{}", ended.stdout, ended.stderr);
+    let reverses = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let acts = |c: char| (c.is_control() && c != '\n') || reverses(c);
+    assert!(!printed.contains(acts), "{printed:?}");
+    assert!(!printed.lines().any(|line| line.starts_with("forged")), "{printed:?}");
+    assert!(printed.split_whitespace().collect::<String>().contains(SHOWN), "{printed:?}");
+}
+
+/// [`HOSTILE`] as a shell's `printf` or JSON has it.
+fn as_json() -> String {
+    let quoted = serde_json::to_string(HOSTILE).unwrap();
+    quoted.trim_matches('"').to_owned()
+}
+
+#[test]
+fn what_a_program_prints_on_standard_error_is_escaped() {
+    let bench = Bench::new(&["a"], "cat words >&2; exit 1");
+    fs::write(bench.path("words"), HOSTILE.replace(['\r', '\n'], "")).unwrap();
+    for command in ["run", "check"] {
+        let ended = bench.ends(&[command]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        check_shown(&ended);
+    }
+}
+
+#[test]
+fn the_words_of_a_record_are_escaped() {
+    for (from, exits, code) in [
+        (r#""name":"iteration""#, 0, 0),
+        (r#""operation":"hop""#, 0, 0),
+        (r#""program":"fake""#, 0, 1),
+        (r#""error":null"#, 3, 3),
+    ] {
+        let (key, _) = from.split_once(':').unwrap();
+        let record = RECORD.replacen(from, &format!("{key}:\"{}\"", as_json()), 1);
+        assert_ne!(record, RECORD);
+        let bench = Bench::new(&["a"], &format!("cat record; exit {exits}"));
+        fs::write(bench.path("record"), record).unwrap();
+        let ended = bench.ends(&["run"]);
+        assert_eq!(ended.code, Some(code), "{from}: {ended:?}");
+        check_shown(&ended);
+    }
+}
+
+#[test]
+fn the_words_of_a_manifest_are_escaped() {
+    let toml = format!("\"{}\"", as_json());
+    let bench = Bench::printing(RECORD);
+    for (from, to, commands) in [
+        ("\"--max-time\"", toml.clone(), &["list"][..]),
+        ("\"letters\"", toml.clone(), &["list"]),
+        ("\"Which?\"", toml.clone(), &["list"]),
+        ("rounds", toml.clone(), &["run", "list", "check"]),
+        ("[\"default\"]", format!("[{toml}]"), &["run", "list"]),
+    ] {
+        for command in commands {
+            let manifest = bench.manifest().replacen(from, &to, 1);
+            let ended = Ended::from(bench.brigade_with(&manifest, &[command]));
+            check_shown(&ended);
+        }
+    }
+    let manifest = bench.manifest().replacen("\"a\"", &toml, 1);
+    for command in [&["list", "letters"][..], &["run"]] {
+        check_shown(&Ended::from(bench.brigade_with(&manifest, command)));
+    }
+}
+
+#[test]
+fn a_flag_is_quoted_escaped() {
+    let bench = Bench::printing(RECORD);
+    for arguments in [["run", "--profile", HOSTILE], ["run", "--case", HOSTILE]] {
+        let ended = bench.ends(&arguments);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        check_shown(&ended);
     }
 }
