@@ -7,7 +7,7 @@ use std::path::Path;
 
 use schemars::{JsonSchema, schema_for};
 
-use crate::judge::compare::comparison::Comparison;
+use crate::judge::compare::Comparison;
 use crate::judge::impact::Impact;
 use crate::judge::prove::Proof;
 use crate::judge::report::model::Report;

@@ -6,10 +6,10 @@ use harness::terminal;
 
 use crate::commands::flags::CheckFlags;
 use crate::commands::output;
-use crate::commands::pairs::{self, Which};
 use crate::commands::session::Session;
+use crate::commands::session::{Which, pair_with_machine};
 use crate::exit::Exit;
-use crate::judge::switches::verify_switches;
+use crate::judge::prove::verify_switches;
 use crate::manifest::program::CheckSize;
 use crate::manifest::{Case, Manifest};
 use crate::measure::build::Binaries;
@@ -32,7 +32,7 @@ enum Finding {
 /// finding.
 pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    pairs::of_machine(&mut manifest, Which::One)?;
+    pair_with_machine(&mut manifest, Which::One)?;
     let cases: Vec<&Case> = match (flags.groups.as_slice(), flags.cases.as_slice()) {
         ([], []) => manifest.cases.iter().collect(),
         ([], names) => manifest.cases_named(names)?,

@@ -42,7 +42,7 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     };
     let impact = Impact::of(used, run, costs);
     let json = || anyhow::Ok(serde_json::to_string(&impact)? + "\n");
-    output::print(&if flags.json { json()? } else { show::impact::text(&impact) })?;
+    output::print(&if flags.json { json()? } else { show::text::impact(&impact) })?;
     if let Some(status) = failed {
         output::complain(&format!("{}: {status}", flags.command.join(" ")));
         return Ok(Exit::Failed);

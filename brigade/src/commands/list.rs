@@ -6,7 +6,7 @@ use harness::terminal;
 
 use crate::commands::flags::{GROUP_PROFILE, ListFlags};
 use crate::commands::output;
-use crate::commands::pairs::{self, Which};
+use crate::commands::session::{Which, pair_with_machine};
 use crate::exit::Exit;
 use crate::manifest::{Case, Group, Manifest};
 use crate::measure::availability::Capabilities;
@@ -20,7 +20,7 @@ use crate::store::results::Skipped;
 /// written.
 pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
     let mut manifest = Manifest::load(flags.manifest.as_deref())?;
-    pairs::of_machine(&mut manifest, Which::Chosen)?;
+    pair_with_machine(&mut manifest, Which::Chosen)?;
     let chosen: Option<Vec<&Case>> = match &flags.profile {
         Some(profile) => {
             manifest.profile(profile)?;

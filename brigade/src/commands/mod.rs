@@ -4,13 +4,11 @@
 mod advise;
 mod check;
 mod compare;
-mod documents;
 mod flags;
 mod impact;
 mod limits;
 mod list;
 mod output;
-mod pairs;
 mod prove;
 mod report;
 mod resume;
@@ -48,7 +46,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             Some(folder) => resume::resume(folder, &command.flags.programs),
             None => run::run(&command),
         },
-        Command::Report(flags) if !flags.update.is_empty() => documents::update(&flags),
+        Command::Report(flags) if !flags.update.is_empty() => report::update(&flags),
         Command::Report(flags) => report::show(&flags),
         Command::List(flags) => list::list(&flags),
         Command::Check(flags) => check::check(&flags),

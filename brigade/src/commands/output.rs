@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Context;
 use harness::terminal;
 
-use crate::store::own_file;
+use crate::store::results;
 
 /// Writes text to standard output, with what would act on a terminal escaped;
 /// JSON stays the same JSON.
@@ -49,7 +49,7 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 /// # Errors
 /// When it cannot be written.
 pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
-    own_file::replace(path, &terminal::text(text))
+    results::replace(path, &terminal::text(text))
 }
 
 /// Where a page to look at is, as the last line that is printed.

@@ -9,11 +9,11 @@ use anyhow::{Context, bail, ensure};
 
 use crate::commands::flags::ProgramFlags;
 use crate::commands::output;
-use crate::commands::pairs;
 use crate::commands::report::Summary;
 use crate::commands::report::with_proof;
 use crate::commands::run::{Run, exit_of};
 use crate::commands::session::Session;
+use crate::commands::session::pair_with_run;
 use crate::exit::Exit;
 use crate::judge::environment::{Difference, differences};
 use crate::judge::prove::Proof;
@@ -51,7 +51,7 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     let Opened { mut folder, mending, saved, proof } = open(path)?;
     let SavedRun { description, environment, invocations, .. } = saved;
     let mut manifest = Manifest::load(flags.manifest.as_deref())?;
-    pairs::of_run(&mut manifest, &description)?;
+    pair_with_run(&mut manifest, &description)?;
     if let Some(side) = &description.side {
         bail!("--resume {}: it is the {side} of a comparison; compare anew", path.display());
     }

@@ -9,17 +9,16 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::commands::flags::{RunCommand, RunFlags};
 use crate::commands::output;
-use crate::commands::pairs::{self, Which};
 use crate::commands::prove;
 use crate::commands::report::{Summary, is_to_be_proven};
 use crate::commands::session::{Session, described};
+use crate::commands::session::{Which, pair_with_machine};
 use crate::exit::{Exit, UsageError};
 use crate::judge::prove::{Proof, Status};
 use crate::manifest::{Case, Manifest, Profile};
 use crate::measure::build::Binaries;
 use crate::measure::build::fingerprints;
-use crate::measure::invoke::{Job, command, invoke};
-use crate::measure::reference::reference;
+use crate::measure::invoke::{Job, command, invoke, reference};
 use crate::measure::signals::Signals;
 use crate::plan::{self, Attempt, Schedule, Turn};
 use crate::show::html::html;
@@ -37,7 +36,7 @@ use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescripti
 pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     let flags = &args.flags;
     let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
-    pairs::of_machine(&mut manifest, if flags.all_pairs { Which::All } else { Which::Chosen })?;
+    pair_with_machine(&mut manifest, if flags.all_pairs { Which::All } else { Which::Chosen })?;
     let manifest = manifest;
     let chosen = manifest.chosen(&args.groups, &flags.cases, args.profile())?;
     let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));

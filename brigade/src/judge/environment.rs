@@ -131,7 +131,8 @@ impl Environment {
     fn host(&self) -> Option<String> {
         match self.get("processor.virtualisation")? {
             "none" => Some("bare metal".to_owned()),
-            hypervisor => Some(format!("{hypervisor} guest")),
+            "kvm" => Some("KVM virtual machine".to_owned()),
+            hypervisor => Some(format!("{hypervisor} virtual machine")),
         }
     }
 
@@ -251,7 +252,7 @@ mod tests {
     fn a_machine_in_a_line() {
         assert_eq!(
             with(&[]).machine(),
-            "AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, kvm guest, preemption dynamic"
+            "AMD EPYC, 2 CPUs, L1 32 KiB, L2 512 KiB, KVM virtual machine, preemption dynamic"
         );
         let polling = with(&[
             ("processor.family", "23"),
@@ -262,7 +263,7 @@ mod tests {
         ]);
         assert_eq!(
             polling.machine(),
-            "AMD EPYC family 23 model 49, 1 of 2 CPUs, L1 32 KiB, L2 512 KiB, kvm guest, \
+            "AMD EPYC family 23 model 49, 1 of 2 CPUs, L1 32 KiB, L2 512 KiB, KVM virtual machine, \
              idle haltpoll (polls 200 µs), preemption dynamic"
         );
         let hardware = environment(&[

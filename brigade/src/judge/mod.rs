@@ -5,8 +5,6 @@ pub mod compare;
 pub mod environment;
 pub mod impact;
 pub mod interference;
-pub mod ledger;
 pub mod prove;
 pub mod report;
 pub mod statistics;
-pub mod switches;

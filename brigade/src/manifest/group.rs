@@ -8,9 +8,9 @@ use std::fmt;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::case::{Case, Placement};
+use super::plans::{FigureSpec, TaskKind};
+use super::program::{Case, Placement};
 use super::program::{CheckSize, Program, Rule, parse_flags};
-use super::rows::{FigureSpec, TaskKind};
 use super::{Complaint, Manifest};
 use crate::exit::UsageError;
 

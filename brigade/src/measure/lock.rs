@@ -20,7 +20,7 @@ use harness::process_stat::ProcessStat;
 use harness::system_files::SystemFiles;
 
 use crate::measure::guard::holders;
-use crate::store::own_file;
+use crate::store::results;
 
 /// The environment variable that names another file.
 pub const VARIABLE: &str = "BRIGADE_LOCK";
@@ -107,9 +107,9 @@ fn is_for_everyone(folder: &str) -> bool {
 fn open(path: &Path) -> anyhow::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
-    let mut opened = own_file::open(path, &mut options, LONGEST_SIGNATURE);
+    let mut opened = results::open_own(path, &mut options, LONGEST_SIGNATURE);
     if kind_of(&opened) == Some(ErrorKind::NotFound) {
-        opened = own_file::open(path, options.create_new(true), LONGEST_SIGNATURE);
+        opened = results::open_own(path, options.create_new(true), LONGEST_SIGNATURE);
         if let Ok(file) = &opened {
             // For the next user, whatever this one's umask.
             file.set_permissions(Permissions::from_mode(0o666))?;
@@ -117,7 +117,7 @@ fn open(path: &Path) -> anyhow::Result<File> {
     }
     if kind_of(&opened) == Some(ErrorKind::AlreadyExists) {
         // Another brigade has just made it.
-        opened = own_file::open(path, options.create_new(false), LONGEST_SIGNATURE);
+        opened = results::open_own(path, options.create_new(false), LONGEST_SIGNATURE);
     }
     if kind_of(&opened) == Some(ErrorKind::PermissionDenied) {
         return opened.context("or have its owner let every user write this one (chmod 666)");

@@ -5,10 +5,8 @@ use harness::terminal;
 
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table};
 use super::quantity::{duration, percent, three_digits};
-use crate::judge::compare::comparison::{
-    CaseComparison, Comparison, Described, Design, ModesOfSides,
-};
 use crate::judge::compare::verdict::{Machine, Pair, Verdict};
+use crate::judge::compare::{CaseComparison, Comparison, Described, Design, ModesOfSides};
 use crate::judge::environment::{different_cpus, other_differences};
 use crate::judge::statistics::{Estimate, Interval};
 

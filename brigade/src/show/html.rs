@@ -10,7 +10,7 @@ use super::page::{Block, Table};
 use super::plot;
 use super::report::page as blocks_of;
 use super::svg::{Picture, STYLE, escape};
-use crate::judge::compare::comparison::Comparison;
+use crate::judge::compare::Comparison;
 use crate::judge::report::model::Report;
 
 const PAGE_STYLE: &str = include_str!("assets/page.css");

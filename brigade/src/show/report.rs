@@ -8,7 +8,7 @@ use super::quantity::{
     Unit, bytes, duration, estimated_bytes, estimated_duration, estimated_ratio, letter, percent,
     three_digits,
 };
-use super::{ladder, notes, pairs, proof};
+use super::{ladder, notes, pairs, text};
 use crate::judge::environment::{self, other_differences};
 use crate::judge::report::model::{
     Case, CaseEstimate, FigureRow, Group, JudgedOutcome, KindFigures, MeasurementEstimate, Parts,
@@ -93,7 +93,7 @@ pub fn page(report: &Report) -> Vec<Block> {
     for run in &report.runs {
         if let Some(proof) = &run.proof {
             page.push(Block::Heading(2, "The instrument".to_owned()));
-            page.push(Block::Code(proof::page(proof)));
+            page.push(Block::Code(text::proof(proof)));
         }
     }
     page

@@ -1,11 +1,16 @@
-//! A report as plain text for a terminal of 80 columns.
+//! A report, a proof and the answer of `brigade impact` as plain text for a terminal of 80
+//! columns.
 
 use harness::terminal;
 
 use super::ladder;
 use super::page::{Block, NO_BREAK_SPACE, item, lines};
+use super::quantity::{ABSENT, duration, percent, three_digits};
 use super::report::page;
+use crate::judge::impact::{Impact, Matters, Used};
+use crate::judge::prove::{Figure, Proof, Property, Status};
 use crate::judge::report::model::Report;
+use crate::judge::statistics::Interval;
 
 /// The report as text, with bars of ASCII or of blocks. `folders` are where the
 /// records of each run are.
@@ -49,6 +54,115 @@ pub fn blocks(page: &[Block], ascii: bool) -> String {
         };
     }
     terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()
+}
+
+/// The page: the outcome in a line, then each property with its figures.
+pub fn proof(proof: &Proof) -> String {
+    let named = |status, what: &str| match proof.names_of(status).as_slice() {
+        [] => None,
+        names => Some(format!("{what}: {}", names.join(", "))),
+    };
+    let troubles = [named(Status::Fails, "FAILS"), named(Status::NotShown, "NOT SHOWN")];
+    let troubles: Vec<String> = troubles.into_iter().flatten().collect();
+    let outcome = if troubles.is_empty() {
+        let holding = proof.names_of(Status::Holds).len();
+        format!("{holding} of {} properties hold", proof.properties.len())
+    } else {
+        troubles.join("; ")
+    };
+    let aside = match proof.names_of(Status::Unjudged).len() {
+        0 => String::new(),
+        count => format!(", {count} cannot be measured here"),
+    };
+    let properties: String = proof.properties.iter().map(property).collect();
+    format!("{outcome}{aside} (seed {})\n{properties}", proof.seed)
+}
+
+fn property(Property { name, status, figures }: &Property) -> String {
+    let status = match status {
+        Status::Holds => "holds",
+        Status::Fails => "FAILS",
+        Status::NotShown => "NOT SHOWN, the machine is too busy",
+        Status::Unjudged => "cannot be measured here",
+    };
+    let figures: String = figures.iter().map(|figure| item(&line(figure))).collect();
+    format!("\n{name}: {status}\n{figures}")
+}
+
+fn line(Figure { what, value, interval, unit, must, status }: &Figure) -> String {
+    let show = |value| show(value, unit);
+    let space = if unit.is_empty() { String::new() } else { NO_BREAK_SPACE.to_string() };
+    let value = value.map_or(ABSENT.to_owned(), |value| format!("{}{space}{unit}", show(value)));
+    let interval = interval.map_or(String::new(), |ends| {
+        format!(" [{},{NO_BREAK_SPACE}{}]", show(ends.low), show(ends.high))
+    });
+    let must = match status {
+        Status::Holds => format!(" (must be {must})"),
+        Status::Fails => format!(" FAILS: must be {must}"),
+        Status::NotShown => format!(" NOT SHOWN: must be {must}"),
+        Status::Unjudged if must.is_empty() => String::new(),
+        Status::Unjudged => format!(" ({must})"),
+    };
+    format!("{what}: {value}{interval}{must}")
+}
+
+/// A figure in its unit: three digits, but counts in full, and ratios, which are near 1, to
+/// a thousandth.
+fn show(value: f64, unit: &str) -> String {
+    match unit {
+        "" if value.fract() == 0.0 => format!("{value:.0}"),
+        "" => format!("{value:.3}"),
+        _ => three_digits(value),
+    }
+}
+
+/// What switches mean to a program, in sentences.
+pub fn impact(impact: &Impact) -> String {
+    let share = |of: &Interval| format!("{} to {}", percent(of.low), percent(of.high));
+    let Impact { used, run, costs, cpu_share, wall_share, matters, .. } = impact;
+    let verdict = match matters {
+        Matters::No => "No: it hardly matters to this program what a switch costs.",
+        Matters::Perhaps => "It depends on which switches they are.",
+        Matters::Yes => "Yes: this program spends much of its time switching.",
+    };
+    let (cpu, wall) = (share(cpu_share), share(&wall_share["highest"]));
+    let mut text = lines(&format!(
+        "{verdict} Switching can explain {cpu} of its CPU time and {wall} of the wall time."
+    ));
+    let others = [("with the CPUs kept awake", "awake"), ("on one CPU", "pinned")];
+    let others = others
+        .iter()
+        .filter_map(|(how, key)| Some(format!("{how} {}", share(wall_share.get(key)?))));
+    let others: Vec<String> = others.collect();
+    if !others.is_empty() && *matters != Matters::No {
+        text += &lines(&format!("Of the wall time it would be {}.", others.join(", ")));
+    }
+    let cost = |key: &str| {
+        let of = &costs[key];
+        let range = |of: &Interval| format!("[{}, {}]", duration(of.low), duration(of.high));
+        let (cpu, wall) = (range(&of.cpu_ns), range(&of.wall_ns));
+        format!("{} {cpu} of CPU time, {wall} of wall time", of.case)
+    };
+    let (low, high) = (cost("lowest"), cost("highest"));
+    text + "\n" + &did(used) + &lines(&format!("A switch costs, by {run}: {low} to {high}."))
+}
+
+/// What the program did.
+fn did(used: &Used) -> String {
+    let Used { wall_ns, cpu_ns, voluntary, involuntary, migrations, run_delay_ns, at_once } = used;
+    let each_second = |count: u64| match count as f64 * 1e9 / *wall_ns as f64 {
+        rate if rate >= 1000.0 => format!("{rate:.0}"),
+        rate => three_digits(rate),
+    };
+    let mut parts = vec![
+        format!("in {} {} of CPU time", duration(*wall_ns as f64), duration(*cpu_ns as f64)),
+        format!("{} voluntary switches a second", each_second(*voluntary)),
+        format!("{} involuntary ones", each_second(*involuntary)),
+    ];
+    parts.extend(migrations.map(|count| format!("{} moves to another CPU", each_second(count))));
+    let waited = run_delay_ns.map(|ns| format!("{} waiting for a CPU", duration(ns as f64)));
+    parts.extend(waited);
+    lines(&format!("It had {}; at most {at_once} threads at once.", parts.join(", ")))
 }
 
 #[cfg(test)]

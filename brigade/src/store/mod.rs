@@ -6,6 +6,5 @@ pub mod environment;
 pub(crate) mod fixtures;
 pub mod invocation;
 pub mod laps;
-pub mod own_file;
 pub mod results;
 pub mod saved_run;

@@ -1,18 +1,23 @@
 //! The folder of a run's results. It is only ever added to, and whatever moment
 //! the runner dies at, what is in it is whole.
+//!
+//! Files that are written to and lie where somebody else may have put something:
+//! opened without waiting, and only where they are nothing but themselves, or made
+//! anew and put in place whole.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
+use libc::{ELOOP, O_NOFOLLOW, O_NONBLOCK};
 use serde::{Deserialize, Serialize};
+use tempfile::{NamedTempFile, PersistError};
 
 use crate::store::invocation::Invocation;
-use crate::store::own_file;
 
 /// The folder, beside the manifest, that receives the folders of runs.
 pub const FOLDER: &str = "results";
@@ -223,7 +228,7 @@ impl Folder {
         let file = path.join(RECORDS);
         let going_on = || format!("going on with {}", file.display());
         let mut options = OpenOptions::new();
-        let mut records = own_file::open(&file, options.read(true).append(true), RECORDS_BOUND)
+        let mut records = open_own(&file, options.read(true).append(true), RECORDS_BOUND)
             .with_context(going_on)?;
         let mut bytes = Vec::new();
         (&mut records).take(RECORDS_BOUND).read_to_end(&mut bytes).with_context(going_on)?;
@@ -262,7 +267,7 @@ impl Folder {
     /// When it cannot be written, or a file of this name exists.
     pub fn write_once(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(value)? + "\n";
-        own_file::persist(&self.path.join(name), &text, |file, path| file.persist_noclobber(path))
+        persist(&self.path.join(name), &text, |file, path| file.persist_noclobber(path))
     }
 
     /// Writes how the run ended, unless that is there already.
@@ -282,7 +287,7 @@ impl Folder {
     /// # Errors
     /// When it cannot be written.
     pub fn replace(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        own_file::replace(&self.path.join(name), text)
+        replace(&self.path.join(name), text)
     }
 
     /// Appends an invocation as one line, by one write, and sees it to the
@@ -333,6 +338,58 @@ fn make_unused(parent: &Path, name: &str) -> io::Result<PathBuf> {
             made => return made.map(|()| path),
         }
     }
+}
+
+/// Opens the file at `path` as `options` say, if it is a regular file of one name
+/// and of at most `bound` bytes: what is written to it reaches no other file.
+///
+/// # Errors
+/// When it cannot be opened, or is anything else.
+pub fn open_own(path: &Path, options: &mut OpenOptions, bound: u64) -> anyhow::Result<File> {
+    let file = match options.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path) {
+        Err(error) if error.raw_os_error() == Some(ELOOP) => bail!("it is a link"),
+        opened => opened?,
+    };
+    let metadata = file.metadata().context("reading what it is")?;
+    ensure!(metadata.is_file(), "it is not a regular file");
+    ensure!(metadata.nlink() == 1, "it has {} names", metadata.nlink());
+    ensure!(metadata.len() <= bound, "it has {} bytes, more than {bound}", metadata.len());
+    Ok(file)
+}
+
+/// Writes a text to a file in place of what has its name, whatever that is: a link is
+/// not followed.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
+    persist(path, text, |file, path| file.persist(path))
+}
+
+/// Writes a text to a file that is there in whole or not at all; `keep` gives it its
+/// name.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn persist(
+    path: &Path,
+    text: &str,
+    keep: impl Fn(NamedTempFile, &Path) -> Result<File, PersistError>,
+) -> anyhow::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let write = || {
+        // Made to be shared: readable as far as the umask allows.
+        let permissions = Permissions::from_mode(0o666);
+        let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        keep(file, path)?;
+        File::open(folder)?.sync_all()
+    };
+    write().with_context(|| format!("writing {}", path.display()))
 }
 
 #[cfg(test)]

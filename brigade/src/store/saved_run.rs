@@ -358,12 +358,6 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_without_its_line_feed_is_read() {
-        let run = SavedRun::read(folder_with(&recorded_lines()[0]).path()).unwrap();
-        assert_eq!((run.invocations.len(), run.warnings.len()), (1, 0));
-    }
-
-    #[test]
     fn a_line_that_is_no_invocation_is_named_and_the_others_are_read() {
         let [first, second, ..] = &recorded_lines()[..] else { panic!("too few") };
         let deep = "[".repeat(100_000);

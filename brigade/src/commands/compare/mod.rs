@@ -2,7 +2,6 @@
 //! runs, or two builds, commands or sets of flags that run side by side.
 
 mod side_by_side;
-mod sides;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,16 +10,16 @@ use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
 use crate::commands::output;
 use crate::commands::report::read;
 use crate::exit::{Exit, UsageError};
-use crate::judge::compare::comparison::{Comparison, Described, Design};
 use crate::judge::compare::sample::Sample;
 use crate::judge::compare::verdict::{Machine, Pair, Verdict};
+use crate::judge::compare::{Comparison, Described, Design};
 use crate::judge::environment::{Difference, between_machines};
 use crate::show;
 use crate::show::comparison::blocks;
 use crate::store::saved_run::SavedRun;
 
+pub use side_by_side::Side;
 pub use side_by_side::side_by_side;
-pub use sides::Side;
 
 /// Runs `brigade compare`.
 ///

@@ -21,7 +21,7 @@ use crate::measure::availability::Capabilities;
 use crate::measure::build::Binaries;
 use crate::measure::signals::Signals;
 use crate::plan;
-use crate::show::proof::page;
+use crate::show::text;
 use crate::store::invocation::Invocation;
 use crate::store::saved_run::SavedRun;
 use experiments::{Arm, How, Ring, Runs, Set};
@@ -69,7 +69,11 @@ pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
     };
     let saved = saved.as_ref().map(|saved| saved.invocations.as_slice());
     let proof = examine(&mut runs, profile, saved)?;
-    output::print(&if flags.json { serde_json::to_string(&proof)? + "\n" } else { page(&proof) })?;
+    output::print(&if flags.json {
+        serde_json::to_string(&proof)? + "\n"
+    } else {
+        text::proof(&proof)
+    })?;
     Ok(match proof.status() {
         Status::Fails => Exit::Failed,
         Status::NotShown => Exit::NotShown,

@@ -1,5 +1,276 @@
-//! A candidate compared with a baseline, case by case.
+//! The result of a comparison, as `--format json` prints it and the table shows it.
+//!
+//! The committed schema, `brigade/comparison.schema.json`, is generated from these types and
+//! a test compares the two. A figure that is not known is `null`.
 
-pub mod comparison;
 pub mod sample;
 pub mod verdict;
+
+use std::collections::BTreeMap;
+
+use harness::record::Measurement;
+use serde::{Deserialize, Serialize};
+
+use crate::judge::environment::Difference;
+use crate::judge::statistics::{ByRound, CONFIDENCE, Estimate, Modes, median, ratio_at};
+use crate::store::results::Skipped;
+use sample::{Sample, values};
+use verdict::{Machine, Pair, Verdict, drift, ratio_of_runs};
+
+/// Version of [`Comparison`]'s schema, `major.minor`.
+pub const SCHEMA_VERSION: &str = "1.0";
+
+/// A percentile of a measurement, in nanoseconds.
+type Percentile = fn(&Measurement) -> u64;
+
+/// The percentiles that are compared.
+const PERCENTILES: [(&str, Percentile); 3] = [
+    ("p50", |principal| principal.p50_ns),
+    ("p90", |principal| principal.p90_ns),
+    ("p99", |principal| principal.p99_ns),
+];
+
+/// A baseline and a candidate, case by case. Of every pair of values the first is the
+/// baseline's and the second the candidate's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Comparison {
+    /// Schema version of this object, `major.minor`.
+    pub schema_version: String,
+    /// How they were measured.
+    pub design: Design,
+    /// What is compared against.
+    pub baseline: Described,
+    /// What is compared with it.
+    pub candidate: Described,
+    /// The joint confidence of all intervals, 0 to 1.
+    pub confidence: f64,
+    /// The confidence of each, 0 to 1.
+    pub confidence_of_each: f64,
+    /// The difference that does not matter, as a share: 0.03 for ratios of 1/1.03 to 1.03.
+    pub margin: f64,
+    /// The factor by which the intervals are widened for drift between the halves of each
+    /// run; `null` unless two runs are compared.
+    pub drift: Option<f64>,
+    /// How the machine itself differed between two runs; `null` where a run has no
+    /// reference, and unless two runs are compared.
+    pub machine: Option<Machine>,
+    /// How the environments of the runs differ.
+    pub environment_differences: Vec<Difference>,
+    /// The cases that were compared.
+    pub cases: Vec<CaseComparison>,
+    /// The cases that were not.
+    pub not_compared: Vec<Skipped>,
+}
+
+/// How baseline and candidate were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// In the same rounds, in balanced order: the round is the sample.
+    SideBySide,
+    /// In two runs, one after the other: the process is the sample.
+    TwoRuns,
+    /// In two groups of runs: the run is the sample.
+    Groups,
+}
+
+/// What the baseline or the candidate is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Described {
+    /// The name of the folder that contains its records, or the number of folders.
+    pub records: String,
+    /// The commit of the workspace that its programs were built in, with `+` where files
+    /// differed from it; `null` where it is not known.
+    pub revision: Option<String>,
+    /// The command that its programs ran under, word by word; of a path only the last part.
+    pub under: Vec<String>,
+    /// Flags of its programs in addition to those of the case.
+    pub with: Vec<String>,
+    /// The setting of the machine that it ran with, in words; `null` where none was changed.
+    pub setting: Option<String>,
+}
+
+/// One case: its principal measurement, per operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CaseComparison {
+    /// The case's name.
+    pub case: String,
+    /// The placement that the programs recorded.
+    pub placement: Option<String>,
+    /// The measurement's name, such as `iteration`.
+    pub measurement: String,
+    /// What one operation is, such as `hop`.
+    pub operation: String,
+    /// Rounds, processes or runs that are compared.
+    pub samples: Pair<usize>,
+    /// Their median time per operation, in nanoseconds.
+    pub ns_per_operation: Pair<f64>,
+    /// The candidate's time divided by the baseline's.
+    pub ratio: Estimate,
+    /// The verdict on that ratio.
+    pub verdict: Verdict,
+    /// The same ratio of percentiles within a process, by name: `p50`, `p90` and `p99`. A
+    /// sample of many operations averages over them.
+    pub percentiles: BTreeMap<String, Estimate>,
+    /// Two modes, where a side has them.
+    pub modes: Option<ModesOfSides>,
+    /// Invocations that were disturbed.
+    pub disturbed: Pair<usize>,
+    /// Invocations that were unusable; they count only if there are no others.
+    pub unusable: Pair<usize>,
+    /// Invocations that did not measure.
+    pub failed: Pair<usize>,
+}
+
+/// Two modes of a case: those of either side, since those of both together could be the
+/// difference between the sides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ModesOfSides {
+    /// The median of the fast one, per operation, in nanoseconds.
+    pub fast_ns: f64,
+    /// The median of the slow one, per operation, in nanoseconds.
+    pub slow_ns: f64,
+    /// The share of invocations in the slow one, 0 to 1.
+    pub slow_share: Pair<f64>,
+}
+
+impl ModesOfSides {
+    fn of(times: Pair<&[f64]>) -> Option<Self> {
+        let Modes { fast, slow, .. } = times.into_iter().find_map(Modes::of)?;
+        let between = (fast.median * slow.median).sqrt();
+        let slow_share = times.map(|times| {
+            times.iter().filter(|time| **time > between).count() as f64 / times.len() as f64
+        });
+        Some(Self { fast_ns: fast.median, slow_ns: slow.median, slow_share })
+    }
+}
+
+impl Comparison {
+    /// Compares each case. All intervals together have the confidence [`CONFIDENCE`], by
+    /// Bonferroni's inequality; `machine` is how the machine differed between two runs.
+    pub fn of(
+        design: Design,
+        [baseline, candidate]: Pair<Described>,
+        cases: Vec<(&str, Pair<Sample>)>,
+        margin: f64,
+        machine: Option<Machine>,
+    ) -> Self {
+        let (mut compared, mut not_compared) = (Vec::new(), Vec::new());
+        for (case, sides) in cases {
+            match reason_against(design, sides.each_ref()) {
+                None => compared.push((case, sides)),
+                Some(reason) => not_compared.push(Skipped { case: case.to_owned(), reason }),
+            }
+        }
+        let runs: Vec<Vec<f64>> = compared
+            .iter()
+            .flat_map(|(_, sides)| sides)
+            .map(|side| values(&side.time_ns()))
+            .collect();
+        let drift = (design == Design::TwoRuns).then(|| drift(runs.iter().map(Vec::as_slice)));
+        let mut comparison = Self {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            design,
+            baseline,
+            candidate,
+            confidence: CONFIDENCE,
+            confidence_of_each: 1.0 - (1.0 - CONFIDENCE) / compared.len().max(1) as f64,
+            margin,
+            drift,
+            machine,
+            environment_differences: Vec::new(),
+            cases: Vec::new(),
+            not_compared,
+        };
+        for (case, sides) in compared {
+            match comparison.case(case, sides.each_ref()) {
+                Some(case) => comparison.cases.push(case),
+                None => comparison.not_compared.push(Skipped {
+                    case: case.to_owned(),
+                    reason: "baseline and candidate have no measured round in common".to_owned(),
+                }),
+            }
+        }
+        comparison
+    }
+
+    /// Compares a case that both sides have measured.
+    fn case(&self, case: &str, sides: Pair<&Sample>) -> Option<CaseComparison> {
+        let principal = sides[0].principal()?;
+        let times = sides.map(Sample::time_ns);
+        let ratio = self.ratio(&times)?;
+        let [first, second] = times.each_ref().map(values);
+        let percentile = |(name, of): &(&str, Percentile)| {
+            let per_operation =
+                |of_sample: &Measurement| of(of_sample) as f64 / of_sample.operations as f64;
+            let figures = sides.map(|side| side.figures(per_operation));
+            Some(((*name).to_owned(), self.ratio(&figures)?))
+        };
+        Some(CaseComparison {
+            case: case.to_owned(),
+            placement: sides[0].placement().map(str::to_owned),
+            measurement: principal.name.clone(),
+            operation: principal.operation.clone(),
+            samples: [first.len(), second.len()],
+            ns_per_operation: [median(&first)?, median(&second)?],
+            ratio,
+            verdict: Verdict::of(&ratio, self.margin),
+            percentiles: PERCENTILES.iter().filter_map(percentile).collect(),
+            modes: ModesOfSides::of([&first, &second]),
+            disturbed: sides.map(|side| side.disturbed),
+            unusable: sides.map(|side| side.unusable),
+            failed: sides.map(|side| side.failed),
+        })
+    }
+
+    /// The ratio of one figure, candidate to baseline: by round, or of two samples.
+    fn ratio(&self, [first, second]: &Pair<ByRound>) -> Option<Estimate> {
+        if self.design == Design::SideBySide {
+            return ratio_at(self.confidence_of_each, second, first);
+        }
+        let sides = [&values(first)[..], &values(second)];
+        let ratio = ratio_of_runs(sides, self.confidence_of_each, self.drift.unwrap_or(1.0))?;
+        Some(self.machine.map_or(ratio, |machine| machine.widened(ratio)))
+    }
+
+    /// How many cases have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.cases.iter().filter(|case| case.verdict == verdict).count()
+    }
+}
+
+/// Why a case cannot be compared, without a full stop, if it cannot. The sides of a
+/// comparison side by side may have other flags.
+fn reason_against(design: Design, sides: Pair<&Sample>) -> Option<String> {
+    let [Some(principal), Some(other)] = sides.map(Sample::principal) else {
+        return Sample::missing(sides);
+    };
+    if (&principal.name, &principal.operation) != (&other.name, &other.operation) {
+        let [baseline, candidate] =
+            [principal, other].map(|of| format!("{} of {}", of.name, of.operation));
+        return Some(format!("the baseline measures {baseline}, the candidate {candidate}"));
+    }
+    let differing = (design != Design::SideBySide).then(|| Sample::differing_parameter(sides));
+    let (name, [first, second]) = differing.flatten()?;
+    Some(format!("--{} is {first} in one run and {second} in another", name.replace('_', "-")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_looked_for_in_each_side_and_counted_in_both() {
+        let mixed = [2.0, 2.1, 20.0, 21.0, 2.2];
+        let fast = [2.0, 2.1, 2.0, 2.1];
+        let found = ModesOfSides::of([&fast, &mixed]).unwrap();
+        assert_eq!(found.slow_share, [0.0, 0.4]);
+        let slow = fast.map(|time| time * 10.0);
+        assert_eq!(ModesOfSides::of([&fast, &slow]), None, "the sides differ, not the modes");
+    }
+}

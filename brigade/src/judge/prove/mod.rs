@@ -12,7 +12,7 @@ use crate::store::invocation::{Invocation, Outcome};
 
 pub use properties::{
     MORE_WORK, accounting, clock, clock_across, crossings, differences, disturbance, empty_lap,
-    in_time_order, same, switches, system_calls,
+    in_time_order, same, switches, system_calls, verify_switches,
 };
 pub use work::{known_work, linearity, ring};
 

@@ -7,6 +7,20 @@
 //! steps of γ the ends are interpolated as in Hettmansperger and Sheather, *Confidence
 //! intervals based on interpolated order statistics*, Statistics & Probability Letters 4
 //! (1986), 75–79.
+//!
+//! Comparing two cases round by round: what changes the whole machine from one round to the
+//! next changes both sides of a pair and cancels.
+//!
+//! The share of trials that came out one way, with an exact interval, and the slope of a
+//! line.
+//!
+//! The interval of a share is that of Clopper and Pearson, *The use of confidence or
+//! fiducial limits illustrated in the case of the binomial*, Biometrika 26
+//! (1934), 404–413: its ends are the shares under which what was seen, or
+//! something further out, has half of the probability that is left over. It
+//! covers the true share with the confidence asked for at least.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -187,6 +201,128 @@ fn normal_deviate(tail: f64) -> f64 {
     t - above / below
 }
 
+/// One figure per round; rounds that gave no figure are absent.
+pub type ByRound = BTreeMap<u32, f64>;
+
+/// `first / second` of every round that has both, in the order of rounds.
+pub fn ratios(first: &ByRound, second: &ByRound) -> Vec<f64> {
+    pairs(first, second).map(|(first, second)| first / second).collect()
+}
+
+/// The rounds that both have.
+fn common(first: &ByRound, second: &ByRound) -> [ByRound; 2] {
+    [(first, second), (second, first)].map(|(of, other)| {
+        of.iter().filter(|(round, _)| other.contains_key(round)).map(|(r, v)| (*r, *v)).collect()
+    })
+}
+
+/// How many times as large `first` is as `second`, over the rounds that have both: the
+/// quotient of their medians, so that it agrees with the figures printed next to it. Its
+/// interval is that of [`ratio_at`], extended to what that would be about the quotient.
+/// `None` without such a round, or where a figure is not positive.
+pub fn ratio(first: &ByRound, second: &ByRound) -> Option<Estimate> {
+    let by_round = ratio_at(CONFIDENCE, first, second)?;
+    let [above, below] = medians(first, second)?;
+    let factor = above / below / by_round.value;
+    Some(extended(by_round, by_round.map(|end| end * factor)))
+}
+
+/// By how much `first` is larger than `second`, in their unit, likewise.
+pub fn difference(first: &ByRound, second: &ByRound) -> Option<Estimate> {
+    let differences: Vec<f64> = pairs(first, second).map(|(of, less)| of - less).collect();
+    let by_round = Estimate::of(&differences)?;
+    let [whole, part] = medians(first, second)?;
+    let shift = whole - part - by_round.value;
+    Some(extended(by_round, by_round.map(|end| end + shift)))
+}
+
+fn medians(first: &ByRound, second: &ByRound) -> Option<[f64; 2]> {
+    let [first, second] =
+        common(first, second).map(|of| median(&of.into_values().collect::<Vec<_>>()));
+    Some([first?, second?])
+}
+
+/// The figure of `moved` with an interval that spans both.
+fn extended(by_round: Estimate, moved: Estimate) -> Estimate {
+    let ends = by_round.interval.zip(moved.interval);
+    let interval = ends
+        .map(|(of, other)| Interval { low: of.low.min(other.low), high: of.high.max(other.high) });
+    Estimate { interval, ..moved }
+}
+
+/// How many times as large `first` is as `second`: the median over the rounds that have
+/// both, among logarithms, so that swapping the sides gives the inverse. The interval is of
+/// `confidence`, 0 to 1. `None` as for [`ratio`].
+pub fn ratio_at(confidence: f64, first: &ByRound, second: &ByRound) -> Option<Estimate> {
+    let logs = logarithms(&ratios(first, second))?;
+    Some(Estimate::at(confidence, &logs)?.map(f64::exp))
+}
+
+fn pairs(first: &ByRound, second: &ByRound) -> impl Iterator<Item = (f64, f64)> {
+    first.iter().filter_map(|(round, first)| Some((*first, *second.get(round)?)))
+}
+
+/// Halvings of the range in which an end is looked for: as many as a number
+/// between 0 and 1 has bits.
+const HALVINGS: u32 = 64;
+
+/// The interval of the share of which `hits` of `trials` were seen, 0 to 1, at
+/// `confidence`, 0 to 1. `None` without trials.
+pub fn proportion(hits: u64, trials: u64, confidence: f64) -> Option<Interval> {
+    if trials == 0 {
+        return None;
+    }
+    let tail = (1.0 - confidence) / 2.0;
+    let at_most = |count: u64, share: f64| cumulative(count, trials, share);
+    let low = match hits {
+        0 => 0.0,
+        hits => falling_root(|share| at_most(hits - 1, share) - (1.0 - tail)),
+    };
+    let high = if hits >= trials { 1.0 } else { falling_root(|share| at_most(hits, share) - tail) };
+    Some(Interval { low, high })
+}
+
+/// P(X ≤ `count`) for X ~ Bin(`trials`, `share`), the share strictly between 0
+/// and 1.
+fn cumulative(count: u64, trials: u64, share: f64) -> f64 {
+    // In logarithms, since the terms are beyond the smallest number long before
+    // their sum is.
+    let odds = share.ln() - (-share).ln_1p();
+    let mut term = trials as f64 * (-share).ln_1p();
+    let mut sum = term.exp();
+    for hits in 1..=count {
+        term += ((trials - hits + 1) as f64 / hits as f64).ln() + odds;
+        sum += term.exp();
+    }
+    sum
+}
+
+/// Where `function`, which falls from 0 to 1, is zero.
+fn falling_root(function: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if function(middle) > 0.0 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
+}
+
+/// The slope of the line that fits `points` (x, y) best in y, by ordinary
+/// least squares: Σ (x − x̄)(y − ȳ) / Σ (x − x̄)², in units of y per unit of x.
+/// `None` without two different x.
+pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let count = points.len() as f64;
+    let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;
+    let mean_y = points.iter().map(|(_, y)| y).sum::<f64>() / count;
+    let spread: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+    let together: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    (spread > 0.0).then(|| together / spread)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,5 +451,85 @@ mod tests {
             let mirror = Estimate::at(0.9, &negated).unwrap().interval.unwrap();
             proptest::prop_assert!(close(mirror.low, -inner.high) && close(mirror.high, -inner.low));
         }
+    }
+
+    fn rounds(values: &[f64]) -> ByRound {
+        (1..).zip(values.iter().copied()).collect()
+    }
+
+    #[test]
+    fn sides_are_paired_by_round_and_lonely_rounds_left_out() {
+        let first = ByRound::from([(1, 10.0), (2, 40.0), (4, 90.0)]);
+        let second = ByRound::from([(2, 4.0), (3, 5.0), (4, 30.0)]);
+        assert_eq!(ratios(&first, &second), [10.0, 3.0]);
+        assert_eq!(difference(&first, &second).unwrap().value, 48.0);
+        let [first, second] = common(&first, &second);
+        assert_eq!(first, ByRound::from([(2, 40.0), (4, 90.0)]));
+        assert_eq!(second, ByRound::from([(2, 4.0), (4, 30.0)]));
+        let other = ByRound::from([(9, 1.0)]);
+        assert_eq!((ratio(&first, &other), difference(&first, &other)), (None, None));
+    }
+
+    // The ratios by round are 2, 4, 8, 16 and 32; at 93.75 % their range is the interval.
+    #[test]
+    fn a_ratio_is_the_median_of_those_by_round_and_its_inverse_that_of_the_inverse() {
+        let first = rounds(&[1.0, 10.0, 3.0, 7.0, 5.0]);
+        let factors = [2.0, 4.0, 8.0, 16.0, 32.0];
+        let second: ByRound =
+            first.iter().zip(factors).map(|((round, time), by)| (*round, time * by)).collect();
+        let close = |actual: f64, expected: f64| (actual / expected - 1.0).abs() < 1e-9;
+        for (found, [value, low, high]) in [
+            (ratio_at(0.9375, &second, &first), [8.0, 2.0, 32.0]),
+            (ratio_at(0.9375, &first, &second), [1.0 / 8.0, 1.0 / 32.0, 1.0 / 2.0]),
+        ] {
+            let Estimate { value: found, interval, count } = found.unwrap();
+            let ends: Interval = interval.unwrap();
+            assert!(close(found, value) && close(ends.low, low) && close(ends.high, high));
+            assert_eq!(count, 5);
+        }
+        assert_eq!(ratio(&first, &rounds(&[0.0; 5])), None);
+        // The differences by round are 1, 30, 21, 105 and 155, of median 30; that of the medians
+        // 40 and 5 is 35, so that the range of the former is extended by 5.
+        assert!(close(ratio(&second, &first).unwrap().value, 8.0));
+        let found = difference(&second, &first).unwrap();
+        assert_eq!((found.value, found.interval), (35.0, Some(Interval { low: 1.0, high: 160.0 })));
+    }
+
+    #[track_caller]
+    fn covers(hits: u64, trials: u64, low: f64, high: f64) {
+        let interval = proportion(hits, trials, 0.95).unwrap();
+        let close = |actual: f64, expected: f64| (actual - expected).abs() < 1e-12;
+        assert!(close(interval.low, low) && close(interval.high, high), "{interval:?}");
+    }
+
+    #[test]
+    fn nothing_tried_is_nothing_known() {
+        assert_eq!(proportion(0, 0, 0.95), None);
+    }
+
+    // (1 − p)ⁿ = 2.5 %, and so for all hits by symmetry.
+    #[test]
+    fn no_hits_and_all_hits_have_ends_in_closed_form() {
+        covers(0, 1, 0.0, 0.975);
+        covers(1, 1, 0.025, 1.0);
+        let tenth_root = 1.0 - 0.025_f64.powf(0.1);
+        covers(0, 10, 0.0, tenth_root);
+        covers(10, 10, 1.0 - tenth_root, 1.0);
+    }
+
+    // x̄ = 2, ȳ = 3; products −1·−2, 0·1, 1·1 sum to 3; squares to 2.
+    #[test]
+    fn slopes_worked_by_hand() {
+        for (points, expected) in [
+            (&[][..], None),
+            (&[(3.0, 4.0)], None),
+            (&[(2.0, 1.0), (2.0, 5.0)], None),
+            (&[(1.0, 1.0), (2.0, 4.0), (3.0, 4.0)], Some(1.5)),
+            (&[(0.0, 1.0), (1.0, 4.0), (3.0, 10.0)], Some(3.0)),
+        ] {
+            assert_eq!(slope(points), expected);
+        }
+        let far = [(1e6, 1e12 + 1.0), (1e6 + 1.0, 1e12 + 4.0), (1e6 + 2.0, 1e12 + 4.0)];
+        assert!((slope(&far).unwrap() - 1.5).abs() < 1e-3);
     }
 }

@@ -5,14 +5,13 @@
 //! kernel's choices of where to place a process differ from process to process, and a
 //! million iterations of one process see one such choice.
 
-mod by_round;
 mod estimate;
 mod modes;
-mod proportion;
 #[cfg(test)]
 pub(in crate::judge) mod tests;
 
-pub use by_round::{ByRound, difference, ratio, ratio_at, ratios};
-pub use estimate::{CONFIDENCE, Estimate, Interval, MIN_SAMPLE, median};
+pub use estimate::{
+    ByRound, CONFIDENCE, Estimate, Interval, MIN_SAMPLE, difference, median, proportion, ratio,
+    ratio_at, ratios, slope,
+};
 pub use modes::{Modes, outlier};
-pub use proportion::{proportion, slope};
