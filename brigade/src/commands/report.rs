@@ -88,7 +88,7 @@ fn rendered(report: &Report, format: Format, folders: &[PathBuf]) -> anyhow::Res
     Ok(match format {
         Format::Text => {
             let folders = folders.iter().map(|folder| folder.display().to_string());
-            show::text::text(report, &folders.collect::<Vec<_>>(), output::is_ascii())
+            show::report::as_text(report, &folders.collect::<Vec<_>>(), output::is_ascii())
         }
         Format::Html => show::html::html(report),
         Format::Markdown => markdown::markdown(report),
@@ -207,7 +207,7 @@ impl<'a> Summary<'a> {
 
     /// The report as text.
     pub fn text(&self, report: &Report) -> String {
-        show::text::text(report, &[self.folder.display().to_string()], output::is_ascii())
+        show::report::as_text(report, &[self.folder.display().to_string()], output::is_ascii())
     }
 }
 

@@ -2,6 +2,7 @@
 //! known about them.
 
 use crate::judge::statistics::Estimate;
+use harness::terminal;
 
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table};
 use super::quantity::{
@@ -73,6 +74,22 @@ impl Part {
             },
         })
     }
+}
+
+/// The report as text, with bars of ASCII or of blocks. `folders` are where the
+/// records of each run are.
+pub fn as_text(report: &Report, folders: &[String], ascii: bool) -> String {
+    let mut text = text::blocks(&page(report), ascii);
+    for (run, folder) in report.runs.iter().zip(folders) {
+        text += &format!("records in {}\n", terminal::line(folder));
+        if !run.progress.is_complete {
+            text += &match run.progress.resumable {
+                true => format!("not complete; to go on: brigade run --resume {folder}\n"),
+                false => "not complete\n".to_owned(),
+            };
+        }
+    }
+    text
 }
 
 /// The page of a whole report.

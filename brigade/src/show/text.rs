@@ -1,4 +1,4 @@
-//! A report, a proof and the answer of `brigade impact` as plain text for a terminal of 80
+//! The blocks of a page, a proof and the answer of `brigade impact` as plain text for a terminal of 80
 //! columns.
 
 use harness::terminal;
@@ -6,27 +6,9 @@ use harness::terminal;
 use super::ladder;
 use super::page::{Block, NO_BREAK_SPACE, item, lines};
 use super::quantity::{ABSENT, duration, percent, three_digits};
-use super::report::page;
 use crate::judge::impact::{Impact, Matters, Used};
 use crate::judge::prove::{Figure, Proof, Property, Status};
-use crate::judge::report::model::Report;
 use crate::judge::statistics::Interval;
-
-/// The report as text, with bars of ASCII or of blocks. `folders` are where the
-/// records of each run are.
-pub fn text(report: &Report, folders: &[String], ascii: bool) -> String {
-    let mut text = blocks(&page(report), ascii);
-    for (run, folder) in report.runs.iter().zip(folders) {
-        text += &format!("records in {}\n", terminal::line(folder));
-        if !run.progress.is_complete {
-            text += &match run.progress.resumable {
-                true => format!("not complete; to go on: brigade run --resume {folder}\n"),
-                false => "not complete\n".to_owned(),
-            };
-        }
-    }
-    text
-}
 
 /// Parts of a page as text: a blank line before tables, headings and lists.
 pub fn blocks(page: &[Block], ascii: bool) -> String {
@@ -168,6 +150,7 @@ fn did(used: &Used) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{self, report_of};
+    use super::super::report::page;
     use super::*;
     use crate::store::results::CaseDetail;
     use crate::store::saved_run::SavedRun;

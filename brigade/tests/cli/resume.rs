@@ -164,7 +164,7 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
 }
 
 /// How often a run is interrupted in the test below.
-const MOMENTS: usize = 12;
+const MOMENTS: usize = 20;
 
 /// The rounds and cases of those runs.
 const ROUNDS: usize = 6;
