@@ -197,6 +197,7 @@ impl<'a> Summary<'a> {
                 side: side.clone(),
                 resumable: procedure.is_some(),
             },
+            alike: SavedRun::alike(self.folder),
         }
     }
 

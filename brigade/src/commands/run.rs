@@ -18,7 +18,8 @@ use crate::judge::prove::{Proof, Status};
 use crate::manifest::{Case, Manifest, Profile};
 use crate::measure::build::Binaries;
 use crate::measure::build::fingerprints;
-use crate::measure::invoke::{Job, command, invoke, reference};
+use crate::measure::invoke::{Job, command, invoke};
+use crate::measure::reference::reference;
 use crate::measure::signals::Signals;
 use crate::plan::{self, Attempt, Schedule, Turn};
 use crate::show::html::html;
@@ -102,7 +103,7 @@ fn procedure(
         flags: profile.flags.clone(),
         further: budget.map(|budget_seconds| FurtherRounds { target_percent, budget_seconds }),
         reruns: profile.reruns,
-        spacing_seconds: profile.spacing_seconds,
+        spacing_seconds: profile.spacing_seconds(flags.rounds.unwrap_or(profile.rounds)),
         partners,
         commands: cases.iter().map(|case| (case.name.clone(), command(case))).collect(),
         ..Procedure::default()

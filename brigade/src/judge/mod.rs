@@ -6,5 +6,6 @@ pub mod environment;
 pub mod impact;
 pub mod interference;
 pub mod prove;
+pub mod repeat;
 pub mod report;
 pub mod statistics;

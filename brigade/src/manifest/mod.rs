@@ -23,7 +23,7 @@ use program::{CheckSize, Form, Prebuilt, Program};
 /// The longest time-out of a case, in seconds: 11 days.
 const LONGEST_TIMEOUT: u64 = 1_000_000;
 
-/// The most that `spacing_seconds` may be.
+/// The most seconds from the start of a round to the start of the next one.
 pub const LONGEST_SPACING: f64 = 60.0;
 
 /// How alike two names must be for one to be a slip for the other, by Jaro and
@@ -110,11 +110,11 @@ pub struct Profile {
     /// to be used, over the whole run.
     #[serde(default = "Profile::default_reruns")]
     pub reruns: u32,
-    /// The least time from the start of a round to the start of the next one, in
-    /// seconds: what disturbs a virtual machine lasts about a second, and
-    /// invocations of a case that follow at once are not independent.
+    /// The time over which the common rounds are spread evenly, in seconds, if they take
+    /// less: what disturbs a machine lasts for seconds, and processes of a case that follow
+    /// at once are not independent.
     #[serde(default)]
-    pub spacing_seconds: f64,
+    pub spread_seconds: f64,
     /// Whether a run of all its cases ends with a proof of the instrument.
     #[serde(default)]
     pub prove: bool,
@@ -141,6 +141,11 @@ impl Profile {
         Some(self.budget_seconds.map_or(common, |budget| budget.max(common)))
     }
 
+    /// The least time from the start of a round to the start of the next one, in seconds.
+    pub fn spacing_seconds(&self, rounds: u32) -> f64 {
+        self.spread_seconds / f64::from(rounds.max(1))
+    }
+
     fn validate(&self) -> Result<(), String> {
         if self.rounds == 0 {
             return Err("rounds is 0; use at least 1".to_owned());
@@ -152,9 +157,10 @@ impl Profile {
                 return Err(format!("{key} is {figure}; use more than 0 and less than 1e6"));
             }
         }
-        if !(0.0..=LONGEST_SPACING).contains(&self.spacing_seconds) {
-            let seconds = self.spacing_seconds;
-            return Err(format!("spacing_seconds is {seconds}; use 0 to {LONGEST_SPACING}"));
+        let spacing = self.spacing_seconds(self.rounds);
+        if !(0.0..=LONGEST_SPACING).contains(&spacing) {
+            let (seconds, most) = (self.spread_seconds, LONGEST_SPACING);
+            return Err(format!("spread_seconds is {seconds}; use 0 to {most} for each round"));
         }
         Ok(())
     }

@@ -1,25 +1,18 @@
 //! One invocation of one case: a fresh process, its outcome, its record, and the reason in
 //! one line if it did not measure.
-//!
-//! Work that belongs to no program, done beside every invocation: it tells a change
-//! of the machine from one of what is measured.
 
 use std::ffi::OsStr;
-use std::hint::black_box;
-use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant, SystemTime};
-use std::{slice, thread};
+use std::slice;
+use std::time::{Duration, SystemTime};
 
 use harness::cpus;
 use harness::limits::{Need, Refusal, admit, in_force};
 use harness::record::Record;
 use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
-use nix::fcntl::OFlag;
 use nix::sys::signal::Signal;
-use nix::unistd::{pipe2, read, write};
 use serde::de::IgnoredAny;
 
 use crate::exit::Exit;
@@ -30,7 +23,7 @@ use crate::measure::guest::Guest;
 use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND, last_line};
 use crate::measure::signals::Signals;
 use crate::store::consistency;
-use crate::store::invocation::{Invocation, Outcome, Reference, SCHEMA_VERSION};
+use crate::store::invocation::{Invocation, Outcome, SCHEMA_VERSION};
 
 /// One invocation to make.
 pub struct Job<'a> {
@@ -332,70 +325,6 @@ fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How long each kind of work is done: together a fiftieth of a short invocation.
-const SPAN: Duration = Duration::from_millis(1);
-
-/// Repetitions between two looks at the clock.
-const BATCH: u32 = 16;
-
-/// Steps of a repetition outside the kernel: about half a microsecond.
-const STEPS: u32 = 256;
-
-/// The reference before the invocation with this `index`, on each of `cpus` in
-/// turn. `None` where the machine does not let it be measured, which is no reason
-/// to end a run.
-pub fn reference(cpus: &[usize], index: usize) -> Option<Reference> {
-    let cpu = *cpus.get(index.checked_rem(cpus.len())?)?;
-    // A thread of its own: the runner's may go where it likes, and so may what it
-    // starts.
-    thread::scope(|scope| scope.spawn(|| on(cpu)).join().ok().flatten())
-}
-
-fn on(cpu: usize) -> Option<Reference> {
-    cpus::confine(&[cpu]).ok()?;
-    let (reader, writer) = pipe2(OFlag::O_CLOEXEC).ok()?;
-    let mut byte = [0];
-    let kernel_ns = mean_ns(|| {
-        write(writer.as_fd(), &byte).ok()?;
-        read(&reader, &mut byte).ok().filter(|count| *count == 1).map(drop)
-    })?;
-    let user_ns = mean_ns(|| {
-        chain();
-        Some(())
-    })? / f64::from(STEPS);
-    Some(Reference { cpu, kernel_ns, user_ns })
-}
-
-/// Steps that each wait for the one before: xorshift (Marsaglia, *Xorshift RNGs*,
-/// Journal of Statistical Software 8, 2003). The work of `--work` is no reference: it
-/// is part of what may differ between two builds.
-fn chain() {
-    let mut state = black_box(88_172_645_463_325_252_u64);
-    for _ in 0..STEPS {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-    }
-    black_box(state);
-}
-
-/// The mean time of `operation` over the span, in nanoseconds; `None` where it
-/// fails.
-fn mean_ns(mut operation: impl FnMut() -> Option<()>) -> Option<f64> {
-    let start = Instant::now();
-    let mut count = 0;
-    loop {
-        for _ in 0..BATCH {
-            operation()?;
-        }
-        count += BATCH;
-        let elapsed = start.elapsed();
-        if elapsed >= SPAN {
-            return Some(elapsed.as_nanos() as f64 / f64::from(count));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -497,17 +426,5 @@ mod outcome_tests {
         let finished = Ended { cause: Cause::Stopped, ..ended(exited(0), RECORD, "") };
         let verdict = classify(&finished, None);
         assert_eq!((verdict.outcome, verdict.interrupted), (Outcome::Measured, false));
-    }
-
-    #[test]
-    fn every_cpu_gets_its_turn() {
-        let cpus = cpus::allowed().unwrap();
-        for index in 0..2 * cpus.len() {
-            let Reference { cpu, kernel_ns, user_ns } = reference(&cpus, index).unwrap();
-            assert_eq!(cpu, cpus[index % cpus.len()]);
-            assert!(kernel_ns > 0.0 && user_ns > 0.0, "{kernel_ns} {user_ns}");
-        }
-        assert_eq!(cpus::allowed().unwrap(), cpus, "this thread stays free");
-        assert_eq!(reference(&[], 3), None);
     }
 }

@@ -9,5 +9,6 @@ pub mod guest;
 pub mod invoke;
 pub mod lock;
 pub mod process;
+pub mod reference;
 pub mod settings;
 pub mod signals;

@@ -26,10 +26,6 @@ use crate::judge::statistics::{Estimate, Modes, outlier};
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{FurtherRounds, Procedure, RunDescription};
 
-/// The fewest rounds that can resolve a case: of five, the whole range is an
-/// interval of 93.75 % only.
-pub const FEWEST_ROUNDS: usize = 6;
-
 /// A further round takes the cases that gain at least this share of what the
 /// case gains that gains most.
 const SHARE_OF_MOST: f64 = 0.5;
@@ -146,7 +142,7 @@ pub struct CaseEnd {
     /// The rounds that measured.
     pub rounds: usize,
     /// The half-width of the 95 % interval of its principal measurement, or of what
-    /// a task holds in memory, in percent; `null` for fewer than six rounds.
+    /// a task holds in memory, in percent; `null` for fewer than twelve rounds.
     pub half_width_percent: Option<f64>,
     /// Why it got no more rounds.
     pub reason: Reason,
@@ -441,9 +437,8 @@ impl CaseHistory {
     fn half_width(&self, round: u32) -> Option<f64> {
         let times = self.times(round);
         // What may be a second mode takes more rounds to decide.
-        let estimate = Estimate::of(&times).filter(|_| outlier(&times).is_none())?;
-        let interval = estimate.interval.filter(|_| estimate.count >= FEWEST_ROUNDS)?;
-        Some((interval.high - interval.low) / 2.0 / estimate.value)
+        let estimate = Estimate::lower_quartile(&times).filter(|_| outlier(&times).is_none())?;
+        estimate.half_width()
     }
 }
 
@@ -513,6 +508,7 @@ mod tests {
     use proptest::prelude::{prop_assert_eq, proptest};
 
     use super::*;
+    use crate::judge::statistics::FEWEST_TIMES;
     use crate::store::fixtures::case;
 
     /// What a run sets out to do.
@@ -526,8 +522,8 @@ mod tests {
 
     const FIXED: Plan = Plan { rounds: 3, further: None, reruns: 2, spacing_seconds: 0.0 };
 
-    /// Six rounds, then further ones until ± 3 % or 100 s.
-    const ADAPTIVE: Plan = Plan { rounds: 6, further: within(100.0), ..FIXED };
+    /// Twelve rounds, then further ones until ± 3 % or 100 s.
+    const ADAPTIVE: Plan = Plan { rounds: 12, further: within(100.0), ..FIXED };
 
     /// Until ± 3 %, or so many seconds are over.
     const fn within(budget_seconds: f64) -> Option<FurtherRounds> {
@@ -632,7 +628,7 @@ mod tests {
         let mut schedule = schedule(3, ADAPTIVE, 7, &[]);
         let turns = take(&mut schedule, 10_000, spreading);
         // Cases 1 and 2 scatter by 40 % and 41 %: both are wide, to the end.
-        assert_eq!(count(&turns), [6, 47, 47]);
+        assert_eq!(count(&turns), [12, 44, 44]);
         let expected = [Reason::Resolved, Reason::BudgetSpent, Reason::BudgetSpent];
         assert_eq!(reasons(&schedule), expected);
         assert_eq!(schedule.histories[0].half_width(u32::MAX), Some(0.0));
@@ -645,7 +641,7 @@ mod tests {
         let turns = all(2, ADAPTIVE, 7, |turn| {
             measured(1.0 + scatter(turn) * if turn.case == 0 { 0.1 } else { 0.3 })
         });
-        let first = turns.iter().filter(|turn| turn.round > 6).take(2).map(|turn| turn.case);
+        let first = turns.iter().filter(|turn| turn.round > 12).take(2).map(|turn| turn.case);
         assert_eq!(first.collect::<Vec<_>>(), [1, 1]);
         let [narrow, wide] = count(&turns);
         assert_eq!(narrow + wide, 100);
@@ -666,12 +662,12 @@ mod tests {
     #[test]
     fn a_case_with_two_modes_gets_no_more_than_its_share() {
         let outcome = |turn: Turn| match turn.case {
-            0 => measured(if turn.round.is_multiple_of(3) { 50.0 } else { 5.0 }),
+            0 => measured(if turn.round.is_multiple_of(4) { 5.0 } else { 50.0 }),
             _ => spreading(turn),
         };
         let mut schedule = schedule(2, ADAPTIVE, 7, &[]);
         let turns = take(&mut schedule, 10_000, outcome);
-        assert_eq!(count(&turns), [20, 80]);
+        assert_eq!(count(&turns), [24, 76]);
         assert_eq!(reasons(&schedule), [Reason::TwoModes, Reason::BudgetSpent]);
     }
 
@@ -702,11 +698,11 @@ mod tests {
     }
 
     #[test]
-    fn six_rounds_are_run_at_least_and_the_common_ones_in_any_case() {
+    fn twelve_rounds_are_run_at_least_and_the_common_ones_in_any_case() {
         let few = Plan { rounds: 2, ..ADAPTIVE };
-        assert_eq!(all(1, few, 7, |_| measured(100.0)).len(), FEWEST_ROUNDS);
+        assert_eq!(all(1, few, 7, |_| measured(100.0)).len(), FEWEST_TIMES);
         let turns = all(2, Plan { further: within(2.0), ..ADAPTIVE }, 7, spreading);
-        assert_eq!(count(&turns), [6, 6]);
+        assert_eq!(count(&turns), [12, 12]);
     }
 
     #[test]
@@ -716,7 +712,7 @@ mod tests {
             _ => spreading(Turn { case: 1, ..turn }),
         };
         let mut schedule = schedule(2, ADAPTIVE, 7, &[]);
-        assert_eq!(count(&take(&mut schedule, 10_000, failing)), [6, 94]);
+        assert_eq!(count(&take(&mut schedule, 10_000, failing)), [12, 88]);
         assert_eq!(reasons(&schedule), [Reason::Failed, Reason::BudgetSpent]);
     }
 

@@ -5,8 +5,10 @@ use harness::terminal;
 
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table};
 use super::quantity::{duration, percent, three_digits};
-use crate::judge::compare::verdict::{Machine, Pair, Verdict};
-use crate::judge::compare::{CaseComparison, Comparison, Described, Design, ModesOfSides};
+use crate::judge::compare::{
+    BetweenRuns, CaseComparison, Comparison, Described, Design, ModesOfSides,
+};
+use crate::judge::compare::{Pair, Verdict};
 use crate::judge::environment::{different_cpus, other_differences};
 use crate::judge::statistics::{Estimate, Interval};
 
@@ -117,20 +119,7 @@ fn totals(comparison: &Comparison) -> String {
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = other_differences(&comparison.environment_differences);
     notes.extend(not_compared(comparison));
-    notes.extend(comparison.drift.filter(|drift| *drift > 1.0).map(|drift| {
-        format!(
-            "The two halves of each run differ by more than chance: all intervals are widened \
-             by a factor of {drift:.2}."
-        )
-    }));
-    notes.extend(comparison.machine.map(|Machine { kernel, user }| {
-        format!(
-            "The machine itself: in the candidate's run, the same work took {} times as long in \
-             the kernel and {} times as long outside it. Intervals allow for that.",
-            thousandths(kernel),
-            thousandths(user),
-        )
-    }));
+    notes.extend(comparison.between.iter().flat_map(between));
     notes.extend(all_together(comparison));
     notes.extend(comparison.cases.iter().flat_map(about));
     let open = comparison.count(Verdict::Unresolved);
@@ -141,6 +130,34 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     };
     notes.extend((open > 0).then(|| format!("{open} unresolved: {advice}.")));
     notes
+}
+
+/// What separates two runs.
+fn between(of: &BetweenRuns) -> Vec<String> {
+    let BetweenRuns { states: [first, second], spread, .. } = of;
+    let states = first.zip(*second).map(|(first, second)| {
+        format!(
+            "The machine itself took {} times as long for the same work in the candidate's run. \
+             Ratios are of times divided by that work's.",
+            thousandths(second.reference_ns / first.reference_ns),
+        )
+    });
+    let spread = match spread {
+        Some(of) if of.distance() == 0.0 => format!(
+            "{} runs of one build on this machine differ by no more than their intervals say.",
+            of.runs,
+        ),
+        Some(of) => format!(
+            "Runs of one build on this machine differ by up to {} ({} runs). Intervals allow for \
+             that.",
+            percent(of.distance().exp_m1()),
+            of.runs,
+        ),
+        None => "How much runs of one build on this machine differ is unknown, so there is no \
+                 verdict: record another run of either build next to it."
+            .to_owned(),
+    };
+    states.into_iter().chain([spread]).collect()
 }
 
 /// The cases that were not compared, by reason.

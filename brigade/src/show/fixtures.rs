@@ -70,10 +70,10 @@ pub fn manifest() -> Manifest {
     Manifest::parse(MANIFEST).expect("a manifest")
 }
 
-/// Six rounds of `case`, up to two percent apart, whose factors begin with this
+/// Twelve rounds of `case`, up to two percent apart, whose factors begin with this
 /// one of the rounds.
 fn rounds(case: &str, like: Sample, offset: usize) -> Vec<Invocation> {
-    let mut factors = [1.0, 0.99, 1.01, 1.02, 0.98, 1.005];
+    let mut factors = [1.0, 0.99, 1.01, 1.02, 0.98, 1.005, 1.0, 0.995, 1.012, 1.018, 0.985, 1.003];
     factors.rotate_left(offset);
     let samples = factors.map(|by| Sample { wall_ns: like.wall_ns * by, ..like });
     sample::samples(case, samples)
@@ -87,8 +87,8 @@ fn invocations(slower: f64) -> Vec<Invocation> {
     let creation =
         creation.into_iter().map(|run| sample::and_measurement(run, "create_join", "join", 800.0));
     let mut tasks = rounds("tasks", hop(905.0), 3);
-    tasks.push(sample::without_record("tasks", 7, Outcome::Failed));
-    tasks.push(Invocation { interrupted: true, ..tasks[6].clone() });
+    tasks.push(sample::without_record("tasks", 13, Outcome::Failed));
+    tasks.push(Invocation { interrupted: true, ..tasks[12].clone() });
     [
         rounds("threads/same-cpu", pinned, 0),
         rounds("threads/spread", spread, 1),
@@ -196,6 +196,7 @@ pub fn report_with(manifest: &Manifest, runs: &[SavedRun]) -> Report {
             rounds: 6,
             ..RunProgress::default()
         },
+        alike: Vec::new(),
     });
     report(manifest, &data.collect::<Vec<_>>())
 }

@@ -197,14 +197,20 @@ mod tests {
         run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,2,1,clean,886.9
         run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,3,1,clean,909.5249999999999
         run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,4,1,clean,905.0
-        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,5,1,clean,895.95
-        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,6,1,clean,914.05
-        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",,7,1,failed,
-        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",,7,1,interrupted,
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,5,1,clean,900.475
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,6,1,clean,915.86
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,7,1,clean,921.29
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,8,1,clean,891.425
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,9,1,clean,907.7149999999999
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,10,1,clean,905.0
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,11,1,clean,895.95
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",iteration,12,1,clean,914.05
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",,13,1,failed,
+        run-1,amd-epyc-l2-512k-2cpu,tasks,tasks,"{""placement"":""free""}",,13,1,interrupted,
         "#);
         let measurements: Vec<_> =
             of(",create,").iter().map(|line| line.contains("create_join")).collect();
-        assert_eq!(measurements, [false, true].repeat(6));
+        assert_eq!(measurements, [false, true].repeat(12));
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! What a reader must know about a run besides its figures, in words.
 
 use super::page::NO_BREAK_SPACE;
-use super::quantity::{duration, percent};
+use super::quantity::{duration, percent, three_digits};
+use crate::judge::repeat::{Repeat, State};
 use crate::judge::report::model::{
     CaseEstimate, JudgedOutcome, MeasurementEstimate, Quality, Report, RunProgress, RunSummary,
 };
-use crate::judge::statistics::MIN_SAMPLE;
+use crate::judge::statistics::FEWEST_TIMES;
+
+/// A change of the machine's speed within a run that is reported, as a share.
+const LARGE_CHANGE: f64 = 0.1;
 
 /// The notes about the run of this index: cases that are imprecise, that have too few rounds
 /// for an interval, that did not measure or were disturbed, and figures that one value cannot
@@ -20,13 +24,8 @@ pub fn notes(report: &Report, run: usize) -> Vec<String> {
         .collect();
     let mut notes: Vec<String> = wide(&summary.quality, &cases).into_iter().collect();
     let measurements = || cases.iter().flat_map(|(_, case)| &case.measurements);
-    if measurements().any(|of| of.time_ns.count < MIN_SAMPLE) {
-        notes.push(format!("[–]: too few rounds for an interval, {MIN_SAMPLE} are needed."));
-    }
-    if measurements().any(|of| of.time_ns.count == MIN_SAMPLE) {
-        notes.push(format!(
-            "n = {MIN_SAMPLE}: the interval is the whole range, which is one of 93.75 %."
-        ));
+    if measurements().any(|of| of.time_ns.count < FEWEST_TIMES) {
+        notes.push(format!("[–]: too few rounds for an interval, {FEWEST_TIMES} are needed."));
     }
     for (name, case) in &cases {
         notes.extend(missing(case).into_iter().map(|note| format!("{name}: {note}.")));
@@ -113,21 +112,46 @@ fn spread(of: &MeasurementEstimate) -> impl Iterator<Item = String> {
     modes.into_iter().chain(outlier)
 }
 
-/// The quality of a run in a line.
+/// How precise a run is and what disturbed it, in a line.
 pub fn quality(quality: &Quality) -> String {
-    let Quality { target_percent, cases, within_target, .. } = quality;
-    let mut parts = vec![format!("{within_target} of {cases} cases within ± {target_percent} %")];
-    parts.extend(
-        quality.median_half_width_percent.map(|percent| format!("median ± {percent:.1} %")),
-    );
+    let mut parts = Vec::new();
+    parts.extend(quality.median_half_width_percent.map(|percent| {
+        format!("Times of this run are known to ± {percent:.1} % (median of {})", quality.cases)
+    }));
+    let independent = quality.processes.zip(quality.independent_processes);
+    parts.extend(independent.map(|(processes, independent)| {
+        format!("{processes:.0} processes a case, worth {independent:.0} independent ones")
+    }));
     parts.extend(quality.steal_seconds.map(|seconds| format!("{seconds:.1} s of steal")));
     parts.extend(match quality.disturbed {
         0 => None,
         1 => Some("1 process disturbed".to_owned()),
         count => Some(format!("{count} processes disturbed")),
     });
-    let remedy = quality.remedy.as_ref().map(|flags| format!("; for the rest: {flags}"));
+    let remedy = quality
+        .remedy
+        .as_ref()
+        .map(|flags| format!("; for ± {} % in all: {flags}", quality.target_percent));
     parts.join(", ") + &remedy.unwrap_or_default()
+}
+
+/// The state of the machine, and how much runs of this build on it differ, in a line.
+pub fn state(run: &RunSummary) -> Option<String> {
+    let State { change, .. } = run.state?;
+    let changed = (change - 1.0).abs() > LARGE_CHANGE;
+    let changed = changed
+        .then(|| format!("The machine became {} times as slow while it ran", three_digits(change)));
+    let repeat = match run.repeat {
+        Some(Repeat { spread, slowness }) => format!(
+            "{} runs of this build differ by up to {}; the machine was {} times as slow as in the \
+             quietest",
+            spread.runs,
+            percent(spread.distance().exp_m1()),
+            three_digits(slowness),
+        ),
+        None => "How much runs of this build differ is not known from one run".to_owned(),
+    };
+    Some(changed.into_iter().chain([repeat]).collect::<Vec<_>>().join(". "))
 }
 
 /// How far a run came, and what to repeat it with.

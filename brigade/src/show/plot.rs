@@ -410,7 +410,7 @@ mod tests {
         estimate.measurements[0].values_ns[3] = None;
         let picture = strips(&group).unwrap();
         let looks = ["mark\"", "mark disturbed\"", "mark unused\""];
-        assert_eq!(looks.map(|look| count(&picture, look)), [3, 1, 2]);
+        assert_eq!(looks.map(|look| count(&picture, look)), [9, 1, 2]);
         group.cases.clear();
         assert_eq!(strips(&group), None);
     }

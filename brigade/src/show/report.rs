@@ -160,7 +160,7 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
 
 /// How the times are estimated.
 pub fn estimators() -> &'static str {
-    "Times are medians over processes."
+    "Times are lower quartiles over processes."
 }
 
 /// A figure by its case and measurement, as it stands in a table, for the first
@@ -189,6 +189,7 @@ fn first_screen(report: &Report) -> Vec<Block> {
         };
         page.push(Block::Paragraph(format!("{name}{}", run.machine)));
         page.push(Block::Paragraph(notes::quality(&run.quality)));
+        page.extend(notes::state(run).map(Block::Paragraph));
     }
     if !report.headline.is_empty() {
         page.push(Block::Table(headline(report)));

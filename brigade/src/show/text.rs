@@ -160,34 +160,34 @@ mod tests {
         let mut page = page(&report_of(&[1.0]));
         page.retain(|block| matches!(block, Block::Table(_)));
         insta::assert_snapshot!(blocks(&page, true), @r"
-        in short                             [95 % interval]         n
-        hop between threads                  1.79 µs [1.76, 1.82]    6
-        threads over tasks (same-cpu / free) 1.98 [1.95, 2.01] times 6
-        join                                 800 ns [800, 800]       6
+        in short                             [95 % interval]          n
+        hop between threads                  1.78 µs [1.75, 1.79]    12
+        threads over tasks (same-cpu / free) 1.98 [1.95, 2.01] times 12
+        join                                 800 ns [800, 800]       12
 
-        case             op  time [95 %]           p50  p99  cpu sw/op n
-        threads/same-cpu hop 1.79 µs [1.76, 1.82] 1.61 3.59 1.71  1.00 6
-        threads/spread   hop 22.1 µs [21.6, 22.4] 19.8 44.1 15.4  1.00 6
-        tasks            hop 907 ns [890, 920]     816 1814  634  1.00 6
-        alone            hop 642 ns [629, 651]     577 1283  448  1.00 6
+        case             op  time [95 %]           p50  p99  cpu sw/op  n
+        threads/same-cpu hop 1.78 µs [1.75, 1.79] 1.61 3.59 1.71  1.00 12
+        threads/spread   hop 21.9 µs [21.6, 22.0] 19.8 44.1 15.4  1.00 12
+        tasks            hop 899 ns [887, 906]     816 1813  634  1.00 12
+        alone            hop 636 ns [627, 641]     577 1282  448  1.00 12
 
-        case             over or minus      [95 % interval]         n unlike
-        threads/spread   / tasks            24.3 [23.6, 24.9] times 6 spread / free
-        threads/spread   − threads/same-cpu 20.3 µs [19.8, 20.6]    6 spread / same-cpu
-        threads/same-cpu − alone            1.15 µs [1.11, 1.18]    6 same-cpu / free
-
-        where the time goes    elapsed user kernel cross waiting or overlap [95 %]
-        threads/same-cpu    µs    1.79 0.31   1.40   0 % 0.08 [0.05, 0.11]
-        threads/spread      µs    22.1 4.40   11.0  99 % 6.66 [6.24, 6.96]
-        tasks               ns     907  181    452   0 % 274 [257, 286]
-        alone               ns     642  128    320   0 % 194 [181, 203]
-
-        case   op   time [95 %]           p50  p99  cpu sw/op n
-        create hop  9.12 µs [8.95, 9.25] 8.21 18.2 12.6  1.00 6
-               join 800 ns [800, 800]     720 1600    –     – 6
+        case             over or minus      [95 % interval]          n unlike
+        threads/spread   / tasks            24.3 [23.9, 24.7] times 12 spread / free
+        threads/spread   − threads/same-cpu 20.1 µs [19.8, 20.3]    12 spread / same-cpu
+        threads/same-cpu − alone            1.14 µs [1.12, 1.16]    12 same-cpu / free
 
         where the time goes    elapsed user kernel cross waiting or overlap [95 %]
-        create              µs    9.12 8.00   4.55   0 % overlap 3.43 [3.30, 3.60]
+        threads/same-cpu    µs    1.78 0.31   1.39   0 % 0.08 [0.06, 0.10]
+        threads/spread      µs    21.9 4.37   10.9  99 % 6.58 [6.42, 6.73]
+        tasks               ns     899  180    449   0 % 271 [264, 277]
+        alone               ns     636  127    318   0 % 191 [187, 196]
+
+        case   op   time [95 %]           p50  p99  cpu sw/op  n
+        create hop  9.04 µs [8.92, 9.11] 8.20 18.2 12.6  1.00 12
+               join 800 ns [800, 800]     720 1600    –     – 12
+
+        where the time goes    elapsed user kernel cross waiting or overlap [95 %]
+        create              µs    9.04 7.94   4.52   0 % overlap 3.41 [3.29, 3.54]
         ");
     }
 

@@ -2,6 +2,7 @@
 //! it. A bad result is a line like any other, never a gap.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use harness::cpus::CpuList;
 use harness::record::Record;
@@ -49,8 +50,14 @@ pub struct Invocation {
     pub reference: Option<Reference>,
 }
 
-/// The time of work that belongs to no program: what it takes longer or shorter in
-/// one run than in another, the machine does and not what is measured.
+/// A time in the form of [`Invocation::started_at`], in seconds since 1970.
+pub fn seconds(started_at: &str) -> Option<f64> {
+    let time = humantime::parse_rfc3339(started_at).ok()?;
+    Some(time.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs_f64())
+}
+
+/// The time of work that belongs to no program: where it differs between two runs, the
+/// machine differs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reference {
@@ -58,8 +65,9 @@ pub struct Reference {
     pub cpu: usize,
     /// A write of a byte to a pipe and its read, both by one thread, in nanoseconds.
     pub kernel_ns: f64,
-    /// A step of plain computation that waits for the one before, in nanoseconds.
-    pub user_ns: f64,
+    /// A step of a walk in random order through a buffer half as large as the second-level
+    /// cache, in nanoseconds; `null` in records that are older than it.
+    pub walk_ns: Option<f64>,
 }
 
 /// What came of an invocation.

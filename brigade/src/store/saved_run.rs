@@ -7,7 +7,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -27,6 +27,9 @@ const LINE_BOUND: usize = 2 * 1024 * 1024;
 
 /// The most lines of `records.jsonl` that get a warning each.
 const MOST_WARNINGS: usize = 20;
+
+/// The most runs that [`SavedRun::alike`] reads.
+const MOST_ALIKE: usize = 8;
 
 /// A run, as its folder has it.
 #[derive(Debug)]
@@ -51,6 +54,32 @@ impl SavedRun {
     /// it should be, or something is of another major schema version.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         Self::read_with(folder, || open(folder, RECORDS, RECORDS_BOUND))
+    }
+
+    /// The runs of the same build on the same machine in the folders next to this one and in
+    /// itself, of the newest [`MOST_ALIKE`]: all facts of their environments are equal but the
+    /// boot. Folders that cannot be read are passed over.
+    pub fn alike(folder: &Path) -> Vec<Self> {
+        let environment = |folder: &Path| -> Option<Environment> {
+            let text = document(folder, results::ENVIRONMENT).ok()?;
+            let mut environment: Environment = serde_json::from_slice(&text).ok()?;
+            environment.facts.remove("boot");
+            Some(environment)
+        };
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let (Some(own), Some(parent)) = (environment(&folder), folder.parent()) else {
+            return Vec::new();
+        };
+        let mut folders: Vec<PathBuf> = parent
+            .read_dir()
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|other| environment(other).as_ref() == Some(&own))
+            .collect();
+        folders.sort();
+        let newest = folders.iter().rev().take(MOST_ALIKE);
+        newest.filter_map(|folder| Self::read(folder).ok()).collect()
     }
 
     /// Reads the folder of a run whose records are these.

@@ -30,6 +30,9 @@ pub struct Bench {
 impl Bench {
     /// A bench whose cases, of these names, all run the script `script`.
     pub fn new(cases: &[&str], script: &str) -> Self {
+        // What a test starts would inherit that a terminal's end is ignored, as under nohup.
+        // SAFETY: no handler is installed.
+        unsafe { signal(Signal::SIGHUP, SigHandler::SigDfl) }.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("fake");
         contract::executable::write(&program, &format!("#!/bin/sh\n{script}\n"));

@@ -196,61 +196,71 @@ fn two_runs(bench: &Bench, rounds: &str) -> [String; 2] {
 /// test are not slowed down by what else runs, but what is measured beside them is.
 fn on_an_even_machine(folder: &Path) -> String {
     let folder = folder.to_str().unwrap().to_owned();
-    set_reference(&folder, 500.0);
+    set_reference(&folder, 1.0);
     folder
 }
 
-/// Rewrites what work beside the programs took in the kernel, in nanoseconds.
-fn set_reference(folder: &str, kernel_ns: f64) {
+/// Rewrites how many times as long work beside the programs took.
+fn set_reference(folder: &str, times: f64) {
     let path = format!("{folder}/records.jsonl");
     let records = fs::read_to_string(&path).unwrap();
     let with_reference = |line: &str| {
         let mut line: Value = serde_json::from_str(line).unwrap();
         assert!(line["reference"]["kernel_ns"].as_f64().unwrap() > 0.0, "{line}");
-        line["reference"]["kernel_ns"] = kernel_ns.into();
-        line["reference"]["user_ns"] = 2.0.into();
+        line["reference"]["kernel_ns"] = (500.0 * times).into();
+        line["reference"]["walk_ns"] = (10.0 * times).into();
         line.to_string() + "\n"
     };
     fs::write(&path, records.lines().map(with_reference).collect::<String>()).unwrap();
 }
 
-/// The folders of two runs of a case, the second of a program that takes half as long
-/// again.
-fn a_run_and_a_slower_one(bench: &Bench) -> [String; 2] {
-    for (name, slowdown) in [("first", "0"), ("second", "500")] {
-        let mut run = bench.brigade(&["run", "--name", name, "--rounds", "10"]);
+/// The folders of a run of a case, of a program that takes half as long again, and of another
+/// run of the first.
+fn two_runs_and_a_slower_one(bench: &Bench) -> [String; 3] {
+    for (name, slowdown) in [("first", "0"), ("second", "500"), ("third", "0")] {
+        let mut run = bench.brigade(&["run", "--name", name, "--rounds", "16"]);
         run.env("SLOWDOWN", slowdown);
         assert_eq!(Ended::from(run).code, Some(0));
     }
-    folders(bench).map(|folder| on_an_even_machine(&folder))
+    let folders: Vec<String> =
+        bench.result_folders().iter().map(|folder| on_an_even_machine(folder)).collect();
+    edit(format!("{}/environment.json", folders[1]), |environment| {
+        environment["software.git_revision"] = "0".repeat(40).into();
+    });
+    folders.try_into().unwrap()
 }
 
 #[test]
 fn two_runs_are_compared_case_by_case() {
     let bench = noisy(&["a", "b"]);
-    let [first, second] = two_runs(&bench, "10");
+    let [first, second] = two_runs(&bench, "16");
     let ended = bench.ends(&["compare", &first, &second, "--margin", "20", "--fail-on", "slower"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("0 slower, 0 faster, 2 same, 0 unresolved\n"), "{ended:?}");
     let comparison = compared(&bench, &[&first, &second]);
     assert_eq!(comparison["design"], "two-runs");
     assert_eq!(comparison["confidence_of_each"], 0.975, "of two cases");
-    assert_eq!(comparison["cases"][0]["samples"], serde_json::json!([10, 10]));
+    assert_eq!(comparison["cases"][0]["samples"], serde_json::json!([16, 16]));
     assert_eq!(bench.result_folders().len(), 2, "a comparison of runs makes no folder");
 }
 
 #[test]
 fn a_run_on_a_slower_machine_is_no_slower_program() {
     let bench = noisy(&["a"]);
-    let [first, second] = a_run_and_a_slower_one(&bench);
+    let [first, second, third] = two_runs_and_a_slower_one(&bench);
     for (times, code, totals) in [(1.0, 4, "1 slower"), (9.0, 0, "0 slower")] {
-        set_reference(&second, 500.0 * times);
+        set_reference(&second, times);
         let ended = bench.ends(&["compare", &first, &second, "--fail-on", "slower"]);
         assert_eq!(ended.code, Some(code), "{ended:?}");
         assert!(ended.stdout.contains(totals), "{ended:?}");
     }
     let comparison = compared(&bench, &[&first, &second]);
-    assert_eq!(comparison["machine"], serde_json::json!({ "kernel": 9.0, "user": 1.0 }));
+    let speed = |run: usize| comparison["between"]["states"][run]["reference_ns"].as_f64();
+    assert_eq!(speed(1).unwrap(), 9.0 * speed(0).unwrap());
+    // How much runs of the first build differ is no longer known.
+    fs::remove_dir_all(third).unwrap();
+    let ended = bench.ends(&["compare", &first, &second]);
+    assert!(ended.stdout.contains("1 unresolved"), "{ended:?}");
 }
 
 #[test]
@@ -314,7 +324,8 @@ fn other(line: &str) -> String {
 #[test]
 fn each_folder_of_two_groups_is_one_sample() {
     let bench = noisy(&["a"]);
-    let runs = a_run_and_a_slower_one(&bench);
+    let [first, second, _] = two_runs_and_a_slower_one(&bench);
+    let runs = [first, second];
     let copies = runs.each_ref().map(|run| {
         let copy = |number: u32| {
             let copy = format!("{run}-copy-{number}");

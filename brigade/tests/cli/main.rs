@@ -20,7 +20,6 @@ mod orphans;
 mod page;
 mod prove;
 mod readers;
-mod records;
 mod report;
 mod resume;
 mod rounds;

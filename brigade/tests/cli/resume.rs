@@ -167,7 +167,7 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
 const MOMENTS: usize = 20;
 
 /// The rounds and cases of those runs.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 12;
 const CASES: [&str; 3] = ["a", "b", "c"];
 
 /// Interrupted at any moment, by SIGINT or SIGKILL, a run leaves a folder that

@@ -141,12 +141,12 @@ fn figures_beyond_any_run_are_refused_in_one_line() {
     };
     let rounds =
         |rounds: &str| bench.manifest().replace("rounds = 3", &format!("rounds = {rounds}"));
-    let spacing = |seconds: &str| {
-        bench.manifest().replace("rounds = 3", &format!("rounds = 3\nspacing_seconds = {seconds}"))
+    let spread = |seconds: &str| {
+        bench.manifest().replace("rounds = 3", &format!("rounds = 3\nspread_seconds = {seconds}"))
     };
     for (manifest, arguments, says) in [
-        (spacing("60.5"), &["run"][..], "spacing_seconds is 60.5; use 0 to 60"),
-        (spacing("nan"), &["run"], "spacing_seconds is NaN"),
+        (spread("180.5"), &["run"][..], "spread_seconds is 180.5; use 0 to 60"),
+        (spread("nan"), &["run"], "spread_seconds is NaN"),
         (timeout("9223372036854775807"), &["run"], "timeout_seconds is 9223372036854775807"),
         (timeout("0"), &["run"], "timeout_seconds is 0"),
         (bench.manifest(), &["run", "--rounds", "4294967295"], "4294967295"),

@@ -3,6 +3,7 @@
 
 mod side_by_side;
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -11,9 +12,10 @@ use crate::commands::output;
 use crate::commands::report::read;
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::sample::Sample;
-use crate::judge::compare::verdict::{Machine, Pair, Verdict};
-use crate::judge::compare::{Comparison, Described, Design};
+use crate::judge::compare::{BetweenRuns, Comparison, Described, Design};
+use crate::judge::compare::{Pair, Verdict};
 use crate::judge::environment::{Difference, between_machines};
+use crate::judge::repeat::{Spread, State, levels};
 use crate::show;
 use crate::show::comparison::blocks;
 use crate::store::saved_run::SavedRun;
@@ -59,16 +61,36 @@ fn of_runs(folders: Pair<&[PathBuf]>, margin: f64) -> anyhow::Result<Comparison>
                 .map(|group| Sample::of(name, group.iter().map(|run| &run.invocations[..]))),
         )
     });
-    let (design, machine) = match groups.each_ref().map(Vec::as_slice) {
-        [[first], [second]] => {
-            (Design::TwoRuns, Machine::of([&first.invocations, &second.invocations]))
-        }
+    let (design, between) = match groups.each_ref().map(Vec::as_slice) {
+        [[first], [second]] => (Design::TwoRuns, Some(between(folders, [first, second]))),
         _ => (Design::Groups, None),
     };
     let described = [0, 1].map(|side| described(folders[side], &groups[side]));
-    let mut comparison = Comparison::of(design, described, cases.collect(), margin, machine);
+    let mut comparison = Comparison::of(design, described, cases.collect(), margin, between);
     comparison.environment_differences = differences(&groups);
     Ok(comparison)
+}
+
+/// What separates two runs besides what is compared: how runs of either's build on its
+/// machine differ is taken from the folders next to it.
+fn between(folders: Pair<&[PathBuf]>, runs: Pair<&SavedRun>) -> BetweenRuns {
+    let invocations = runs.map(|run| &run.invocations[..]);
+    let [Some(first), Some(second)] = [0, 1].map(|run| levels(invocations).into_iter().nth(run))
+    else {
+        unreachable!("levels are those of as many runs");
+    };
+    let spreads = folders.iter().filter_map(|of| {
+        let alike = SavedRun::alike(of.first()?);
+        let levels = levels(alike.iter().map(|run| &run.invocations[..]));
+        Spread::of(&levels.iter().collect::<Vec<_>>())
+    });
+    BetweenRuns {
+        states: invocations.map(State::of),
+        spread: spreads.max_by(|a, b| {
+            (a.runs, a.deviation).partial_cmp(&(b.runs, b.deviation)).unwrap_or(Ordering::Equal)
+        }),
+        levels: [first, second],
+    }
 }
 
 /// The cases of all runs, in the order of the first.

@@ -4,7 +4,6 @@
 //! a test compares the two. A figure that is not known is `null`.
 
 pub mod sample;
-pub mod verdict;
 
 use std::collections::BTreeMap;
 
@@ -12,10 +11,10 @@ use harness::record::Measurement;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::Difference;
+use crate::judge::repeat::{Levels, Spread, State};
 use crate::judge::statistics::{ByRound, CONFIDENCE, Estimate, Modes, median, ratio_at};
 use crate::store::results::Skipped;
 use sample::{Sample, values};
-use verdict::{Machine, Pair, Verdict, drift, ratio_of_runs};
 
 /// Version of [`Comparison`]'s schema, `major.minor`.
 pub const SCHEMA_VERSION: &str = "1.0";
@@ -49,18 +48,29 @@ pub struct Comparison {
     pub confidence_of_each: f64,
     /// The difference that does not matter, as a share: 0.03 for ratios of 1/1.03 to 1.03.
     pub margin: f64,
-    /// The factor by which the intervals are widened for drift between the halves of each
-    /// run; `null` unless two runs are compared.
-    pub drift: Option<f64>,
-    /// How the machine itself differed between two runs; `null` where a run has no
-    /// reference, and unless two runs are compared.
-    pub machine: Option<Machine>,
+    /// What separates two runs besides what is compared; `null` unless two runs are
+    /// compared.
+    pub between: Option<BetweenRuns>,
     /// How the environments of the runs differ.
     pub environment_differences: Vec<Difference>,
     /// The cases that were compared.
     pub cases: Vec<CaseComparison>,
     /// The cases that were not.
     pub not_compared: Vec<Skipped>,
+}
+
+/// What separates two runs besides what is compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BetweenRuns {
+    /// The state of the machine in each; `null` where a run has no references.
+    pub states: Pair<Option<State>>,
+    /// How much runs of one build on this machine differ; `null` where that is not known:
+    /// then there is no verdict.
+    pub spread: Option<Spread>,
+    /// The figures at the speed of the reference.
+    #[serde(skip)]
+    pub levels: Pair<Levels>,
 }
 
 /// How baseline and candidate were measured.
@@ -152,13 +162,13 @@ impl ModesOfSides {
 
 impl Comparison {
     /// Compares each case. All intervals together have the confidence [`CONFIDENCE`], by
-    /// Bonferroni's inequality; `machine` is how the machine differed between two runs.
+    /// Bonferroni's inequality; `between` is what separates two runs.
     pub fn of(
         design: Design,
         [baseline, candidate]: Pair<Described>,
         cases: Vec<(&str, Pair<Sample>)>,
         margin: f64,
-        machine: Option<Machine>,
+        between: Option<BetweenRuns>,
     ) -> Self {
         let (mut compared, mut not_compared) = (Vec::new(), Vec::new());
         for (case, sides) in cases {
@@ -167,12 +177,6 @@ impl Comparison {
                 Some(reason) => not_compared.push(Skipped { case: case.to_owned(), reason }),
             }
         }
-        let runs: Vec<Vec<f64>> = compared
-            .iter()
-            .flat_map(|(_, sides)| sides)
-            .map(|side| values(&side.time_ns()))
-            .collect();
-        let drift = (design == Design::TwoRuns).then(|| drift(runs.iter().map(Vec::as_slice)));
         let mut comparison = Self {
             schema_version: SCHEMA_VERSION.to_owned(),
             design,
@@ -181,8 +185,7 @@ impl Comparison {
             confidence: CONFIDENCE,
             confidence_of_each: 1.0 - (1.0 - CONFIDENCE) / compared.len().max(1) as f64,
             margin,
-            drift,
-            machine,
+            between,
             environment_differences: Vec::new(),
             cases: Vec::new(),
             not_compared,
@@ -203,7 +206,8 @@ impl Comparison {
     fn case(&self, case: &str, sides: Pair<&Sample>) -> Option<CaseComparison> {
         let principal = sides[0].principal()?;
         let times = sides.map(Sample::time_ns);
-        let ratio = self.ratio(&times)?;
+        let ratio = self.between_runs(case).or_else(|| self.ratio(&times))?;
+        let is_known = self.between.as_ref().is_none_or(|of| of.spread.is_some());
         let [first, second] = times.each_ref().map(values);
         let percentile = |(name, of): &(&str, Percentile)| {
             let per_operation =
@@ -219,7 +223,7 @@ impl Comparison {
             samples: [first.len(), second.len()],
             ns_per_operation: [median(&first)?, median(&second)?],
             ratio,
-            verdict: Verdict::of(&ratio, self.margin),
+            verdict: if is_known { Verdict::of(&ratio, self.margin) } else { Verdict::Unresolved },
             percentiles: PERCENTILES.iter().filter_map(percentile).collect(),
             modes: ModesOfSides::of([&first, &second]),
             disturbed: sides.map(|side| side.disturbed),
@@ -233,9 +237,16 @@ impl Comparison {
         if self.design == Design::SideBySide {
             return ratio_at(self.confidence_of_each, second, first);
         }
-        let sides = [&values(first)[..], &values(second)];
-        let ratio = ratio_of_runs(sides, self.confidence_of_each, self.drift.unwrap_or(1.0))?;
-        Some(self.machine.map_or(ratio, |machine| machine.widened(ratio)))
+        let [first, second] = [first, second].map(|side| Estimate::of(&values(side)));
+        second?.over(first?, 0.0, self.confidence_of_each)
+    }
+
+    /// The ratio of a case in two runs at the speed of the reference, with an interval that
+    /// allows for what runs of one build differ by. `None` unless both runs have references.
+    fn between_runs(&self, case: &str) -> Option<Estimate> {
+        let BetweenRuns { spread, levels: [first, second], .. } = self.between.as_ref()?;
+        let ratio = second.get(case)?.over(*first.get(case)?, 0.0, self.confidence_of_each)?;
+        Some(spread.map_or(ratio, |spread| ratio.allowing(spread.distance())))
     }
 
     /// How many cases have this verdict.
@@ -260,9 +271,64 @@ fn reason_against(design: Design, sides: Pair<&Sample>) -> Option<String> {
     Some(format!("--{} is {first} in one run and {second} in another", name.replace('_', "-")))
 }
 
+/// The two sides of a comparison: the baseline, then the candidate.
+pub type Pair<T> = [T; 2];
+
+/// The candidate against the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It takes less time.
+    Faster,
+    /// It takes more time.
+    Slower,
+    /// The difference is smaller than the margin.
+    Same,
+    /// The sample is too small or too noisy to decide.
+    Unresolved,
+}
+
+impl Verdict {
+    /// The verdict on a ratio. `margin` is the difference that does not matter, as a share:
+    /// 0.03 for ratios of 1/1.03 to 1.03.
+    ///
+    /// An interval inside the margin is *same*, even if it excludes 1: the difference is
+    /// certain and does not matter. Any other that excludes 1 is *faster* or *slower*.
+    /// Without an interval the case is unresolved.
+    pub fn of(ratio: &Estimate, margin: f64) -> Self {
+        let Some(interval) = ratio.interval else { return Self::Unresolved };
+        let most = 1.0 + margin;
+        if 1.0 / most <= interval.low && interval.high <= most {
+            Self::Same
+        } else if interval.high < 1.0 {
+            Self::Faster
+        } else if interval.low > 1.0 {
+            Self::Slower
+        } else {
+            Self::Unresolved
+        }
+    }
+
+    /// The verdict in one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Same => "same",
+            Self::Unresolved => "unresolved",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use fastrand::Rng;
+
     use super::*;
+    use crate::judge::statistics::ByRound;
+    use crate::judge::statistics::tests::{Draw, SHAPES};
+    use crate::judge::statistics::{CONFIDENCE, Interval, ratio_at};
 
     #[test]
     fn modes_are_looked_for_in_each_side_and_counted_in_both() {
@@ -272,5 +338,71 @@ mod tests {
         assert_eq!(found.slow_share, [0.0, 0.4]);
         let slow = fast.map(|time| time * 10.0);
         assert_eq!(ModesOfSides::of([&fast, &slow]), None, "the sides differ, not the modes");
+    }
+
+    fn ratio(low: f64, high: f64) -> Estimate {
+        let interval = Some(Interval { low, high });
+        Estimate { value: f64::midpoint(low, high), interval, count: 9 }
+    }
+
+    #[test]
+    fn the_verdict_is_where_the_interval_lies() {
+        for (low, high, expected) in [
+            (0.98, 1.02, Verdict::Same),
+            (1.01, 1.03, Verdict::Same),
+            (1.0 / 1.03, 0.99, Verdict::Same),
+            (1.01, 1.031, Verdict::Slower),
+            (1.5, 1.6, Verdict::Slower),
+            (0.97, 0.99, Verdict::Faster),
+            (1.0, 1.5, Verdict::Unresolved),
+            (0.5, 1.0, Verdict::Unresolved),
+            (0.98, 1.04, Verdict::Unresolved),
+        ] {
+            assert_eq!(Verdict::of(&ratio(low, high), 0.03), expected, "[{low}, {high}]");
+        }
+        let none = Estimate { value: 9.0, interval: None, count: 4 };
+        assert_eq!(Verdict::of(&none, 0.03), Verdict::Unresolved);
+    }
+
+    /// The share of comparisons of `cases` identical cases in which one is called faster or
+    /// slower. `ratio` makes the ratio of one case of the next comparison.
+    fn false_share(cases: usize, mut ratio: impl FnMut(f64) -> Estimate) -> f64 {
+        const COMPARISONS: usize = 1_000;
+        let confidence = 1.0 - (1.0 - CONFIDENCE) / cases as f64;
+        let mut is_false = || {
+            let verdicts: Vec<Verdict> =
+                (0..cases).map(|_| Verdict::of(&ratio(confidence), 0.0)).collect();
+            verdicts.iter().any(|of| matches!(of, Verdict::Faster | Verdict::Slower))
+        };
+        (0..COMPARISONS).filter(|_| is_false()).count() as f64 / COMPARISONS as f64
+    }
+
+    // Three standard errors of so many comparisons are 2 %.
+    const MOST_FALSE: f64 = 0.05 + 0.02;
+
+    #[test]
+    fn twenty_identical_cases_have_a_false_verdict_in_no_more_than_one_comparison_of_twenty() {
+        let side = |count: u32, draw: Draw, rng: &mut Rng| -> ByRound {
+            (1..=count).map(|round| (round, draw(rng))).collect()
+        };
+        for (index, (shape, draw)) in (0_u64..).zip(SHAPES) {
+            for count in [5, 6, 8, 12, 20, 40] {
+                let mut rng = Rng::with_seed(index);
+                let paired = false_share(20, |confidence| {
+                    let sides = [(); 2].map(|()| side(count, draw, &mut rng));
+                    ratio_at(confidence, &sides[1], &sides[0]).unwrap()
+                });
+                let unpaired = false_share(20, |confidence| {
+                    let [first, second] = [(); 2].map(|()| {
+                        let side = side(count, draw, &mut rng).into_values().collect::<Vec<_>>();
+                        Estimate::of(&side).unwrap()
+                    });
+                    second.over(first, 0.0, confidence).unwrap()
+                });
+                println!("{shape:<18} n = {count:<3} paired {paired:.3}, unpaired {unpaired:.3}");
+                assert!(paired <= MOST_FALSE, "{shape}, {count} rounds: {paired}");
+                assert!(unpaired <= MOST_FALSE, "{shape}, {count} rounds: {unpaired}");
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use harness::record::{Measurement, Record};
 use serde_json::Value;
 
-use super::verdict::Pair;
+use super::Pair;
 use crate::judge::interference::{Trust, assess, sample_of};
 use crate::judge::statistics::{ByRound, median};
 use crate::store::invocation::{Invocation, Outcome, given_parameters};

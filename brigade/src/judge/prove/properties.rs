@@ -8,12 +8,14 @@ use harness::instrument::{Crossings, EmptyLap};
 use harness::record::{Measurement, Record, Switches};
 
 use super::{Experiment, Figure, Probe, Status, time_ns};
-use crate::judge::compare::verdict::{Verdict, drift, ratio_of_runs};
+use crate::judge::compare::Verdict;
 use crate::judge::interference;
 use crate::judge::report::model::Parts;
-use crate::judge::statistics::{Estimate, Interval, median, proportion, ratio_at, ratios};
+use crate::judge::statistics::{
+    Dependence, Estimate, Interval, Series, median, proportion, ratio_at, ratios,
+};
 use crate::manifest::Placement;
-use crate::store::invocation::Invocation;
+use crate::store::invocation::{Invocation, seconds};
 
 /// Confidence of a verdict, 0 to 1.
 const CONFIDENCE: f64 = 0.95;
@@ -52,20 +54,28 @@ pub fn same(experiments: &[Experiment]) -> Vec<Figure> {
     vec![false_verdicts("side by side", &all), difference]
 }
 
-/// A/A: the later half of a run against its earlier one, case by case, as two saved runs
-/// are compared. `invocations` are in the order in which they ran. A machine that
+/// A/A: the later half of a run against its earlier one, case by case, with intervals that
+/// allow for processes that depend on one another. `invocations` are in the order in which they
+/// ran. A machine that
 /// changed its speed for all cases alike leaves the figure not shown.
 pub fn in_time_order<'i>(invocations: impl Iterator<Item = &'i Invocation>) -> Figure {
-    let mut by_case: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut by_case: BTreeMap<&str, Series> = BTreeMap::new();
     for invocation in invocations {
-        by_case.entry(&invocation.case).or_default().extend(time_ns(invocation));
+        let started = seconds(&invocation.started_at).zip(time_ns(invocation));
+        by_case.entry(&invocation.case).or_default().extend(started);
     }
-    let halves: Vec<_> = by_case.values().map(|times| times.split_at(times.len() / 2)).collect();
-    let drift = drift(halves.iter().flat_map(|(early, late)| [*early, *late]));
-    let ratio = |(early, late): &(&[f64], &[f64])| ratio_of_runs([early, late], CONFIDENCE, drift);
-    // Halves too small for an interval have no verdict that could be false.
-    let all: Vec<Estimate> =
-        halves.iter().filter_map(ratio).filter(|ratio| ratio.interval.is_some()).collect();
+    let cases: Vec<Series> = by_case.into_values().collect();
+    let dependence = Dependence::of(&cases);
+    let ratio = |case: &Series| {
+        let (early, late) = case.split_at(case.len() / 2);
+        let half = |half: &[(f64, f64)]| {
+            let times: Vec<f64> = half.iter().map(|(_, time)| *time).collect();
+            Some(Estimate::of(&times)?.widened(dependence.inflation(&half.to_vec())))
+        };
+        // Halves too small for an interval have no verdict that could be false.
+        half(late)?.over(half(early)?, 0.0, CONFIDENCE).filter(|ratio| ratio.interval.is_some())
+    };
+    let all: Vec<Estimate> = cases.iter().filter_map(ratio).collect();
     if all.is_empty() {
         return Figure::missing("late against early rounds", "too few rounds");
     }

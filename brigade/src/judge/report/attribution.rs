@@ -3,7 +3,7 @@
 //! the CPU time of the whole process, so the wall time is that of the same span: all phases of
 //! a lap, and the time between laps.
 
-use crate::judge::statistics::Estimate;
+use crate::judge::statistics::{Estimate, Interval};
 use harness::record::{IdleState, Record};
 
 use super::model::{Attribution, Parts, WaitingFor};
@@ -80,11 +80,19 @@ fn elapsed_ns(record: &Record) -> Option<f64> {
 }
 
 /// The parts of what these runs measured; `None` if no record has the CPU time.
+///
+/// Each part is the mean of its shares of the time elapsed, times one time elapsed, so that
+/// the parts add up to it.
 pub(super) fn attribution(sample: &[Sampled]) -> Option<Attribution> {
     let parts: Vec<Parts<f64>> = sample.iter().filter_map(|of| Parts::of(of.record)).collect();
-    let over = |part: fn(&Parts<f64>) -> f64| estimated(&parts, part);
-    let reasons: Vec<WaitingFor<f64>> = parts.iter().filter_map(|of| of.waiting_for).collect();
-    let reason = |reason: fn(&WaitingFor<f64>) -> f64| estimated(&reasons, reason);
+    let elapsed: Vec<f64> = parts.iter().map(|of| of.elapsed_ns).collect();
+    let elapsed_ns = Estimate::lower_quartile(&elapsed)?;
+    let over = |part: &dyn Fn(&Parts<f64>) -> Option<f64>| {
+        let share = |of: &Parts<f64>| Some(part(of)? / of.elapsed_ns);
+        mean(&parts.iter().filter_map(share).collect::<Vec<_>>(), elapsed_ns.value)
+    };
+    let reason =
+        |reason: fn(&WaitingFor<f64>) -> f64| over(&|of| of.waiting_for.map(|of| reason(&of)));
     let waiting_for = || {
         Some(WaitingFor {
             idle_ns: reason(|of| of.idle_ns)?,
@@ -96,11 +104,11 @@ pub(super) fn attribution(sample: &[Sampled]) -> Option<Attribution> {
     };
     Some(Attribution {
         parts: Parts {
-            elapsed_ns: over(|of| of.elapsed_ns)?,
-            user_ns: over(|of| of.user_ns)?,
-            kernel_ns: over(|of| of.kernel_ns)?,
-            waiting_ns: over(|of| of.waiting_ns)?,
-            overlap_ns: over(|of| of.overlap_ns)?,
+            elapsed_ns,
+            user_ns: over(&|of| Some(of.user_ns))?,
+            kernel_ns: over(&|of| Some(of.kernel_ns))?,
+            waiting_ns: over(&|of| Some(of.waiting_ns))?,
+            overlap_ns: over(&|of| Some(of.overlap_ns))?,
             waiting_for: waiting_for(),
         },
         idle_entries: median_of(sample, idle_entries),
@@ -109,8 +117,13 @@ pub(super) fn attribution(sample: &[Sampled]) -> Option<Attribution> {
     })
 }
 
-fn estimated<T>(all: &[T], figure: fn(&T) -> f64) -> Option<Estimate> {
-    Estimate::of(&all.iter().map(figure).collect::<Vec<_>>())
+/// The mean of `shares` of `whole`, with the interval of their median, extended to it.
+fn mean(shares: &[f64], whole: f64) -> Option<Estimate> {
+    let Estimate { interval, count, .. } = Estimate::of(shares)?;
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    let interval =
+        interval.map(|ends| Interval { low: ends.low.min(mean), high: ends.high.max(mean) });
+    Some(Estimate { value: mean, interval, count }.map(|share| share * whole))
 }
 
 /// How often a CPU interrupted another one, per operation.

@@ -14,8 +14,10 @@ use super::model::{
     CaseEstimate, InvocationSummary, JudgedOutcome, MeasurementEstimate, MemoryPart, Percentiles,
 };
 use crate::judge::interference::{Sampled, assess, median_of, sample_of};
-use crate::judge::statistics::{ByRound, Estimate, Modes, median, outlier, slope};
-use crate::store::invocation::{Invocation, Outcome};
+use crate::judge::statistics::{
+    ByRound, Dependence, Estimate, Modes, Series, median, outlier, slope,
+};
+use crate::store::invocation::{Invocation, Outcome, seconds};
 
 /// Estimates one case from its invocations.
 pub fn estimate(invocations: &[&Invocation]) -> CaseEstimate {
@@ -36,6 +38,20 @@ pub fn estimate(invocations: &[&Invocation]) -> CaseEstimate {
         attribution: attribution::attribution(&runs),
         memory: memory(&runs),
     }
+}
+
+/// Widens the intervals of a run's times by how much its processes depend on one another, and
+/// returns that.
+pub fn widen(cases: &mut [&mut CaseEstimate]) -> Dependence {
+    let principal = |case: &&mut CaseEstimate| Some(case.series(case.measurement(None)?));
+    let dependence = Dependence::of(&cases.iter().filter_map(principal).collect::<Vec<_>>());
+    for case in cases {
+        let series: Vec<Series> = case.measurements.iter().map(|of| case.series(of)).collect();
+        for (measurement, series) in case.measurements.iter_mut().zip(series) {
+            measurement.time_ns = measurement.time_ns.widened(dependence.inflation(&series));
+        }
+    }
+    dependence
 }
 
 /// What a task holds in memory, part by part, if the program swept the number of
@@ -103,7 +119,7 @@ fn measurement(
         operation: shown(&like.operation),
         operations: like.operations,
         values_ns: invocations.iter().map(value).collect(),
-        time_ns: Estimate::of(&times)?,
+        time_ns: Estimate::lower_quartile(&times)?,
         modes: Modes::of(&times),
         outlier_ns: outlier(&times),
         percentiles: percentiles(&samples),
@@ -184,6 +200,14 @@ impl CaseEstimate {
     /// Whether the estimate is made from unusable invocations.
     pub fn uses_unusable(&self) -> bool {
         self.invocations.iter().any(|of| of.is_used && of.outcome == JudgedOutcome::Unusable)
+    }
+
+    /// When the processes of one of its measurements started, in seconds, and their figures.
+    pub fn series(&self, measurement: &MeasurementEstimate) -> Series {
+        let values = self.invocations.iter().zip(&measurement.values_ns);
+        let used = values.filter(|(invocation, _)| invocation.is_used);
+        used.filter_map(|(invocation, value)| Some((seconds(&invocation.started_at)?, (*value)?)))
+            .collect()
     }
 
     /// The values of one of its measurements that the estimate is made from, by
@@ -287,11 +311,11 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_is_the_median_over_invocations_per_operation() {
+    fn a_time_is_the_lower_quartile_over_invocations_per_operation() {
         let case = of(&sample::case("ring", [30.0, 10.0, 20.0]));
         let hop = case.measurement(None).unwrap();
         assert_eq!((hop.name.as_str(), hop.operation.as_str()), ("iteration", "hop"));
-        assert_eq!((hop.time_ns.value, hop.time_ns.count), (20.0, 3));
+        assert_eq!((hop.time_ns.value, hop.time_ns.count), (15.0, 3));
         assert_eq!(case.by_round(hop), ByRound::from([(1, 30.0), (2, 10.0), (3, 20.0)]));
         // The percentiles of a sample of 10 hops are 0.9 to 3 times its mean.
         let expected = Percentiles { p50: 18.0, p90: 30.0, p99: 40.0, p999: 60.0 };
@@ -340,7 +364,7 @@ mod tests {
         assert_eq!(case.count(JudgedOutcome::Unusable), 1);
         let hop = case.measurement(None).unwrap();
         assert_eq!(hop.values_ns, [Some(30.0), Some(20.0), Some(10.0)]);
-        assert_eq!(hop.time_ns.value, 15.0);
+        assert_eq!(hop.time_ns.value, 12.5);
     }
 
     /// A sweep in which each task takes 10 bytes of user memory, 20 of page

@@ -9,7 +9,7 @@ mod rows;
 
 use std::collections::{HashMap, HashSet};
 
-use estimate::{estimate, shown};
+use estimate::{estimate, shown, widen};
 use model::{
     Case, CaseEstimate, Group, JudgedOutcome, Quality, Report, RunProgress, RunSummary,
     SCHEMA_VERSION,
@@ -18,14 +18,16 @@ use model::{
 use crate::judge::environment::{Difference, between_machines};
 use crate::judge::interference::{Sampled, sample_of};
 use crate::judge::prove::Proof;
-use crate::judge::statistics::{Estimate, MIN_SAMPLE, median};
+use crate::judge::repeat::{Repeat, State};
+use crate::judge::statistics::{Dependence, Estimate, FEWEST_TIMES, Series, median};
 use crate::manifest::Manifest;
 use crate::store::environment::Environment;
 use crate::store::invocation::{Invocation, RecordedCase};
 use crate::store::results::RunDescription;
+use crate::store::saved_run::SavedRun;
 
 /// A run to report.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RunData<'a> {
     /// The name of its folder.
     pub name: String,
@@ -39,6 +41,8 @@ pub struct RunData<'a> {
     pub proof: Option<&'a Proof>,
     /// How far it came.
     pub progress: RunProgress,
+    /// Runs of the same build on the same machine, this one among them.
+    pub alike: Vec<SavedRun>,
 }
 
 /// The report of these runs; groups, comparisons, baselines and headline are those of
@@ -79,8 +83,10 @@ fn describe(cases: &Cases, index: usize, run: &RunData) -> RunSummary {
         seed: *seed,
         progress: run.progress.clone(),
         skipped: skipped.clone(),
-        quality: quality(cases.cases.iter(), index, run.description, run.invocations),
+        quality: quality(cases, index, run.description, run.invocations),
         proof: run.proof.cloned(),
+        state: State::of(run.invocations),
+        repeat: Repeat::of(run.invocations, &run.alike),
     }
 }
 
@@ -93,6 +99,8 @@ struct Cases<'a> {
     samples: HashMap<(usize, usize), Vec<Sampled<'a>>>,
     /// The index of the case of this name.
     named: HashMap<String, usize>,
+    /// How much the processes of each run depend on one another.
+    dependence: Vec<Dependence>,
 }
 
 impl<'a> Cases<'a> {
@@ -102,6 +110,7 @@ impl<'a> Cases<'a> {
             cases: Vec::new(),
             samples: HashMap::new(),
             named: HashMap::new(),
+            dependence: Vec::new(),
         };
         let mut keyed: HashMap<String, usize> = HashMap::new();
         for (run, data) in runs.iter().enumerate() {
@@ -121,6 +130,8 @@ impl<'a> Cases<'a> {
                 all.samples.insert((index, run), sample_of(&ended));
                 all.named.insert(name.to_owned(), index);
             }
+            let of_run = all.cases.iter_mut().filter_map(|case| case.estimates[run].as_mut());
+            all.dependence.push(widen(&mut of_run.collect::<Vec<_>>()));
         }
         all
     }
@@ -220,8 +231,8 @@ const LONGEST_SECONDS: f64 = 6.0 * 3600.0;
 const TARGET_PERCENT: f64 = 3.0;
 
 /// The quality of the run of this index.
-fn quality<'a>(
-    cases: impl Iterator<Item = &'a Case>,
+fn quality(
+    cases: &Cases,
     run: usize,
     description: &RunDescription,
     invocations: &[Invocation],
@@ -229,6 +240,8 @@ fn quality<'a>(
     let further = description.procedure.as_ref().and_then(|procedure| procedure.further);
     let target_percent = further.map_or(TARGET_PERCENT, |further| further.target_percent);
     let estimates: Vec<(&str, &CaseEstimate)> = cases
+        .cases
+        .iter()
         .filter_map(|case| Some((case.name.as_str(), case.estimates[run].as_ref()?)))
         .collect();
     let times: Vec<(&str, Estimate)> =
@@ -236,6 +249,11 @@ fn quality<'a>(
     let mut wide = times.clone();
     wide.retain(|(_, time)| half_width_percent(time).is_none_or(|of| of > target_percent));
     let widths: Vec<f64> = times.iter().filter_map(|(_, time)| half_width_percent(time)).collect();
+    let series: Vec<Series> = estimates
+        .iter()
+        .filter_map(|(_, case)| Some(case.series(case.measurement(None)?)))
+        .collect();
+    let counts = |count: &dyn Fn(&Series) -> f64| series.iter().map(count).collect::<Vec<_>>();
     let stolen = |invocation: &Invocation| invocation.record.as_ref()?.interference.steal_ns;
     let steal: Vec<f64> = invocations.iter().filter_map(stolen).map(|ns| ns as f64 / 1e9).collect();
     Quality {
@@ -243,6 +261,10 @@ fn quality<'a>(
         cases: times.len(),
         within_target: times.len() - wide.len(),
         median_half_width_percent: median(&widths),
+        processes: median(&counts(&|case| case.len() as f64)),
+        independent_processes: median(&counts(&|case| {
+            case.len() as f64 / cases.dependence[run].inflation(case)
+        })),
         disturbed: estimates
             .iter()
             .map(|(_, case)| {
@@ -275,7 +297,7 @@ fn remedy(
         let count = time.count as f64;
         let needed = match half_width_percent(time) {
             Some(percent) => count * (percent / target_percent).powi(2),
-            None => MIN_SAMPLE as f64,
+            None => FEWEST_TIMES as f64,
         };
         Some((needed - count).max(1.0) * median(&times)?)
     };

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::judge::environment::Difference;
 use crate::judge::interference::Trust;
 use crate::judge::prove::Proof;
+use crate::judge::repeat::{Repeat, State};
 pub use crate::manifest::TaskKind;
 pub use crate::store::environment::CpuPlace;
 use crate::store::invocation::RecordedCase;
@@ -69,6 +70,10 @@ pub struct RunSummary {
     pub quality: Quality,
     /// The proof of the instrument that the run ended with, if it did.
     pub proof: Option<Proof>,
+    /// The state of the machine; `null` where the run has no references.
+    pub state: Option<State>,
+    /// How runs of this build on this machine compare; `null` where there is no other.
+    pub repeat: Option<Repeat>,
 }
 
 /// How far a run came.
@@ -107,6 +112,11 @@ pub struct Quality {
     pub within_target: usize,
     /// The median of all half-widths, in percent; `null` without an interval.
     pub median_half_width_percent: Option<f64>,
+    /// Processes of a case, in the median of the cases; `null` without times.
+    pub processes: Option<f64>,
+    /// How many independent processes they are worth, since those that ran soon after one
+    /// another resemble each other.
+    pub independent_processes: Option<f64>,
     /// The names of the cases that are not within the target.
     pub wide: Vec<String>,
     /// Invocations that were disturbed or unusable.

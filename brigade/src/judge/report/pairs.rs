@@ -204,7 +204,7 @@ mod tests {
         // In each round the median of two is their mean: 200, 210 and 220.
         let expected = [(Distance::SharedCache, 1, 11.0, 3), (Distance::SameNode, 2, 210.0, 3)];
         assert_eq!(found, expected);
-        assert_eq!(map.distances[1].range_ns, [110.0, 310.0]);
+        assert_eq!(map.distances[1].range_ns, [105.0, 305.0]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::estimate::shown;
 use super::model::{Case, FigureRow, Group, KindFigures, Quantity};
 use super::{Cases, RunData};
 use crate::judge::interference::Sampled;
-use crate::judge::statistics::{Estimate, difference, ratio};
+use crate::judge::statistics::{CONFIDENCE, Estimate, correlation};
 use crate::manifest::program::Form;
 use crate::manifest::{FigureSpec, KindSpec, Manifest};
 
@@ -67,8 +67,14 @@ fn figure(of: &FigureSpec, cases: &Cases, run: usize) -> Option<Estimate> {
     let measurement = estimate.measurement(of.measurement.as_deref())?;
     let Some(other) = of.other() else { return Some(measurement.time_ns) };
     let (_, other, _) = cases.find(other, run)?;
-    let (time, other) = (estimate.by_round(measurement), other.by_round(other.measurement(None)?));
-    if of.over.is_some() { ratio(&time, &other) } else { difference(&time, &other) }
+    let less = other.measurement(None)?;
+    let correlation = correlation(&estimate.by_round(measurement), &other.by_round(less));
+    let (time, less) = (measurement.time_ns, less.time_ns);
+    if of.over.is_some() {
+        time.over(less, correlation, CONFIDENCE)
+    } else {
+        Some(time.minus(less, correlation, CONFIDENCE))
+    }
 }
 
 /// Conditions under which two cases were not measured alike. Two programs over channels

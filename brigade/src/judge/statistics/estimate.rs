@@ -1,12 +1,13 @@
-//! The one estimator of every figure: the median, with an interval that presumes nothing
-//! about the distribution's shape.
+//! The estimators of every figure, with an interval that presumes nothing about the
+//! distribution's shape: of times the lower quartile, since what disturbs a process makes it
+//! slower and the lower quartile repeats better from run to run; of ratios, differences and
+//! memory the median.
 //!
-//! How many of *n* values fall below the true median is a fair coin tossed *n* times. So
-//! the interval from the *d*-th smallest value to the *d*-th largest covers the median with
-//! probability γ(d) = 1 − 2 P(B < d), B ~ Bin(n, ½), for any distribution. Between two
-//! steps of γ the ends are interpolated as in Hettmansperger and Sheather, *Confidence
-//! intervals based on interpolated order statistics*, Statistics & Probability Letters 4
-//! (1986), 75–79.
+//! How many of *n* values lie below a quantile is binomial. So an order statistic exceeds it
+//! with a known probability, for any distribution. Between two of them the ends are
+//! interpolated as in Nyblom, *Note on interpolated order statistics*, Statistics &
+//! Probability Letters 14 (1992), 129–131; for the median this is the interval of
+//! Hettmansperger and Sheather (ibid. 4, 1986, 75–79).
 //!
 //! Comparing two cases round by round: what changes the whole machine from one round to the
 //! next changes both sides of a pair and cancels.
@@ -27,6 +28,10 @@ use serde::{Deserialize, Serialize};
 /// The smallest sample that gets an interval of 95 %: the range of five values covers the
 /// median with 93.75 %, and is given as it is.
 pub const MIN_SAMPLE: usize = 5;
+
+/// The fewest times whose lower quartile gets an interval: that of twelve covers it with
+/// 94.3 %, since all twelve lie above it in 3 of 100 samples.
+pub const FEWEST_TIMES: usize = 12;
 
 /// The confidence of an interval, unless another is asked for.
 pub const CONFIDENCE: f64 = 0.95;
@@ -69,34 +74,79 @@ impl Estimate {
 
     /// The same with an interval of `confidence`, 0 to 1, if the range covers with as much.
     pub fn at(confidence: f64, values: &[f64]) -> Option<Self> {
-        let sorted = sorted(values);
-        let value = quantile(&sorted, 0.5)?;
         let fewest = if confidence > CONFIDENCE { fewest_pairs(confidence) } else { MIN_SAMPLE };
-        let interval = (sorted.len() >= fewest).then(|| interval(&sorted, confidence));
+        Self::quantile(0.5, confidence, fewest, values)
+    }
+
+    /// The lower quartile of a sample of times in any order with an interval of 95 %; `None`
+    /// for an empty one.
+    pub fn lower_quartile(values: &[f64]) -> Option<Self> {
+        Self::quantile(0.25, CONFIDENCE, FEWEST_TIMES, values)
+    }
+
+    fn quantile(probability: f64, confidence: f64, fewest: usize, values: &[f64]) -> Option<Self> {
+        let sorted = sorted(values);
+        let value = quantile(&sorted, probability)?;
+        let interval = (sorted.len() >= fewest).then(|| interval(&sorted, probability, confidence));
         Some(Self { value, interval, count: sorted.len() })
     }
 
-    /// How many times as large the median of `above` is as that of `below`, two samples
-    /// that are not paired; the intervals of their logarithms are combined as in Zou and
-    /// Donner, *Construction of confidence limits about effect measures*, Statistics in
-    /// Medicine 27 (2008), 1693–1702, and stretched from 95 % to `confidence` as those of
-    /// normal means would be. `None` if either is empty or a value is not positive.
-    pub fn quotient(confidence: f64, above: &[f64], below: &[f64]) -> Option<Self> {
-        let (first, second) = (Self::of(&logarithms(above)?)?, Self::of(&logarithms(below)?)?);
-        let value = first.value - second.value;
-        let freedom = (first.count + second.count).saturating_sub(2) as f64;
+    /// With an interval for a variance that is `inflation` times as large. The logarithms of
+    /// its ends are moved, so that no time becomes negative.
+    pub fn widened(self, inflation: f64) -> Self {
+        let widen = |end: f64| self.value * (end / self.value).powf(inflation.sqrt());
+        let interval = self.interval.filter(|ends| ends.low > 0.0);
+        let widened =
+            interval.map(|ends| Interval { low: widen(ends.low), high: widen(ends.high) });
+        Self { interval: widened.or(self.interval), ..self }
+    }
+
+    /// How many times as large this figure is as `below`, with an interval of `confidence`;
+    /// `correlation` is that of the two figures, 0 for samples that are not paired. `None` if a
+    /// figure is not positive.
+    pub fn over(self, below: Self, correlation: f64, confidence: f64) -> Option<Self> {
+        let ratio = self.logarithm()?.minus(below.logarithm()?, correlation, confidence);
+        Some(ratio.map(f64::exp))
+    }
+
+    /// By how much this figure is larger than `less`, likewise. The two intervals are combined
+    /// as in Zou, *Toward using confidence intervals to compare correlations*, Psychological
+    /// Methods 12 (2007), 399–413, and stretched from 95 % to `confidence` as those of normal
+    /// means would be.
+    pub fn minus(self, less: Self, correlation: f64, confidence: f64) -> Self {
+        let value = self.value - less.value;
+        let freedom = (self.count + less.count).saturating_sub(2) as f64;
         // Student's distribution, to the first order in its degrees of freedom.
         let deviates = |confidence: f64| {
             let normal = normal_deviate((1.0 - confidence) / 2.0);
             normal * (1.0 + (normal * normal + 1.0) / (4.0 * freedom))
         };
         let stretch = deviates(confidence) / deviates(CONFIDENCE);
-        let interval = first.interval.zip(second.interval).map(|(of, by)| Interval {
-            low: value - stretch * (first.value - of.low).hypot(by.high - second.value),
-            high: value + stretch * (of.high - first.value).hypot(second.value - by.low),
+        let distance = |of: f64, less: f64| {
+            stretch * (of * of + less * less - 2.0 * correlation * of * less).max(0.0).sqrt()
+        };
+        let interval = self.interval.zip(less.interval).map(|(of, by)| Interval {
+            low: value - distance(self.value - of.low, by.high - less.value),
+            high: value + distance(of.high - self.value, less.value - by.low),
         });
-        let count = first.count.min(second.count);
-        Some(Self { value, interval, count }.map(f64::exp))
+        Self { value, interval, count: self.count.min(less.count) }
+    }
+
+    /// With an interval that allows for a further error of its logarithm, which lies between
+    /// ∓`distance` with the interval's confidence.
+    pub fn allowing(self, distance: f64) -> Self {
+        let end = |end: f64, sign: f64| {
+            self.value * (sign * (end / self.value).ln().hypot(distance)).exp()
+        };
+        let interval = self.interval;
+        let interval =
+            interval.map(|of| Interval { low: end(of.low, -1.0), high: end(of.high, 1.0) });
+        Self { interval, ..self }
+    }
+
+    fn logarithm(self) -> Option<Self> {
+        let low = self.interval.map_or(self.value, |ends| ends.low);
+        (low > 0.0 && self.value.is_finite()).then(|| self.map(f64::ln))
     }
 
     /// The same figure and ends after a function that rises.
@@ -156,37 +206,61 @@ fn fewest_pairs(confidence: f64) -> usize {
     (2.0 / (1.0 - confidence)).log2().ceil() as usize
 }
 
-/// The interval of this confidence for a sample in ascending order.
-fn interval(sorted: &[f64], confidence: f64) -> Interval {
-    let count = sorted.len();
-    let (rank, weight) = cut(count, confidence);
-    let inwards = |outer: f64, inner: f64| outer + (inner - outer) * weight;
+/// The interval of this confidence of the quantile at `probability`, of a sample in
+/// ascending order: either end is exceeded with half of what is missing to 1.
+fn interval(sorted: &[f64], probability: f64, confidence: f64) -> Interval {
+    let tail = (1.0 - confidence) / 2.0;
+    let last = sorted.len() - 1;
+    let between = |(rank, weight): (usize, f64), at: &dyn Fn(usize) -> f64| {
+        at(rank) + (at(usize::min(rank + 1, last)) - at(rank)) * weight
+    };
     Interval {
-        low: inwards(sorted[rank - 1], sorted[rank]),
-        high: inwards(sorted[count - rank], sorted[count - rank - 1]),
+        low: between(cut(sorted.len(), probability, tail), &|rank| sorted[rank]),
+        high: between(cut(sorted.len(), 1.0 - probability, tail), &|rank| sorted[last - rank]),
     }
 }
 
-/// *d*, the rank of the outer ends, and λ, how far each end moves inwards to its neighbour:
-/// λ = (n − d) I / (d + (n − 2d) I), where I is how much of the way from γ(d) down to
-/// γ(d + 1) the confidence lies, 0 to 1. Where even γ(1) falls short, it is the range.
-fn cut(count: usize, confidence: f64) -> (usize, f64) {
-    let (mut below, mut outer) = (0.0, 1.0);
-    // The logarithm of the probability of `rank` values.
-    let mut log = -(count as f64) * std::f64::consts::LN_2;
-    for rank in 0..count {
-        below += log.exp();
-        let inner = 1.0 - 2.0 * below;
-        if inner < confidence {
-            let (n, d) = (count as f64, rank as f64);
-            let share = (outer - confidence) / (outer - inner);
-            let weight = (n - d) * share / (d + (n - 2.0 * d) * share);
-            return if rank == 0 { (1, 0.0) } else { (rank, weight) };
+/// The lower end for the quantile at `probability`: the index of an order statistic and λ,
+/// how far to move from it to the next, 0 to 1, so that it lies above the quantile with
+/// probability `tail`; the smallest value where even that does so more often.
+///
+/// The r-th smallest value lies above the quantile with probability π(r) = P(B < r),
+/// B ~ Bin(n, p). Of the last with π(r) ≤ `tail`,
+/// (1 − λ) / λ = r (1 − p) (π(r + 1) − tail) / ((n − r) p (tail − π(r))).
+fn cut(count: usize, probability: f64, tail: f64) -> (usize, f64) {
+    let n = count as f64;
+    let odds = (probability / (1.0 - probability)).ln();
+    // The logarithm of the probability that exactly `below` values are below.
+    let mut log = n * (1.0 - probability).ln();
+    let (mut up_to, mut before) = (0.0, 0.0);
+    for below in 0..count {
+        up_to += log.exp();
+        if up_to > tail {
+            let Some(rank) = below.checked_sub(1) else { return (0, 0.0) };
+            let r = below as f64;
+            let onwards = (n - r) * probability * (tail - before);
+            let back = r * (1.0 - probability) * (up_to - tail);
+            return (rank, onwards / (onwards + back));
         }
-        outer = inner;
-        log += ((count - rank) as f64 / (rank + 1) as f64).ln();
+        before = up_to;
+        log += ((n - below as f64) / (below as f64 + 1.0)).ln() + odds;
     }
-    unreachable!("γ falls below every confidence before the ranks meet")
+    (count - 1, 0.0)
+}
+
+/// The normal scores of the ranks of `values`, of variance 1; equal values share theirs.
+pub(super) fn normal_scores(values: &[f64]) -> Vec<f64> {
+    let sorted = sorted(values);
+    let count = values.len() as f64;
+    let score = |value: &f64| {
+        let below = sorted.partition_point(|other| other < value);
+        let up_to = sorted.partition_point(|other| other <= value);
+        let above = 1.0 - (below + up_to) as f64 / 2.0 / count;
+        if above <= 0.5 { normal_deviate(above) } else { -normal_deviate(1.0 - above) }
+    };
+    let scores: Vec<f64> = values.iter().map(score).collect();
+    let variance = scores.iter().map(|score| score * score).sum::<f64>() / count;
+    scores.iter().map(|score| score / variance.sqrt().max(f64::MIN_POSITIVE)).collect()
 }
 
 /// How many standard deviations above its mean a normal value lies with probability `tail`,
@@ -209,56 +283,16 @@ pub fn ratios(first: &ByRound, second: &ByRound) -> Vec<f64> {
     pairs(first, second).map(|(first, second)| first / second).collect()
 }
 
-/// The rounds that both have.
-fn common(first: &ByRound, second: &ByRound) -> [ByRound; 2] {
-    [(first, second), (second, first)].map(|(of, other)| {
-        of.iter().filter(|(round, _)| other.contains_key(round)).map(|(r, v)| (*r, *v)).collect()
-    })
-}
-
-/// How many times as large `first` is as `second`, over the rounds that have both: the
-/// quotient of their medians, so that it agrees with the figures printed next to it. Its
-/// interval is that of [`ratio_at`], extended to what that would be about the quotient.
-/// `None` without such a round, or where a figure is not positive.
-pub fn ratio(first: &ByRound, second: &ByRound) -> Option<Estimate> {
-    let by_round = ratio_at(CONFIDENCE, first, second)?;
-    let [above, below] = medians(first, second)?;
-    let factor = above / below / by_round.value;
-    Some(extended(by_round, by_round.map(|end| end * factor)))
-}
-
-/// By how much `first` is larger than `second`, in their unit, likewise.
-pub fn difference(first: &ByRound, second: &ByRound) -> Option<Estimate> {
-    let differences: Vec<f64> = pairs(first, second).map(|(of, less)| of - less).collect();
-    let by_round = Estimate::of(&differences)?;
-    let [whole, part] = medians(first, second)?;
-    let shift = whole - part - by_round.value;
-    Some(extended(by_round, by_round.map(|end| end + shift)))
-}
-
-fn medians(first: &ByRound, second: &ByRound) -> Option<[f64; 2]> {
-    let [first, second] =
-        common(first, second).map(|of| median(&of.into_values().collect::<Vec<_>>()));
-    Some([first?, second?])
-}
-
-/// The figure of `moved` with an interval that spans both.
-fn extended(by_round: Estimate, moved: Estimate) -> Estimate {
-    let ends = by_round.interval.zip(moved.interval);
-    let interval = ends
-        .map(|(of, other)| Interval { low: of.low.min(other.low), high: of.high.max(other.high) });
-    Estimate { interval, ..moved }
-}
-
 /// How many times as large `first` is as `second`: the median over the rounds that have
 /// both, among logarithms, so that swapping the sides gives the inverse. The interval is of
-/// `confidence`, 0 to 1. `None` as for [`ratio`].
+/// `confidence`, 0 to 1. `None` without such a round, or where a
+/// figure is not positive.
 pub fn ratio_at(confidence: f64, first: &ByRound, second: &ByRound) -> Option<Estimate> {
     let logs = logarithms(&ratios(first, second))?;
     Some(Estimate::at(confidence, &logs)?.map(f64::exp))
 }
 
-fn pairs(first: &ByRound, second: &ByRound) -> impl Iterator<Item = (f64, f64)> {
+pub(super) fn pairs(first: &ByRound, second: &ByRound) -> impl Iterator<Item = (f64, f64)> {
     first.iter().filter_map(|(round, first)| Some((*first, *second.get(round)?)))
 }
 
@@ -418,16 +452,17 @@ mod tests {
         let first = [1.0, 2.0, 4.0, 8.0, 16.0];
         let second = first.map(|value| value * 2.0);
         for (confidence, stretch, within) in [(0.95, 1.0, 1e-9), (0.99, 3.1905 / 2.2566, 1e-2)] {
-            let quotient = Estimate::quotient(confidence, &second, &first).unwrap();
+            let [first, second] = [first, second].map(|of| Estimate::of(&of).unwrap());
+            let quotient = second.over(first, 0.0, confidence).unwrap();
             let Interval { low, high } = quotient.interval.unwrap();
             assert!(close(quotient.value, 2.0), "{quotient:?}");
             assert!((low.log2() - 1.0 + stretch * 8_f64.sqrt()).abs() < within, "{low}");
             assert!((high.log2() - 1.0 - stretch * 8_f64.sqrt()).abs() < within, "{high}");
         }
+        let first = Estimate::of(&first).unwrap();
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(Estimate::quotient(0.95, &[1.0, bad], &first), None, "{bad}");
+            assert_eq!(Estimate::of(&[bad]).unwrap().over(first, 0.0, 0.95), None, "{bad}");
         }
-        assert_eq!(Estimate::quotient(0.95, &first, &[]), None);
     }
 
     #[test]
@@ -462,17 +497,13 @@ mod tests {
         let first = ByRound::from([(1, 10.0), (2, 40.0), (4, 90.0)]);
         let second = ByRound::from([(2, 4.0), (3, 5.0), (4, 30.0)]);
         assert_eq!(ratios(&first, &second), [10.0, 3.0]);
-        assert_eq!(difference(&first, &second).unwrap().value, 48.0);
-        let [first, second] = common(&first, &second);
-        assert_eq!(first, ByRound::from([(2, 40.0), (4, 90.0)]));
-        assert_eq!(second, ByRound::from([(2, 4.0), (4, 30.0)]));
-        let other = ByRound::from([(9, 1.0)]);
-        assert_eq!((ratio(&first, &other), difference(&first, &other)), (None, None));
+        assert_eq!(ratio_at(0.95, &first, &ByRound::from([(9, 1.0)])), None);
+        assert_eq!(ratio_at(0.95, &first, &rounds(&[0.0; 5])), None);
     }
 
     // The ratios by round are 2, 4, 8, 16 and 32; at 93.75 % their range is the interval.
     #[test]
-    fn a_ratio_is_the_median_of_those_by_round_and_its_inverse_that_of_the_inverse() {
+    fn the_inverse_of_a_ratio_is_that_of_the_sides_swapped() {
         let first = rounds(&[1.0, 10.0, 3.0, 7.0, 5.0]);
         let factors = [2.0, 4.0, 8.0, 16.0, 32.0];
         let second: ByRound =
@@ -483,19 +514,12 @@ mod tests {
             (ratio_at(0.9375, &first, &second), [1.0 / 8.0, 1.0 / 32.0, 1.0 / 2.0]),
         ] {
             let Estimate { value: found, interval, count } = found.unwrap();
-            let ends: Interval = interval.unwrap();
+            let ends = interval.unwrap();
             assert!(close(found, value) && close(ends.low, low) && close(ends.high, high));
             assert_eq!(count, 5);
         }
-        assert_eq!(ratio(&first, &rounds(&[0.0; 5])), None);
-        // The differences by round are 1, 30, 21, 105 and 155, of median 30; that of the medians
-        // 40 and 5 is 35, so that the range of the former is extended by 5.
-        assert!(close(ratio(&second, &first).unwrap().value, 8.0));
-        let found = difference(&second, &first).unwrap();
-        assert_eq!((found.value, found.interval), (35.0, Some(Interval { low: 1.0, high: 160.0 })));
     }
 
-    #[track_caller]
     fn covers(hits: u64, trials: u64, low: f64, high: f64) {
         let interval = proportion(hits, trials, 0.95).unwrap();
         let close = |actual: f64, expected: f64| (actual - expected).abs() < 1e-12;

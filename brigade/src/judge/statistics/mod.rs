@@ -5,13 +5,15 @@
 //! kernel's choices of where to place a process differ from process to process, and a
 //! million iterations of one process see one such choice.
 
+mod dependence;
 mod estimate;
 mod modes;
 #[cfg(test)]
 pub(in crate::judge) mod tests;
 
+pub use dependence::{Dependence, Series, correlation};
 pub use estimate::{
-    ByRound, CONFIDENCE, Estimate, Interval, MIN_SAMPLE, difference, median, proportion, ratio,
-    ratio_at, ratios, slope,
+    ByRound, CONFIDENCE, Estimate, FEWEST_TIMES, Interval, median, proportion, ratio_at, ratios,
+    slope,
 };
 pub use modes::{Modes, outlier};

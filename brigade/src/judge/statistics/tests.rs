@@ -2,7 +2,9 @@
 //! simulation has a seed, so that a run repeats itself exactly.
 //! `cargo test -p brigade statistics::tests -- --nocapture` prints the tables.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use fastrand::Rng;
 use harness::samples::Moments;
@@ -10,7 +12,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::estimate::{Estimate, Interval, median, quantile, sorted};
-use super::{Modes, outlier, proportion, slope};
+use super::{Dependence, FEWEST_TIMES, Modes, Series, outlier, proportion, slope};
+use crate::store::invocation::{Outcome, seconds};
+use crate::store::saved_run::SavedRun;
 
 /// What the script beside a fixture wrote.
 fn fixture<T: DeserializeOwned>(text: &str, at_least: usize) -> Vec<T> {
@@ -156,18 +160,23 @@ fn intervals_of_a_median_cover_it_and_narrower_ones_would_not() {
 #[test]
 fn intervals_of_ratios_cover_one_for_pairs_and_for_two_samples() {
     for (index, (shape, draw)) in SHAPES.into_iter().enumerate() {
-        for size in SIZES {
+        for size in SIZES.into_iter().filter(|size| *size >= FEWEST_TIMES) {
             let mut rng = Rng::with_seed((100 * index + size) as u64);
             let [paired, _] = coverage(1.0, || {
                 let of_round = draws(size, &mut rng, |rng| standard_normal(rng).exp());
                 let mut side = || -> super::ByRound {
                     (1..).zip(of_round.iter().map(|by| by * draw(&mut rng))).collect()
                 };
-                super::ratio(&side(), &side()).unwrap()
+                let (first, second) = (side(), side());
+                let [of, by] = [&first, &second].map(|side| {
+                    Estimate::lower_quartile(&side.values().copied().collect::<Vec<_>>()).unwrap()
+                });
+                of.over(by, super::correlation(&first, &second), 0.95).unwrap()
             });
             let [unpaired, _] = coverage(1.0, || {
-                let sides = [(); 2].map(|()| draws(size, &mut rng, draw));
-                Estimate::quotient(0.95, &sides[0], &sides[1]).unwrap()
+                let [first, second] =
+                    [(); 2].map(|()| Estimate::of(&draws(size, &mut rng, draw)).unwrap());
+                first.over(second, 0.0, 0.95).unwrap()
             });
             println!("{shape:<18} n = {size:<3} paired {paired:.4}, unpaired {unpaired:.4}");
             assert!((0.93..=1.0).contains(&paired), "{shape}, n = {size}: {paired}");
@@ -204,38 +213,98 @@ fn modes_are_found_and_one_mode_is_rarely_taken_for_two() {
     }
 }
 
-/// The share of intervals that hold the centre, over invocations that begin `spacing`
-/// seconds apart: eight tenths of the variance last for about a second, as the kernel work
-/// of neighbouring processes was seen to do on a virtual machine.
-fn coverage_of_lasting_noise(count: usize, spacing: f64) -> f64 {
-    const LASTING: f64 = 0.8;
-    let mut rng = Rng::with_seed(count as u64);
-    let kept = (-spacing).exp();
-    let [covered, _] = coverage(1.0, || {
-        let mut state = standard_normal(&mut rng);
-        let mut next = || {
-            state = kept * state + (1.0 - kept * kept).sqrt() * standard_normal(&mut rng);
-            let own = (1.0 - LASTING).sqrt() * standard_normal(&mut rng);
-            (0.08 * (LASTING.sqrt() * state + own)).exp()
+/// What the interval of a time is to cover, over cases and runs.
+const RUN_BAND: RangeInclusive<f64> = 0.92..=0.97;
+
+/// The times of every case of a recorded run of the default profile, in order, with their starts
+/// in seconds.
+fn recorded(folder: &Path) -> Vec<Series> {
+    let run = SavedRun::read(folder).expect("a recorded run");
+    if run.description.profile != "default" {
+        return Vec::new();
+    }
+    let mut cases: BTreeMap<&str, Series> = BTreeMap::new();
+    for invocation in &run.invocations {
+        let started = seconds(&invocation.started_at).expect("a time");
+        let time = invocation.record.as_ref().and_then(|record| record.principal());
+        if let Some(time) = time.filter(|_| invocation.outcome == Outcome::Measured) {
+            let case = cases.entry(&invocation.case).or_default();
+            case.push((started, time.ns_per_operation));
+        }
+    }
+    cases.into_values().filter(|case| case.len() >= FEWEST_TIMES).collect()
+}
+
+/// A run like `like`: the same starts and, for each case, the same distribution of times. A
+/// state of the machine that lasts for `lasting_s` has `share` of the variance of the ranks.
+fn simulated(like: &[Series], share: f64, lasting_s: f64, rng: &mut Rng) -> Vec<Series> {
+    let mut starts: Vec<f64> = like.iter().flatten().map(|(start, _)| *start).collect();
+    starts.sort_by(f64::total_cmp);
+    let mut state = standard_normal(rng);
+    let mut before = starts[0];
+    let mut states = Vec::with_capacity(starts.len());
+    for start in &starts {
+        let kept = (-(start - before) / lasting_s).exp();
+        state = kept * state + (1.0 - kept * kept).sqrt() * standard_normal(rng);
+        before = *start;
+        states.push(state);
+    }
+    let mut case = |like: &Series| {
+        let sorted = sorted(&like.iter().map(|(_, time)| *time).collect::<Vec<_>>());
+        let time = |&(start, _): &(f64, f64)| {
+            let state = states[starts.partition_point(|other| *other < start)];
+            let score = share.sqrt() * state + (1.0 - share).sqrt() * standard_normal(rng);
+            (start, quantile(&sorted, normal_probability(score)).expect("times"))
         };
-        Estimate::of(&(0..count).map(|_| next()).collect::<Vec<_>>()).unwrap()
-    });
-    covered
+        like.iter().map(time).collect()
+    };
+    like.iter().map(&mut case).collect()
+}
+
+/// The probability that a standard normal value is below `score`: Zelen and Severo,
+/// Abramowitz and Stegun 26.2.17, within 7.5e-8.
+fn normal_probability(score: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * score.abs());
+    let terms = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+    let sum = terms.iter().rev().fold(0.0, |sum, term| (sum + term) * t);
+    let above = sum * (-score * score / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    if score < 0.0 { above } else { 1.0 - above }
 }
 
 #[test]
-fn the_spacing_of_the_profiles_keeps_what_an_interval_promises() {
-    let suite: toml::Table = include_str!("../../../../suite.toml").parse().expect("a manifest");
-    for (name, profile) in suite["profiles"].as_table().expect("profiles") {
-        let spacing = &profile["spacing_seconds"];
-        let spacing = spacing.as_float().or(spacing.as_integer().map(|seconds| seconds as f64));
-        let spacing = spacing.expect("a number of seconds");
-        for count in [10, 20, 40] {
-            let at_once = coverage_of_lasting_noise(count, 0.1);
-            let apart = coverage_of_lasting_noise(count, spacing);
-            println!("{name}, n = {count}: at once {at_once:.4}, {spacing} s apart {apart:.4}");
-            assert!(at_once < 0.75, "{name}, n = {count}: {at_once} at once");
-            assert!((0.92..=0.975).contains(&apart), "{name}, n = {count}: {apart} apart");
+fn intervals_of_dependent_processes_cover_and_those_of_independent_ones_stay_as_they_are() {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
+    let folders = results.read_dir().expect("recorded runs").map(|entry| entry.unwrap().path());
+    let runs: Vec<_> = folders.map(|of| (of.display().to_string(), recorded(&of))).collect();
+    let runs: Vec<_> =
+        runs.iter().filter(|(_, cases)| cases.iter().flatten().count() > 500).collect();
+    assert!(!runs.is_empty());
+    for (name, like) in runs {
+        for (share, lasting_s) in [(0.0, 1.0), (0.2, 8.0), (0.4, 12.0)] {
+            let mut rng = Rng::with_seed(7);
+            let (mut covered, mut naive, mut all, mut inflation) = (0.0, 0.0, 0.0, 0.0);
+            for _ in 0..60 {
+                let run = simulated(like, share, lasting_s, &mut rng);
+                let dependence = Dependence::of(&run);
+                for (case, like) in run.iter().zip(like) {
+                    let times = |of: &Series| of.iter().map(|(_, time)| *time).collect::<Vec<_>>();
+                    let truth = quantile(&sorted(&times(like)), 0.25).unwrap();
+                    let found = Estimate::lower_quartile(&times(case)).unwrap();
+                    let by = dependence.inflation(case);
+                    all += 1.0;
+                    inflation += by;
+                    naive += f64::from(!found.excludes(truth));
+                    covered += f64::from(!found.widened(by).excludes(truth));
+                }
+            }
+            let [covered, naive, inflation] = [covered, naive, inflation].map(|sum| sum / all);
+            println!(
+                "{name}: {share} for {lasting_s} s: {naive:.3}, × {inflation:.2}: {covered:.3}"
+            );
+            assert!(RUN_BAND.contains(&covered), "{name}, {share}: {covered}");
+            let is_wider = inflation > 1.2;
+            assert!(!is_wider || naive < covered - 0.01, "{name}, {share}: {naive}");
+            assert!(share > 0.0 || inflation < 1.1, "{name}: {inflation}");
         }
     }
 }

@@ -1,0 +1,252 @@
+//! In which state a run met the machine, and how much runs of one build on one machine
+//! differ.
+//!
+//! A busy neighbour slows all programs by the same cause, for minutes. The work of
+//! [`Reference`] slows with them: divided by it, the times of two runs of one build differ by
+//! half as much as they do themselves (docs/STATISTICS.md, "Comparing two runs").
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::interference::sample_of;
+use super::statistics::{Dependence, Estimate, Series};
+use crate::store::invocation::{Invocation, Reference, seconds};
+use crate::store::saved_run::SavedRun;
+
+/// Steps of the walk that are worth as much as a byte through a pipe: with 16 of them the
+/// figures of runs in a quiet and in a busy state agree best.
+const STEPS: f64 = 16.0;
+
+/// The share of figures that two runs of one build may differ by less than the spread.
+const CONFIDENCE: f64 = 0.95;
+
+/// The deviate of a normal value for [`CONFIDENCE`].
+const DEVIATE: f64 = 1.96;
+
+/// How fast the machine was, in nanoseconds for one unit of work that belongs to no program;
+/// without the walk where `walks` is false, as records that are older have none.
+fn speed(reference: &Reference, walks: bool) -> Option<f64> {
+    let walk = if walks { reference.walk_ns? } else { 0.0 };
+    Some(reference.kernel_ns + STEPS * walk).filter(|ns| *ns > 0.0 && ns.is_finite())
+}
+
+/// Whether every invocation that has a reference has a walk.
+fn walks(invocations: &[Invocation]) -> bool {
+    let mut references = invocations.iter().filter_map(|of| of.reference.as_ref());
+    references.all(|reference| reference.walk_ns.is_some())
+}
+
+/// The state of the machine during a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct State {
+    /// The lower quartile of the time of a unit of reference work, in nanoseconds.
+    pub reference_ns: f64,
+    /// That of the later half of the run divided by that of the earlier.
+    pub change: f64,
+}
+
+impl State {
+    /// That of a run; `None` where it has no references.
+    pub fn of(invocations: &[Invocation]) -> Option<Self> {
+        let walks = walks(invocations);
+        let speeds: Vec<f64> =
+            invocations.iter().filter_map(|of| speed(of.reference.as_ref()?, walks)).collect();
+        let quartile = |of: &[f64]| Some(Estimate::lower_quartile(of)?.value);
+        let (early, late) = speeds.split_at(speeds.len() / 2);
+        let change = quartile(late)? / quartile(early)?;
+        Some(Self { reference_ns: quartile(&speeds)?, change })
+    }
+}
+
+/// The figure of each case of a run at the speed of the reference: the lower quartile over
+/// processes of the time divided by that of the reference work before it.
+pub type Levels = BTreeMap<String, Estimate>;
+
+/// The levels of several runs, by the reference that all of them have; a run without
+/// references has none.
+pub fn levels<'a>(runs: impl IntoIterator<Item = &'a [Invocation]> + Clone) -> Vec<Levels> {
+    let walks = runs.clone().into_iter().all(walks);
+    runs.into_iter().map(|run| levels_of(run, walks)).collect()
+}
+
+fn levels_of(invocations: &[Invocation], walks: bool) -> Levels {
+    let mut by_case: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
+    for invocation in invocations.iter().filter(|of| !of.interrupted) {
+        by_case.entry(&invocation.case).or_default().push(invocation);
+    }
+    let series = by_case.into_iter().map(|(case, invocations)| {
+        let used = sample_of(&invocations);
+        let level = |of: &&Invocation| {
+            let record = of.record.as_ref()?;
+            let is_used = used.iter().any(|used| std::ptr::eq(used.record, record));
+            let time = record.principal().filter(|_| is_used)?.ns_per_operation;
+            Some((seconds(&of.started_at)?, time / speed(of.reference.as_ref()?, walks)?))
+        };
+        (case, invocations.iter().filter_map(level).collect())
+    });
+    let series: Vec<(&str, Series)> = series.collect();
+    let dependence = Dependence::of(&series.iter().map(|(_, of)| of.clone()).collect::<Vec<_>>());
+    let level = |(case, series): &(&str, Series)| {
+        let values: Vec<f64> = series.iter().map(|(_, level)| *level).collect();
+        let level = Estimate::lower_quartile(&values)?.widened(dependence.inflation(series));
+        Some(((*case).to_owned(), level))
+    };
+    series.iter().filter_map(level).collect()
+}
+
+/// How much the figures of runs of one build on one machine differ beyond what their
+/// intervals say.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Spread {
+    /// How many runs it is known from.
+    pub runs: usize,
+    /// The standard deviation of a figure between runs, of its logarithm.
+    pub deviation: f64,
+}
+
+impl Spread {
+    /// The least deviation with which 95 % of the differences between two runs, over all
+    /// pairs of runs and all cases, are within 1.96 standard errors. `None` for fewer than two
+    /// runs that have a case in common.
+    pub fn of(runs: &[&Levels]) -> Option<Self> {
+        let mut differences = Vec::new();
+        for (index, first) in runs.iter().enumerate() {
+            for second in &runs[index + 1..] {
+                let pairs = first.iter().filter_map(|(case, first)| {
+                    let second = second.get(case)?;
+                    let difference = (second.value / first.value).ln();
+                    Some((difference, error(first)?.hypot(error(second)?)))
+                });
+                differences.extend(pairs);
+            }
+        }
+        let share = |deviation: f64| {
+            let is_within = |(difference, error): &&(f64, f64)| {
+                let between = deviation * 2_f64.sqrt();
+                difference.abs() <= DEVIATE * error.hypot(between)
+            };
+            differences.iter().filter(is_within).count() as f64 / differences.len() as f64
+        };
+        let (mut low, mut high) = (0.0, 10.0);
+        while high - low > 1e-6 {
+            let middle = f64::midpoint(low, high);
+            if share(middle) >= CONFIDENCE { high = middle } else { low = middle }
+        }
+        let deviation = if share(0.0) >= CONFIDENCE { 0.0 } else { high };
+        (!differences.is_empty()).then_some(Self { runs: runs.len(), deviation })
+    }
+
+    /// By how much the logarithms of two figures differ at most, with 95 %.
+    pub fn distance(&self) -> f64 {
+        DEVIATE * 2_f64.sqrt() * self.deviation
+    }
+}
+
+/// How a run compares with others of its build on its machine.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Repeat {
+    /// How much the runs differ.
+    pub spread: Spread,
+    /// How many times as slow the reference was as in the quietest of them.
+    pub slowness: f64,
+}
+
+impl Repeat {
+    /// `None` without another run, or if this one has no references.
+    pub fn of(invocations: &[Invocation], alike: &[SavedRun]) -> Option<Self> {
+        if alike.len() < 2 {
+            return None;
+        }
+        let runs = alike.iter().map(|run| &run.invocations[..]);
+        let quietest = runs.clone().filter_map(State::of).map(|of| of.reference_ns);
+        let quietest = quietest.fold(f64::INFINITY, f64::min);
+        let levels = levels(runs);
+        let spread = Spread::of(&levels.iter().collect::<Vec<_>>())?;
+        Some(Self { spread, slowness: State::of(invocations)?.reference_ns / quietest })
+    }
+}
+
+/// The standard error of the logarithm of a figure.
+fn error(figure: &Estimate) -> Option<f64> {
+    let ends = figure.interval.filter(|ends| ends.low > 0.0)?;
+    Some((ends.high / ends.low).ln() / 2.0 / DEVIATE)
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::*;
+    use crate::judge::statistics::tests::standard_normal;
+    use crate::store::fixtures::Sample;
+
+    /// A run of 20 rounds of cases with these times, on a machine that is `slow` times as slow.
+    fn run(times: &[f64], slow: f64, walk_ns: Option<f64>, rng: &mut Rng) -> Vec<Invocation> {
+        let mut run = Vec::new();
+        for round in 1..=20 {
+            for (case, time) in times.iter().enumerate() {
+                let time = time * slow * (0.02 * standard_normal(rng)).exp();
+                let mut invocation = Sample::hop(time).in_round(&format!("case-{case}"), round);
+                let kernel_ns = 1000.0 * slow * (0.02 * standard_normal(rng)).exp();
+                invocation.reference = Some(Reference { cpu: 0, kernel_ns, walk_ns });
+                invocation.started_at = format!("2026-01-01T00:{round:02}:{case:02}Z");
+                run.push(invocation);
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn the_state_is_the_speed_of_the_reference_and_how_it_changed() {
+        let mut rng = Rng::with_seed(1);
+        let mut invocations = run(&[10.0], 1.0, None, &mut rng);
+        let quiet = State::of(&invocations).unwrap();
+        assert!((quiet.reference_ns / 985.0 - 1.0).abs() < 0.02, "{quiet:?}");
+        assert!((quiet.change - 1.0).abs() < 0.05, "{quiet:?}");
+        invocations.extend(run(&[10.0], 1.5, None, &mut rng));
+        assert!((State::of(&invocations).unwrap().change - 1.5).abs() < 0.1);
+        invocations.iter_mut().for_each(|of| of.reference = None);
+        assert_eq!(State::of(&invocations), None);
+    }
+
+    #[test]
+    fn levels_of_a_quiet_and_a_busy_state_agree_and_their_times_do_not() {
+        let mut rng = Rng::with_seed(2);
+        let quiet = run(&[10.0, 70.0], 1.0, Some(10.0), &mut rng);
+        // Where one run has no walk, neither is divided by it.
+        let busy = run(&[10.0, 70.0], 1.3, None, &mut rng);
+        let found = levels([&quiet[..], &busy]);
+        assert_eq!(found[0].len(), 2);
+        for (case, quiet) in &found[0] {
+            let ratio = found[1][case].over(*quiet, 0.0, 0.99).unwrap();
+            assert!(!ratio.excludes(1.0), "{case}: {ratio:?}");
+        }
+    }
+
+    // The deviation that the figures of runs have besides their own error is found again.
+    #[test]
+    fn the_spread_is_what_intervals_do_not_explain() {
+        for deviation in [0.0, 0.05, 0.2] {
+            let mut rng = Rng::with_seed(3);
+            let runs: Vec<_> = (0..5)
+                .map(|_| {
+                    let times: Vec<f64> = (0..30)
+                        .map(|_| 10.0 * (deviation * standard_normal(&mut rng)).exp())
+                        .collect();
+                    run(&times, 1.0, None, &mut rng)
+                })
+                .collect();
+            let levels = levels(runs.iter().map(Vec::as_slice));
+            let spread = Spread::of(&levels.iter().collect::<Vec<_>>()).unwrap();
+            assert_eq!(spread.runs, 5);
+            let within = 0.2 * deviation + 0.003;
+            assert!((spread.deviation - deviation).abs() < within, "{deviation}: {spread:?}");
+        }
+        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Spread::of(&[&Levels::new(), &Levels::new()]), None);
+    }
+}
