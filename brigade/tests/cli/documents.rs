@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -97,5 +99,19 @@ fn a_marker_that_is_not_understood_is_named() {
     ] {
         let error = updated(&text).unwrap_err();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn the_protocol_names_every_part_of_a_comparison() {
+    let read =
+        |path: &str| fs::read_to_string(root().join(path)).expect("a file of the repository");
+    let schema: Value = serde_json::from_str(&read("brigade/comparison.schema.json")).unwrap();
+    let protocol = read("docs/PROTOCOL.md");
+    let parts = |of: &Value| of["properties"].as_object().expect("parts").keys().cloned().collect();
+    let own: Vec<String> = parts(&schema);
+    let of_cases: Vec<String> = parts(&schema["$defs"]["CaseComparison"]);
+    for part in own.into_iter().chain(of_cases).filter(|part| part != "schema_version") {
+        assert!(protocol.contains(&format!("`{part}`")), "PROTOCOL does not name {part}");
     }
 }
