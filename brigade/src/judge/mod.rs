@@ -5,6 +5,7 @@ pub mod compare;
 pub mod environment;
 pub mod impact;
 pub mod interference;
+pub mod ledger;
 pub mod prove;
 pub mod repeat;
 pub mod report;

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::interference::sample_of;
+use super::ledger::{Quantity, principal_figure};
 use super::statistics::{Dependence, Estimate, Series};
 use crate::store::invocation::{Invocation, Reference, seconds};
 use crate::store::saved_run::SavedRun;
@@ -81,8 +82,13 @@ fn levels_of(invocations: &[Invocation], walks: bool) -> Levels {
         let level = |of: &&Invocation| {
             let record = of.record.as_ref()?;
             let is_used = used.iter().any(|used| std::ptr::eq(used.record, record));
-            let time = record.principal().filter(|_| is_used)?.ns_per_operation;
-            Some((seconds(&of.started_at)?, time / speed(of.reference.as_ref()?, walks)?))
+            let (figure, unit) = principal_figure(record).filter(|_| is_used)?;
+            let by = match unit {
+                // What a task holds does not depend on how fast the machine is.
+                Quantity::Bytes => 1.0,
+                _ => speed(of.reference.as_ref()?, walks)?,
+            };
+            Some((seconds(&of.started_at)?, figure / by))
         };
         (case, invocations.iter().filter_map(level).collect())
     });

@@ -21,7 +21,7 @@ use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::interference::{Trust, assess};
-use crate::judge::report::estimate::held;
+use crate::judge::ledger::principal_figure;
 use crate::judge::statistics::{Estimate, Modes, outlier};
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{FurtherRounds, Procedure, RunDescription};
@@ -74,9 +74,6 @@ impl Attempt {
     pub fn of(invocation: &Invocation) -> Self {
         let measured = invocation.outcome == Outcome::Measured;
         let record = invocation.record.as_ref().filter(|_| measured);
-        let principal = record.and_then(|record| record.principal());
-        // Of a sweep of memory, what a task holds, and not how long it took to make.
-        let held = record.and_then(|record| held(record.ledger.as_ref()?));
         let worth = if invocation.interrupted {
             Worth::Interrupted
         } else if measured && assess(invocation).trust == Trust::Unusable {
@@ -86,7 +83,7 @@ impl Attempt {
         };
         Self {
             duration: Duration::from_nanos(invocation.duration_ns),
-            figure: held.or_else(|| principal.map(|principal| principal.ns_per_operation)),
+            figure: record.and_then(principal_figure).map(|(figure, _)| figure),
             worth,
         }
     }

@@ -4,12 +4,13 @@
 use harness::terminal;
 
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table};
-use super::quantity::{duration, percent, three_digits};
+use super::quantity::{bytes, duration, percent, three_digits};
 use crate::judge::compare::{
     BetweenRuns, CaseComparison, Comparison, Described, Design, ModesOfSides,
 };
 use crate::judge::compare::{Pair, Verdict};
 use crate::judge::environment::{different_cpus, other_differences};
+use crate::judge::ledger::Quantity;
 use crate::judge::statistics::{Estimate, Interval};
 
 /// The fewest cases whose ratios show a change of the machine.
@@ -34,7 +35,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
 fn table(comparison: &Comparison) -> Table {
     let mut table = Table::new(&[
         ("case", Side::Left),
-        ("time", Side::Right),
+        ("figure", Side::Right),
         ("ratio [interval]", Side::Left),
         ("p50", Side::Right),
         ("p90", Side::Right),
@@ -51,7 +52,10 @@ fn table(comparison: &Comparison) -> Table {
         };
         table.push(vec![
             terminal::line(&case.case).into_owned(),
-            duration(case.ns_per_operation[0]),
+            match case.unit {
+                Quantity::Bytes => bytes(case.figures[0]),
+                _ => duration(case.figures[0]),
+            },
             ratio(&case.ratio),
             percentile("p50"),
             percentile("p90"),
@@ -95,7 +99,7 @@ fn legend(comparison: &Comparison) -> String {
         Design::Groups => "run",
     };
     format!(
-        "time: the baseline's, per operation; ratio and p50 to p99: candidate / baseline; each \
+        "figure: the baseline's, time per operation or memory per task; ratio and p50 to p99: candidate / baseline; each \
          {sample} is one sample. Intervals: {:.0} % together, {:.2} % each; same: within {} %.",
         confidence * 100.0,
         confidence_of_each * 100.0,

@@ -11,9 +11,10 @@ use super::quantity::{
 };
 use super::{ladder, notes, pairs, text};
 use crate::judge::environment::{self, other_differences};
+use crate::judge::ledger::Quantity;
 use crate::judge::report::model::{
     Case, CaseEstimate, FigureRow, Group, JudgedOutcome, KindFigures, MeasurementEstimate, Parts,
-    Percentiles, Quantity, Report, WaitingFor,
+    Percentiles, Report, WaitingFor,
 };
 
 /// The heading of the ladder.
@@ -315,8 +316,7 @@ fn times(group: &Group) -> Table {
         for (index, of) in estimate.measurements.iter().enumerate() {
             let unit = Unit::of(of.time_ns.value);
             let time = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
-            let percentile =
-                |which: fn(&Percentiles) -> f64| time(of.percentiles.as_ref().map(which));
+            let percentile = |which: fn(&Percentiles) -> Option<f64>| time(which(&of.percentiles));
             let mut row = vec![
                 if index == 0 { case_name(case, estimate) } else { String::new() },
                 of.short_name().to_owned(),

@@ -13,7 +13,6 @@ mod documents;
 mod faults;
 mod flags;
 mod guests;
-mod impact;
 mod interference;
 mod limits;
 mod orphans;

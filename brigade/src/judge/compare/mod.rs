@@ -7,10 +7,11 @@ pub mod sample;
 
 use std::collections::BTreeMap;
 
-use harness::record::Measurement;
+use harness::record::{Measurement, Record};
 use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::Difference;
+use crate::judge::ledger::Quantity;
 use crate::judge::repeat::{Levels, Spread, State};
 use crate::judge::statistics::{ByRound, CONFIDENCE, Estimate, Modes, median, ratio_at};
 use crate::store::results::Skipped;
@@ -117,8 +118,10 @@ pub struct CaseComparison {
     pub operation: String,
     /// Rounds, processes or runs that are compared.
     pub samples: Pair<usize>,
-    /// Their median time per operation, in nanoseconds.
-    pub ns_per_operation: Pair<f64>,
+    /// What the figures count: time per operation, or bytes per task.
+    pub unit: Quantity,
+    /// Their medians.
+    pub figures: Pair<f64>,
     /// The candidate's time divided by the baseline's.
     pub ratio: Estimate,
     /// The verdict on that ratio.
@@ -205,13 +208,15 @@ impl Comparison {
     /// Compares a case that both sides have measured.
     fn case(&self, case: &str, sides: Pair<&Sample>) -> Option<CaseComparison> {
         let principal = sides[0].principal()?;
-        let times = sides.map(Sample::time_ns);
+        let times = sides.map(Sample::principal_figures);
         let ratio = self.between_runs(case).or_else(|| self.ratio(&times))?;
         let is_known = self.between.as_ref().is_none_or(|of| of.spread.is_some());
         let [first, second] = times.each_ref().map(values);
         let percentile = |(name, of): &(&str, Percentile)| {
-            let per_operation =
-                |of_sample: &Measurement| of(of_sample) as f64 / of_sample.operations as f64;
+            let per_operation = |record: &Record| {
+                let sample = record.principal()?;
+                Some(of(sample) as f64 / sample.operations as f64)
+            };
             let figures = sides.map(|side| side.figures(per_operation));
             Some(((*name).to_owned(), self.ratio(&figures)?))
         };
@@ -221,7 +226,8 @@ impl Comparison {
             measurement: principal.name.clone(),
             operation: principal.operation.clone(),
             samples: [first.len(), second.len()],
-            ns_per_operation: [median(&first)?, median(&second)?],
+            unit: sides[0].unit(),
+            figures: [median(&first)?, median(&second)?],
             ratio,
             verdict: if is_known { Verdict::of(&ratio, self.margin) } else { Verdict::Unresolved },
             percentiles: PERCENTILES.iter().filter_map(percentile).collect(),

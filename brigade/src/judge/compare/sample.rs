@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Pair;
 use crate::judge::interference::{Trust, assess, sample_of};
+use crate::judge::ledger::{Quantity, principal_figure};
 use crate::judge::statistics::{ByRound, median};
 use crate::store::invocation::{Invocation, Outcome, given_parameters};
 
@@ -85,17 +86,21 @@ impl<'a> Sample<'a> {
         self.first()?.parameters.get("placement")?.as_str()
     }
 
-    /// The mean time of an operation in nanoseconds: by round, or the median over rounds by
-    /// the number of the folder.
-    pub fn time_ns(&self) -> ByRound {
-        self.figures(|principal| principal.ns_per_operation)
+    /// What its figures count.
+    pub fn unit(&self) -> Quantity {
+        self.first().and_then(principal_figure).map_or(Quantity::Nanoseconds, |(_, unit)| unit)
+    }
+
+    /// The figure that the case is run for: by round, or the median over rounds by the number
+    /// of the folder.
+    pub fn principal_figures(&self) -> ByRound {
+        self.figures(|record| Some(principal_figure(record)?.0))
     }
 
     /// Another figure likewise.
-    pub fn figures(&self, figure: impl Fn(&Measurement) -> f64) -> ByRound {
+    pub fn figures(&self, figure: impl Fn(&Record) -> Option<f64>) -> ByRound {
         let of_folder = |folder: &Vec<(u32, &Record)>| -> ByRound {
-            let figures = folder.iter();
-            figures.filter_map(|(round, of)| Some((*round, figure(of.principal()?)))).collect()
+            folder.iter().filter_map(|(round, of)| Some((*round, figure(of)?))).collect()
         };
         if let [folder] = &self.folders[..] {
             return of_folder(folder);
@@ -153,12 +158,12 @@ mod tests {
         let failed = sample::without_record("ring", 4, Outcome::TimedOut);
         run.push(Invocation { error: Some("too slow".to_owned()), ..failed });
         let ring = Sample::of("ring", [&run[..]]);
-        assert_eq!(ring.time_ns(), ByRound::from([(1, 10.0), (2, 30.0), (3, 20.0)]));
+        assert_eq!(ring.principal_figures(), ByRound::from([(1, 10.0), (2, 30.0), (3, 20.0)]));
         assert_eq!((ring.failed, ring.first_error), (1, Some("too slow")));
         assert_eq!(ring.placement(), Some("free"));
         let again = sample::case("ring", [5.0, 7.0]);
         let twice = Sample::of("ring", [&run[..], &again]);
-        assert_eq!(twice.time_ns(), ByRound::from([(1, 20.0), (2, 6.0)]));
+        assert_eq!(twice.principal_figures(), ByRound::from([(1, 20.0), (2, 6.0)]));
         assert_eq!(Sample::of("none", [&run[..]]).principal(), None);
     }
 

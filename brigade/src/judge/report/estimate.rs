@@ -6,7 +6,7 @@
 //! the number of tasks, and what remains of the machine's memory that no part
 //! explains.
 
-use harness::record::{CpuTime, LedgerPoint, Measurement, Switches};
+use harness::record::{CpuTime, Measurement, Switches};
 use harness::terminal;
 
 use super::attribution;
@@ -14,9 +14,8 @@ use super::model::{
     CaseEstimate, InvocationSummary, JudgedOutcome, MeasurementEstimate, MemoryPart, Percentiles,
 };
 use crate::judge::interference::{Sampled, assess, median_of, sample_of};
-use crate::judge::statistics::{
-    ByRound, Dependence, Estimate, Modes, Series, median, outlier, slope,
-};
+use crate::judge::ledger;
+use crate::judge::statistics::{ByRound, Dependence, Estimate, Modes, Series, median, outlier};
 use crate::store::invocation::{Invocation, Outcome, seconds};
 
 /// Estimates one case from its invocations.
@@ -58,12 +57,12 @@ pub fn widen(cases: &mut [&mut CaseEstimate]) -> Dependence {
 /// tasks.
 fn memory(runs: &[Sampled]) -> Vec<MemoryPart> {
     let sweeps: Vec<_> = runs.iter().filter_map(|run| run.record.ledger.clone()).collect();
-    let part = |line: Line| {
+    let part = |line: ledger::Line| {
         let slopes: Vec<f64> = line.bytes_per_task.into_iter().flatten().collect();
         let bytes_per_task = Estimate::of(&slopes)?;
         Some(MemoryPart { name: line.name.to_owned(), bytes_per_task })
     };
-    lines(&sweeps).into_iter().filter_map(part).collect()
+    ledger::lines(&sweeps).into_iter().filter_map(part).collect()
 }
 
 /// A record's word in a form fit for a line of a report.
@@ -134,20 +133,23 @@ fn samples<'a>(like: &Measurement, runs: &[Sampled<'a>]) -> Vec<(u32, &'a Measur
     runs.iter().filter_map(of).collect()
 }
 
-/// A single sample has no percentiles.
-fn percentiles(samples: &[(u32, &Measurement)]) -> Option<Percentiles> {
-    let several: Vec<&Measurement> =
-        samples.iter().map(|(_, sample)| *sample).filter(|sample| sample.count > 1).collect();
-    let over = |of: fn(&Measurement) -> u64| {
-        let per_operation = |sample: &&Measurement| of(sample) as f64 / sample.operations as f64;
-        median(&several.iter().map(per_operation).collect::<Vec<_>>())
+/// Those of the processes that the time is of, as far as they have enough samples in the
+/// median: a 99th percentile of 20 is their maximum.
+fn percentiles(samples: &[(u32, &Measurement)]) -> Percentiles {
+    let counts: Vec<f64> = samples.iter().map(|(_, sample)| sample.count as f64).collect();
+    let count = median(&counts).unwrap_or(0.0);
+    let over = |fewest: f64, of: fn(&Measurement) -> u64| {
+        let per_operation =
+            |(_, sample): &(u32, &Measurement)| of(sample) as f64 / sample.operations as f64;
+        let all: Vec<f64> = samples.iter().map(per_operation).collect();
+        median(&all).filter(|_| count >= fewest)
     };
-    Some(Percentiles {
-        p50: over(|sample| sample.p50_ns)?,
-        p90: over(|sample| sample.p90_ns)?,
-        p99: over(|sample| sample.p99_ns)?,
-        p999: over(|sample| sample.p999_ns)?,
-    })
+    Percentiles {
+        p50: over(2.0, |sample| sample.p50_ns),
+        p90: over(10.0, |sample| sample.p90_ns),
+        p99: over(100.0, |sample| sample.p99_ns),
+        p999: over(1000.0, |sample| sample.p999_ns),
+    }
 }
 
 /// CPU time per operation, user and kernel.
@@ -183,7 +185,7 @@ impl CaseEstimate {
     /// What a task holds in memory, all parts together, if the case sweeps the number
     /// of tasks.
     pub fn held(&self) -> Option<Estimate> {
-        let sum = self.memory.iter().find(|part| part.name == SUM)?;
+        let sum = self.memory.iter().find(|part| part.name == ledger::SUM)?;
         Some(sum.bytes_per_task)
     }
 
@@ -219,91 +221,9 @@ impl CaseEstimate {
     }
 }
 
-/// Reads a figure of a point, in bytes.
-type Figure = fn(&LedgerPoint) -> Option<u64>;
-
-/// What a task holds, each byte in one part only.
-const PARTS: [(&str, Figure); 4] = [
-    ("user memory", |point| point.proportional_bytes),
-    ("page tables", |point| point.page_table_bytes),
-    ("kernel stacks", |point| point.kernel_stack_bytes),
-    ("slab", |point| point.unreclaimable_slab_bytes),
-];
-
-/// Other views of the same bytes.
-const VIEWS: [(&str, Figure); 4] = [
-    ("resident", |point| point.resident_bytes),
-    ("virtual", |point| point.virtual_bytes),
-    ("slab, reclaimable too", |point| point.slab_bytes),
-    ("control group", |point| point.group_bytes),
-];
-
-/// The line of all parts together.
-pub const SUM: &str = "= sum";
-
-/// One line of the ledger.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    /// What the bytes are.
-    pub name: &'static str,
-    /// Bytes per task, one figure for each sweep; `None` where a point of the
-    /// sweep lacks it.
-    pub bytes_per_task: Vec<Option<f64>>,
-}
-
-/// The ledger of several sweeps, each of a process of its own: the parts, their
-/// sum, what the sum leaves unexplained of the drop in available memory, that
-/// drop, and other views of the same bytes.
-pub fn lines(sweeps: &[Vec<LedgerPoint>]) -> Vec<Line> {
-    let of = |(name, figure): (&'static str, Figure)| Line {
-        name,
-        bytes_per_task: sweeps.iter().map(|points| per_task(points, figure)).collect(),
-    };
-    let drop_of = |name, figure| {
-        let mut line = of((name, figure));
-        line.bytes_per_task.iter_mut().flatten().for_each(|bytes| *bytes = -*bytes);
-        line
-    };
-    let mut lines: Vec<Line> = PARTS.into_iter().map(of).collect();
-    let sums =
-        (0..sweeps.len()).map(|sweep| lines.iter().map(|part| part.bytes_per_task[sweep]).sum());
-    let sum = Line { name: SUM, bytes_per_task: sums.collect() };
-    let drop = drop_of("= drop of available", available);
-    let pairs = drop.bytes_per_task.iter().zip(&sum.bytes_per_task);
-    let rest = pairs.map(|(drop, sum)| Some((*drop)? - (*sum)?)).collect();
-    let unexplained = Line { name: "unexplained", bytes_per_task: rest };
-    let raw = drop_of("drop of MemAvailable", |point| point.available_bytes);
-    lines.extend([sum, unexplained, drop, raw]);
-    lines.extend(VIEWS.into_iter().map(of));
-    lines
-}
-
-/// What a task holds by one sweep, all parts together, in bytes; `None` where a
-/// part is not known, or where it is lost in what others hold and free.
-pub fn held(points: &[LedgerPoint]) -> Option<f64> {
-    let parts = PARTS.into_iter().map(|(_, figure)| per_task(points, figure));
-    parts.sum::<Option<f64>>().filter(|bytes| *bytes > 0.0)
-}
-
-/// What could still be had: `MemAvailable` and what it leaves out, the free
-/// pages on lists of the CPUs, from which a process draws first.
-fn available(point: &LedgerPoint) -> Option<u64> {
-    Some(point.available_bytes? + point.listed_free_bytes?)
-}
-
-/// The slope of a figure over the number of tasks, in bytes per task; `None`
-/// where one point lacks it.
-fn per_task(points: &[LedgerPoint], figure: Figure) -> Option<f64> {
-    let points: Option<Vec<_>> =
-        points.iter().map(|point| Some((point.tasks as f64, figure(point)? as f64))).collect();
-    slope(&points?)
-}
-
 #[cfg(test)]
 mod tests {
-    use harness::record::LedgerPoint;
-
-    use super::{lines, *};
+    use super::*;
     use crate::store::fixtures::{self as sample, Sample};
 
     fn of(invocations: &[Invocation]) -> CaseEstimate {
@@ -318,9 +238,23 @@ mod tests {
         assert_eq!((hop.time_ns.value, hop.time_ns.count), (15.0, 3));
         assert_eq!(case.by_round(hop), ByRound::from([(1, 30.0), (2, 10.0), (3, 20.0)]));
         // The percentiles of a sample of 10 hops are 0.9 to 3 times its mean.
-        let expected = Percentiles { p50: 18.0, p90: 30.0, p99: 40.0, p999: 60.0 };
-        assert_eq!(hop.percentiles, Some(expected));
+        let expected =
+            Percentiles { p50: Some(18.0), p90: Some(30.0), p99: Some(40.0), p999: Some(60.0) };
+        assert_eq!(hop.percentiles, expected);
         assert_eq!(case.placement.as_deref(), Some("free"));
+    }
+
+    #[test]
+    fn percentiles_take_as_many_samples_as_their_names_say() {
+        for (count, known) in [(1, 0), (2, 1), (10, 2), (99, 2), (100, 3), (1000, 4)] {
+            let mut invocations = sample::case("ring", [20.0; 3]);
+            for of in &mut invocations[1..] {
+                of.record.as_mut().unwrap().measurements[0].count = count;
+            }
+            let Percentiles { p50, p90, p99, p999 } = of(&invocations).measurements[0].percentiles;
+            let found = [p50, p90, p99, p999].map(|of| of.is_some());
+            assert_eq!(found, [1, 2, 3, 4].map(|rank| rank <= known), "{count}");
+        }
     }
 
     #[test]
@@ -365,62 +299,5 @@ mod tests {
         let hop = case.measurement(None).unwrap();
         assert_eq!(hop.values_ns, [Some(30.0), Some(20.0), Some(10.0)]);
         assert_eq!(hop.time_ns.value, 12.5);
-    }
-
-    /// A sweep in which each task takes 10 bytes of user memory, 20 of page
-    /// tables, 30 of kernel stack, 40 of slab, and `more` of no part.
-    fn sweep(more: u64) -> Vec<LedgerPoint> {
-        let point = |tasks: u64| LedgerPoint {
-            tasks,
-            proportional_bytes: Some(5000 + 10 * tasks),
-            resident_bytes: Some(6000 + 11 * tasks),
-            page_table_bytes: Some(20 * tasks),
-            kernel_stack_bytes: Some(30 * tasks),
-            unreclaimable_slab_bytes: Some(900_000 + 40 * tasks),
-            available_bytes: Some(9_000_000 - (60 + more) * tasks),
-            listed_free_bytes: Some(70_000 - 40 * tasks),
-            ..LedgerPoint::default()
-        };
-        [100, 200, 300].map(point).into()
-    }
-
-    #[test]
-    fn the_parts_add_up_and_the_rest_is_unexplained() {
-        let found: Vec<_> = lines(&[sweep(2), sweep(0)])
-            .into_iter()
-            .map(|line| {
-                let whole = |bytes: f64| bytes.round() as i64;
-                let bytes: Vec<_> =
-                    line.bytes_per_task.iter().map(|bytes| bytes.map(whole)).collect();
-                (line.name, bytes)
-            })
-            .collect();
-        let both = |bytes| vec![Some(bytes); 2];
-        let expected = [
-            ("user memory", both(10)),
-            ("page tables", both(20)),
-            ("kernel stacks", both(30)),
-            ("slab", both(40)),
-            ("= sum", both(100)),
-            ("unexplained", vec![Some(2), Some(0)]),
-            ("= drop of available", vec![Some(102), Some(100)]),
-            ("drop of MemAvailable", vec![Some(62), Some(60)]),
-            ("resident", both(11)),
-            ("virtual", vec![None; 2]),
-            ("slab, reclaimable too", vec![None; 2]),
-            ("control group", vec![None; 2]),
-        ];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn a_sum_that_lacks_a_part_is_no_figure() {
-        let mut points = sweep(0);
-        points[1].page_table_bytes = None;
-        let lines = lines(&[points]);
-        let of = |name| lines.iter().find(|line| line.name == name).expect("a line");
-        assert_eq!(of("= sum").bytes_per_task, [None]);
-        assert_eq!(of("unexplained").bytes_per_task, [None]);
-        assert!(of("slab").bytes_per_task[0].is_some());
     }
 }

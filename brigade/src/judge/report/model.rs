@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::Difference;
 use crate::judge::interference::Trust;
+use crate::judge::ledger::Quantity;
 use crate::judge::prove::Proof;
 use crate::judge::repeat::{Repeat, State};
 pub use crate::manifest::TaskKind;
@@ -164,19 +165,6 @@ pub struct KindFigures {
     pub create_ns: Option<Estimate>,
     /// What one holds, in bytes.
     pub memory_bytes: Option<Estimate>,
-}
-
-/// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Quantity {
-    /// Time per operation, in nanoseconds.
-    Nanoseconds,
-    /// How many times as long.
-    Ratio,
-    /// Memory per task, in bytes.
-    Bytes,
 }
 
 /// The cases that answer one question.
@@ -377,8 +365,8 @@ pub struct MeasurementEstimate {
     pub outlier_ns: Option<f64>,
     /// Percentiles of the samples of an invocation, divided by their operations:
     /// medians over invocations. A sample of many operations averages over
-    /// them. `null` where invocations have a single sample.
-    pub percentiles: Option<Percentiles>,
+    /// them.
+    pub percentiles: Percentiles,
     /// CPU time, user and kernel, of the whole process: median over invocations.
     /// Only the principal measurement has one.
     pub cpu_ns: Option<f64>,
@@ -387,18 +375,18 @@ pub struct MeasurementEstimate {
     pub switches: Option<f64>,
 }
 
-/// Percentiles, in nanoseconds per operation.
+/// Percentiles, in nanoseconds per operation; `null` where invocations have too few samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Percentiles {
     /// The median.
-    pub p50: f64,
+    pub p50: Option<f64>,
     /// The 90th percentile.
-    pub p90: f64,
+    pub p90: Option<f64>,
     /// The 99th percentile.
-    pub p99: f64,
+    pub p99: Option<f64>,
     /// The 99.9th percentile.
-    pub p999: f64,
+    pub p999: Option<f64>,
 }
 
 /// The parts of the time of an operation, in nanoseconds: of one invocation, where elapsed =

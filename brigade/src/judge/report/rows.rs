@@ -4,9 +4,10 @@
 use serde_json::Value;
 
 use super::estimate::shown;
-use super::model::{Case, FigureRow, Group, KindFigures, Quantity};
+use super::model::{Case, FigureRow, Group, KindFigures};
 use super::{Cases, RunData};
 use crate::judge::interference::Sampled;
+use crate::judge::ledger::Quantity;
 use crate::judge::statistics::{CONFIDENCE, Estimate, correlation};
 use crate::manifest::program::Form;
 use crate::manifest::{FigureSpec, KindSpec, Manifest};
