@@ -33,8 +33,12 @@ pub struct ProcessStat {
     pub user_ticks: u64,
     /// CPU time in the kernel, in clock ticks.
     pub system_ticks: u64,
+    /// Its nice value, from −20 to 19.
+    pub nice: i64,
     /// When it started, in clock ticks since boot.
     pub started_ticks: u64,
+    /// Its scheduling policy, by its number in `sched(7)`.
+    pub policy: u64,
 }
 
 impl ProcessStat {
@@ -54,7 +58,9 @@ impl ProcessStat {
             state: fields.first()?.chars().next()?,
             user_ticks: number(14)?,
             system_ticks: number(15)?,
+            nice: fields.get(19 - 3)?.parse().ok()?,
             started_ticks: number(22)?,
+            policy: number(41)?,
         })
     }
 }
@@ -79,12 +85,20 @@ mod tests {
     use std::thread;
 
     /// A line of Linux 6.1, as far as the field after the start.
-    const LINE: &str = "71 (cat) R 70 71 70 34816 71 4194304 103 0 0 0 5 7 0 0 20 0 1 0 98765 0";
+    /// Field 41 is the policy.
+    const LINE: &str = "71 (cat) R 70 71 70 34816 71 4194304 103 0 0 0 5 7 0 0 20 -3 1 0 98765 0 \
+                        0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1";
 
     #[test]
     fn fields_are_counted_from_the_end_of_the_name() {
-        let stat =
-            ProcessStat { state: 'R', user_ticks: 5, system_ticks: 7, started_ticks: 98_765 };
+        let stat = ProcessStat {
+            state: 'R',
+            user_ticks: 5,
+            system_ticks: 7,
+            nice: -3,
+            started_ticks: 98_765,
+            policy: 1,
+        };
         for name in ["(cat)", "(a b)", "()", "(1) R 2 (3)", "(\n)"] {
             assert_eq!(ProcessStat::parse(&LINE.replace("(cat)", name)), Some(stat), "{name}");
         }

@@ -296,7 +296,7 @@ fn interference(findings: &Findings) -> Interference {
     let mut found = findings.span.as_ref().map(|span| span.interference).unwrap_or_default();
     if let (Some(others_ns), Some(each_ns)) = (&mut found.others_cpu_ns, findings.thread_end_ns) {
         let ends_ns = each_ns * principal_operations(findings).unwrap_or(0.0);
-        *others_ns = others_ns.saturating_sub(ends_ns as u64);
+        *others_ns -= ends_ns as i64;
     }
     found
 }
@@ -369,7 +369,7 @@ mod tests {
         findings.thread_end_ns = Some(5_400.0);
         assert_eq!(interference(&findings).others_cpu_ns, Some(1_600_000));
         findings.thread_end_ns = Some(8_000.0);
-        assert_eq!(interference(&findings).others_cpu_ns, Some(0));
+        assert_eq!(interference(&findings).others_cpu_ns, Some(-1_000_000));
     }
 
     #[test]

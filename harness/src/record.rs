@@ -258,9 +258,15 @@ pub struct Interference {
     pub wall_ns: Option<u64>,
     /// CPU time that others had on the CPUs in `affinity`: other processes,
     /// threads of the kernel, interrupts, other guests. In nanoseconds, to a
-    /// clock tick or two for each CPU; without the program's own
-    /// `uncounted_ns_per_operation`.
-    pub others_cpu_ns: Option<u64>,
+    /// clock tick or two for each CPU, and therefore negative at times: sums over
+    /// many processes are exact. Without the program's own `uncounted_ns_per_operation`.
+    pub others_cpu_ns: Option<i64>,
+    /// Time in which a CPU quota kept the program from running, in nanoseconds, summed over
+    /// its CPUs: of its own control group or the one above it that throttled most; `null`
+    /// where none counts it.
+    pub throttled_ns: Option<u64>,
+    /// Periods of that quota in which it was used up, and periods in all.
+    pub throttled_periods: Option<[u64; 2]>,
     /// Frequency of the driver's CPU before the first measured iteration, in
     /// kilohertz.
     pub frequency_before_khz: Option<u64>,

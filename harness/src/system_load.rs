@@ -4,24 +4,32 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::control_groups;
 use crate::counters::{Counters, run_ns};
 use crate::record::{IdleState, Interference, Waiting};
 use crate::system_files::{SystemFiles, ticks_per_second};
 use crate::{clock, cpus};
 
 /// The machine at one moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SystemLoad {
     at_ns: u64,
     /// CPU time of children that have been waited for, and of companions.
     children_ns: u64,
     cpu_time: Option<CpuTime>,
     steal_ns: Option<u64>,
+    /// Of this process's control groups, its own first.
+    quotas: Vec<Quota>,
     psi_cpu_some_ns: Option<u64>,
     frequency_khz: Option<u64>,
 }
 
 impl SystemLoad {
+    /// The same at the moment that a span begins or ends, which is when nothing is read.
+    pub(crate) fn at(self, at_ns: u64) -> Self {
+        Self { at_ns, ..self }
+    }
+
     /// Reads it now. `cpus` are those that the tasks may run on; `companions` are
     /// processes of this one's.
     pub(crate) fn read(cpus: &[usize], companions: &[u32]) -> Self {
@@ -32,6 +40,7 @@ impl SystemLoad {
             children_ns: children_ns() + of_companions,
             cpu_time: CpuTime::of(cpus, &stat),
             steal_ns: steal_in(&stat).and_then(|ticks| nanoseconds_in([ticks])),
+            quotas: quotas(&SystemFiles::live()),
             psi_cpu_some_ns: pressure(),
             frequency_khz: frequency(),
         }
@@ -43,16 +52,59 @@ impl SystemLoad {
         let wall_ns = self.at_ns.saturating_sub(before.at_ns);
         let own_ns = own_ns + self.children_ns.saturating_sub(before.children_ns);
         let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
-        let taken = || self.cpu_time?.taken_since(before.cpu_time?, wall_ns);
+        let busy_ns = || self.cpu_time?.busy_since(before.cpu_time?, wall_ns);
+        let others_ns = |busy_ns: u64| Some(busy_ns.cast_signed() - i64::try_from(own_ns).ok()?);
+        let quotas = self.quotas.iter().zip(&before.quotas);
+        let used_up = quotas.map(|(after, before)| after.since(*before)).max();
         Interference {
             steal_ns: between(before.steal_ns, self.steal_ns),
             psi_cpu_some_ns: between(before.psi_cpu_some_ns, self.psi_cpu_some_ns),
             wall_ns: Some(wall_ns),
-            others_cpu_ns: taken().map(|taken| taken.saturating_sub(own_ns)),
+            others_cpu_ns: busy_ns().and_then(others_ns),
+            throttled_ns: used_up.map(|quota| quota.throttled_ns),
+            throttled_periods: used_up.map(|quota| [quota.throttled, quota.periods]),
             frequency_before_khz: before.frequency_khz,
             frequency_after_khz: self.frequency_khz,
         }
     }
+}
+
+/// A clock that stands still for longer is not one, in nanoseconds: three ticks of 10 ms.
+const LONGEST_STILL_NS: u64 = 30_000_000;
+
+/// What a control group has counted of its CPU quota since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Quota {
+    throttled_ns: u64,
+    throttled: u64,
+    periods: u64,
+}
+
+impl Quota {
+    /// That in the text of `cpu.stat`, of either version.
+    fn of(stat: &str) -> Option<Self> {
+        let number = |name: &str| -> Option<u64> {
+            stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+        };
+        let throttled_ns =
+            number("throttled_time ").or_else(|| number("throttled_usec ")?.checked_mul(1000))?;
+        let (throttled, periods) = (number("nr_throttled ")?, number("nr_periods ")?);
+        Some(Self { throttled_ns, throttled, periods })
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            throttled_ns: self.throttled_ns.saturating_sub(before.throttled_ns),
+            throttled: self.throttled.saturating_sub(before.throttled),
+            periods: self.periods.saturating_sub(before.periods),
+        }
+    }
+}
+
+/// The quotas of the control groups of this process, its own first.
+fn quotas(files: &SystemFiles) -> Vec<Quota> {
+    let groups = control_groups::of_process(files, "cpu");
+    groups.iter().filter_map(|group| Quota::of(&group.text(files, "cpu.stat")?)).collect()
 }
 
 /// The two accounts that the kernel keeps of CPUs, since boot, summed over
@@ -84,14 +136,17 @@ impl CpuTime {
     }
 
     /// The time that the CPUs were not idle, in nanoseconds, by the account
-    /// that shows less of it. What is not measured as idle includes the way
+    /// that shows less of it; `None` where neither moves, as in sandboxes that make them up. What is not measured as idle includes the way
     /// into idleness and out of it, at every wait of a task. What is sampled
     /// misses tasks that run between two ticks, as they do where each wakes
     /// the next on another CPU. Where the CPUs have work all the time, the two
     /// agree.
-    fn taken_since(self, before: Self, wall_ns: u64) -> Option<u64> {
+    fn busy_since(self, before: Self, wall_ns: u64) -> Option<u64> {
         let idle_ns = self.idle_ns.checked_sub(before.idle_ns)?;
         let sampled_ns = self.busy_ns.checked_sub(before.busy_ns)?;
+        if idle_ns + sampled_ns == 0 && wall_ns >= LONGEST_STILL_NS {
+            return None;
+        }
         let not_idle_ns = (self.cpus * wall_ns).saturating_sub(idle_ns);
         Some(not_idle_ns.min(sampled_ns))
     }
@@ -349,7 +404,7 @@ mod tests {
     fn taken(idle_ns: u64, busy_ns: u64, wall_ns: u64) -> Option<u64> {
         let before = CpuTime { cpus: 2, idle_ns: 50, busy_ns: 70 };
         let after = CpuTime { cpus: 2, idle_ns: 50 + idle_ns, busy_ns: 70 + busy_ns };
-        after.taken_since(before, wall_ns)
+        after.busy_since(before, wall_ns)
     }
 
     #[test]
@@ -360,12 +415,61 @@ mod tests {
     }
 
     #[test]
+    fn an_account_that_stands_still_counts_nothing() {
+        assert_eq!(taken(0, 0, LONGEST_STILL_NS), None);
+        assert_eq!(taken(0, 0, LONGEST_STILL_NS - 1), Some(0), "less than its ticks may show");
+        assert_eq!(taken(0, TICK, LONGEST_STILL_NS), Some(TICK));
+    }
+
+    /// Recorded of a container with a quota, under version 1 and under version 2.
+    #[test]
+    fn a_quota_is_read_from_both_versions() {
+        let one = "nr_periods 120\nnr_throttled 30\nthrottled_time 2500000000\n";
+        let two = "usage_usec 7\nuser_usec 5\nsystem_usec 2\ncore_sched.force_idle_usec 0\n\
+                   nr_periods 120\nnr_throttled 30\nthrottled_usec 2500000\nnr_bursts 0\n";
+        let quota = Some(Quota { throttled_ns: 2_500_000_000, throttled: 30, periods: 120 });
+        assert_eq!((Quota::of(one), Quota::of(two)), (quota, quota));
+        assert_eq!(Quota::of("usage_usec 7\nuser_usec 5\nsystem_usec 2\n"), None, "no quota");
+    }
+
+    #[test]
+    fn of_all_groups_above_the_one_that_throttled_most_counts() {
+        let at = |own: &str, above: &str| {
+            SystemFiles::made_up(&[
+                ("proc/self/cgroup", "4:cpu,cpuacct:/pod/box\n"),
+                ("proc/self/mountinfo", "32 31 0:27 / /cpu rw - cgroup cgroup rw,cpu,cpuacct\n"),
+                ("cpu/pod/box/cpu.stat", own),
+                ("cpu/pod/cpu.stat", above),
+            ])
+        };
+        let stat = |periods, throttled, ns| {
+            format!("nr_periods {periods}\nnr_throttled {throttled}\nthrottled_time {ns}\n")
+        };
+        let load = |files: &SystemFiles| SystemLoad {
+            at_ns: 0,
+            children_ns: 0,
+            cpu_time: None,
+            steal_ns: None,
+            quotas: quotas(files),
+            psi_cpu_some_ns: None,
+            frequency_khz: None,
+        };
+        let before = load(&at(&stat(9, 5, 900), &stat(7, 0, 0)));
+        let after = load(&at(&stat(12, 5, 900), &stat(11, 3, 70)));
+        let found = after.since(&before, 0);
+        assert_eq!((found.throttled_ns, found.throttled_periods), (Some(70), Some([3, 4])));
+        let none = load(&SystemFiles::made_up(&[]));
+        assert_eq!(none.since(&none, 0).throttled_periods, None);
+    }
+
+    #[test]
     fn what_this_process_and_its_children_had_is_not_others() {
         let at = |at_ns, children_ns, idle_ns, busy_ns| SystemLoad {
             at_ns,
             children_ns,
             cpu_time: Some(CpuTime { cpus: 1, idle_ns, busy_ns }),
             steal_ns: None,
+            quotas: Vec::new(),
             psi_cpu_some_ns: Some(3),
             frequency_khz: Some(at_ns),
         };
@@ -374,7 +478,7 @@ mod tests {
             after.since(&before, 300);
         assert_eq!((wall_ns, others_cpu_ns), (Some(1000), Some(790 - 300 - 20)));
         assert_eq!((steal_ns, psi_cpu_some_ns), (None, Some(0)));
-        assert_eq!(after.since(&before, 900).others_cpu_ns, Some(0));
+        assert_eq!(after.since(&before, 900).others_cpu_ns, Some(790 - 900 - 20));
         assert_eq!(after.since(&before, 0).frequency_before_khz, Some(100));
         assert_eq!(after.since(&before, 0).frequency_after_khz, Some(1100));
     }

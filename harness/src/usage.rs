@@ -8,6 +8,7 @@
 
 use std::fs;
 
+use crate::clock;
 use crate::counters::Counters;
 use crate::record::Interference;
 use crate::system_files::SystemFiles;
@@ -68,6 +69,7 @@ impl Start {
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), cpus);
         let before = Counters::default().with_peer(other);
         let counters = before.map(|other| other.and(own(pid)));
+        let load = load.at(clock::now());
         let cpus = cpus.to_vec();
         Self { pid, other, cpus, companions, migrations, run_delay, load, cpu_counts, counters }
     }
@@ -75,9 +77,10 @@ impl Start {
     /// Ends the span now; `None` when the peer or the other process has
     /// gone.
     pub fn end(self) -> Option<Span> {
+        let at_ns = clock::now();
         let after = own(self.pid).with_peer(self.other);
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), &self.cpus);
-        let load = SystemLoad::read(&self.cpus, &self.companions);
+        let load = SystemLoad::read(&self.cpus, &self.companions).at(at_ns);
         let run_delay = run_delay(self.pid, self.other);
         let run_delay = run_delay.zip(self.run_delay).and_then(|(now, then)| now.since(&then));
         let used = after?.since(self.counters?);
