@@ -29,7 +29,14 @@ use crate::store::saved_run::SavedRun;
 /// The parts of an environment that must be as they were: figures from two
 /// machines or kernels are not one sample. What the programs were built from is
 /// checked by their fingerprints.
-const FIXED: [&str; 4] = ["processor.", "kernel.", "memory_total_bytes", "software.libc"];
+const FIXED: [&str; 6] = [
+    "processor.",
+    "kernel.",
+    "memory_total_bytes",
+    "software.libc",
+    "limits.cgroup.cpu_quota_millicpus",
+    "scheduling.",
+];
 
 /// The parts whose change is reported and does no harm.
 const REPORTED: &str = "limits.";
@@ -190,16 +197,17 @@ fn same_binaries(procedure: &Procedure, now: &BTreeMap<String, String>) -> anyho
 /// limits that are not.
 fn same_environment(was: &Environment, now: &Environment) -> anyhow::Result<()> {
     let changes = differences(was, now);
-    for change in changes.iter().filter(|change| change.name.starts_with(REPORTED)) {
-        output::complain(&format!("since the run began, {}", change.line()));
-    }
     // A fact that is not known of one is no change, but a boot parameter that is absent was
     // not given.
     let fixed = |change: &&Difference| {
         FIXED.iter().any(|part| change.name.starts_with(part))
             && (!change.values.contains(&None) || change.name.contains(".boot_parameters."))
     };
-    let fatal: Vec<String> = changes.iter().filter(fixed).map(Difference::line).collect();
+    let (fatal, others): (Vec<&Difference>, Vec<_>) = changes.iter().partition(fixed);
+    for change in others.iter().filter(|change| change.name.starts_with(REPORTED)) {
+        output::complain(&format!("since the run began, {}", change.line()));
+    }
+    let fatal: Vec<String> = fatal.into_iter().map(Difference::line).collect();
     ensure!(
         fatal.is_empty(),
         "it was not measured under these conditions: {}; start a new run",
@@ -225,7 +233,9 @@ mod tests {
     #[test]
     fn another_machine_or_kernel_is_refused_by_name() {
         for name in [
+            "limits.cgroup.cpu_quota_millicpus",
             "processor.model",
+            "scheduling.policy",
             "processor.allowed_cpus",
             "processor.mitigations.mds",
             "kernel.release",

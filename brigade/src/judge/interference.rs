@@ -59,7 +59,13 @@ pub struct Assessment {
 /// Judges one invocation. One without a record, or whose record lacks the counts, is clean.
 pub fn assess(invocation: &Invocation) -> Assessment {
     let span = invocation.record.as_ref().and_then(Span::of);
-    let found = span.map_or(Vec::new(), |span| span.excesses());
+    let mut found = span.map_or(Vec::new(), |span| span.excesses());
+    let stopped = invocation.stopped_ns.filter(|ns| *ns > 0);
+    found.extend(
+        stopped.map(|ns| {
+            (Trust::Unusable, format!("a signal stopped it for {:.1} s", ns as f64 / 1e9))
+        }),
+    );
     Assessment {
         trust: found.iter().map(|(trust, _)| *trust).max().unwrap_or(Trust::Clean),
         reasons: found.into_iter().map(|(_, reason)| reason).collect(),
@@ -85,7 +91,8 @@ impl<'a> Span<'a> {
 
     fn excesses(&self) -> Vec<Excess> {
         let frequency = self.frequency_change();
-        let mut found: Vec<Excess> = self.taken().into_iter().chain(frequency).collect();
+        let taken = [self.taken(), self.throttled(), frequency];
+        let mut found: Vec<Excess> = taken.into_iter().flatten().collect();
         if self.claims_no_switch() {
             found.extend(
                 [self.switches(), self.migrations(), self.pressure()].into_iter().flatten(),
@@ -98,6 +105,7 @@ impl<'a> Span<'a> {
     /// and not ours, and what the hypervisor took; the larger one tells.
     fn taken(&self) -> Option<Excess> {
         let Interference { others_cpu_ns, steal_ns, .. } = *self.interference;
+        let others_cpu_ns = others_cpu_ns.map(|ns| u64::try_from(ns).unwrap_or(0));
         let taken_ns = others_cpu_ns.max(steal_ns)? as f64;
         let cpus = self.record.affinity.len().max(1) as f64;
         let is_above = |share: f64| taken_ns > cpus * (share * self.wall_ns + TICKS_NS);
@@ -111,6 +119,13 @@ impl<'a> Span<'a> {
         let share = percent(taken_ns / (cpus * self.wall_ns));
         let who = if steal_ns > others_cpu_ns { "the hypervisor took" } else { "others had" };
         Some((trust, format!("{who} {share} of its CPUs' time")))
+    }
+
+    /// Every process under a quota is, so that none is worth repeating.
+    fn throttled(&self) -> Option<Excess> {
+        let [used_up, periods] = self.interference.throttled_periods?;
+        let reason = || format!("its CPU quota throttled it in {used_up} of {periods} periods");
+        (used_up > 0).then(|| disturbed(reason()))
     }
 
     fn frequency_change(&self) -> Option<Excess> {
@@ -172,6 +187,8 @@ fn percent(share: f64) -> String {
 pub struct Sampled<'a> {
     /// The round, counted from 1.
     pub round: u32,
+    /// The invocation.
+    pub invocation: &'a Invocation,
     /// What it measured.
     pub record: &'a Record,
     /// How far it can be trusted.
@@ -197,7 +214,8 @@ pub fn sample_of<'a>(invocations: &[&'a Invocation]) -> Vec<Sampled<'a>> {
 
 fn sampled(invocation: &Invocation) -> Option<Sampled<'_>> {
     let record = invocation.record.as_ref()?;
-    let run = Sampled { round: invocation.round, record, trust: assess(invocation).trust };
+    let trust = assess(invocation).trust;
+    let run = Sampled { round: invocation.round, invocation, record, trust };
     (invocation.outcome == Outcome::Measured).then_some(run)
 }
 
@@ -229,7 +247,7 @@ mod tests {
     }
 
     fn others(others_cpu_ns: u64) -> Assessment {
-        let others_cpu_ns = Some(others_cpu_ns);
+        let others_cpu_ns = Some(others_cpu_ns.cast_signed());
         assess(&invocation(Some(1.0), Interference { others_cpu_ns, ..Interference::default() }))
     }
 
@@ -250,7 +268,8 @@ mod tests {
 
     #[test]
     fn of_what_others_had_and_what_was_stolen_the_larger_counts() {
-        let both = |others_cpu_ns, steal_ns| {
+        let both = |others_cpu_ns: Option<u64>, steal_ns| {
+            let others_cpu_ns = others_cpu_ns.map(u64::cast_signed);
             let found = Interference { others_cpu_ns, steal_ns, ..Interference::default() };
             assess(&invocation(Some(1.0), found)).reasons
         };

@@ -10,3 +10,4 @@ pub mod prove;
 pub mod repeat;
 pub mod report;
 pub mod statistics;
+pub mod taken;

@@ -81,7 +81,7 @@ fn levels_of(invocations: &[Invocation], walks: bool) -> Levels {
         let used = sample_of(&invocations);
         let level = |of: &&Invocation| {
             let record = of.record.as_ref()?;
-            let is_used = used.iter().any(|used| std::ptr::eq(used.record, record));
+            let is_used = used.iter().any(|used| std::ptr::eq(used.invocation, *of));
             let (figure, unit) = principal_figure(record).filter(|_| is_used)?;
             let by = match unit {
                 // What a task holds does not depend on how fast the machine is.

@@ -9,6 +9,7 @@ use anyhow::Context;
 use crc32fast::Hasher;
 use harness::control_groups::{self, Allowance, Group, Version};
 use harness::cpus::CpuList;
+use harness::process_stat::ProcessStat;
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use serde::Deserialize;
@@ -204,6 +205,9 @@ impl Environment {
     }
 
     fn add_resource_limits(&mut self) {
+        let stat = ProcessStat::read(&SystemFiles::live(), "proc/self");
+        self.set("scheduling.policy", stat.and_then(|stat| policy(stat.policy)));
+        self.set("scheduling.nice", stat.map(|stat| stat.nice.to_string()));
         for (name, resource) in [
             ("open_files", Resource::RLIMIT_NOFILE),
             ("user_processes", Resource::RLIMIT_NPROC),
@@ -381,6 +385,12 @@ fn smallest(
         Some(Allowance::AtMost(most)) => most.to_string(),
         Some(Allowance::Unlimited) | None => "unlimited".to_owned(),
     })
+}
+
+/// The name of a scheduling policy; see `sched(7)`.
+fn policy(number: u64) -> Option<&'static str> {
+    let names = [(0, "other"), (1, "fifo"), (2, "rr"), (3, "batch"), (5, "idle"), (6, "deadline")];
+    names.into_iter().find(|(of, _)| *of == number).map(|(_, name)| name)
 }
 
 fn cpu_quota_millicpus(group: &Group, files: &SystemFiles) -> Option<Allowance> {

@@ -45,6 +45,8 @@ pub struct Ended {
     pub cause: Cause,
     /// How long it lived.
     pub duration: Duration,
+    /// For how long of that a signal had stopped it.
+    pub stopped: Duration,
     /// Its standard output, at most [`STDOUT_BOUND`] bytes.
     pub stdout: Vec<u8>,
     /// The end of its standard error.
@@ -174,6 +176,9 @@ struct Running {
     /// When to kill it.
     deadline: Option<Instant>,
     cause: Cause,
+    /// Since when a signal has stopped it, and for how long earlier ones had.
+    stopped_at: Option<Instant>,
+    stopped: Duration,
     stdout: Capture,
     stderr: Capture,
 }
@@ -184,12 +189,23 @@ impl Running {
         let stdout = Capture::new(child.stdout.take(), Keep::First, STDOUT_BOUND)?;
         let stderr = Capture::new(child.stderr.take(), Keep::Last, STDERR_BOUND)?;
         let deadline = time_out.and_then(|time_out| started.checked_add(time_out));
-        Ok(Self { child, group, started, deadline, cause: Cause::Itself, stdout, stderr })
+        Ok(Self {
+            child,
+            group,
+            started,
+            deadline,
+            cause: Cause::Itself,
+            stopped_at: None,
+            stopped: Duration::ZERO,
+            stdout,
+            stderr,
+        })
     }
 
     fn wait(mut self, signals: &mut Signals, mut guest: Option<&mut Guest>) -> io::Result<Ended> {
         loop {
             signals.forget_children();
+            self.note_stops();
             if self.has_ended()? {
                 return self.finish(signals.guard.as_ref());
             }
@@ -208,6 +224,25 @@ impl Running {
     fn has_ended(&self) -> io::Result<bool> {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         Ok(waitid(Id::Pid(self.group), flags)? != WaitStatus::StillAlive)
+    }
+
+    /// Keeps account of the times in which a signal had stopped the process. Each is reported
+    /// by the signal of a child that the loop wakes up for.
+    fn note_stops(&mut self) {
+        let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WCONTINUED | WaitPidFlag::WNOHANG;
+        while let Ok(status) = waitid(Id::Pid(self.group), flags) {
+            match status {
+                WaitStatus::Stopped(..) => {
+                    self.stopped_at.get_or_insert_with(Instant::now);
+                }
+                WaitStatus::Continued(_) => self.end_stop(),
+                _ => return,
+            }
+        }
+    }
+
+    fn end_stop(&mut self) {
+        self.stopped += self.stopped_at.take().map_or(Duration::ZERO, |since| since.elapsed());
     }
 
     /// Sleeps until the process prints or ends, a signal comes, or the
@@ -261,6 +296,7 @@ impl Running {
 
     fn finish(mut self, guard: Option<&Guard>) -> io::Result<Ended> {
         let duration = self.started.elapsed();
+        self.end_stop();
         self.signal(Signal::SIGKILL);
         guard.inspect(|guard| guard.forget());
         let calls = Calls::of(self.group);
@@ -270,6 +306,7 @@ impl Running {
             status,
             cause: self.cause,
             duration,
+            stopped: self.stopped,
             stdout: self.stdout.finish()?,
             stderr: self.stderr.finish()?,
             calls,

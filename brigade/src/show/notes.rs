@@ -7,6 +7,7 @@ use crate::judge::report::model::{
     CaseEstimate, JudgedOutcome, MeasurementEstimate, Quality, Report, RunProgress, RunSummary,
 };
 use crate::judge::statistics::FEWEST_TIMES;
+use crate::judge::taken::{NOTABLE, Taken, UNFIT};
 
 /// A change of the machine's speed within a run that is reported, as a share.
 const LARGE_CHANGE: f64 = 0.1;
@@ -30,6 +31,7 @@ pub fn notes(report: &Report, run: usize) -> Vec<String> {
     for (name, case) in &cases {
         notes.extend(missing(case).into_iter().map(|note| format!("{name}: {note}.")));
         notes.extend(disturbed(case).into_iter().map(|note| format!("{name}: {note}.")));
+        notes.extend(taken(case).into_iter().map(|note| format!("{name}: {note}.")));
     }
     for (name, case) in &cases {
         for (index, measurement) in case.measurements.iter().enumerate() {
@@ -112,7 +114,53 @@ fn spread(of: &MeasurementEstimate) -> impl Iterator<Item = String> {
     modes.into_iter().chain(outlier)
 }
 
-/// How precise a run is and what disturbed it, in a line.
+/// What kept tasks from running, in a few words each.
+fn causes(taken: &Taken) -> Vec<String> {
+    let Taken { others, stolen, throttled, throttled_periods, stopped, unexplained, .. } = *taken;
+    let shares = [
+        (others.filter(|share| *share > taken.resolution), "others took"),
+        (stolen, "the hypervisor took"),
+        (Some(stopped), "signals stopped it for"),
+        (Some(unexplained), "unexplained:"),
+    ];
+    let shares = shares.into_iter().filter_map(|(share, words)| Some((share?, words)));
+    let shares = shares.filter(|(share, _)| *share > NOTABLE / 4.0);
+    let quota = throttled_periods.filter(|[used_up, _]| *used_up > 0).map(|[used_up, periods]| {
+        let share = percent(throttled);
+        format!("the CPU quota throttled it in {used_up} of {periods} periods, {share}")
+    });
+    shares.map(|(share, words)| format!("{words} {}", percent(share))).chain(quota).collect()
+}
+
+/// What kept the tasks of a case from running, of the CPU time that it could have had.
+fn taken(case: &CaseEstimate) -> Option<String> {
+    let taken = case.taken.filter(Taken::is_notable)?;
+    Some(format!("of its CPU time {}", causes(&taken).join(", ")))
+}
+
+/// The verdict on a run, in words: whether its figures can be quoted.
+fn verdict(taken: Option<Taken>) -> String {
+    let Some(taken) = taken else {
+        return "What others did meanwhile is unknown".to_owned();
+    };
+    let causes = causes(&taken).join(", ");
+    match taken.share() {
+        share if share > UNFIT => {
+            format!("Do not quote these figures: of the CPU time {causes}")
+        }
+        share if share > NOTABLE => format!("Busy: of the CPU time {causes}"),
+        _ if taken.others.is_none() => "What others did meanwhile is unknown".to_owned(),
+        _ if taken.resolution > NOTABLE => {
+            format!(
+                "Quiet, as far as ticks show: others of less than {} cannot be seen",
+                percent(taken.resolution)
+            )
+        }
+        _ => "Quiet".to_owned(),
+    }
+}
+
+/// Whether a run can be quoted, how precise it is and what disturbed it, in a line.
 pub fn quality(quality: &Quality) -> String {
     let mut parts = Vec::new();
     parts.extend(quality.median_half_width_percent.map(|percent| {
@@ -132,7 +180,8 @@ pub fn quality(quality: &Quality) -> String {
         .remedy
         .as_ref()
         .map(|flags| format!("; for ± {} % in all: {flags}", quality.target_percent));
-    parts.join(", ") + &remedy.unwrap_or_default()
+    let verdict = verdict(quality.taken);
+    format!("{verdict}. {}{}", parts.join(", "), remedy.unwrap_or_default())
 }
 
 /// The state of the machine, and how much runs of this build on it differ, in a line.

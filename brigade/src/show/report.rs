@@ -13,8 +13,8 @@ use super::{ladder, notes, pairs, text};
 use crate::judge::environment::{self, other_differences};
 use crate::judge::ledger::Quantity;
 use crate::judge::report::model::{
-    Case, CaseEstimate, FigureRow, Group, JudgedOutcome, KindFigures, MeasurementEstimate, Parts,
-    Percentiles, Report, WaitingFor,
+    Case, CaseEstimate, FigureRow, Group, KindFigures, MeasurementEstimate, Parts, Percentiles,
+    Report, WaitingFor,
 };
 
 /// The heading of the ladder.
@@ -352,8 +352,7 @@ fn case_name(case: &Case, estimate: &CaseEstimate) -> String {
 fn mark(estimate: &CaseEstimate) -> &'static str {
     if estimate.uses_unusable() {
         UNUSABLE
-    } else if estimate.count(JudgedOutcome::Disturbed) + estimate.count(JudgedOutcome::Unusable) > 0
-    {
+    } else if estimate.is_disturbed() {
         DISTURBED
     } else {
         ""

@@ -83,7 +83,7 @@ impl Sample {
             }),
             interference: Interference {
                 wall_ns: Some(SPAN_NS),
-                others_cpu_ns: Some((2.0 * SPAN_NS as f64 * self.others_share) as u64),
+                others_cpu_ns: Some((2.0 * SPAN_NS as f64 * self.others_share) as i64),
                 ..Interference::default()
             },
             memory: None,
@@ -152,6 +152,7 @@ pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
         signal: None,
         error: None,
         record: None,
+        stopped_ns: None,
         reference: None,
     }
 }

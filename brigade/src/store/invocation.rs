@@ -29,6 +29,9 @@ pub struct Invocation {
     pub started_at: String,
     /// How long the process lived, in nanoseconds.
     pub duration_ns: u64,
+    /// For how long of that a signal had stopped it, in nanoseconds; `null` in records that
+    /// are older than this figure.
+    pub stopped_ns: Option<u64>,
     /// The program's name and its flags: what to type to repeat this.
     pub command: Vec<String>,
     /// What came of it.

@@ -164,6 +164,10 @@ impl Laps {
         let principal = measurements.first().ok_or("reports no measurement")?;
         let operations = (principal.operations as f64) * principal.count as f64;
         let per_operation = |total: u64| total as f64 / operations;
+        let wall_ns = outside.span.as_ref().and_then(|span| span.interference.wall_ns);
+        if let Some(wall_ns) = wall_ns {
+            fits(principal, wall_ns)?;
+        }
         let mut parameters = self.parameters;
         parameters.insert("placement".to_owned(), outside.placement.into());
         parameters.extend(self.runtime.map(|runtime| ("runtime".to_owned(), runtime.into())));
@@ -213,6 +217,29 @@ impl Laps {
         }
         Ok(record)
     }
+}
+
+/// The least share of the time between a guest's marks that its laps are, where they follow
+/// one another.
+const LEAST_OF_SPAN: f64 = 0.5;
+/// The greatest: clocks differ.
+const MOST_OF_SPAN: f64 = 1.02;
+/// What a process may wait for between a mark and a lap, in nanoseconds.
+const AROUND_LAPS_NS: f64 = 2e7;
+
+/// Checks the sum of a guest's laps against the time between its marks, which the runner
+/// took. Laps other than iterations are parts of what happens there.
+fn fits(laps: &Measurement, wall_ns: u64) -> Result<(), String> {
+    let (sum, wall) = (laps.mean_ns * laps.count as f64, wall_ns as f64);
+    let is_all = laps.name == "iteration";
+    let least = if is_all { LEAST_OF_SPAN * wall - AROUND_LAPS_NS } else { 0.0 };
+    if (least..=MOST_OF_SPAN * wall + AROUND_LAPS_NS).contains(&sum) {
+        return Ok(());
+    }
+    Err(format!(
+        "'{}': its laps last {sum:.0} ns in all, and {wall:.0} ns passed between its marks",
+        laps.name
+    ))
 }
 
 impl Lapped {
@@ -276,6 +303,27 @@ mod tests {
         consistency::verify(&record).unwrap();
         let text = serde_json::to_string(&record).unwrap();
         assert_eq!(Record::parse(&text).unwrap(), record);
+    }
+
+    #[test]
+    fn laps_that_contradict_the_time_between_the_marks_are_refused() {
+        let in_span = |wall_ns: u64, from: &str, to: &str| {
+            let interference = Interference { wall_ns: Some(wall_ns), ..Default::default() };
+            let span = Some(Span { interference, ..Span::default() });
+            record(&LAPS.replace(from, to), Outside { span, ..Outside::default() })
+        };
+        // Three laps, of 300 ms in all.
+        let laps = "100000000,80000000,120000000";
+        for (wall_ms, fits) in [(148, false), (274, false), (276, true), (639, true), (641, false)]
+        {
+            let found = in_span(wall_ms * 1_000_000, "80,100,120", laps);
+            assert_eq!(found.is_ok(), fits, "{wall_ms} ms: {found:?}");
+        }
+        let creation = LAPS.replace("80,100,120", laps).replace("\"iteration\"", "\"create\"");
+        assert!(creation.contains("create"));
+        let interference = Interference { wall_ns: Some(3_000_000_000), ..Default::default() };
+        let span = Some(Span { interference, ..Span::default() });
+        record(&creation, Outside { span, ..Outside::default() }).unwrap();
     }
 
     #[test]

@@ -412,6 +412,7 @@ mod tests {
             signal: None,
             error: Some("two\nlines".to_owned()),
             record: None,
+            stopped_ns: None,
             reference: None,
         }
     }

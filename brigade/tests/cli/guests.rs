@@ -174,7 +174,7 @@ fn an_interrupted_guest_prints_what_it_has_and_exits_with_130() {
 
 /// A script's laps: one, of one operation.
 const LAPS: &str = "echo '{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"fake\",\
-                    \"tasks\":1,\"measurements\":[{\"name\":\"iteration\",\
+                    \"tasks\":1,\"measurements\":[{\"name\":\"create\",\
                     \"operation\":\"hop\",\"operations\":1,\"laps_ns\":[7]}]}'";
 const ON: &str = "echo measuring; read -r line";
 const OFF: &str = "echo measured; read -r line";

@@ -102,6 +102,23 @@ fn a_case_is_run_again_twice_and_no_more() {
     assert!(ended.stdout.contains("3 of 3 invocations"), "{ended:?}");
 }
 
+/// It may be stopped for longer than it asked for, on a busy machine.
+#[test]
+fn the_time_in_which_a_signal_stopped_a_process_is_recorded_and_it_is_run_again() {
+    let stop = "(sleep 0.3; kill -CONT $$) & kill -STOP $$; wait;";
+    let script =
+        format!("echo run >>runs\nif [ $(wc -l <runs) -le 1 ]; then {stop} fi\necho '{RECORD}'");
+    let bench = Bench::new(&["a"], &script);
+    let ended = bench.ends(&["run"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let stopped: Vec<u64> =
+        bench.records().iter().map(|of| of["stopped_ns"].as_u64().unwrap()).collect();
+    assert_eq!(stopped.len(), 4, "one is run again: {stopped:?}");
+    assert!(stopped[0] > 100_000_000, "{stopped:?}");
+    assert_eq!(stopped[1..], [0; 3]);
+    assert!(ended.stdout.contains("a signal"), "{ended:?}");
+}
+
 #[test]
 fn an_interruption_ends_the_wait_between_two_invocations() {
     let bench = Bench::new(&["a"], &format!("touch ran; echo '{RECORD}'"));

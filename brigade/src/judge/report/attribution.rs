@@ -220,7 +220,7 @@ mod tests {
     fn only_cpus_that_go_idle_enter_and_leave_idle_states() {
         let mut record = waiting(0.0, 5.0, 0.0);
         assert_eq!((idle_transition_ns(&record), idle_entries(&record)), (Some(5.0), Some(0.75)));
-        record.interference.others_cpu_ns = Some((2.0 * operations(&record).unwrap()) as u64);
+        record.interference.others_cpu_ns = Some((2.0 * operations(&record).unwrap()) as i64);
         assert_eq!(idle_transition_ns(&record), Some(3.0), "others had the rest");
         let states = record.waiting.as_mut().unwrap().idle_states.as_mut().unwrap();
         states.iter_mut().for_each(|state| state.entries_per_operation = 0.0);

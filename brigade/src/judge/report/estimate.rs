@@ -6,6 +6,8 @@
 //! the number of tasks, and what remains of the machine's memory that no part
 //! explains.
 
+use std::ptr;
+
 use harness::record::{CpuTime, Measurement, Switches};
 use harness::terminal;
 
@@ -16,6 +18,7 @@ use super::model::{
 use crate::judge::interference::{Sampled, assess, median_of, sample_of};
 use crate::judge::ledger;
 use crate::judge::statistics::{ByRound, Dependence, Estimate, Modes, Series, median, outlier};
+use crate::judge::taken::Taken;
 use crate::store::invocation::{Invocation, Outcome, seconds};
 
 /// Estimates one case from its invocations.
@@ -30,6 +33,7 @@ pub fn estimate(invocations: &[&Invocation]) -> CaseEstimate {
         placement: runs.iter().find_map(placement),
         invocations: invocations.iter().map(|invocation| summary(invocation, &runs)).collect(),
         first_error: ended.iter().find_map(|ended| ended.error.as_deref().map(shown)),
+        taken: Taken::from([runs.as_slice()]),
         worst_disturbance: worst.map_or(Vec::new(), |worst| worst.reasons),
         measurements: measurements
             .filter_map(|like| measurement(like, &runs, invocations))
@@ -73,13 +77,12 @@ pub(super) fn shown(word: &str) -> String {
 fn summary(invocation: &Invocation, runs: &[Sampled]) -> InvocationSummary {
     let Invocation { round, attempt, ref started_at, .. } = *invocation;
     let used = runs.binary_search_by_key(&round, |run| run.round).ok().map(|index| &runs[index]);
-    let is_used = invocation.record.as_ref().zip(used);
     InvocationSummary {
         round,
         attempt,
         started_at: shown(started_at),
         outcome: judged(invocation),
-        is_used: is_used.is_some_and(|(record, used)| std::ptr::eq(record, used.record)),
+        is_used: used.is_some_and(|used| ptr::eq(used.invocation, invocation)),
     }
 }
 
@@ -197,6 +200,13 @@ impl CaseEstimate {
     /// How many invocations came to this.
     pub fn count(&self, outcome: JudgedOutcome) -> usize {
         self.invocations.iter().filter(|invocation| invocation.outcome == outcome).count()
+    }
+
+    /// Whether something kept its tasks from running.
+    pub fn is_disturbed(&self) -> bool {
+        let counted = [JudgedOutcome::Disturbed, JudgedOutcome::Unusable];
+        counted.iter().any(|of| self.count(*of) > 0)
+            || self.taken.is_some_and(|taken| taken.is_notable())
     }
 
     /// Whether the estimate is made from unusable invocations.

@@ -20,6 +20,7 @@ use crate::judge::interference::{Sampled, sample_of};
 use crate::judge::prove::Proof;
 use crate::judge::repeat::{Repeat, State};
 use crate::judge::statistics::{Dependence, Estimate, FEWEST_TIMES, Series, median};
+use crate::judge::taken::Taken;
 use crate::manifest::Manifest;
 use crate::store::environment::Environment;
 use crate::store::invocation::{Invocation, RecordedCase};
@@ -256,6 +257,7 @@ fn quality(
     let counts = |count: &dyn Fn(&Series) -> f64| series.iter().map(count).collect::<Vec<_>>();
     let stolen = |invocation: &Invocation| invocation.record.as_ref()?.interference.steal_ns;
     let steal: Vec<f64> = invocations.iter().filter_map(stolen).map(|ns| ns as f64 / 1e9).collect();
+    let samples = cases.samples.iter().filter(|((_, of), _)| *of == run);
     Quality {
         target_percent,
         cases: times.len(),
@@ -271,6 +273,7 @@ fn quality(
                 case.count(JudgedOutcome::Disturbed) + case.count(JudgedOutcome::Unusable)
             })
             .sum(),
+        taken: Taken::from(samples.map(|(_, runs)| runs.as_slice())),
         steal_seconds: (!steal.is_empty()).then(|| steal.iter().sum()),
         remedy: remedy(&wide, target_percent, invocations),
         wide: wide.into_iter().map(|(name, _)| name.to_owned()).collect(),

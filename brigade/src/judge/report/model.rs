@@ -13,6 +13,7 @@ use crate::judge::interference::Trust;
 use crate::judge::ledger::Quantity;
 use crate::judge::prove::Proof;
 use crate::judge::repeat::{Repeat, State};
+use crate::judge::taken::Taken;
 pub use crate::manifest::TaskKind;
 pub use crate::store::environment::CpuPlace;
 use crate::store::invocation::RecordedCase;
@@ -122,6 +123,8 @@ pub struct Quality {
     pub wide: Vec<String>,
     /// Invocations that were disturbed or unusable.
     pub disturbed: usize,
+    /// What kept the tasks of all cases from running; `null` if no record tells.
+    pub taken: Option<Taken>,
     /// Time that the hypervisor gave to others during all laps, on all CPUs, in
     /// seconds; `null` where no record has it.
     pub steal_seconds: Option<f64>,
@@ -270,6 +273,8 @@ pub struct CaseEstimate {
     pub invocations: Vec<InvocationSummary>,
     /// What went wrong first, if anything did and it left a message.
     pub first_error: Option<String>,
+    /// What kept its tasks from running; `null` if no record tells.
+    pub taken: Option<Taken>,
     /// What was over its threshold in one of the most disturbed invocations.
     pub worst_disturbance: Vec<String>,
     /// One estimate per measurement, the principal one first; none if nothing

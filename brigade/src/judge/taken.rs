@@ -1,0 +1,304 @@
+//! What kept the tasks of a case from running, pooled over its processes, so that short ones
+//! lose nothing: others, the hypervisor, CPU quotas, stops, and what nothing explains.
+
+use harness::record::Record;
+use serde::{Deserialize, Serialize};
+
+use crate::judge::interference::Sampled;
+
+/// The share of the time from which it is reported.
+pub const NOTABLE: f64 = 0.02;
+/// The share of a whole run from which its figures should not be quoted.
+pub const UNFIT: f64 = 0.05;
+
+/// The standard deviation of a difference of two readings of `/proc/stat`, which is in ticks
+/// of 10 ms, in nanoseconds: that of the sum of two rounding errors.
+const TICKS_NS: f64 = 10e6 * 0.408;
+/// Standard deviations of that which chance does not exceed in 20 cases.
+const DEVIATIONS: f64 = 3.0;
+
+/// A lap that lasts longer than this, in nanoseconds, and than so many others is a gap.
+const GAP_NS: u64 = 100_000_000;
+const GAP_LAPS: u64 = 20;
+
+/// Shares of the time of the CPUs that the tasks could use, over several processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Taken {
+    /// What other processes, threads of the kernel and interrupts had; `null` where the
+    /// kernel does not count it.
+    pub others: Option<f64>,
+    /// The smallest share of others that chance does not explain.
+    pub resolution: f64,
+    /// What the hypervisor gave to others; `null` where the kernel does not count it.
+    pub stolen: Option<f64>,
+    /// Time in which a CPU quota kept the program from running.
+    pub throttled: f64,
+    /// Periods of that quota in which it was used up, and periods in all; `null` without one.
+    pub throttled_periods: Option<[u64; 2]>,
+    /// Time in which the process was stopped by a signal.
+    pub stopped: f64,
+    /// Time of tasks that never wait, or of laps far longer than all others, that none of
+    /// these explains: a container or virtual machine that was frozen, for instance.
+    pub unexplained: f64,
+}
+
+/// What is known of processes, in nanoseconds.
+#[derive(Clone, Copy, Default)]
+struct Account {
+    /// Time of the CPUs.
+    all: f64,
+    /// That of it which was not the program's, where its tasks always have something to do.
+    lost: Option<f64>,
+    /// By the clock's ticks, and the variance of that.
+    others: Option<f64>,
+    variance: f64,
+    stolen: Option<f64>,
+    throttled: f64,
+    periods: Option<[u64; 2]>,
+    stopped: f64,
+    unexplained: f64,
+}
+
+impl Account {
+    fn of(run: &Sampled) -> Option<Self> {
+        let record = run.record;
+        let found = &record.interference;
+        let wall = found.wall_ns? as f64;
+        let cpus = record.affinity.len().max(1) as f64;
+        let lost = is_always_busy(record).then(|| Some((wall - own_ns(record)?).max(0.0)));
+        let lost = lost.flatten();
+        // A single thread loses the time of the CPU that it is on.
+        let used = if lost.is_some() { 1.0 } else { cpus };
+        let stolen = found.steal_ns.map(|ns| (ns as f64).min(used * wall));
+        let throttled = (found.throttled_ns.unwrap_or(0) as f64).min(used * wall);
+        let stopped = used * (run.invocation.stopped_ns.unwrap_or(0) as f64).min(wall);
+        let others = found.others_cpu_ns.map(|ns| ns as f64 - stolen.unwrap_or(0.0));
+        let known = stolen.unwrap_or(0.0) + throttled + stopped + others.unwrap_or(0.0).max(0.0);
+        Some(Self {
+            all: used * wall,
+            lost,
+            others,
+            variance: 2.0 * cpus * TICKS_NS.powi(2),
+            stolen,
+            throttled,
+            periods: found.throttled_periods.filter(|[_, periods]| *periods > 0),
+            stopped,
+            unexplained: (used * gap_ns(record) - known).max(0.0),
+        })
+    }
+
+    fn and(self, more: Self) -> Self {
+        let both = |one: Option<f64>, other: Option<f64>| Some(one? + other?);
+        let periods = [self.periods, more.periods].into_iter().flatten();
+        Self {
+            all: self.all + more.all,
+            lost: both(self.lost, more.lost),
+            others: both(self.others, more.others),
+            variance: self.variance + more.variance,
+            stolen: both(self.stolen, more.stolen),
+            throttled: self.throttled + more.throttled,
+            periods: periods.reduce(|one, other| [one[0] + other[0], one[1] + other[1]]),
+            stopped: self.stopped + more.stopped,
+            unexplained: self.unexplained + more.unexplained,
+        }
+    }
+
+    /// The largest error of `others` that chance explains.
+    fn noise(&self) -> f64 {
+        DEVIATIONS * self.variance.sqrt()
+    }
+
+    /// Where it is known what was lost, no cause explains more of it than those before it have
+    /// left, and the ticks only tell others from what nothing explains.
+    fn settled(self) -> Self {
+        let Some(lost) = self.lost else { return self };
+        let known = self.stolen.unwrap_or(0.0) + self.throttled + self.stopped;
+        let rest = (lost - known).max(0.0);
+        let others = self.others.map_or(rest, |others| (others + self.noise()).clamp(0.0, rest));
+        let unexplained = rest - others;
+        Self { others: Some(others), variance: 0.0, unexplained, ..self }
+    }
+
+    fn shares(self) -> Taken {
+        Taken {
+            others: self.others.map(|others| others.max(0.0) / self.all),
+            resolution: self.noise() / self.all,
+            stolen: self.stolen.map(|stolen| stolen / self.all),
+            throttled: self.throttled / self.all,
+            throttled_periods: self.periods,
+            stopped: self.stopped / self.all,
+            unexplained: self.unexplained / self.all,
+        }
+    }
+}
+
+/// Whether one thread is running, or wants to, at any moment: on one CPU where no task waits
+/// for a time to come, or where none ever waits.
+fn is_always_busy(record: &Record) -> bool {
+    let never_waits = || record.switches.is_some_and(|of| of.expected_per_operation == Some(0.0));
+    record.schedule.is_none() && (record.affinity.len() == 1 || never_waits())
+}
+
+/// CPU time of the program in the span, with that of the ends of its threads.
+fn own_ns(record: &Record) -> Option<f64> {
+    let principal = record.principal()?;
+    let cpu = record.cpu.as_ref()?;
+    let each = cpu.user_ns_per_operation
+        + cpu.system_ns_per_operation
+        + cpu.uncounted_ns_per_operation.unwrap_or(0.0);
+    Some(each * principal.count as f64 * principal.operations as f64)
+}
+
+/// How much longer the longest lap lasted than most, if it is far from them.
+fn gap_ns(record: &Record) -> f64 {
+    let Some(laps) = record.principal() else { return 0.0 };
+    let is_far = laps.max_ns > GAP_NS && laps.max_ns > laps.p50_ns.saturating_mul(GAP_LAPS);
+    if is_far { (laps.max_ns - laps.p50_ns) as f64 } else { 0.0 }
+}
+
+impl Taken {
+    /// What was taken from the processes of these cases together; `None` if none tells for how
+    /// long it measured.
+    pub fn from<'a>(cases: impl IntoIterator<Item = &'a [Sampled<'a>]>) -> Option<Self> {
+        let of_case = |runs: &[Sampled]| {
+            Some(runs.iter().filter_map(Account::of).reduce(Account::and)?.settled())
+        };
+        Some(cases.into_iter().filter_map(of_case).reduce(Account::and)?.shares())
+    }
+
+    /// The sum of all that was taken.
+    pub fn share(&self) -> f64 {
+        let seen = self.others.filter(|others| *others > self.resolution).unwrap_or(0.0);
+        let known = self.stolen.unwrap_or(0.0) + self.throttled + self.stopped;
+        seen + known + self.unexplained
+    }
+
+    /// Whether it is to be reported.
+    pub fn is_notable(&self) -> bool {
+        self.share() > NOTABLE || self.throttled_periods.is_some_and(|[used_up, _]| used_up > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::interference::sample_of;
+    use crate::store::fixtures::Sample;
+    use crate::store::invocation::Invocation;
+
+    const MS: f64 = 1e6;
+
+    /// Twelve processes of 50 ms.
+    fn processes(change: impl Fn(usize, &mut Invocation)) -> Option<Taken> {
+        let mut all: Vec<_> =
+            (1..=12).map(|round| Sample::hop(100.0).in_round("ring", round)).collect();
+        for (index, invocation) in all.iter_mut().enumerate() {
+            let record = invocation.record.as_mut()?;
+            record.interference.wall_ns = Some(50_000_000);
+            record.interference.others_cpu_ns = Some(0);
+            record.affinity = vec![0];
+            own(record, 50.0);
+            change(index, invocation);
+        }
+        let all: Vec<&Invocation> = all.iter().collect();
+        Taken::from([sample_of(&all).as_slice()])
+    }
+
+    /// Has it use so many milliseconds of CPU time.
+    fn own(record: &mut Record, ms: f64) {
+        let laps = record.principal().unwrap();
+        let each = ms * MS / (laps.count as f64 * laps.operations as f64);
+        let cpu = record.cpu.as_mut().unwrap();
+        (cpu.user_ns_per_operation, cpu.system_ns_per_operation) = (each, 0.0);
+    }
+
+    fn rounded(share: f64) -> f64 {
+        (share * 1000.0).round() / 1000.0
+    }
+
+    #[test]
+    fn of_a_quiet_machine_nothing_is_taken() {
+        let quiet = processes(|_, _| {}).unwrap();
+        assert_eq!((rounded(quiet.share()), quiet.is_notable()), (0.0, false));
+    }
+
+    /// Each process is far below two ticks of the clock.
+    #[test]
+    fn a_thief_of_a_tenth_is_seen_in_short_processes() {
+        let found = processes(|index, of| {
+            let record = of.record.as_mut().unwrap();
+            own(record, 45.0);
+            // The ticks of one process in two.
+            record.interference.others_cpu_ns = Some([10_000_000, 0][index % 2]);
+        });
+        let found = found.unwrap();
+        assert_eq!((found.others.map(rounded), rounded(found.unexplained)), (Some(0.1), 0.0));
+        assert!(found.is_notable());
+    }
+
+    #[test]
+    fn a_program_that_may_wait_is_judged_by_ticks() {
+        let with = |others: i64| {
+            let found = processes(|index, of| {
+                let record = of.record.as_mut().unwrap();
+                record.affinity = vec![0, 1];
+                record.interference.others_cpu_ns =
+                    Some(others + [10_000_000, -10_000_000][index % 2]);
+            });
+            found.unwrap()
+        };
+        assert!(!with(0).is_notable());
+        let busy = with(30_000_000);
+        assert_eq!((busy.others.map(rounded), busy.is_notable()), (Some(0.3), true));
+        assert!(busy.resolution < 0.1, "{busy:?}");
+    }
+
+    #[test]
+    fn what_was_throttled_or_stopped_is_not_unexplained() {
+        let found = processes(|_, of| {
+            let record = of.record.as_mut().unwrap();
+            own(record, 20.0);
+            record.interference.throttled_ns = Some(15_000_000);
+            record.interference.throttled_periods = Some([1, 2]);
+            of.stopped_ns = Some(10_000_000);
+        });
+        let found = found.unwrap();
+        assert_eq!((rounded(found.throttled), rounded(found.stopped)), (0.3, 0.2));
+        assert_eq!(found.throttled_periods, Some([12, 24]));
+        assert_eq!(rounded(found.share()), 0.6, "and others had the rest, as far as ticks tell");
+    }
+
+    #[test]
+    fn time_that_a_busy_program_did_not_have_and_nobody_had_is_unexplained() {
+        let found = processes(|_, of| own(of.record.as_mut().unwrap(), 5.0)).unwrap();
+        assert!(found.unexplained > 0.7, "{found:?}");
+        let unknown = processes(|_, of| {
+            let record = of.record.as_mut().unwrap();
+            own(record, 5.0);
+            record.interference.others_cpu_ns = None;
+        });
+        assert_eq!(unknown.unwrap().others.map(rounded), Some(0.9));
+    }
+
+    #[test]
+    fn a_lap_far_longer_than_the_others_is_unexplained() {
+        let with = |longest_ms: u64| {
+            let found = processes(|_, of| {
+                let record = of.record.as_mut().unwrap();
+                record.affinity = vec![0, 1];
+                record.interference.wall_ns = Some(350_000_000);
+                record.measurements[0].max_ns = longest_ms * 1_000_000;
+                record.measurements[0].p50_ns = 50_000;
+            });
+            rounded(found.unwrap().unexplained)
+        };
+        assert_eq!((with(300), with(99)), (0.857, 0.0));
+    }
+
+    #[test]
+    fn without_a_span_nothing_is_known() {
+        let found = processes(|_, of| of.record.as_mut().unwrap().interference.wall_ns = None);
+        assert_eq!(found, None);
+    }
+}
