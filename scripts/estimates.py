@@ -409,7 +409,8 @@ class Run:
             needed = n * (100 * widths[case] / target) ** 2 if widths[case] else 12
             budget += max(1, needed - n) * median([of["duration_ns"] / 1e9 for of in case.lines])
         budget = math.ceil(budget / 60) * 60
-        advice = f"; for ± {target:g} % in all: --budget {budget}" if wide and budget <= 21600 else ""
+        advice = f"; for ± {target:g} % in all: --budget {budget}"
+        advice = advice if wide and budget <= 21600 else ""
         names = [case.name + (f" ± {100 * widths[case]:.1f} %" if widths[case] else "")
                  + f" (n = {case.principal().n})" for case in wide]
         return ", ".join(text) + advice, names, target

@@ -243,7 +243,8 @@ def table_rows(check, run, headings, waiting):
             for name in ("asleep", "queued"):
                 same(name, lambda: digits(case.shares[name].value / scale))
             waking, rest = case.shares["waking"], case.shares["rest"].value
-            same("waking [95 %]", lambda: f"{digits(waking.value / scale)} {interval(waking, scale)}")
+            same("waking [95 %]", lambda: (
+                f"{digits(waking.value / scale)} {interval(waking, scale)}"))
             same("rest", lambda: digits((rest + case.shares["stolen"].value) / scale))
             entries = [sum(state["entries_per_operation"] for state in of["waiting"]["idle_states"])
                        for of in case.records if of["waiting"] and of["waiting"]["idle_states"]]
@@ -303,7 +304,8 @@ def check_text(check, run, at, line):
         counts = [len(levels)] + [n for n in (levels.count(1), levels.count(2)) if n]
         check.same(at, " ".join(NUMBER.findall(line.split(": ", 1)[1])),
                    lambda: " ".join(f"{figure:.0f}" for figure in counts + worst))
-    elif invocations := re.match(r"(\d+)(?: of \d+)? invocations.* (\d+)\+? rounds, seed (\d+)", line):
+    elif invocations := re.match(
+            r"(\d+)(?: of \d+)? invocations.* (\d+)\+? rounds, seed (\d+)", line):
         check.same(at, " ".join(invocations.groups()), lambda: "{} {} {}".format(
             len(run.lines), run.plan["rounds"], run.plan["seed"]))
     elif line.startswith("A run of"):
