@@ -89,6 +89,7 @@ fn is_number(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixtures;
     use super::*;
 
     #[test]
@@ -113,5 +114,18 @@ mod tests {
         ] {
             assert_eq!(escape(text), expected);
         }
+    }
+
+    #[test]
+    fn where_some_processes_wait_and_others_overlap_both_are_shown_and_add_up() {
+        let mut run = fixtures::run(1.0);
+        for of in run.invocations.iter_mut().filter(|of| of.case == "create" && of.round % 3 == 0) {
+            let cpu = of.record.as_mut().and_then(|record| record.cpu.as_mut());
+            cpu.expect("CPU time").user_ns_per_operation = 100.0;
+        }
+        let text = markdown(&fixtures::report_with(&fixtures::manifest(), &[run]));
+        let row = text.lines().find(|line| line.starts_with("| create | µs |"));
+        let parts = "| 9.04 | 5.34 | 4.52 | 0 % | 1.49 [0.00, 4.44], overlap 2.30 [0.00, 3.54] |";
+        assert_eq!(row, Some(format!("| create | µs {parts}").as_str()));
     }
 }

@@ -361,16 +361,20 @@ fn mark(estimate: &CaseEstimate) -> &'static str {
 
 fn attribution(group: &Group) -> Table {
     let mut table =
-        Table::of("where the time goes||>elapsed|>user|>kernel|>cross|waiting or overlap [95 %]");
+        Table::of("where the time goes||>elapsed|>user|>kernel|>cross|waiting, overlap [95 %]");
     for (case, estimate) in estimates(group) {
         let Some(of) = &estimate.attribution else { continue };
         let Parts { elapsed_ns, user_ns, kernel_ns, waiting_ns, overlap_ns, .. } = &of.parts;
         let unit = Unit::of(elapsed_ns.value);
-        let rest = match (waiting_ns.value, overlap_ns.value) {
-            (0.0, 0.0) => ABSENT.to_owned(),
-            (_, 0.0) => unit.estimated(waiting_ns),
-            _ => format!("overlap {}", unit.estimated(overlap_ns)),
-        };
+        // Some processes wait and others overlap: the parts add up only with both.
+        let mut rest = vec![("", waiting_ns), ("overlap ", overlap_ns)];
+        rest.retain(|(_, of)| of.value > 0.0);
+        let is_seen = |of: &Estimate| unit.show(of.value) != unit.show(0.0);
+        if rest.iter().any(|(_, of)| is_seen(of)) {
+            rest.retain(|(_, of)| is_seen(of));
+        }
+        let rest: Vec<String> =
+            rest.iter().map(|(name, of)| format!("{name}{}", unit.estimated(of))).collect();
         table.push(vec![
             case_name(case, estimate),
             unit.symbol.to_owned(),
@@ -378,7 +382,7 @@ fn attribution(group: &Group) -> Table {
             unit.show(user_ns.value),
             unit.show(kernel_ns.value),
             of.crossing_share.map_or(ABSENT.to_owned(), percent),
-            rest,
+            if rest.is_empty() { ABSENT.to_owned() } else { rest.join(", ") },
         ]);
     }
     table

@@ -176,7 +176,7 @@ mod tests {
         threads/spread   − threads/same-cpu 20.1 µs [19.8, 20.3]    12 spread / same-cpu
         threads/same-cpu − alone            1.14 µs [1.12, 1.16]    12 same-cpu / free
 
-        where the time goes    elapsed user kernel cross waiting or overlap [95 %]
+        where the time goes    elapsed user kernel cross waiting, overlap [95 %]
         threads/same-cpu    µs    1.78 0.31   1.39   0 % 0.08 [0.06, 0.10]
         threads/spread      µs    21.9 4.37   10.9  99 % 6.58 [6.42, 6.73]
         tasks               ns     899  180    449   0 % 271 [264, 277]
@@ -186,7 +186,7 @@ mod tests {
         create hop  9.04 µs [8.92, 9.11] 8.20 18.2 12.6  1.00 12
                join 800 ns [800, 800]     720 1600    –     – 12
 
-        where the time goes    elapsed user kernel cross waiting or overlap [95 %]
+        where the time goes    elapsed user kernel cross waiting, overlap [95 %]
         create              µs    9.04 7.94   4.52   0 % overlap 3.41 [3.29, 3.54]
         ");
     }

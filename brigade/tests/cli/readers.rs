@@ -1,6 +1,7 @@
 //! What other programs make of what Brigade writes: DuckDB of folders of results and of
-//! CSV, benchstat of Go's format, a reader of Markdown of its tables. A test is skipped
-//! where its program is not installed; `.ci/run` installs them all.
+//! CSV, benchstat of Go's format, a reader of Markdown of its tables, `scripts/recompute.py` of
+//! every figure. A test is skipped where its program is not installed; `.ci/run` installs them
+//! all.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -308,5 +309,57 @@ fn tables_of_markdown_render() {
         let rules = page.lines().filter(is_rule).count();
         assert!(rules > 0 && found["tables"] == rules, "{what}: {rules} tables: {found}");
         assert_eq!((&found["uneven"], &found["left"]), (&json!(0), &json!([])), "{what}");
+    }
+}
+
+/// What `scripts/recompute.py` prints of these pages, and whether all figures agree.
+fn recomputed(pages: &[String]) -> (bool, String) {
+    let mut python = Command::new("python3");
+    python.arg(root().join("scripts/recompute.py")).args(pages).current_dir(root());
+    let output = python.stdin(Stdio::null()).output().expect("it can be run");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.is_empty(), "{errors}");
+    (output.status.success(), String::from_utf8(output.stdout).expect("UTF-8"))
+}
+
+#[test]
+fn every_printed_figure_follows_from_the_records_by_the_documented_rules() {
+    // Python's reader of TOML came with 3.11.
+    if !has_module("tomllib", "python 3.11", "figures computed a second time") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.md");
+    let argument = format!("results/{}={}", RUNS[0], page.display());
+    fs::write(&page, report("markdown", &RUNS[..1])).unwrap();
+    let pages = [argument.clone(), "README.md".to_owned(), "docs/OBSERVATIONS.md".to_owned()];
+    let (agrees, text) = recomputed(&pages);
+    assert!(agrees, "{text}");
+    let compared = |text: &str| text.split(' ').next().and_then(|count| count.parse().ok());
+    assert!(
+        compared(text.lines().last().unwrap()).is_some_and(|count: u32| count > 1500),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_figure_that_is_off_by_one_in_its_last_digit_is_found() {
+    if !has_module("tomllib", "python 3.11", "figures that are off by one") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for (right, wrong) in [
+        ("| 2.57 µs [2.53, 2.58] | 32 |", "| 2.57 µs [2.53, 2.59] | 32 |"),
+        ("| 33.7 KiB [33.6, 33.7] |", "| 33.8 KiB [33.6, 33.7] |"),
+        ("| 17.6 µs ± 9 % | 1.35 |", "| 17.6 µs ± 9 % | 1.36 |"),
+        ("worth 15 independent ones", "worth 14 independent ones"),
+        ("(12.1 ns per hop)", "(12.2 ns per hop)"),
+    ] {
+        assert_eq!(readme.matches(right).count(), 1, "{right}");
+        let copy = folder.path().join("README.md");
+        fs::write(&copy, readme.replace(right, wrong)).unwrap();
+        let (agrees, text) = recomputed(&[copy.display().to_string()]);
+        assert!(!agrees && text.contains("README.md:"), "{wrong}: {text}");
     }
 }
