@@ -10,6 +10,7 @@ use harness::runtime::AsyncRuntime;
 use harness::{Bench, Channel, RuntimeKind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::runtime::Builder;
 
 use crate::{compio, executor, tokio_tasks};
 
@@ -72,7 +73,7 @@ fn on_tokio_a_task_that_misbehaves_is_named_and_ends_the_run() {
                     Ok(())
                 }
             };
-            let runtime = AsyncRuntime::start(kind, bench)?;
+            let runtime = AsyncRuntime::start_with(Builder::enable_io, kind, bench)?;
             let open = tokio_tasks::open_pipe;
             runtime.drive(tokio_tasks::brigade(kind, bench.clone(), open, relay))
         });

@@ -9,13 +9,15 @@ use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::{Bench, Channel, Line, Measured, RuntimeFlags, RuntimeKind, Station};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{UnixStream, unix::pipe};
+use tokio::runtime::Builder;
 
 /// Measures the brigade over such channels.
 ///
 /// # Errors
 /// Of the runtime, channels and tasks.
 pub fn measure(flags: RuntimeFlags, channel: Channel, bench: &Bench) -> anyhow::Result<()> {
-    let (runtime, kind) = (AsyncRuntime::start(flags, bench)?, flags.runtime);
+    let runtime = AsyncRuntime::start_with(Builder::enable_io, flags, bench)?;
+    let kind = flags.runtime;
     match channel {
         Channel::Pipe => runtime.drive(brigade(kind, bench.clone(), open_pipe, relay)),
         Channel::SocketPair => runtime.drive(brigade(kind, bench.clone(), UnixStream::pair, relay)),

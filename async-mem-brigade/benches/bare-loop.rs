@@ -73,7 +73,7 @@ fn output(command: &mut Command) -> anyhow::Result<String> {
 
 /// The mean lap of a brigade that passes its token and does nothing else.
 fn bare_lap_ns() -> anyhow::Result<f64> {
-    let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
+    let runtime = runtime::Builder::new_current_thread().build()?;
     runtime.block_on(async {
         let (first, mut upstream) = channel(1);
         let mut tasks = Vec::with_capacity(TASKS);

@@ -39,6 +39,18 @@ fn on_one_thread_the_kernel_has_nothing_to_switch_over_any_channel() {
     }
 }
 
+/// A runtime that has a driver of I/O makes a system call for it now and then.
+#[test]
+fn tokio_opens_no_epoll() {
+    for runtime in ["tokio-current-thread", "tokio-local", "tokio"] {
+        let look = "readlink /proc/{pid}/fd/*; true";
+        let flags = ["--tasks=5", "--iters=5", "--json", "--runtime", runtime, "--command", look];
+        let run = PROGRAM.run(&flags);
+        assert!(run.stderr.contains("pipe:"), "its own output is among its files: {run:#?}");
+        assert!(!run.stderr.contains("eventpoll"), "{run:#?}");
+    }
+}
+
 #[test]
 fn nothing_is_claimed_for_several_workers() {
     let record = PROGRAM.record(&["--tasks=5", "--iters=20", "--runtime=tokio"]);

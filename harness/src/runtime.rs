@@ -44,14 +44,15 @@ enum Started {
 }
 
 impl AsyncRuntime {
-    /// Starts a runtime of tokio. Under `spread` a multi-thread one gets one worker pinned to
-    /// each CPU; otherwise it gets the workers of the flag, or as many as this process has CPUs.
+    /// Starts a runtime of tokio without drivers: with one it would look for events, a system
+    /// call, every 61 polls. Under `spread` a multi-thread one gets one worker pinned to each
+    /// CPU; otherwise it gets the workers of the flag, or as many as this process has CPUs.
     ///
     /// # Errors
     /// [`UsageError`] when the flags contradict one another; otherwise the
     /// kernel's, when the runtime cannot be started.
     pub fn start(flags: impl Into<RuntimeFlags>, bench: &Bench) -> anyhow::Result<Self> {
-        Self::start_with(Builder::enable_io, flags, bench)
+        Self::start_with(|builder| builder, flags, bench)
     }
 
     /// As [`Self::start`], of a runtime with the drivers that `enable` enables.

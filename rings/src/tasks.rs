@@ -9,6 +9,7 @@ use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::{Bench, Line, RuntimeFlags, RuntimeKind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender, pipe};
+use tokio::runtime::Builder;
 
 use crate::round::Round;
 
@@ -20,7 +21,7 @@ type Ends = (Sender, Receiver);
 /// # Errors
 /// Of the runtime, pipes and tasks.
 pub fn measure(flags: RuntimeFlags, bench: &Bench, rings: usize) -> anyhow::Result<()> {
-    let runtime = AsyncRuntime::start(flags, bench)?;
+    let runtime = AsyncRuntime::start_with(Builder::enable_io, flags, bench)?;
     runtime.drive(brigades(flags.runtime, bench.clone(), rings))
 }
 

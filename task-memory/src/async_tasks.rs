@@ -133,14 +133,15 @@ pub enum Tokio {
 }
 
 impl Tokio {
-    /// A runtime, of tasks that never leave its thread if `local`. Its clock is switched on
-    /// if tasks wait for it.
+    /// A runtime, of tasks that never leave its thread if `local`, with the driver that they
+    /// wait for.
     pub fn new(local: bool, task: Task) -> io::Result<Self> {
         let mut builder = Builder::new_current_thread();
-        builder.enable_io();
-        if task.waiting == Some(Waiting::Timer) {
-            builder.enable_time();
-        }
+        match task.waiting {
+            Some(Waiting::Timer) => builder.enable_time(),
+            Some(Waiting::Pipe) => builder.enable_io(),
+            _ => &mut builder,
+        };
         Ok(if local {
             Self::Local(builder.build_local(LocalOptions::default())?)
         } else {

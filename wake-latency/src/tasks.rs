@@ -86,7 +86,7 @@ impl Run {
 /// # Errors
 /// When the runtime cannot be started, and as [`measure`].
 pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let runtime = AsyncRuntime::start_with(Builder::enable_all, flags.runtime, bench)?;
+    let runtime = AsyncRuntime::start_with(Builder::enable_time, flags.runtime, bench)?;
     let run = Run::new(flags, bench, 0);
     let (course, begun) = (Arc::clone(&run.course), (Instant::now(), clock::now()));
     runtime.drive(measure(run, move |_| Timer { course: Arc::clone(&course), begun }))

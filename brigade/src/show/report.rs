@@ -33,9 +33,9 @@ const LEGEND_OF_WAITING: &str = "Waiting: all CPUs asleep; waking, on the way in
 /// The heading of the table of all kinds of tasks, and what its columns mean.
 const KINDS: &str = "By kind of task";
 const LEGEND_OF_KINDS: &str = "± is half of the 95 % interval. sw/hop: the kernel's context \
-                               switches for each hand-over. Creation is of many at once; memory \
-                               is of a task that waits, in user space and in the kernel, as far as \
-                               the program can read it.";
+                               switches for each hand-over. Creation includes running the task \
+                               and waiting for its end. Memory is of a task that waits, in user \
+                               space and in the kernel, as far as the program can read it.";
 
 /// Stands behind the count of processes where some were disturbed.
 const DISTURBED: &str = "~";
@@ -466,7 +466,7 @@ fn kinds(report: &Report) -> Vec<Block> {
 }
 
 fn table_of_kinds(kinds: &[KindFigures]) -> Table {
-    let mut table = Table::of("kind|hop|>sw/hop|create|memory");
+    let mut table = Table::of("kind|hop|>sw/hop|create, run, end|memory");
     for kind in kinds {
         let name = match &kind.version {
             Some(version) => format!("{} ({version})", kind.text),

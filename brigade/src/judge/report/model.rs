@@ -164,7 +164,7 @@ pub struct KindFigures {
     pub hop_ns: Option<Estimate>,
     /// The kernel's context switches for each of them.
     pub switches_per_hop: Option<f64>,
-    /// The time of creating one, in nanoseconds.
+    /// The time to create one, run it and wait for its end, in nanoseconds.
     pub create_ns: Option<Estimate>,
     /// What one holds, in bytes.
     pub memory_bytes: Option<Estimate>,

@@ -4,11 +4,11 @@
 use serde_json::Value;
 
 use super::estimate::shown;
-use super::model::{Case, FigureRow, Group, KindFigures};
+use super::model::{Case, CaseEstimate, FigureRow, Group, KindFigures, MeasurementEstimate};
 use super::{Cases, RunData};
 use crate::judge::interference::Sampled;
 use crate::judge::ledger::Quantity;
-use crate::judge::statistics::{CONFIDENCE, Estimate, correlation};
+use crate::judge::statistics::{CONFIDENCE, Dependence, Estimate, correlation};
 use crate::manifest::program::Form;
 use crate::manifest::{FigureSpec, KindSpec, Manifest};
 
@@ -117,9 +117,11 @@ fn kind_figures(
 ) -> Option<KindFigures> {
     let estimate = |name: &Option<String>| Some(cases.find(name.as_deref()?, 0)?.1);
     let principal = |name| estimate(name).and_then(|estimate| estimate.measurement(None));
-    let (hop, create) = (principal(&kind.hop), principal(&kind.create));
+    let hop = principal(&kind.hop);
+    let create_ns = estimate(&kind.create)
+        .and_then(|estimate| created_and_ended(estimate, &cases.dependence[0]));
     let memory_bytes = estimate(&kind.memory).and_then(|estimate| estimate.held());
-    let known = hop.is_some() || create.is_some() || memory_bytes.is_some();
+    let known = hop.is_some() || create_ns.is_some() || memory_bytes.is_some();
     let of_crate = kind.crate_name.as_ref();
     let of_crate = of_crate
         .and_then(|name| run.environment.get(&format!("software.measured_crates.{name}")))
@@ -130,9 +132,21 @@ fn kind_figures(
         version: version.map(|version| shown(&version)),
         hop_ns: hop.map(|hop| hop.time_ns),
         switches_per_hop: hop.and_then(|hop| hop.switches),
-        create_ns: create.map(|create| create.time_ns),
+        create_ns,
         memory_bytes,
     })
+}
+
+/// The time to create a task, run it and wait for its end: where the end is a measurement of
+/// its own, of the same laps, the sum of both in each process.
+fn created_and_ended(estimate: &CaseEstimate, dependence: &Dependence) -> Option<Estimate> {
+    let create = estimate.measurement(None)?;
+    let Some(join) = estimate.measurement(Some("join")) else { return Some(create.time_ns) };
+    let phases = create.values_ns.iter().zip(&join.values_ns);
+    let values_ns = phases.map(|(create, join)| Some((*create)? + (*join)?)).collect();
+    let both = MeasurementEstimate { values_ns, ..create.clone() };
+    let times: Vec<f64> = estimate.by_round(&both).into_values().collect();
+    Some(Estimate::lower_quartile(&times)?.widened(dependence.inflation(&estimate.series(&both))))
 }
 
 /// The version of its runtime that a program in another language recorded.
@@ -149,8 +163,25 @@ fn recorded_version(manifest: &Manifest, cases: &Cases, kind: &KindSpec) -> Opti
 mod tests {
     use serde_json::json;
 
+    use super::super::estimate::estimate;
     use super::*;
+    use crate::store::fixtures::{self as sample, Sample};
     use crate::store::invocation::RecordedCase;
+
+    /// The lower quartiles of the phases, 5.5 and 1, would add up to 6.5.
+    #[test]
+    fn creation_is_the_sum_of_its_phases_in_each_process() {
+        let process = |(round, create, join)| {
+            let created = Sample::hop(create).in_round("make", round);
+            sample::and_measurement(created, "join", "join", join)
+        };
+        let all = [(1, 3.0, 9.0), (2, 9.0, 1.0), (3, 8.0, 1.0)].map(process);
+        let both = estimate(&all.iter().collect::<Vec<_>>());
+        let time = created_and_ended(&both, &Dependence::of(&[])).unwrap();
+        assert_eq!((time.value, time.count), (9.5, 3));
+        let alone = estimate(&[&Sample::hop(3.0).in_round("make", 1)]);
+        assert_eq!(created_and_ended(&alone, &Dependence::of(&[])).unwrap().value, 3.0);
+    }
 
     #[test]
     fn conditions_that_differ_are_named() {
