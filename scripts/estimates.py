@@ -202,6 +202,9 @@ def trouble(record):
     if not wall:
         return 0, []
     known = [of[key] for key in ("others_cpu_ns", "steal_ns") if of[key] is not None]
+    throttled = of.get("throttled_periods")
+    if throttled and throttled[0]:
+        found.append((1, throttled[0]))
     cpus = max(1, len(record["affinity"]))
     for level, share in ((2, 0.2), (1, 0.02)):
         if known and max(known) > cpus * (share * wall + TICKS_NS):
@@ -221,6 +224,47 @@ def trouble(record):
         if not record["parameters"].get("keep_awake") and waited > 0.1 * wall + TICKS_NS:
             found.append((1, 100 * waited / wall))
     return max((level for level, _ in found), default=0), [figure for _, figure in found]
+
+
+def taken(lines):
+    """The share of their time that kept these processes from running, if it is reported."""
+    sums = dict.fromkeys(("all", "variance", "known", "gap"), 0.0)
+    lost, others, used_up = 0.0, 0.0, 0
+    for line in lines:
+        record, of = line["record"], line["record"]["interference"]
+        wall = of["wall_ns"]
+        if not wall:
+            continue
+        cpus, used = max(1, len(record["affinity"])), 1
+        cpu, never = record["cpu"], (record["switches"] or {}).get("expected_per_operation") == 0
+        if cpu and not record["schedule"] and (cpus == 1 or never):
+            own = sum(cpu[key] or 0 for key in cpu) * operations(record)
+            lost = None if lost is None else lost + max(0.0, wall - own)
+        else:
+            lost, used = None, cpus
+        stolen = min(of["steal_ns"] or 0, used * wall)
+        known = stolen + min(of.get("throttled_ns") or 0, used * wall)
+        known += used * min(line.get("stopped_ns") or 0, wall)
+        used_up += (of.get("throttled_periods") or [0])[0]
+        had = None if of["others_cpu_ns"] is None else of["others_cpu_ns"] - stolen
+        others = None if None in (had, others) else others + had
+        first = record["measurements"][0]
+        far = first["max_ns"] > max(1e8, 20 * first["p50_ns"])
+        gap = used * (first["max_ns"] - first["p50_ns"]) if far else 0
+        sums["gap"] += max(0.0, gap - known - max(0.0, had or 0))
+        sums["known"] += known
+        sums["all"] += used * wall
+        sums["variance"] += 2 * cpus * (10e6 * 0.408) ** 2
+    if not sums["all"]:
+        return 0.0
+    noise = 3 * math.sqrt(sums["variance"])
+    if lost is not None:
+        share = max(lost, sums["known"])
+    else:
+        share = sums["known"] + sums["gap"]
+        share += others if others is not None and others > noise else 0
+    share /= sums["all"]
+    return share if share > 0.02 or used_up else 0.0
 
 
 def operations(record):
@@ -280,6 +324,9 @@ def ledger(points):
         "slab, reclaimable too": per_task("slab_bytes"), "control group": per_task("group_bytes")}
 
 
+BOTH = "create, run, end"
+
+
 class Case:
     def __init__(self, name, lines):
         self.name, self.lines = name, lines
@@ -294,8 +341,16 @@ class Case:
                      if self.uses_unusable or rounds[r][0] < 2]
         self.records = [of["record"] for of in self.used]
         self.measurements, self.time, self.memory = [], {}, {}
+        # Creating, running and ending: the sum of both phases in each process.
+        for record in self.records:
+            phases = {of["name"]: of for of in record["measurements"]}
+            if "join" in phases:
+                first = record["measurements"][0]
+                both = first["ns_per_operation"] + phases["join"]["ns_per_operation"]
+                record["measurements"].append({**first, "name": BOTH, "ns_per_operation": both})
         for like in self.records[0]["measurements"] if self.records else []:
-            self.measurements.append(like["name"])
+            if like["name"] != BOTH:
+                self.measurements.append(like["name"])
             self.time[like["name"]] = lower_quartile(self.values(like["name"]))
         sweeps = [ledger(of["ledger"]) for of in self.records if of["ledger"]]
         for line in sweeps[0] if sweeps else []:

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from estimates import SUITE, Run, lower_quartile, median, modes, outlier
+from estimates import BOTH, SUITE, Run, lower_quartile, median, modes, outlier, taken
 
 ROOT = Path(__file__).resolve().parent.parent
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e\d+)?")
@@ -180,10 +180,12 @@ def table_rows(check, run, headings, waiting):
             if not cells[0].startswith(of["text"]):
                 raise ValueError(of["text"])
             hop, create, memory = (found.get(of.get(key)) for key in ("hop", "create", "memory"))
-            for key, case in (("hop", hop), ("create", create)):
-                same(key, lambda: brief(case and case.time[case.measurements[0]]))
+            for key, case in (("hop", hop), (BOTH, create)):
+                name = case and (BOTH if key == BOTH and BOTH in case.time
+                                 else case.measurements[0])
+                same(key, lambda: brief(case and case.time[name]))
                 if case:
-                    once((case.name, case.measurements[0]), row[key])
+                    once((case.name, name), row[key])
             same("memory", lambda: brief(memory and memory.memory.get("= sum"), unit_of_bytes))
             if memory:
                 once((memory.name, "= sum"), row["memory"])
@@ -207,7 +209,7 @@ def table_rows(check, run, headings, waiting):
                     "cpu", "user_ns_per_operation", "system_ns_per_operation"), scale))
                 same("sw/op", lambda: optional(None if index else case.median_of(
                     "switches", "voluntary_per_operation", "involuntary_per_operation")))
-            disturbed = any(level for level, *_ in case.measured)
+            disturbed = any(level for level, *_ in case.measured) or taken(case.used) > 0
             same("n", lambda: f"{time.n}{'!' if case.uses_unusable else '~' * disturbed}")
         elif headings[1] == "over or minus":
             case, measurement = run.named(cells[0])
