@@ -226,45 +226,71 @@ def trouble(record):
     return max((level for level, _ in found), default=0), [figure for _, figure in found]
 
 
-def taken(lines):
-    """The share of their time that kept these processes from running, if it is reported."""
-    sums = dict.fromkeys(("all", "variance", "known", "gap"), 0.0)
-    lost, others, used_up = 0.0, 0.0, 0
-    for line in lines:
-        record, of = line["record"], line["record"]["interference"]
+class Taken:
+    """What kept the processes of a case from running, in ns; of several cases, their sum."""
+
+    def __init__(self, lines=(), cases=()):
+        self.all = self.variance = self.stolen = self.throttled = self.stopped = 0.0
+        self.others, self.unexplained, self.used_up, lost = 0.0, 0.0, [0, 0], 0.0
+        for line in lines:
+            lost = self.add(line["record"], line.get("stopped_ns") or 0, lost)
+        if lost is not None and self.all:
+            rest = max(0.0, lost - self.stolen - self.throttled - self.stopped)
+            noise, seen = self.noise(), self.others
+            self.others = rest if seen is None else min(max(seen + noise, 0.0), rest)
+            self.unexplained, self.variance = rest - self.others, 0.0
+        for case in cases:
+            for key in ("all", "variance", "stolen", "throttled", "stopped", "unexplained"):
+                setattr(self, key, getattr(self, key) + getattr(case, key))
+            self.others = None if None in (self.others, case.others) else self.others + case.others
+            self.used_up = [sum(both) for both in zip(self.used_up, case.used_up)]
+
+    def noise(self):
+        return 3 * math.sqrt(self.variance)
+
+    def add(self, record, stopped, lost):
+        of, cpu, cpus = record["interference"], record["cpu"], max(1, len(record["affinity"]))
         wall = of["wall_ns"]
         if not wall:
-            continue
-        cpus, used = max(1, len(record["affinity"])), 1
-        cpu, never = record["cpu"], (record["switches"] or {}).get("expected_per_operation") == 0
+            return lost
+        never = (record["switches"] or {}).get("expected_per_operation") == 0
+        used = 1 if cpu and not record["schedule"] and (cpus == 1 or never) else cpus
         if cpu and not record["schedule"] and (cpus == 1 or never):
-            own = sum(cpu[key] or 0 for key in cpu) * operations(record)
-            lost = None if lost is None else lost + max(0.0, wall - own)
+            own = sum(value or 0 for value in cpu.values()) * operations(record)
+            lost = None if lost is None else lost + max(0.0, wall - own - 2e5)
         else:
-            lost, used = None, cpus
+            lost = None
         stolen = min(of["steal_ns"] or 0, used * wall)
-        known = stolen + min(of.get("throttled_ns") or 0, used * wall)
-        known += used * min(line.get("stopped_ns") or 0, wall)
-        used_up += (of.get("throttled_periods") or [0])[0]
-        had = None if of["others_cpu_ns"] is None else of["others_cpu_ns"] - stolen
-        others = None if None in (had, others) else others + had
+        throttled = min(of.get("throttled_ns") or 0, used * wall)
+        stopped = used * min(stopped, wall)
+        others = None if of["others_cpu_ns"] is None else of["others_cpu_ns"] - stolen
         first = record["measurements"][0]
-        far = first["max_ns"] > max(1e8, 20 * first["p50_ns"])
-        gap = used * (first["max_ns"] - first["p50_ns"]) if far else 0
-        sums["gap"] += max(0.0, gap - known - max(0.0, had or 0))
-        sums["known"] += known
-        sums["all"] += used * wall
-        sums["variance"] += 2 * cpus * (10e6 * 0.408) ** 2
-    if not sums["all"]:
-        return 0.0
-    noise = 3 * math.sqrt(sums["variance"])
-    if lost is not None:
-        share = max(lost, sums["known"])
-    else:
-        share = sums["known"] + sums["gap"]
-        share += others if others is not None and others > noise else 0
-    share /= sums["all"]
-    return share if share > 0.02 or used_up else 0.0
+        gap = first["max_ns"] - first["p50_ns"]
+        gap = used * gap if first["max_ns"] > max(1e8, 20 * first["p50_ns"]) else 0
+        self.unexplained += max(0.0, gap - stolen - throttled - stopped - max(0, others or 0))
+        self.all, self.stolen = self.all + used * wall, self.stolen + stolen
+        self.throttled, self.stopped = self.throttled + throttled, self.stopped + stopped
+        self.others = None if None in (others, self.others) else self.others + others
+        self.variance += 2 * cpus * (10e6 * 0.408) ** 2
+        periods = of.get("throttled_periods") or [0, 0]
+        self.used_up = [sum(both) for both in zip(self.used_up, periods)]
+        return lost
+
+    def share(self):
+        seen = self.others if self.others is not None and self.others > self.noise() else 0
+        known = self.stolen + self.throttled + self.stopped + self.unexplained
+        return (max(0.0, seen) + known) / self.all if self.all else 0.0
+
+    def is_notable(self):
+        return self.share() > 0.02 or self.used_up[0] > 0
+
+    def figures(self):
+        """The percentages that are printed, in their order."""
+        others = self.others if self.others is not None and self.others > self.noise() else 0
+        shares = [others, self.stolen, self.stopped, self.unexplained]
+        found = [f"{100 * ns / self.all:.0f}" for ns in shares if ns / self.all > 0.005]
+        quota = [*map(str, self.used_up), f"{100 * self.throttled / self.all:.0f}"]
+        return found + (quota if self.used_up[0] else [])
 
 
 def operations(record):
@@ -340,6 +366,7 @@ class Case:
         self.used = [rounds[r][1] for r in sorted(rounds)
                      if self.uses_unusable or rounds[r][0] < 2]
         self.records = [of["record"] for of in self.used]
+        self.taken = Taken(self.used)
         self.measurements, self.time, self.memory = [], {}, {}
         # Creating, running and ending: the sum of both phases in each process.
         for record in self.records:

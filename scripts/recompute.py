@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from estimates import BOTH, SUITE, Run, lower_quartile, median, modes, outlier, taken
+from estimates import BOTH, SUITE, Run, Taken, lower_quartile, median, modes, outlier
 
 ROOT = Path(__file__).resolve().parent.parent
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e\d+)?")
@@ -209,7 +209,7 @@ def table_rows(check, run, headings, waiting):
                     "cpu", "user_ns_per_operation", "system_ns_per_operation"), scale))
                 same("sw/op", lambda: optional(None if index else case.median_of(
                     "switches", "voluntary_per_operation", "involuntary_per_operation")))
-            disturbed = any(level for level, *_ in case.measured) or taken(case.used) > 0
+            disturbed = any(level for level, *_ in case.measured) or case.taken.is_notable()
             same("n", lambda: f"{time.n}{'!' if case.uses_unusable else '~' * disturbed}")
         elif headings[1] == "over or minus":
             case, measurement = run.named(cells[0])
@@ -269,8 +269,19 @@ def check_text(check, run, at, line):
     """A line that is no row: what is known of the run, or text that has no figures of it."""
     quality, wide, target = run.quality()
     spread = re.match(r"- (.+?): (two modes|one of|of) (.+)", line)
-    if line.startswith("Times of this run"):
-        check.same(at, line, lambda: quality)
+    verdict, times, _ = line.partition("Times of this run")
+    if times:
+        check.same(at, line[len(verdict):], lambda: quality)
+        of = Taken(cases=[case.taken for case in run.cases.values()])
+        share, noise = of.share(), of.noise() / of.all
+        word = "Do" if share > 0.05 else "Busy:" if share > 0.02 else "Quiet"
+        figures = of.figures() if share > 0.02 else [f"{100 * noise:.0f}"] * (noise > 0.02)
+        word = "What" if share <= 0.02 and of.others is None else word
+        check.same(at, " ".join([verdict.split(" ")[0].rstrip(".,")] + NUMBER.findall(verdict)),
+                   lambda: " ".join([word, *figures]))
+    elif shared := re.match(r"- (.+?): of its CPU time (.+)", line):
+        check.same(at, " ".join(NUMBER.findall(shared[2])),
+                   lambda: " ".join(run.cases[shared[1]].taken.figures()))
     elif line.startswith("- not within ±"):
         check.figures += len(NUMBER.findall(line))
         rest = line.removeprefix(f"- not within ± {target:g} %: ").removesuffix(".")

@@ -17,6 +17,9 @@ const TICKS_NS: f64 = 10e6 * 0.408;
 /// Standard deviations of that which chance does not exceed in 20 cases.
 const DEVIATIONS: f64 = 3.0;
 
+/// What reading the counters of a process takes of its time, in nanoseconds.
+const READING_NS: f64 = 2e5;
+
 /// A lap that lasts longer than this, in nanoseconds, and than so many others is a gap.
 const GAP_NS: u64 = 100_000_000;
 const GAP_LAPS: u64 = 20;
@@ -66,7 +69,8 @@ impl Account {
         let found = &record.interference;
         let wall = found.wall_ns? as f64;
         let cpus = record.affinity.len().max(1) as f64;
-        let lost = is_always_busy(record).then(|| Some((wall - own_ns(record)?).max(0.0)));
+        let lost =
+            is_always_busy(record).then(|| Some((wall - own_ns(record)? - READING_NS).max(0.0)));
         let lost = lost.flatten();
         // A single thread loses the time of the CPU that it is on.
         let used = if lost.is_some() { 1.0 } else { cpus };
@@ -205,10 +209,10 @@ mod tests {
         Taken::from([sample_of(&all).as_slice()])
     }
 
-    /// Has it use so many milliseconds of CPU time.
+    /// Has it use so many milliseconds of CPU time, with what reading its counters takes.
     fn own(record: &mut Record, ms: f64) {
         let laps = record.principal().unwrap();
-        let each = ms * MS / (laps.count as f64 * laps.operations as f64);
+        let each = (ms * MS - READING_NS) / (laps.count as f64 * laps.operations as f64);
         let cpu = record.cpu.as_mut().unwrap();
         (cpu.user_ns_per_operation, cpu.system_ns_per_operation) = (each, 0.0);
     }

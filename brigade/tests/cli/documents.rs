@@ -76,7 +76,7 @@ fn only_the_text_between_markers_is_replaced() {
     let text = format!("# A\n{}{figure}{}z\n", block(RUN, "first-screen"), block(OTHER, "groups"));
     let new = updated(&text).unwrap();
     assert!(new.starts_with("# A\n<!-- brigade report ") && new.ends_with("<!-- end -->\nz\n"));
-    assert!(new.contains("\n| switch between async tasks in memory | 1"), "{new}");
+    assert!(new.contains("\n| async task switch in memory, one thread | 1"), "{new}");
     assert!(new.contains("It takes <!-- figure async-mem-brigade -->1"), "{new}");
     assert!(!new.contains("5 ns<") && !new.contains("old"), "{new}");
     assert_eq!(new.matches("From results/").count(), 1, "{new}");
