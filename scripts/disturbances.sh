@@ -7,6 +7,8 @@
 # here is skipped. Builds of the release profile must exist. Exit 1 if fewer than 11 of 12 runs
 # report a disturbance, or if an undisturbed run reports one, which on a shared machine may be
 # true: the line names what took the time.
+# Functions are called by the trap, and by name.
+# shellcheck disable=SC2317
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +21,6 @@ group=/sys/fs/cgroup
 failed=0
 running=()
 
-# shellcheck disable=SC2317 # called by the trap
 stop() {
     if ((${#running[@]})); then kill "${running[@]}" 2>/dev/null || true; fi
     wait 2>/dev/null || true
