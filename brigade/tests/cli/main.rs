@@ -7,7 +7,6 @@ mod bench;
 mod build;
 mod check;
 mod compare;
-mod corpus;
 mod disk;
 mod documents;
 mod faults;
