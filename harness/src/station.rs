@@ -10,7 +10,7 @@
 //!
 //! A token carries two marks, one for the load of a hop (`--work`, `--working-set`)
 //! and one for tracing, so that a task tests for both at once, and what they ask for
-//! lies beside the loop. `cargo bench -p async-mem-brigade` shows what that costs.
+//! lies beside the loop. `brigade prove` shows what that costs.
 
 use std::cell::Cell;
 use std::hint::black_box;

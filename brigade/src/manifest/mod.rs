@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::exit::UsageError;
 pub use group::Group;
 use group::GroupTable;
-pub use plans::{AdvicePlan, Cost, ImpactPlan, ProvePlan};
+pub use plans::{AdvicePlan, Cost, ImpactPlan, Opponent, ProvePlan};
 pub use plans::{FigureSpec, KindSpec, TaskKind};
 pub use program::{Case, CaseKey, Placement};
 use program::{CheckSize, Form, Prebuilt, Program};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Manifest, unknown};
+use super::{Case, Manifest, unknown};
 
 /// The fewest rounds with an interval of 99 %: all of n rounds lie on one side of their
 /// centre with probability 2 · 2⁻ⁿ.
@@ -23,7 +23,7 @@ pub struct ProvePlan {
     pub seconds: f64,
     /// Pairs of invocations in a comparison of a case with itself.
     pub pairs: u32,
-    /// Rounds of known work, of linearity and of the ring in C.
+    /// Rounds of known work, of linearity and of opponents.
     pub rounds: u32,
     /// Units of work at a hop.
     pub units: Vec<u64>,
@@ -40,15 +40,42 @@ pub struct ProvePlan {
     /// A case on one CPU, to be disturbed on purpose.
     #[serde(default)]
     pub disturbed: Option<String>,
-    /// A case of threads over pipes on one CPU, to be compared with a ring in C.
+    /// A case whose time a second clock measures.
     #[serde(default)]
-    pub ring: Option<String>,
+    pub timed: Option<String>,
+    /// What must take as long as something that has nothing of ours.
+    #[serde(default)]
+    pub opponents: Vec<Opponent>,
     /// Cases whose hop takes as long among more tasks.
     #[serde(default)]
     pub linear: Option<Linear>,
-    /// Cases whose hop is one call that writes and one that reads.
+    /// Cases whose context switches are counted from outside.
     #[serde(default)]
-    pub counted: Vec<String>,
+    pub watched: Vec<String>,
+    /// System calls of a hop.
+    #[serde(default)]
+    pub calls: BTreeMap<String, u32>,
+    /// Cases whose tasks touch more memory.
+    #[serde(default)]
+    pub touching: Vec<String>,
+}
+
+/// Something that does what a case does, and prints the mean time of an operation.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Opponent {
+    /// The case.
+    pub case: String,
+    /// Its flags besides its own.
+    #[serde(default)]
+    pub flags: String,
+    /// A binary beside that of the case, or else the one in C.
+    #[serde(default)]
+    pub binary: Option<String>,
+    /// What it is told before the seconds for which to measure.
+    pub words: String,
+    /// The least and the most that the case may take, over the opponent.
+    pub ratio: [f64; 2],
 }
 
 /// Cases with the same work and growing numbers of tasks.
@@ -102,15 +129,30 @@ impl ImpactPlan {
     }
 }
 
+impl Opponent {
+    /// Its name in reports.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.binary.as_deref().unwrap_or("in C:"), self.words)
+    }
+}
+
 impl ProvePlan {
+    /// The opponent of a case.
+    pub fn opponent(&self, case: &Case) -> Option<&Opponent> {
+        self.opponents.iter().find(|of| of.case == case.name)
+    }
+
     /// All of its cases, by key.
     fn cases(&self) -> impl Iterator<Item = (&'static str, &String)> {
         let linear = self.linear.iter().flat_map(|linear| &linear.cases);
-        let single = [("disturbed", self.disturbed.as_ref()), ("ring", self.ring.as_ref())];
+        let single = [("disturbed", self.disturbed.as_ref()), ("timed", self.timed.as_ref())];
         let single = single.into_iter().filter_map(|(key, case)| Some((key, case?)));
         (self.work.iter().map(|case| ("work", case)))
             .chain(self.crossing.iter().map(|case| ("crossing", case)))
-            .chain(self.counted.iter().map(|case| ("counted", case)))
+            .chain(self.watched.iter().map(|case| ("watched", case)))
+            .chain(self.calls.keys().map(|case| ("calls", case)))
+            .chain(self.touching.iter().map(|case| ("touching", case)))
+            .chain(self.opponents.iter().map(|of| ("opponents", &of.case)))
             .chain(linear.map(|case| ("linear", case)))
             .chain(single)
     }

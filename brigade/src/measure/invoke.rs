@@ -382,7 +382,6 @@ mod outcome_tests {
             stopped: Duration::ZERO,
             stdout: stdout.into(),
             stderr: stderr.into(),
-            calls: None,
         }
     }
 

@@ -1,14 +1,13 @@
 //! One process from start to end: its own process group, a time-out, bounded
 //! output, and an orderly end when the runner itself is interrupted.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::system_files::field;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -51,26 +50,6 @@ pub struct Ended {
     pub stdout: Vec<u8>,
     /// The end of its standard error.
     pub stderr: Vec<u8>,
-    /// Its system calls; `None` where the kernel does not count them.
-    pub calls: Option<Calls>,
-}
-
-/// What the kernel counts of a process with all its threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Calls {
-    /// Calls that read.
-    pub reads: u64,
-    /// Calls that write.
-    pub writes: u64,
-}
-
-impl Calls {
-    /// Of a process that is not reaped yet.
-    fn of(process: Pid) -> Option<Self> {
-        let text = fs::read_to_string(format!("/proc/{process}/io")).ok()?;
-        let count = |name| field(&text, name)?.parse().ok();
-        Some(Self { reads: count("syscr")?, writes: count("syscw")? })
-    }
 }
 
 /// Who ended a process.
@@ -299,7 +278,6 @@ impl Running {
         self.end_stop();
         self.signal(Signal::SIGKILL);
         guard.inspect(|guard| guard.forget());
-        let calls = Calls::of(self.group);
         let status = self.child.wait()?;
         guard.inspect(|guard| guard.end_strays());
         Ok(Ended {
@@ -309,7 +287,6 @@ impl Running {
             stopped: self.stopped,
             stdout: self.stdout.finish()?,
             stderr: self.stderr.finish()?,
-            calls,
         })
     }
 }
@@ -427,8 +404,6 @@ pub fn last_line(bytes: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use nix::unistd::geteuid;
-
     use super::*;
 
     /// A process that would run until it is killed.
@@ -436,26 +411,6 @@ mod tests {
         let mut command = Command::new("sleep");
         let child = command.arg("infinity").process_group(0).spawn().unwrap();
         Running::new(child, Instant::now(), Some(time_out)).unwrap()
-    }
-
-    #[test]
-    fn calls_are_counted_where_the_kernel_counts_them() {
-        let mut command = Command::new("dd");
-        command.args(["if=/dev/zero", "of=/dev/null", "bs=1", "count=1000"]);
-        let child = command.stderr(Stdio::null()).process_group(0).spawn().unwrap();
-        let running = Running::new(child, Instant::now(), None).unwrap();
-        waitid(Id::Pid(running.group), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
-        let calls = running.finish(None).unwrap().calls;
-        if calls.is_none() && !geteuid().is_root() {
-            return contract::skip(
-                "system calls",
-                "only root may read those of one that has ended",
-            );
-        }
-        assert_eq!(calls.is_some(), fs::exists("/proc/self/io").unwrap());
-        for count in calls.into_iter().flat_map(|calls| [calls.reads, calls.writes]) {
-            assert!((1000..1100).contains(&count), "{calls:?}");
-        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::env;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{self, Command, Stdio};
+use std::process::{self, Command};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,48 +11,54 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fastrand::Rng;
 use harness::cpus;
-use harness::record::Record;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit::Interrupted;
 use crate::judge::prove::{Experiment, Figure, Probe};
-use crate::manifest::{Case, Manifest, ProvePlan};
+use crate::manifest::{Case, Manifest, Opponent, Placement, ProvePlan};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::Binaries;
-use crate::measure::invoke::{Job, command, invoke};
+use crate::measure::invoke::{Job, invoke};
 use crate::measure::process::run;
 use crate::measure::signals::Signals;
 use crate::store::invocation::Invocation;
 
+use super::outside;
+
 /// How a process of an arm is run.
 #[derive(Clone, Copy, Debug)]
-pub enum How {
-    /// As a run does.
+pub enum How<'a> {
+    /// As a run does, timed by the second clock.
     Invoked,
     /// Beside a thread that takes a tenth of its CPU.
     Disturbed,
-    /// While the kernel counts its system calls.
-    Counted,
-    /// The ring in C instead of the case.
-    InC,
+    /// While perf counts its context switches.
+    Watched,
+    /// Behind a filter that makes its system calls dearer.
+    Filtered,
+    /// The opponent instead of the case.
+    Beside(&'a Opponent),
 }
 
 /// One variant of an experiment's case.
-pub struct Arm {
+pub struct Arm<'a> {
     /// How it is run.
-    pub how: How,
+    pub how: How<'a>,
     /// Flags besides the case's own.
     pub flags: Vec<String>,
 }
+
+/// What makes figures of experiments.
+type Judge<'a> = Box<dyn Fn(&[Experiment]) -> Vec<Figure> + 'a>;
 
 /// The experiments of one property.
 pub struct Set<'a> {
     /// Its name.
     pub name: &'static str,
-    judge: fn(&[Experiment]) -> Vec<Figure>,
+    judge: Judge<'a>,
     rounds: u32,
     /// Arms of each experiment.
-    arms: Vec<Vec<Arm>>,
+    arms: Vec<Vec<Arm<'a>>>,
     /// What cannot be tried here.
     missing: Vec<Figure>,
     /// What has been run so far.
@@ -63,11 +69,12 @@ impl<'a> Set<'a> {
     /// An experiment with each of these cases.
     pub fn of(
         name: &'static str,
-        judge: fn(&[Experiment]) -> Vec<Figure>,
+        judge: impl Fn(&[Experiment]) -> Vec<Figure> + 'a,
         rounds: u32,
         cases: impl IntoIterator<Item = Result<&'a Case, Figure>>,
-        arms_of: impl Fn(&Case) -> Vec<Arm>,
+        arms_of: impl Fn(&Case) -> Vec<Arm<'a>>,
     ) -> Self {
+        let judge: Judge = Box::new(judge);
         let (arms, missing, experiments) = (Vec::new(), Vec::new(), Vec::new());
         let mut set = Self { name, judge, rounds, arms, missing, experiments };
         for case in cases {
@@ -121,8 +128,8 @@ pub struct Runs<'a> {
     pub seed: u64,
     /// Whether to stop.
     pub signals: &'a mut Signals,
-    /// The ring in C, if it is needed.
-    pub ring: Option<Ring>,
+    /// The opponents in C, if they are needed and can be compiled.
+    pub compiled: Option<Compiled>,
 }
 
 impl<'a> Runs<'a> {
@@ -186,16 +193,27 @@ impl<'a> Runs<'a> {
     }
 
     fn probe(&mut self, case: &Case, arm: &Arm, round: u32) -> Probe {
+        let with = |outside: Option<f64>, invocation| Probe { outside, ..Probe::of(invocation) };
         match arm.how {
-            How::Invoked => Probe::of(self.invoke(case, arm, round)),
+            How::Invoked => {
+                let begun = outside::clock_ns();
+                let invocation = self.invoke(case, arm, round);
+                with(Some((outside::clock_ns() - begun) as f64), invocation)
+            }
             How::Disturbed => Probe::of(self.beside_spinner(case, arm, round)),
-            How::Counted => self.counted(case, arm, round).unwrap_or_else(|error| {
-                Probe::failed(round, Figure::failed(&case.name, format!("{error:#}")))
-            }),
-            How::InC => match self.hop_in_c() {
+            How::Watched => {
+                let (switches, invocation) = outside::switches(|| self.invoke(case, arm, round));
+                with(switches, invocation)
+            }
+            How::Filtered => {
+                let (call_ns, invocation) = outside::filtered(|| self.invoke(case, arm, round));
+                with(call_ns, invocation)
+            }
+            How::Beside(opponent) => match self.opponent_ns(case, opponent) {
                 Ok(ns) => Probe { time_ns: Some(ns), ..Probe::nothing(round) },
                 Err(error) => {
-                    Probe::failed(round, Figure::failed("a ring in C", format!("{error:#}")))
+                    let what = format!("{} / {}", case.name, opponent.name());
+                    Probe::failed(round, Figure::failed(what, format!("{error:#}")))
                 }
             },
         }
@@ -228,67 +246,66 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// A process whose system calls the kernel counts, if it does.
-    fn counted(&mut self, case: &Case, arm: &Arm, round: u32) -> anyhow::Result<Probe> {
-        let binary = &self.binaries[&case.program];
-        let words = command(binary.program.form, case, &arm.flags);
-        let mut program = Command::new(&binary.file);
-        let time_out = Some(Duration::from_secs(case.timeout_seconds));
-        let ended = run(program.args(&words[1..]).stderr(Stdio::piped()), time_out, self.signals)?;
-        let record: Record = serde_json::from_slice(&ended.stdout).with_context(|| {
-            format!("no record from a process that ended with {}", ended.status)
-        })?;
-        let laps = record.iterations + record.warmups;
-        let hops = record.principal().map(|principal| laps * principal.operations);
-        let calls = ended.calls.map(|calls| [calls.reads, calls.writes]);
-        Ok(Probe { calls: hops.zip(calls), ..Probe::nothing(round) })
+    /// Where the binary of an opponent is.
+    pub fn opponent_file(&self, case: &Case, opponent: &Opponent) -> Option<PathBuf> {
+        match &opponent.binary {
+            Some(name) => Some(self.binaries[&case.program].file.with_file_name(name)),
+            None => self.compiled.as_ref().map(Compiled::binary),
+        }
     }
 
-    /// The mean time of a hop of the ring in C, in nanoseconds.
-    fn hop_in_c(&mut self) -> anyhow::Result<f64> {
-        let ring = self.ring.as_ref().context("it was not compiled")?;
-        let first = cpus::allowed()?.into_iter().next().unwrap_or_default();
-        let mut command = Command::new(ring.binary());
-        command.args([Ring::TASKS, &first.to_string(), &self.seconds.to_string()]);
-        let ended = run(&mut command, Some(Duration::from_secs(60)), self.signals)?;
+    /// The mean time of an operation of an opponent, in nanoseconds.
+    fn opponent_ns(&mut self, case: &Case, opponent: &Opponent) -> anyhow::Result<f64> {
+        let file = self.opponent_file(case, opponent).context("it was not compiled")?;
+        let mut command = Command::new(&file);
+        command.args(opponent.words.split_whitespace()).arg(self.seconds.to_string());
+        let signals = &mut *self.signals;
+        // The process inherits the CPU of the thread that starts it.
+        let ended = thread::scope(|scope| {
+            let run = || {
+                if case.placement == Placement::SameCpu {
+                    cpus::confine(&cpus::allowed()?[..1])?;
+                }
+                let ended = run(&mut command, Some(Duration::from_secs(60)), signals);
+                ended.with_context(|| format!("starting {}", file.display()))
+            };
+            scope.spawn(run).join().expect("no panic")
+        })?;
         let text = String::from_utf8_lossy(&ended.stdout);
         text.trim().parse().with_context(|| format!("it ended with {}", ended.status))
     }
 }
 
-/// A folder with the ring in C, compiled on the spot and removed at the end.
-pub struct Ring(PathBuf);
+/// A folder with the opponents in C, compiled on the spot and removed at the end.
+pub struct Compiled(PathBuf);
 
-impl Ring {
-    /// Tasks of the ring.
-    pub const TASKS: &str = "20";
-
-    /// Compiles the ring.
+impl Compiled {
+    /// Compiles them.
     ///
     /// # Errors
-    /// Why it cannot be compiled here.
-    pub fn compiled() -> Result<Self, String> {
-        let folder = env::temp_dir().join(format!("brigade-ring-{}", process::id()));
+    /// Why they cannot be compiled here.
+    pub fn now() -> Result<Self, String> {
+        let folder = env::temp_dir().join(format!("brigade-opponents-{}", process::id()));
         // Fails if it is there: in a shared folder, it could be another user's.
         fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let ring = Self(folder);
-        let source = ring.0.join("ring.c");
-        fs::write(&source, include_str!("ring.c"))
-            .map_err(|error| format!("writing the ring: {error}"))?;
+        let compiled = Self(folder);
+        let source = compiled.0.join("opponents.c");
+        fs::write(&source, include_str!("opponents.c"))
+            .map_err(|error| format!("writing the opponents: {error}"))?;
         let mut cc = Command::new("cc");
-        match cc.args(["-O2", "-pthread", "-o"]).arg(ring.binary()).arg(source).output() {
-            Ok(output) if output.status.success() => Ok(ring),
-            Ok(_) => Err("cc cannot compile the ring".to_owned()),
+        match cc.args(["-O2", "-pthread", "-o"]).arg(compiled.binary()).arg(source).output() {
+            Ok(output) if output.status.success() => Ok(compiled),
+            Ok(_) => Err("cc cannot compile it".to_owned()),
             Err(_) => Err("there is no C compiler, cc".to_owned()),
         }
     }
 
     fn binary(&self) -> PathBuf {
-        self.0.join("ring")
+        self.0.join("opponents")
     }
 }
 
-impl Drop for Ring {
+impl Drop for Compiled {
     fn drop(&mut self) {
         // A folder that stays is no reason to fail.
         let _ = fs::remove_dir_all(&self.0);

@@ -2,6 +2,7 @@
 //! it says. Each property is a set of experiments and a function that judges them.
 
 mod experiments;
+mod outside;
 
 use std::time::SystemTime;
 
@@ -15,7 +16,7 @@ use crate::commands::flags::ProveFlags;
 use crate::commands::output;
 use crate::commands::session::Session;
 use crate::exit::{Exit, Interrupted, UsageError};
-use crate::judge::prove::{self as judge, Figure, MORE_WORK, Proof, Property, Status};
+use crate::judge::prove::{self as judge, Experiment, Figure, MORE_WORK, Proof, Property, Status};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::Binaries;
@@ -24,19 +25,18 @@ use crate::plan;
 use crate::show::text;
 use crate::store::invocation::Invocation;
 use crate::store::saved_run::SavedRun;
-use experiments::{Arm, How, Ring, Runs, Set};
+use experiments::{Arm, Compiled, How, Runs, Set};
 
 /// Comparisons of cases with themselves, at least.
 const COMPARISONS: usize = 10;
 
-/// Invocations that are disturbed on purpose, and how long each of them measures, in
-/// seconds: the kernel counts others' CPU time in ticks of 10 ms, and two of them are no
-/// evidence.
-const DISTURBED: u32 = 5;
-const DISTURBED_SECONDS: f64 = 0.6;
+/// Rounds of experiments that need few: as many as an interval of 99 % does.
+const FEW: u32 = 12;
 
-/// Laps of the two processes whose system calls are counted. Both have all their traced
-/// laps.
+/// By how many seconds the longer process of two measures longer, by the second clock.
+const LONGER_SECONDS: f64 = 0.3;
+
+/// Laps of the two processes whose switches are counted. Both have all their traced laps.
 const COUNTED_LAPS: [u64; 2] = [400, 2400];
 
 /// Runs `brigade prove`.
@@ -65,7 +65,7 @@ pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
         seconds: flags.seconds.unwrap_or(plan.seconds),
         seed: flags.seed.unwrap_or_else(plan::random_seed),
         signals: &mut session.signals,
-        ring: None,
+        compiled: None,
     };
     let saved = saved.as_ref().map(|saved| saved.invocations.as_slice());
     let proof = examine(&mut runs, profile, saved)?;
@@ -98,7 +98,7 @@ pub fn for_run(
     let capabilities = &Capabilities::detect(manifest)?;
     let seconds = plan.seconds;
     let mut runs =
-        Runs { manifest, plan, capabilities, binaries, seconds, seed, signals, ring: None };
+        Runs { manifest, plan, capabilities, binaries, seconds, seed, signals, compiled: None };
     match examine(&mut runs, &plan.profile, Some(invocations)) {
         Err(error) if error.is::<Interrupted>() => Ok(None),
         proof => proof.map(Some),
@@ -128,6 +128,7 @@ fn examine(runs: &mut Runs, profile: &str, saved: Option<&[Invocation]>) -> anyh
     let further = sets[1..].iter().filter(|set| set.is_planned());
     properties.extend(further.map(|set| Property::of(set.name, set.figures())));
     properties.extend([
+        Property::of("independent rounds", judge::independence(&same.experiments)),
         Property::of("clock", clock),
         Property::of("empty lap", lap),
         Property::of("accounting", accounting),
@@ -151,11 +152,12 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
     };
     let measured =
         |flags: &str| arm(How::Invoked, format!("--max-time {seconds} --warmups 10 {flags}"));
-    let working = |case: &Case, units: u64| {
-        let takes_tasks = manifest.check_size(case).tasks.is_some();
-        let tasks = if takes_tasks { format!("--tasks {}", plan.tasks) } else { String::new() };
-        measured(&format!("{tasks} --work {units}"))
+    let tasks = |case: &Case, count: u64| match manifest.check_size(case).tasks {
+        Some(_) => format!("--tasks {count}"),
+        None => String::new(),
     };
+    let working =
+        |case: &Case, units: u64| measured(&format!("{} --work {units}", tasks(case, plan.tasks)));
     let at_check_size =
         |case: &Case| vec![Arm { how: How::Invoked, flags: size_flags(manifest.check_size(case)) }];
     let most_units = plan.units.iter().copied().max().unwrap_or_default();
@@ -180,10 +182,12 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
         }),
     ];
     // Many iterations: the program's default could be over long before.
-    let disturbed = format!("--max-time {DISTURBED_SECONDS} --iters 1000000000");
+    let for_time = |how, seconds: f64| {
+        arm(how, format!("--max-time {seconds} --iters 1000000000 --warmups 10"))
+    };
     let cases = runs.all(plan.disturbed.as_slice());
-    sets.push(Set::of("known disturbance", judge::disturbance, DISTURBED, cases, |_| {
-        vec![arm(How::Disturbed, disturbed.clone())]
+    sets.push(Set::of("known disturbance", judge::disturbance, FEW, cases, |_| {
+        vec![for_time(How::Disturbed, seconds), for_time(How::Invoked, seconds)]
     }));
     if let Some(linear) = &plan.linear {
         let cases = runs.all(&linear.cases);
@@ -192,21 +196,44 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
             linear.tasks.iter().map(|tasks| measured(&flags(tasks))).collect()
         }));
     }
-    if let Some(name) = &plan.ring {
-        let ring = Ring::compiled().map_err(|reason| Figure::missing("a ring in C", reason));
-        let case = ring.and_then(|ring| {
-            runs.ring = Some(ring);
-            runs.named(name)
-        });
-        sets.push(Set::of("ring in C", judge::ring, plan.rounds, [case], |_| {
-            let tasks = format!("--tasks {}", Ring::TASKS);
-            vec![arm(How::InC, String::new()), measured(&tasks)]
-        }));
-    }
-    let counted = runs.all(&plan.counted);
-    sets.push(Set::of("system calls", judge::system_calls, 1, counted, |_| {
-        let flags = |laps| format!("--tasks 20 --iters {laps} --warmups 10 --max-time 30");
-        COUNTED_LAPS.map(|laps| arm(How::Counted, flags(laps))).into()
+    let compiled = plan.opponents.iter().any(|of| of.binary.is_none()).then(Compiled::now);
+    let lacking = compiled.as_ref().and_then(|compiled| compiled.as_ref().err().cloned());
+    runs.compiled = compiled.and_then(Result::ok);
+    let cases = plan.opponents.iter().map(|opponent| {
+        let case = runs.named(&opponent.case)?;
+        let beside = opponent.binary.as_ref().map(|_| runs.opponent_file(case, opponent));
+        let lacking = match beside {
+            Some(file) if file.as_ref().is_some_and(|file| file.exists()) => None,
+            Some(_) => Some("it is not built here".to_owned()),
+            None => lacking.clone(),
+        };
+        lacking.map_or(Ok(case), |why| Err(Figure::missing(opponent.name(), why)))
+    });
+    let cases: Vec<_> = cases.collect();
+    let judge = |of: &[Experiment]| judge::opponents(of, plan);
+    sets.push(Set::of("opponents", judge, plan.rounds, cases, |case| {
+        let opponent = plan.opponent(case).expect("that of the case");
+        vec![arm(How::Beside(opponent), String::new()), measured(&opponent.flags)]
+    }));
+    let cases = runs.all(plan.timed.as_slice());
+    sets.push(Set::of("second clock", judge::second_clock, FEW, cases, |_| {
+        [seconds, seconds + LONGER_SECONDS].map(|time| for_time(How::Invoked, time)).into()
+    }));
+    let cases = runs.all(&plan.watched);
+    sets.push(Set::of("switches outside", judge::switches_outside, 1, cases, |case| {
+        let tasks = tasks(case, 20);
+        let flags = |laps| format!("{tasks} --iters {laps} --warmups 10 --max-time 30");
+        COUNTED_LAPS.map(|laps| arm(How::Watched, flags(laps))).into()
+    }));
+    let cases = plan.calls.keys().map(|case| runs.named(case));
+    let judge = |of: &[Experiment]| judge::system_calls(of, &plan.calls);
+    sets.push(Set::of("system calls", judge, FEW, cases, |_| {
+        [How::Invoked, How::Filtered].map(|how| for_time(how, seconds)).into()
+    }));
+    let cases = runs.all(&plan.touching);
+    sets.push(Set::of("known memory", judge::known_memory, 1, cases, |_| {
+        let touch = |bytes| format!("--tasks 360 --touch {bytes}");
+        [1, 2].map(|times| arm(How::Invoked, touch(times * judge::MORE_BYTES))).into()
     }));
     sets
 }

@@ -1,5 +1,6 @@
 //! Properties of the instrument, each judged by experiments of known outcome.
 
+mod outside;
 mod properties;
 mod work;
 
@@ -10,11 +11,12 @@ use crate::judge::statistics::{ByRound, Interval};
 use crate::manifest::Case;
 use crate::store::invocation::{Invocation, Outcome};
 
+pub use outside::{MORE_BYTES, known_memory, second_clock, switches_outside, system_calls};
 pub use properties::{
     MORE_WORK, accounting, clock, clock_across, crossings, differences, disturbance, empty_lap,
-    in_time_order, same, switches, system_calls, verify_switches,
+    in_time_order, independence, same, switches, verify_switches,
 };
-pub use work::{known_work, linearity, ring};
+pub use work::{known_work, linearity, opponents};
 
 /// Version of [`Proof`]'s schema.
 pub const SCHEMA_VERSION: &str = "1.0";
@@ -71,9 +73,16 @@ impl Status {
     /// Of a ratio that must be 1: fails if its whole interval is more than `fails`
     /// away, and holds if all of it is within `holds`, both as shares.
     fn near_one(ends: Interval, fails: f64, holds: f64) -> Self {
-        let band = |share: f64| (1.0 / (1.0 + share), 1.0 + share);
-        let ((bottom, top), (least, most)) = (band(fails), band(holds));
-        if ends.low > top || ends.high < bottom {
+        let band = |share: f64| [1.0 / (1.0 + share), 1.0 + share];
+        match Self::within(ends, band(fails)) {
+            Self::Fails => Self::Fails,
+            _ => Self::within(ends, band(holds)),
+        }
+    }
+
+    /// Of a figure between two bounds: holds if all of its interval is, fails if none of it.
+    fn within(ends: Interval, [least, most]: [f64; 2]) -> Self {
+        if ends.low > most || ends.high < least {
             Self::Fails
         } else if ends.low >= least && ends.high <= most {
             Self::Holds
@@ -181,8 +190,9 @@ pub struct Probe {
     pub time_ns: Option<f64>,
     /// The invocation, if it is one of a case.
     pub invocation: Option<Invocation>,
-    /// Its hops, and the calls that read and that write, which the kernel counted.
-    pub calls: Option<(u64, [u64; 2])>,
+    /// What was measured from outside: its life by a second clock or the cost of a system call,
+    /// in nanoseconds, or the number of its context switches.
+    pub outside: Option<f64>,
     /// Why it did not measure.
     pub trouble: Option<Figure>,
 }
@@ -190,7 +200,7 @@ pub struct Probe {
 impl Probe {
     /// One that has not measured anything.
     pub fn nothing(round: u32) -> Self {
-        Self { round, time_ns: None, invocation: None, calls: None, trouble: None }
+        Self { round, time_ns: None, invocation: None, outside: None, trouble: None }
     }
 
     /// One that failed, and why.
@@ -208,7 +218,7 @@ impl Probe {
         };
         let time_ns = time_ns(&invocation);
         let round = invocation.round;
-        Self { round, time_ns, invocation: Some(invocation), calls: None, trouble }
+        Self { round, time_ns, invocation: Some(invocation), outside: None, trouble }
     }
 
     fn record(&self) -> Option<&Record> {
@@ -375,30 +385,59 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_in_c_must_take_as_long() {
+    fn a_case_must_take_as_long_as_its_opponent() {
+        let plan = r"profile = 'p'
+seconds = 1
+pairs = 8
+rounds = 8
+units = [1, 2]
+work = []
+tasks = 4
+opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
+        let plan = toml::from_str(plan).unwrap();
         let of = |ratio: f64, scatter: f64| {
             let times = |arm, round| {
                 let off = scatter * (f64::from(round) - 5.5);
                 hop(if arm == 0 { 100.0 * (1.0 + off) } else { 100.0 * ratio * (1.0 - off) })
             };
-            ring(&[experiment(2, 10, times)])[0].status
+            opponents(&[experiment(2, 10, times)], &plan)[0].status
         };
         assert_eq!([of(1.0, 0.001), of(1.2, 0.001), of(0.9, 0.001)], [HOLDS, FAILS, FAILS]);
-        assert_eq!(of(1.0, 0.02), NOT_SHOWN);
+        assert_eq!([of(1.08, 0.001), of(1.0, 0.02)], [HOLDS, NOT_SHOWN]);
     }
 
     #[test]
     fn a_disturbance_that_goes_unnoticed_fails() {
-        let of = |shares: [f64; 2]| {
-            let record = |_, round: u32| {
-                let others_share = shares[round as usize - 1];
+        let of = |share: f64, alone: f64| {
+            let record = |arm, round: u32| {
+                let others_share = if arm == 0 { share } else { alone };
                 let sample = Sample { others_share, ..Sample::hop(1000.0) };
-                sample.in_round("x", 1).record.unwrap()
+                sample.in_round("x", round).record.unwrap()
             };
-            statuses(&disturbance(&[experiment(1, 2, record)]))
+            statuses(&disturbance(&[experiment(2, 12, record)]))
         };
-        assert_eq!([of([0.1, 0.12]), of([0.1, 0.0])], [[HOLDS], [FAILS]]);
-        assert_eq!(statuses(&disturbance(&[experiment(1, 0, |_, _| hop(1.0))])), [UNJUDGED]);
+        assert_eq!(of(0.1, 0.0), [HOLDS, HOLDS]);
+        assert_eq!(of(0.0, 0.0), [FAILS, HOLDS]);
+        assert_eq!(of(0.1, 0.1), [HOLDS, NOT_SHOWN]);
+        let nothing = disturbance(&[experiment(2, 0, |_, _| hop(1.0))]);
+        assert_eq!(statuses(&nothing), [UNJUDGED, UNJUDGED]);
+    }
+
+    #[test]
+    fn processes_that_repeat_others_or_scatter_too_little_fail() {
+        let of = |record: fn(u32) -> Record| {
+            statuses(&independence(&[experiment(1, 12, |_, round| record(round))]))
+        };
+        /// Of a hundred laps that scatter by a tenth: a hundredth from one process to another.
+        fn lapping(ns: f64) -> Record {
+            let mut record = hop(ns);
+            let laps = &mut record.measurements[0];
+            (laps.count, laps.stddev_ns) = (100, Some(laps.mean_ns / 10.0));
+            record
+        }
+        assert_eq!(of(|round| lapping(100.0 + 0.3 * f64::from(round))), [HOLDS, HOLDS]);
+        assert_eq!(of(|round| lapping(100.0 + 0.01 * f64::from(round))), [HOLDS, FAILS]);
+        assert_eq!(of(|round| lapping(100.0 + f64::from(round / 2))), [FAILS, HOLDS]);
     }
 
     #[test]
@@ -435,19 +474,81 @@ mod tests {
         assert_eq!(of(single)[0], HOLDS);
     }
 
+    /// Twelve rounds of two arms, where what was measured outside is `outside` of the arm.
+    fn seen(of: impl Fn(usize, u32) -> (Record, Option<f64>)) -> [Experiment<'static>; 1] {
+        let mut all = experiment(2, 12, |arm, round| of(arm, round).0);
+        for (arm, probes) in all.arms.iter_mut().enumerate() {
+            probes.iter_mut().for_each(|probe| probe.outside = of(arm, probe.round).1);
+        }
+        [all]
+    }
+
     #[test]
-    fn a_call_too_many_or_a_hop_that_was_not_made_fails() {
-        let of = |reads: u64, writes: u64, hops: u64| {
-            let mut of = experiment(2, 1, |_, _| hop(1.0));
-            of.arms[0][0].calls = Some((8_610, [10_181, 9_283]));
-            of.arms[1][0].calls = Some((8_610 + hops, [10_181 + reads, 9_283 + writes]));
-            statuses(&system_calls(&[of]))
+    fn a_clock_of_another_speed_fails() {
+        let of = |speed: f64, is_known: bool| {
+            let record = |arm, round| {
+                let lived_ns = [40e6, 340e6][arm];
+                let mut record = hop(1000.0);
+                record.interference.wall_ns = Some((speed * lived_ns) as u64);
+                let starting_ns = 2e6 + 1e4 * f64::from(round);
+                (record, is_known.then_some(lived_ns + starting_ns))
+            };
+            second_clock(&seen(record))[0].status
         };
-        assert_eq!(of(42_000, 42_000, 42_000), [HOLDS, HOLDS]);
-        assert_eq!(of(84_000, 42_000, 42_000), [FAILS, HOLDS]);
-        assert_eq!(of(42_000, 42_000, 44_520), [FAILS, FAILS]);
-        assert_eq!(of(0, 0, 0), [FAILS, FAILS]);
-        assert_eq!(statuses(&system_calls(&[experiment(2, 1, |_, _| hop(1.0))])), [UNJUDGED]);
+        assert_eq!([of(1.0, true), of(2.0, true), of(0.97, true)], [HOLDS, FAILS, FAILS]);
+        assert_eq!(of(1.0, false), UNJUDGED);
+    }
+
+    #[test]
+    fn a_call_too_many_fails() {
+        let plan = std::collections::BTreeMap::from([("x".to_owned(), 2)]);
+        let of = |calls: f64, is_known: bool| {
+            let record = |arm, round| {
+                let filter_ns = 2000.0 + f64::from(round);
+                let time_ns = 1000.0 + f64::from(round) + arm as f64 * calls * filter_ns;
+                (hop(time_ns), is_known.then_some(filter_ns))
+            };
+            system_calls(&seen(record), &plan)[0].status
+        };
+        assert_eq!([of(2.0, true), of(3.0, true), of(1.0, true)], [HOLDS, FAILS, FAILS]);
+        assert_eq!(of(2.0, false), UNJUDGED);
+    }
+
+    #[test]
+    fn switches_that_nobody_told_of_fail() {
+        let of = |more: f64, is_known: bool| {
+            let record = |arm, _| {
+                let mut record = hop(1000.0);
+                record.iterations *= [1, 6][arm];
+                let told = record.switches.unwrap();
+                let per_hop = told.voluntary_per_operation + told.involuntary_per_operation;
+                let hops = record.iterations + record.warmups;
+                let hops = hops as f64 * record.measurements[0].operations as f64;
+                (record, is_known.then_some(100.0 + (per_hop + more) * hops))
+            };
+            switches_outside(&seen(record))[0].status
+        };
+        assert_eq!([of(0.0, true), of(0.1, true), of(-0.1, true)], [HOLDS, FAILS, FAILS]);
+        assert_eq!(of(0.0, false), UNJUDGED);
+    }
+
+    #[test]
+    fn memory_that_is_not_found_fails() {
+        let of = |found: u64| {
+            let record = |arm, _| {
+                let mut record = hop(1000.0);
+                let each = 8192 + found * arm as u64;
+                let point = |tasks: u64| harness::record::LedgerPoint {
+                    tasks,
+                    proportional_bytes: Some(1_000_000 + each * tasks),
+                    ..Default::default()
+                };
+                record.ledger = Some([100, 200, 300].map(point).into());
+                (record, None)
+            };
+            known_memory(&seen(record))[0].status
+        };
+        assert_eq!([of(MORE_BYTES), of(2 * MORE_BYTES), of(0)], [HOLDS, FAILS, FAILS]);
     }
 
     #[test]

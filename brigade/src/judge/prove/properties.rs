@@ -14,6 +14,7 @@ use crate::judge::report::model::Parts;
 use crate::judge::statistics::{
     Dependence, Estimate, Interval, Series, median, proportion, ratio_at, ratios,
 };
+use crate::judge::taken::{NOTABLE, Taken};
 use crate::manifest::Placement;
 use crate::store::invocation::{Invocation, seconds};
 
@@ -26,6 +27,10 @@ const SURE: f64 = 0.999;
 
 /// The difference that does not matter to a verdict, as a share.
 const MARGIN: f64 = 0.03;
+
+/// Independent processes scatter as their laps do, or more: with eight of each case, this
+/// little comes by chance once in a thousand.
+const LEAST_SCATTER: f64 = 0.3;
 
 /// How much work the candidate has in a comparison whose outcome is known.
 pub const MORE_WORK: f64 = 1.05;
@@ -141,17 +146,72 @@ pub fn differences(experiments: &[Experiment]) -> Vec<Figure> {
     vec![found, figure.judged("90 % or more", status)]
 }
 
-/// Known disturbance: a thread takes a tenth of the case's CPU, and every invocation must
-/// be flagged.
+/// Known disturbance: a thread takes a tenth of the case's CPU in the first arm, which must
+/// show in all its processes together, and nothing in the second.
 pub fn disturbance(experiments: &[Experiment]) -> Vec<Figure> {
-    let flagged = processes(experiments).filter_map(|(name, probe)| {
-        probe.record()?.interference.others_cpu_ns?;
-        let trust = interference::assess(probe.invocation.as_ref()?).trust;
-        let is_flagged = trust != interference::Trust::Clean;
-        Some((name, is_flagged.then_some(()).ok_or("it is called clean".to_owned())))
+    let figures = |of: &Experiment| {
+        let figure = |arm: usize, what: &str| {
+            let what = format!("{}: CPU time taken from it {what}", of.case.name);
+            let all: Vec<_> =
+                of.arms[arm].iter().filter_map(|probe| probe.invocation.as_ref()).collect();
+            let taken = Taken::from([interference::sample_of(&all).as_slice()]);
+            let Some(taken) = taken.filter(|taken| taken.others.is_some()) else {
+                return Err(Figure::missing(what, "it cannot be read here"));
+            };
+            Ok((Figure::new(what, 100.0 * taken.share(), "%"), taken.is_notable()))
+        };
+        let [beside, alone] = [figure(0, "beside a thread with 10 %"), figure(1, "alone")];
+        let must = format!("more than {} %", 100.0 * NOTABLE);
+        [
+            beside.map(|(figure, seen)| figure.judged(must, Status::of(seen))),
+            alone.map(|(figure, seen)| {
+                // Others may really have had it.
+                let status = if seen { Status::NotShown } else { Status::Holds };
+                figure.judged(format!("{} % at most", 100.0 * NOTABLE), status)
+            }),
+        ]
+        .map(|figure| figure.unwrap_or_else(|missing| missing))
+    };
+    experiments.iter().flat_map(figures).collect()
+}
+
+/// Independent rounds: no process repeats another one of its case, and processes differ as
+/// much at least as their laps make them.
+pub fn independence(experiments: &[Experiment]) -> Vec<Figure> {
+    let mut seen: BTreeMap<&str, Vec<&Measurement>> = BTreeMap::new();
+    let repeats = processes(experiments).filter_map(|(case, probe)| {
+        let laps = probe.record()?.principal()?;
+        let others = seen.entry(case).or_default();
+        let is_repeated = others.iter().any(|other| {
+            (other.mean_ns, other.stddev_ns, other.max_ns)
+                == (laps.mean_ns, laps.stddev_ns, laps.max_ns)
+        });
+        others.push(laps);
+        Some((case, if is_repeated { Err("it repeats another".to_owned()) } else { Ok(()) }))
     });
-    let none = "the CPU time of others cannot be read here";
-    all("flagged beside a thread with 10 % of the CPU", none, flagged)
+    let figures = all("processes with laps of their own", "no process measured", repeats);
+
+    let scatter = |of: &Experiment| {
+        let laps: Vec<_> = of.records().filter_map(Record::principal).collect();
+        let within = laps.iter().filter_map(|laps| {
+            let relative = laps.stddev_ns? / laps.mean_ns;
+            Some(relative * relative / laps.count as f64)
+        });
+        let within = median(&within.collect::<Vec<_>>()).filter(|within| *within > 0.0)?;
+        let logs: Vec<f64> = laps.iter().map(|laps| laps.ns_per_operation.ln()).collect();
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        Some(squares / (logs.len() as f64 - 1.0) / within)
+    };
+    let scatter = median(&experiments.iter().filter_map(scatter).collect::<Vec<_>>());
+    let what = "variance between processes / that of their laps";
+    let scatter = match scatter {
+        Some(ratio) => {
+            Figure::new(what, ratio, "").judged("0.3 or more", Status::of(ratio >= LEAST_SCATTER))
+        }
+        None => Figure::missing(what, "no process has laps that scatter"),
+    };
+    [figures, vec![scatter]].concat()
 }
 
 /// All processes that measured, with the names of their cases.
@@ -215,27 +275,6 @@ pub fn crossings(experiments: &[Experiment]) -> Vec<Figure> {
         Figure::new(what, percent, "%").judged(must, Status::of(holds))
     };
     experiments.iter().map(figure).collect()
-}
-
-/// System calls: a hop through a pipe is one `read` and one `write`. The difference
-/// between a process of few laps and one of many leaves out what both do besides.
-pub fn system_calls(experiments: &[Experiment]) -> Vec<Figure> {
-    let figures = |of: &Experiment| {
-        let what = |call: &str| format!("{}: calls that {call}, per hop", of.case.name);
-        let counts: Vec<_> = of.probes().filter_map(|probe| probe.calls).collect();
-        let [(few_hops, few), (many_hops, many)] = counts[..] else {
-            let why = "the kernel does not count them, or only root may read the counts";
-            return vec![Figure::missing(what("read or write"), why)];
-        };
-        let figure = |(call, index): (&str, usize)| {
-            let calls = many[index] as f64 - few[index] as f64;
-            let per_hop = calls / (many_hops as f64 - few_hops as f64);
-            let holds = (per_hop - 1.0).abs() <= 0.01;
-            Figure::new(what(call), per_hop, "").judged("1", Status::of(holds))
-        };
-        [("read", 0), ("write", 1)].map(figure).to_vec()
-    };
-    experiments.iter().flat_map(figures).collect()
 }
 
 /// By how much laps may seem longer than their span, as a share: all times are of one

@@ -16,6 +16,7 @@ use harness::record::Record;
 
 use super::{Experiment, Figure, Probe, Status};
 use crate::judge::statistics::{ByRound, Estimate, Interval, median, ratio_at, ratios, slope};
+use crate::manifest::ProvePlan;
 
 /// Confidence of the interval of a slope or a ratio, 0 to 1.
 const CONFIDENCE: f64 = 0.99;
@@ -149,7 +150,7 @@ pub fn linearity(experiments: &[Experiment]) -> Vec<Figure> {
         let figure = |arm: usize| {
             let what = format!("{}: a hop of {} tasks / of {}", of.case.name, name(arm), name(0));
             let hops = [of.by_round(0, in_units), of.by_round(arm, in_units)];
-            let figure = ratio(what, hops);
+            let figure = ratio(what, hops, [1.0 - BAND, 1.0 + BAND]);
             Figure { status: figure.status.unless_busy(is_busy(of)), ..figure }
         };
         (1..of.arms.len()).map(figure).collect::<Vec<_>>()
@@ -157,22 +158,23 @@ pub fn linearity(experiments: &[Experiment]) -> Vec<Figure> {
     experiments.iter().flat_map(figures).collect()
 }
 
-/// The second arm, a case, takes as long as the first, the same ring in C.
-pub fn ring(experiments: &[Experiment]) -> Vec<Figure> {
+/// Opponents: the second arm, a case, takes as long as the first, which has nothing of ours.
+pub fn opponents(experiments: &[Experiment], plan: &ProvePlan) -> Vec<Figure> {
     let figure = |of: &Experiment| {
-        let what = format!("{} / the same ring in C", of.case.name);
-        ratio(what, [of.times(0), of.times(1)])
+        let opponent = plan.opponent(of.case)?;
+        let what = format!("{} / {}", of.case.name, opponent.name());
+        Some(ratio(what, [of.times(0), of.times(1)], opponent.ratio))
     };
-    experiments.iter().map(figure).collect()
+    experiments.iter().filter_map(figure).collect()
 }
 
-/// The ratio of two times that must be alike, the second over the first, round by round.
-fn ratio(what: String, times: [ByRound; 2]) -> Figure {
+/// The ratio of two times, the second over the first, round by round, and its bounds.
+fn ratio(what: String, times: [ByRound; 2], bounds: [f64; 2]) -> Figure {
     let what = format!("{what}, {} pairs", ratios(&times[0], &times[1]).len());
     match ratio_at(CONFIDENCE, &times[1], &times[0]) {
         Some(Estimate { value, interval: Some(ends), .. }) => Figure::new(what, value, "")
             .between(ends)
-            .judged("within 5 % of 1", Status::near_one(ends, BAND, BAND)),
+            .judged(format!("{} to {}", bounds[0], bounds[1]), Status::within(ends, bounds)),
         _ => Figure::failed(what, "too few rounds"),
     }
 }

@@ -1,0 +1,125 @@
+//! Witnesses that know nothing of the programs and their harness: a second clock, the kernel's
+//! count of context switches, and a filter that makes each system call dearer by a known time.
+
+use std::mem::MaybeUninit;
+use std::thread;
+
+use libc::{
+    BPF_ALU, BPF_IMM, BPF_K, BPF_LD, BPF_MUL, BPF_RET, BPF_W, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+    SECCOMP_RET_ALLOW, SECCOMP_SET_MODE_FILTER, c_ulong, sock_filter, sock_fprog,
+};
+use nix::sys::prctl;
+use perf_event::{Builder, Counter, events::Software};
+
+/// Multiplications of the filter, each of which waits for the one before it: about two
+/// microseconds, many times the scatter of a hop.
+const MULTIPLICATIONS: usize = 2000;
+
+/// Blocks of calls whose cost is measured, and calls in a block.
+const BLOCKS: usize = 15;
+const CALLS: u32 = 300;
+
+/// `CLOCK_MONOTONIC_RAW`, in nanoseconds: not steered as the clock of the programs is, and
+/// asked of the kernel itself, so that nobody between answers.
+pub fn clock_ns() -> i64 {
+    let mut now = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the call writes one timespec to where it is told, and zeroes are one.
+    let now = unsafe {
+        libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC_RAW, now.as_mut_ptr());
+        now.assume_init()
+    };
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// Context switches of this thread and of all that `body` starts, as perf counts them; `None`
+/// where it may not.
+pub fn switches<T: Send>(body: impl FnOnce() -> T + Send) -> (Option<f64>, T) {
+    let counter = || -> std::io::Result<Counter> {
+        let mut counter = Builder::new().kind(Software::CONTEXT_SWITCHES);
+        // The kernel switches in its own code.
+        counter.inherit(true).include_kernel();
+        let mut counter = counter.build()?;
+        counter.enable()?;
+        Ok(counter)
+    };
+    in_a_thread(|| {
+        let counter = counter();
+        let done = body();
+        (counter.and_then(|mut counter| counter.read()).ok().map(|count| count as f64), done)
+    })
+}
+
+/// Runs `body` where each system call, of the processes that it starts too, goes through a
+/// filter: by how many nanoseconds that makes a call dearer, or `None` where it is refused.
+pub fn filtered<T: Send>(body: impl FnOnce() -> T + Send) -> (Option<f64>, T) {
+    in_a_thread(|| {
+        let without_ns = call_ns();
+        let is_filtered = filter();
+        let call_ns = is_filtered.then(|| call_ns() - without_ns);
+        (call_ns, body())
+    })
+}
+
+/// In a thread of its own, which takes what was done to it with it.
+fn in_a_thread<T: Send>(body: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| scope.spawn(body).join().expect("no panic"))
+}
+
+/// What a system call costs that does nothing, in nanoseconds: the quickest block.
+fn call_ns() -> f64 {
+    let block = |_| {
+        let begun = clock_ns();
+        for _ in 0..CALLS {
+            // SAFETY: it has no arguments and cannot fail.
+            unsafe { libc::syscall(libc::SYS_getppid) };
+        }
+        (clock_ns() - begun) as f64 / f64::from(CALLS)
+    };
+    (0..BLOCKS).map(block).fold(f64::INFINITY, f64::min)
+}
+
+/// Puts the calling thread behind the filter; whether the kernel lets it.
+fn filter() -> bool {
+    let instruction = |code: u32, k| sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let mut program = vec![instruction(BPF_LD | BPF_W | BPF_IMM, 1)];
+    // The kernel remembers the outcome of a filter that looks at nothing but the call, and need
+    // not run it: not so with arithmetic.
+    program.resize(MULTIPLICATIONS, instruction(BPF_ALU | BPF_MUL | BPF_K, 3));
+    program.push(instruction(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    let all = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: the kernel copies the program, which is as long as told, before this returns.
+    let install = || unsafe {
+        let (mode, flags) = (SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW);
+        libc::syscall(libc::SYS_seccomp, mode, flags as c_ulong, &raw const all)
+    };
+    prctl::set_no_new_privs().is_ok() && install() == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_filter_makes_calls_dearer_here_and_in_processes_but_not_elsewhere() {
+        let (dearer_ns, status) = filtered(|| Command::new("true").status());
+        assert!(status.expect("it starts").success());
+        let Some(dearer_ns) = dearer_ns else { return contract::skip("a filter", "refused") };
+        assert!(dearer_ns > 100.0, "{dearer_ns} ns");
+        assert!(call_ns() < dearer_ns, "this thread has none");
+    }
+
+    #[test]
+    fn switches_of_what_is_started_are_counted() {
+        let naps = |count: u32| {
+            let script =
+                format!("for i in $(seq {count}); do read -t 0.001 < <(:) || :; sleep 0.001; done");
+            switches(|| Command::new("bash").args(["-c", &script]).status()).0
+        };
+        let Some((few, many)) = naps(1).zip(naps(60)) else {
+            return contract::skip("context switches", "perf may not count them");
+        };
+        assert!(many - few >= 59.0, "{few}, {many}");
+    }
+}

@@ -1,0 +1,61 @@
+//! What `brigade prove` holds coroutine-brigade against: the same coroutines, resumed in turn,
+//! without laps, stations, tracer or work. Prints the mean time of a hop in nanoseconds.
+//!
+//! Usage: `bare-coroutines TASKS SECONDS`
+
+use std::env;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+
+/// Laps that are not timed.
+const WARMUPS: u32 = 10;
+/// Bytes of a stack.
+const STACK: usize = 1 << 20;
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [tasks, seconds] = &arguments[..] else {
+        anyhow::bail!("usage: bare-coroutines TASKS SECONDS")
+    };
+    let tasks: usize = tasks.parse().context("reading TASKS")?;
+    let limit = Duration::try_from_secs_f64(seconds.parse()?).context("reading SECONDS")?;
+    println!("{:.3}", hop_ns(tasks, limit)?);
+    Ok(())
+}
+
+fn hop_ns(tasks: usize, limit: Duration) -> anyhow::Result<f64> {
+    let relay = |_| {
+        Ok(Coroutine::with_stack(DefaultStack::new(STACK)?, |yielder, mut token: Option<usize>| {
+            while let Some(received) = token {
+                token = yielder.suspend(received + 1);
+            }
+        }))
+    };
+    let mut line: Vec<_> = (0..tasks).map(relay).collect::<anyhow::Result<_>>()?;
+    let (mut total, mut laps) = (Duration::ZERO, 0);
+    while total < limit {
+        let sent = Instant::now();
+        let mut token = 0;
+        for coroutine in &mut line {
+            match coroutine.resume(Some(token)) {
+                CoroutineResult::Yield(next) => token = next,
+                CoroutineResult::Return(()) => anyhow::bail!("a coroutine has ended"),
+            }
+        }
+        let elapsed = sent.elapsed();
+        ensure!(token == tasks, "a coroutine did not add one");
+        laps += 1;
+        if laps > WARMUPS {
+            total += elapsed;
+        }
+    }
+    let hops = f64::from(laps - WARMUPS) * (tasks + 1) as f64;
+    // Each returns, and its stack is freed.
+    for coroutine in &mut line {
+        let _ = coroutine.resume(None);
+    }
+    Ok(total.as_nanos() as f64 / hops)
+}
