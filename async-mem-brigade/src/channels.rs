@@ -1,5 +1,6 @@
 //! What carries the number from one task to the next: bounded channels of capacity 1.
 
+use std::error::Error;
 use std::future::Future;
 use std::hint::black_box;
 
@@ -31,7 +32,8 @@ impl Channel {
     }
 }
 
-/// The end to receive from.
+/// The end to receive from. It returns the channel's own future: one around it would add
+/// to every hop.
 pub trait Source: Send + 'static {
     /// The next number; `None` once the other end is gone.
     fn receive(&mut self) -> impl Future<Output = Option<usize>> + Send;
@@ -39,19 +41,24 @@ pub trait Source: Send + 'static {
 
 /// The end to send to.
 pub trait Sink: Send + Sync + 'static {
-    /// Sends a number; `None` where the other end is gone.
-    fn send(&self, token: usize) -> impl Future<Output = Option<()>> + Send;
+    /// What says that the other end is gone.
+    type Gone: Error + Send + Sync + 'static;
+
+    /// Sends a number.
+    fn send(&self, token: usize) -> impl Future<Output = Result<(), Self::Gone>> + Send;
 }
 
 impl Source for mpsc::Receiver<usize> {
-    async fn receive(&mut self) -> Option<usize> {
-        self.recv().await
+    fn receive(&mut self) -> impl Future<Output = Option<usize>> + Send {
+        self.recv()
     }
 }
 
 impl Sink for mpsc::Sender<usize> {
-    async fn send(&self, token: usize) -> Option<()> {
-        self.send(token).await.ok()
+    type Gone = mpsc::error::SendError<usize>;
+
+    fn send(&self, token: usize) -> impl Future<Output = Result<(), Self::Gone>> + Send {
+        self.send(token)
     }
 }
 
@@ -62,8 +69,10 @@ impl Source for async_channel::Receiver<usize> {
 }
 
 impl Sink for async_channel::Sender<usize> {
-    async fn send(&self, token: usize) -> Option<()> {
-        self.send(token).await.ok()
+    type Gone = async_channel::SendError<usize>;
+
+    fn send(&self, token: usize) -> impl Future<Output = Result<(), Self::Gone>> + Send {
+        self.send(token)
     }
 }
 
@@ -74,8 +83,10 @@ impl Source for flume::Receiver<usize> {
 }
 
 impl Sink for flume::Sender<usize> {
-    async fn send(&self, token: usize) -> Option<()> {
-        self.send_async(token).await.ok()
+    type Gone = flume::SendError<usize>;
+
+    fn send(&self, token: usize) -> impl Future<Output = Result<(), Self::Gone>> + Send {
+        self.send_async(token)
     }
 }
 

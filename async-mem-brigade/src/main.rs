@@ -99,7 +99,7 @@ fn relay(
     async move {
         while let Some(token) = upstream.receive().await {
             station.visit(token);
-            downstream.send(token + 1).await.ok_or(ErrorKind::BrokenPipe)?;
+            downstream.send(token + 1).await.map_err(|_| ErrorKind::BrokenPipe)?;
         }
         Ok(())
     }
