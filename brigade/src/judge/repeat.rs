@@ -12,12 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::interference::sample_of;
 use super::ledger::{Quantity, principal_figure};
 use super::statistics::{Dependence, Estimate, Series};
-use crate::store::invocation::{Invocation, Reference, seconds};
+use crate::store::invocation::{Invocation, seconds};
 use crate::store::saved_run::SavedRun;
-
-/// Steps of the walk that are worth as much as a byte through a pipe: with 16 of them the
-/// figures of runs in a quiet and in a busy state agree best.
-const STEPS: f64 = 16.0;
 
 /// The share of figures that two runs of one build may differ by less than the spread.
 const CONFIDENCE: f64 = 0.95;
@@ -25,17 +21,9 @@ const CONFIDENCE: f64 = 0.95;
 /// The deviate of a normal value for [`CONFIDENCE`].
 const DEVIATE: f64 = 1.96;
 
-/// How fast the machine was, in nanoseconds for one unit of work that belongs to no program;
-/// without the walk where `walks` is false, as records that are older have none.
-fn speed(reference: &Reference, walks: bool) -> Option<f64> {
-    let walk = if walks { reference.walk_ns? } else { 0.0 };
-    Some(reference.kernel_ns + STEPS * walk).filter(|ns| *ns > 0.0 && ns.is_finite())
-}
-
-/// Whether every invocation that has a reference has a walk.
-fn walks(invocations: &[Invocation]) -> bool {
-    let mut references = invocations.iter().filter_map(|of| of.reference.as_ref());
-    references.all(|reference| reference.walk_ns.is_some())
+/// How long work took before an invocation that belongs to no program, in nanoseconds.
+fn reference_ns(invocation: &Invocation) -> Option<f64> {
+    invocation.reference.map(|of| of.kernel_ns).filter(|ns| *ns > 0.0 && ns.is_finite())
 }
 
 /// The state of the machine during a run.
@@ -51,9 +39,7 @@ pub struct State {
 impl State {
     /// That of a run; `None` where it has no references.
     pub fn of(invocations: &[Invocation]) -> Option<Self> {
-        let walks = walks(invocations);
-        let speeds: Vec<f64> =
-            invocations.iter().filter_map(|of| speed(of.reference.as_ref()?, walks)).collect();
+        let speeds: Vec<f64> = invocations.iter().filter_map(reference_ns).collect();
         let quartile = |of: &[f64]| Some(Estimate::lower_quartile(of)?.value);
         let (early, late) = speeds.split_at(speeds.len() / 2);
         let change = quartile(late)? / quartile(early)?;
@@ -65,14 +51,8 @@ impl State {
 /// processes of the time divided by that of the reference work before it.
 pub type Levels = BTreeMap<String, Estimate>;
 
-/// The levels of several runs, by the reference that all of them have; a run without
-/// references has none.
-pub fn levels<'a>(runs: impl IntoIterator<Item = &'a [Invocation]> + Clone) -> Vec<Levels> {
-    let walks = runs.clone().into_iter().all(walks);
-    runs.into_iter().map(|run| levels_of(run, walks)).collect()
-}
-
-fn levels_of(invocations: &[Invocation], walks: bool) -> Levels {
+/// The levels of a run; one without references has none.
+pub fn levels(invocations: &[Invocation]) -> Levels {
     let mut by_case: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
     for invocation in invocations.iter().filter(|of| !of.interrupted) {
         by_case.entry(&invocation.case).or_default().push(invocation);
@@ -86,7 +66,7 @@ fn levels_of(invocations: &[Invocation], walks: bool) -> Levels {
             let by = match unit {
                 // What a task holds does not depend on how fast the machine is.
                 Quantity::Bytes => 1.0,
-                _ => speed(of.reference.as_ref()?, walks)?,
+                _ => reference_ns(of)?,
             };
             Some((seconds(&of.started_at)?, figure / by))
         };
@@ -170,7 +150,7 @@ impl Repeat {
         let runs = alike.iter().map(|run| &run.invocations[..]);
         let quietest = runs.clone().filter_map(State::of).map(|of| of.reference_ns);
         let quietest = quietest.fold(f64::INFINITY, f64::min);
-        let levels = levels(runs);
+        let levels: Vec<Levels> = runs.map(levels).collect();
         let spread = Spread::of(&levels.iter().collect::<Vec<_>>())?;
         Some(Self { spread, slowness: State::of(invocations)?.reference_ns / quietest })
     }
@@ -189,16 +169,17 @@ mod tests {
     use super::*;
     use crate::judge::statistics::tests::standard_normal;
     use crate::store::fixtures::Sample;
+    use crate::store::invocation::Reference;
 
     /// A run of 20 rounds of cases with these times, on a machine that is `slow` times as slow.
-    fn run(times: &[f64], slow: f64, walk_ns: Option<f64>, rng: &mut Rng) -> Vec<Invocation> {
+    fn run(times: &[f64], slow: f64, rng: &mut Rng) -> Vec<Invocation> {
         let mut run = Vec::new();
         for round in 1..=20 {
             for (case, time) in times.iter().enumerate() {
                 let time = time * slow * (0.02 * standard_normal(rng)).exp();
                 let mut invocation = Sample::hop(time).in_round(&format!("case-{case}"), round);
                 let kernel_ns = 1000.0 * slow * (0.02 * standard_normal(rng)).exp();
-                invocation.reference = Some(Reference { cpu: 0, kernel_ns, walk_ns });
+                invocation.reference = Some(Reference { cpu: 0, kernel_ns });
                 invocation.started_at = format!("2026-01-01T00:{round:02}:{case:02}Z");
                 run.push(invocation);
             }
@@ -209,11 +190,11 @@ mod tests {
     #[test]
     fn the_state_is_the_speed_of_the_reference_and_how_it_changed() {
         let mut rng = Rng::with_seed(1);
-        let mut invocations = run(&[10.0], 1.0, None, &mut rng);
+        let mut invocations = run(&[10.0], 1.0, &mut rng);
         let quiet = State::of(&invocations).unwrap();
         assert!((quiet.reference_ns / 985.0 - 1.0).abs() < 0.02, "{quiet:?}");
         assert!((quiet.change - 1.0).abs() < 0.05, "{quiet:?}");
-        invocations.extend(run(&[10.0], 1.5, None, &mut rng));
+        invocations.extend(run(&[10.0], 1.5, &mut rng));
         assert!((State::of(&invocations).unwrap().change - 1.5).abs() < 0.1);
         invocations.iter_mut().for_each(|of| of.reference = None);
         assert_eq!(State::of(&invocations), None);
@@ -222,14 +203,19 @@ mod tests {
     #[test]
     fn levels_of_a_quiet_and_a_busy_state_agree_and_their_times_do_not() {
         let mut rng = Rng::with_seed(2);
-        let quiet = run(&[10.0, 70.0], 1.0, Some(10.0), &mut rng);
-        // Where one run has no walk, neither is divided by it.
-        let busy = run(&[10.0, 70.0], 1.3, None, &mut rng);
-        let found = levels([&quiet[..], &busy]);
-        assert_eq!(found[0].len(), 2);
-        for (case, quiet) in &found[0] {
-            let ratio = found[1][case].over(*quiet, 0.0, 0.99).unwrap();
+        let runs = [1.0, 1.3].map(|slow| run(&[10.0, 70.0], slow, &mut rng));
+        let [quiet, busy] = [0, 1].map(|index| levels(&runs[index]));
+        assert_eq!(quiet.len(), 2);
+        for (case, level) in &quiet {
+            let ratio = busy[case].over(*level, 0.0, 0.99).unwrap();
             assert!(!ratio.excludes(1.0), "{case}: {ratio:?}");
+            let times = runs.each_ref().map(|run| {
+                let of_case = run.iter().filter(|of| of.case == *case);
+                let times = of_case.filter_map(|of| principal_figure(of.record.as_ref()?));
+                Estimate::lower_quartile(&times.map(|(ns, _)| ns).collect::<Vec<_>>()).unwrap()
+            });
+            let ratio = times[1].over(times[0], 0.0, 0.99).unwrap();
+            assert!(ratio.excludes(1.0), "{case}: {ratio:?}");
         }
     }
 
@@ -243,10 +229,10 @@ mod tests {
                     let times: Vec<f64> = (0..30)
                         .map(|_| 10.0 * (deviation * standard_normal(&mut rng)).exp())
                         .collect();
-                    run(&times, 1.0, None, &mut rng)
+                    run(&times, 1.0, &mut rng)
                 })
                 .collect();
-            let levels = levels(runs.iter().map(Vec::as_slice));
+            let levels: Vec<Levels> = runs.iter().map(|run| levels(run)).collect();
             let spread = Spread::of(&levels.iter().collect::<Vec<_>>()).unwrap();
             assert_eq!(spread.runs, 5);
             let within = 0.2 * deviation + 0.003;

@@ -68,9 +68,6 @@ pub struct Reference {
     pub cpu: usize,
     /// A write of a byte to a pipe and its read, both by one thread, in nanoseconds.
     pub kernel_ns: f64,
-    /// A step of a walk in random order through a buffer half as large as the second-level
-    /// cache, in nanoseconds; `null` in records that are older than it.
-    pub walk_ns: Option<f64>,
 }
 
 /// What came of an invocation.

@@ -58,13 +58,20 @@ impl SavedRun {
 
     /// The runs of the same build on the same machine in the folders next to this one and in
     /// itself, of the newest [`MOST_ALIKE`]: all facts of their environments are equal but the
-    /// boot. Folders that cannot be read are passed over.
+    /// boot, and tools that are not installed in both. Folders that cannot be read are passed
+    /// over.
     pub fn alike(folder: &Path) -> Vec<Self> {
         let environment = |folder: &Path| -> Option<Environment> {
             let text = document(folder, results::ENVIRONMENT).ok()?;
             let mut environment: Environment = serde_json::from_slice(&text).ok()?;
             environment.facts.remove("boot");
             Some(environment)
+        };
+        let has = |one: &Environment, other: &Environment| {
+            one.facts.iter().all(|(key, value)| match other.facts.get(key) {
+                Some(other) => value == other,
+                None => key.starts_with("software.tools."),
+            })
         };
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let (Some(own), Some(parent)) = (environment(&folder), folder.parent()) else {
@@ -75,7 +82,7 @@ impl SavedRun {
             .into_iter()
             .flatten()
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|other| environment(other).as_ref() == Some(&own))
+            .filter(|of| environment(of).is_some_and(|of| has(&of, &own) && has(&own, &of)))
             .collect();
         folders.sort();
         let newest = folders.iter().rev().take(MOST_ALIKE);

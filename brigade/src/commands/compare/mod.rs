@@ -15,7 +15,7 @@ use crate::judge::compare::sample::Sample;
 use crate::judge::compare::{BetweenRuns, Comparison, Described, Design};
 use crate::judge::compare::{Pair, Verdict};
 use crate::judge::environment::{Difference, between_machines};
-use crate::judge::repeat::{Spread, State, levels};
+use crate::judge::repeat::{Levels, Spread, State, levels};
 use crate::show;
 use crate::show::comparison::blocks;
 use crate::store::saved_run::SavedRun;
@@ -75,13 +75,9 @@ fn of_runs(folders: Pair<&[PathBuf]>, margin: f64) -> anyhow::Result<Comparison>
 /// machine differ is taken from the folders next to it.
 fn between(folders: Pair<&[PathBuf]>, runs: Pair<&SavedRun>) -> BetweenRuns {
     let invocations = runs.map(|run| &run.invocations[..]);
-    let [Some(first), Some(second)] = [0, 1].map(|run| levels(invocations).into_iter().nth(run))
-    else {
-        unreachable!("levels are those of as many runs");
-    };
     let spreads = folders.iter().filter_map(|of| {
         let alike = SavedRun::alike(of.first()?);
-        let levels = levels(alike.iter().map(|run| &run.invocations[..]));
+        let levels: Vec<Levels> = alike.iter().map(|run| levels(&run.invocations)).collect();
         Spread::of(&levels.iter().collect::<Vec<_>>())
     });
     BetweenRuns {
@@ -89,7 +85,7 @@ fn between(folders: Pair<&[PathBuf]>, runs: Pair<&SavedRun>) -> BetweenRuns {
         spread: spreads.max_by(|a, b| {
             (a.runs, a.deviation).partial_cmp(&(b.runs, b.deviation)).unwrap_or(Ordering::Equal)
         }),
-        levels: [first, second],
+        levels: invocations.map(levels),
     }
 }
 
