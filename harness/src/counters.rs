@@ -66,13 +66,10 @@ impl Counters {
         Some(counters)
     }
 
-    /// These and those of the process `peer`, if there is one; `None` when it
-    /// has gone and its counters with it.
-    pub(crate) fn with_peer(self, peer: Option<u32>) -> Option<Self> {
-        match peer {
-            None => Some(self),
-            Some(pid) => Some(self.and(Self::of_process(pid)?)),
-        }
+    /// These and those of the processes `peers`; `None` when one has gone and its counters
+    /// with it.
+    pub(crate) fn with_peers(self, peers: &[u32]) -> Option<Self> {
+        peers.iter().try_fold(self, |sum, peer| Some(sum.and(Self::of_process(*peer)?)))
     }
 
     pub(crate) fn and(self, other: Self) -> Self {

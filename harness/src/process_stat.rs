@@ -4,8 +4,10 @@
 use std::{fs, io};
 
 use nix::errno::Errno;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork};
+use nix::unistd::{ForkResult, Pid, fork, getppid};
 
 use crate::system_files::SystemFiles;
 
@@ -76,6 +78,15 @@ pub fn fork_alone() -> io::Result<ForkResult> {
     // SAFETY: this process has one thread, so no lock is held by another one
     // that the child lacks.
     Ok(unsafe { fork() }?)
+}
+
+/// Arranges that the kernel kills this process when its parent ends.
+///
+/// # Errors
+/// That the parent has ended already.
+pub fn die_with(parent: Pid) -> io::Result<()> {
+    set_pdeathsig(Signal::SIGKILL)?;
+    if getppid() == parent { Ok(()) } else { Err(io::Error::other("its parent has ended")) }
 }
 
 #[cfg(test)]

@@ -60,9 +60,9 @@ pub struct Findings {
     pub(crate) memory: Option<Memory>,
     pub(crate) work: Option<WorkRecord>,
     pub(crate) calibration: Calibration,
-    /// The process whose CPU time and switches count as well, in the laps that follow. It
+    /// The processes whose CPU time and switches count as well, in the laps that follow. Each
     /// has one thread and outlives the laps.
-    pub peer: Option<u32>,
+    pub peers: Vec<u32>,
     /// Claimed switches per operation: what the program declared, unless the run decides.
     pub expected_switches: Option<f64>,
     /// System calls per operation, as the program counted them.
@@ -85,11 +85,11 @@ impl Shared {
         self.interrupted.load(Relaxed)
     }
 
-    /// Usage, counted from now on: with the peer's, and without that of this process's own
+    /// Usage, counted from now on: with the peers', and without that of this process's own
     /// spinners.
     pub(crate) fn usage_from_now(&self) -> Start {
         let spinners = self.spinners.iter().flat_map(Spinners::processes).collect();
-        Start::now(self.findings().peer, self.placement.cpus(), spinners)
+        Start::now(self.findings().peers.clone(), self.placement.cpus(), spinners)
     }
 
     /// The mark of every token if there is something to do at every hop besides passing

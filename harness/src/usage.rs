@@ -2,9 +2,8 @@
 //! and context switches from `getrusage`, migrations and run delays from the
 //! scheduler's per-thread files, idle CPUs, and the load of the machine.
 //!
-//! Where some of the tasks live in a second process, its peer, what the peer
-//! used is added. It is read from `/proc`, from outside and while it
-//! waits, so that counting costs it nothing.
+//! Where tasks live in other processes, its peers, what these used is added. It is read
+//! from `/proc`, from outside and while they wait, so that counting costs them nothing.
 
 use std::fs;
 
@@ -36,9 +35,9 @@ fn migrations_of(pid: u32) -> Option<u64> {
 pub struct Start {
     /// The process whose migrations count.
     pid: u32,
-    /// A process whose counters are added to those of this one, or, where it is
+    /// Processes whose counters are added to those of this one, or, where it is
     /// `pid`, stand for them.
-    other: Option<u32>,
+    others: Vec<u32>,
     cpus: Vec<usize>,
     /// Processes of this one's that are not measured.
     companions: Vec<u32>,
@@ -50,38 +49,38 @@ pub struct Start {
 }
 
 impl Start {
-    /// Starts a span now, over this process and its peer, if it has one. What others do
-    /// is watched on `cpus`; what `companions` do there is not others'.
-    pub fn now(peer: Option<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
-        Self::of(std::process::id(), peer, cpus, companions)
+    /// Starts a span now, over this process and its peers. What others do is watched on
+    /// `cpus`; what `companions` do there is not others'.
+    pub fn now(peers: Vec<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
+        Self::of(std::process::id(), peers, cpus, companions)
     }
 
     /// Starts a span now, over another process alone, which waits. What its children do
     /// is not others'.
     pub fn of_process(pid: u32, cpus: &[usize]) -> Self {
-        Self::of(pid, Some(pid), cpus, children_of(pid))
+        Self::of(pid, vec![pid], cpus, children_of(pid))
     }
 
-    fn of(pid: u32, other: Option<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
+    fn of(pid: u32, others: Vec<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
         let migrations = migrations_of(pid);
-        let run_delay = run_delay(pid, other);
+        let run_delay = run_delay(pid, &others);
         let load = SystemLoad::read(cpus, &companions);
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), cpus);
-        let before = Counters::default().with_peer(other);
-        let counters = before.map(|other| other.and(own(pid)));
+        let before = Counters::default().with_peers(&others);
+        let counters = before.map(|before| before.and(own(pid)));
         let load = load.at(clock::now());
         let cpus = cpus.to_vec();
-        Self { pid, other, cpus, companions, migrations, run_delay, load, cpu_counts, counters }
+        Self { pid, others, cpus, companions, migrations, run_delay, load, cpu_counts, counters }
     }
 
-    /// Ends the span now; `None` when the peer or the other process has
-    /// gone.
+    /// Ends the span now; `None` when one of the other processes
+    /// has gone.
     pub fn end(self) -> Option<Span> {
         let at_ns = clock::now();
-        let after = own(self.pid).with_peer(self.other);
+        let after = own(self.pid).with_peers(&self.others);
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), &self.cpus);
         let load = SystemLoad::read(&self.cpus, &self.companions).at(at_ns);
-        let run_delay = run_delay(self.pid, self.other);
+        let run_delay = run_delay(self.pid, &self.others);
         let run_delay = run_delay.zip(self.run_delay).and_then(|(now, then)| now.since(&then));
         let used = after?.since(self.counters?);
         let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
@@ -110,10 +109,10 @@ fn own(pid: u32) -> Counters {
     if pid == std::process::id() { Counters::own() } else { Counters::default() }
 }
 
-/// How long the threads of a process, and of another one, have waited for a CPU.
-fn run_delay(pid: u32, other: Option<u32>) -> Option<RunDelay> {
+/// How long the threads of a process, and of others, have waited for a CPU.
+fn run_delay(pid: u32, others: &[u32]) -> Option<RunDelay> {
     let mut processes = vec![pid];
-    processes.extend(other.filter(|other| *other != pid));
+    processes.extend(others.iter().filter(|other| **other != pid));
     RunDelay::read(&SystemFiles::live(), &processes)
 }
 

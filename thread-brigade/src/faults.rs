@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io::{self, ErrorKind};
 
-use harness::hand_over::{Sink, Source, futex};
+use harness::hand_over::{Reach, Sink, Source, futex};
 use harness::{Bench, LoadFlags, StackFlag, WorkFlag, failure};
 
 use crate::brigade;
@@ -11,6 +11,7 @@ use crate::flags::{Flags, ThreadChannel};
 
 /// The channel is not looked at: every brigade here opens its own.
 const FLAGS: Flags = Flags {
+    kind: Reach::Thread,
     channel: ThreadChannel::Futex,
     stack: StackFlag { stack_size: 1 << 20 },
     load: LoadFlags { work: WorkFlag { work: 0 }, working_set: 0, stride: None },

@@ -2,19 +2,25 @@
 
 use std::sync::mpsc::sync_channel;
 
-use harness::hand_over::{self, Channel};
+use anyhow::bail;
+use harness::failure::UsageError;
+use harness::hand_over::{self, Channel, Reach};
 use harness::{Amounts, Bench, Launch, LoadFlags, Spec, StackFlag};
 
-use crate::brigade;
+use crate::{brigade, processes};
 
 /// Time a byte on its way through N threads that wait for one another.
 ///
-/// One iteration: a byte goes from the driver through N OS threads and back;
-/// each thread blocks until its upstream channel has the byte and sends it
+/// One iteration: a byte goes from the driver through N OS threads and back, or
+/// N processes with --kind process; each blocks until its upstream channel has the byte and sends it
 /// downstream. That makes N + 1 hops, each of them a context switch.
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
-    /// What carries the byte from one thread to the next
+    /// Whether the tasks are threads or processes
+    #[arg(long, value_enum, default_value_t = Reach::Thread)]
+    pub kind: Reach,
+
+    /// What carries the byte from one task to the next; between processes pipe or socketpair
     #[arg(long, value_enum, default_value_t = ThreadChannel::Pipe)]
     pub channel: ThreadChannel,
 
@@ -32,10 +38,21 @@ pub const SPEC: Spec =
     Spec { tasks: 500, iters: 10_000, switches: Some(1.0), spread: true, ..Spec::NEW };
 
 /// What it declares with these.
+///
+/// # Errors
+/// Of flags that contradict one another.
 pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    let (thread, channel) =
-        (Amounts::thread(flags.stack.stack_size as u64), flags.channel.amounts());
-    Ok(Spec { load: Some(flags.load), per_task: thread.and(channel), fixed: channel, ..SPEC })
+    let channel = flags.channel.amounts();
+    let per_task = match flags.kind {
+        Reach::Thread => Amounts::thread(flags.stack.stack_size as u64).and(channel),
+        // Each has its channels in a table of its own.
+        Reach::Process => Amounts::process(),
+    };
+    if flags.kind == Reach::Process && flags.channel.of_kernel().is_none() {
+        let wrong = "--kind process: choose --channel pipe or socketpair, which cross processes";
+        bail!(UsageError(wrong.to_owned()));
+    }
+    Ok(Spec { load: Some(flags.load), per_task, fixed: channel, ..SPEC })
 }
 
 /// Measures a brigade over the channels that the flags name.
@@ -43,16 +60,18 @@ pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
 /// # Errors
 /// Of channels and tasks.
 pub fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    match flags.channel {
-        ThreadChannel::Pipe => brigade(flags, bench, || Channel::Pipe.open()),
-        ThreadChannel::SocketPair => brigade(flags, bench, || Channel::SocketPair.open()),
-        ThreadChannel::EventFd => brigade(flags, bench, hand_over::eventfd),
-        ThreadChannel::Futex => brigade(flags, bench, hand_over::futex),
-        ThreadChannel::Mpsc => brigade(flags, bench, || {
+    match (flags.channel, flags.channel.of_kernel()) {
+        (_, Some(channel)) if flags.kind == Reach::Process => {
+            processes::brigade(bench, || channel.open())
+        }
+        (_, Some(channel)) => brigade(flags, bench, || channel.open()),
+        (ThreadChannel::EventFd, _) => brigade(flags, bench, hand_over::eventfd),
+        (ThreadChannel::Futex, _) => brigade(flags, bench, hand_over::futex),
+        (ThreadChannel::Mpsc, _) => brigade(flags, bench, || {
             let (sender, receiver) = sync_channel(1);
             Ok((receiver, sender))
         }),
-        ThreadChannel::Condvar => brigade(flags, bench, || Ok(hand_over::monitor())),
+        (_, _) => brigade(flags, bench, || Ok(hand_over::monitor())),
     }
 }
 
@@ -77,6 +96,15 @@ pub enum ThreadChannel {
 }
 
 impl ThreadChannel {
+    /// The pair of files that it is, if it is one.
+    fn of_kernel(self) -> Option<Channel> {
+        match self {
+            Self::Pipe => Some(Channel::Pipe),
+            Self::SocketPair => Some(Channel::SocketPair),
+            _ => None,
+        }
+    }
+
     /// What one channel takes.
     pub fn amounts(self) -> Amounts {
         match self {

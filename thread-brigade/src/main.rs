@@ -1,4 +1,4 @@
-//! A brigade of threads: what a switch between threads costs when each of them
+//! A brigade of threads, or of processes: what a switch between them costs when each
 //! waits for another, by I/O or without it.
 //!
 //! One iteration: the driver sends a byte into the first channel, each of N
@@ -12,9 +12,11 @@
 //! Known biases: a hop over pipes includes the I/O, whose cost alone `one-thread-brigade`
 //! measures. Under free placement the kernel decides, anew in every process, whether neighbours
 //! share a CPU, and waking an idle CPU costs more than switching on a busy one: compare several
-//! processes.
+//! runs. Of processes memory is that of the driver alone, crossings are not traced, and clock
+//! ticks are too coarse to divide the CPU time of many into user and kernel.
 
 mod flags;
+mod processes;
 
 use std::io;
 use std::process::ExitCode;

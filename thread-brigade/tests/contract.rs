@@ -7,7 +7,8 @@ use contract::placement::check_that_spread_hops_cross;
 use contract::record::voluntary_switches;
 use contract::{Measurement, Program, skip};
 use harness::cpus;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 const PROGRAM: Program = Program {
     name: env!("CARGO_PKG_NAME"),
@@ -20,6 +21,38 @@ const PROGRAM: Program = Program {
 };
 
 contract::keeps!(PROGRAM, in full);
+
+mod processes {
+    use super::*;
+
+    const PROCESSES: Program = Program { flags: &["--kind=process"], traces: false, ..PROGRAM };
+
+    contract::keeps!(PROCESSES);
+
+    #[test]
+    fn one_that_is_killed_is_named_and_the_others_end() {
+        for channel in ["pipe", "socketpair"] {
+            let flags =
+                ["--kind=process", "--channel", channel, "--tasks=20", "--iters=1000000000"];
+            let mut running = PROCESSES.with(&flags).start();
+            running.wait_until("its processes were there", |pid| started_by(pid).len() == 20);
+            let tasks = started_by(running.pid());
+            let seventh = tasks[7].parse().expect("a number");
+            kill(Pid::from_raw(seventh), Signal::SIGKILL).expect("it is ours");
+            let ended = running.end();
+            assert_eq!(ended.code, Some(1), "{ended:?}");
+            assert!(ended.stderr.contains("task 7"), "{ended:?}");
+            assert!(!tasks.iter().any(is_alive), "{ended:?}");
+        }
+    }
+
+    #[test]
+    fn channels_of_one_process_are_refused() {
+        for channel in ["eventfd", "futex", "mpsc", "condvar"] {
+            PROCESSES.refuses(&["--kind=process", "--channel", channel], &["--kind process"]);
+        }
+    }
+}
 
 /// The channels, and the files that one takes.
 const CHANNELS: [(&str, usize); 6] =
@@ -84,14 +117,25 @@ fn field(process: &str, number: usize) -> Option<String> {
     Some(stat.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.to_owned())
 }
 
-/// The processes of `SCHED_IDLE` that a process has started.
-fn spinners(parent: i32) -> Vec<String> {
+/// The processes that a process has started, in order.
+fn started_by(parent: i32) -> Vec<String> {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
     let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
-    let is_spinner = |process: &String| {
-        field(process, 4) == Some(parent.to_string()) && field(process, 41).as_deref() == Some("5")
-    };
-    names.filter(is_spinner).collect()
+    let mut started: Vec<String> =
+        names.filter(|process| field(process, 4) == Some(parent.to_string())).collect();
+    started.sort_by_key(|process| process.parse::<u32>().ok());
+    started
+}
+
+/// Whether it has not ended.
+fn is_alive(process: &String) -> bool {
+    field(process, 3).is_some_and(|state| state != "Z")
+}
+
+/// The processes of `SCHED_IDLE` that a process has started.
+fn spinners(parent: i32) -> Vec<String> {
+    let started = started_by(parent).into_iter();
+    started.filter(|process| field(process, 41).as_deref() == Some("5")).collect()
 }
 
 #[test]
@@ -104,7 +148,6 @@ fn keep_awake_spins_on_each_cpu_and_leaves_no_spinner() {
         let spinners = spinners(running.pid());
         running.signal(signal);
         let _ = running.end();
-        let is_alive = |process: &String| field(process, 3).is_some_and(|state| state != "Z");
         eventually("they have ended", || !spinners.iter().any(is_alive));
     }
 }

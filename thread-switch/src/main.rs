@@ -49,7 +49,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.check(launch.placement)?;
     let task = match flags.kind {
         Reach::Thread => Amounts::thread(2 << 20),
-        Reach::Process => Amounts { threads: 1, user_bytes: 1 << 20, ..Amounts::default() },
+        Reach::Process => Amounts::process(),
     };
     let (per_task, load) = (task.and(Amounts::pipe()), Some(flags.work.into()));
     Ok(Spec { switches: flags.claim(), spread: !flags.alone, load, per_task, ..SPEC })

@@ -8,13 +8,11 @@ use std::thread;
 use anyhow::{Context as _, bail};
 use harness::hand_over::{Closer, Sink, Source};
 use harness::placement::Placement;
-use harness::process_stat::{fork_alone, reap};
+use harness::process_stat::{die_with, fork_alone, reap};
 use harness::threads::panic_text;
 use harness::{Bench, Work, failure};
-use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
-use nix::unistd::{ForkResult, Pid, alarm, getpid, getppid};
+use nix::unistd::{ForkResult, Pid, alarm, getpid};
 
 use crate::pair::{RoundTrips, Side};
 
@@ -47,7 +45,7 @@ pub fn measure<R: Source, S: Sink>(
             live(parent, bench.placement(), trips.work, partner, reporter)
         }
         ForkResult::Parent { child } => {
-            bench.findings().peer = Some(child.as_raw().unsigned_abs());
+            bench.findings().peers = vec![child.as_raw().unsigned_abs()];
             drop(reporter);
             match closer {
                 None => drop(partner),
@@ -134,13 +132,6 @@ fn live<R: Source, S: Sink>(
     }
     // SAFETY: _exit ends the process and touches nothing in it.
     unsafe { libc::_exit(failure.is_some().into()) }
-}
-
-/// Arranges that the kernel kills this process when its parent ends.
-fn die_with(parent: Pid) -> io::Result<()> {
-    set_pdeathsig(Signal::SIGKILL)?;
-    // The parent may have ended before the call.
-    if getppid() == parent { Ok(()) } else { Err(io::Error::other("its parent has ended")) }
 }
 
 /// Waits for the end of the child.

@@ -1,0 +1,93 @@
+//! The tasks as processes: forks of this one, each of which keeps its two channels and nothing
+//! else that is open.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use anyhow::Context as _;
+use harness::process_stat::{die_with, fork_alone, reap};
+use harness::threads::{TaskError, root_cause};
+use harness::{Bench, Line, failure};
+use nix::sys::wait::WaitStatus;
+use nix::unistd::{ForkResult, Pid, getpid};
+
+/// How a process ends that has failed without an error of the kernel's, or panicked.
+const FAILED: i32 = 254;
+const PANICKED: i32 = 255;
+
+/// Sets up the brigade, with channels that `open` opens, and measures it.
+///
+/// # Errors
+/// Of channels and tasks. That of a process comes back as its exit code, an error number.
+pub fn brigade(
+    bench: &Bench,
+    open: impl FnMut() -> io::Result<(File, File)>,
+) -> anyhow::Result<()> {
+    io::stdout().flush().context("flushing standard output")?;
+    let parent = getpid();
+    let start = |task, upstream, downstream| match fork_alone()
+        .map_err(|error| failure::creating(format_args!("task {task}"), error))?
+    {
+        ForkResult::Child => live(bench, parent, task, upstream, downstream),
+        ForkResult::Parent { child } => Ok(child),
+    };
+    let mut line = Line::create(bench.creation(), open, start)?;
+    bench.findings().peers = line.tasks.iter().map(|task| task.as_raw().unsigned_abs()).collect();
+    let passed = crate::drive(bench, &mut line.first, &mut line.last);
+    let observed = passed.and_then(|()| bench.observe());
+    drop(line.first);
+    root_cause(line.tasks.into_iter().map(outcome)).and(observed)
+}
+
+/// The life of a task, which leaves without what a Rust program does on leaving: what it has
+/// inherited is its parent's.
+fn live(bench: &Bench, parent: Pid, task: usize, upstream: File, downstream: File) -> ! {
+    let relayed = catch_unwind(AssertUnwindSafe(|| {
+        die_with(parent)?;
+        close_all_but(&[&upstream, &downstream])?;
+        crate::relay(bench, task, upstream, downstream)
+    }));
+    let code = match relayed {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => {
+            error.raw_os_error().filter(|code| (1..FAILED).contains(code)).unwrap_or(FAILED)
+        }
+        Err(_) => PANICKED,
+    };
+    // SAFETY: it ends the process and touches nothing in it.
+    unsafe { libc::_exit(code) }
+}
+
+/// Closes every file but the standard ones and these. An end of another channel that stayed
+/// open here would keep its reader from seeing that its writer has gone.
+fn close_all_but(kept: &[&File]) -> io::Result<()> {
+    let names = fs::read_dir("/proc/self/fd")?.map(|entry| Ok(entry?.file_name()));
+    let names = names.collect::<io::Result<Vec<_>>>()?;
+    let open = names.iter().filter_map(|name| name.to_str()?.parse::<i32>().ok());
+    for file in open.filter(|file| *file > 2 && kept.iter().all(|kept| kept.as_raw_fd() != *file)) {
+        // SAFETY: nothing in this process uses it any more: it ends without running what would
+        // drop it.
+        unsafe { libc::close(file) };
+    }
+    Ok(())
+}
+
+/// How a task has ended.
+fn outcome(task: Pid) -> Result<(), TaskError> {
+    let failed = |error| Err(TaskError::Failed(error));
+    match reap(task) {
+        Ok(WaitStatus::Exited(_, 0)) => Ok(()),
+        Ok(WaitStatus::Exited(_, PANICKED)) => {
+            Err(TaskError::Panicked("its message stands above".to_owned()))
+        }
+        Ok(WaitStatus::Exited(_, FAILED)) => failed(io::Error::other("it gave no reason")),
+        Ok(WaitStatus::Exited(_, code)) => failed(io::Error::from_raw_os_error(code)),
+        Ok(WaitStatus::Signaled(_, signal, _)) => {
+            failed(io::Error::other(format!("it was killed by {signal}")))
+        }
+        Ok(status) => failed(io::Error::other(format!("{status:?}"))),
+        Err(error) => failed(error.into()),
+    }
+}
