@@ -128,8 +128,8 @@ fn started_by(parent: i32) -> Vec<String> {
 }
 
 /// Whether it has not ended.
-fn is_alive(process: &String) -> bool {
-    field(process, 3).is_some_and(|state| state != "Z")
+fn is_alive(process: impl AsRef<str>) -> bool {
+    field(process.as_ref(), 3).is_some_and(|state| state != "Z")
 }
 
 /// The processes of `SCHED_IDLE` that a process has started.
