@@ -124,11 +124,13 @@ fn examine(runs: &mut Runs, profile: &str, saved: Option<&[Invocation]>) -> anyh
     };
     let identical = [same.figures(), vec![in_time_order]].concat();
     let accounting = judge::accounting(&same.experiments);
+    let all = sets.iter().flat_map(|set| &set.experiments);
+    let independence = judge::independence(all, &same.experiments);
     let mut properties = vec![Property::of("A/A", identical)];
     let further = sets[1..].iter().filter(|set| set.is_planned());
     properties.extend(further.map(|set| Property::of(set.name, set.figures())));
     properties.extend([
-        Property::of("independent rounds", judge::independence(&same.experiments)),
+        Property::of("independent rounds", independence),
         Property::of("clock", clock),
         Property::of("empty lap", lap),
         Property::of("accounting", accounting),
@@ -231,8 +233,8 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
         [How::Invoked, How::Filtered].map(|how| for_time(how, seconds)).into()
     }));
     let cases = runs.all(&plan.touching);
-    sets.push(Set::of("known memory", judge::known_memory, 1, cases, |_| {
-        let touch = |bytes| format!("--tasks 360 --touch {bytes}");
+    sets.push(Set::of("known memory", judge::known_memory, 3, cases, |_| {
+        let touch = |bytes| format!("--tasks 180 --touch {bytes}");
         [1, 2].map(|times| arm(How::Invoked, touch(times * judge::MORE_BYTES))).into()
     }));
     sets

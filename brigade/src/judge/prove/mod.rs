@@ -426,7 +426,8 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
     #[test]
     fn processes_that_repeat_others_or_scatter_too_little_fail() {
         let of = |record: fn(u32) -> Record| {
-            statuses(&independence(&[experiment(1, 12, |_, round| record(round))]))
+            let of = [experiment(1, 12, |_, round| record(round))];
+            statuses(&independence(of.iter(), &of))
         };
         /// Of a hundred laps that scatter by a tenth: a hundredth from one process to another.
         fn lapping(ns: f64) -> Record {

@@ -3,6 +3,7 @@
 //! Claims about context switches, held against the kernel's counts.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use harness::instrument::{Crossings, EmptyLap};
 use harness::record::{Measurement, Record, Switches};
@@ -175,19 +176,23 @@ pub fn disturbance(experiments: &[Experiment]) -> Vec<Figure> {
     experiments.iter().flat_map(figures).collect()
 }
 
-/// Independent rounds: no process repeats another one of its case, and processes differ as
-/// much at least as their laps make them.
-pub fn independence(experiments: &[Experiment]) -> Vec<Figure> {
-    let mut seen: BTreeMap<&str, Vec<&Measurement>> = BTreeMap::new();
-    let repeats = processes(experiments).filter_map(|(case, probe)| {
-        let laps = probe.record()?.principal()?;
-        let others = seen.entry(case).or_default();
-        let is_repeated = others.iter().any(|other| {
-            (other.mean_ns, other.stddev_ns, other.max_ns)
-                == (laps.mean_ns, laps.stddev_ns, laps.max_ns)
-        });
-        others.push(laps);
-        Some((case, if is_repeated { Err("it repeats another".to_owned()) } else { Ok(()) }))
+/// Independent rounds: no process repeats another one of its experiment, and processes of the
+/// A/A differ as much at least as their laps make them.
+pub fn independence<'e>(
+    experiments: impl Iterator<Item = &'e Experiment<'e>>,
+    same: &[Experiment],
+) -> Vec<Figure> {
+    let repeats = experiments.flat_map(|of| {
+        let mut seen: Vec<&Measurement> = Vec::new();
+        processes(slice::from_ref(of)).filter_map(move |(case, probe)| {
+            let laps = probe.record()?.principal()?;
+            let is_repeated = seen.iter().any(|other| {
+                (other.mean_ns, other.stddev_ns, other.max_ns)
+                    == (laps.mean_ns, laps.stddev_ns, laps.max_ns)
+            });
+            seen.push(laps);
+            Some((case, if is_repeated { Err("it repeats another".to_owned()) } else { Ok(()) }))
+        })
     });
     let figures = all("processes with laps of their own", "no process measured", repeats);
 
@@ -203,7 +208,7 @@ pub fn independence(experiments: &[Experiment]) -> Vec<Figure> {
         let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
         Some(squares / (logs.len() as f64 - 1.0) / within)
     };
-    let scatter = median(&experiments.iter().filter_map(scatter).collect::<Vec<_>>());
+    let scatter = median(&same.iter().filter_map(scatter).collect::<Vec<_>>());
     let what = "variance between processes / that of their laps";
     let scatter = match scatter {
         Some(ratio) => {

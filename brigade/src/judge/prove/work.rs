@@ -73,7 +73,7 @@ fn fitted(of: &Experiment, slope: fn(&[&Record]) -> Option<f64>) -> Option<(f64,
 
 /// Whether the machine was too busy for means, by what did not come from laps: the CPU
 /// time of others over all processes, and the units between the laps.
-fn is_busy(of: &Experiment) -> bool {
+pub(super) fn is_busy(of: &Experiment) -> bool {
     let (mut others, mut all) = (0.0, 0.0);
     for record in of.records() {
         let found = &record.interference;
