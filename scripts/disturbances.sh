@@ -96,8 +96,9 @@ for percent in 10 20 40; do
 done
 if [ "$(id -u)" -eq 0 ] && [ -w "$group/cpu" ] && mkdir "$group/cpu/brigade"; then
     for percent in 50 25; do
-        echo 100000 > "$group/cpu/brigade/cpu.cfs_period_us"
-        echo $((percent * 1000)) > "$group/cpu/brigade/cpu.cfs_quota_us"
+        # Shorter than a process, which may otherwise fit between two periods and lose nothing.
+        echo 20000 > "$group/cpu/brigade/cpu.cfs_period_us"
+        echo $((percent * 200)) > "$group/cpu/brigade/cpu.cfs_quota_us"
         row "a quota of $percent %" 'quota throttled it in' in_group cpu
     done
 else
