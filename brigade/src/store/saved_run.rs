@@ -58,8 +58,8 @@ impl SavedRun {
 
     /// The runs of the same build on the same machine in the folders next to this one and in
     /// itself, of the newest [`MOST_ALIKE`]: all facts of their environments are equal but the
-    /// boot, and tools that are not installed in both. Folders that cannot be read are passed
-    /// over.
+    /// boot, and tools that are not installed in both. Sides of a comparison, which may be of
+    /// other builds, and folders that cannot be read are passed over.
     pub fn alike(folder: &Path) -> Vec<Self> {
         let environment = |folder: &Path| -> Option<Environment> {
             let text = document(folder, results::ENVIRONMENT).ok()?;
@@ -85,8 +85,8 @@ impl SavedRun {
             .filter(|of| environment(of).is_some_and(|of| has(&of, &own) && has(&own, &of)))
             .collect();
         folders.sort();
-        let newest = folders.iter().rev().take(MOST_ALIKE);
-        newest.filter_map(|folder| Self::read(folder).ok()).collect()
+        let newest = folders.iter().rev().filter_map(|folder| Self::read(folder).ok());
+        newest.filter(|run| run.description.side.is_none()).take(MOST_ALIKE).collect()
     }
 
     /// Reads the folder of a run whose records are these.
@@ -329,6 +329,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_side_of_a_comparison_is_no_run_of_the_same_build() {
+        let results = tempfile::tempdir().unwrap();
+        for name in ["one", "two", "candidate"] {
+            let copy = folder_with(recorded_lines().swap_remove(0));
+            if name == "candidate" {
+                edit(&copy, results::RUN, "\"side\": null", "\"side\": \"candidate\"");
+            }
+            fs::rename(copy.path(), results.path().join(name)).unwrap();
+            fs::create_dir(copy.path()).unwrap();
+        }
+        assert_eq!(SavedRun::alike(&results.path().join("one")).len(), 2);
     }
 
     /// The three files of a recorded run, with one of its lines.
