@@ -117,7 +117,7 @@ fn page_of(names: &[&str]) -> String {
 
 /// A default run and one of a single group, which has curves.
 const RUN: &str = "2026-11-22-intel-xeon-6-207-2cpu";
-const HAND_OVERS: &str = "2026-11-23-hand-overs";
+const HAND_OVERS: &str = "2026-11-24-hand-overs";
 
 /// The report that a page embeds.
 fn embedded(page: &str) -> Value {
