@@ -15,9 +15,10 @@ const CONFIDENCE: f64 = 0.99;
 /// the laps is not quite the same in two processes.
 const TOLERANCE: f64 = 0.02;
 
-/// How far a number of system calls may be from a whole one: where a call takes longer, a
-/// thread is preempted more often, too.
-const CALLS_TOLERANCE: f64 = 0.5;
+/// How far a number of system calls may be below and above a whole one. Among other work the
+/// filter runs colder than where its cost is measured, and a thread whose calls take longer is
+/// preempted more often: four calls of a hop have been found as 4.2 to 4.4.
+const CALLS_TOLERANCE: [f64; 2] = [-0.5, 0.75];
 
 /// Bytes of a stack that a task touches in the second arm beyond those in the first.
 pub const MORE_BYTES: u64 = 256 * 1024;
@@ -92,8 +93,9 @@ pub fn system_calls(experiments: &[Experiment], calls: &BTreeMap<String, u32>) -
             Some((filtered.time_ns? - plain.time_ns?) / filtered.outside?)
         };
         let what = format!("{}: system calls per hop, by their cost", of.case.name);
-        let bounds = [-CALLS_TOLERANCE, CALLS_TOLERANCE].map(|off| f64::from(must) + off);
-        let figure = between(what, by_round(of, count), &format!("{must} ± 0.5"), bounds);
+        let bounds = CALLS_TOLERANCE.map(|off| f64::from(must) + off);
+        let within = format!("{} to {}", bounds[0], bounds[1]);
+        let figure = between(what, by_round(of, count), &within, bounds);
         Figure { status: figure.status.unless_busy(is_busy(of)), ..figure }
     };
     experiments.iter().map(figure).collect()
