@@ -191,13 +191,18 @@ pub fn state(run: &RunSummary) -> Option<String> {
     let changed = changed
         .then(|| format!("The machine became {} times as slow while it ran", three_digits(change)));
     let repeat = match run.repeat {
-        Some(Repeat { spread, slowness }) => format!(
-            "{} runs of this build differ by up to {}; the machine was {} times as slow as in the \
-             quietest",
-            spread.runs,
-            percent(spread.distance().exp_m1()),
-            three_digits(slowness),
-        ),
+        Some(Repeat { spread, slowness }) => {
+            let by = match spread.distance() {
+                0.0 => "no more than their intervals".to_owned(),
+                distance => format!("up to {}", percent(distance.exp_m1())),
+            };
+            let slowness = three_digits(slowness);
+            format!(
+                "{} runs of this build differ by {by}; the machine was {slowness} times as slow \
+                 as in the quietest",
+                spread.runs,
+            )
+        }
         None => "How much runs of this build differ is not known from one run".to_owned(),
     };
     Some(changed.into_iter().chain([repeat]).collect::<Vec<_>>().join(". "))
