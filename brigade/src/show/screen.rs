@@ -202,10 +202,7 @@ fn commands(report: &Report, folder: &str) -> String {
     let folder = terminal::line(folder);
     let total: usize = report.groups.iter().map(|group| group.cases.len()).sum();
     let mut commands = vec![
-        (
-            "brigade report --full".to_owned(),
-            format!("all tables and notes ({total} cases), where the time goes"),
-        ),
+        ("brigade report --full".to_owned(), format!("tables of all {total} cases, every note")),
         ("brigade report --open".to_owned(), "the page".to_owned()),
     ];
     if !report.screen.is_empty() {
