@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use harness::limits::Kind;
 
 use crate::commands::output;
 use crate::exit::Exit;
+use crate::manifest::Manifest;
 
 /// Runs the programs of suite.toml in shuffled rounds of fresh processes and
 /// keeps every record.
@@ -36,6 +37,8 @@ pub enum Command {
     Report(ReportFlags),
     /// Show the groups and profiles, or the cases of a group or profile
     List(ListFlags),
+    /// Explain a case: what it does, what is counted, known biases, the command
+    Explain(ExplainFlags),
     /// Run every case for a few iterations and verify what it reports
     #[command(after_help = after(MEASURING, &[Exit::Limit]))]
     Check(CheckFlags),
@@ -150,8 +153,10 @@ pub struct CompareFlags {
 /// What a comparison is to fail on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// The candidate takes longer
+    /// A case takes longer; it fails, too, if nothing could be compared
     Slower,
+    /// Likewise, or it is open whether a case takes longer
+    Unresolved,
 }
 
 /// The profile that groups are run with, unless another is named.
@@ -206,6 +211,8 @@ pub struct RunFlags {
     /// Name of this run's folder after the date, instead of CPU model and count
     #[arg(long, value_name = "LABEL", value_parser = label)]
     pub name: Option<String>,
+    #[command(flatten)]
+    pub show: ShowFlags,
     /// Go on with the run in this folder, which was interrupted or killed
     #[arg(
         long,
@@ -220,15 +227,29 @@ pub struct RunFlags {
     pub programs: ProgramFlags,
 }
 
+/// What to print besides the first screen.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct ShowFlags {
+    /// Print all tables and notes instead of the first screen
+    #[arg(long)]
+    pub full: bool,
+    /// Print the notes on single cases, too
+    #[arg(long)]
+    pub notes: bool,
+}
+
 /// The flags of `brigade report`.
 #[derive(Debug, Args)]
 pub struct ReportFlags {
     /// Folders of runs, as `run` leaves them in results/; several are set side by side
-    #[arg(value_name = "DIR", required_unless_present = "update")]
+    /// [default: the latest run]
+    #[arg(value_name = "DIR")]
     pub folders: Vec<PathBuf>,
     /// Format of the report [default: text, and html with --open]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
+    #[command(flatten)]
+    pub show: ShowFlags,
     /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -287,6 +308,17 @@ pub struct ListFlags {
     /// Show the cases of this profile
     #[arg(long)]
     pub profile: Option<String>,
+    /// The manifest [default: suite.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+}
+
+/// The flags of `brigade explain`.
+#[derive(Debug, Args)]
+pub struct ExplainFlags {
+    /// The case, by its name or its title
+    #[arg(value_name = "CASE")]
+    pub case: String,
     /// The manifest [default: suite.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
@@ -423,6 +455,9 @@ pub struct ProgramFlags {
     /// Run the programs as they were last built
     #[arg(long)]
     pub no_build: bool,
+    /// Wait while another brigade measures, instead of refusing
+    #[arg(long)]
+    pub wait: bool,
 }
 
 /// Accepts what is safe as part of a folder's name on any system.
@@ -466,6 +501,12 @@ pub fn explain(error: &clap::Error) -> Exit {
                 Exit::Failed
             }
         };
+    }
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && Manifest::load(None).is_ok_and(|suite| suite.groups.iter().any(|of| of.name == *name))
+    {
+        output::complain(&format!("'{name}' is a group: brigade run {name}"));
+        return Exit::Usage;
     }
     // Flags that are missing stand on lines of their own.
     let lines: Vec<&str> =

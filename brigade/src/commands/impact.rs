@@ -21,7 +21,6 @@ use crate::measure::signals::Signals;
 use crate::show;
 use crate::store::environment::Environment;
 use crate::store::results;
-use crate::store::saved_run::SavedRun;
 
 /// Runs `brigade impact`.
 ///
@@ -118,26 +117,11 @@ fn costs(
     }
     let parent = manifest.root.join(results::FOLDER);
     let label = Environment::capture(manifest)?.label();
-    for folder in latest_first(&parent, &label) {
+    for folder in report::latest_first(&parent, Some(&label)) {
         if let Some(found) = of_run(folder)? {
             return Ok(found);
         }
     }
     let parent = parent.display();
     bail!("{parent} has no run of this machine, {label}, with the cases that are needed: {needed}")
-}
-
-/// The folders of runs of a machine of this label, the latest first. What is no such
-/// folder, or a side of a comparison, is left out.
-fn latest_first(parent: &Path, label: &str) -> Vec<PathBuf> {
-    let folders = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
-    let began = |folder: PathBuf| {
-        // Without its records, which are long.
-        let run = SavedRun::read_beside(&folder, b"").ok()?;
-        let is_here = run.environment.label() == label && run.description.side.is_none();
-        is_here.then_some((run.description.started_at, folder))
-    };
-    let mut runs: Vec<(String, PathBuf)> = folders.filter_map(began).collect();
-    runs.sort();
-    runs.into_iter().rev().map(|(_, folder)| folder).collect()
 }

@@ -4,6 +4,7 @@
 mod advise;
 mod check;
 mod compare;
+mod explain;
 mod flags;
 mod impact;
 mod limits;
@@ -43,12 +44,13 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     harness::system_files::require_proc()?;
     match cli.command.unwrap_or(Command::Run(RunCommand { groups: Vec::new(), flags: cli.run })) {
         Command::Run(command) => match &command.flags.resume {
-            Some(folder) => resume::resume(folder, &command.flags.programs),
+            Some(folder) => resume::resume(folder, &command.flags.programs, command.flags.show),
             None => run::run(&command),
         },
         Command::Report(flags) if !flags.update.is_empty() => report::update(&flags),
         Command::Report(flags) => report::show(&flags),
         Command::List(flags) => list::list(&flags),
+        Command::Explain(flags) => explain::explain(&flags),
         Command::Check(flags) => check::check(&flags),
         Command::Compare(flags) => compare::compare(&flags),
         Command::Limits(flags) => limits::limits(&flags),

@@ -3,12 +3,13 @@
 //! full disk is one.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::Context;
 use harness::terminal;
 
+use crate::show::screen::Style;
 use crate::store::results;
 
 /// Writes text to standard output, with what would act on a terminal escaped;
@@ -17,13 +18,29 @@ use crate::store::results;
 /// # Errors
 /// When standard output cannot be written, unless its reader has closed it.
 pub fn print(text: &str) -> anyhow::Result<()> {
+    print_coloured(&terminal::text(text))
+}
+
+/// Writes text that is safe for a terminal already, and may have colours.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_coloured(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(terminal::text(text).as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(error).context("writing to standard output")
         }
         _ => Ok(()),
     }
+}
+
+/// How a screen is written here: in colours on a terminal, unless NO_COLOR is set.
+pub fn style() -> Style {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    let colours = io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb;
+    Style { colours, ascii: is_ascii() }
 }
 
 /// Whether the caller's locale is not UTF-8.

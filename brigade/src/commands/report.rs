@@ -21,8 +21,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
+use harness::terminal;
 
-use crate::commands::flags::{Format, ReportFlags};
+use crate::commands::flags::{Format, ReportFlags, ShowFlags};
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
 use crate::judge::prove::Proof;
@@ -48,18 +49,29 @@ use crate::store::saved_run::{SavedRun, optional};
 pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let format = format(flags)?;
     let manifest = manifest(flags)?;
-    let page = page(flags)?;
+    let folders = match &flags.folders[..] {
+        [] => vec![latest(&manifest)?],
+        folders => folders.to_vec(),
+    };
+    let page = page(flags, &folders)?;
     let page = page.as_deref();
-    let report = report_of(&manifest, &flags.folders)?;
-    let text = rendered(&report, format, &flags.folders)?;
+    let report = report_of(&manifest, &folders)?;
+    let text = rendered(&report, format, &folders, flags.show)?;
     let page = match (&flags.output, page) {
         (Some(path), _) => {
             output::write(path, &text)?;
             path
         }
         (None, Some(path)) => {
-            output::replace(path, &text)?;
+            // The page of a recorded run is part of the record.
+            if !path.symlink_metadata().is_ok_and(|file| file.is_file()) {
+                output::replace(path, &text)?;
+            }
             path
+        }
+        (None, None) if format == Format::Text => {
+            output::print_coloured(&text)?;
+            return Ok(Exit::Done);
         }
         (None, None) => {
             output::print(&text)?;
@@ -68,7 +80,7 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     };
     if flags.open {
         output::print(&output::page_at(page))?;
-        open(page);
+        return open(page);
     }
     Ok(Exit::Done)
 }
@@ -84,11 +96,16 @@ fn format(flags: &ReportFlags) -> Result<Format, UsageError> {
     }
 }
 
-fn rendered(report: &Report, format: Format, folders: &[PathBuf]) -> anyhow::Result<String> {
+fn rendered(
+    report: &Report,
+    format: Format,
+    folders: &[PathBuf],
+    what: ShowFlags,
+) -> anyhow::Result<String> {
     Ok(match format {
         Format::Text => {
             let folders = folders.iter().map(|folder| folder.display().to_string());
-            show::report::as_text(report, &folders.collect::<Vec<_>>(), output::is_ascii())
+            text_of(report, &folders.collect::<Vec<_>>(), what)
         }
         Format::Html => show::html::html(report),
         Format::Markdown => markdown::markdown(report),
@@ -99,9 +116,46 @@ fn rendered(report: &Report, format: Format, folders: &[PathBuf]) -> anyhow::Res
     })
 }
 
+/// The first screen of one run, or all of several runs or of what `--full` asks for.
+fn text_of(report: &Report, folders: &[String], what: ShowFlags) -> String {
+    let style = output::style();
+    match folders {
+        [folder] if !what.full => {
+            let mut text = show::screen::screen(report, folder, style);
+            if what.notes {
+                text += &show::text::blocks(&part(report, &Part::Notes), style.ascii);
+            }
+            text
+        }
+        folders => show::report::as_text(report, folders, style.ascii),
+    }
+}
+
+/// The folder of the run that was started last.
+fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
+    let parent = manifest.root.join(results::FOLDER);
+    let latest = latest_first(&parent, None).into_iter().next();
+    latest.with_context(|| format!("{} has no run: brigade run makes one", parent.display()))
+}
+
+/// The folders of runs, of machines of this label if there is one, the latest first. What is
+/// no such folder, or a side of a comparison, is left out.
+pub fn latest_first(parent: &Path, label: Option<&str>) -> Vec<PathBuf> {
+    let folders = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
+    let began = |folder: PathBuf| {
+        // Without its records, which are long.
+        let run = SavedRun::read_beside(&folder, b"").ok()?;
+        let is_here = label.is_none_or(|label| run.environment.label() == label);
+        (is_here && run.description.side.is_none()).then_some((run.description.started_at, folder))
+    };
+    let mut runs: Vec<(String, PathBuf)> = folders.filter_map(began).collect();
+    runs.sort();
+    runs.into_iter().rev().map(|(_, folder)| folder).collect()
+}
+
 /// The page to open where no file is named: that of the run.
-fn page(flags: &ReportFlags) -> Result<Option<PathBuf>, UsageError> {
-    match (&flags.output, &flags.folders[..]) {
+fn page(flags: &ReportFlags, folders: &[PathBuf]) -> Result<Option<PathBuf>, UsageError> {
+    match (&flags.output, folders) {
         (None, [folder]) if flags.open => Ok(Some(folder.join(results::HTML_PAGE))),
         (None, _) if flags.open => {
             Err(UsageError("--open of several runs needs --output FILE".to_owned()))
@@ -110,16 +164,23 @@ fn page(flags: &ReportFlags) -> Result<Option<PathBuf>, UsageError> {
     }
 }
 
-/// Opens a page with what this desktop opens pages with; its path is printed where
-/// there is none.
-fn open(path: &Path) {
+/// Opens a page with what this desktop opens pages with. Over SSH, where nobody would see it,
+/// it prints how to fetch the page.
+fn open(path: &Path) -> anyhow::Result<Exit> {
+    let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
+    if let Some(server) = connection.split(' ').nth(2) {
+        let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        output::print(&format!("scp {server}:{} .\n", absolute.display()))?;
+        return Ok(Exit::Done);
+    }
     let mut command = Command::new("xdg-open");
     command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match command.status() {
-        Ok(status) if status.success() => {}
+        Ok(status) if status.success() => return Ok(Exit::Done),
         Ok(status) => output::complain(&format!("xdg-open did not open the page: {status}")),
         Err(error) => output::complain(&format!("the page is not opened: xdg-open: {error}")),
     }
+    Ok(Exit::Failed)
 }
 
 /// The manifest, which has groups, baselines, headline and findings. A run can
@@ -206,9 +267,21 @@ impl<'a> Summary<'a> {
         report(self.manifest, &[self.data()])
     }
 
+    /// What is printed where the run was interrupted: how far it came, how to go on, and where.
+    pub fn interrupted(&self) -> String {
+        let RunProgress { ended, remaining, .. } = self.data().progress;
+        let folder = self.folder.display().to_string();
+        let folder = terminal::line(&folder);
+        format!(
+            "interrupted: {ended} invocations done, {remaining} to go\n\
+             not complete; to go on: brigade run --resume {folder}\n\
+             records in {folder}\n"
+        )
+    }
+
     /// The report as text.
-    pub fn text(&self, report: &Report) -> String {
-        show::report::as_text(report, &[self.folder.display().to_string()], output::is_ascii())
+    pub fn text(&self, report: &Report, what: ShowFlags) -> String {
+        text_of(report, &[self.folder.display().to_string()], what)
     }
 }
 
@@ -232,7 +305,11 @@ pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 3] {
     let summary = Summary::new(manifest, description, environment, invocations, folder, None);
     let report = summary.report();
     let page = show::html::html(&report);
-    [summary.text(&report), markdown::markdown(&report), page]
+    [
+        summary.text(&report, ShowFlags { full: true, ..ShowFlags::default() }),
+        markdown::markdown(&report),
+        page,
+    ]
 }
 
 /// The report of the runs in these folders, side by side.

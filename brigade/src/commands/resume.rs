@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::commands::flags::ProgramFlags;
+use crate::commands::flags::{ProgramFlags, ShowFlags};
 use crate::commands::output;
 use crate::commands::report::Summary;
 use crate::commands::report::with_proof;
@@ -51,7 +51,7 @@ const HARMLESS: [&str; 3] = ["--iters", "--max-time", "--warmups"];
 /// # Errors
 /// When `path` is not the folder of a run that can go on here, the programs
 /// cannot be built, or the results or standard output cannot be written.
-pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
+pub fn resume(path: &Path, flags: &ProgramFlags, show: ShowFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.manifest.as_deref())?;
     // Before anything is read: a run that writes to the folder holds the lock.
     let mut session = Session::begin(&manifest, flags)?;
@@ -84,7 +84,7 @@ pub fn resume(path: &Path, flags: &ProgramFlags) -> anyhow::Result<Exit> {
     mend(&mut folder, mending)?;
     let description = description.clone();
     let run = Run { manifest: &manifest, cases, binaries, description, environment };
-    run.finish(&mut folder, invocations, proof, &mut session.signals)
+    run.finish(&mut folder, invocations, proof, show, &mut session.signals)
 }
 
 /// The folder of a run that is to go on. Nothing has been written to it.

@@ -1,13 +1,14 @@
 //! `brigade run`: every case once per round, each time as a fresh process, and
 //! every record kept.
 
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use harness::{cpus, terminal};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
-use crate::commands::flags::{RunCommand, RunFlags};
+use crate::commands::flags::{RunCommand, RunFlags, ShowFlags};
 use crate::commands::output;
 use crate::commands::prove;
 use crate::commands::report::{Summary, is_to_be_proven};
@@ -47,6 +48,9 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     let binaries = session.binaries(&possible)?;
     // What turned out not to be buildable is left out too.
     let (cases, skipped) = session.capabilities.divide(chosen);
+    if let ([], [first, ..], true) = (&cases[..], &skipped[..], flags.programs.no_build) {
+        bail!("no case can run: {}: {}", first.case, first.reason);
+    }
 
     let environment = Environment::capture(&manifest)?;
     let described = described(&manifest, args.profile(), &cases, &args.groups);
@@ -70,7 +74,7 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     folder.write_once(results::ENVIRONMENT, &environment)?;
     folder.write_once(results::RUN, &description)?;
     let run = Run { manifest: &manifest, cases, binaries, description, environment };
-    run.finish(&mut folder, Vec::new(), None, &mut session.signals)
+    run.finish(&mut folder, Vec::new(), None, flags.show, &mut session.signals)
 }
 
 /// Checks that the run can be read back.
@@ -164,6 +168,7 @@ impl Run<'_> {
         folder: &mut Folder,
         mut invocations: Vec<Invocation>,
         proof: Option<Proof>,
+        show: ShowFlags,
         signals: &mut Signals,
     ) -> anyhow::Result<Exit> {
         self.measure(folder, &mut invocations, signals)?;
@@ -180,7 +185,11 @@ impl Run<'_> {
         let summary =
             Summary::new(manifest, description, environment, &invocations, folder.path(), proof);
         let report = summary.report();
-        let printed = output::print(&summary.text(&report)).with_context(|| {
+        let text = match signals.stops() {
+            0 => summary.text(&report, show),
+            _ => summary.interrupted(),
+        };
+        let printed = output::print_coloured(&text).with_context(|| {
             format!("showing the results that are in {}", folder.path().display())
         });
         if let Some(proof) = &made {
@@ -192,8 +201,6 @@ impl Run<'_> {
             folder.write_end(&end)?;
         }
         printed?;
-        let page = folder.path().join(results::HTML_PAGE);
-        output::print(&output::page_at(&page))?;
         Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_of(&invocations, proof) })
     }
 
@@ -209,7 +216,7 @@ impl Run<'_> {
         let flags = procedure.map_or(&[][..], |how| &how.flags);
         let spacing = procedure.map_or(Duration::ZERO, Procedure::spacing);
         let mut schedule = Schedule::of(&self.description, invocations);
-        let progress = Progress::new(&self.description);
+        let mut progress = Progress::new(self.manifest, &self.description, spacing);
         let cpus = cpus::allowed().context("reading which CPUs may be used")?;
         let mut round: Option<(u32, Instant)> = None;
         while signals.stops() == 0
@@ -246,37 +253,96 @@ impl Run<'_> {
     }
 }
 
-/// The progress bar of a run, on standard error; hidden unless that is a terminal. It is
-/// drawn between invocations: nothing of the runner runs while a program measures.
+/// How far a run is, on standard error: a bar on a terminal, otherwise a line now and then. It
+/// is drawn between invocations: nothing of the runner runs while a program measures.
 struct Progress<'a> {
     bar: ProgressBar,
+    manifest: &'a Manifest,
     run: &'a RunDescription,
+    spacing: Duration,
+    began: Instant,
+    printed: Instant,
+    started: u32,
 }
 
+/// Where standard error is no terminal, a line is printed this often.
+const PRINTED_EVERY: Duration = Duration::from_secs(30);
+
 impl<'a> Progress<'a> {
-    fn new(run: &'a RunDescription) -> Self {
-        let style = ProgressStyle::with_template("{pos}/{len} {bar:30} {msg}, {eta} left");
+    fn new(manifest: &'a Manifest, run: &'a RunDescription, spacing: Duration) -> Self {
+        let style = ProgressStyle::with_template("{pos}/{len} {bar:20} {wide_msg}");
         let style = style.expect("the template is well-formed");
         let bar = ProgressBar::new(run.cases.len() as u64 * u64::from(run.rounds));
-        Self { bar: bar.with_style(style), run }
+        let (bar, now) = (bar.with_style(style), Instant::now());
+        Self { bar, manifest, run, spacing, began: now, printed: now, started: 0 }
     }
 
     /// Shows that a turn of `schedule` starts now.
-    fn starting(&self, turn: Turn, schedule: &Schedule) {
+    fn starting(&mut self, turn: Turn, schedule: &Schedule) {
         let RunDescription { rounds, cases, .. } = self.run;
         let remaining: u32 = schedule.remaining().iter().sum();
-        self.bar.set_position(self.bar.length().unwrap_or(0).saturating_sub(remaining.into()));
-        let of = if turn.round > *rounds { "beyond the" } else { "of" };
-        let budget = schedule.budget_left().map(HumanDuration);
-        let budget = budget.map_or_else(String::new, |left| format!(", budget {left}"));
-        let message = format!("round {} {of} {rounds}, {}{budget}", turn.round, cases[turn.case]);
-        self.bar.set_message(terminal::line(&message).into_owned());
+        let of_one = self.began.elapsed().checked_div(self.started).unwrap_or_default();
+        self.started += 1;
+        let left = time_left(schedule, (turn.round, *rounds), of_one, self.spacing);
+        let round = match turn.round > *rounds {
+            true => "further rounds".to_owned(),
+            false => format!("round {} of {rounds}", turn.round),
+        };
+        let title = self.manifest.title_of(&cases[turn.case]);
+        let message = format!("{} left, {round}, {title}", HumanDuration(left));
+        let message = terminal::line(&message);
+        let done = self.bar.length().unwrap_or(0).saturating_sub(remaining.into());
+        self.bar.set_position(done);
+        self.bar.set_message(message.clone().into_owned());
         self.bar.tick();
+        if !io::stderr().is_terminal() && self.printed.elapsed() >= PRINTED_EVERY {
+            self.printed = Instant::now();
+            output::complain(&format!(
+                "{done} of {} done, {message}",
+                self.bar.length().unwrap_or(0)
+            ));
+        }
     }
+}
+
+/// How long the rest of a run takes at most if invocations go on taking `of_one`: the common
+/// rounds, which begin `spacing` apart, and what is left of the budget for further ones.
+fn time_left(
+    schedule: &Schedule,
+    (round, rounds): (u32, u32),
+    of_one: Duration,
+    spacing: Duration,
+) -> Duration {
+    let remaining: u32 = schedule.remaining().iter().sum();
+    let waits = spacing.saturating_mul(rounds.saturating_sub(round));
+    let common = of_one.saturating_mul(remaining).max(waits);
+    common.max(schedule.budget_left().unwrap_or_default())
 }
 
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four cases of 50 ms in rounds that begin 5 s apart: in round 2 of 4 two waits are to
+    /// come, however short the invocations are.
+    #[test]
+    fn the_time_left_counts_the_waits_between_rounds() {
+        let run = serde_json::json!({
+            "schema_version": "1.0", "brigade_version": "", "started_at": "", "profile": "",
+            "rounds": 4, "seed": 0, "cases": ["a", "b", "c", "d"], "details": [], "skipped": [],
+            "procedure": null, "side": null,
+        });
+        let run: RunDescription = serde_json::from_value(run).unwrap();
+        let schedule = Schedule::of(&run, &[]);
+        let of_one = Duration::from_millis(50);
+        let spacing = Duration::from_secs(5);
+        assert_eq!(time_left(&schedule, (2, 4), of_one, spacing), Duration::from_secs(10));
+        assert_eq!(time_left(&schedule, (4, 4), of_one, Duration::ZERO), of_one * 16);
     }
 }

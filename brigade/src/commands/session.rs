@@ -44,7 +44,7 @@ impl<'a> Session<'a> {
     /// When another process holds it, or this one cannot be set up.
     pub fn begin(manifest: &'a Manifest, flags: &ProgramFlags) -> anyhow::Result<Self> {
         let mut signals = Signals::register().context("setting up signal handlers")?;
-        let lock = Lock::take()?;
+        let lock = Lock::take(flags.wait)?;
         signals.guard = Some(Guard::start(lock.file()).context("starting the guard")?);
         let capabilities = Capabilities::detect(manifest)?;
         Ok(Self { manifest, capabilities, signals, builds: !flags.no_build, _lock: lock })

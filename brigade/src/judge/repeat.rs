@@ -1,9 +1,9 @@
 //! In which state a run met the machine, and how much runs of one build on one machine
 //! differ.
 //!
-//! A busy neighbour slows all programs by the same cause, for minutes. The work of
-//! [`Reference`] slows with them: divided by it, the times of two runs of one build differ by
-//! half as much as they do themselves (docs/STATISTICS.md, "Comparing two runs").
+//! A busy neighbour slows all programs by the same cause, for minutes. The work of the
+//! reference slows with them: divided by it, the times of two runs of one build differ by half
+//! as much as they do themselves (docs/STATISTICS.md, "Comparing two runs").
 
 use std::collections::BTreeMap;
 

@@ -67,6 +67,8 @@ pub(super) struct GroupTable {
 struct Entry {
     /// With `{axis}` where the value of an axis stands.
     name: Option<String>,
+    /// Likewise, in place of the program's.
+    title: Option<String>,
     program: Option<String>,
     placement: Option<Placement>,
     #[serde(default)]
@@ -218,6 +220,7 @@ impl Entry {
         let least_cpus = if placement == Placement::Spread { 2 } else { 1 };
         Ok(Case {
             name: name.unwrap_or_else(|| made_name(program, &flags, placement)),
+            title: self.title.as_ref().map(|title| with_program(title, point)),
             program: program.clone(),
             placement,
             check: (self.check.or(group.check)).or(rules.iter().find_map(|rule| rule.check)),
@@ -232,6 +235,12 @@ impl Entry {
             flags,
         })
     }
+}
+
+/// The title with `{program}` replaced by what stands for it in names.
+fn with_program(title: &str, point: &Point<'_>) -> String {
+    let shown = point.iter().find(|(axis, ..)| *axis == "program").map(|(.., shown)| shown);
+    shown.map_or_else(|| title.to_owned(), |shown| title.replace("{program}", shown))
 }
 
 /// The pattern with every `{axis}` replaced by its value.

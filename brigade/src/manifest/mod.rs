@@ -4,6 +4,7 @@
 mod group;
 mod plans;
 pub mod program;
+mod title;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +17,7 @@ use crate::exit::UsageError;
 pub use group::Group;
 use group::GroupTable;
 pub use plans::{AdvicePlan, Cost, ImpactPlan, Opponent, ProvePlan};
-pub use plans::{FigureSpec, KindSpec, TaskKind};
+pub use plans::{FigureSpec, KindSpec, ScreenSpec, SentenceSpec, TaskKind};
 pub use program::{Case, CaseKey, Placement};
 use program::{CheckSize, Form, Prebuilt, Program};
 
@@ -64,9 +65,18 @@ pub struct Manifest {
     /// shown.
     #[serde(skip)]
     pub cases: Vec<Case>,
+    /// Words for the values of flags in the titles of cases.
+    #[serde(default)]
+    words: title::Words,
     /// The rows that a run's report begins with.
     #[serde(default)]
     pub headline: Vec<FigureSpec>,
+    /// The first screen of a run's report.
+    #[serde(default)]
+    pub screen: Vec<ScreenSpec>,
+    /// What the first screen may say below.
+    #[serde(default, rename = "sentence")]
+    pub sentences: Vec<SentenceSpec>,
     /// The rows of the table of all kinds of tasks.
     #[serde(default, rename = "kind")]
     pub kinds: Vec<KindSpec>,

@@ -222,6 +222,76 @@ pub struct FigureSpec {
     /// Whether the figure is memory per task, and not time.
     #[serde(default)]
     pub memory: bool,
+    /// Whether the time is that of creating a task, running it and waiting for its end.
+    #[serde(default)]
+    pub whole: bool,
+}
+
+/// A part of the first screen: what a reader does, and what that costs.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScreenSpec {
+    /// What is done, such as `CREATE`.
+    pub heading: String,
+    /// What one figure is of, such as `one hop`.
+    pub of: String,
+    /// Rows that are compared with one another.
+    pub blocks: Vec<BlockSpec>,
+}
+
+/// Rows of the first screen that are compared with one of them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockSpec {
+    /// What the rows have in common; nothing where the heading says it.
+    #[serde(default)]
+    pub name: String,
+    /// The case that the others are divided by.
+    pub reference: String,
+    /// The rows.
+    pub rows: Vec<FigureSpec>,
+}
+
+/// A sentence of the first screen about a ratio.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SentenceSpec {
+    /// The sentence, with `{}` for how many times.
+    pub text: String,
+    /// The case that is divided.
+    pub case: String,
+    /// The case that it is divided by.
+    pub over: String,
+    /// As in a row.
+    #[serde(default)]
+    pub memory: bool,
+    /// As in a row.
+    #[serde(default)]
+    pub whole: bool,
+    /// What a reader would have guessed.
+    pub guess: f64,
+}
+
+impl BlockSpec {
+    /// The rows, each divided by the reference.
+    pub fn ratios(&self) -> impl Iterator<Item = (&FigureSpec, FigureSpec)> {
+        self.rows
+            .iter()
+            .map(|row| (row, FigureSpec { over: Some(self.reference.clone()), ..row.clone() }))
+    }
+}
+
+impl SentenceSpec {
+    /// Its ratio.
+    pub fn ratio(&self) -> FigureSpec {
+        FigureSpec {
+            case: self.case.clone(),
+            over: Some(self.over.clone()),
+            memory: self.memory,
+            whole: self.whole,
+            ..FigureSpec::default()
+        }
+    }
 }
 
 impl FigureSpec {
@@ -321,14 +391,26 @@ impl Manifest {
             row.cases().map(move |(key, case)| (format!("{table}: {key}"), case))
         });
         let kinds = self.kinds.iter().flat_map(KindSpec::cases);
-        figures.chain(kinds.map(|(key, case)| (format!("kind: {key}"), case)))
+        let screen =
+            self.screen.iter().flat_map(|of| &of.blocks).flat_map(|block| {
+                block.rows.iter().map(|row| &*row.case).chain([&*block.reference])
+            });
+        let sentences = self.sentences.iter().flat_map(|of| [&*of.case, &*of.over]);
+        figures
+            .chain(kinds.map(|(key, case)| (format!("kind: {key}"), case)))
+            .chain(screen.map(|case| ("screen".to_owned(), case)))
+            .chain(sentences.map(|case| ("sentence".to_owned(), case)))
     }
 
     /// The pairs of cases that reports compare.
     pub fn partners(&self) -> Vec<[String; 2]> {
-        let rows = self.figure_specs().filter_map(|(_, row)| Some([&row.case, row.other()?]));
+        let rows = self.figure_specs().filter_map(|(_, row)| Some([&*row.case, row.other()?]));
         let baselines = self.cases.iter();
-        let baselines = baselines.filter_map(|case| Some([&case.name, case.baseline.as_deref()?]));
-        rows.chain(baselines).map(|pair: [&str; 2]| pair.map(str::to_owned)).collect()
+        let baselines = baselines.filter_map(|case| Some([&*case.name, case.baseline.as_deref()?]));
+        let sentences = self.sentences.iter().map(|of| [&*of.case, &*of.over]);
+        rows.chain(sentences)
+            .chain(baselines)
+            .map(|pair: [&str; 2]| pair.map(str::to_owned))
+            .collect()
     }
 }

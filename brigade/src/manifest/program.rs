@@ -31,6 +31,10 @@ pub struct Program {
     pub check: CheckSize,
     /// What is different with certain flags.
     pub with: Vec<Rule>,
+    /// The title of its cases, with `{flag}` for the value of a flag.
+    pub title: Option<String>,
+    /// The values of flags that cases leave out, for the title.
+    pub defaults: BTreeMap<String, String>,
 }
 
 /// What a program's cases with certain flags need, unless they say otherwise.
@@ -47,6 +51,8 @@ pub struct Rule {
     /// Whether they make no sense without io_uring.
     #[serde(default)]
     pub needs_io_uring: bool,
+    /// Their title, in place of the program's.
+    pub title: Option<String>,
 }
 
 impl Rule {
@@ -133,13 +139,17 @@ struct ProgramTable {
     check: CheckSize,
     #[serde(default)]
     with: Vec<Rule>,
+    title: Option<String>,
+    #[serde(default)]
+    defaults: BTreeMap<String, String>,
 }
 
 impl TryFrom<ProgramTable> for Program {
     type Error = &'static str;
 
     fn try_from(table: ProgramTable) -> Result<Self, Self::Error> {
-        let ProgramTable { interpreter, form, needs, tasks, kind, check, with, .. } = table;
+        let ProgramTable { interpreter, form, needs, tasks, kind, check, with, title, .. } = table;
+        let defaults = table.defaults;
         let source = match (table.package, table.path, table.build) {
             (Some(package), None, None) => Source::Package(package),
             (None, Some(path), None) => Source::Path(path),
@@ -151,7 +161,7 @@ impl TryFrom<ProgramTable> for Program {
         if unbuildable || commands.any(Vec::is_empty) {
             return Err("a `command` of no words cannot be run");
         }
-        Ok(Self { source, interpreter, form, needs, tasks, kind, check, with })
+        Ok(Self { source, interpreter, form, needs, tasks, kind, check, with, title, defaults })
     }
 }
 
@@ -192,6 +202,8 @@ pub(super) fn parse_flags(words: &[String]) -> Vec<(Option<&str>, Option<&str>)>
 pub struct Case {
     /// What reports call it: for display, and a unique address for `--case`.
     pub name: String,
+    /// What a stranger would call it, where not as its program says.
+    pub title: Option<String>,
     /// The program to run.
     pub program: String,
     /// Value of `--placement`.

@@ -127,6 +127,12 @@ pub fn binaries(
                 }
             },
         };
+        let is_built = matches!(program.source, Source::Built(_));
+        if !build && is_built && folder.is_none() && !path.exists() {
+            capabilities
+                .note_missing(name, "not built: build it by leaving out --no-build".to_owned());
+            continue;
+        }
         // A bare relative path would be looked up in $PATH.
         let file = match path.canonicalize() {
             Err(error)

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use harness::process_stat::ProcessStat;
 use harness::system_files::SystemFiles;
 
@@ -40,6 +40,14 @@ const LONGEST_SIGNATURE: u64 = 64;
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// How often `--wait` looks.
+const PAUSE_OF_WAIT: Duration = Duration::from_millis(200);
+
+/// Another process holds the lock.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Held(String);
+
 /// Held while programs are built or run, until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
@@ -48,12 +56,20 @@ pub struct Lock {
 
 impl Lock {
     /// Takes the lock of this machine, or that of the file that
-    /// `BRIGADE_LOCK` names.
+    /// `BRIGADE_LOCK` names. With `wait` it waits until another process has released it.
     ///
     /// # Errors
     /// When another process holds it, naming that, or the file cannot be used.
-    pub fn take() -> anyhow::Result<Self> {
-        Self::take_at(&path(std::env::var_os(VARIABLE)), PATIENCE)
+    pub fn take(wait: bool) -> anyhow::Result<Self> {
+        let path = path(std::env::var_os(VARIABLE));
+        loop {
+            match Self::take_at(&path, PATIENCE) {
+                Err(error) if wait && error.is::<Held>() => {
+                    thread::sleep(PAUSE_OF_WAIT);
+                }
+                taken => return taken,
+            }
+        }
     }
 
     fn take_at(path: &Path, patience: Duration) -> anyhow::Result<Self> {
@@ -70,7 +86,7 @@ impl Lock {
                     let signer = signer(&mut file);
                     let has_ended = signer.is_some_and(|(_, lives)| !lives);
                     if !has_ended || Instant::now() >= deadline {
-                        bail!("{}", refusal(signer, &file, path));
+                        return Err(Held(refusal(signer, &file, path)).into());
                     }
                     thread::sleep(PAUSE);
                 }

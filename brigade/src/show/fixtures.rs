@@ -11,7 +11,8 @@ use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{CaseDetail, Procedure, RUN_SCHEMA_VERSION, RunDescription, Skipped};
 use crate::store::saved_run::SavedRun;
 
-const MANIFEST: &str = r#"
+/// The manifest of the fixed report as text.
+pub const MANIFEST: &str = r#"
     [profiles.default]
     rounds = 5
     budget_seconds = 140

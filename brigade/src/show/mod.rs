@@ -14,5 +14,6 @@ mod pairs;
 pub mod plot;
 pub mod quantity;
 pub mod report;
+pub mod screen;
 mod svg;
 pub mod text;

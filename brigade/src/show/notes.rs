@@ -1,7 +1,7 @@
 //! What a reader must know about a run besides its figures, in words.
 
 use super::page::NO_BREAK_SPACE;
-use super::quantity::{duration, percent, three_digits};
+use super::quantity::{duration, percent, small_share, three_digits};
 use crate::judge::repeat::{Repeat, State};
 use crate::judge::report::model::{
     CaseEstimate, JudgedOutcome, MeasurementEstimate, Quality, Report, RunProgress, RunSummary,
@@ -158,6 +158,51 @@ fn verdict(taken: Option<Taken>) -> String {
         }
         _ => "Quiet".to_owned(),
     }
+}
+
+/// Whether the figures of a run can be quoted, and why, in words that begin with the verdict
+/// in capitals and a colon.
+pub fn verdict_in_words(run: &RunSummary) -> (bool, String) {
+    let good = run.quality.median_half_width_percent;
+    let good = good.map_or(String::new(), |percent| {
+        format!(" Figures are good to ±{percent:.0}{NO_BREAK_SPACE}%.")
+    });
+    let others = run.repeat.map_or(String::new(), |repeat| {
+        let differ = percent(repeat.spread.distance().exp_m1());
+        format!(" Runs of this build differ by up to {differ}.")
+    });
+    let Some(taken) = run.quality.taken else {
+        return (
+            false,
+            format!("UNKNOWN: what others did meanwhile is not recorded.{good}{others}"),
+        );
+    };
+    let causes = causes(&taken).join(", ");
+    let (is_good, verdict) = match taken.share() {
+        share if share > NOTABLE => {
+            let worst = [
+                (taken.stolen.unwrap_or(0.0), "STOLEN"),
+                (taken.throttled, "THROTTLED"),
+                (taken.stopped, "STOPPED"),
+                (taken.others.unwrap_or(0.0), "BUSY"),
+                (taken.unexplained, "DISTURBED"),
+            ];
+            let worst = worst.into_iter().max_by(|one, other| one.0.total_cmp(&other.0));
+            let advice =
+                if share > UNFIT { "do not quote these figures" } else { "quote with care" };
+            let word = worst.map_or("DISTURBED", |(_, word)| word);
+            (false, format!("{word}: {advice}. Of the CPU time {causes}."))
+        }
+        share => {
+            let had = small_share(share);
+            let words = match taken.others {
+                None => "what others had is not recorded.".to_owned(),
+                Some(_) => format!("others had {had} of the CPU time."),
+            };
+            (taken.others.is_some(), format!("QUIET ENOUGH: {words}"))
+        }
+    };
+    (is_good, format!("{verdict}{good}{others}"))
 }
 
 /// Whether a run can be quoted, how precise it is and what disturbed it, in a line.

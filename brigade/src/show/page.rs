@@ -191,7 +191,8 @@ pub fn item(text: &str) -> String {
     filled(text, "- ", "  ")
 }
 
-fn filled(text: &str, first: &str, others: &str) -> String {
+/// The same with `first` before it and `others` before its further lines.
+pub fn filled(text: &str, first: &str, others: &str) -> String {
     let options = Options::new(COLUMNS)
         .initial_indent(first)
         .subsequent_indent(others)

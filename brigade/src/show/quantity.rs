@@ -113,6 +113,14 @@ pub fn percent(share: f64) -> String {
     format!("{:.0}{NO_BREAK_SPACE}%", (share * 100.0).round() + 0.0)
 }
 
+/// A share likewise, with a decimal below a tenth, such as `1.4 %`.
+pub fn small_share(share: f64) -> String {
+    match share * 100.0 {
+        of if of >= 9.95 => percent(share),
+        of => format!("{of:.1}{NO_BREAK_SPACE}%"),
+    }
+}
+
 /// `value` with three significant digits, two decimals at the most; four
 /// columns wide, and one more for the sign below zero.
 pub fn three_digits(value: f64) -> String {

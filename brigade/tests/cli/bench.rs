@@ -74,11 +74,15 @@ impl Bench {
         self.brigade_with(&self.manifest(), arguments)
     }
 
-    /// `brigade` in this folder, with another manifest in place.
+    /// `brigade` in this folder, with another manifest in place. A run prints its tables.
     pub fn brigade_with(&self, manifest: &str, arguments: &[&str]) -> Command {
         fs::write(self.path("suite.toml"), manifest).unwrap();
         let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
-        brigade.current_dir(self.folder.path()).args(arguments);
+        brigade.current_dir(self.folder.path());
+        match arguments {
+            ["run", rest @ ..] => brigade.args(["run", "--full"]).args(rest),
+            arguments => brigade.args(arguments),
+        };
         brigade.env("BRIGADE_LOCK", self.path("lock"));
         brigade
     }

@@ -196,7 +196,7 @@ fn unpacked() -> (Bench, PathBuf) {
 fn a_package_runs_what_it_has_and_builds_nothing() {
     let (bench, elsewhere) = unpacked();
     let mut brigade = std::process::Command::new(bench.path("bin/brigade"));
-    brigade.args(["run", "--rounds", "1", "--results", "r"]).current_dir(&elsewhere);
+    brigade.args(["run", "--full", "--rounds", "1", "--results", "r"]).current_dir(&elsewhere);
     brigade.env("BRIGADE_LOCK", bench.path("lock")).env("PATH", bench.path("nothing"));
     let ended = Ended::from(brigade);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");

@@ -1,7 +1,7 @@
 //! `brigade check`: a program that reports something else than was asked for
 //! is found.
 
-use crate::bench::{Bench, RECORD};
+use crate::bench::{Bench, Ended, RECORD};
 
 /// Checks what `brigade check` says of one case, and how it ends.
 fn check(bench: &Bench, line: &str, tally: &str, code: i32) {
@@ -20,9 +20,20 @@ fn a_program_that_does_what_was_asked_passes() {
 fn the_size_of_the_check_stands_for_that_of_the_case() {
     let mut bench = Bench::new(&["a"], "echo \"$@\" >&2; exit 1");
     bench.case_keys = "flags = ['--tasks', '4000', '--max-time', '20']";
-    let flags = "--max-time 20 --tasks 1 --iters 2 --warmups 0 --placement free --json --quiet";
+    let flags = "--tasks 1 --iters 2 --warmups 0 --placement free --json --quiet";
     let line = format!("a: FAILED exited with 1: {flags}");
     check(&bench, &line, "0 passed, 1 failed, 0 skipped", 1);
+}
+
+#[test]
+fn a_program_that_was_never_built_is_skipped_without_a_build() {
+    let bench = Bench::printing(RECORD);
+    let built = "build = { in = '.', command = ['cp', 'fake', '{output}'] }";
+    let manifest = bench.manifest().replace("path = \"fake\"", built);
+    let ended = Ended::from(bench.brigade_with(&manifest, &["check", "--no-build"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let line = "a: skipped not built: build it by leaving out --no-build\n";
+    assert!(ended.stdout.starts_with(line), "{ended:?}");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn both_sides_are_kept_in_balanced_order_and_reported_as_what_they_are() {
         assert!(path.ends_with(&format!("-{side}")), "{folder:?}");
         assert!(folder.join("run.json").exists() && folder.join("environment.json").exists());
         let invocations = records_in(folder).len();
-        let reported = bench.ends(&["report", path]);
+        let reported = bench.ends(&["report", "--full", path]);
         let line = format!("{invocations} invocations, {side} of a comparison, profile ");
         assert!(reported.stdout.contains(&line), "{reported:?}");
         assert!(!reported.stdout.contains("not complete"), "{reported:?}");
@@ -262,8 +262,23 @@ fn a_run_on_a_slower_machine_is_no_slower_program() {
     assert_eq!(speed(1).unwrap(), 9.0 * speed(0).unwrap());
     // How much runs of the first build differ is no longer known.
     fs::remove_dir_all(third).unwrap();
-    let ended = bench.ends(&["compare", &first, &second]);
+    let ended = bench.ends(&["compare", &first, &second, "--fail-on", "unresolved"]);
     assert!(ended.stdout.contains("1 unresolved"), "{ended:?}");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+}
+
+#[test]
+fn a_comparison_of_nothing_is_no_pass() {
+    let bench = noisy(&["a", "b"]);
+    for (case, name) in [("a", "one"), ("b", "two")] {
+        bench.ends(&["run", "--rounds", "12", "--case", case, "--name", name]);
+    }
+    let [first, second] = folders(&bench);
+    let runs = [first.to_str().unwrap(), second.to_str().unwrap()];
+    let ended = bench.ends(&[&["compare", "--fail-on", "slower"], &runs[..]].concat());
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("--fail-on: nothing was compared"), "{ended:?}");
+    assert_eq!(bench.ends(&[&["compare"], &runs[..]].concat()).code, Some(0));
 }
 
 #[test]

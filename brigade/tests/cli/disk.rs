@@ -125,7 +125,7 @@ fn a_disk_that_fills_up_costs_no_record_that_was_finished() {
     assert!((10..200).contains(&kept), "{kept} records fit on the disk");
 
     let folder = folder.to_str().unwrap();
-    let told = bench.ends(&["report", folder]);
+    let told = bench.ends(&["report", "--full", folder]);
     assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
     assert!(told.stdout.contains(&format!("{kept} of 200 invocations")), "{told:?}");
 

@@ -5,7 +5,7 @@ use std::fs;
 use crate::bench::{Bench, Ended, RECORD};
 
 fn reported(bench: &Bench, folders: &[&str]) -> Ended {
-    bench.ends(&[&["report"], folders].concat())
+    bench.ends(&[&["report", "--full"], folders].concat())
 }
 
 #[test]
@@ -18,8 +18,11 @@ fn a_report_repeats_what_the_run_printed() {
     assert!(ran.stdout.contains("- a: 3 failed, of 3 started; first: "), "{ran:?}");
     let again = reported(&bench, &[folder.to_str().unwrap()]);
     assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""));
-    let page = format!("{}\n", folder.join("report.html").display());
-    assert_eq!(again.stdout + &page, ran.stdout);
+    assert_eq!(again.stdout, ran.stdout);
+    let screen = bench.ends(&["report"]).stdout;
+    assert!(screen.contains("not measured: 1 of 2 cases (brigade report --notes)\n"), "{screen}");
+    let notes = bench.ends(&["report", "--notes"]).stdout;
+    assert!(notes.contains("- a: 3 failed, of 3 started; first: "), "{notes}");
 }
 
 #[test]
@@ -69,7 +72,8 @@ fn a_report_is_written_to_a_file() {
 fn a_run_can_be_reported_where_there_is_no_manifest() {
     let bench = Bench::printing(RECORD);
     bench.ends(&["run", "--rounds", "1"]);
-    let mut brigade = bench.brigade(&["report", bench.result_folders()[0].to_str().unwrap()]);
+    let mut brigade =
+        bench.brigade(&["report", "--full", bench.result_folders()[0].to_str().unwrap()]);
     fs::write(bench.path("suite.toml"), "no manifest").unwrap();
     let ended = Ended::from(brigade.output().unwrap());
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -83,7 +87,9 @@ fn what_is_no_run_is_refused_and_named() {
     let ended = reported(&bench, &["nowhere"]);
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("nowhere"), "{ended:?}");
-    assert_eq!(reported(&bench, &[]).code, Some(2));
+    let ended = reported(&bench, &[]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("results has no run"), "{ended:?}");
 }
 
 #[test]
@@ -113,4 +119,41 @@ fn the_list_shows_groups_profiles_and_the_cases_of_either() {
     case placement profiles program and flags
     a    free      default  fake --runtime tokio-current-thread --channel socketpair
     ");
+}
+
+/// The lines of a report of a recorded run, in a pipe.
+fn screen_of(run: &str) -> Vec<String> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut brigade = std::process::Command::new(env!("CARGO_BIN_EXE_brigade"));
+    brigade.current_dir(root).args(["report", &format!("results/{run}")]).env("LC_ALL", "C.UTF-8");
+    let ended = Ended::from(brigade);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    ended.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_run_is_one_screen_of_plain_names_and_a_group_is_a_smaller_one() {
+    let run = screen_of("2026-11-23-amd-epyc-25-1-2cpu");
+    let text = run.join("\n");
+    assert!(run.len() <= 40 && text.contains("QUIET ENOUGH: "), "{} lines\n{text}", run.len());
+    for expected in ["HAND OVER", "CREATE", "KEEP", "So, on this machine", "report --full"] {
+        assert!(text.contains(expected), "{text}");
+    }
+    assert!(!text.contains("async-brigade-ct") && !text.contains('\u{1b}'), "{text}");
+    let group = screen_of("2026-11-23-rings");
+    assert!(group.len() <= 30, "{} lines\n{}", group.len(), group.join("\n"));
+    for line in run.iter().chain(&group) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn without_a_folder_the_latest_run_is_reported() {
+    let bench = Bench::printing(RECORD);
+    for name in ["z-first", "a-second"] {
+        bench.ends(&["run", "--rounds", "1", "--name", name]);
+    }
+    let ended = bench.ends(&["report"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.trim_end().ends_with("-a-second"), "{ended:?}");
 }

@@ -19,7 +19,7 @@ fn every_round_runs_every_case_once_and_keeps_its_record() {
     let ended = bench.ends(&["run", "--name", "here", "--seed", "7"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     let lines: Vec<&str> = ended.stdout.lines().collect();
-    let [.., line, last_line, _page] = &lines[..] else { panic!() };
+    let [.., line, last_line] = &lines[..] else { panic!() };
     assert_eq!(*line, "9 of 9 invocations, profile default, 3 rounds, seed 7");
     assert!(last_line.starts_with("records in "), "{last_line}");
     assert!(last_line.ends_with("-here"), "{last_line}");
@@ -339,4 +339,16 @@ fn a_record_that_is_wrong_is_a_failure() {
     ] {
         check_failure(with(from, to), reason);
     }
+}
+
+#[test]
+fn a_run_waits_for_the_lock_if_it_is_asked_to() {
+    let bench = Bench::printing(RECORD);
+    let lock = fs::File::create(bench.path("lock")).unwrap();
+    lock.lock().unwrap();
+    let refused = bench.ends(&["run", "--rounds", "1"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let waiting = bench.brigade(&["run", "--rounds", "1", "--wait"]).spawn().unwrap();
+    lock.unlock().unwrap();
+    assert_eq!(Ended::from(waiting.wait_with_output().unwrap()).code, Some(0));
 }

@@ -126,7 +126,8 @@ fn a_report_is_escaped_for_the_format_that_is_written() {
 
     let folder = folder.to_str().unwrap();
     for format in ["text", "markdown", "html", "csv", "json", "benchstat", "bmf"] {
-        let ended = bench.ends(&["report", folder, "--format", format, "--output", "report"]);
+        let ended =
+            bench.ends(&["report", "--full", folder, "--format", format, "--output", "report"]);
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let text = fs::read_to_string(bench.path("report")).unwrap();
         // That has no names of measurements.

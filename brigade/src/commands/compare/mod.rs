@@ -139,6 +139,17 @@ fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
 
 /// The exit code of a comparison; `measured` is that of its invocations.
 fn exit_after(comparison: &Comparison, flags: &CompareFlags, measured: Exit) -> Exit {
-    let fails = flags.fail_on == Some(FailOn::Slower) && comparison.count(Verdict::Slower) > 0;
-    if fails { Exit::Slower } else { measured }
+    let Some(fail_on) = flags.fail_on else { return measured };
+    let count = |verdict| comparison.count(verdict);
+    if count(Verdict::Slower) > 0 {
+        Exit::Slower
+    } else if comparison.cases.iter().all(|case| case.ratio.interval.is_none()) {
+        output::complain("--fail-on: nothing was compared");
+        Exit::Failed
+    } else if fail_on == FailOn::Unresolved && count(Verdict::Unresolved) > 0 {
+        output::complain("--fail-on unresolved: some cases are unresolved");
+        Exit::Failed
+    } else {
+        measured
+    }
 }

@@ -58,6 +58,8 @@ pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
         schema_version: SCHEMA_VERSION.to_owned(),
         runs: runs.iter().enumerate().map(|(at, run)| describe(&cases, at, run)).collect(),
         environment_differences: environment_differences(runs),
+        screen: rows::screen(manifest, &cases),
+        sentences: rows::sentences(manifest, &cases),
         headline: rows::headline(manifest, &cases),
         kinds: rows::kinds(manifest, &cases, runs),
         pairs: pairs::maps(runs, &groups),
@@ -123,7 +125,8 @@ impl<'a> Cases<'a> {
                 if index == all.cases.len() {
                     let estimates = vec![None; runs.len()];
                     let kind = manifest.kind_of(name, &key.program);
-                    all.cases.push(Case { key, name: shown(name), kind, estimates });
+                    let title = shown(&manifest.title_of(name));
+                    all.cases.push(Case { key, name: shown(name), title, kind, estimates });
                 }
                 all.cases[index].estimates[run] = Some(estimate(&invocations));
                 let ended: Vec<_> =

@@ -21,7 +21,7 @@ use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`: the minor number rises when a
 /// field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.0";
+pub const SCHEMA_VERSION: &str = "1.1";
 
 /// What one run, or several side by side, say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,10 @@ pub struct Report {
     /// In what the conditions of each run but the first differ from the first's.
     ///
     pub environment_differences: Vec<Vec<Difference>>,
+    /// What the first run's screen shows; empty where the manifest has none.
+    pub screen: Vec<ScreenPart>,
+    /// Sentences about ratios of the first run, the most surprising first.
+    pub sentences: Vec<Sentence>,
     /// The figures to read first.
     pub headline: Vec<FigureRow>,
     /// The kinds of tasks of which the first run has a figure.
@@ -152,6 +156,56 @@ pub struct FigureRow {
     pub unlike: Vec<String>,
 }
 
+/// A part of the first screen: what one does, and what that costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ScreenPart {
+    /// What is done.
+    pub heading: String,
+    /// What one figure is of.
+    pub of: String,
+    /// What the figures count.
+    pub unit: Quantity,
+    /// Rows that are compared with one another.
+    pub blocks: Vec<ScreenBlock>,
+}
+
+/// Rows of the first screen that are divided by one of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ScreenBlock {
+    /// What the rows have in common; nothing where the heading says it.
+    pub name: String,
+    /// The rows.
+    pub rows: Vec<ScreenRow>,
+}
+
+/// A row of the first screen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ScreenRow {
+    /// What it is called.
+    pub text: String,
+    /// The case.
+    pub case: String,
+    /// What its tasks are.
+    pub kind: Option<TaskKind>,
+    /// The figure.
+    pub figure: Estimate,
+    /// The figure divided by that of the block's reference, paired by round.
+    pub ratio: Option<Estimate>,
+}
+
+/// A sentence about a ratio.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Sentence {
+    /// The sentence, with `{}` for how many times.
+    pub text: String,
+    /// The ratio.
+    pub ratio: Estimate,
+}
+
 /// What a kind of task costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -194,8 +248,10 @@ pub struct Group {
 pub struct Case {
     /// What it is.
     pub key: RecordedCase,
-    /// What it is called.
+    /// What `--case` calls it.
     pub name: String,
+    /// What a stranger would call it.
+    pub title: String,
     /// What its tasks are; `null` where nothing is handed over or created, or the
     /// manifest does not know it.
     pub kind: Option<TaskKind>,

@@ -177,7 +177,7 @@ mod tests {
             let key = RecordedCase::of(record);
             let invocations: Vec<_> = invocations.iter().collect();
             let estimate = super::super::estimate::estimate(&invocations);
-            Case { key, name, kind: None, estimates: vec![Some(estimate)] }
+            Case { key, title: name.clone(), name, kind: None, estimates: vec![Some(estimate)] }
         };
         let cases = times.iter().map(case).collect();
         let group = Group { name: "cores".to_owned(), cases, ..Group::default() };
@@ -221,7 +221,8 @@ mod tests {
             program: "ring".to_owned(),
             parameters: serde_json::from_value(parameters).unwrap(),
         };
-        Case { key, name: name.to_owned(), kind: None, estimates: Vec::new() }
+        let (name, title) = (name.to_owned(), name.to_owned());
+        Case { key, name, title, kind: None, estimates: Vec::new() }
     }
 
     #[test]

@@ -4,13 +4,16 @@
 use serde_json::Value;
 
 use super::estimate::shown;
-use super::model::{Case, CaseEstimate, FigureRow, Group, KindFigures, MeasurementEstimate};
+use super::model::{
+    Case, CaseEstimate, FigureRow, Group, KindFigures, MeasurementEstimate, ScreenBlock,
+    ScreenPart, ScreenRow, Sentence,
+};
 use super::{Cases, RunData};
 use crate::judge::interference::Sampled;
 use crate::judge::ledger::Quantity;
 use crate::judge::statistics::{CONFIDENCE, Dependence, Estimate, correlation};
 use crate::manifest::program::Form;
-use crate::manifest::{FigureSpec, KindSpec, Manifest};
+use crate::manifest::{FigureSpec, KindSpec, Manifest, ScreenSpec, SentenceSpec};
 
 /// Parameters under which two cases must be measured alike, or the row says so.
 const CONDITIONS: [&str; 4] = ["placement", "tasks", "work", "working_set"];
@@ -18,6 +21,46 @@ const CONDITIONS: [&str; 4] = ["placement", "tasks", "work", "working_set"];
 /// The rows that a report begins with, as far as a run has them.
 pub fn headline(manifest: &Manifest, cases: &Cases) -> Vec<FigureRow> {
     manifest.headline.iter().filter_map(|of| figure_row(of, cases)).collect()
+}
+
+/// The parts of the first screen, as far as the first run has their cases.
+pub fn screen(manifest: &Manifest, cases: &Cases) -> Vec<ScreenPart> {
+    let row = |(of, ratio): (&FigureSpec, FigureSpec)| {
+        let (case, ..) = cases.find(&of.case, 0)?;
+        Some(ScreenRow {
+            text: of.text.clone().unwrap_or_else(|| case.title.clone()),
+            case: case.name.clone(),
+            kind: case.kind,
+            figure: figure(of, cases, 0)?,
+            ratio: figure(&ratio, cases, 0),
+        })
+    };
+    let part = |of: &ScreenSpec| {
+        let blocks = of.blocks.iter().map(|block| ScreenBlock {
+            name: block.name.clone(),
+            rows: block.ratios().filter_map(row).collect(),
+        });
+        let blocks: Vec<ScreenBlock> = blocks.filter(|block| !block.rows.is_empty()).collect();
+        let memory = of.blocks.iter().flat_map(|block| &block.rows).any(|row| row.memory);
+        let unit = if memory { Quantity::Bytes } else { Quantity::Nanoseconds };
+        let ScreenSpec { heading, of, .. } = of.clone();
+        (!blocks.is_empty()).then_some(ScreenPart { heading, of, unit, blocks })
+    };
+    manifest.screen.iter().filter_map(part).collect()
+}
+
+/// The sentences whose ratio is not what a reader would have guessed, the farthest from that
+/// first, each by the end of its interval that is nearer.
+pub fn sentences(manifest: &Manifest, cases: &Cases) -> Vec<Sentence> {
+    let sentence = |of: &SentenceSpec| {
+        let ratio = figure(&of.ratio(), cases, 0)?;
+        let ends = ratio.interval?;
+        let surprise = (ends.low / of.guess).max(of.guess / ends.high).ln();
+        (surprise > 0.0).then(|| (surprise, Sentence { text: of.text.clone(), ratio }))
+    };
+    let mut found: Vec<(f64, Sentence)> = manifest.sentences.iter().filter_map(sentence).collect();
+    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    found.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
 /// The comparisons of a group: those of the manifest, then each case minus its baseline.
@@ -63,13 +106,20 @@ fn figure_row(of: &FigureSpec, cases: &Cases) -> Option<FigureRow> {
 fn figure(of: &FigureSpec, cases: &Cases, run: usize) -> Option<Estimate> {
     let (_, estimate, _) = cases.find(&of.case, run)?;
     if of.memory {
-        return estimate.held();
+        let held = estimate.held()?;
+        let Some(other) = of.other() else { return Some(held) };
+        return held.over(cases.find(other, run)?.1.held()?, 0.0, CONFIDENCE);
     }
-    let measurement = estimate.measurement(of.measurement.as_deref())?;
+    let measured = |estimate: &CaseEstimate, measurement: Option<&str>| {
+        let whole = of.whole && measurement.is_none();
+        let whole = whole.then(|| created_and_ended(estimate, &cases.dependence[run])).flatten();
+        whole.or_else(|| estimate.measurement(measurement).cloned())
+    };
+    let measurement = measured(estimate, of.measurement.as_deref())?;
     let Some(other) = of.other() else { return Some(measurement.time_ns) };
     let (_, other, _) = cases.find(other, run)?;
-    let less = other.measurement(None)?;
-    let correlation = correlation(&estimate.by_round(measurement), &other.by_round(less));
+    let less = measured(other, None)?;
+    let correlation = correlation(&estimate.by_round(&measurement), &other.by_round(&less));
     let (time, less) = (measurement.time_ns, less.time_ns);
     if of.over.is_some() {
         time.over(less, correlation, CONFIDENCE)
@@ -119,7 +169,8 @@ fn kind_figures(
     let principal = |name| estimate(name).and_then(|estimate| estimate.measurement(None));
     let hop = principal(&kind.hop);
     let create_ns = estimate(&kind.create)
-        .and_then(|estimate| created_and_ended(estimate, &cases.dependence[0]));
+        .and_then(|estimate| created_and_ended(estimate, &cases.dependence[0]))
+        .map(|both| both.time_ns);
     let memory_bytes = estimate(&kind.memory).and_then(|estimate| estimate.held());
     let known = hop.is_some() || create_ns.is_some() || memory_bytes.is_some();
     let of_crate = kind.crate_name.as_ref();
@@ -139,14 +190,19 @@ fn kind_figures(
 
 /// The time to create a task, run it and wait for its end: where the end is a measurement of
 /// its own, of the same laps, the sum of both in each process.
-fn created_and_ended(estimate: &CaseEstimate, dependence: &Dependence) -> Option<Estimate> {
+fn created_and_ended(
+    estimate: &CaseEstimate,
+    dependence: &Dependence,
+) -> Option<MeasurementEstimate> {
     let create = estimate.measurement(None)?;
-    let Some(join) = estimate.measurement(Some("join")) else { return Some(create.time_ns) };
+    let Some(join) = estimate.measurement(Some("join")) else { return Some(create.clone()) };
     let phases = create.values_ns.iter().zip(&join.values_ns);
     let values_ns = phases.map(|(create, join)| Some((*create)? + (*join)?)).collect();
     let both = MeasurementEstimate { values_ns, ..create.clone() };
     let times: Vec<f64> = estimate.by_round(&both).into_values().collect();
-    Some(Estimate::lower_quartile(&times)?.widened(dependence.inflation(&estimate.series(&both))))
+    let time_ns = Estimate::lower_quartile(&times)?;
+    let time_ns = time_ns.widened(dependence.inflation(&estimate.series(&both)));
+    Some(MeasurementEstimate { time_ns, ..both })
 }
 
 /// The version of its runtime that a program in another language recorded.
@@ -177,10 +233,10 @@ mod tests {
         };
         let all = [(1, 3.0, 9.0), (2, 9.0, 1.0), (3, 8.0, 1.0)].map(process);
         let both = estimate(&all.iter().collect::<Vec<_>>());
-        let time = created_and_ended(&both, &Dependence::of(&[])).unwrap();
+        let time = created_and_ended(&both, &Dependence::of(&[])).unwrap().time_ns;
         assert_eq!((time.value, time.count), (9.5, 3));
         let alone = estimate(&[&Sample::hop(3.0).in_round("make", 1)]);
-        assert_eq!(created_and_ended(&alone, &Dependence::of(&[])).unwrap().value, 3.0);
+        assert_eq!(created_and_ended(&alone, &Dependence::of(&[])).unwrap().time_ns.value, 3.0);
     }
 
     #[test]
@@ -188,7 +244,13 @@ mod tests {
         let case = |(program, parameters): (&str, Value)| {
             let parameters = serde_json::from_value(parameters).unwrap();
             let key = RecordedCase { program: program.to_owned(), parameters };
-            Case { key, name: String::new(), kind: None, estimates: Vec::new() }
+            Case {
+                key,
+                name: String::new(),
+                title: String::new(),
+                kind: None,
+                estimates: Vec::new(),
+            }
         };
         for (first, second, expected) in [
             (

@@ -1,0 +1,384 @@
+//! The first screen of a run: a verdict on the machine, what things cost with a dot on a
+//! logarithmic axis, and what that means. At most 40 lines of 80 columns; a screen of a
+//! group has at most 30.
+
+use harness::terminal;
+
+use super::ladder::Scale;
+use super::notes;
+use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, filled, lines};
+use super::quantity::{brief, bytes, duration, three_digits};
+use crate::judge::ledger::Quantity;
+use crate::judge::prove::Status;
+use crate::judge::report::model::{
+    Case, CaseEstimate, Group, JudgedOutcome, Report, ScreenRow, TaskKind,
+};
+use crate::judge::statistics::Estimate;
+
+/// The most lines of the first screen, and of that of a group.
+const MOST_LINES: usize = 40;
+const MOST_LINES_OF_GROUP: usize = 30;
+
+/// The most sentences below the figures.
+const MOST_SENTENCES: usize = 5;
+
+/// The columns of the axis, and of a row's text before it.
+const AXIS: usize = 24;
+const TEXT: usize = 32;
+
+/// How a screen is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style {
+    /// With the colours of a terminal.
+    pub colours: bool,
+    /// Without characters beyond ASCII on the axis.
+    pub ascii: bool,
+}
+
+impl Style {
+    /// Text in a colour of the terminal.
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colours { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    /// The colour of a kind of task.
+    fn of_kind(kind: Option<TaskKind>) -> &'static str {
+        match kind {
+            Some(TaskKind::Thread) => "34",
+            Some(TaskKind::AsyncTask) => "32",
+            Some(TaskKind::Coroutine) => "35",
+            Some(TaskKind::Goroutine) => "36",
+            Some(TaskKind::Process) => "33",
+            Some(TaskKind::Alone) | None => "0",
+        }
+    }
+}
+
+/// The screen of a run, or those of its groups: what the run was for.
+///
+/// What comes from records and the manifest is escaped here, since the colours must not be.
+pub fn screen(report: &Report, folder: &str, style: Style) -> String {
+    let Some(run) = report.runs.first() else { return String::new() };
+    let is_of_all = run.command.get(2).is_none_or(|word| word.starts_with("--"))
+        && !run.command.iter().any(|word| word == "--case");
+    if is_of_all && !report.screen.is_empty() {
+        first(report, folder, style)
+    } else {
+        of_groups(report, folder, style)
+    }
+}
+
+fn head(report: &Report, style: Style) -> String {
+    let run = &report.runs[0];
+    let day = run.started_at.get(..10).unwrap_or_default();
+    let (is_good, verdict) = notes::verdict_in_words(run);
+    let colour = if is_good { "1;32" } else { "1;33" };
+    // Caches and kernel options are below, with --full.
+    let is_brief =
+        |part: &&str| !["L1 ", "L2 ", "L3 ", "preemption"].iter().any(|of| part.starts_with(of));
+    let machine: Vec<&str> = run.machine.split(", ").filter(is_brief).collect();
+    let text = format!("brigade: {}, {day}", machine.join(", "));
+    let text = lines(&terminal::line(&text));
+    let verdict = lines(&terminal::line(&verdict));
+    let (first, rest) = verdict.split_once(':').unwrap_or((&verdict, ""));
+    format!("{text}{}:{rest}{}", style.paint(colour, first), not_measured(report))
+}
+
+/// How many cases have no figure, or lack some, and what of the proof fails: a line of each
+/// if there are any.
+fn not_measured(report: &Report) -> String {
+    let estimates = report.groups.iter().flat_map(|group| &group.cases);
+    let estimates = estimates.filter_map(|case| case.estimates.first()?.as_ref());
+    let lacks = |case: &CaseEstimate| {
+        use JudgedOutcome::{Failed, Refused, TimedOut};
+        [Failed, Refused, TimedOut].iter().any(|of| case.count(*of) > 0)
+    };
+    let (mut all, mut lacking) = (0, 0);
+    for estimate in estimates {
+        all += 1;
+        lacking += usize::from(lacks(estimate));
+    }
+    let skipped = report.runs[0].skipped.len();
+    let fails = report.runs[0].proof.as_ref().map(|proof| proof.names_of(Status::Fails));
+    let fails = fails.filter(|names| !names.is_empty());
+    let fails = fails.map_or(String::new(), |names| {
+        lines(&terminal::line(&format!("the instrument FAILS: {}", names.join(", "))))
+    });
+    let missing = match lacking + skipped {
+        0 => String::new(),
+        count => {
+            let all = all + skipped;
+            format!("not measured: {count} of {all} cases (brigade report --notes)\n")
+        }
+    };
+    missing + &fails
+}
+
+fn first(report: &Report, folder: &str, style: Style) -> String {
+    let mut text = head(report, style);
+    for part in &report.screen {
+        let rows = part.blocks.iter().flat_map(|block| &block.rows);
+        let Some(axis) = Axis::of(rows.map(|row| row.figure.value), part.unit) else { continue };
+        text += &axis.heading(&format!("{}: {}", part.heading, part.of));
+        for block in &part.blocks {
+            if !block.name.is_empty() {
+                text += &format!(" {}\n", terminal::line(&block.name));
+            }
+            text.extend(block.rows.iter().map(|row| axis.row(row, style)));
+        }
+    }
+    let end = commands(report, folder);
+    let legend = "× the async task of the same block; ± half of the 95 % interval.\n";
+    let used = (text.clone() + legend + &end).lines().count() + 2;
+    let mut left = MOST_LINES.saturating_sub(used);
+    let mut sentences = String::new();
+    for sentence in report.sentences.iter().take(MOST_SENTENCES) {
+        let words = format!("{} times", factor(sentence.ratio.value));
+        let said = sentence.text.trim_end_matches('.').replacen("{}", &words, 1);
+        let said = bullet(&format!("{said} {}.", ends(&sentence.ratio)));
+        match left.checked_sub(said.lines().count()) {
+            Some(rest) => left = rest,
+            None => continue,
+        }
+        sentences += &said;
+    }
+    if !sentences.is_empty() {
+        sentences = format!("\nSo, on this machine\n{sentences}");
+    }
+    plain(&format!("{text}{sentences}{legend}{end}"), style)
+}
+
+/// The screens of the groups that have cases, one below the other.
+fn of_groups(report: &Report, folder: &str, style: Style) -> String {
+    let mut text = head(report, style);
+    for group in &report.groups {
+        text += &of_group(group, style);
+    }
+    plain(&(text + &commands(report, folder)), style)
+}
+
+/// The cases of a group, cheapest first; where they do not fit, those in between are left out
+/// evenly.
+fn of_group(group: &Group, style: Style) -> String {
+    let row = |case: &Case| {
+        let estimate = case.estimates.first()?.as_ref()?;
+        let figure = estimate.held().or_else(|| Some(estimate.measurement(None)?.time_ns))?;
+        let (text, name) = (case.title.clone(), case.name.clone());
+        Some(ScreenRow { text, case: name, kind: case.kind, figure, ratio: None })
+    };
+    let mut rows: Vec<ScreenRow> = group.cases.iter().filter_map(row).collect();
+    rows.sort_by(|one, other| one.figure.value.total_cmp(&other.figure.value));
+    let holds = |case: &Case| case.estimates.first()?.as_ref()?.held();
+    let is_memory = group.cases.iter().any(|case| holds(case).is_some());
+    let unit = if is_memory { Quantity::Bytes } else { Quantity::Nanoseconds };
+    let Some(axis) = Axis::of(rows.iter().map(|row| row.figure.value), unit) else {
+        return String::new();
+    };
+    let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
+    // A title that is too long for its column has a line of its own.
+    let heights: Vec<usize> =
+        rows.iter().map(|row| 1 + usize::from(row.text.chars().count() > TEXT)).collect();
+    let room = MOST_LINES_OF_GROUP - 13 - note.lines().count();
+    let total: usize = heights.iter().sum();
+    let step = total.div_ceil(room.max(1)).max(1);
+    let last = rows.len() - 1;
+    let shown = rows.iter().enumerate().filter(|(at, _)| at % step == 0 || *at == last);
+    let shown: Vec<String> = shown.map(|(_, row)| axis.row(row, style)).collect();
+    let left_out = match rows.len() - shown.len() {
+        0 => String::new(),
+        count => format!("  and {count} in between\n"),
+    };
+    format!(
+        "\n{}{}{}{left_out}{note}",
+        lines(&terminal::line(&group.question)),
+        axis.heading("").trim_start_matches('\n'),
+        shown.concat()
+    )
+}
+
+/// What to type next.
+fn commands(report: &Report, folder: &str) -> String {
+    let run = &report.runs[0];
+    let folder = terminal::line(folder);
+    let total: usize = report.groups.iter().map(|group| group.cases.len()).sum();
+    let mut commands = vec![
+        ("brigade report --full".to_owned(), format!("tables of all {total} cases, every note")),
+        ("brigade report --open".to_owned(), "the page".to_owned()),
+    ];
+    if !report.screen.is_empty() {
+        commands.push((
+            "brigade impact --pid PID".to_owned(),
+            "does any of this matter to my program?".to_owned(),
+        ));
+    }
+    commands.extend(run.quality.remedy.as_ref().map(|flags| {
+        (format!("brigade run {flags}"), format!("the same, to ±{} %", run.quality.target_percent))
+    }));
+    let line = |(command, why): &(String, String)| {
+        lines(&format!("  {command:<26} {why}").replacen(' ', &NO_BREAK_SPACE.to_string(), 30))
+    };
+    let mut text = String::from("\n");
+    text.extend(commands.iter().map(line));
+    if !run.progress.is_complete {
+        text += &match run.progress.resumable {
+            true => format!("not complete; to go on: brigade run --resume {folder}\n"),
+            false => "not complete\n".to_owned(),
+        };
+    }
+    text += &format!("records in {folder}\n");
+    text
+}
+
+/// A logarithmic axis of figures that count the same.
+struct Axis {
+    scale: Scale,
+    unit: Quantity,
+}
+
+impl Axis {
+    fn of(values: impl Iterator<Item = f64>, unit: Quantity) -> Option<Self> {
+        Some(Self { scale: Scale::of(values)?, unit })
+    }
+
+    fn show(&self, value: f64) -> String {
+        if self.unit == Quantity::Bytes { bytes(value) } else { duration(value) }
+    }
+
+    fn tick(&self, value: f64) -> String {
+        if self.unit == Quantity::Bytes {
+            let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (0.0, "B")];
+            let (size, unit) = *units.iter().find(|(size, _)| value >= *size).unwrap_or(&units[3]);
+            return format!("{}{unit}", brief(value / size.max(1.0)));
+        }
+        let shown = self.show(value);
+        let (number, unit) = shown.split_once(NO_BREAK_SPACE).unwrap_or((&shown, ""));
+        number.parse().map_or(shown.clone(), |number| format!("{}{unit}", brief(number)))
+    }
+
+    fn place(&self, value: f64) -> usize {
+        (self.scale.share(value) * (AXIS - 1) as f64).round() as usize
+    }
+
+    /// A heading with the values of as many ticks above the axis as have room.
+    fn heading(&self, text: &str) -> String {
+        let mut labels = String::new();
+        for tick in self.scale.ticks() {
+            let label = self.tick(*tick);
+            let (at, width) = (self.place(*tick), labels.chars().count());
+            if at >= width + usize::from(width > 0) && at + label.chars().count() <= AXIS + 2 {
+                labels += &" ".repeat(at - width);
+                labels += &label;
+            }
+        }
+        let labels = format!("{labels:<AXIS$}");
+        let before = COLUMNS - labels.chars().count().max(AXIS + 1);
+        format!("\n{:<before$}{labels}", terminal::line(text)).trim_end().to_owned() + "\n"
+    }
+
+    /// A row: text, figure, half of the interval, ratio, dot.
+    fn row(&self, row: &ScreenRow, style: Style) -> String {
+        let text = terminal::line(&row.text).replace(NO_BREAK_SPACE, " ");
+        let (before, text) = match text.chars().count() > TEXT {
+            true => (format!("  {text}\n"), String::new()),
+            false => (String::new(), text),
+        };
+        let share = row.figure.half_width().map_or(ABSENT.to_owned(), |share| match share {
+            share if share < 0.005 => "<1".to_owned(),
+            share => format!("{:.0}", share * 100.0),
+        });
+        let ratio = row.ratio.map_or(String::new(), |ratio| format!("×{}", factor(ratio.value)));
+        let figure = self.show(row.figure.value);
+        let (dot, line) = if style.ascii { ("o", ".") } else { ("●", "·") };
+        let place = self.place(row.figure.value);
+        let dot = style.paint(Style::of_kind(row.kind), dot);
+        let dots = format!("{}{dot}{}", line.repeat(place), line.repeat(AXIS - 1 - place));
+        format!("{before}  {text:<TEXT$}{figure:>9} ±{share:>2} %{ratio:>6} {dots}\n")
+    }
+}
+
+/// A ratio of two digits, or of three above a hundred.
+pub fn factor(ratio: f64) -> String {
+    match ratio {
+        0.0..9.95 => format!("{ratio:.1}"),
+        9.95..9999.5 => format!("{ratio:.0}"),
+        _ => three_digits(ratio),
+    }
+}
+
+/// The ends of the interval of a ratio.
+fn ends(ratio: &Estimate) -> String {
+    ratio.interval.map_or(String::new(), |ends| {
+        format!("[{},{NO_BREAK_SPACE}{}]", factor(ends.low), factor(ends.high))
+    })
+}
+
+/// A sentence as one of several.
+fn bullet(text: &str) -> String {
+    filled(&terminal::line(text), "  · ", "    ")
+}
+
+/// The text with plain spaces, and with ASCII signs where the terminal has no others.
+fn plain(text: &str, style: Style) -> String {
+    let text = text.replace(NO_BREAK_SPACE, " ");
+    match style.ascii {
+        true => text.replace('·', "-").replace('±', "+-").replace('×', "x").replace('µ', "u"),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures;
+    use super::*;
+    use crate::manifest::Manifest;
+
+    #[test]
+    fn the_screen_of_a_group_has_a_dot_for_each_case_and_colours_only_if_asked() {
+        let report = fixtures::report_of(&[1.0]);
+        let text = screen(&report, "results/run", Style::default());
+        let dots: Vec<usize> = text
+            .lines()
+            .filter_map(|line| Some(line.find('●')? - line.find('·').unwrap_or(0)))
+            .collect();
+        assert_eq!(dots.len(), 5, "{text}");
+        assert!(dots[..4].is_sorted(), "cheapest first: {text}");
+        assert!(text.contains("What does a hop cost?") && !text.contains('\u{1b}'), "{text}");
+        let style = Style { colours: true, ascii: false };
+        assert!(screen(&report, "results/run", style).contains("\u{1b}["));
+        let plain = screen(&report, "results/run", Style { colours: false, ascii: true });
+        assert!(plain.is_ascii(), "{plain}");
+    }
+
+    #[test]
+    fn sentences_are_ordered_by_how_far_they_are_from_a_guess() {
+        let more = "
+            [[screen]]
+            heading = 'HAND OVER'
+            of = 'one hop'
+            blocks = [{ reference = 'tasks', rows = [{ text = 'a task', case = 'tasks' }] }]
+            [[sentence]]
+            text = 'As guessed, {}.'
+            case = 'threads/same-cpu'
+            over = 'tasks'
+            guess = 1.98
+            [[sentence]]
+            text = 'A little: {}.'
+            case = 'threads/same-cpu'
+            over = 'tasks'
+            guess = 1
+            [[sentence]]
+            text = 'Much: {}.'
+            case = 'threads/spread'
+            over = 'tasks'
+            guess = 1
+        ";
+        let manifest = Manifest::parse(&format!("{}{more}", fixtures::MANIFEST)).unwrap();
+        let report = fixtures::report_with(&manifest, &[fixtures::run(1.0)]);
+        let text = screen(&report, "results/run", Style::default());
+        let (_, said) = text.split_once("So, on this machine\n").unwrap();
+        let said: Vec<&str> = said.lines().take(3).collect();
+        let expected = ["  · Much: 24 times [24, 25].", "  · A little: 2.0 times [1.9, 2.0]."];
+        assert_eq!(said[..2], expected, "{text}");
+        assert!(!said[2].contains('·'), "{text}");
+    }
+}
