@@ -24,7 +24,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// Writes text that is safe for a terminal already, and may have colours.
 ///
 /// # Errors
-/// As [`print`].
+/// As `print`.
 pub fn print_coloured(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
