@@ -47,12 +47,24 @@ impl State {
     }
 }
 
-/// The figure of each case of a run at the speed of the reference: the lower quartile over
-/// processes of the time divided by that of the reference work before it.
+/// The figure of each case of a run: the lower quartile over processes.
 pub type Levels = BTreeMap<String, Estimate>;
 
-/// The levels of a run; one without references has none.
+/// The figures of a run at the speed of the reference, of times divided by that of the
+/// reference work before each; a run without references has none.
 pub fn levels(invocations: &[Invocation]) -> Levels {
+    levels_by(invocations, |of, quantity| match quantity {
+        // What a task holds does not depend on how fast the machine is.
+        Quantity::Bytes => Some(1.0),
+        _ => reference_ns(of),
+    })
+}
+
+/// The figures of a run divided by what `divisor` returns.
+fn levels_by(
+    invocations: &[Invocation],
+    divisor: impl Fn(&Invocation, Quantity) -> Option<f64>,
+) -> Levels {
     let mut by_case: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
     for invocation in invocations.iter().filter(|of| !of.interrupted) {
         by_case.entry(&invocation.case).or_default().push(invocation);
@@ -63,12 +75,7 @@ pub fn levels(invocations: &[Invocation]) -> Levels {
             let record = of.record.as_ref()?;
             let is_used = used.iter().any(|used| std::ptr::eq(used.invocation, *of));
             let (figure, unit) = principal_figure(record).filter(|_| is_used)?;
-            let by = match unit {
-                // What a task holds does not depend on how fast the machine is.
-                Quantity::Bytes => 1.0,
-                _ => reference_ns(of)?,
-            };
-            Some((seconds(&of.started_at)?, figure / by))
+            Some((seconds(&of.started_at)?, figure / divisor(of, unit)?))
         };
         (case, invocations.iter().filter_map(level).collect())
     });
@@ -150,8 +157,9 @@ impl Repeat {
         let runs = alike.iter().map(|run| &run.invocations[..]);
         let quietest = runs.clone().filter_map(State::of).map(|of| of.reference_ns);
         let quietest = quietest.fold(f64::INFINITY, f64::min);
-        let levels: Vec<Levels> = runs.map(levels).collect();
-        let spread = Spread::of(&levels.iter().collect::<Vec<_>>())?;
+        // Those that the report prints.
+        let figures: Vec<Levels> = runs.map(|run| levels_by(run, |_, _| Some(1.0))).collect();
+        let spread = Spread::of(&figures.iter().collect::<Vec<_>>())?;
         Some(Self { spread, slowness: State::of(invocations)?.reference_ns / quietest })
     }
 }
