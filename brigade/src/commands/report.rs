@@ -128,7 +128,7 @@ fn open(path: &Path) {
 /// # Errors
 /// When it is wrong.
 pub fn manifest(flags: &ReportFlags) -> anyhow::Result<Manifest> {
-    match Manifest::load(flags.manifest.as_deref()) {
+    match Manifest::load(flags.manifest.as_deref(), None) {
         Err(error) if flags.manifest.is_none() => {
             output::complain(&format!("the report has tables and no sentences: {error:#}"));
             Ok(Manifest::default())
@@ -310,7 +310,8 @@ struct Runs<'a> {
 impl Runs<'_> {
     fn report(&mut self, name: &str) -> anyhow::Result<&Report> {
         if !self.reports.contains_key(name) {
-            let report = report_of(self.manifest, &[self.manifest.root.join(name)])?;
+            let root = self.manifest.root.as_deref().unwrap_or(Path::new("."));
+            let report = report_of(self.manifest, &[root.join(name)])?;
             self.reports.insert(name.to_owned(), report);
         }
         Ok(&self.reports[name])
