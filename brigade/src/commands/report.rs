@@ -47,7 +47,7 @@ use crate::store::saved_run::{SavedRun, optional};
 /// wrong, or what is asked for cannot be written.
 pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let format = format(flags)?;
-    let manifest = manifest(flags)?;
+    let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let page = page(flags)?;
     let page = page.as_deref();
     let report = report_of(&manifest, &flags.folders)?;
@@ -119,21 +119,6 @@ fn open(path: &Path) {
         Ok(status) if status.success() => {}
         Ok(status) => output::complain(&format!("xdg-open did not open the page: {status}")),
         Err(error) => output::complain(&format!("the page is not opened: xdg-open: {error}")),
-    }
-}
-
-/// The manifest, which has groups, baselines, headline and findings. A run can
-/// be shown without them: one that is not named need not be there.
-///
-/// # Errors
-/// When it is wrong.
-pub fn manifest(flags: &ReportFlags) -> anyhow::Result<Manifest> {
-    match Manifest::load(flags.manifest.as_deref(), None) {
-        Err(error) if flags.manifest.is_none() => {
-            output::complain(&format!("the report has tables and no sentences: {error:#}"));
-            Ok(Manifest::default())
-        }
-        loaded => loaded,
     }
 }
 
@@ -282,7 +267,7 @@ const END: &str = "<!-- end -->";
 /// When a file cannot be read or written, a marker is not understood, or what it
 /// names is not there.
 pub fn update(flags: &ReportFlags) -> anyhow::Result<Exit> {
-    let manifest = manifest(flags)?;
+    let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let mut runs = Runs { manifest: &manifest, reports: BTreeMap::new(), pictures: Vec::new() };
     for path in &flags.update {
         let context = || format!("--update {}", path.display());

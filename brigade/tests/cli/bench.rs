@@ -81,7 +81,7 @@ impl Bench {
         let (command, rest) = arguments.split_at(arguments.len().min(1));
         brigade.current_dir(self.folder.path()).args(command);
         if !rest.contains(&"--manifest") {
-            brigade.args(["--manifest", "suite.toml"]);
+            brigade.arg("--manifest").arg(self.path("suite.toml"));
         }
         brigade.args(rest);
         brigade.env("BRIGADE_LOCK", self.path("lock")).env("XDG_CACHE_HOME", self.path("cache"));
