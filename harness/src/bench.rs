@@ -23,6 +23,7 @@ use crate::spec::Spec;
 use crate::spinners::Spinners;
 use crate::state::{Findings, Shared};
 use crate::station::{Equipment, Shape, Station, Tracer, WorkingSet};
+use crate::trace::Recorder;
 use crate::work::Work;
 use crate::{clock, memory};
 
@@ -39,6 +40,7 @@ impl Bench {
         placement: Placement,
         spinners: Vec<Spinners>,
         interrupted: Arc<AtomicBool>,
+        recorder: Option<Recorder>,
     ) -> Self {
         let units = spec.load.map(|load| load.work.work);
         let findings = Findings {
@@ -56,6 +58,7 @@ impl Bench {
             interrupted,
             marks: Default::default(),
             tracer: OnceLock::new(),
+            recorder: recorder.map(Mutex::new),
             side: Mutex::default(),
             findings: Mutex::new(findings),
         };
@@ -85,10 +88,11 @@ impl Bench {
             quiet: true,
             json: false,
             histogram: None,
+            trace: None,
         };
         let placement = Placement::apply(flags.placement, None)?;
         let spec = Spec { tasks, ..Spec::NEW };
-        Ok(Self::new(spec, flags, placement, Vec::new(), Arc::default()))
+        Ok(Self::new(spec, flags, placement, Vec::new(), Arc::default(), None))
     }
 
     /// The number of tasks; of a program that sweeps it, the most that `--tasks` gives, or 0
@@ -139,8 +143,9 @@ impl Bench {
 
     /// The tracer of the brigade. With it, marked laps follow the measured ones.
     pub(crate) fn tracer(&self) -> Arc<Tracer> {
-        let tracer = self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks())));
-        Arc::clone(tracer)
+        let stamps = self.shared.recorder.is_some();
+        let new = || Arc::new(Tracer::new(self.tasks(), stamps));
+        Arc::clone(self.shared.tracer.get_or_init(new))
     }
 
     /// The station of a task. With stations, laps that are traced follow the measured ones.
