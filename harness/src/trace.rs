@@ -36,9 +36,11 @@ const HOPS_PER_BATCH: u64 = 1000;
 const BATCHES: u64 = 8;
 /// Between batches tasks get so long to block after the token has passed.
 const SETTLING: Duration = Duration::from_millis(1);
-/// Pages of a ring buffer: with one more it is what an ordinary user may lock per CPU
-/// (`kernel.perf_event_mlock_kb`, 516 KiB).
-const MOST_PAGES: usize = 128;
+/// Pages of a ring buffer for the own threads: with one more it is what an ordinary user may
+/// lock per CPU (`kernel.perf_event_mlock_kb`, 516 KiB).
+const PAGES: usize = 128;
+/// Pages for all that happens on a CPU.
+const PAGES_OF_CPU: usize = 1024;
 const FEWEST_PAGES: usize = 8;
 /// The longest record, and so how much of a ring buffer is empty unless records were lost.
 const LONGEST_RECORD: u64 = 64;
@@ -357,7 +359,7 @@ impl Ring {
         // SAFETY: the descriptor is new, and nobody else's.
         let file = unsafe { File::from_raw_fd(file) };
         let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)?.unwrap_or(4096);
-        let mut pages = MOST_PAGES;
+        let mut pages = if own { PAGES } else { PAGES_OF_CPU };
         loop {
             let bytes = NonZeroUsize::new((pages + 1) * page as usize).expect("some pages");
             let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;

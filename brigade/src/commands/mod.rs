@@ -14,6 +14,7 @@ mod report;
 mod resume;
 mod run;
 mod session;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -55,6 +56,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Prove(flags) => prove::prove(&flags),
         Command::Advise(flags) => advise::advise(&flags),
         Command::Impact(flags) => impact::impact(&flags),
+        Command::Trace(flags) => trace::trace(&flags),
     }
 }
 

@@ -16,3 +16,4 @@ pub mod quantity;
 pub mod report;
 mod svg;
 pub mod text;
+pub mod trace;
