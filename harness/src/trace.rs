@@ -51,6 +51,8 @@ const LONGEST_RECORD: u64 = 64;
 pub struct Trace {
     /// [`SCHEMA_VERSION`].
     pub schema_version: String,
+    /// The process.
+    pub pid: u32,
     /// Whether switches of other processes and of idle CPUs are among the records, which
     /// takes `CAP_PERFMON`.
     pub whole_machine: bool,
@@ -183,7 +185,7 @@ impl Stamps {
 
 /// Records the laps of a process.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     rings: Vec<Ring>,
     trace: Trace,
     /// Laps in a batch; 0 before the first.
@@ -214,8 +216,43 @@ impl Recorder {
             ))
         })?;
         let schema_version = SCHEMA_VERSION.to_owned();
-        let trace = Trace { schema_version, whole_machine, ..Trace::default() };
+        let pid = std::process::id();
+        let trace = Trace { schema_version, pid, whole_machine, ..Trace::default() };
         Ok(Self { rings, trace, per_batch: 0, laps: 0, begun: None, failure: None })
+    }
+
+    /// Records from now on for a program without the harness, which this thread starts next.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn watch(cpus: &[usize]) -> anyhow::Result<Self> {
+        let mut recorder = Self::open(cpus)?;
+        recorder.each(|ring| ring.set(true));
+        Ok(recorder)
+    }
+
+    /// Adds the switches to what that program has written.
+    ///
+    /// # Errors
+    /// Records were lost.
+    pub fn complete(mut self, trace: &mut Trace) -> anyhow::Result<()> {
+        let is_traced =
+            |at: u64| trace.spans.iter().any(|of| of.begun_ns <= at && at <= of.ended_ns);
+        let mut switches = Vec::new();
+        self.each(|ring| {
+            ring.set(false)?;
+            ring.drain(trace.pid, &mut |switch| {
+                if is_traced(switch.at_ns) {
+                    switches.push(switch);
+                }
+            })
+        });
+        if let Some(error) = self.failure.take() {
+            return Err(error).context("recording switches");
+        }
+        (trace.switches, trace.whole_machine) = (switches, self.trace.whole_machine);
+        name_others(trace);
+        Ok(())
     }
 
     /// Plans laps of so many hops, and returns how many.
@@ -255,7 +292,7 @@ impl Recorder {
         let mut switches = std::mem::take(&mut self.trace.switches);
         let whole = begun_ns..=ended_ns;
         self.each(|ring| {
-            ring.drain(&mut |switch| {
+            ring.drain(std::process::id(), &mut |switch| {
                 if whole.contains(&switch.at_ns) {
                     switches.push(switch);
                 }
@@ -282,15 +319,20 @@ impl Recorder {
         let trace = &mut self.trace;
         let has_hops = trace.laps.iter().any(|lap| lap.stops.len() > 2);
         ensure!(has_hops, Unavailable("--trace: no task of this program notes its hops".into()));
-        trace.switches.sort_by_key(|switch| switch.at_ns);
-        let others = trace.switches.iter().filter(|switch| !switch.own && switch.tid != 0);
-        let others: BTreeSet<u32> = others.map(|switch| switch.tid).collect();
-        let name = |tid: u32| Some((tid, fs::read_to_string(format!("/proc/{tid}/comm")).ok()?));
-        trace.names = others.into_iter().filter_map(name).collect();
-        trace.names.values_mut().for_each(|name| name.truncate(name.trim_end().len()));
+        name_others(trace);
         let text = serde_json::to_string(trace).context("--trace: writing the trace")?;
         fs::write(path, text).with_context(|| format!("--trace {}", path.display()))
     }
+}
+
+/// Puts the records in order, and adds the names of others' threads.
+fn name_others(trace: &mut Trace) {
+    trace.switches.sort_by_key(|switch| switch.at_ns);
+    let others = trace.switches.iter().filter(|switch| !switch.own && switch.tid != 0);
+    let others: BTreeSet<u32> = others.map(|switch| switch.tid).collect();
+    let name = |tid: u32| Some((tid, fs::read_to_string(format!("/proc/{tid}/comm")).ok()?));
+    trace.names = others.into_iter().filter_map(name).collect();
+    trace.names.values_mut().for_each(|name| name.truncate(name.trim_end().len()));
 }
 
 /// Switches of this process until now.
@@ -383,7 +425,7 @@ impl Ring {
     ///
     /// # Errors
     /// Some were lost.
-    fn drain(&mut self, found: &mut dyn FnMut(Switch)) -> io::Result<()> {
+    fn drain(&mut self, own: u32, found: &mut dyn FnMut(Switch)) -> io::Result<()> {
         let page = self.memory.as_ptr();
         // SAFETY: the first page of the mapping is the kernel's description of the rest, which
         // lies behind it. The kernel writes no byte between tail and head.
@@ -404,7 +446,7 @@ impl Ring {
             (&raw mut (*page).data_tail).write_volatile(head);
         }
         let is_full = head - tail + LONGEST_RECORD > size;
-        let is_whole = parse(&records, std::process::id(), found);
+        let is_whole = parse(&records, own, found);
         if is_full || !is_whole {
             return Err(io::Error::other("records were lost; use fewer --tasks"));
         }

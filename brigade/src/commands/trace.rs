@@ -4,14 +4,16 @@
 use std::fs;
 
 use anyhow::{Context as _, bail};
+use harness::cpus;
 use harness::record::Record;
-use harness::trace::Trace;
+use harness::trace::{Recorder, Trace};
 
 use crate::commands::flags::TraceFlags;
 use crate::commands::output;
 use crate::commands::session::{Session, Which, pair_with_machine};
 use crate::exit::{Exit, Interrupted};
 use crate::judge::trace::{Blame, quantile};
+use crate::manifest::program::Form;
 use crate::manifest::{Case, Manifest};
 use crate::measure::build::Executable;
 use crate::measure::invoke::{Job, invoke};
@@ -24,6 +26,9 @@ const PAIRS: usize = 3;
 /// How long each of them measures before it traces.
 const SECONDS: &str = "0.05";
 
+/// A guest traces all of its laps.
+const GUEST_LAPS: [&str; 4] = ["--iters", "16", "--warmups", "3"];
+
 /// Runs `brigade trace`.
 ///
 /// # Errors
@@ -32,7 +37,7 @@ const SECONDS: &str = "0.05";
 pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
     pair_with_machine(&mut manifest, Which::All)?;
-    let case = manifest.cases_named(&[flags.case.clone()])?[0];
+    let case = manifest.cases_named(std::slice::from_ref(&flags.case))?[0];
     let mut session = Session::begin(&manifest, &flags.programs)?;
     let skipped = |reason: &str| {
         output::print(&format!("{}: skipped: {reason}\n", case.name))?;
@@ -45,7 +50,12 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     let binary = &binaries[&case.program];
     let folder = tempfile::tempdir().context("making a folder for the trace")?;
     let file = folder.path().join("trace.json");
-    let tracing = ["--trace".to_owned(), file.display().to_string()];
+    let is_guest = binary.program.form == Form::Laps;
+    let cpus = cpus::allowed().context("reading the CPUs that may be used")?;
+    let mut tracing = vec!["--trace".to_owned(), file.display().to_string()];
+    if is_guest {
+        tracing.extend(GUEST_LAPS.map(str::to_owned));
+    }
     let (mut plain, mut traces) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
         let record = match run(case, binary, &[], &mut session)? {
@@ -53,11 +63,19 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
             Ran::Refused(reason) => return skipped(&reason),
         };
         plain.extend(record.principal().map(|principal| principal.ns_per_operation));
+        let recorder = is_guest.then(|| Recorder::watch(&cpus)).transpose();
+        let recorder = match recorder {
+            Ok(recorder) => recorder,
+            Err(error) => return skipped(&error.to_string()),
+        };
         if let Ran::Refused(reason) = run(case, binary, &tracing, &mut session)? {
             return skipped(&reason);
         }
         let text = fs::read_to_string(&file).context("reading the trace")?;
-        let trace: Trace = serde_json::from_str(&text).context("reading the trace")?;
+        let mut trace: Trace = serde_json::from_str(&text).context("reading the trace")?;
+        if let Some(recorder) = recorder {
+            recorder.complete(&mut trace)?;
+        }
         let blame = Blame::of(&trace).map_err(anyhow::Error::msg)?;
         traces.push((trace, blame));
     }

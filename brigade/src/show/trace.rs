@@ -12,7 +12,7 @@ use super::svg::{self, Anchor, Picture, cut, rectangle};
 use crate::judge::trace::{Blame, Hop, Part, quantile};
 
 /// How many hops a timeline shows at most.
-const MOST_HOPS: usize = 12;
+const MOST_HOPS: usize = 8;
 /// How many of the worst hops are listed.
 const WORST: usize = 5;
 /// Columns of the name of a lane.
@@ -198,7 +198,7 @@ fn timeline(trace: &Trace, blame: &Blame, names: &Names) -> String {
     let mut text = String::new();
     let mut line = |name: &str, cells: Vec<char>| {
         let cells: String = cells.into_iter().collect();
-        text += &format!("{name:<NAME$}{cells}").trim_end().to_owned();
+        text += format!("{name:<NAME$}{cells}").trim_end();
         text.push('\n');
     };
     let length = duration((window.ended - window.begun) as f64);
@@ -232,6 +232,20 @@ fn timeline(trace: &Trace, blame: &Blame, names: &Names) -> String {
     text + &super::page::lines(&legend.join("; "))
 }
 
+/// What a gap is labelled.
+fn label(part: Part) -> &'static str {
+    match part {
+        Part::Switching => "switch",
+        Part::Asleep => "asleep",
+        Part::Queued => "queued",
+        Part::Preempted => "preempted",
+        Part::Throttled => "throttled",
+        Part::Stopped => "stopped",
+        Part::Unseen => "asleep?",
+        Part::Sending | Part::Receiving | Part::Running => "",
+    }
+}
+
 fn sign(part: Part) -> char {
     match part {
         Part::Sending => '>',
@@ -253,7 +267,13 @@ pub fn picture(case: &str, trace: &Trace, blame: &Blame) -> Picture {
     const STEP: f64 = 48.0;
     const LABEL: f64 = 16.0;
     let (window, names) = (Window::new(trace, blame), Names::new(trace));
-    let words = |share: f64| (share * 600.0).max(0.0);
+    // A page narrower than this shows no notes.
+    let note = |ends: [f64; 2], y: f64, words: &str| {
+        let pixels = (ends[1] - ends[0]) * 640.0;
+        let middle = (ends[0] + ends[1]) / 2.0;
+        let words = if pixels < 24.0 { String::new() } else { cut(words, pixels) };
+        svg::text(middle, y, Anchor::Middle, "note", &words)
+    };
     let class = |stop: Option<Option<u32>>| match stop {
         Some(task) => format!("cell h{}", task.map_or(0, |task| 1 + task % 7)),
         None => "band".to_owned(),
@@ -267,11 +287,9 @@ pub fn picture(case: &str, trace: &Trace, blame: &Blame) -> Picture {
             let task = names.tasks.get(tid).and_then(|tasks| tasks.first().copied());
             let title = format!("{}, {}", names.of(*tid), duration((to - from) as f64));
             body += &rectangle([from_share, to_share], y + LABEL, LANE, &class(task), &title);
-            if words(to_share - from_share) > 40.0 {
-                let name = cut(&names.of(*tid), words(to_share - from_share));
-                let middle = (from_share + to_share) / 2.0;
-                body += &svg::text(middle, y + LABEL + 17.0, Anchor::Middle, "note", &name);
-            }
+            let name = names.of(*tid);
+            body +=
+                &note([from_share, to_share], y + LABEL + 17.0, name.trim_start_matches("task "));
         }
         y += STEP;
     }
@@ -287,10 +305,8 @@ pub fn picture(case: &str, trace: &Trace, blame: &Blame) -> Picture {
             let part = piece.part.as_str();
             let title = format!("{part}, {}", duration(piece.ns() as f64));
             body += &rectangle(ends, y + LABEL, LANE, &class, &title);
-            if class == "band" && words(ends[1] - ends[0]) > 40.0 {
-                let label = cut(part.trim_start_matches("gap: "), words(ends[1] - ends[0]));
-                let middle = (ends[0] + ends[1]) / 2.0;
-                body += &svg::text(middle, y + LABEL + 17.0, Anchor::Middle, "axis", &label);
+            if class == "band" {
+                body += &note(ends, y + LABEL + 17.0, label(piece.part));
             }
         }
         let at = window.share(hop.from.at_ns);
