@@ -6,7 +6,7 @@ use std::thread;
 use anyhow::Context as _;
 use harness::hand_over::{Sink, Source};
 use harness::threads::{outcome, root_cause, spawn};
-use harness::{Bench, Measured, Work};
+use harness::{Bench, Measured, Station, Work};
 
 /// What a lap consists of.
 #[derive(Clone, Copy)]
@@ -15,6 +15,13 @@ pub struct RoundTrips {
     pub per_lap: u64,
     /// What each side does before it hands over.
     pub work: Work,
+}
+
+impl RoundTrips {
+    /// The partner's station. Of several round trips in a lap it would note the last alone.
+    pub fn station(&self, bench: &Bench) -> Station {
+        if self.per_lap == 1 { bench.station(1) } else { bench.driver_station() }
+    }
 }
 
 /// One of two sides, of which one has the turn while the other waits. Dropping it ends the turns
@@ -48,10 +55,12 @@ impl<R: Source, S: Sink> Side<R, S> {
         let operations = 2 * trips.per_lap;
         let switches =
             Measured { name: "iteration", operation: "switch", operations, covers_tasks: true };
+        let station = bench.driver_station();
         for lap in bench.laps(&[switches]) {
+            let token = lap.token();
             for _ in 0..trips.per_lap {
-                trips.work.perform();
-                self.sink.send(0).context("handing over to task 1")?;
+                station.visit(token);
+                self.sink.send(token).context("handing over to task 1")?;
                 let turn = self.source.receive().and_then(|turn| turn.ok_or_else(gone));
                 turn.context("waiting for task 1 to hand over")?;
             }
@@ -64,10 +73,10 @@ impl<R: Source, S: Sink> Side<R, S> {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn answer(&mut self, work: Work) -> io::Result<()> {
-        while self.source.receive()?.is_some() {
-            work.perform();
-            self.sink.send(0)?;
+    pub fn answer(&mut self, station: &Station) -> io::Result<()> {
+        while let Some(token) = self.source.receive()? {
+            station.visit(token);
+            self.sink.send(token)?;
         }
         Ok(())
     }
@@ -90,7 +99,7 @@ pub fn measure<R: Source, S: Sink>(
     thread::scope(|scope| {
         let body = move || {
             placement.pin(1)?;
-            partner.answer(trips.work)
+            partner.answer(&trips.station(bench))
         };
         let thread = spawn(scope, 1, thread::Builder::new(), body)?;
         let placed = placement.pin(0).context("placing task 0");

@@ -7,10 +7,9 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use harness::hand_over::{Closer, Sink, Source};
-use harness::placement::Placement;
 use harness::process_stat::{die_with, fork_alone, reap};
 use harness::threads::panic_text;
-use harness::{Bench, Work, failure};
+use harness::{Bench, failure};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::{ForkResult, Pid, alarm, getpid};
 
@@ -42,7 +41,7 @@ pub fn measure<R: Source, S: Sink>(
                 None => drop(driver),
                 Some(_) => mem::forget(driver),
             }
-            live(parent, bench.placement(), trips.work, partner, reporter)
+            live(parent, bench, trips, partner, reporter)
         }
         ForkResult::Parent { child } => {
             bench.findings().peers = vec![child.as_raw().unsigned_abs()];
@@ -110,15 +109,15 @@ fn read_report(mut report: PipeReader) -> io::Result<String> {
 /// it has inherited are the parent's to flush.
 fn live<R: Source, S: Sink>(
     parent: Pid,
-    placement: &Placement,
-    work: Work,
+    bench: &Bench,
+    trips: RoundTrips,
     mut partner: Side<R, S>,
     mut report: PipeWriter,
 ) -> ! {
     let answered = catch_unwind(AssertUnwindSafe(|| {
         die_with(parent)?;
-        placement.pin(1)?;
-        partner.answer(work)
+        bench.placement().pin(1)?;
+        partner.answer(&trips.station(bench))
     }));
     drop(partner);
     let failure = match answered {
