@@ -23,8 +23,8 @@ pub struct Flags {
     pub runtime: RuntimeFlags,
 
     /// Units of work with the lock held; how long a unit takes is measured before and after
-    #[arg(long, visible_alias = "work", value_name = "UNITS", default_value_t = 0)]
-    #[arg(allow_negative_numbers = true)]
+    #[arg(long, visible_alias = "work", overrides_with = "inside", value_name = "UNITS")]
+    #[arg(default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
     pub inside: u64,
 
