@@ -35,6 +35,7 @@ use crate::show;
 use crate::show::ladder::rungs;
 use crate::show::page::NO_BREAK_SPACE;
 use crate::show::report::{Part, figure, part};
+use crate::show::screen::Style;
 use crate::show::{markdown, plot};
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
@@ -56,7 +57,9 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let page = page(flags, &folders)?;
     let page = page.as_deref();
     let report = report_of(&manifest, &folders)?;
-    let text = rendered(&report, format, &folders, flags.show)?;
+    let mut style = output::style();
+    style.colours &= flags.output.is_none();
+    let text = rendered(&report, format, &folders, flags.show, style)?;
     let page = match (&flags.output, page) {
         (Some(path), _) => {
             output::write(path, &text)?;
@@ -101,11 +104,12 @@ fn rendered(
     format: Format,
     folders: &[PathBuf],
     what: ShowFlags,
+    style: Style,
 ) -> anyhow::Result<String> {
     Ok(match format {
         Format::Text => {
             let folders = folders.iter().map(|folder| folder.display().to_string());
-            text_of(report, &folders.collect::<Vec<_>>(), what)
+            text_of(report, &folders.collect::<Vec<_>>(), what, style)
         }
         Format::Html => show::html::html(report),
         Format::Markdown => markdown::markdown(report),
@@ -117,8 +121,7 @@ fn rendered(
 }
 
 /// The first screen of one run, or all of several runs or of what `--full` asks for.
-fn text_of(report: &Report, folders: &[String], what: ShowFlags) -> String {
-    let style = output::style();
+fn text_of(report: &Report, folders: &[String], what: ShowFlags, style: Style) -> String {
     match folders {
         [folder] if !what.full => {
             let mut text = show::screen::screen(report, folder, style);
@@ -271,17 +274,16 @@ impl<'a> Summary<'a> {
     pub fn interrupted(&self) -> String {
         let RunProgress { ended, remaining, .. } = self.data().progress;
         let folder = self.folder.display().to_string();
-        let folder = terminal::line(&folder);
         format!(
-            "interrupted: {ended} invocations done, {remaining} to go\n\
-             not complete; to go on: brigade run --resume {folder}\n\
-             records in {folder}\n"
+            "interrupted: {ended} invocations done, {remaining} to go\n{}records in {}\n",
+            show::report::to_go_on(&folder),
+            terminal::line(&folder),
         )
     }
 
     /// The report as text.
     pub fn text(&self, report: &Report, what: ShowFlags) -> String {
-        text_of(report, &[self.folder.display().to_string()], what)
+        text_of(report, &[self.folder.display().to_string()], what, output::style())
     }
 }
 

@@ -284,9 +284,10 @@ impl<'a> Progress<'a> {
         let of_one = self.began.elapsed().checked_div(self.started).unwrap_or_default();
         self.started += 1;
         let left = time_left(schedule, (turn.round, *rounds), of_one, self.spacing);
-        let round = match turn.round > *rounds {
-            true => "further rounds".to_owned(),
-            false => format!("round {} of {rounds}", turn.round),
+        let round = if turn.round > *rounds {
+            "further rounds".to_owned()
+        } else {
+            format!("round {} of {rounds}", turn.round)
         };
         let title = self.manifest.title_of(&cases[turn.case]);
         let message = format!("{} left, {round}, {title}", HumanDuration(left));

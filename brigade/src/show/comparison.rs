@@ -3,6 +3,7 @@
 
 use harness::terminal;
 
+use super::notes::apart;
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table};
 use super::quantity::{bytes, duration, percent, three_digits};
 use crate::judge::compare::{
@@ -147,14 +148,9 @@ fn between(of: &BetweenRuns) -> Vec<String> {
         )
     });
     let spread = match spread {
-        Some(of) if of.distance() == 0.0 => format!(
-            "{} runs of one build on this machine differ by no more than their intervals say.",
-            of.runs,
-        ),
         Some(of) => format!(
-            "Runs of one build on this machine differ by up to {} ({} runs). Intervals allow for \
-             that.",
-            percent(of.distance().exp_m1()),
+            "Runs of one build on this machine differ by {} ({} runs). Intervals allow for that.",
+            apart(*of),
             of.runs,
         ),
         None => "How much runs of one build on this machine differ is unknown, so there is no \

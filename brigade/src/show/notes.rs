@@ -2,7 +2,7 @@
 
 use super::page::NO_BREAK_SPACE;
 use super::quantity::{duration, percent, small_share, three_digits};
-use crate::judge::repeat::{Repeat, State};
+use crate::judge::repeat::{Repeat, Spread, State};
 use crate::judge::report::model::{
     CaseEstimate, JudgedOutcome, MeasurementEstimate, Quality, Report, RunProgress, RunSummary,
 };
@@ -168,8 +168,7 @@ pub fn verdict_in_words(run: &RunSummary) -> (bool, String) {
         format!(" Figures are good to ±{percent:.0}{NO_BREAK_SPACE}%.")
     });
     let others = run.repeat.map_or(String::new(), |repeat| {
-        let differ = percent(repeat.spread.distance().exp_m1());
-        format!(" Runs of this build differ by up to {differ}.")
+        format!(" Runs of this build differ by {}.", apart(repeat.spread))
     });
     let Some(taken) = run.quality.taken else {
         return (
@@ -229,6 +228,14 @@ pub fn quality(quality: &Quality) -> String {
     format!("{verdict}. {}{}", parts.join(", "), remedy.unwrap_or_default())
 }
 
+/// By how much figures of runs of one build differ.
+pub fn apart(spread: Spread) -> String {
+    match spread.distance() {
+        0.0 => "no more than their intervals say".to_owned(),
+        distance => format!("up to {}", percent(distance.exp_m1())),
+    }
+}
+
 /// The state of the machine, and how much runs of this build on it differ, in a line.
 pub fn state(run: &RunSummary) -> Option<String> {
     let State { change, .. } = run.state?;
@@ -236,18 +243,13 @@ pub fn state(run: &RunSummary) -> Option<String> {
     let changed = changed
         .then(|| format!("The machine became {} times as slow while it ran", three_digits(change)));
     let repeat = match run.repeat {
-        Some(Repeat { spread, slowness }) => {
-            let by = match spread.distance() {
-                0.0 => "no more than their intervals".to_owned(),
-                distance => format!("up to {}", percent(distance.exp_m1())),
-            };
-            let slowness = three_digits(slowness);
-            format!(
-                "{} runs of this build differ by {by}; the machine was {slowness} times as slow \
-                 as in the quietest",
-                spread.runs,
-            )
-        }
+        Some(Repeat { spread, slowness }) => format!(
+            "{} runs of this build differ by {}; the machine was {} times as slow as in the \
+             quietest",
+            spread.runs,
+            apart(spread),
+            three_digits(slowness),
+        ),
         None => "How much runs of this build differ is not known from one run".to_owned(),
     };
     Some(changed.into_iter().chain([repeat]).collect::<Vec<_>>().join(". "))

@@ -14,7 +14,7 @@ use crate::judge::environment::{self, other_differences};
 use crate::judge::ledger::Quantity;
 use crate::judge::report::model::{
     Case, CaseEstimate, FigureRow, Group, KindFigures, MeasurementEstimate, Parts, Percentiles,
-    Report, WaitingFor,
+    Report, RunProgress, WaitingFor,
 };
 
 /// The heading of the ladder.
@@ -83,14 +83,25 @@ pub fn as_text(report: &Report, folders: &[String], ascii: bool) -> String {
     let mut text = text::blocks(&page(report), ascii);
     for (run, folder) in report.runs.iter().zip(folders) {
         text += &format!("records in {}\n", terminal::line(folder));
-        if !run.progress.is_complete {
-            text += &match run.progress.resumable {
-                true => format!("not complete; to go on: brigade run --resume {folder}\n"),
-                false => "not complete\n".to_owned(),
-            };
-        }
+        text += &unfinished(&run.progress, folder);
     }
     text
+}
+
+/// That a run in this folder is not complete, and how to go on; nothing where it is complete.
+pub fn unfinished(progress: &RunProgress, folder: &str) -> String {
+    if progress.is_complete {
+        String::new()
+    } else if progress.resumable {
+        to_go_on(folder)
+    } else {
+        "not complete\n".to_owned()
+    }
+}
+
+/// How to go on with the run in this folder.
+pub fn to_go_on(folder: &str) -> String {
+    format!("not complete; to go on: brigade run --resume {}\n", terminal::line(folder))
 }
 
 /// The page of a whole report.

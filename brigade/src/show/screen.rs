@@ -8,6 +8,7 @@ use super::ladder::Scale;
 use super::notes;
 use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, filled, lines};
 use super::quantity::{brief, bytes, duration, three_digits};
+use super::report::unfinished;
 use crate::judge::ledger::Quantity;
 use crate::judge::prove::Status;
 use crate::judge::report::model::{
@@ -199,7 +200,6 @@ fn of_group(group: &Group, style: Style) -> String {
 /// What to type next.
 fn commands(report: &Report, folder: &str) -> String {
     let run = &report.runs[0];
-    let folder = terminal::line(folder);
     let total: usize = report.groups.iter().map(|group| group.cases.len()).sum();
     let mut commands = vec![
         ("brigade report --full".to_owned(), format!("tables of all {total} cases, every note")),
@@ -219,13 +219,8 @@ fn commands(report: &Report, folder: &str) -> String {
     };
     let mut text = String::from("\n");
     text.extend(commands.iter().map(line));
-    if !run.progress.is_complete {
-        text += &match run.progress.resumable {
-            true => format!("not complete; to go on: brigade run --resume {folder}\n"),
-            false => "not complete\n".to_owned(),
-        };
-    }
-    text += &format!("records in {folder}\n");
+    text += &unfinished(&run.progress, folder);
+    text += &format!("records in {}\n", terminal::line(folder));
     text
 }
 
@@ -278,9 +273,11 @@ impl Axis {
     /// A row: text, figure, half of the interval, ratio, dot.
     fn row(&self, row: &ScreenRow, style: Style) -> String {
         let text = terminal::line(&row.text).replace(NO_BREAK_SPACE, " ");
-        let (before, text) = match text.chars().count() > TEXT {
-            true => (format!("  {text}\n"), String::new()),
-            false => (String::new(), text),
+        // One that is too long has a line of its own.
+        let (before, text) = if text.chars().count() > TEXT {
+            (format!("  {text}\n"), String::new())
+        } else {
+            (String::new(), text)
         };
         let share = row.figure.half_width().map_or(ABSENT.to_owned(), |share| match share {
             share if share < 0.005 => "<1".to_owned(),
@@ -320,9 +317,10 @@ fn bullet(text: &str) -> String {
 /// The text with plain spaces, and with ASCII signs where the terminal has no others.
 fn plain(text: &str, style: Style) -> String {
     let text = text.replace(NO_BREAK_SPACE, " ");
-    match style.ascii {
-        true => text.replace('·', "-").replace('±', "+-").replace('×', "x").replace('µ', "u"),
-        false => text,
+    if style.ascii {
+        text.replace('·', "-").replace('±', "+-").replace('×', "x").replace('µ', "u")
+    } else {
+        text
     }
 }
 

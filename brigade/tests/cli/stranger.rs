@@ -111,6 +111,18 @@ fn a_run_takes_no_flag_and_no_spacing_from_its_folder_alone() {
 }
 
 #[test]
+fn the_name_of_a_folder_is_escaped_where_a_run_is_not_complete() {
+    let bench = killed();
+    let folder = bench.path("results/\u{1b}[31mred");
+    fs::rename(&bench.result_folders()[0], &folder).unwrap();
+    for flags in [&["report"][..], &["report", "--full"]] {
+        let ended = bench.ends(&[flags, &[folder.to_str().unwrap()]].concat());
+        assert!(ended.stdout.contains("to go on: brigade run --resume "), "{ended:?}");
+        assert!(!ended.stdout.contains('\u{1b}'), "{ended:?}");
+    }
+}
+
+#[test]
 fn a_report_is_escaped_for_the_format_that_is_written() {
     let hostile = "\u{1b}[31m<script>alert(1)</script>\u{202e}";
     let bench = Bench::printing(RECORD);

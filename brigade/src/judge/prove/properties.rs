@@ -191,7 +191,7 @@ pub fn independence<'e>(
                     == (laps.mean_ns, laps.stddev_ns, laps.max_ns)
             });
             seen.push(laps);
-            Some((case, if is_repeated { Err("it repeats another".to_owned()) } else { Ok(()) }))
+            Some((case, if is_repeated { Err("unlike the others".to_owned()) } else { Ok(()) }))
         })
     });
     let figures = all("processes with laps of their own", "no process measured", repeats);
