@@ -229,7 +229,7 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
     }));
     let cases = plan.calls.keys().map(|case| runs.named(case));
     let judge = |of: &[Experiment]| judge::system_calls(of, &plan.calls);
-    sets.push(Set::of("system calls", judge, FEW, cases, |_| {
+    sets.push(Set::of("system calls", judge, 2 * FEW, cases, |_| {
         [How::Invoked, How::Filtered].map(|how| for_time(how, seconds)).into()
     }));
     let cases = runs.all(&plan.touching);
