@@ -148,6 +148,8 @@ fn each_lie_fails_the_property_that_it_breaks() {
         ("if (units == 0) lap = 3000".to_owned(), vec!["independent rounds"]),
         // Twelve rounds leave room for one that is disturbed.
         ("if (units == 4000 && number == 3) lap *= 1.5".to_owned(), vec![]),
+        // Four are too many to tell, and twelve more rounds tell.
+        ("if (units > 0 && number < 12 && number % 3 == 0) lap *= 1.2".to_owned(), vec![]),
     ];
     if has_two_cpus() {
         lies.push(("crossing = 0".to_owned(), vec!["known crossing"]));

@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{self, Command};
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use harness::cpus;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit::Interrupted;
-use crate::judge::prove::{Experiment, Figure, Probe};
+use crate::judge::prove::{Experiment, Figure, Probe, Status};
 use crate::manifest::{Case, Manifest, Opponent, Placement, ProvePlan};
 use crate::measure::availability::Capabilities;
 use crate::measure::build::Binaries;
@@ -57,6 +58,9 @@ pub struct Set<'a> {
     pub name: &'static str,
     judge: Judge<'a>,
     rounds: u32,
+    /// Whether each experiment is judged by itself, and has twice the rounds if those do not
+    /// show it.
+    repeats: bool,
     /// Arms of each experiment.
     arms: Vec<Vec<Arm<'a>>>,
     /// What cannot be tried here.
@@ -76,7 +80,7 @@ impl<'a> Set<'a> {
     ) -> Self {
         let judge: Judge = Box::new(judge);
         let (arms, missing, experiments) = (Vec::new(), Vec::new(), Vec::new());
-        let mut set = Self { name, judge, rounds, arms, missing, experiments };
+        let mut set = Self { name, judge, rounds, repeats: false, arms, missing, experiments };
         for case in cases {
             match case {
                 Ok(case) => {
@@ -89,6 +93,21 @@ impl<'a> Set<'a> {
             }
         }
         set
+    }
+
+    /// With experiments that are repeated if they have not shown what they should.
+    pub fn repeating(self) -> Self {
+        Self { repeats: true, ..self }
+    }
+
+    /// The experiments that further rounds could decide, by index.
+    fn open(&self) -> Vec<usize> {
+        let is_open = |of: &Experiment| {
+            let figures = (self.judge)(slice::from_ref(of));
+            figures.iter().map(|figure| figure.status).max() == Some(Status::NotShown)
+        };
+        let indices = (0..self.experiments.len()).filter(|_| self.repeats);
+        indices.filter(|index| is_open(&self.experiments[*index])).collect()
     }
 
     /// Whether the plan has any experiment for it.
@@ -150,25 +169,40 @@ impl<'a> Runs<'a> {
         names.iter().map(|name| self.named(name)).collect()
     }
 
-    /// Runs all experiments, mixed, so that what disturbs the machine for a second disturbs
-    /// few rounds of each. The arms of a round run straight after one another, in one
-    /// order and the reverse by turns, so that drift affects all alike.
+    /// Runs all experiments, then once more those that have not shown what they should.
     ///
     /// # Errors
     /// [`Interrupted`].
     pub fn run(&mut self, sets: &mut [Set]) -> Result<(), Interrupted> {
+        let all = |(at, set): (usize, &Set)| (0..set.arms.len()).map(move |of| (at, of)).collect();
+        let all: Vec<Vec<_>> = sets.iter().enumerate().map(all).collect();
+        self.pass(sets, &all.concat(), 0)?;
+        let open = |(at, set): (usize, &Set)| set.open().into_iter().map(|of| (at, of)).collect();
+        let open: Vec<Vec<_>> = sets.iter().enumerate().map(open).collect();
+        self.pass(sets, &open.concat(), 1)
+    }
+
+    /// Runs these experiments, each the set's index and its own, mixed, so that what disturbs
+    /// the machine for a second disturbs few rounds of each. The arms of a round run straight
+    /// after one another, in one order and the reverse by turns, so that drift affects all
+    /// alike. `passes` have gone before.
+    fn pass(
+        &mut self,
+        sets: &mut [Set],
+        chosen: &[(usize, usize)],
+        passes: u32,
+    ) -> Result<(), Interrupted> {
         let mut rng = Rng::with_seed(self.seed);
         let mut turns = Vec::new();
         let mut processes = 0;
-        for (at, set) in sets.iter().enumerate() {
-            for (index, arms) in set.arms.iter().enumerate() {
-                processes += arms.len() as u64 * u64::from(set.rounds);
-                let when =
-                    |round: u32, part: f64| (f64::from(round) - part) / f64::from(set.rounds);
-                turns.extend(
-                    (1..=set.rounds).map(|round| (when(round, rng.f64()), at, index, round)),
-                );
-            }
+        for (at, index) in chosen.iter().copied() {
+            let set = &sets[at];
+            processes += set.arms[index].len() as u64 * u64::from(set.rounds);
+            let when = |round: u32, part: f64| (f64::from(round) - part) / f64::from(set.rounds);
+            turns.extend(
+                (1..=set.rounds)
+                    .map(|round| (when(round, rng.f64()), at, index, passes * set.rounds + round)),
+            );
         }
         turns.sort_by(|first, second| first.0.total_cmp(&second.0));
         // Drawn between processes, and never during one.

@@ -176,7 +176,8 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
         Set::of("A/A", judge::same, plan.pairs, same, |_| vec![measured(""), measured("")]),
         Set::of("known work", judge::known_work, plan.rounds, work.iter().cloned(), |case| {
             plan.units.iter().map(|units| working(case, *units)).collect()
-        }),
+        })
+        .repeating(),
         Set::of("known switches", judge::switches, 1, every, at_check_size),
         Set::of("known crossing", judge::crossings, 1, runs.all(&plan.crossing), at_check_size),
         Set::of("known differences", judge::differences, plan.pairs, compared, |case| {
@@ -193,10 +194,11 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
     }));
     if let Some(linear) = &plan.linear {
         let cases = runs.all(&linear.cases);
-        sets.push(Set::of("linearity", judge::linearity, plan.rounds, cases, |_| {
+        let linearity = Set::of("linearity", judge::linearity, plan.rounds, cases, |_| {
             let flags = |tasks: &u64| format!("--tasks {tasks} --work {}", linear.units);
             linear.tasks.iter().map(|tasks| measured(&flags(tasks))).collect()
-        }));
+        });
+        sets.push(linearity.repeating());
     }
     let compiled = plan.opponents.iter().any(|of| of.binary.is_none()).then(Compiled::now);
     let lacking = compiled.as_ref().and_then(|compiled| compiled.as_ref().err().cloned());
@@ -213,10 +215,11 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
     });
     let cases: Vec<_> = cases.collect();
     let judge = |of: &[Experiment]| judge::opponents(of, plan);
-    sets.push(Set::of("opponents", judge, plan.rounds, cases, |case| {
+    let opponents = Set::of("opponents", judge, plan.rounds, cases, |case| {
         let opponent = plan.opponent(case).expect("that of the case");
         vec![arm(How::Beside(opponent), String::new()), measured(&opponent.flags)]
-    }));
+    });
+    sets.push(opponents.repeating());
     let cases = runs.all(plan.timed.as_slice());
     sets.push(Set::of("second clock", judge::second_clock, FEW, cases, |_| {
         [seconds, seconds + LONGER_SECONDS].map(|time| for_time(How::Invoked, time)).into()
@@ -229,9 +232,10 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
     }));
     let cases = plan.calls.keys().map(|case| runs.named(case));
     let judge = |of: &[Experiment]| judge::system_calls(of, &plan.calls);
-    sets.push(Set::of("system calls", judge, 2 * FEW, cases, |_| {
+    let calls = Set::of("system calls", judge, 2 * FEW, cases, |_| {
         [How::Invoked, How::Filtered].map(|how| for_time(how, seconds)).into()
-    }));
+    });
+    sets.push(calls.repeating());
     let cases = runs.all(&plan.touching);
     sets.push(Set::of("known memory", judge::known_memory, 3, cases, |_| {
         let touch = |bytes| format!("--tasks 180 --touch {bytes}");
