@@ -397,10 +397,10 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
         let plan = toml::from_str(plan).unwrap();
         let of = |ratio: f64, scatter: f64| {
             let times = |arm, round| {
-                let off = scatter * (f64::from(round) - 5.5);
+                let off = scatter * (f64::from(round) - 12.5);
                 hop(if arm == 0 { 100.0 * (1.0 + off) } else { 100.0 * ratio * (1.0 - off) })
             };
-            opponents(&[experiment(2, 10, times)], &plan)[0].status
+            opponents(&[experiment(2, 24, times)], &plan)[0].status
         };
         assert_eq!([of(1.0, 0.001), of(1.2, 0.001), of(0.9, 0.001)], [HOLDS, FAILS, FAILS]);
         assert_eq!([of(1.08, 0.001), of(1.0, 0.02)], [HOLDS, NOT_SHOWN]);
