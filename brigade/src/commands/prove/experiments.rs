@@ -26,6 +26,9 @@ use crate::store::invocation::Invocation;
 
 use super::outside;
 
+/// How often what is not shown is run again.
+const FURTHER_PASSES: u32 = 3;
+
 /// How a process of an arm is run.
 #[derive(Clone, Copy, Debug)]
 pub enum How<'a> {
@@ -58,7 +61,7 @@ pub struct Set<'a> {
     pub name: &'static str,
     judge: Judge<'a>,
     rounds: u32,
-    /// Whether each experiment is judged by itself, and has twice the rounds if those do not
+    /// Whether each experiment is judged by itself, and has further rounds if those do not
     /// show it.
     repeats: bool,
     /// Arms of each experiment.
@@ -169,17 +172,22 @@ impl<'a> Runs<'a> {
         names.iter().map(|name| self.named(name)).collect()
     }
 
-    /// Runs all experiments, then once more those that have not shown what they should.
+    /// Runs all experiments, then again, at most [`FURTHER_PASSES`] times, those that have not
+    /// shown what they should.
     ///
     /// # Errors
     /// [`Interrupted`].
     pub fn run(&mut self, sets: &mut [Set]) -> Result<(), Interrupted> {
-        let all = |(at, set): (usize, &Set)| (0..set.arms.len()).map(move |of| (at, of)).collect();
-        let all: Vec<Vec<_>> = sets.iter().enumerate().map(all).collect();
-        self.pass(sets, &all.concat(), 0)?;
-        let open = |(at, set): (usize, &Set)| set.open().into_iter().map(|of| (at, of)).collect();
-        let open: Vec<Vec<_>> = sets.iter().enumerate().map(open).collect();
-        self.pass(sets, &open.concat(), 1)
+        for passes in 0..=FURTHER_PASSES {
+            let chosen = sets.iter().enumerate().flat_map(|(at, set)| {
+                let all = || (0..set.arms.len()).collect();
+                let chosen = if passes == 0 { all() } else { set.open() };
+                chosen.into_iter().map(move |index| (at, index))
+            });
+            let chosen: Vec<_> = chosen.collect();
+            self.pass(sets, &chosen, passes)?;
+        }
+        Ok(())
     }
 
     /// Runs these experiments, each the set's index and its own, mixed, so that what disturbs
