@@ -1,9 +1,12 @@
 //! `brigade impact`: whether switches matter to a program, by how many it makes and what
 //! one costs on this machine.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
@@ -32,14 +35,14 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     let Some(plan) = &manifest.impact else {
         return Err(UsageError("impact: suite.toml has no [impact]".to_owned()).into());
     };
-    let (run, costs) = costs(flags, &manifest, plan)?;
+    let prices = prices(flags, &manifest, plan)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     signals.defer_stops();
     let (used, failed) = match flags.pid {
         Some(pid) => (watch(pid, Duration::from_secs_f64(flags.seconds), &mut signals)?, None),
         None => run_command(&flags.command)?,
     };
-    let impact = Impact::of(used, run, costs);
+    let impact = Impact::of(used, prices.run, prices.costs, prices.disturbed);
     let json = || anyhow::Ok(serde_json::to_string(&impact)? + "\n");
     output::print(&if flags.json { json()? } else { show::text::impact(&impact) })?;
     if let Some(status) = failed {
@@ -57,13 +60,15 @@ fn watch(pid: u32, seconds: Duration, signals: &mut Signals) -> anyhow::Result<U
     let threads = || fs::read_dir(format!("{folder}/task")).map_or(0, Iterator::count);
     let began = Instant::now();
     let start = Start::of_process(pid, &cpus);
-    signals.sleep_until(began + seconds);
-    let threads = threads();
+    let (threads, seen) = beside(pid, || {
+        signals.sleep_until(began + seconds);
+        threads()
+    });
     let wall = began.elapsed();
     let Some(span) = start.end() else {
         bail!("--pid {pid}: it ended while it was watched; start it by brigade impact -- COMMAND");
     };
-    Ok(used(&span, wall, threads.min(cpus.len())))
+    Ok(used(&span, wall, threads.min(cpus.len()), &seen))
 }
 
 /// What a command does from its start to its end, and its status if that is not 0.
@@ -78,13 +83,95 @@ fn run_command(command: &[String]) -> anyhow::Result<(Used, Option<ExitStatus>)>
         .args(arguments)
         .spawn()
         .with_context(|| format!("starting {program}"))?;
-    let status = child.wait().with_context(|| format!("waiting for {program}"))?;
-    let wall = began.elapsed();
+    let ended = beside(child.id(), || child.wait().map(|status| (status, began.elapsed())));
+    let (ended, seen) = ended;
+    let (status, wall) = ended.with_context(|| format!("waiting for {program}"))?;
     let span = Span { used: Counters::of_children().since(before), ..Span::default() };
-    Ok((used(&span, wall, at_once), (!status.success()).then_some(status)))
+    Ok((used(&span, wall, at_once, &seen), (!status.success()).then_some(status)))
 }
 
-fn used(span: &Span, wall: Duration, at_once: usize) -> Used {
+/// How often the threads of a process and its children are looked at.
+const EVERY: Duration = Duration::from_millis(20);
+
+/// Switches by the CPU on which their threads were seen.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Of each thread: all its switches so far, and its CPU.
+    threads: BTreeMap<u32, (u64, u32)>,
+    by_cpu: BTreeMap<u32, u64>,
+    /// Those of threads that changed their CPU meanwhile.
+    moved: u64,
+}
+
+impl Seen {
+    fn look(&mut self, pid: u32) {
+        let read = |file: String| fs::read_to_string(file).unwrap_or_default();
+        for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            let folder = task.path().display().to_string();
+            let Ok(thread) = task.file_name().to_string_lossy().parse() else { continue };
+            let status = read(format!("{folder}/status"));
+            let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
+            let counts =
+                counts.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok());
+            // The 39th field; the second, a name, may contain blanks, and ends with the last ')'.
+            let stat = read(format!("{folder}/stat"));
+            let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
+            let cpu = after.split_whitespace().nth(36).and_then(|cpu| cpu.parse().ok());
+            if let Some(cpu) = cpu {
+                self.count(thread, counts.sum(), cpu);
+            }
+            let children = read(format!("{folder}/children"));
+            children
+                .split_whitespace()
+                .filter_map(|it| it.parse().ok())
+                .for_each(|it| self.look(it));
+        }
+    }
+
+    fn count(&mut self, thread: u32, switches: u64, cpu: u32) {
+        let (before, last) = self.threads.insert(thread, (switches, cpu)).unwrap_or((0, cpu));
+        let more = switches.saturating_sub(before);
+        if last == cpu {
+            *self.by_cpu.entry(cpu).or_default() += more;
+        } else {
+            self.moved += more;
+        }
+    }
+
+    /// The most of all `switches` that can have been between two CPUs, as a share: each that is
+    /// not on the busiest CPU may have come from there and led back. `None` if most of them
+    /// were not seen.
+    fn crossing(&self, switches: u64) -> Option<f64> {
+        let most = self.by_cpu.values().copied().max().unwrap_or(0);
+        let seen = self.by_cpu.values().sum::<u64>() + self.moved;
+        let unseen = switches.saturating_sub(seen);
+        let elsewhere = 2 * (seen - self.moved - most) + self.moved + unseen;
+        (unseen * 2 <= switches).then(|| (elsewhere as f64 / switches.max(1) as f64).min(1.0))
+    }
+}
+
+/// Runs `body`, and looks at the threads of a process meanwhile.
+fn beside<T>(pid: u32, body: impl FnOnce() -> T) -> (T, Seen) {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            let mut seen = Seen::default();
+            // What a process that is watched did before counts for nothing.
+            seen.look(pid);
+            (seen.by_cpu, seen.moved) = (BTreeMap::new(), 0);
+            while !over.load(Relaxed) {
+                thread::sleep(EVERY);
+                seen.look(pid);
+            }
+            seen
+        });
+        let done = body();
+        over.store(true, Relaxed);
+        (done, looking.join().expect("no panic"))
+    })
+}
+
+fn used(span: &Span, wall: Duration, at_once: usize, seen: &Seen) -> Used {
     Used {
         wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
         cpu_ns: span.used.user_ns + span.used.system_ns,
@@ -93,23 +180,31 @@ fn used(span: &Span, wall: Duration, at_once: usize) -> Used {
         migrations: span.migrations,
         run_delay_ns: span.waited.run_delay_ns,
         at_once: at_once as u64,
+        crossing: seen.crossing(span.used.voluntary + span.used.involuntary),
     }
 }
 
-/// The run that is named, or else the latest of this machine, and what switches cost by it.
-fn costs(
-    flags: &ImpactFlags,
-    manifest: &Manifest,
-    plan: &ImpactPlan,
-) -> anyhow::Result<(String, Costs)> {
+/// What switches cost by a run.
+struct Prices {
+    run: String,
+    costs: Costs,
+    /// What was wrong with the machine.
+    disturbed: Option<String>,
+}
+
+/// The run that is named, or else the latest of this machine, undisturbed if there is one.
+fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow::Result<Prices> {
     let cases: Vec<&str> = plan.cases().map(|(_, case)| case.as_str()).collect();
     let needed = format!("brigade run --case {}", cases.join(" "));
     let of_run = |folder: PathBuf| {
         let report = report::report_of(manifest, &[folder])?;
+        let run = &report.runs[0];
         let cost = |(key, case): (_, &String)| Some((key, SwitchCost::of(&report, case)?));
         let costs: Costs = plan.cases().filter_map(cost).collect();
+        let (is_good, verdict) = show::notes::verdict_in_words(run);
+        let disturbed = (!is_good).then_some(verdict);
         let is_enough = costs.contains_key("lowest") && costs.contains_key("highest");
-        anyhow::Ok(is_enough.then(|| (report.runs[0].name.clone(), costs)))
+        anyhow::Ok(is_enough.then(|| Prices { run: run.name.clone(), costs, disturbed }))
     };
     if let Some(folder) = &flags.run {
         return of_run(folder.clone())?
@@ -117,11 +212,42 @@ fn costs(
     }
     let parent = manifest.root.join(results::FOLDER);
     let label = Environment::capture(manifest)?.label();
+    let mut latest = None;
     for folder in report::latest_first(&parent, Some(&label)) {
-        if let Some(found) = of_run(folder)? {
-            return Ok(found);
+        match of_run(folder)? {
+            Some(prices) if prices.disturbed.is_none() => return Ok(prices),
+            found => latest = latest.or(found),
         }
     }
     let parent = parent.display();
-    bail!("{parent} has no run of this machine, {label}, with the cases that are needed: {needed}")
+    latest.with_context(|| {
+        format!("{parent} has no run of this machine, {label}, with the cases it needs: {needed}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_are_of_the_cpu_on_which_their_thread_stays() {
+        let mut seen = Seen::default();
+        seen.count(1, 100, 0);
+        seen.count(2, 300, 1);
+        assert_eq!(seen.crossing(400), Some(0.5));
+        // The other way: thread 1 goes to where thread 2 is.
+        seen.count(1, 150, 1);
+        seen.count(2, 350, 1);
+        assert_eq!(seen.crossing(500), Some(250.0 / 500.0));
+        assert_eq!((seen.crossing(10_000), Seen::default().crossing(0)), (None, Some(0.0)));
+    }
+
+    #[test]
+    fn threads_of_a_process_are_seen() {
+        let (_, seen) = beside(std::process::id(), || {
+            (0..50).for_each(|_| thread::sleep(Duration::from_millis(2)));
+        });
+        let all = seen.by_cpu.values().sum::<u64>() + seen.moved;
+        assert!(all >= 40, "{seen:?}");
+    }
 }

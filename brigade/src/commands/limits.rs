@@ -1,7 +1,7 @@
 //! `brigade limits`: how many tasks of each kind fit, which limit binds, what
 //! raises it, and whether that is true.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
@@ -14,12 +14,15 @@ use nix::unistd::geteuid;
 
 use crate::commands::flags::{LimitsFlags, ProgramFlags};
 use crate::commands::output;
+use crate::commands::report;
 use crate::commands::session::Session;
 use crate::exit::{Exit, Interrupted, UsageError};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, MeasuredKinds};
 use crate::measure::invoke::classify;
 use crate::measure::process::{self, Ended};
-use crate::show::limits::{KindForecast, LimitsReport, SCHEMA_VERSION, Verified, page};
+use crate::show::limits::{KindForecast, LimitsReport, OfTasks, SCHEMA_VERSION, Verified, page};
+use crate::store::environment::Environment;
+use crate::store::results;
 
 /// How far beyond the prediction it tries, in percent.
 const BEYOND_PERCENT: u64 = 2;
@@ -41,9 +44,12 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
         Some(if flags.kind.is_some() { refusal.to_string() } else { format!("{kind}: {refusal}") })
     };
     let refusals: Vec<String> = kinds.iter().filter_map(refusal).collect();
+    let (all, none_fit) = (kinds.len(), refusals.len() == kinds.len());
+    let costs = flags.tasks.map(|_| Measured::here(&flags.programs)).unwrap_or_default();
     let forecast = |kind: Kind, limits: &[Limit]| KindForecast {
         kind,
         forecast: Forecast::new(&need(kind, 0), limits.to_vec(), flags.tasks),
+        of_tasks: flags.tasks.map(|tasks| costs.of(kind, tasks)),
     };
     let verified = match flags.kind.filter(|_| flags.verify) {
         Some(kind) => Some(verify(kind, &forecast(kind, &limits).forecast, &flags.programs)?),
@@ -55,6 +61,7 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
         schema_version: SCHEMA_VERSION.to_owned(),
         tasks: flags.tasks,
         kinds,
+        runs: costs.runs,
         verified,
     };
     let text = if flags.json {
@@ -64,12 +71,77 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
         page(&report, prlimit_fails)
     };
     output::print(&text)?;
-    refusals.iter().for_each(|refusal| output::complain(refusal));
-    Ok(match (refusals.is_empty(), wrong) {
-        (false, _) => Exit::Limit,
-        (true, true) => Exit::Failed,
-        (true, false) => Exit::Done,
+    // The table of all kinds says which fit.
+    if all == 1 || flags.json {
+        refusals.iter().for_each(|refusal| output::complain(refusal));
+    }
+    Ok(match (none_fit, wrong) {
+        (true, _) => Exit::Limit,
+        (false, true) => Exit::Failed,
+        (false, false) => Exit::Done,
     })
+}
+
+/// What tasks take by the runs of this machine.
+#[derive(Default)]
+struct Measured {
+    /// By kind: nanoseconds to create one, and bytes that it holds.
+    kinds: Vec<(Kind, Option<f64>, Option<f64>)>,
+    runs: Vec<String>,
+}
+
+impl Measured {
+    /// By the latest run that has each case; without a manifest or a run nothing is known.
+    fn here(flags: &ProgramFlags) -> Self {
+        let Ok(manifest) = Manifest::load(flags.manifest.as_deref()) else {
+            return Self::default();
+        };
+        let plans = manifest.limits.as_ref().map_or(&[][..], |limits| &limits.measured);
+        let mut open: BTreeSet<&String> =
+            plans.iter().flat_map(|of| of.create.iter().chain(&of.memory)).collect();
+        let (mut found, mut runs) = (BTreeMap::new(), Vec::new());
+        let label = Environment::capture(&manifest).map(|environment| environment.label());
+        let parent = manifest.root.join(results::FOLDER);
+        for folder in report::latest_first(&parent, label.ok().as_deref()) {
+            let report = match open.is_empty() {
+                true => break,
+                false => report::report_of(&manifest, &[folder]),
+            };
+            let Ok(report) = report else { continue };
+            let known = found.len();
+            for case in report.groups.iter().flat_map(|group| &group.cases) {
+                let estimate = case.estimates.first().and_then(Option::as_ref);
+                let measurement = estimate.and_then(|of| Some((of, of.measurement(None)?)));
+                let (Some((estimate, measurement)), Some(name)) =
+                    (measurement, open.take(&case.name))
+                else {
+                    continue;
+                };
+                let bytes = estimate.held().map(|of| of.value);
+                found.insert(name, bytes.unwrap_or(measurement.time_ns.value));
+            }
+            runs.extend((found.len() > known).then(|| report.runs[0].name.clone()));
+        }
+        let figure = |case: &Option<String>| found.get(case.as_ref()?).copied();
+        let of_plan = |plan: &MeasuredKinds| {
+            let Some(base) = plan.kinds.first().copied() else { return Vec::new() };
+            let bytes = |kind: Kind| kind.per_task().of(Resource::Memory) as f64;
+            let with_channel = |kind| Some(figure(&plan.memory)? + bytes(kind) - bytes(base));
+            let kinds = plan.kinds.iter();
+            kinds.map(|kind| (*kind, figure(&plan.create), with_channel(*kind))).collect()
+        };
+        Self { kinds: plans.iter().flat_map(of_plan).collect(), runs }
+    }
+
+    /// What so many tasks take.
+    fn of(&self, kind: Kind, tasks: u64) -> OfTasks {
+        let known = self.kinds.iter().find(|(of, ..)| *of == kind);
+        let all = |each: Option<f64>| Some(each? * tasks as f64);
+        OfTasks {
+            memory_bytes: all(known.and_then(|(.., bytes)| *bytes)),
+            create_ns: all(known.and_then(|(_, ns, _)| *ns)),
+        }
+    }
 }
 
 fn need(kind: Kind, tasks: u64) -> Need {
@@ -92,6 +164,9 @@ fn verify(kind: Kind, forecast: &Forecast, flags: &ProgramFlags) -> anyhow::Resu
              processes; lower another limit below it, as with prlimit, and verify that",
             binding.limit.name
         );
+    }
+    if !kind.can_be_made() {
+        bail!("--verify: the other ends of the connections would be on this machine, too");
     }
     let predicted = binding.allows.unwrap_or_default();
     let wanted = wanted(predicted, forecast);

@@ -35,6 +35,9 @@ pub struct Used {
     pub run_delay_ns: Option<u64>,
     /// How many of its threads may run at once: the fewer of its threads and the CPUs.
     pub at_once: u64,
+    /// The most of its switches that can have been from one CPU to another, 0 to 1; `null`
+    /// where its threads were gone before they were seen.
+    pub crossing: Option<f64>,
 }
 
 /// The cost of a switch in one case of a run, in nanoseconds: intervals of 95 % over its
@@ -77,6 +80,8 @@ pub struct Impact {
     pub used: Used,
     /// The name of the run's folder.
     pub run: String,
+    /// What was wrong with the machine during that run; `null` if nothing was.
+    pub disturbed: Option<String>,
     /// What a switch costs here.
     pub costs: Costs,
     /// The share of its CPU time, from the cheapest switches to the most expensive.
@@ -89,34 +94,44 @@ pub struct Impact {
 }
 
 impl Impact {
-    /// What the switches of a program cost it. `costs` must have `lowest` and `highest`.
-    pub fn of(used: Used, run: String, costs: Costs) -> Self {
+    /// What the switches of a program cost it. `costs` must have `lowest` and `highest`; a
+    /// switch that stays on its CPU costs at most what it does `pinned`, if that is known.
+    pub fn of(used: Used, run: String, costs: Costs, disturbed: Option<String>) -> Self {
         let switches = (used.voluntary + used.involuntary) as f64;
         let share = |ns: f64, of_ns: u64| {
             if of_ns == 0 { 0.0 } else { (switches * ns / of_ns as f64).min(1.0) }
         };
-        let (lowest, highest) = (&costs["lowest"], &costs["highest"]);
+        let lowest = &costs["lowest"];
+        let crossing = used.crossing.unwrap_or(1.0);
+        let dearest = |cost: &SwitchCost, of: fn(&SwitchCost) -> Interval| {
+            let high = of(cost).high;
+            let staying = costs.get("pinned").map_or(high, |pinned| of(pinned).high.min(high));
+            crossing * high + (1.0 - crossing) * staying
+        };
+        let cpu_ns = dearest(&costs["highest"], |cost| cost.cpu_ns);
         let cpu_share = Interval {
             low: share(lowest.cpu_ns.low, used.cpu_ns),
-            high: share(highest.cpu_ns.high, used.cpu_ns),
+            high: share(cpu_ns, used.cpu_ns),
         };
         let wall = |cost: &SwitchCost| {
             let least = lowest.wall_ns.low.min(cost.wall_ns.low) / used.at_once.max(1) as f64;
-            let (low, high) = (share(least, used.wall_ns), share(cost.wall_ns.high, used.wall_ns));
-            Interval { low, high }
+            let most = dearest(cost, |cost| cost.wall_ns);
+            Interval { low: share(least, used.wall_ns), high: share(most, used.wall_ns) }
         };
         let others = costs.iter().filter(|(key, _)| **key != "lowest");
         let wall_share: BTreeMap<_, _> = others.map(|(key, cost)| (*key, wall(cost))).collect();
         let of_wall = wall_share["highest"];
-        let matters = if cpu_share.high.max(of_wall.high) < NEGLIGIBLE {
+        // CPU time of a program that hardly uses any is no reason to change it.
+        let of_a_cpu = |cpu_ns: f64| share(cpu_ns, used.wall_ns);
+        let matters = if of_a_cpu(cpu_ns).max(of_wall.high) < NEGLIGIBLE {
             Matters::No
-        } else if cpu_share.low.max(of_wall.low) >= MATTERS {
+        } else if of_a_cpu(lowest.cpu_ns.low).min(cpu_share.low).max(of_wall.low) >= MATTERS {
             Matters::Yes
         } else {
             Matters::Perhaps
         };
         let schema_version = SCHEMA_VERSION.to_owned();
-        Self { schema_version, used, run, costs, cpu_share, wall_share, matters }
+        Self { schema_version, used, run, disturbed, costs, cpu_share, wall_share, matters }
     }
 }
 
@@ -153,8 +168,8 @@ mod tests {
 
     /// So many switches in a second of two threads, each of which had half a second of
     /// CPU time.
-    fn impact(switches: u64) -> Impact {
-        let used = Used {
+    fn used(switches: u64) -> Used {
+        Used {
             wall_ns: 1_000_000_000,
             cpu_ns: 1_000_000_000,
             voluntary: switches,
@@ -162,10 +177,21 @@ mod tests {
             migrations: None,
             run_delay_ns: None,
             at_once: 2,
-        };
-        let costs =
-            Costs::from([("lowest", cost(1000.0, 1200.0)), ("highest", cost(30_000.0, 40_000.0))]);
-        Impact::of(used, "run".to_owned(), costs)
+            crossing: None,
+        }
+    }
+
+    fn of(used: Used) -> Impact {
+        let costs = [
+            ("lowest", cost(1000.0, 1200.0)),
+            ("pinned", cost(1500.0, 2000.0)),
+            ("highest", cost(30_000.0, 40_000.0)),
+        ];
+        Impact::of(used, "run".to_owned(), Costs::from(costs), None)
+    }
+
+    fn impact(switches: u64) -> Impact {
+        of(used(switches))
     }
 
     #[test]
@@ -175,5 +201,16 @@ mod tests {
         assert_eq!(impact(10_000).matters, Matters::Perhaps);
         assert_eq!(impact(100).matters, Matters::No);
         assert_eq!(impact(0).wall_share["highest"], Interval { low: 0.0, high: 0.0 });
+    }
+
+    #[test]
+    fn switches_that_stay_on_a_cpu_are_cheaper_and_those_of_a_sleeper_do_not_matter() {
+        let staying = of(Used { crossing: Some(0.0), ..used(10_000) });
+        assert_eq!(staying.wall_share["highest"].high, 10_000.0 * 2e3 / 1e9);
+        let half = of(Used { crossing: Some(0.5), ..used(10_000) });
+        assert_eq!(half.wall_share["highest"].high, 10_000.0 * 21e3 / 1e9);
+        // Half of its CPU time, and nothing of the second.
+        let sleeper = of(Used { cpu_ns: 80_000, ..used(4) });
+        assert_eq!((sleeper.cpu_share.high, sleeper.matters), (1.0, Matters::No));
     }
 }

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use harness::limits::Kind;
 use serde::Deserialize;
 
 use crate::exit::UsageError;
@@ -87,18 +88,33 @@ pub struct Manifest {
     pub advice: AdvicePlan,
     /// What `brigade impact` takes a switch's cost from; it cannot without.
     pub impact: Option<ImpactPlan>,
-    /// What `brigade limits --verify` runs; it cannot without.
+    /// What `brigade limits` uses; without it there is no `--verify`.
     pub limits: Option<LimitsPlan>,
     /// Where a package has its programs; without it, they are built.
     pub prebuilt: Option<Prebuilt>,
 }
 
-/// What `brigade limits --verify` runs.
+/// What `brigade limits` uses.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsPlan {
-    /// The program that makes tasks of a `--kind` until one is refused.
+    /// The program that makes tasks of a `--kind` until one is refused, for `--verify`.
     pub program: String,
+    /// The cases that tell what tasks take.
+    #[serde(default)]
+    pub measured: Vec<MeasuredKinds>,
+}
+
+/// The cases that tell what tasks of some kinds take.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredKinds {
+    /// The kinds; the cases are of the first, and the others have a channel besides.
+    pub kinds: Vec<Kind>,
+    /// The case of creating one.
+    pub create: Option<String>,
+    /// The case of its memory.
+    pub memory: Option<String>,
 }
 
 /// How thoroughly to measure.

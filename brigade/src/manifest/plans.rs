@@ -199,7 +199,10 @@ impl Manifest {
         let prove = self.prove.iter().flat_map(ProvePlan::cases);
         let impact = self.impact.iter().flat_map(ImpactPlan::cases);
         let advice = self.advice.values().flatten();
+        let measured = self.limits.iter().flat_map(|limits| &limits.measured);
+        let limits = measured.flat_map(|of| of.create.iter().chain(&of.memory));
         (prove.map(|(key, case)| (format!("prove: {key}"), case)))
+            .chain(limits.map(|case| ("limits".to_owned(), case)))
             .chain(impact.map(|(key, case)| (format!("impact: {key}"), case)))
             .chain(advice.map(|case| ("advice".to_owned(), case)))
     }

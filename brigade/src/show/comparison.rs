@@ -4,7 +4,7 @@
 use harness::terminal;
 
 use super::notes::apart;
-use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table};
+use super::page::{ABSENT, Block, NO_BREAK_SPACE, Table};
 use super::quantity::{bytes, duration, percent, three_digits};
 use crate::judge::compare::{
     BetweenRuns, CaseComparison, Comparison, Described, Design, ModesOfSides,
@@ -17,10 +17,12 @@ use crate::judge::statistics::{Estimate, Interval};
 /// The fewest cases whose ratios show a change of the machine.
 const MANY_CASES: usize = 8;
 
-/// The parts of a comparison; the largest change comes first.
+/// The parts of a comparison: over all cases, then by case, what moved first.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let Comparison { baseline, candidate, .. } = comparison;
-    let mut page = vec![Block::Paragraph(totals(comparison))];
+    let mut page: Vec<Block> = all_together(comparison).map(Block::Paragraph).into_iter().collect();
+    page.push(Block::Paragraph(totals(comparison)));
+    page.extend(visible(comparison).map(Block::Paragraph));
     page.extend(different_cpus(&comparison.environment_differences).map(Block::Paragraph));
     page.push(Block::Items(vec![side("baseline", baseline), side("candidate", candidate)]));
     if !comparison.cases.is_empty() {
@@ -32,35 +34,25 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     page
 }
 
-/// A row for each case.
+/// A row for each case: those that moved, then the open ones, and of each the largest ratio.
 fn table(comparison: &Comparison) -> Table {
-    let mut table = Table::new(&[
-        ("case", Side::Left),
-        ("figure", Side::Right),
-        ("ratio [interval]", Side::Left),
-        ("p50", Side::Right),
-        ("p90", Side::Right),
-        ("p99", Side::Right),
-        ("verdict", Side::Left),
-    ]);
+    let mut table = Table::of("case|>baseline|ratio [interval]|verdict");
     let size = |case: &CaseComparison| case.ratio.value.ln().abs();
+    let rank = |case: &CaseComparison| match case.verdict {
+        Verdict::Slower | Verdict::Faster => 0,
+        Verdict::Unresolved => 1,
+        Verdict::Same => 2,
+    };
     let mut cases: Vec<&CaseComparison> = comparison.cases.iter().collect();
-    cases.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    cases.sort_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))));
     for case in cases {
-        let percentile = |name| {
-            let ratio = case.percentiles.get(name);
-            ratio.map_or_else(|| ABSENT.to_owned(), |ratio| three_digits(ratio.value))
-        };
         table.push(vec![
-            terminal::line(&case.case).into_owned(),
+            terminal::line(&case.title).into_owned(),
             match case.unit {
                 Quantity::Bytes => bytes(case.figures[0]),
                 _ => duration(case.figures[0]),
             },
             ratio(&case.ratio),
-            percentile("p50"),
-            percentile("p90"),
-            percentile("p99"),
             case.verdict.as_str().to_owned(),
         ]);
     }
@@ -100,7 +92,7 @@ fn legend(comparison: &Comparison) -> String {
         Design::Groups => "run",
     };
     format!(
-        "figure: the baseline's, time per operation or memory per task; ratio and p50 to p99: candidate / baseline; each \
+        "baseline: its time per operation, or memory per task; ratio: candidate / baseline; each \
          {sample} is one sample. Intervals: {:.0} % together, {:.2} % each; same: within {} %.",
         confidence * 100.0,
         confidence_of_each * 100.0,
@@ -120,13 +112,46 @@ fn totals(comparison: &Comparison) -> String {
     format!("Cases: {}{missing}", counts.join(", "))
 }
 
+/// How large a change had to be for its interval to leave 1: in the case known best, in half of
+/// them, and in all.
+fn visible(comparison: &Comparison) -> Option<String> {
+    let ends = comparison.cases.iter().filter_map(|case| case.ratio.interval);
+    let mut widths: Vec<f64> =
+        ends.map(|Interval { low, high }| ((high / low).ln() / 2.0).exp() - 1.0).collect();
+    widths.sort_by(f64::total_cmp);
+    let (first, last) = (widths.first()?, widths.last()?);
+    let middle = widths[(widths.len() - 1) / 2];
+    Some(match widths.len() {
+        1 => format!("A change of {} or more would have been seen.", percent(*first)),
+        _ => format!(
+            "A change of {} or more would have been seen in half of the cases: {} in the best \
+             known one, {} in all.",
+            percent(middle),
+            percent(*first),
+            percent(*last)
+        ),
+    })
+}
+
 /// One sentence for each thing to know.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = other_differences(&comparison.environment_differences);
     notes.extend(not_compared(comparison));
     notes.extend(comparison.between.iter().flat_map(between));
-    notes.extend(all_together(comparison));
-    notes.extend(comparison.cases.iter().flat_map(about));
+    notes.extend(comparison.cases.iter().flat_map(|case| about(case, comparison.margin)));
+    let all = |what: &str, of: fn(&CaseComparison) -> Pair<usize>| {
+        let [first, second] = comparison
+            .cases
+            .iter()
+            .map(of)
+            .fold([0, 0], |sum, more| [sum[0] + more[0], sum[1] + more[1]]);
+        (first + second > 0).then(|| {
+            format!("Processes {what}: {first} of the baseline, {second} of the candidate.")
+        })
+    };
+    notes.extend(all("disturbed", |case| case.disturbed));
+    notes.extend(all("left out as unusable", |case| case.unusable));
+    notes.extend(all("failed", |case| case.failed));
     let open = comparison.count(Verdict::Unresolved);
     let advice = match comparison.design {
         Design::TwoRuns => "compare the builds side by side (--bin), or runs of more rounds",
@@ -175,22 +200,21 @@ fn not_compared(comparison: &Comparison) -> Vec<String> {
         .collect()
 }
 
-/// A change that all cases share is rarely one of the programs.
+/// The ratio over all cases, if they are enough to have one; a change that all share is rarely
+/// one of the programs.
 fn all_together(comparison: &Comparison) -> Option<String> {
     let ratios: Vec<f64> = comparison.cases.iter().map(|case| case.ratio.value).collect();
     let middle = Estimate::of(&ratios).filter(|_| ratios.len() >= MANY_CASES)?;
     let is_shared = middle.excludes(1.0) && comparison.design != Design::SideBySide;
-    is_shared.then(|| {
-        format!(
-            "Over all cases the candidate takes {} times as long: something that they share has \
-             changed, or the machine has.",
-            ratio(&middle)
-        )
-    })
+    let why =
+        if is_shared { ": something that they share has changed, or the machine has" } else { "" };
+    let all = format!("Over all cases the candidate takes {} times as long", ratio(&middle));
+    Some(all + why + ".")
 }
 
-/// The notes on one case.
-fn about(case: &CaseComparison) -> Vec<String> {
+/// The notes on one case. Its 99th percentile is one if that alone has moved by more than
+/// `margin`.
+fn about(case: &CaseComparison, margin: f64) -> Vec<String> {
     let modes = case.modes.map(|ModesOfSides { fast_ns, slow_ns, slow_share }| {
         format!(
             "two modes, {} and {}; slow in {} of the baseline's processes and {} of the \
@@ -201,18 +225,13 @@ fn about(case: &CaseComparison) -> Vec<String> {
             percent(slow_share[1]),
         )
     });
-    let counted = |what: &str, [first, second]: Pair<usize>| {
-        (first + second > 0).then(|| {
-            format!("{what}: {first} invocations of the baseline, {second} of the candidate")
-        })
-    };
-    let counts = [
-        counted("disturbed", case.disturbed),
-        counted("unusable", case.unusable),
-        counted("failed", case.failed),
-    ];
-    let sentences = [modes].into_iter().chain(counts).flatten();
-    sentences.map(|note| format!("{}: {note}.", case.case)).collect()
+    let has_moved = matches!(case.verdict, Verdict::Slower | Verdict::Faster);
+    let tail = case.percentiles.get("p99").filter(|p99| {
+        matches!(Verdict::of(p99, margin), Verdict::Slower | Verdict::Faster) && !has_moved
+    });
+    let tail = tail.map(|p99| format!("p99 {} times", ratio(p99)));
+    let sentences = [modes, tail].into_iter().flatten();
+    sentences.map(|note| format!("{}: {note}.", case.title)).collect()
 }
 
 #[cfg(test)]

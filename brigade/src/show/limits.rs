@@ -10,7 +10,7 @@ use harness::limits::{Forecast, Kind, Line, Resource};
 use serde::{Deserialize, Serialize};
 
 use super::page::{ABSENT, Block, Table};
-use super::quantity::bytes;
+use super::quantity::{bytes, duration};
 use super::text::blocks as blocks_as_text;
 
 /// Version of [`LimitsReport`]'s schema, `major.minor`.
@@ -32,6 +32,8 @@ pub struct LimitsReport {
     pub tasks: Option<u64>,
     /// The kinds of tasks.
     pub kinds: Vec<KindForecast>,
+    /// The runs of this machine that tell what tasks take.
+    pub runs: Vec<String>,
     /// How good the prediction was; `null` without `--verify`.
     pub verified: Option<Verified>,
 }
@@ -45,6 +47,18 @@ pub struct KindForecast {
     /// How many fit.
     #[serde(flatten)]
     pub forecast: Forecast,
+    /// What the number of tasks takes; `null` where none was given.
+    pub of_tasks: Option<OfTasks>,
+}
+
+/// What so many tasks take, by runs of this machine; `null` where none has measured it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OfTasks {
+    /// Memory of all, with the channels that they wait for, in bytes.
+    pub memory_bytes: Option<f64>,
+    /// Time to create all, one after the other, in nanoseconds.
+    pub create_ns: Option<f64>,
 }
 
 /// What came of making tasks up to the limit.
@@ -77,15 +91,18 @@ pub fn page(report: &LimitsReport, prlimit_fails: bool) -> String {
     let blocks = match &report.kinds[..] {
         [kind] => of_kind(kind, report, prlimit_fails),
         kinds => vec![
-            Block::Table(of_kinds(kinds)),
-            Block::Paragraph("Everything about one: brigade limits --kind KIND".to_owned()),
+            Block::Table(match report.tasks {
+                Some(tasks) => of_tasks(kinds, tasks),
+                None => of_kinds(kinds),
+            }),
+            Block::Paragraph(advice(report)),
         ],
     };
     blocks_as_text(&blocks, true)
 }
 
 fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec<Block> {
-    let KindForecast { kind, forecast } = of;
+    let KindForecast { kind, forecast, of_tasks } = of;
     let tasks = kind.tasks();
     let mut page = vec![match forecast.binding().zip(forecast.fits) {
         Some((line, fits)) => format!("{} {tasks} fit: {} binds.", count(fits), line.limit.name),
@@ -93,6 +110,14 @@ fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec
     }];
     page.extend(forecast.next().and_then(|Line { limit, allows, .. }| {
         Some(format!("When that is raised, {} binds, at {}.", limit.name, count((*allows)?)))
+    }));
+    let tasks = report.tasks.unwrap_or_default();
+    page.extend(of_tasks.and_then(|of| of.memory_bytes).map(|all| {
+        let created = of_tasks.and_then(|of| of.create_ns).map_or(String::new(), |ns| {
+            format!(" and are created in {}, one after the other", duration(ns))
+        });
+        let (tasks, runs) = (count(tasks), report.runs.join(", "));
+        format!("{tasks} hold {}{created}, by {runs}.", bytes(all))
     }));
     page.push(format!("Each needs {}.", needs(forecast.per_task)));
     page.push(format!("The program also needs {}.", needs(forecast.besides)));
@@ -120,10 +145,45 @@ fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec
     page
 }
 
+/// A row for each kind: whether so many fit, and what they take.
+fn of_tasks(kinds: &[KindForecast], tasks: u64) -> Table {
+    let mut table =
+        Table::of(&format!("{}|fit?|>memory|>created in|>at most|what binds", count(tasks)));
+    for KindForecast { kind, forecast, of_tasks } in kinds {
+        let fits = forecast.fits.is_none_or(|fits| fits >= tasks);
+        let taken = |of: fn(&OfTasks) -> Option<f64>, shown: fn(f64) -> String| {
+            of_tasks.as_ref().and_then(of).map_or(ABSENT.to_owned(), shown)
+        };
+        table.push(vec![
+            kind.to_string(),
+            if fits { "yes" } else { "NO" }.to_owned(),
+            taken(|of| of.memory_bytes, bytes),
+            taken(|of| of.create_ns, duration),
+            forecast.fits.map_or(ABSENT.to_owned(), count),
+            forecast.binding().map_or(ABSENT.to_owned(), short_name),
+        ]);
+    }
+    table
+}
+
+/// Where the figures are from, and what says more.
+fn advice(report: &LimitsReport) -> String {
+    let more = "Everything about one: brigade limits --kind KIND";
+    match (&report.tasks, &report.runs[..]) {
+        (None, _) => more.to_owned(),
+        (Some(_), []) => {
+            format!("No run of this machine tells what they take: brigade run. {more}")
+        }
+        (Some(tasks), runs) => {
+            format!("Memory and times by {}. {more} --tasks {tasks}", runs.join(", "))
+        }
+    }
+}
+
 fn of_kinds(kinds: &[KindForecast]) -> Table {
     let mut table = Table::of("kind|what binds|>fit|>when raised");
     let number = |number: Option<u64>| number.map_or(ABSENT.to_owned(), count);
-    for KindForecast { kind, forecast } in kinds {
+    for KindForecast { kind, forecast, .. } in kinds {
         table.push(vec![
             kind.to_string(),
             forecast.binding().map_or(ABSENT.to_owned(), short_name),
@@ -145,7 +205,10 @@ fn needs(amounts: Amounts) -> String {
                 format!("{} of memory ({in_kernel} of it in the kernel)", quantity(amount))
             }
             Some(of_what) => format!("{} of {of_what}", quantity(amount)),
-            None if amount == 1 => format!("1 {}", what.strip_suffix('s').unwrap_or(&what)),
+            None if amount == 1 => {
+                let one = what.strip_suffix("es").filter(|it| it.ends_with("ch"));
+                format!("1 {}", one.or(what.strip_suffix('s')).unwrap_or(&what))
+            }
             None => format!("{amount} {what}"),
         }
     });

@@ -8,7 +8,7 @@ pub mod html;
 pub mod ladder;
 pub mod limits;
 pub mod markdown;
-mod notes;
+pub mod notes;
 pub mod page;
 mod pairs;
 pub mod plot;

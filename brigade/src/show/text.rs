@@ -101,23 +101,35 @@ fn show(value: f64, unit: &str) -> String {
 /// What switches mean to a program, in sentences.
 pub fn impact(impact: &Impact) -> String {
     let share = |of: &Interval| format!("{} to {}", percent(of.low), percent(of.high));
-    let Impact { used, run, costs, cpu_share, wall_share, matters, .. } = impact;
-    let verdict = match matters {
-        Matters::No => "No: it hardly matters to this program what a switch costs.",
-        Matters::Perhaps => "It depends on which switches they are.",
-        Matters::Yes => "Yes: this program spends much of its time switching.",
-    };
-    let (cpu, wall) = (share(cpu_share), share(&wall_share["highest"]));
-    let mut text = lines(&format!(
-        "{verdict} Switching can explain {cpu} of its CPU time and {wall} of the wall time."
-    ));
-    let others = [("with the CPUs kept awake", "awake"), ("on one CPU", "pinned")];
-    let others = others
-        .iter()
-        .filter_map(|(how, key)| Some(format!("{how} {}", share(wall_share.get(key)?))));
-    let others: Vec<String> = others.collect();
-    if !others.is_empty() && *matters != Matters::No {
-        text += &lines(&format!("Of the wall time it would be {}.", others.join(", ")));
+    let Impact { used, run, disturbed, costs, cpu_share, wall_share, matters, .. } = impact;
+    let of_wall = wall_share["highest"];
+    let mut text = lines(&match matters {
+        Matters::No if of_wall.high < 0.001 => {
+            "No: switching is less than 0.1 % of the time that it takes.".to_owned()
+        }
+        Matters::No => {
+            format!("No: switching is at most {} of the time that it takes.", percent(of_wall.high))
+        }
+        Matters::Perhaps => format!(
+            "Maybe: switching is {} of the time that it takes, and {} of its CPU time.",
+            share(&of_wall),
+            share(cpu_share)
+        ),
+        Matters::Yes => format!(
+            "Yes: switching is {} of the time that it takes, and {} of its CPU time.",
+            share(&of_wall),
+            share(cpu_share)
+        ),
+    });
+    if *matters != Matters::No {
+        let others = [("with the CPUs kept awake", "awake"), ("on one CPU", "pinned")];
+        let others = others
+            .iter()
+            .filter_map(|(how, key)| Some(format!("{how} {}", share(wall_share.get(key)?))));
+        let others: Vec<String> = others.collect();
+        if !others.is_empty() {
+            text += &lines(&format!("It would be {}.", others.join(", ")));
+        }
     }
     let cost = |key: &str| {
         let of = &costs[key];
@@ -126,12 +138,19 @@ pub fn impact(impact: &Impact) -> String {
         format!("{} {cpu} of CPU time, {wall} of wall time", of.case)
     };
     let (low, high) = (cost("lowest"), cost("highest"));
-    text + "\n" + &did(used) + &lines(&format!("A switch costs, by {run}: {low} to {high}."))
+    text += "\n";
+    text += &did(used);
+    text += &lines(&format!("A switch costs, by {run}: {low} to {high}."));
+    text += &disturbed
+        .as_ref()
+        .map_or(String::new(), |why| lines(&format!("That run was not undisturbed. {why}")));
+    text
 }
 
 /// What the program did.
 fn did(used: &Used) -> String {
-    let Used { wall_ns, cpu_ns, voluntary, involuntary, migrations, run_delay_ns, at_once } = used;
+    let Used { wall_ns, cpu_ns, voluntary, involuntary, migrations, run_delay_ns, at_once, .. } =
+        used;
     let each_second = |count: u64| match count as f64 * 1e9 / *wall_ns as f64 {
         rate if rate >= 1000.0 => format!("{rate:.0}"),
         rate => three_digits(rate),
@@ -144,6 +163,10 @@ fn did(used: &Used) -> String {
     parts.extend(migrations.map(|count| format!("{} moves to another CPU", each_second(count))));
     let waited = run_delay_ns.map(|ns| format!("{} waiting for a CPU", duration(ns as f64)));
     parts.extend(waited);
+    parts
+        .extend(used.crossing.map(|share| {
+            format!("at most {} of its switches went to another CPU", percent(share))
+        }));
     lines(&format!("It had {}; at most {at_once} threads at once.", parts.join(", ")))
 }
 

@@ -16,6 +16,7 @@ use crate::judge::compare::{BetweenRuns, Comparison, Described, Design};
 use crate::judge::compare::{Pair, Verdict};
 use crate::judge::environment::{Difference, between_machines};
 use crate::judge::repeat::{Levels, Spread, State, levels};
+use crate::manifest::Manifest;
 use crate::show;
 use crate::show::comparison::blocks;
 use crate::store::saved_run::SavedRun;
@@ -38,7 +39,10 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
             return Err(UsageError(advice.to_owned()).into());
         }
     };
-    let comparison = of_runs(folders, margin(flags))?;
+    // Without a manifest cases go by their names.
+    let manifest = Manifest::load(flags.programs.manifest.as_deref()).ok();
+    let title = |case: &str| manifest.as_ref().map_or(case.to_owned(), |of| of.title_of(case));
+    let comparison = of_runs(folders, margin(flags))?.titled(title);
     print(&comparison, flags)?;
     Ok(exit_after(&comparison, flags, Exit::Done))
 }

@@ -83,7 +83,8 @@ pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<E
     measuring.measure(description.seed, signals)?;
     signals.exit_on_next_stop();
 
-    let mut comparison = measuring.comparison(&environment, margin(flags));
+    let comparison = measuring.comparison(&environment, margin(flags));
+    let mut comparison = comparison.titled(|case| manifest.title_of(case));
     comparison.not_compared.splice(..0, skipped);
     print(&comparison, flags)?;
     if signals.stops() > 0 {

@@ -110,6 +110,8 @@ pub struct Described {
 pub struct CaseComparison {
     /// The case's name.
     pub case: String,
+    /// Its title.
+    pub title: String,
     /// The placement that the programs recorded.
     pub placement: Option<String>,
     /// The measurement's name, such as `iteration`.
@@ -205,6 +207,12 @@ impl Comparison {
         comparison
     }
 
+    /// With the titles of the cases, by name.
+    pub fn titled(mut self, title: impl Fn(&str) -> String) -> Self {
+        self.cases.iter_mut().for_each(|case| case.title = title(&case.case));
+        self
+    }
+
     /// Compares a case that both sides have measured.
     fn case(&self, case: &str, sides: Pair<&Sample>) -> Option<CaseComparison> {
         let principal = sides[0].principal()?;
@@ -222,6 +230,7 @@ impl Comparison {
         };
         Some(CaseComparison {
             case: case.to_owned(),
+            title: case.to_owned(),
             placement: sides[0].placement().map(str::to_owned),
             measurement: principal.name.clone(),
             operation: principal.operation.clone(),
