@@ -81,7 +81,7 @@ pub fn page(report: &LimitsReport, prlimit_fails: bool) -> String {
             Block::Paragraph("Everything about one: brigade limits --kind KIND".to_owned()),
         ],
     };
-    blocks_as_text(&blocks, true)
+    blocks_as_text(&blocks)
 }
 
 fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec<Block> {
