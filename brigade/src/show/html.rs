@@ -76,14 +76,14 @@ pub fn comparison(comparison: &Comparison) -> String {
 /// A page of these blocks below a heading and what belongs to it, which embeds `value`. The
 /// plots are those of `report`.
 fn page(
-    [title, heading]: [&str; 2],
+    [title, title_of_page]: [&str; 2],
     head: &str,
     blocks: &[Block],
     value: &impl Serialize,
     report: Option<&Report>,
 ) -> String {
     let mut contents = String::new();
-    let mut main = String::new();
+    let mut main = Vec::new();
     let sections = blocks.chunk_by(|_, next| !matches!(next, Block::Heading(2, _)));
     for section in sections {
         let [Block::Heading(_, heading), rest @ ..] = section else { continue };
@@ -98,17 +98,23 @@ fn page(
         };
         let [id, heading] = [&*id, heading].map(escape);
         contents += &format!("<li><a href=\"#{id}\">{heading}</a></li>\n");
-        main += &format!(
-            "<section>\n<h2 id=\"{id}\"><a href=\"#{id}\">{heading}</a></h2>\n{}</section>\n",
+        // The page may have this heading already.
+        let hidden = if heading == escape(title_of_page) { " hidden" } else { "" };
+        main.push(format!(
+            "<section>\n<h2 id=\"{id}\"{hidden}><a href=\"#{id}\">{heading}</a></h2>\n{}</section>\n",
             contents_of(rest, report)
-        );
+        ));
     }
     let legend = report.map_or(String::new(), |report| {
         let signs = plot::legend(report).into_iter();
         let signs = signs.map(|(class, words)| format!("<li class=\"{class}\">{words}</li>"));
         format!("<ul class=\"legend\">{}</ul>\n", signs.collect::<String>())
     });
-    let [title, heading] = [title, heading].map(escape);
+    // A page without a picture begins with its first plots.
+    let first = usize::from(!head.is_empty() && !head.contains("<svg")).min(main.len());
+    let (first, rest) = main.split_at(first);
+    let [first, rest] = [first, rest].map(<[String]>::concat);
+    let [title, heading] = [title, title_of_page].map(escape);
     let title = if title == heading { title } else { format!("{heading} {title}") };
     let page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -118,11 +124,11 @@ fn page(
          style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; base-uri 'none'; \
          form-action 'none'\">\n\
          <title>{title}</title>\n<style>\n{STYLE}{PAGE_STYLE}</style>\n</head>\n<body>\n\
-         <header>\n<h1>{heading}</h1>\n{head}<nav aria-label=\"Contents\">\n\
-         <ul>\n{contents}</ul></nav>\n{legend}\
+         <header>\n<h1>{heading}</h1>\n{head}</header>\n<main>\n{first}\
+         <nav aria-label=\"Contents\">\n<ul>\n{contents}</ul></nav>\n{legend}\
          <p class=\"tools\" hidden><label>Show cases with \
          <input type=\"search\" id=\"filter\" placeholder=\"part of a name\"></label></p>\n\
-         </header>\n<main>\n{main}</main>\n\
+         {rest}</main>\n\
          <footer><p>The records are in the folder of this page; <code>brigade report</code> \
          shows them. Brigade's <code>docs/</code> explain terms and method.</p></footer>\n\
          <script type=\"application/json\" id=\"report\">{}</script>\n\

@@ -347,6 +347,11 @@ fn estimates(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
     group.cases.iter().filter_map(|case| Some((case, case.estimates.first()?.as_ref()?)))
 }
 
+/// Those that are run for a time: creating what is to be kept is not what its case is about.
+fn timed(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
+    estimates(group).filter(|(_, estimate)| estimate.held().is_none())
+}
+
 /// The times of a group's cases, with more percentiles and less else if these are what it asks
 /// for.
 fn times(group: &Group) -> Table {
@@ -355,7 +360,7 @@ fn times(group: &Group) -> Table {
     } else {
         "case|op|time [95 %]|>p50|>p99|>cpu|>sw/op|>n"
     });
-    for (case, estimate) in estimates(group) {
+    for (case, estimate) in timed(group) {
         let whole = estimate.whole_ns.as_ref();
         if let Some(time) = whole {
             let mut row = vec![case_name(case), "whole".to_owned(), estimated_duration(time)];
@@ -412,7 +417,7 @@ fn mark(estimate: &CaseEstimate) -> &'static str {
 fn attribution(group: &Group) -> Table {
     let mut table =
         Table::of("where the time goes||>elapsed|>user|>kernel|>cross|waiting, overlap [95 %]");
-    for (case, estimate) in estimates(group) {
+    for (case, estimate) in timed(group) {
         let Some(of) = &estimate.attribution else { continue };
         let Parts { elapsed_ns, user_ns, kernel_ns, waiting_ns, overlap_ns, .. } = &of.parts;
         let unit = Unit::of(elapsed_ns.value);
@@ -442,7 +447,7 @@ fn attribution(group: &Group) -> Table {
 fn waiting(group: &Group) -> Table {
     let mut table =
         Table::of("what the waiting is for||>asleep|waking [95 %]|>queued|>rest|>idle/op|>ipi/op");
-    for (case, estimate) in estimates(group) {
+    for (case, estimate) in timed(group) {
         let Some(of) = &estimate.attribution else { continue };
         let Some(reasons) = &of.parts.waiting_for else { continue };
         // The child runs meanwhile, so the CPUs do not tell.
