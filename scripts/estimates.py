@@ -455,11 +455,11 @@ class Run:
         name, measurement = cell.rsplit(", ", 1)
         return self.cases[name], measurement
 
-    def row(self, case, measurement, sign, other):
+    def row(self, case, measurement, sign, other, whole=False):
         time = case.time[measurement]
         if other is None:
             return time
-        less = other.measurements[0]
+        less = BOTH if whole and BOTH in other.time else other.measurements[0]
         rho = correlation(case.by_round(measurement), other.by_round(less))
         return (time.over if sign == "/" else time.minus)(other.time[less], rho)
 

@@ -100,6 +100,9 @@ class Check:
 
 
 def plain(text):
+    """Text without markup, in which the id of a case stands for its title."""
+    before = r"(^(?:- )?(?:not within ± [\d.]+ %: )?| [/−] |; )"
+    text = re.sub(before + r"((?!<sub>|; ).)*? <sub>(.*?)</sub>", r"\1\3", text)
     return html.unescape(re.sub(r"\\(.)", r"\1", text))
 
 
@@ -136,8 +139,8 @@ def table_rows(check, run, headings, waiting):
         at, cells = yield
         row = dict(zip(headings, cells))
 
-        def same(heading, render):
-            check.same(f"{at} {cells[0]} {heading}", row[heading], render)
+        def same(heading, render, words=""):
+            check.same(f"{at} {cells[0]} {heading}", row[heading].removeprefix(words), render)
 
         def once(quantity, printed):
             check.once(at, (id_of, *quantity), re.match(r"[^\[±]*", printed)[0].strip())
@@ -155,26 +158,20 @@ def table_rows(check, run, headings, waiting):
         if headings[0] == "in short":
             of = headline.pop(0)
             case, measurement = run.named(of["case"])
+            measurement = BOTH if of.get("whole") and BOTH in case.time else measurement
             sign, key = ("/", "over") if "over" in of else ("−", "minus")
             other = cases[of[key]] if key in of else None
             if not cells[0].startswith(of["text"]):
                 raise ValueError(of["text"])
             memory = of.get("memory")
-            figure = case.memory["= sum"] if memory else run.row(case, measurement, sign, other)
+            figure = (case.memory["= sum"] if memory
+                      else run.row(case, measurement, sign, other, of.get("whole")))
             unit = None if "over" in of else unit_of_bytes if memory else unit_of
             what = ("= sum",) if memory else (measurement,)
             estimate("[95 % interval]", figure, unit,
                      (case.name, *what) + ((sign, other.name) if other else ()))
             same("n", lambda: figure.n)
             unlike(cells[0], case, other)
-        elif headings[:3] == ["case", "op", "time"]:
-            case, measurement = run.named(cells[0])
-            time = case.time[measurement]
-            same("time", lambda: shown(time).split(" [")[0])
-            once((case.name, measurement), row["time"])
-            if time.value < before[0]:
-                raise ValueError("not in ascending order")
-            before = time.value, None
         elif headings[0] == "kind":
             of = kinds.pop(0)
             if not cells[0].startswith(of["text"]):
@@ -195,15 +192,18 @@ def table_rows(check, run, headings, waiting):
             if cells[0]:
                 before = 0, run.named(cells[0])[0]
             index, case = before
-            before = index + 1, case
-            name = case.measurements[index]
+            whole = row["op"] == "whole"
+            before = index + (not whole), case
+            name = BOTH if whole else case.measurements[index]
             time = case.time[name]
             estimate("time [95 %]", time, unit_of, (case.name, name))
             scale = unit_of(time.value)[0]
             for heading, fewest in (("p50", 2), ("p90", 10), ("p99", 100), ("p99.9", 1000)):
                 if heading in row:
                     key = heading.replace(".", "") + "_ns"
-                    same(heading, lambda: optional(case.percentile(name, key, fewest), scale))
+                    same(heading, lambda: optional(
+                        None if whole else case.percentile(name, key, fewest), scale))
+            index += whole
             if "cpu" in row:
                 same("cpu", lambda: optional(None if index else case.median_of(
                     "cpu", "user_ns_per_operation", "system_ns_per_operation"), scale))
@@ -211,10 +211,13 @@ def table_rows(check, run, headings, waiting):
                     "switches", "voluntary_per_operation", "involuntary_per_operation")))
             disturbed = any(level for level, *_ in case.measured) or case.taken.is_notable()
             same("n", lambda: f"{time.n}{'!' if case.uses_unusable else '~' * disturbed}")
-        elif headings[1] == "over or minus":
-            case, measurement = run.named(cells[0])
-            sign, name = cells[1].split(" ", 1)
-            figure = run.row(case, measurement, sign, cases[name])
+        elif headings[0] == "one case over or minus another":
+            first, sign, name = re.split(" ([/−]) ", cells[0])
+            case, measurement = run.named(first)
+            whole = any(of.get("whole") and of["case"] == first and name in of.values()
+                        for group in SUITE["group"] for of in group.get("comparisons", []))
+            measurement = BOTH if whole and BOTH in case.time else measurement
+            figure = run.row(case, measurement, sign, cases[name], whole)
             estimate("[95 % interval]", figure, None if sign == "/" else unit_of,
                      (case.name, measurement, sign, name))
             same("n", lambda: figure.n)
@@ -233,7 +236,7 @@ def table_rows(check, run, headings, waiting):
             seen = [of for of in texts if digits(of[1].value / scale) != "0.00"]
             same(headings[-1], lambda: ", ".join(
                 f"{word}{digits(of.value / scale)} {interval(of, scale)}"
-                for word, of in seen or texts) or "–")
+                for word, of in seen or texts) or "–", "for the child ")
             rest = [(-1 if overlap else 1, figure) for overlap, figure in
                     re.findall(r"(overlap )?(\d\S*) \[", cells[-1])]
             waiting[case.name] = next((figure for sign, figure in rest if sign > 0), None)
@@ -289,16 +292,8 @@ def check_text(check, run, at, line):
             if entry not in rest:
                 check.faults.append(f"{at}: lacks {entry!r}")
             rest = rest.replace(entry, "", 1)
-        if rest.strip(", "):
-            check.faults.append(f"{at}: printed {rest.strip(', ')!r}, which is not so")
-    elif line.startswith("!["):
-        answers = sorted((case.time[case.measurements[0]].value, name) for name, case
-                         in run.cases.items() if case.measurements and not case.is_alone())
-        low, high = answers[0], answers[-1]
-        text = re.sub(r" per \w+\)", ")", line.split("](")[0])
-        check.same(at, text, lambda: (
-            f"![{len(run.cases)} cases: the cheapest is {low[1]} ({duration(low[0])}), "
-            f"the most expensive {high[1]} ({duration(high[0])})."))
+        if rest.strip("; "):
+            check.faults.append(f"{at}: printed {rest.strip('; ')!r}, which is not so")
     elif spread and spread[2] != "of":
         case, name = run.named(spread[1])
         values = case.values(name)
@@ -342,7 +337,8 @@ def main(arguments):
             run = run_of(Path(folder))
             check_lines(check, run, page, lines)
             check.faults += [f"{page}: lacks {case.name}, {name}" for case in run.cases.values()
-                             for name in case.measurements
+                             for name in (["= sum"] if "= sum" in case.memory
+                                          else case.measurements)
                              if (run.folder, case.name, name) not in check.printed]
             continue
         block, first = None, None

@@ -273,6 +273,8 @@ pub enum Format {
     Text,
     /// A page to look at, in one file
     Html,
+    /// The picture of a run to post, 1200 × 630
+    Svg,
     /// A page in Markdown
     Markdown,
     /// One object, as report.schema.json describes it

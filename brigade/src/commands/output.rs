@@ -44,7 +44,7 @@ pub fn style() -> Style {
 }
 
 /// Whether the caller's locale is not UTF-8.
-pub fn is_ascii() -> bool {
+fn is_ascii() -> bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
     let locale = names.into_iter().flatten().find(|value| !value.is_empty());
     let locale = locale.unwrap_or_default().to_string_lossy().to_ascii_lowercase();

@@ -10,8 +10,8 @@
 //!   `groups`, `group=NAME`, `comparisons=NAME` or `notes`.
 //! - `<!-- figure CASE [MEASUREMENT] -->…<!-- end -->` within a line: a time with
 //!   its interval, of the run that the file's first block names.
-//! - `<!-- brigade report RUN ladder=FILE.svg -->`, likewise: the ladder of RUN as a
-//!   picture in FILE.svg, a path from the folder of the Markdown file.
+//! - `<!-- brigade report RUN picture=FILE.svg -->`, likewise: the picture of RUN in FILE.svg,
+//!   a path from the folder of the Markdown file.
 //!
 //! A block of another run than the file's first one says so.
 
@@ -32,11 +32,10 @@ use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
 use crate::plan::{RunEnd, Schedule};
 use crate::show;
-use crate::show::ladder::rungs;
+use crate::show::markdown;
 use crate::show::page::NO_BREAK_SPACE;
 use crate::show::report::{Part, figure, part};
 use crate::show::screen::Style;
-use crate::show::{markdown, plot};
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::{self, RunDescription};
@@ -112,6 +111,7 @@ fn rendered(
             text_of(report, &folders.collect::<Vec<_>>(), what, style)
         }
         Format::Html => show::html::html(report),
+        Format::Svg => picture(report)?,
         Format::Markdown => markdown::markdown(report),
         Format::Json => serde_json::to_string(report)? + "\n",
         Format::Csv => show::formats::csv(report)?,
@@ -120,17 +120,23 @@ fn rendered(
     })
 }
 
+/// The picture of a run.
+fn picture(report: &Report) -> anyhow::Result<String> {
+    show::picture::svg(report)
+        .context("there is no picture: the run has no case of the first screen")
+}
+
 /// The first screen of one run, or all of several runs or of what `--full` asks for.
 fn text_of(report: &Report, folders: &[String], what: ShowFlags, style: Style) -> String {
     match folders {
         [folder] if !what.full => {
             let mut text = show::screen::screen(report, folder, style);
             if what.notes {
-                text += &show::text::blocks(&part(report, &Part::Notes), style.ascii);
+                text += &show::text::blocks(&part(report, &Part::Notes));
             }
             text
         }
-        folders => show::report::as_text(report, folders, style.ascii),
+        folders => show::report::as_text(report, folders),
     }
 }
 
@@ -154,6 +160,15 @@ pub fn latest_first(parent: &Path, label: Option<&str>) -> Vec<PathBuf> {
     let mut runs: Vec<(String, PathBuf)> = folders.filter_map(began).collect();
     runs.sort();
     runs.into_iter().rev().map(|(_, folder)| folder).collect()
+}
+
+/// The run before that of this folder, on a machine of this label, with its name.
+fn previous(folder: &Path, label: &str) -> Option<(String, SavedRun)> {
+    let folder = folder.canonicalize().ok()?;
+    let runs = latest_first(folder.parent()?, Some(label));
+    let before = runs.iter().skip_while(|run| **run != folder).nth(1)?;
+    let name = before.file_name()?.to_string_lossy().into_owned();
+    Some((name, SavedRun::read(before).ok()?))
 }
 
 /// The page to open where no file is named: that of the run.
@@ -244,6 +259,9 @@ impl<'a> Summary<'a> {
         let RunDescription { procedure, rounds, side, .. } = self.run;
         let interrupted = self.invocations.iter().filter(|of| of.interrupted).count();
         let remaining: u32 = self.schedule.remaining().iter().sum();
+        let label = self.environment.label();
+        let previous = side.is_none().then(|| previous(self.folder, &label)).flatten();
+        let (since, previous) = previous.unzip();
         RunData {
             name: self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             description: self.run,
@@ -262,6 +280,8 @@ impl<'a> Summary<'a> {
                 resumable: procedure.is_some(),
             },
             alike: SavedRun::alike(self.folder),
+            previous,
+            since: since.unwrap_or_default(),
         }
     }
 
@@ -347,9 +367,6 @@ pub fn with_proof(path: &Path, mut saved: SavedRun) -> (SavedRun, Option<Proof>)
     (saved, proof)
 }
 
-/// The width of a picture in pixels: that of a README.
-const PICTURE_WIDTH: f64 = 830.0;
-
 const BLOCK: &str = "<!-- brigade report ";
 const FIGURE: &str = "<!-- figure ";
 const CLOSE: &str = " -->";
@@ -427,23 +444,16 @@ impl Runs<'_> {
     }
 
     fn block(&mut self, run: &str, name: &str) -> anyhow::Result<String> {
-        if let Some(file) = name.strip_prefix("ladder=") {
-            return self.ladder(run, file);
+        if let Some(file) = name.strip_prefix("picture=") {
+            let picture = picture(self.report(run)?).with_context(|| run.to_owned())?;
+            self.pictures.push((file.to_owned(), picture));
+            let title = show::picture::TITLE;
+            return Ok(format!("![{title}, by kind of task]({file})\n"));
         }
         let of = Part::named(name).with_context(|| format!("there is no part '{name}'"))?;
         let blocks = part(self.report(run)?, &of);
         ensure!(!blocks.is_empty(), "{run} has nothing of '{name}'");
         Ok(markdown::blocks(&blocks))
-    }
-
-    /// The ladder of a run as a picture in this file.
-    fn ladder(&mut self, run: &str, file: &str) -> anyhow::Result<String> {
-        let rungs = rungs(self.report(run)?);
-        let parts = plot::ladder(&rungs).zip(plot::extremes(&rungs));
-        let (picture, words) = parts.with_context(|| format!("{run} has nothing of a ladder"))?;
-        self.pictures.push((file.to_owned(), picture.file(PICTURE_WIDTH)));
-        let words = words.replace(NO_BREAK_SPACE, " ");
-        Ok(format!("![{}]({file})\n", markdown::escape(&words)))
     }
 
     fn figure(&mut self, run: &str, case: &str, part: Option<&str>) -> anyhow::Result<String> {

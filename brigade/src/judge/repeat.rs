@@ -5,14 +5,14 @@
 //! reference slows with them: divided by it, the times of two runs of one build differ by half
 //! as much as they do themselves (docs/STATISTICS.md, "Comparing two runs").
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::interference::sample_of;
 use super::ledger::{Quantity, principal_figure};
 use super::statistics::{Dependence, Estimate, Series};
-use crate::store::invocation::{Invocation, seconds};
+use crate::store::invocation::{Invocation, RecordedCase, seconds};
 use crate::store::saved_run::SavedRun;
 
 /// The share of figures that two runs of one build may differ by less than the spread.
@@ -20,6 +20,9 @@ const CONFIDENCE: f64 = 0.95;
 
 /// The deviate of a normal value for [`CONFIDENCE`].
 const DEVIATE: f64 = 1.96;
+
+/// The difference between two runs that does not matter, as a share.
+const MARGIN: f64 = 0.03;
 
 /// How long work took before an invocation that belongs to no program, in nanoseconds.
 fn reference_ns(invocation: &Invocation) -> Option<f64> {
@@ -164,6 +167,37 @@ impl Repeat {
     }
 }
 
+/// The cases whose figure moved between two runs, at the speed of the reference, by more than
+/// runs of one build differ, which is known from `alike`: how many times as large it became. All
+/// intervals together have the confidence [`CONFIDENCE`].
+pub fn moved_since<'a>(
+    before: &[Invocation],
+    now: &'a [Invocation],
+    alike: &[&[Invocation]],
+) -> Vec<(&'a str, Estimate)> {
+    let known: Vec<Levels> = alike.iter().map(|run| levels(run)).collect();
+    let spread = Spread::of(&known.iter().collect::<Vec<_>>());
+    let Some(spread) = spread.filter(|_| !before.is_empty()) else { return Vec::new() };
+    let [first, second] = [before, now].map(levels);
+    let key = |run: &[Invocation], case: &str| {
+        let of_case = run.iter().filter(|of| of.case == *case);
+        of_case.filter_map(|of| of.record.as_ref()).map(RecordedCase::of).next()
+    };
+    let mut cases: Vec<&str> = now.iter().map(|of| of.case.as_str()).collect();
+    let mut seen = BTreeSet::new();
+    cases.retain(|case| seen.insert(*case) && first.contains_key(*case));
+    cases.retain(|case| second.contains_key(*case) && key(before, case) == key(now, case));
+    let each = 1.0 - (1.0 - CONFIDENCE) / cases.len().max(1) as f64;
+    let ratio = |case: &'a str| {
+        let ratio = second[case].over(first[case], 0.0, each)?;
+        let ratio = ratio.allowing(spread.distance());
+        let ends = ratio.interval?;
+        let is_moved = ends.low > 1.0 + MARGIN || ends.high < 1.0 / (1.0 + MARGIN);
+        is_moved.then_some((case, ratio))
+    };
+    cases.into_iter().filter_map(ratio).collect()
+}
+
 /// The standard error of the logarithm of a figure.
 fn error(figure: &Estimate) -> Option<f64> {
     let ends = figure.interval.filter(|ends| ends.low > 0.0)?;
@@ -225,6 +259,20 @@ mod tests {
             let ratio = times[1].over(times[0], 0.0, 0.99).unwrap();
             assert!(ratio.excludes(1.0), "{case}: {ratio:?}");
         }
+    }
+
+    #[test]
+    fn a_case_has_moved_if_it_differs_by_more_than_runs_of_one_build() {
+        let mut rng = Rng::with_seed(4);
+        let [one, other, now] =
+            [70.0, 77.0, 140.0].map(|second| run(&[10.0, second], 1.0, &mut rng));
+        let alike = [&one[..], &other];
+        let found = moved_since(&one, &now, &alike);
+        let [("case-1", ratio)] = &found[..] else { panic!("{found:?}") };
+        assert!((ratio.value - 2.0).abs() < 0.1, "{ratio:?}");
+        assert!(moved_since(&one, &other, &alike).is_empty());
+        assert!(moved_since(&[], &now, &alike).is_empty());
+        assert!(moved_since(&one, &now, &alike[..1]).is_empty());
     }
 
     // The deviation that the figures of runs have besides their own error is found again.

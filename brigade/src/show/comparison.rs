@@ -266,7 +266,7 @@ mod tests {
     fn every_format_has_the_same_rows_and_the_largest_change_first() {
         let comparison = comparison();
         let page = blocks(&comparison);
-        let text = text::blocks(&page, false);
+        let text = text::blocks(&page);
         let html = html::comparison(&comparison);
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
         assert!(!html.contains("<b>"));

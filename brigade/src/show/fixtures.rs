@@ -198,6 +198,8 @@ pub fn report_with(manifest: &Manifest, runs: &[SavedRun]) -> Report {
             ..RunProgress::default()
         },
         alike: Vec::new(),
+        previous: None,
+        since: String::new(),
     });
     report(manifest, &data.collect::<Vec<_>>())
 }

@@ -5,11 +5,11 @@ use harness::terminal;
 use serde::Serialize;
 
 use super::comparison::blocks as blocks_of_comparison;
-use super::ladder::{Rung, rungs};
-use super::page::{Block, Table};
-use super::plot;
-use super::report::page as blocks_of;
+use super::page::{Block, Table, with_ids, without_ids};
+use super::report::{below, moved, page as blocks_of};
+use super::screen::{machine, said};
 use super::svg::{Picture, STYLE, escape};
+use super::{notes, picture, plot};
 use crate::judge::compare::Comparison;
 use crate::judge::report::model::Report;
 
@@ -17,22 +17,52 @@ const PAGE_STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
 
 /// The SHA-256 of `page.js`, by which the page's policy knows its script.
-const SCRIPT_HASH: &str = "sha256-6Prz5U0NPqCmJZDetDXdCcrLB2NJ7aW1axg9TArS9bc=";
+const SCRIPT_HASH: &str = "sha256-RMjJ4pQCx0vWaEUHLDMlH/tr0zb6QK7X1mP6koTmiKs=";
 
 /// The page of a report.
 pub fn html(report: &Report) -> String {
     let names: Vec<&str> = report.runs.iter().map(|run| run.name.as_str()).collect();
-    let mut blocks = vec![Block::Heading(2, "In short".to_owned())];
-    blocks.extend(blocks_of(report));
+    let names = names.join(", ");
+    // Several runs are in columns of tables, not in plots.
+    let plotted = Some(report).filter(|report| report.runs.len() == 1);
+    let (heading, mut blocks) = match (plotted, &report.groups[..]) {
+        (None, _) => {
+            let short = vec![Block::Heading(2, "In short".to_owned())];
+            (names.clone(), [short, blocks_of(report)].concat())
+        }
+        (Some(_), [group]) if report.screen.is_empty() => (group.question.clone(), below(report)),
+        (Some(_), _) => (picture::TITLE.to_owned(), below(report)),
+    };
     blocks.push(Block::Heading(2, "How to repeat it".to_owned()));
     for run in &report.runs {
         let profile = format!("A run of {}, profile {}", run.started_at, run.profile);
         blocks.push(Block::Paragraph(profile));
         blocks.push(Block::Code(run.command.join(" ")));
     }
-    // Several runs are in columns of tables, not in plots.
-    let plotted = Some(report).filter(|report| report.runs.len() == 1);
-    page(&names.join(", "), &blocks, report, plotted)
+    let head = plotted.map_or(String::new(), first_screen);
+    page([&names, &heading], &head, &blocks, report, plotted)
+}
+
+/// The machine, the verdict, the picture, and what follows from it.
+fn first_screen(report: &Report) -> String {
+    let run = &report.runs[0];
+    let (is_good, verdict) = notes::verdict_in_words(run);
+    let class = if is_good { "good" } else { "bad" };
+    let (first, rest) = verdict.split_once(':').unwrap_or((&verdict, ""));
+    let [machine, first, rest] = [&machine(run), first, rest].map(escape);
+    let sentences: Vec<String> = report.sentences.iter().take(5).map(said).collect();
+    let sentences = if sentences.is_empty() {
+        String::new()
+    } else {
+        let lead = element(&Block::Paragraph("So, on this machine:".to_owned()));
+        lead + &element(&Block::Items(sentences))
+    };
+    format!(
+        "<p class=\"machine\">{machine}</p>\n\
+         <p class=\"machine\"><strong class=\"{class}\">{first}</strong>:{rest}</p>\n{}{sentences}{moved}",
+        picture::figures(report),
+        moved = moved(report).iter().map(element).collect::<String>(),
+    )
 }
 
 /// The page of a comparison, the largest change first.
@@ -40,35 +70,52 @@ pub fn comparison(comparison: &Comparison) -> String {
     let mut blocks = vec![Block::Heading(2, "Comparison".to_owned())];
     blocks.extend(blocks_of_comparison(comparison));
     let title = format!("{} against {}", comparison.candidate.records, comparison.baseline.records);
-    page(&title, &blocks, comparison, None)
+    page([&title, &title], "", &blocks, comparison, None)
 }
 
-/// A page of these blocks, which embeds `value`. The plots are those of `report`.
-fn page(title: &str, blocks: &[Block], value: &impl Serialize, report: Option<&Report>) -> String {
+/// A page of these blocks below a heading and what belongs to it, which embeds `value`. The
+/// plots are those of `report`.
+fn page(
+    [title, title_of_page]: [&str; 2],
+    head: &str,
+    blocks: &[Block],
+    value: &impl Serialize,
+    report: Option<&Report>,
+) -> String {
     let mut contents = String::new();
-    let mut main = String::new();
-    for (index, block) in blocks.iter().enumerate() {
-        if let Block::Heading(2, heading) = block {
-            let mut section =
-                blocks[index + 1..].iter().take_while(|of| !matches!(of, Block::Heading(2, _)));
-            let group = section.find_map(|block| match block {
-                Block::Plots(group) => Some(group.as_str()),
-                _ => None,
-            });
-            let (id, short) = match group {
-                Some("") => ("group-other".to_owned(), "other"),
-                Some(group) => (format!("group-{group}"), group),
-                None => (slug(heading), heading.as_str()),
-            };
-            let end = if main.is_empty() { "" } else { "</section>\n" };
-            let [id, heading, short] = [&id, heading, short].map(escape);
-            contents += &format!("<a href=\"#{id}\">{short}</a>\n");
-            main += &format!("{end}<section id=\"{id}\">\n<h2>{heading}</h2>\n");
-        } else {
-            main += &element(block, report);
-        }
+    let mut main = Vec::new();
+    let sections = blocks.chunk_by(|_, next| !matches!(next, Block::Heading(2, _)));
+    for section in sections {
+        let [Block::Heading(_, heading), rest @ ..] = section else { continue };
+        let group = rest.iter().find_map(|block| match block {
+            Block::Plots(group) => Some(group.as_str()),
+            _ => None,
+        });
+        let id = match group {
+            Some("") => "group-other".to_owned(),
+            Some(group) => format!("group-{group}"),
+            None => slug(heading),
+        };
+        let [id, heading] = [&*id, heading].map(escape);
+        contents += &format!("<li><a href=\"#{id}\">{heading}</a></li>\n");
+        // The page may have this heading already.
+        let hidden = if heading == escape(title_of_page) { " hidden" } else { "" };
+        main.push(format!(
+            "<section>\n<h2 id=\"{id}\"{hidden}><a href=\"#{id}\">{heading}</a></h2>\n{}</section>\n",
+            contents_of(rest, report)
+        ));
     }
-    let title = escape(title);
+    let legend = report.map_or(String::new(), |report| {
+        let signs = plot::legend(report).into_iter();
+        let signs = signs.map(|(class, words)| format!("<li class=\"{class}\">{words}</li>"));
+        format!("<ul class=\"legend\">{}</ul>\n", signs.collect::<String>())
+    });
+    // A page without a picture begins with its first plots.
+    let first = usize::from(!head.is_empty() && !head.contains("<svg")).min(main.len());
+    let (first, rest) = main.split_at(first);
+    let [first, rest] = [first, rest].map(<[String]>::concat);
+    let [title, heading] = [title, title_of_page].map(escape);
+    let title = if title == heading { title } else { format!("{heading} {title}") };
     let page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -77,10 +124,11 @@ fn page(title: &str, blocks: &[Block], value: &impl Serialize, report: Option<&R
          style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; base-uri 'none'; \
          form-action 'none'\">\n\
          <title>{title}</title>\n<style>\n{STYLE}{PAGE_STYLE}</style>\n</head>\n<body>\n\
-         <header>\n<h1>{title}</h1>\n<nav aria-label=\"Contents\">\n{contents}</nav>\n\
+         <header>\n<h1>{heading}</h1>\n{head}</header>\n<main>\n{first}\
+         <nav aria-label=\"Contents\">\n<ul>\n{contents}</ul></nav>\n{legend}\
          <p class=\"tools\" hidden><label>Show cases with \
          <input type=\"search\" id=\"filter\" placeholder=\"part of a name\"></label></p>\n\
-         </header>\n<main>\n{main}</section>\n</main>\n\
+         {rest}</main>\n\
          <footer><p>The records are in the folder of this page; <code>brigade report</code> \
          shows them. Brigade's <code>docs/</code> explain terms and method.</p></footer>\n\
          <script type=\"application/json\" id=\"report\">{}</script>\n\
@@ -88,6 +136,22 @@ fn page(title: &str, blocks: &[Block], value: &impl Serialize, report: Option<&R
         embedded(value)
     );
     terminal::text(&page).into_owned()
+}
+
+/// What is below a heading: of a group its plots, and tables in a fold.
+fn contents_of(blocks: &[Block], report: Option<&Report>) -> String {
+    let elements = |blocks: &[Block]| blocks.iter().map(element).collect::<String>();
+    let at = blocks.iter().position(|block| matches!(block, Block::Plots(_)));
+    let Some((at, report)) = at.zip(report) else { return elements(blocks) };
+    let Block::Plots(name) = &blocks[at] else { unreachable!("it is one") };
+    let (shown, folded) = plots(report, name);
+    let rest = elements(&blocks[at + 1..]);
+    let tables = if shown.is_empty() { rest } else { fold("Tables", &(folded + &rest)) };
+    elements(&blocks[..at]) + &shown + &tables
+}
+
+fn fold(summary: &str, contents: &str) -> String {
+    format!("<details>\n<summary>{}</summary>\n{contents}</details>\n", escape(summary))
 }
 
 /// A heading as part of an address.
@@ -98,26 +162,24 @@ fn slug(heading: &str) -> String {
     words.join("-")
 }
 
-fn element(block: &Block, report: Option<&Report>) -> String {
+fn element(block: &Block) -> String {
     match block {
         Block::Heading(level, heading) => format!("<h{level}>{}</h{level}>\n", escape(heading)),
-        Block::Paragraph(text) => format!("<p>{}</p>\n", escape(text)),
+        Block::Paragraph(text) => format!("<p>{}</p>\n", inline(text)),
         Block::Items(texts) => {
             let items: String =
-                texts.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
+                texts.iter().map(|text| format!("<li>{}</li>\n", inline(text))).collect();
             format!("<ul>\n{items}</ul>\n")
         }
         Block::Table(table) => table_of(table),
-        Block::Ladder(table) => {
-            let picture = report.and_then(|of| plot::ladder(&rungs(of)));
-            picture.map_or_else(
-                || table_of(table),
-                |picture| format!("<div id=\"ladder\">{}</div>\n", picture.figure()),
-            )
-        }
         Block::Code(text) => code(text),
-        Block::Plots(name) => report.map_or(String::new(), |report| plots(report, name)),
+        Block::Plots(_) => String::new(),
     }
+}
+
+/// Text with its ids in grey.
+fn inline(text: &str) -> String {
+    with_ids(text, escape, |id| format!(" <small>{}</small>", escape(id)))
 }
 
 fn code(text: &str) -> String {
@@ -138,8 +200,8 @@ fn table_of(table: &Table) -> String {
         if !row[0].is_empty() {
             name = &row[0];
         }
-        let case = escape(name);
-        body += &format!("<tr data-case=\"{case}\"><th scope=\"row\">{case}</th>");
+        let case = escape(&without_ids(name));
+        body += &format!("<tr data-case=\"{case}\"><th scope=\"row\">{}</th>", inline(name));
         for (cell, (_, right)) in row.iter().zip(table.columns()).skip(1) {
             body += &format!("<td{}>{}</td>", class(right), escape(cell));
         }
@@ -151,25 +213,30 @@ fn table_of(table: &Table) -> String {
     )
 }
 
-/// The plots of a group: curves or maps of CPUs if it has some, or else its ladder, and the
-/// processes.
-fn plots(report: &Report, name: &str) -> String {
+/// The plots of a group: curves or maps of CPUs, or else its cases on an axis, and bars; and
+/// what is folded away with its tables.
+fn plots(report: &Report, name: &str) -> (String, String) {
     let Some(group) = report.groups.iter().find(|group| group.name == name) else {
-        return String::new();
+        return Default::default();
     };
-    let mut pictures = plot::curves(group);
+    let [curves, dots] = [
+        plot::curves(group)
+            .iter()
+            .map(|[wide, narrow]| {
+                let [wide, narrow] = [wide, narrow].map(Picture::figure);
+                format!("<div class=\"wide\">{wide}</div>\n<div class=\"narrow\">{narrow}</div>\n")
+            })
+            .collect::<String>(),
+        plot::dots(group).iter().map(Picture::figure).collect(),
+    ];
     let maps = report.pairs.iter().filter(|map| map.group == group.name);
-    pictures.extend(maps.filter_map(|map| plot::heat(report, map)));
-    if pictures.is_empty() {
-        let rungs: Vec<Rung> = group.cases.iter().filter_map(Rung::of).collect();
-        pictures.extend(plot::ladder(&rungs));
-    }
-    let mut plots: String = pictures.iter().map(Picture::figure).collect();
-    if let Some(strips) = plot::strips(group) {
-        let (title, figure) = (escape(&strips.title), strips.figure());
-        plots += &format!("<details>\n<summary>{title}</summary>\n{figure}</details>\n");
-    }
-    plots
+    let maps: String =
+        maps.filter_map(|map| plot::heat(report, map)).map(|of| of.figure()).collect();
+    let first = curves + &maps;
+    let (first, folded) = if first.is_empty() { (dots, String::new()) } else { (first, dots) };
+    let bars = [plot::memory(group), plot::time(group)];
+    let bars: String = bars.iter().flatten().map(Picture::figure).collect();
+    (first + &bars, folded)
 }
 
 /// JSON in which nothing ends the element of script that it is in.

@@ -98,7 +98,7 @@ pub fn page(report: &LimitsReport, prlimit_fails: bool) -> String {
             Block::Paragraph(advice(report)),
         ],
     };
-    blocks_as_text(&blocks, true)
+    blocks_as_text(&blocks)
 }
 
 fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec<Block> {

@@ -3,7 +3,7 @@
 
 use harness::terminal;
 
-use super::page::{Block, NO_BREAK_SPACE};
+use super::page::{Block, NO_BREAK_SPACE, with_ids};
 use super::report::page;
 use crate::judge::report::model::Report;
 
@@ -35,11 +35,16 @@ fn block(block: &Block) -> String {
             format!("{} {}\n", "#".repeat((*level).into()), escape(heading))
         }
         Block::Paragraph(paragraph) => escape(paragraph) + "\n",
-        Block::Items(items) => items.iter().map(|item| format!("- {}\n", escape(item))).collect(),
-        Block::Table(table) | Block::Ladder(table) => table.markdown(escape),
+        Block::Items(items) => items.iter().map(|item| format!("- {}\n", inline(item))).collect(),
+        Block::Table(table) => table.markdown(inline),
         Block::Code(code) => indented(code),
         Block::Plots(_) => String::new(),
     }
+}
+
+/// Text with its ids in small letters.
+fn inline(text: &str) -> String {
+    with_ids(text, escape, |id| format!(" <sub>{}</sub>", escape(id)))
 }
 
 /// Lines as code in Markdown.

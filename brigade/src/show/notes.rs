@@ -1,10 +1,11 @@
 //! What a reader must know about a run besides its figures, in words.
 
-use super::page::NO_BREAK_SPACE;
+use super::page::{NO_BREAK_SPACE, named};
 use super::quantity::{duration, percent, small_share, three_digits};
 use crate::judge::repeat::{Repeat, Spread, State};
 use crate::judge::report::model::{
-    CaseEstimate, JudgedOutcome, MeasurementEstimate, Quality, Report, RunProgress, RunSummary,
+    Case, CaseEstimate, JudgedOutcome, MeasurementEstimate, Quality, Report, RunProgress,
+    RunSummary,
 };
 use crate::judge::statistics::FEWEST_TIMES;
 use crate::judge::taken::{NOTABLE, Taken, UNFIT};
@@ -17,13 +18,12 @@ const LARGE_CHANGE: f64 = 0.1;
 /// describe.
 pub fn notes(report: &Report, run: usize) -> Vec<String> {
     let summary = &report.runs[run];
-    let cases: Vec<(&str, &CaseEstimate)> = report
-        .groups
-        .iter()
-        .flat_map(|group| &group.cases)
-        .filter_map(|case| Some((case.name.as_str(), case.estimates[run].as_ref()?)))
-        .collect();
+    let cases = report.groups.iter().flat_map(|group| &group.cases);
+    let cases: Vec<(&Case, &CaseEstimate)> =
+        cases.filter_map(|case| Some((case, case.estimates[run].as_ref()?))).collect();
     let mut notes: Vec<String> = wide(&summary.quality, &cases).into_iter().collect();
+    let cases: Vec<(String, &CaseEstimate)> =
+        cases.into_iter().map(|(case, of)| (named(&case.title, &case.name), of)).collect();
     let measurements = || cases.iter().flat_map(|(_, case)| &case.measurements);
     if measurements().any(|of| of.time_ns.count < FEWEST_TIMES) {
         notes.push(format!("[–]: too few rounds for an interval, {FEWEST_TIMES} are needed."));
@@ -35,11 +35,8 @@ pub fn notes(report: &Report, run: usize) -> Vec<String> {
     }
     for (name, case) in &cases {
         for (index, measurement) in case.measurements.iter().enumerate() {
-            let row = if index == 0 {
-                (*name).to_owned()
-            } else {
-                format!("{name}, {}", measurement.name)
-            };
+            let row =
+                if index == 0 { name.clone() } else { format!("{name}, {}", measurement.name) };
             notes.extend(spread(measurement).map(|note| format!("{row}: {note}.")));
         }
     }
@@ -49,19 +46,19 @@ pub fn notes(report: &Report, run: usize) -> Vec<String> {
 }
 
 /// The cases that are less precise than was aimed at.
-fn wide(quality: &Quality, cases: &[(&str, &CaseEstimate)]) -> Option<String> {
-    let is_wide = |(name, _): &&(&str, &CaseEstimate)| quality.wide.iter().any(|wide| wide == name);
-    let named = cases.iter().filter(is_wide).filter_map(|(name, case)| {
-        let time = case.principal()?;
+fn wide(quality: &Quality, cases: &[(&Case, &CaseEstimate)]) -> Option<String> {
+    let is_wide = |(case, _): &&(&Case, &CaseEstimate)| quality.wide.contains(&case.name);
+    let wide = cases.iter().filter(is_wide).filter_map(|(case, estimate)| {
+        let time = estimate.principal()?;
         let width = time.half_width();
         let width = width.map_or(String::new(), |share| format!(" ± {:.1} %", share * 100.0));
-        Some(
-            format!("{name}{width} (n = {})", time.count).replace(' ', &NO_BREAK_SPACE.to_string()),
-        )
+        let figure = format!("{width} (n = {})", time.count);
+        let figure = figure.replace(' ', &NO_BREAK_SPACE.to_string());
+        Some(named(&case.title, &case.name) + &figure)
     });
-    let named: Vec<String> = named.collect();
+    let wide: Vec<String> = wide.collect();
     let target = quality.target_percent;
-    (!named.is_empty()).then(|| format!("not within ± {target} %: {}.", named.join(", ")))
+    (!wide.is_empty()).then(|| format!("not within ± {target} %: {}.", wide.join("; ")))
 }
 
 fn missing(case: &CaseEstimate) -> Option<String> {

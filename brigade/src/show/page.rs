@@ -15,6 +15,25 @@ pub const NO_BREAK_SPACE: char = '\u{a0}';
 /// What stands in a cell for which there is no figure.
 pub const ABSENT: &str = "–";
 
+/// Before an id that belongs to the words before it, and behind it.
+const ID: char = '\u{1f}';
+
+/// A title and, for those who look for details, the id of what it is of.
+pub fn named(title: &str, id: &str) -> String {
+    if title == id { title.to_owned() } else { format!("{title}{ID}{id}{ID}") }
+}
+
+/// Text whose words and ids are shown by these.
+pub fn with_ids(text: &str, words: impl Fn(&str) -> String, id: impl Fn(&str) -> String) -> String {
+    let parts = text.split(ID).enumerate();
+    parts.map(|(at, part)| if at % 2 == 0 { words(part) } else { id(part) }).collect()
+}
+
+/// Text without its ids.
+pub fn without_ids(text: &str) -> String {
+    with_ids(text, str::to_owned, |_| String::new())
+}
+
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
@@ -26,8 +45,6 @@ pub enum Block {
     Items(Vec<String>),
     /// A table.
     Table(Table),
-    /// The ladder, which a page shows as a plot.
-    Ladder(Table),
     /// Lines that are shown as they are.
     Code(String),
     /// The place of the plots of the group of this name, which only HTML has.
@@ -106,6 +123,11 @@ impl Table {
     /// row are filled into several lines, and a name that is too long stands on
     /// a line of its own.
     pub fn text(&self) -> String {
+        let rows = self.rows.iter().map(|row| row.iter().map(|cell| without_ids(cell)).collect());
+        Self { rows: rows.collect(), ..self.clone() }.set()
+    }
+
+    fn set(&self) -> String {
         let mut widths: Vec<usize> =
             (0..self.columns.len()).map(|column| self.width(column)).collect();
         if let [others @ .., last] = widths.as_mut_slice()
@@ -130,7 +152,7 @@ impl Table {
     fn line(&self, row: &[String], widths: &[usize]) -> String {
         let name = &row[0];
         let (before, name) = match width(name) > widths[0] {
-            true => (format!("{name}\n"), ""),
+            true => (lines(name), ""),
             false => (String::new(), name.as_str()),
         };
         let cells = std::iter::once(name).chain(row[1..].iter().map(String::as_str));

@@ -1,11 +1,8 @@
 //! What an operation takes between pairs of CPUs, as tables.
 
-use super::page::{ABSENT, Block, Side, Table};
-use super::quantity::{Unit, duration, estimated_duration, letter};
+use super::page::{Block, Table};
+use super::quantity::{Unit, estimated_duration, letter};
 use crate::judge::report::model::{Distance, DistanceTime, PairMap, PairTime, Report};
-
-/// The most CPUs whose map is a table of figures in 80 columns.
-const MOST_WITH_FIGURES: usize = 8;
 
 /// Steps of equal ratio from the shortest time to the longest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,20 +64,14 @@ pub fn name(report: &Report, map: &PairMap) -> String {
     }
 }
 
-/// A group's pairs by distance, and a table of each way of handing over between few CPUs. The
-/// page has a map of any number.
+/// A group's pairs by distance; the page has a map, too.
 pub fn blocks(report: &Report, group: &str) -> Vec<Block> {
-    let mut blocks = vec![Block::Table(distances(report, group))];
-    for map in of_group(report, group) {
-        if map.cpus.len() <= MOST_WITH_FIGURES {
-            blocks.push(Block::Table(figures(report, map)));
-        }
-    }
-    if of_group(report, group).next().is_some() { blocks } else { Vec::new() }
+    let table = distances(report, group);
+    if table.is_empty() { Vec::new() } else { vec![Block::Table(table)] }
 }
 
 /// A group's pairs by distance.
-pub fn distances(report: &Report, group: &str) -> Table {
+fn distances(report: &Report, group: &str) -> Table {
     let mut table = Table::of("two CPUs of||time [95 %]|>pairs|>quickest|>slowest");
     for map in of_group(report, group) {
         for (index, of) in map.distances.iter().enumerate() {
@@ -105,31 +96,6 @@ pub fn places(map: &PairMap, pair: &PairTime) -> Option<[usize; 2]> {
     let [first, second] = pair.cpus.map(place);
     let (first, second) = (first?, second?);
     Some([first.max(second), first.min(second)])
-}
-
-/// The times of a map by row and column.
-fn cells(map: &PairMap) -> Vec<Vec<Option<f64>>> {
-    let mut cells = vec![vec![None; map.cpus.len()]; map.cpus.len()];
-    for pair in &map.pairs {
-        let Some([row, column]) = places(map, pair) else { continue };
-        cells[row][column] = Some(pair.time_ns.value);
-        cells[column][row] = Some(pair.time_ns.value);
-    }
-    cells
-}
-
-/// The map of few CPUs as a table.
-fn figures(report: &Report, map: &PairMap) -> Table {
-    let mut table = Table::new(&[(&name(report, map), Side::Left)]);
-    for place in &map.cpus {
-        table = table.and(&format!("CPU {}", place.cpu), Side::Right);
-    }
-    for (place, row) in map.cpus.iter().zip(cells(map)) {
-        let figure = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), duration);
-        let figures: Vec<String> = row.into_iter().map(figure).collect();
-        table.push([vec![format!("CPU {}", place.cpu)], figures].concat());
-    }
-    table
 }
 
 #[cfg(test)]

@@ -1,12 +1,18 @@
-//! The plots of a report: the ladder, the processes of a case, curves, and a map of CPUs.
+//! The plots of a report: cases on an axis, bars of memory and of time, curves, and a map of CPUs.
 
-use super::ladder::{Rung, Scale};
 use super::pairs::{Steps, name, places, words};
-use super::quantity::{Unit, brief, duration, estimated_duration, interval, tick};
-use super::svg::{Anchor, Picture, cut, disc, group as element, line, noted, rectangle, text};
+use super::quantity::{
+    NO_BREAK_SPACE, Unit, brief, bytes, duration, estimated_duration, interval, letter, percent,
+    tick,
+};
+use super::report::waits_for_child;
+use super::scale::Scale;
+use super::screen::factor;
+use super::svg::{
+    Anchor, Picture, cut, disc, group as element, line, noted, rectangle, shortened, text,
+};
 use crate::judge::report::model::{
-    Case, CaseEstimate, CpuPlace, Group, JudgedOutcome, MeasurementEstimate, PairMap, Report,
-    TaskKind,
+    Case, CaseEstimate, CpuPlace, Group, MeasurementEstimate, PairMap, Report, TaskKind,
 };
 use crate::judge::report::pairs::{Series, series};
 use crate::judge::statistics::Estimate;
@@ -15,11 +21,14 @@ use crate::judge::statistics::Estimate;
 const LABEL: f64 = 17.0;
 /// The space between two rows, in pixels.
 const GAP: f64 = 8.0;
-/// The space for a name above its row; on a narrow page the rest is for a figure.
-const NAME: f64 = 260.0;
+/// The space for a name above its row on a narrow page; the rest is for a figure.
+const NAME: f64 = 300.0;
+
+/// The fewest CPUs of which there is a map.
+const FEWEST_CPUS: usize = 4;
 
 /// The class of a kind of task, which sets its colour.
-fn class_of(kind: Option<TaskKind>) -> &'static str {
+pub fn class_of(kind: Option<TaskKind>) -> &'static str {
     match kind {
         Some(TaskKind::Thread) => "k-thread",
         Some(TaskKind::AsyncTask) => "k-async",
@@ -36,13 +45,44 @@ fn extent(time: &Estimate) -> impl Iterator<Item = f64> {
     ends.chain([time.value])
 }
 
-/// A row for each case with a mark for its time in the first run; `None` without a time.
-pub fn ladder(rungs: &[Rung]) -> Option<Picture> {
+/// A title above its row, of which a narrow page shows as much as has room.
+fn title(y: f64, words: &str) -> String {
+    shortened(y, "name", words, NAME)
+}
+
+/// An axis of these values on which two ticks always differ visibly.
+fn axis(values: impl Iterator<Item = f64>) -> Option<Scale> {
+    /// The least ratio of its ends.
+    const LEAST: f64 = 2.25;
+    let values: Vec<f64> = values.filter(|value| *value > 0.0 && value.is_finite()).collect();
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    let stretch = (LEAST * low / high).max(1.0).sqrt();
+    Scale::of(values.into_iter().chain([low / stretch, high * stretch]))
+}
+
+/// A row for each case of a group that is run for a time, the shortest first: a picture of
+/// creations, and one of other operations, of at least two cases.
+pub fn dots(group: &Group) -> Vec<Picture> {
+    let (mut created, mut others) = (Vec::new(), Vec::new());
+    let timed = group.cases.iter().filter_map(|case| Some((case, measured(case)?)));
+    for (case, (estimate, of)) in timed.filter(|(_, (of, _))| of.held().is_none()) {
+        let operation = of.short_name();
+        match estimate.whole_ns {
+            Some(whole) => created.push((case, whole, "whole")),
+            None if operation == "create" => created.push((case, of.time_ns, "create")),
+            None => others.push((case, of.time_ns, operation)),
+        }
+    }
+    [others, created].into_iter().filter_map(dots_of).collect()
+}
+
+fn dots_of(mut rows: Vec<(&Case, Estimate, &str)>) -> Option<Picture> {
     const LANE: f64 = 12.0;
     const TOP: f64 = 24.0;
-    let timed: Vec<(&Rung, &Estimate)> = rungs.iter().map(|rung| (rung, &rung.time)).collect();
-    let scale = Scale::of(timed.iter().flat_map(|(_, time)| extent(time)))?;
-    let bottom = TOP + timed.len() as f64 * (LABEL + LANE + GAP);
+    rows.sort_by(|(_, one, _), (_, other, _)| one.value.total_cmp(&other.value));
+    let scale = axis(rows.iter().flat_map(|(_, time, _)| extent(time)))?;
+    let bottom = TOP + rows.len() as f64 * (LABEL + LANE + GAP);
     let mut body = String::new();
     for ns in scale.ticks() {
         let at = scale.share(*ns);
@@ -52,130 +92,260 @@ pub fn ladder(rungs: &[Rung]) -> Option<Picture> {
             _ => Anchor::End,
         };
         body += &line((at, TOP), (at, bottom), "grid");
-        for y in [TOP - 8.0, bottom + 14.0] {
-            body += &text(at, y, anchor, "axis", &tick(*ns));
-        }
+        body += &text(at, TOP - 8.0, anchor, "axis", &tick(*ns));
     }
     let mut label = TOP + LABEL - 3.0;
-    for (rung, time) in timed {
-        let note = [&*rung.operation, rung.kind.map_or("", TaskKind::as_str)].join(" · ");
-        let name = [&*cut(&rung.name, NAME), note.trim_end_matches(" · ")];
+    for (case, time, _) in &rows {
         let unit = Unit::of(time.value);
         let figure = [&*duration(time.value), &interval(time, |ns| unit.show(ns))];
-        let mut row = noted(0.0, label, Anchor::Start, "name", name)
-            + &noted(1.0, label, Anchor::End, "figure", figure);
+        let mut row = title(label, &case.title) + &noted(1.0, label, Anchor::End, "figure", figure);
         let (at, y) = (scale.share(time.value), label + 3.0 + LANE / 2.0);
         row += &line((0.0, y), (1.0, y), "track");
         row += &line((0.0, y), (at, y), "lead");
         if let Some(ends) = time.interval {
             row += &line((scale.share(ends.low), y), (scale.share(ends.high), y), "ends");
         }
-        row += &disc((at, y), 4.5, "mark", &estimated_duration(time));
-        body += &element(&rung.name, &format!("row {}", class_of(rung.kind)), &row);
+        row +=
+            &disc((at, y), 4.5, "mark", &format!("{}: {}", case.title, estimated_duration(time)));
+        body += &element(&case.title, &format!("row {}", class_of(case.kind)), &row);
         label += LABEL + LANE + GAP;
     }
-    let has = |kind: &TaskKind| rungs.iter().any(|rung| rung.kind == Some(*kind));
-    let kinds = TaskKind::ALL.into_iter().filter(has);
+    let [(first, low, operation), .., (last, high, _)] = &rows[..] else { return None };
+    let what = if rows.iter().any(|(_, _, of)| *of == "whole") {
+        "creating a task, running it and waiting for its end".to_owned()
+    } else if rows.iter().all(|(_, _, of)| of == operation) {
+        format!("one {operation}")
+    } else {
+        "one operation".to_owned()
+    };
     Some(Picture {
-        title: "Time of one operation by case".to_owned(),
-        description: "Time of one operation on a logarithmic axis. A thick stroke is the 95 % \
-                      interval."
-            .to_owned(),
-        legend: kinds
-            .map(|kind| (class_of(Some(kind)).to_owned(), kind.as_str().to_owned()))
-            .collect(),
-        height: bottom + 18.0,
+        title: format!("Time of {what}, by case"),
+        description: format!(
+            "Time of {what} on a logarithmic axis; a thick stroke is the 95 % interval. Cheapest: \
+             {}, {}. Most expensive: {}, {}, {} times as long.",
+            first.title,
+            duration(low.value),
+            last.title,
+            duration(high.value),
+            factor(high.value / low.value)
+        ),
+        legend: Vec::new(),
+        height: bottom + 4.0,
         body,
     })
 }
 
-/// The cheapest and the most expensive case, in a sentence.
-pub fn extremes(rungs: &[Rung]) -> Option<String> {
-    // A baseline to be subtracted is no answer, unless there is nothing else.
-    let is_alone = |rung: &&Rung| rung.kind == Some(TaskKind::Alone);
-    let mut answers: Vec<&Rung> = rungs.iter().filter(|rung| !is_alone(rung)).collect();
-    if answers.is_empty() {
-        answers = rungs.iter().collect();
+/// A part of a bar: its class, what it is, and how long it is.
+type BarPart = (&'static str, &'static str, f64);
+
+/// A bar of parts that lie end to end.
+struct Bar<'a> {
+    case: &'a Case,
+    /// The bars that are drawn together.
+    panel: &'static str,
+    /// The value that is printed and marked.
+    total: f64,
+    parts: Vec<BarPart>,
+}
+
+/// Bars by panel, and in a panel by magnitude: each has its own axis, which begins at 0.
+fn bars(mut bars: Vec<Bar>, show: fn(f64) -> String, round: fn(f64) -> f64) -> (f64, String) {
+    /// The most that bars of one axis differ by.
+    const MAGNITUDE: f64 = 12.0;
+    const BAR: f64 = 10.0;
+    const HEADING: f64 = 34.0;
+    let order: Vec<&str> = PLACEMENTS.iter().map(|(_, words)| *words).collect();
+    let place = |bar: &Bar| order.iter().position(|words| *words == bar.panel);
+    bars.sort_by(|a, b| (place(a).cmp(&place(b))).then(a.total.total_cmp(&b.total)));
+    let is_one = |a: &Bar, b: &Bar| a.panel == b.panel;
+    let (mut body, mut y) = (String::new(), 0.0);
+    for panel in bars.chunk_by(is_one) {
+        let mut rest = panel;
+        while let Some(least) = rest.first().map(|bar| bar.total) {
+            let count = rest.partition_point(|bar| bar.total <= MAGNITUDE * least.max(1e-9));
+            let (those, others) = rest.split_at(count.max(1));
+            rest = others;
+            let length = |bar: &Bar| bar.parts.iter().map(|(_, _, size)| size).sum::<f64>();
+            let most = those.iter().map(length).fold(1e-9, f64::max);
+            let bottom = y + HEADING + those.len() as f64 * (LABEL + BAR + GAP);
+            body += &text(0.0, y + 14.0, Anchor::Start, "head", those[0].panel);
+            let step = round(most / 4.0);
+            for index in 0..=(most / step) as usize {
+                let at = index as f64 * step / most;
+                let anchor = match at {
+                    0.0 => Anchor::Start,
+                    0.0..0.95 => Anchor::Middle,
+                    _ => Anchor::End,
+                };
+                body += &line((at, y + HEADING), (at, bottom), "grid");
+                let label =
+                    if index == 0 { "0".to_owned() } else { short(&show(index as f64 * step)) };
+                let class = if index % 2 == 0 { "axis" } else { "axis note" };
+                body += &text(at, y + HEADING - 4.0, anchor, class, &label);
+            }
+            y += HEADING;
+            for Bar { case, total, parts, .. } in those {
+                let top = y + LABEL;
+                let mut row = title(top - 4.0, &case.title)
+                    + &text(1.0, top - 4.0, Anchor::End, "figure", &show(*total));
+                let mut from = 0.0;
+                for (class, words, size) in parts {
+                    let to = from + size / most;
+                    let title = format!("{words}: {}", show(*size));
+                    row += &rectangle([from, to], top, BAR, &format!("part {class}"), &title);
+                    from = to;
+                }
+                let at = total / most;
+                row += &line((at, top - 2.0), (at, top + BAR + 2.0), "total");
+                body += &element(&case.title, "row", &row);
+                y += LABEL + BAR + GAP;
+            }
+            y += GAP;
+        }
     }
-    let end = |rung: &Rung| {
-        format!("{} ({} per {})", rung.name, duration(rung.time.value), rung.operation)
+    (y, body)
+}
+
+/// A figure without zeros at the end of its decimals.
+fn short(figure: &str) -> String {
+    let (number, unit) = figure.split_once(NO_BREAK_SPACE).unwrap_or((figure, ""));
+    format!("{}{NO_BREAK_SPACE}{unit}", number.parse().map_or(number.to_owned(), brief))
+}
+
+/// The largest of 1, 2 or 5 times a power of ten that is no more than this.
+fn round_time(value: f64) -> f64 {
+    let power = 10_f64.powf(value.log10().floor());
+    [5.0, 2.0, 1.0].map(|by| by * power).into_iter().find(|of| *of <= value).unwrap_or(power)
+}
+
+/// The same, of KiB from 1 KiB on.
+fn round_bytes(value: f64) -> f64 {
+    let unit = 1024_f64.powf((value.max(1.0).ln() / 1024_f64.ln()).floor());
+    unit * round_time(value / unit)
+}
+
+/// Where tasks run, in the order of the panels.
+const PLACEMENTS: [(&str, &str); 3] = [
+    ("same-cpu", "all on one CPU"),
+    ("free", "where the kernel puts them"),
+    ("spread", "always to another CPU"),
+];
+
+/// What each case of a group holds in memory, by part; `None` of fewer than two.
+pub fn memory(group: &Group) -> Option<Picture> {
+    let bar = |case| -> Option<Bar> {
+        let estimate = Case::first(case)?;
+        let parts = MEMORY.into_iter().filter_map(|(class, name)| {
+            let part = estimate.memory.iter().find(|part| part.name == name)?;
+            Some((class, name, part.bytes_per_task.value.max(0.0)))
+        });
+        let mut parts: Vec<BarPart> = parts.collect();
+        let total = estimate.held()?.value;
+        // Each is an estimate of its own: scaled, they add up.
+        let sum: f64 = parts.iter().map(|(_, _, size)| size).sum();
+        parts.iter_mut().for_each(|(_, _, size)| *size *= total / sum.max(1e-9));
+        Some(Bar { case, panel: "", total, parts })
     };
-    let (first, last) = (end(answers.first()?), end(answers.last()?));
-    let count = rungs.len();
-    Some(format!("{count} cases: the cheapest is {first}, the most expensive {last}."))
+    let found: Vec<Bar> = group.cases.iter().filter_map(bar).collect();
+    let most = found.iter().max_by(|a, b| a.total.total_cmp(&b.total))?;
+    let (_, part, size) = most.parts.iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let words = format!(
+        "Memory of one task that waits, in bytes; bars of similar size share an axis. Most is held \
+         in \"{}\": {}, of which {} {part}.",
+        most.case.title,
+        bytes(most.total),
+        percent(size / most.total),
+    );
+    (found.len() > 1)
+        .then(|| stack("Memory of a task by part", words, bars(found, bytes, round_bytes)))
+}
+
+fn stack(title: &str, description: String, (height, body): (f64, String)) -> Picture {
+    Picture { title: title.to_owned(), description, legend: Vec::new(), height, body }
+}
+
+/// Where the time of an operation of each case of a group goes; `None` of fewer than two.
+pub fn time(group: &Group) -> Option<Picture> {
+    let bar = |case| -> Option<Bar> {
+        let estimate = Case::first(case).filter(|of| of.held().is_none())?;
+        let parts = &estimate.attribution.as_ref()?.parts;
+        let reasons = match &parts.waiting_for {
+            _ if waits_for_child(case, estimate) => vec![parts.waiting_ns.value],
+            Some(of) => {
+                let rest_ns = of.stolen_ns.value + of.rest_ns.value;
+                let [idle, transition] = [of.idle_ns, of.idle_transition_ns].map(|of| of.value);
+                vec![rest_ns, idle, transition, of.runnable_ns.value]
+            }
+            None => vec![parts.waiting_ns.value],
+        };
+        let sizes = [parts.user_ns.value, parts.kernel_ns.value].into_iter().chain(reasons);
+        let found = TIME.into_iter().zip(sizes).map(|((class, name), ns)| (class, name, ns));
+        let placement = estimate.placement.as_deref().unwrap_or("free");
+        let panel = PLACEMENTS.iter().find(|(of, _)| *of == placement)?.1;
+        Some(Bar { case, panel, total: parts.elapsed_ns.value, parts: found.collect() })
+    };
+    let found: Vec<Bar> = group.cases.iter().filter_map(bar).collect();
+    let waits = |bar: &Bar| bar.parts[2..].iter().map(|(_, _, ns)| ns).sum::<f64>() / bar.total;
+    let most = found.iter().max_by(|a, b| waits(a).total_cmp(&waits(b)))?;
+    let waiting = match waits(most) {
+        share if share < 0.01 => "None of them waits".to_owned(),
+        share => {
+            let is_child = Case::first(most.case).is_some_and(|of| waits_for_child(most.case, of));
+            let what = if is_child { "for its child, " } else { "" };
+            format!("\"{}\" waits most, {what}{} of the time", most.case.title, percent(share))
+        }
+    };
+    let words = format!(
+        "Where the time of one operation goes; bars of similar size share an axis. {waiting}. The \
+         line is the time elapsed: a longer bar ran on several CPUs at once."
+    );
+    (found.len() > 1)
+        .then(|| stack("Where the time goes", words, bars(found, duration, round_time)))
+}
+
+/// What the parts of bars are, with their classes.
+const TIME: [(&str, &str); 6] = [
+    ("h2", "user"),
+    ("h6", "kernel"),
+    ("p-rest", "other waiting"),
+    ("p-asleep", "CPUs asleep"),
+    ("h7", "falling asleep, waking up"),
+    ("h5", "queued for a CPU"),
+];
+const MEMORY: [(&str, &str); 4] =
+    [("h2", "user memory"), ("h6", "kernel stacks"), ("h1", "page tables"), ("h4", "slab")];
+
+/// Every colour of the plots of a report, each with its meaning.
+pub fn legend(report: &Report) -> Vec<(String, String)> {
+    let cases = || report.groups.iter().flat_map(|group| &group.cases);
+    let has = |kind: &TaskKind| cases().any(|case| case.kind == Some(*kind));
+    let kinds = TaskKind::ALL.into_iter().filter(has);
+    let kinds = kinds.map(|kind| (class_of(Some(kind)), kind.as_str()));
+    let is_held = cases().any(|case| Case::first(case).is_some_and(|of| of.held().is_some()));
+    let parts = TIME.into_iter().chain(MEMORY.into_iter().filter(|_| is_held));
+    kinds.chain(parts).map(|(class, words)| (class.to_owned(), words.to_owned())).collect()
 }
 
 /// The first run's estimate of a case and its principal measurement. Cases of pairs of CPUs
 /// are on the map.
 fn measured(case: &Case) -> Option<(&CaseEstimate, &MeasurementEstimate)> {
-    let estimate = case.estimates.first()?.as_ref().filter(|_| case.key.pair().is_none())?;
+    let estimate = Case::first(case).filter(|_| case.key.pair().is_none())?;
     Some((estimate, estimate.measurement(None)?))
 }
 
-/// A strip for each case of a group with a mark for each process, in the order in which they
-/// ended; `None` without a time.
-pub fn strips(group: &Group) -> Option<Picture> {
-    const STRIP: f64 = 34.0;
-    /// From the edge to the first mark, as a share of the width.
-    const EDGE: f64 = 0.012;
-    let mut body = String::new();
-    let mut y = 0.0;
-    for case in &group.cases {
-        let Some((estimate, of)) = measured(case) else { continue };
-        let values = || of.values_ns.iter().flatten().copied();
-        let Some(scale) = Scale::of(values().chain(extent(&of.time_ns))) else { continue };
-        let top = y + LABEL;
-        let down = |ns: f64| top + 3.0 + (1.0 - scale.share(ns)) * (STRIP - 6.0);
-        let [low, high] = [f64::min, f64::max].map(|of| values().reduce(of).unwrap_or_default());
-        let span = format!("{} to {}", duration(low), duration(high));
-        let mut strip = text(0.0, top - 4.0, Anchor::Start, "name", &cut(&case.name, 0.8 * NAME))
-            + &text(1.0, top - 4.0, Anchor::End, "figure", &span)
-            + &rectangle([0.0, 1.0], top, STRIP, "strip", "");
-        if let Some(ends) = of.time_ns.interval {
-            let [high, low] = [down(ends.high), down(ends.low)];
-            strip += &rectangle([0.0, 1.0], high, (low - high).max(1.0), "band", "");
-        }
-        let middle = down(of.time_ns.value);
-        strip += &line((0.0, middle), (1.0, middle), "middle");
-        let last = estimate.invocations.len().saturating_sub(1).max(1) as f64;
-        for (index, (of, value)) in estimate.invocations.iter().zip(&of.values_ns).enumerate() {
-            let at = EDGE + index as f64 / last * (1.0 - 2.0 * EDGE);
-            let time = value.map_or(String::new(), |ns| format!(" {}", duration(ns)));
-            let (class, outcome) = match (of.is_used && value.is_some(), of.outcome) {
-                (true, JudgedOutcome::Clean) => ("mark", ""),
-                (true, outcome) => ("mark disturbed", outcome.as_str()),
-                (false, outcome) => ("mark unused", outcome.as_str()),
-            };
-            let title = format!("{}:{time} {outcome}", of.round);
-            let place = (at, value.map_or(top + STRIP - 5.0, down));
-            strip += &disc(place, 2.5, class, title.trim_end());
-        }
-        body += &element(&case.name, &format!("row {}", class_of(case.kind)), &strip);
-        y += LABEL + STRIP + GAP;
-    }
-    (!body.is_empty()).then(|| Picture {
-        title: "Every process in order".to_owned(),
-        description: "A mark for each process, in the order in which they ended. Each strip has \
-                      its own axis, with a line at the estimate and a band for its interval."
-            .to_owned(),
-        legend: [("disturbed", "disturbed"), ("unused", "not used, or not measured")]
-            .map(|(class, words)| (format!("sign {class}"), words.to_owned()))
-            .into(),
-        height: y,
-        body,
-    })
-}
-
 /// A picture for each number that cases of a group differ in, such as the number of tasks: a
-/// line for each series of cases.
-pub fn curves(group: &Group) -> Vec<Picture> {
+/// line for each series of cases, for a wide page and a narrow one.
+pub fn curves(group: &Group) -> Vec<[Picture; 2]> {
     let mut parameters: Vec<&String> = Vec::new();
     for (name, value) in group.cases.iter().flat_map(|case| &case.key.parameters) {
         if value.is_number() && !parameters.contains(&name) {
             parameters.push(name);
         }
     }
-    parameters.into_iter().filter_map(|parameter| curve(parameter, group)).collect()
+    let both = |parameter: &String| {
+        Some([curve(parameter, group, false)?, curve(parameter, group, true)?])
+    };
+    parameters.into_iter().filter_map(both).collect()
 }
 
 /// A line of a curve.
@@ -194,7 +364,7 @@ impl<'a> Line<'a> {
         let (names, points): (Vec<&str>, Vec<_>) = cases
             .filter_map(|(number, case)| {
                 let (_, of) = measured(case)?;
-                Some((case.name.as_str(), (number, &of.time_ns)))
+                Some((case.title.as_str(), (number, &of.time_ns)))
             })
             .unzip();
         let line = Self { name: shared(&names), class: class_of(first.kind), points };
@@ -228,28 +398,29 @@ fn shared(names: &[&str]) -> String {
     }
 }
 
-fn curve(parameter: &str, group: &Group) -> Option<Picture> {
+fn curve(parameter: &str, group: &Group, is_narrow: bool) -> Option<Picture> {
     const TOP: f64 = 12.0;
     /// The height of a name.
-    const NAME_HEIGHT: f64 = 15.0;
-    // Where curves begin, end, and have their names, as shares of the width.
+    const NAME_HEIGHT: f64 = 16.0;
+    /// Where curves begin, as a share of the width.
     const START: f64 = 0.065;
-    const END: f64 = 0.48;
-    const NAMES: f64 = 0.53;
     let lines: Vec<Line> =
         series(parameter, &group.cases).into_iter().filter_map(Line::of).collect();
     let points = || lines.iter().flat_map(|of| &of.points);
-    let numbers = Scale::of(points().map(|(number, _)| *number))?;
-    let times = Scale::of(points().flat_map(|(_, time)| extent(time)))?;
-    let inner = (lines.len() as f64 * NAME_HEIGHT).max(220.0);
+    let numbers = axis(points().map(|(number, _)| *number))?;
+    let times = axis(points().flat_map(|(_, time)| extent(time)))?;
+    // Where they end, and have their names. Those of a narrow page are below, by letters.
+    let [end, names] = if is_narrow { [0.9, 0.94] } else { [0.62, 0.66] };
+    let inner = (lines.len() as f64 * NAME_HEIGHT).max(if is_narrow { 260.0 } else { 420.0 });
     let bottom = TOP + inner;
-    let across = |number: f64| START + numbers.share(number) * (END - START);
+    let across = |number: f64| START + numbers.share(number) * (end - START);
     let down = |ns: f64| TOP + (1.0 - times.share(ns)) * inner;
     let mut body = String::new();
     for ns in times.ticks() {
-        body += &line((0.0, down(*ns)), (END, down(*ns)), "grid");
+        body += &line((0.0, down(*ns)), (end, down(*ns)), "grid");
         body += &text(0.0, down(*ns) - 3.0, Anchor::Start, "axis", &tick(*ns));
     }
+    let words = parameter.replace('_', " ");
     for (index, number) in numbers.ticks().iter().enumerate() {
         let x = across(*number);
         // A narrow page has room for every second number.
@@ -257,10 +428,12 @@ fn curve(parameter: &str, group: &Group) -> Option<Picture> {
         body += &line((x, TOP), (x, bottom), "grid");
         body += &text(x, bottom + 15.0, Anchor::Middle, class, &brief(*number));
     }
+    body += &text((START + end) / 2.0, bottom + 32.0, Anchor::Middle, "axis", &words);
     let ends: Vec<f64> =
         lines.iter().filter_map(|of| of.points.last()).map(|(_, time)| down(time.value)).collect();
     let labels = apart(&ends, NAME_HEIGHT, [TOP + 4.0, bottom]);
-    for (Line { name, class, points }, label) in lines.iter().zip(labels) {
+    let mut y = bottom + 50.0;
+    for (index, (Line { name, class, points }, label)) in lines.iter().zip(labels).enumerate() {
         let place = |(number, time): &(f64, &Estimate)| (across(*number), down(time.value));
         let places: Vec<(f64, f64)> = points.iter().map(place).collect();
         let mut elements: String =
@@ -270,21 +443,35 @@ fn curve(parameter: &str, group: &Group) -> Option<Picture> {
                 elements += &line((at.0, down(ends.low)), (at.0, down(ends.high)), "cover");
             }
             let title = format!("{name}: {} at {}", estimated_duration(time), brief(*number));
-            elements += &disc(*at, 2.5, "mark", &title);
+            elements += &disc(*at, 3.0, "mark", &title);
         }
-        elements += &line(places[places.len() - 1], (NAMES - 0.01, label), "leader");
-        elements += &text(NAMES, label + 4.0, Anchor::Start, "label", &cut(name, 172.0));
+        elements += &line(places[places.len() - 1], (names - 0.01, label), "leader");
+        let text_at = |x, y, words: &str| text(x, y, Anchor::Start, "label", words);
+        if is_narrow {
+            elements += &text_at(names, label + 4.0, &letter(index));
+            elements += &text_at(0.0, y, &format!("{} {}", letter(index), cut(name, 340.0)));
+            y += NAME_HEIGHT;
+        } else {
+            elements += &text_at(names, label + 4.0, &cut(name, 290.0));
+        }
         body += &element(name, &format!("row {class}"), &elements);
     }
-    let parameter = parameter.replace('_', " ");
+    let change = |line: &Line| {
+        let [(_, first), .., (_, last)] = &line.points[..] else { return (1.0, String::new()) };
+        let [from, to] = [first, last].map(|time| duration(time.value));
+        (last.value / first.value, format!("{}, from {from} to {to}", line.name))
+    };
+    let far = |line: &Line| change(line).0.ln().abs();
+    let most = lines.iter().max_by(|a, b| far(a).total_cmp(&far(b)))?;
     Some(Picture {
-        title: format!("Time of one operation by {parameter}"),
+        title: format!("Time of one operation by {words}"),
         description: format!(
-            "Time of one operation by {parameter}, on two logarithmic axes. Pale strokes \
-             are 95 % intervals."
+            "Time of one operation by {words}, on two logarithmic axes; pale strokes are 95 % \
+             intervals. What changes most: {}.",
+            change(most).1
         ),
         legend: Vec::new(),
-        height: bottom + 22.0,
+        height: if is_narrow { y } else { bottom + 38.0 },
         body,
     })
 }
@@ -309,8 +496,11 @@ fn apart(wanted: &[f64], room: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
 }
 
 /// What an operation takes between each pair of CPUs: a cell for each pair, whose colour is
-/// the time; `None` without a pair.
+/// the time; `None` without a pair, or of fewer CPUs than have a pattern.
 pub fn heat(report: &Report, map: &PairMap) -> Option<Picture> {
+    if map.cpus.len() < FEWEST_CPUS {
+        return None;
+    }
     /// The share of the width before the first column.
     const LEFT: f64 = 0.1;
     let steps = Steps::of(&map.pairs)?;
@@ -391,7 +581,7 @@ mod tests {
         let case = |tasks: &u64| {
             let mut case = of.clone();
             case.key.parameters.insert("tasks".to_owned(), (*tasks).into());
-            case.name = format!("ring, {tasks}/same-cpu");
+            case.title = format!("ring, {tasks}/same-cpu");
             case.estimates[0].as_mut().unwrap().measurements[0].time_ns.value =
                 10.0 * *tasks as f64;
             case
@@ -401,23 +591,8 @@ mod tests {
     }
 
     #[test]
-    fn a_strip_has_a_mark_for_each_process_that_shows_what_came_of_it() {
-        let mut group = report_of(&[1.0]).groups.remove(0);
-        group.cases.truncate(1);
-        let estimate = group.cases[0].estimates[0].as_mut().unwrap();
-        estimate.invocations[1].outcome = JudgedOutcome::Disturbed;
-        estimate.invocations[2].is_used = false;
-        estimate.measurements[0].values_ns[3] = None;
-        let picture = strips(&group).unwrap();
-        let looks = ["mark\"", "mark disturbed\"", "mark unused\""];
-        assert_eq!(looks.map(|look| count(&picture, look)), [9, 1, 2]);
-        group.cases.clear();
-        assert_eq!(strips(&group), None);
-    }
-
-    #[test]
     fn a_curve_joins_the_cases_in_the_order_of_their_number() {
-        let [picture] = <[_; 1]>::try_from(curves(&growing(&[500, 5, 50]))).unwrap();
+        let [[picture, _]] = <[_; 1]>::try_from(curves(&growing(&[500, 5, 50]))).unwrap();
         assert_eq!((count(&picture, "class=\"mark\""), count(&picture, "class=\"curve\"")), (3, 2));
         let at = |tasks: &str| picture.body.find(&format!(" at {tasks}<")).unwrap();
         assert!(at("5") < at("50") && at("50") < at("500"), "{}", picture.body);

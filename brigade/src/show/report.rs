@@ -4,26 +4,24 @@
 use crate::judge::statistics::Estimate;
 use harness::terminal;
 
-use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table};
+use super::page::{ABSENT, Block, NO_BREAK_SPACE, Side, Table, named};
 use super::quantity::{
     Unit, bytes, duration, estimated_bytes, estimated_duration, estimated_ratio, letter, percent,
     three_digits,
 };
-use super::{ladder, notes, pairs, text};
+use super::{notes, pairs, text};
 use crate::judge::environment::{self, other_differences};
 use crate::judge::ledger::Quantity;
 use crate::judge::report::model::{
     Case, CaseEstimate, FigureRow, Group, KindFigures, MeasurementEstimate, Parts, Percentiles,
-    Report, RunProgress, WaitingFor,
+    Report, RunProgress, TaskKind, WaitingFor,
 };
-
-/// The heading of the ladder.
-pub const LADDER: &str = "All cases, cheapest first";
 
 /// What the columns mean.
 const LEGEND: &str = "Per operation, over n processes [95 % interval]; p50, p99 and CPU time in \
-                      the unit of the time; sw: the kernel's context switches; cross: hops between two CPUs. Elapsed, with \
-                      the time between laps, is user + kernel + waiting − overlap.";
+                      the unit of the time; whole: create, run and wait for the end, in one; sw: the \
+                      kernel's context switches; cross: hops between two CPUs. Elapsed, with the \
+                      time between laps, is user + kernel + waiting − overlap.";
 
 /// The same of what waiting is for.
 const LEGEND_OF_WAITING: &str = "Waiting: all CPUs asleep; waking, on the way into an idle \
@@ -47,8 +45,6 @@ const UNUSABLE: &str = "!";
 pub enum Part {
     /// Machine, quality and headline.
     FirstScreen,
-    /// All cases on one axis.
-    Ladder,
     /// Hop, creation and memory by kind of task.
     Kinds,
     /// All groups, or that of this name.
@@ -64,7 +60,6 @@ impl Part {
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "first-screen" => Self::FirstScreen,
-            "ladder" => Self::Ladder,
             "kinds" => Self::Kinds,
             "groups" => Self::Groups(None),
             "notes" => Self::Notes,
@@ -77,10 +72,9 @@ impl Part {
     }
 }
 
-/// The report as text, with bars of ASCII or of blocks. `folders` are where the
-/// records of each run are.
-pub fn as_text(report: &Report, folders: &[String], ascii: bool) -> String {
-    let mut text = text::blocks(&page(report), ascii);
+/// The report as text. `folders` are where the records of each run are.
+pub fn as_text(report: &Report, folders: &[String]) -> String {
+    let mut text = text::blocks(&page(report));
     for (run, folder) in report.runs.iter().zip(folders) {
         text += &format!("records in {}\n", terminal::line(folder));
         text += &unfinished(&run.progress, folder);
@@ -106,8 +100,33 @@ pub fn to_go_on(folder: &str) -> String {
 
 /// The page of a whole report.
 pub fn page(report: &Report) -> Vec<Block> {
-    let mut page = part(report, &Part::FirstScreen);
-    for of in [Part::Ladder, Part::Kinds, Part::Groups(None), Part::Notes] {
+    [part(report, &Part::FirstScreen), moved(report), below(report)].concat()
+}
+
+/// What differs from the last run on this machine, a line for each case; nothing if nothing
+/// does.
+pub fn moved(report: &Report) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for run in report.runs.iter().filter(|run| !run.moved.is_empty()) {
+        let since = run.moved[0].other.as_deref().unwrap_or_default();
+        let lead = format!(
+            "{}, compared with {since}, beyond what runs of one build differ by:",
+            run.name
+        );
+        let line = |row: &FigureRow| {
+            let ratio = row.figures.first()?.as_ref()?;
+            Some(format!("{}: {} times", title(report, &row.case), estimated_ratio(ratio)))
+        };
+        blocks.push(Block::Paragraph(lead));
+        blocks.push(Block::Items(run.moved.iter().filter_map(line).collect()));
+    }
+    blocks
+}
+
+/// What follows the first screen.
+pub fn below(report: &Report) -> Vec<Block> {
+    let mut page = Vec::new();
+    for of in [Part::Groups(None), Part::Kinds, Part::Notes] {
         let blocks = part(report, &of);
         if of == Part::Kinds && !blocks.is_empty() {
             page.push(Block::Heading(2, KINDS.to_owned()));
@@ -132,11 +151,6 @@ pub fn page(report: &Report) -> Vec<Block> {
 pub fn part(report: &Report, part: &Part) -> Vec<Block> {
     match part {
         Part::FirstScreen => first_screen(report),
-        Part::Ladder => {
-            let heading = Block::Heading(2, LADDER.to_owned());
-            let table = ladder::table(&ladder::rungs(report)).filter(|_| report.runs.len() == 1);
-            table.map_or(Vec::new(), |table| vec![heading, Block::Ladder(table)])
-        }
         Part::Kinds if report.runs.len() == 1 => kinds(report),
         Part::Kinds => Vec::new(),
         Part::Groups(name) => {
@@ -144,6 +158,9 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
             let groups = report.groups.iter().filter(named);
             let mut page: Vec<Block> = groups.flat_map(|of| group(report, of)).collect();
             if !page.is_empty() && report.runs.len() == 1 {
+                if name.is_none() {
+                    page.push(Block::Heading(2, "How to read the tables".to_owned()));
+                }
                 page.push(Block::Paragraph(LEGEND.to_owned()));
                 let groups = report.groups.iter().filter(named);
                 if groups.map(waiting).any(|table| !table.is_empty()) {
@@ -182,6 +199,19 @@ pub fn figure(report: &Report, case: &str, measurement: Option<&str>) -> Option<
     let case = cases.find(|of| of.name == case)?;
     let estimate = case.estimates.first()?.as_ref()?;
     Some(estimated_duration(&estimate.measurement(measurement)?.time_ns))
+}
+
+/// The title of a case of the report, with its id; `name` may name a measurement, too.
+fn title(report: &Report, name: &str) -> String {
+    let of = |name: &str| {
+        let mut cases = report.groups.iter().flat_map(|group| &group.cases);
+        cases.find(|case| case.name == name).map(case_name)
+    };
+    let with_measurement = || {
+        let (name, measurement) = name.rsplit_once(", ")?;
+        Some(format!("{}, {measurement}", of(name)?))
+    };
+    of(name).or_else(with_measurement).unwrap_or_else(|| name.to_owned())
 }
 
 /// What stands before a line about one of several runs.
@@ -234,7 +264,7 @@ pub fn differences(report: &Report) -> impl Iterator<Item = String> {
 fn headline(report: &Report) -> Table {
     let mut table = runs_table(&["in short"], report);
     for row in &report.headline {
-        let mut name = row.text.clone().unwrap_or_else(|| row.case.clone());
+        let mut name = row.text.clone().unwrap_or_else(|| title(report, &row.case));
         if !row.unlike.is_empty() {
             name += &format!(" ({})", row.unlike.join(", "));
         }
@@ -253,12 +283,14 @@ fn shown_as(row: &FigureRow, figure: &Estimate) -> String {
 
 /// The comparisons of a group: a case over another, or minus it.
 pub fn comparisons(report: &Report, group: &Group) -> Table {
-    let mut table = runs_table(&["case", "over or minus"], report).and("unlike", Side::Left);
+    let mut table =
+        runs_table(&["one case over or minus another"], report).and("unlike", Side::Left);
     for row in &group.comparisons {
         let sign = if row.unit == Quantity::Ratio { "/" } else { "−" };
-        let other = row.other.as_ref().map_or(String::new(), |other| format!("{sign} {other}"));
-        let names = vec![row.case.clone(), other];
-        let cells = runs_row(names, &row.figures, |figure| shown_as(row, figure));
+        let other = row.other.as_ref().map(|other| title(report, other));
+        let other = other.map_or(String::new(), |other| format!(" {sign} {other}"));
+        let name = vec![title(report, &row.case) + &other];
+        let cells = runs_row(name, &row.figures, |figure| shown_as(row, figure));
         table.push([cells, vec![row.unlike.join(", ")]].concat());
     }
     table
@@ -315,6 +347,11 @@ fn estimates(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
     group.cases.iter().filter_map(|case| Some((case, case.estimates.first()?.as_ref()?)))
 }
 
+/// Those that are run for a time: creating what is to be kept is not what its case is about.
+fn timed(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
+    estimates(group).filter(|(_, estimate)| estimate.held().is_none())
+}
+
 /// The times of a group's cases, with more percentiles and less else if these are what it asks
 /// for.
 fn times(group: &Group) -> Table {
@@ -323,13 +360,20 @@ fn times(group: &Group) -> Table {
     } else {
         "case|op|time [95 %]|>p50|>p99|>cpu|>sw/op|>n"
     });
-    for (case, estimate) in estimates(group) {
+    for (case, estimate) in timed(group) {
+        let whole = estimate.whole_ns.as_ref();
+        if let Some(time) = whole {
+            let mut row = vec![case_name(case), "whole".to_owned(), estimated_duration(time)];
+            row.resize(table.columns().count() - 1, ABSENT.to_owned());
+            row.push(format!("{}{}", time.count, mark(estimate)));
+            table.push(row);
+        }
         for (index, of) in estimate.measurements.iter().enumerate() {
             let unit = Unit::of(of.time_ns.value);
             let time = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
             let percentile = |which: fn(&Percentiles) -> Option<f64>| time(which(&of.percentiles));
             let mut row = vec![
-                if index == 0 { case_name(case, estimate) } else { String::new() },
+                if index == 0 && whole.is_none() { case_name(case) } else { String::new() },
                 of.short_name().to_owned(),
                 estimated_duration(&of.time_ns),
                 percentile(|of| of.p50),
@@ -348,15 +392,15 @@ fn times(group: &Group) -> Table {
     table
 }
 
-/// A case's name, with its placement where the name does not end in it and it is
-/// not the default.
-fn case_name(case: &Case, estimate: &CaseEstimate) -> String {
-    match estimate.placement.as_deref() {
-        Some(placement) if placement != "free" && !case.name.ends_with(placement) => {
-            format!("{} ({placement})", case.name)
-        }
-        _ => case.name.clone(),
-    }
+/// A case's title with its id.
+fn case_name(case: &Case) -> String {
+    named(&case.title, &case.name)
+}
+
+/// Whether a case waits for a process that it started, while that runs.
+pub fn waits_for_child(case: &Case, estimate: &CaseEstimate) -> bool {
+    let operation = estimate.measurement(None).map(|of| of.short_name());
+    case.kind == Some(TaskKind::Process) && operation == Some("launch")
 }
 
 /// What marks a case by what disturbed it; nothing if nothing did.
@@ -373,12 +417,13 @@ fn mark(estimate: &CaseEstimate) -> &'static str {
 fn attribution(group: &Group) -> Table {
     let mut table =
         Table::of("where the time goes||>elapsed|>user|>kernel|>cross|waiting, overlap [95 %]");
-    for (case, estimate) in estimates(group) {
+    for (case, estimate) in timed(group) {
         let Some(of) = &estimate.attribution else { continue };
         let Parts { elapsed_ns, user_ns, kernel_ns, waiting_ns, overlap_ns, .. } = &of.parts;
         let unit = Unit::of(elapsed_ns.value);
         // Some processes wait and others overlap: the parts add up only with both.
-        let mut rest = vec![("", waiting_ns), ("overlap ", overlap_ns)];
+        let awaited = if waits_for_child(case, estimate) { "for the child " } else { "" };
+        let mut rest = vec![(awaited, waiting_ns), ("overlap ", overlap_ns)];
         rest.retain(|(_, of)| of.value > 0.0);
         let is_seen = |of: &Estimate| unit.show(of.value) != unit.show(0.0);
         if rest.iter().any(|(_, of)| is_seen(of)) {
@@ -387,7 +432,7 @@ fn attribution(group: &Group) -> Table {
         let rest: Vec<String> =
             rest.iter().map(|(name, of)| format!("{name}{}", unit.estimated(of))).collect();
         table.push(vec![
-            case_name(case, estimate),
+            case_name(case),
             unit.symbol.to_owned(),
             unit.show(elapsed_ns.value),
             unit.show(user_ns.value),
@@ -402,10 +447,11 @@ fn attribution(group: &Group) -> Table {
 fn waiting(group: &Group) -> Table {
     let mut table =
         Table::of("what the waiting is for||>asleep|waking [95 %]|>queued|>rest|>idle/op|>ipi/op");
-    for (case, estimate) in estimates(group) {
+    for (case, estimate) in timed(group) {
         let Some(of) = &estimate.attribution else { continue };
         let Some(reasons) = &of.parts.waiting_for else { continue };
-        if of.parts.waiting_ns.value <= 0.0 {
+        // The child runs meanwhile, so the CPUs do not tell.
+        if of.parts.waiting_ns.value <= 0.0 || waits_for_child(case, estimate) {
             continue;
         }
         let unit = Unit::of(of.parts.elapsed_ns.value);
@@ -413,7 +459,7 @@ fn waiting(group: &Group) -> Table {
         let count =
             |count: Option<f64>| count.map_or(ABSENT.to_owned(), |count| format!("{count:.2}"));
         table.push(vec![
-            case_name(case, estimate),
+            case_name(case),
             unit.symbol.to_owned(),
             unit.show(idle_ns.value),
             unit.estimated(idle_transition_ns),
@@ -431,7 +477,7 @@ fn memory(group: &Group) -> Table {
     for (case, estimate) in estimates(group) {
         for (index, part) in estimate.memory.iter().enumerate() {
             table.push(vec![
-                if index == 0 { case.name.clone() } else { String::new() },
+                if index == 0 { case_name(case) } else { String::new() },
                 part.name.clone(),
                 estimated_bytes(&part.bytes_per_task),
                 part.bytes_per_task.count.to_string(),
@@ -458,8 +504,8 @@ fn side_by_side(report: &Report, group: &Group) -> Table {
             };
             let figures: Vec<_> = case.estimates.iter().map(figure).collect();
             let name = match index {
-                0 => case.name.clone(),
-                _ => format!("{}, {}", case.name, like.short_name()),
+                0 => case_name(case),
+                _ => format!("{}, {}", case_name(case), like.short_name()),
             };
             table.push(runs_row(vec![name], &figures, estimated_duration));
         }

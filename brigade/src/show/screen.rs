@@ -4,15 +4,15 @@
 
 use harness::terminal;
 
-use super::ladder::Scale;
 use super::notes;
 use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, filled, lines};
 use super::quantity::{brief, bytes, duration, three_digits};
 use super::report::unfinished;
+use super::scale::Scale;
 use crate::judge::ledger::Quantity;
 use crate::judge::prove::Status;
 use crate::judge::report::model::{
-    Case, CaseEstimate, Group, JudgedOutcome, Report, ScreenRow, TaskKind,
+    Case, CaseEstimate, Group, JudgedOutcome, Report, RunSummary, ScreenRow, Sentence, TaskKind,
 };
 use crate::judge::statistics::Estimate;
 
@@ -74,15 +74,24 @@ fn head(report: &Report, style: Style) -> String {
     let day = run.started_at.get(..10).unwrap_or_default();
     let (is_good, verdict) = notes::verdict_in_words(run);
     let colour = if is_good { "1;32" } else { "1;33" };
-    // Caches and kernel options are below, with --full.
-    let is_brief =
-        |part: &&str| !["L1 ", "L2 ", "L3 ", "preemption"].iter().any(|of| part.starts_with(of));
-    let machine: Vec<&str> = run.machine.split(", ").filter(is_brief).collect();
-    let text = format!("brigade: {}, {day}", machine.join(", "));
+    let text = format!("brigade: {}, {day}", machine_in_brief(run));
     let text = lines(&terminal::line(&text));
     let verdict = lines(&terminal::line(&verdict));
     let (first, rest) = verdict.split_once(':').unwrap_or((&verdict, ""));
     format!("{text}{}:{rest}{}", style.paint(colour, first), not_measured(report))
+}
+
+/// The machine without its caches and kernel options, which are in the full report.
+fn machine_in_brief(run: &RunSummary) -> String {
+    let is_brief =
+        |part: &&str| !["L1 ", "L2 ", "L3 ", "preemption"].iter().any(|of| part.starts_with(of));
+    run.machine.split(", ").filter(is_brief).collect::<Vec<_>>().join(", ")
+}
+
+/// The machine, the day, and the version of Brigade, in a line.
+pub fn machine(run: &RunSummary) -> String {
+    let day = run.started_at.get(..10).unwrap_or_default();
+    format!("{}, {day}, Brigade {}", machine_in_brief(run), run.version)
 }
 
 /// How many cases have no figure, or lack some, and what of the proof fails: a line of each
@@ -134,9 +143,7 @@ fn first(report: &Report, folder: &str, style: Style) -> String {
     let mut left = MOST_LINES.saturating_sub(used);
     let mut sentences = String::new();
     for sentence in report.sentences.iter().take(MOST_SENTENCES) {
-        let words = format!("{} times", factor(sentence.ratio.value));
-        let said = sentence.text.trim_end_matches('.').replacen("{}", &words, 1);
-        let said = bullet(&format!("{said} {}.", ends(&sentence.ratio)));
+        let said = bullet(&said(sentence));
         match left.checked_sub(said.lines().count()) {
             Some(rest) => left = rest,
             None => continue,
@@ -147,6 +154,12 @@ fn first(report: &Report, folder: &str, style: Style) -> String {
         sentences = format!("\nSo, on this machine\n{sentences}");
     }
     plain(&format!("{text}{sentences}{legend}{end}"), style)
+}
+
+/// A sentence with its ratio.
+pub fn said(Sentence { text, ratio }: &Sentence) -> String {
+    let words = format!("{} times", factor(ratio.value));
+    format!("{} {}.", text.trim_end_matches('.').replacen("{}", &words, 1), ends(ratio))
 }
 
 /// The screens of the groups that have cases, one below the other.
@@ -163,7 +176,7 @@ fn of_groups(report: &Report, folder: &str, style: Style) -> String {
 fn of_group(group: &Group, style: Style) -> String {
     let row = |case: &Case| {
         let estimate = case.estimates.first()?.as_ref()?;
-        let figure = estimate.held().or_else(|| Some(estimate.measurement(None)?.time_ns))?;
+        let figure = estimate.figure()?;
         let (text, name) = (case.title.clone(), case.name.clone());
         Some(ScreenRow { text, case: name, kind: case.kind, figure, ratio: None })
     };
@@ -225,21 +238,25 @@ fn commands(report: &Report, folder: &str) -> String {
 }
 
 /// A logarithmic axis of figures that count the same.
-struct Axis {
-    scale: Scale,
+pub struct Axis {
+    /// Where values are on it.
+    pub scale: Scale,
     unit: Quantity,
 }
 
 impl Axis {
-    fn of(values: impl Iterator<Item = f64>, unit: Quantity) -> Option<Self> {
+    /// The axis of these values; `None` unless one is positive.
+    pub fn of(values: impl Iterator<Item = f64>, unit: Quantity) -> Option<Self> {
         Some(Self { scale: Scale::of(values)?, unit })
     }
 
-    fn show(&self, value: f64) -> String {
+    /// A figure with its unit.
+    pub fn show(&self, value: f64) -> String {
         if self.unit == Quantity::Bytes { bytes(value) } else { duration(value) }
     }
 
-    fn tick(&self, value: f64) -> String {
+    /// A round value, briefly.
+    pub fn tick(&self, value: f64) -> String {
         if self.unit == Quantity::Bytes {
             let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (0.0, "B")];
             let (size, unit) = *units.iter().find(|(size, _)| value >= *size).unwrap_or(&units[3]);

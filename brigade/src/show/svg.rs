@@ -46,26 +46,26 @@ impl Picture {
             self.body
         )
     }
+}
 
-    /// The picture as a file of this width, in pixels.
-    pub fn file(&self, width: f64) -> String {
-        let margin = 16.0;
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" \
-             viewBox=\"0 0 {0} {1}\" role=\"img\" aria-label=\"{2}\">\n\
-             <title>{2}</title><desc>{3}</desc><style>\n{STYLE}</style>\n\
-             <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n\
-             <svg class=\"plot\" x=\"{4}\" y=\"{4}\" width=\"{5}\" height=\"{6}\">{7}</svg>\n</svg>\n",
-            number(width),
-            number(self.height + 2.0 * margin),
-            escape(&self.title),
-            escape(&self.description),
-            number(margin),
-            number(width - 2.0 * margin),
-            number(self.height),
-            self.body,
-        )
-    }
+/// A picture as a file of this size in pixels, between margins and with what is around it.
+pub fn file(of: &Picture, [width, height]: [f64; 2], [x, y]: [f64; 2], around: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" \
+         viewBox=\"0 0 {0} {1}\" class=\"plot\" role=\"img\" aria-label=\"{2}\">\n\
+         <title>{2}</title><desc>{3}</desc><style>\n{STYLE}</style>\n\
+         <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{around}\
+         <svg x=\"{4}\" y=\"{5}\" width=\"{6}\" height=\"{7}\">{8}</svg>\n</svg>\n",
+        number(width),
+        number(height),
+        escape(&of.title),
+        escape(&of.description),
+        number(x),
+        number(y),
+        number(width - 2.0 * x),
+        number(of.height),
+        of.body,
+    )
 }
 
 /// Which end of a text is at its place.
@@ -97,7 +97,7 @@ pub fn escape(text: &str) -> String {
 }
 
 /// A number with one decimal at most.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let value = if value.is_finite() { value } else { 0.0 };
     // Adding 0 takes the sign from what is rounded to it.
     format!("{}", (value * 10.0).round() / 10.0 + 0.0)
@@ -114,6 +114,13 @@ pub fn text(share: f64, y: f64, anchor: Anchor, class: &str, text: &str) -> Stri
     noted(share, y, anchor, class, [text, ""])
 }
 
+/// A text so many pixels to the right of a share of the width.
+pub fn shifted(at: (f64, f64), y: f64, anchor: Anchor, class: &str, words: &str) -> String {
+    let (share, pixels) = at;
+    let moved = format!("<text dx=\"{}\" ", number(pixels));
+    text(share, y, anchor, class, words).replacen("<text ", &moved, 1)
+}
+
 /// A text and a note behind it, for which a narrow page has no room.
 pub fn noted(share: f64, y: f64, anchor: Anchor, class: &str, [text, note]: [&str; 2]) -> String {
     let anchor = match anchor {
@@ -127,6 +134,20 @@ pub fn noted(share: f64, y: f64, anchor: Anchor, class: &str, [text, note]: [&st
     };
     let (x, y, text) = (across(share), number(y), escape(text));
     format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}{note}</text>")
+}
+
+/// A text at the left edge, of which a narrow page shows what fits into so many pixels.
+pub fn shortened(y: f64, class: &str, words: &str, pixels: f64) -> String {
+    let head = cut(words, pixels);
+    let plain = text(0.0, y, Anchor::Start, class, words);
+    if head == words {
+        return plain;
+    }
+    let head = head.trim_end_matches('…');
+    let rest = escape(&words[head.len()..]);
+    let rest = format!("{}<tspan class=\"note name\">{rest}</tspan></text>", escape(head));
+    let start = plain.find('>').map_or(0, |at| at + 1);
+    format!("{}{rest}", &plain[..start])
 }
 
 /// A line.
@@ -192,7 +213,7 @@ mod tests {
             body: text(0.5, f64::INFINITY, Anchor::End, "n", hostile)
                 + &group(hostile, "k", &disc((0.1, 2.0), 3.0, "k", hostile)),
         };
-        for svg in [picture.figure(), picture.file(100.0)] {
+        for svg in [picture.figure(), file(&picture, [9.0; 2], [1.0; 2], "")] {
             assert!(!svg.contains("<script") && !svg.contains(['\u{1b}', '\u{202e}']), "{svg}");
             assert!(svg.matches("&lt;script&gt;").count() >= 5, "{svg}");
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

@@ -3,15 +3,14 @@
 
 use harness::terminal;
 
-use super::ladder;
-use super::page::{Block, NO_BREAK_SPACE, item, lines};
+use super::page::{Block, NO_BREAK_SPACE, item, lines, without_ids};
 use super::quantity::{ABSENT, duration, percent, three_digits};
 use crate::judge::impact::{Impact, Matters, Used};
 use crate::judge::prove::{Figure, Proof, Property, Status};
 use crate::judge::statistics::Interval;
 
 /// Parts of a page as text: a blank line before tables, headings and lists.
-pub fn blocks(page: &[Block], ascii: bool) -> String {
+pub fn blocks(page: &[Block]) -> String {
     let mut text = String::new();
     let mut before: Option<&Block> = None;
     for block in page.iter().filter(|of| !matches!(of, Block::Plots(_))) {
@@ -27,10 +26,10 @@ pub fn blocks(page: &[Block], ascii: bool) -> String {
         text += &match block {
             Block::Heading(_, heading) => lines(&terminal::line(heading)),
             Block::Paragraph(paragraph) => lines(&terminal::line(paragraph)),
-            Block::Items(items) => items.iter().map(|of| item(&terminal::line(of))).collect(),
+            Block::Items(items) => {
+                items.iter().map(|of| item(&terminal::line(&without_ids(of)))).collect()
+            }
             Block::Table(table) => table.text(),
-            Block::Ladder(table) if ascii => ladder::plain(&table.text()),
-            Block::Ladder(table) => table.text(),
             Block::Code(code) => code.clone(),
             Block::Plots(_) => String::new(),
         };
@@ -182,7 +181,7 @@ mod tests {
     fn the_tables_of_a_run() {
         let mut page = page(&report_of(&[1.0]));
         page.retain(|block| matches!(block, Block::Table(_)));
-        insta::assert_snapshot!(blocks(&page, true), @r"
+        insta::assert_snapshot!(blocks(&page), @r"
         in short                             [95 % interval]          n
         hop between threads                  1.78 µs [1.75, 1.79]    12
         threads over tasks (same-cpu / free) 1.98 [1.95, 2.01] times 12
@@ -194,10 +193,10 @@ mod tests {
         tasks            hop 899 ns [887, 906]     816 1813  634  1.00 12
         alone            hop 636 ns [627, 641]     577 1282  448  1.00 12
 
-        case             over or minus      [95 % interval]          n unlike
-        threads/spread   / tasks            24.3 [23.9, 24.7] times 12 spread / free
-        threads/spread   − threads/same-cpu 20.1 µs [19.8, 20.3]    12 spread / same-cpu
-        threads/same-cpu − alone            1.14 µs [1.12, 1.16]    12 same-cpu / free
+        one case over or minus another    [95 % interval]          n unlike
+        threads/spread / tasks            24.3 [23.9, 24.7] times 12 spread / free
+        threads/spread − threads/same-cpu 20.1 µs [19.8, 20.3]    12 spread / same-cpu
+        threads/same-cpu − alone          1.14 µs [1.12, 1.16]    12 same-cpu / free
 
         where the time goes    elapsed user kernel cross waiting, overlap [95 %]
         threads/same-cpu    µs    1.78 0.31   1.39   0 % 0.08 [0.06, 0.10]

@@ -33,7 +33,7 @@ for (const plot of all("svg.plot")) {
 const ids = all("[id]").map((element) => element.id);
 window.parent.document.documentElement.dataset.probe = btoa(JSON.stringify({
   width: window.innerWidth, wide: document.documentElement.scrollWidth, overlaps, outside,
-  plots: all("svg.plot").length, rungs: all("#ladder .row").length,
+  plots: all("svg.plot").length, dots: all(".picture.wide circle").length,
   unnamed: all("svg.plot:not([aria-label])").length, repeated: ids.length - new Set(ids).size,
   requests: performance.getEntriesByType("resource").length,
   ready: document.documentElement.dataset.ready || "no",
@@ -145,7 +145,7 @@ fn a_page_refers_to_nothing_outside() {
         assert!(!page.contains(reference), "{reference}");
     }
     let anchors = page.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap());
-    anchors.for_each(|id| assert!(page.contains(&format!("<section id=\"{id}\">")), "{id}"));
+    anchors.for_each(|id| assert!(page.contains(&format!("<h2 id=\"{id}\">")), "{id}"));
 }
 
 #[test]
@@ -188,11 +188,53 @@ fn a_browser_shows_every_plot_at_every_width() {
             assert_eq!((of("unnamed"), of("repeated")), (0, 0), "{found}");
             assert_eq!((&found["ready"], of("requests")), (&json!("yes"), 0), "{found}");
             let groups = report["groups"].as_array().unwrap();
-            let cases: usize = groups.iter().map(|of| of["cases"].as_array().unwrap().len()).sum();
-            assert_eq!(of("rungs"), if is_one { cases as u64 } else { 0 }, "{found}");
+            let rows = report["screen"].to_string().matches("\"ratio\":").count();
+            assert_eq!(of("dots"), if is_one { rows as u64 } else { 0 }, "{found}");
             assert_eq!(of("plots") > groups.len() as u64, is_one, "{found}");
         }
     }
+}
+
+#[test]
+fn a_picture_is_xml_and_all_of_it_is_within_its_edges() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("picture.svg");
+    let output = Command::new(env!("CARGO_BIN_EXE_brigade"))
+        .args(["report", "--format", "svg", "-o", file.to_str().unwrap(), "--manifest"])
+        .args([recorded("../suite.toml"), recorded(RUN)])
+        .output()
+        .unwrap();
+    assert_eq!(Ended::from(output).code, Some(0));
+    let picture = fs::read_to_string(&file).unwrap();
+    assert!(!picture.contains("href") && !picture.contains("url("), "it loads something");
+    let Some(browser) = chromium("the picture in a browser") else { return };
+    // A browser shows no picture that is not XML.
+    let page = folder.path().join("page.html");
+    let image = "<img src=\"picture.svg\" onload=\"document.title = this.naturalWidth\">";
+    fs::write(&page, image).unwrap();
+    let (document, _) = document(browser, &page, 1300, &[]);
+    assert!(document.contains("<title>1200</title>"), "{document}");
+    let found =
+        probed(browser, &format!("<meta http-equiv=\"\"><body>{picture}</body>"), 1300, &[]);
+    assert_eq!((&found["overlaps"], &found["outside"]), (&json!([]), &json!([])));
+}
+
+#[test]
+fn the_filter_hides_the_prose_of_groups_that_have_no_such_case() {
+    let Some(browser) = chromium("the filter") else { return };
+    let script = "<script>
+        const filter = document.getElementById(\"filter\");
+        filter.value = \"THREAD-FUTEX/free\";
+        filter.dispatchEvent(new Event(\"input\"));
+        const seen = [...document.querySelectorAll(\"section:not([hidden]) h2\")];
+        document.title = seen.map((heading) => heading.id).join();
+        </script></body>";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    let page = page_of(&[RUN]).replace("http-equiv", "title").replace("</body>", script);
+    fs::write(&file, page).unwrap();
+    let (document, console) = document(browser, &file, 1000, &[]);
+    assert!(document.contains("<title>group-hops</title>") && console.is_empty(), "{console:?}");
 }
 
 #[test]

@@ -355,7 +355,6 @@ fn a_figure_that_is_off_by_one_in_its_last_digit_is_found() {
         ("| memory of a thread |", " KiB [", 0),
         ("| thread: futex, same CPU |", " | ", 2),
         ("Quiet.", " independent ones", 0),
-        ("![", " per hop", 0),
     ] {
         let right = readme.lines().find(|line| line.starts_with(start)).expect(start);
         let (end, _) = right.match_indices(after).nth(nth).expect(after);

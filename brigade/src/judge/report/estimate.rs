@@ -39,6 +39,7 @@ pub fn estimate(invocations: &[&Invocation]) -> CaseEstimate {
             .filter_map(|like| measurement(like, &runs, invocations))
             .collect(),
         attribution: attribution::attribution(&runs),
+        whole_ns: None,
         memory: memory(&runs),
     }
 }
@@ -195,6 +196,11 @@ impl CaseEstimate {
     /// The figure that the case is run for: what a task holds in memory, or a time.
     pub fn principal(&self) -> Option<Estimate> {
         self.held().or_else(|| Some(self.measurement(None)?.time_ns))
+    }
+
+    /// The same, of a task's whole life where its end is a measurement of its own.
+    pub fn figure(&self) -> Option<Estimate> {
+        self.held().or(self.whole_ns).or_else(|| self.principal())
     }
 
     /// How many invocations came to this.

@@ -44,6 +44,10 @@ pub struct RunData<'a> {
     pub progress: RunProgress,
     /// Runs of the same build on the same machine, this one among them.
     pub alike: Vec<SavedRun>,
+    /// The run before it on a machine of this kind.
+    pub previous: Option<SavedRun>,
+    /// The name of that run's folder.
+    pub since: String,
 }
 
 /// The report of these runs; groups, comparisons, baselines and headline are those of
@@ -81,6 +85,7 @@ fn describe(cases: &Cases, index: usize, run: &RunData) -> RunSummary {
         machine: shown(&run.environment.machine()),
         environment: shown(&run.environment.sentence()),
         started_at: shown(started_at),
+        version: shown(&run.description.brigade_version),
         profile: shown(profile),
         command: procedure.as_ref().map_or(Vec::new(), |procedure| procedure.command.clone()),
         seed: *seed,
@@ -90,6 +95,7 @@ fn describe(cases: &Cases, index: usize, run: &RunData) -> RunSummary {
         proof: run.proof.cloned(),
         state: State::of(run.invocations),
         repeat: Repeat::of(run.invocations, &run.alike),
+        moved: rows::moved(run),
     }
 }
 
@@ -135,7 +141,13 @@ impl<'a> Cases<'a> {
                 all.named.insert(name.to_owned(), index);
             }
             let of_run = all.cases.iter_mut().filter_map(|case| case.estimates[run].as_mut());
-            all.dependence.push(widen(&mut of_run.collect::<Vec<_>>()));
+            let mut of_run: Vec<&mut CaseEstimate> = of_run.collect();
+            let dependence = widen(&mut of_run);
+            for estimate in of_run {
+                let whole = rows::created_and_ended(estimate, &dependence);
+                estimate.whole_ns = whole.map(|whole| whole.time_ns);
+            }
+            all.dependence.push(dependence);
         }
         all
     }

@@ -62,6 +62,8 @@ pub struct RunSummary {
     pub environment: String,
     /// When it was started: UTC, RFC 3339.
     pub started_at: String,
+    /// The version of Brigade that made it.
+    pub version: String,
     /// The profile's name.
     pub profile: String,
     /// What to type for another run like it; empty where that is not recorded.
@@ -80,6 +82,9 @@ pub struct RunSummary {
     pub state: Option<State>,
     /// How runs of this build on this machine compare; `null` where there is no other.
     pub repeat: Option<Repeat>,
+    /// Cases whose figure differs from that of the last run on this machine by more than runs
+    /// of one build do: how many times as large it is. `other` is that run.
+    pub moved: Vec<FigureRow>,
 }
 
 /// How far a run came.
@@ -259,6 +264,13 @@ pub struct Case {
     pub estimates: Vec<Option<CaseEstimate>>,
 }
 
+impl Case {
+    /// What the first run says of it.
+    pub fn first(&self) -> Option<&CaseEstimate> {
+        self.estimates.first()?.as_ref()
+    }
+}
+
 /// What an operation takes between pairs of CPUs: the cases of a run that differ in nothing
 /// but these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -339,6 +351,9 @@ pub struct CaseEstimate {
     /// Where the time of an operation of the principal measurement goes; `null`
     /// if no record has the CPU time.
     pub attribution: Option<Attribution>,
+    /// The time to create a task, run it and wait for its end; `null` unless the end is a
+    /// measurement of its own.
+    pub whole_ns: Option<Estimate>,
     /// Memory per task by part, of programs that sweep the number of tasks.
     pub memory: Vec<MemoryPart>,
 }
@@ -378,21 +393,6 @@ pub enum JudgedOutcome {
     Refused,
     /// The runner ended it because it was interrupted itself.
     Interrupted,
-}
-
-impl JudgedOutcome {
-    /// Its name, as in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Clean => "clean",
-            Self::Disturbed => "disturbed",
-            Self::Unusable => "unusable",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed-out",
-            Self::Refused => "refused",
-            Self::Interrupted => "interrupted",
-        }
-    }
 }
 
 impl From<Trust> for JudgedOutcome {

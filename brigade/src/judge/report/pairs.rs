@@ -83,7 +83,8 @@ fn map(
 
 /// What a case is called without its CPUs.
 fn name((case, [first, second]): (&Case, [usize; 2])) -> String {
-    let name = case.name.replace(&format!("{first},{second}"), "");
+    let cpus = format!("{first},{second}");
+    let name = case.title.replace(&format!("CPUs {cpus}"), "").replace(&cpus, "");
     match name.trim_end_matches(['/', ',', ' ']) {
         "" => case.key.program.clone(),
         name => name.to_owned(),

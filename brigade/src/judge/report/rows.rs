@@ -11,6 +11,7 @@ use super::model::{
 use super::{Cases, RunData};
 use crate::judge::interference::Sampled;
 use crate::judge::ledger::Quantity;
+use crate::judge::repeat::moved_since;
 use crate::judge::statistics::{CONFIDENCE, Dependence, Estimate, correlation};
 use crate::manifest::program::Form;
 use crate::manifest::{FigureSpec, KindSpec, Manifest, ScreenSpec, SentenceSpec};
@@ -61,6 +62,21 @@ pub fn sentences(manifest: &Manifest, cases: &Cases) -> Vec<Sentence> {
     let mut found: Vec<(f64, Sentence)> = manifest.sentences.iter().filter_map(sentence).collect();
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     found.into_iter().map(|(_, sentence)| sentence).collect()
+}
+
+/// What takes longer or shorter than in the run before, or holds more or less.
+pub fn moved(run: &RunData) -> Vec<FigureRow> {
+    let before = run.previous.as_ref().map_or(&[][..], |previous| &previous.invocations);
+    let row = |(case, ratio)| FigureRow {
+        text: None,
+        case: shown(case),
+        other: Some(shown(&run.since)),
+        unit: Quantity::Ratio,
+        figures: vec![Some(ratio)],
+        unlike: Vec::new(),
+    };
+    let alike: Vec<_> = run.alike.iter().map(|run| &run.invocations[..]).collect();
+    moved_since(before, run.invocations, &alike).into_iter().map(row).collect()
 }
 
 /// The comparisons of a group: those of the manifest, then each case minus its baseline.
@@ -169,8 +185,7 @@ fn kind_figures(
     let principal = |name| estimate(name).and_then(|estimate| estimate.measurement(None));
     let hop = principal(&kind.hop);
     let create_ns = estimate(&kind.create)
-        .and_then(|estimate| created_and_ended(estimate, &cases.dependence[0]))
-        .map(|both| both.time_ns);
+        .and_then(|of| of.whole_ns.or_else(|| Some(of.measurement(None)?.time_ns)));
     let memory_bytes = estimate(&kind.memory).and_then(|estimate| estimate.held());
     let known = hop.is_some() || create_ns.is_some() || memory_bytes.is_some();
     let of_crate = kind.crate_name.as_ref();
@@ -188,14 +203,14 @@ fn kind_figures(
     })
 }
 
-/// The time to create a task, run it and wait for its end: where the end is a measurement of
-/// its own, of the same laps, the sum of both in each process.
-fn created_and_ended(
+/// The time to create a task, run it and wait for its end, where that is a measurement of its
+/// own, of the same laps: the sum of both in each process.
+pub fn created_and_ended(
     estimate: &CaseEstimate,
     dependence: &Dependence,
 ) -> Option<MeasurementEstimate> {
     let create = estimate.measurement(None)?;
-    let Some(join) = estimate.measurement(Some("join")) else { return Some(create.clone()) };
+    let join = estimate.measurement(Some("join"))?;
     let phases = create.values_ns.iter().zip(&join.values_ns);
     let values_ns = phases.map(|(create, join)| Some((*create)? + (*join)?)).collect();
     let both = MeasurementEstimate { values_ns, ..create.clone() };
@@ -236,7 +251,7 @@ mod tests {
         let time = created_and_ended(&both, &Dependence::of(&[])).unwrap().time_ns;
         assert_eq!((time.value, time.count), (9.5, 3));
         let alone = estimate(&[&Sample::hop(3.0).in_round("make", 1)]);
-        assert_eq!(created_and_ended(&alone, &Dependence::of(&[])).unwrap().time_ns.value, 3.0);
+        assert_eq!(created_and_ended(&alone, &Dependence::of(&[])), None);
     }
 
     #[test]

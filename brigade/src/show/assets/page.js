@@ -4,13 +4,20 @@
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const cases = all("[data-case]");
 
-  // Other cases are dimmed in plots and left out of tables.
+  // Other cases are dimmed in plots and left out of tables; a section in which no case is left
+  // is hidden with its prose.
   const filter = document.getElementById("filter");
   filter.closest(".tools").hidden = false;
   filter.addEventListener("input", () => {
     const wanted = filter.value.trim().toLowerCase();
-    for (const of of cases) {
-      of.classList.toggle("away", !of.dataset.case.toLowerCase().includes(wanted));
+    const has = (text) => text.toLowerCase().includes(wanted);
+    const named = cases.filter((of) => has(of.dataset.case) || has(of.querySelector("small")?.textContent ?? ""));
+    const found = new Set(named.map((of) => of.dataset.case));
+    for (const of of cases) of.classList.toggle("away", !found.has(of.dataset.case));
+    for (const section of all("section")) {
+      section.hidden = wanted !== "" && !section.querySelector("[data-case]:not(.away)");
+      const link = all("nav a").find((a) => a.hash === `#${section.querySelector("h2").id}`);
+      link.parentElement.hidden = section.hidden;
     }
   });
 

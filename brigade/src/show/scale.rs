@@ -1,80 +1,4 @@
-//! The ladder: every case of a run on one logarithmic axis of time, the cheapest first.
-
-use super::page::Table;
-use super::pairs::words;
-use super::quantity::{duration, tick};
-use crate::judge::report::model::{Case, Report, TaskKind};
-use crate::judge::statistics::Estimate;
-
-/// Blocks of one to eight eighths.
-const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
-
-/// The columns of the longest bar.
-const COLUMNS: usize = 24;
-
-/// A case on the ladder.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rung {
-    /// The case's name.
-    pub name: String,
-    /// What one operation is.
-    pub operation: String,
-    /// What its tasks are.
-    pub kind: Option<TaskKind>,
-    /// The time of an operation, in nanoseconds.
-    pub time: Estimate,
-}
-
-impl Rung {
-    /// The principal measurement of a case, in the first run, that is not one of a pair of
-    /// CPUs.
-    pub fn of(case: &Case) -> Option<Self> {
-        let estimate = case.estimates.first()?.as_ref().filter(|_| case.key.pair().is_none())?;
-        let measurement = estimate.measurement(None)?;
-        Some(Self {
-            name: case.name.clone(),
-            operation: measurement.short_name().to_owned(),
-            kind: case.kind,
-            time: measurement.time_ns,
-        })
-    }
-}
-
-/// The principal measurement of every case, and the pairs of CPUs of each distance, of the
-/// first run, the shortest first.
-pub fn rungs(report: &Report) -> Vec<Rung> {
-    let cases = report.groups.iter().flat_map(|group| &group.cases);
-    let mut rungs: Vec<Rung> = cases.filter_map(Rung::of).collect();
-    for map in report.pairs.iter().filter(|map| map.run == 0) {
-        rungs.extend(map.distances.iter().map(|of| Rung {
-            name: format!("{}, {}", map.name, words(of.distance)),
-            operation: map.operation.clone(),
-            kind: map.kind,
-            time: of.time_ns,
-        }));
-    }
-    rungs.sort_by(|a, b| a.time.value.total_cmp(&b.time.value));
-    rungs
-}
-
-/// The ladder as a table whose last column has bars; `None` without a positive time.
-pub fn table(rungs: &[Rung]) -> Option<Table> {
-    let scale = Scale::of(rungs.iter().map(|rung| rung.time.value))?;
-    let [first, .., last] = scale.ticks() else { return None };
-    let mut table = Table::of(&format!("case|op|>time|{} to {}", tick(*first), tick(*last)));
-    for Rung { name, operation, time, .. } in rungs {
-        let eighths = (scale.share(time.value) * (8 * COLUMNS) as f64).round().max(1.0) as usize;
-        let mut bar = "█".repeat(eighths / 8);
-        bar.extend((eighths % 8).checked_sub(1).map(|index| EIGHTHS[index]));
-        table.push(vec![name.clone(), operation.clone(), duration(time.value), bar]);
-    }
-    Some(table)
-}
-
-/// A text whose bars are of ASCII.
-pub fn plain(text: &str) -> String {
-    text.replace('█', "#").replace(EIGHTHS, "")
-}
+//! A logarithmic axis.
 
 /// How much wider a narrow axis is than its figures, as a share of their span.
 const MARGIN: f64 = 0.06;
@@ -147,17 +71,7 @@ fn round_values(low: f64, high: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::report_of;
     use super::*;
-
-    #[test]
-    fn bars_are_as_long_as_logarithms_and_can_be_plain() {
-        let text = table(&rungs(&report_of(&[1.0]))).unwrap().text();
-        let lengths: Vec<usize> =
-            plain(&text).lines().skip(1).map(|line| line.matches('#').count()).collect();
-        assert_eq!(lengths, [6, 7, 10, 15, 18], "{text}");
-        assert_eq!(table(&[]), None);
-    }
 
     #[test]
     fn places_are_those_of_logarithms() {
