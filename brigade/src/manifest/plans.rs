@@ -273,6 +273,9 @@ pub struct SentenceSpec {
     pub whole: bool,
     /// What a reader would have guessed.
     pub guess: f64,
+    /// Whether it is said before others, however little it surprises.
+    #[serde(default)]
+    pub first: bool,
 }
 
 impl BlockSpec {

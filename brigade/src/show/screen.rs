@@ -83,8 +83,9 @@ fn head(report: &Report, style: Style) -> String {
 
 /// The machine without its caches and kernel options, which are in the full report.
 fn machine_in_brief(run: &RunSummary) -> String {
-    let is_brief =
-        |part: &&str| !["L1 ", "L2 ", "L3 ", "preemption"].iter().any(|of| part.starts_with(of));
+    let is_brief = |part: &&str| {
+        !["L1 ", "L2 ", "L3 ", "preemption", "idle "].iter().any(|of| part.starts_with(of))
+    };
     run.machine.split(", ").filter(is_brief).collect::<Vec<_>>().join(", ")
 }
 
@@ -139,7 +140,7 @@ fn first(report: &Report, folder: &str, style: Style) -> String {
     }
     let end = commands(report, folder);
     let legend = "× the async task of the same block; ± half of the 95 % interval.\n";
-    let used = (text.clone() + legend + &end).lines().count() + 2;
+    let used = (text.clone() + legend + &end).lines().count() + 1;
     let mut left = MOST_LINES.saturating_sub(used);
     let mut sentences = String::new();
     for sentence in report.sentences.iter().take(MOST_SENTENCES) {
@@ -151,7 +152,7 @@ fn first(report: &Report, folder: &str, style: Style) -> String {
         sentences += &said;
     }
     if !sentences.is_empty() {
-        sentences = format!("\nSo, on this machine\n{sentences}");
+        sentences.insert(0, '\n');
     }
     plain(&format!("{text}{sentences}{legend}{end}"), style)
 }
@@ -219,10 +220,11 @@ fn commands(report: &Report, folder: &str) -> String {
         ("brigade report --open".to_owned(), "the page".to_owned()),
     ];
     if !report.screen.is_empty() {
-        commands.push((
-            "brigade impact --pid PID".to_owned(),
-            "does any of this matter to my program?".to_owned(),
-        ));
+        let more = [
+            ("brigade impact --pid PID", "does any of this matter to my program?"),
+            ("brigade advise", "which settings of this machine cost most"),
+        ];
+        commands.extend(more.map(|(command, why)| (command.to_owned(), why.to_owned())));
     }
     commands.extend(run.quality.remedy.as_ref().map(|flags| {
         (format!("brigade run {flags}"), format!("the same, to ±{} %", run.quality.target_percent))

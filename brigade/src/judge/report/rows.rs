@@ -50,14 +50,15 @@ pub fn screen(manifest: &Manifest, cases: &Cases) -> Vec<ScreenPart> {
     manifest.screen.iter().filter_map(part).collect()
 }
 
-/// The sentences whose ratio is not what a reader would have guessed, the farthest from that
-/// first, each by the end of its interval that is nearer.
+/// The sentences whose ratio is not what a reader would have guessed: those that come first,
+/// then the farthest from the guess, each by the end of its interval that is nearer.
 pub fn sentences(manifest: &Manifest, cases: &Cases) -> Vec<Sentence> {
     let sentence = |of: &SentenceSpec| {
         let ratio = figure(&of.ratio(), cases, 0)?;
         let ends = ratio.interval?;
         let surprise = (ends.low / of.guess).max(of.guess / ends.high).ln();
-        (surprise > 0.0).then(|| (surprise, Sentence { text: of.text.clone(), ratio }))
+        let rank = if of.first { f64::INFINITY } else { surprise };
+        (surprise > 0.0).then(|| (rank, Sentence { text: of.text.clone(), ratio }))
     };
     let mut found: Vec<(f64, Sentence)> = manifest.sentences.iter().filter_map(sentence).collect();
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
