@@ -3,7 +3,7 @@
 //!
 //! A busy neighbour slows all programs by the same cause, for minutes. The work of the
 //! reference slows with them: divided by it, the times of two runs of one build differ by half
-//! as much as they do themselves (docs/STATISTICS.md, "Comparing two runs").
+//! as much as they do themselves (docs/STATISTICS.md, "Comparing a baseline and a candidate").
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -181,10 +181,14 @@ fn of_group(group: &Group, style: Style) -> String {
         let (text, name) = (case.title.clone(), case.name.clone());
         Some(ScreenRow { text, case: name, kind: case.kind, figure, ratio: None })
     };
-    let mut rows: Vec<ScreenRow> = group.cases.iter().filter_map(row).collect();
+    // Bytes have no place on an axis of times.
+    let holds = |case: &&Case| {
+        case.estimates.first().is_some_and(|of| of.as_ref().is_some_and(|of| of.held().is_some()))
+    };
+    let is_memory = group.cases.iter().all(|case| holds(&case));
+    let cases = group.cases.iter().filter(|case| is_memory || !holds(case));
+    let mut rows: Vec<ScreenRow> = cases.filter_map(row).collect();
     rows.sort_by(|one, other| one.figure.value.total_cmp(&other.figure.value));
-    let holds = |case: &Case| case.estimates.first()?.as_ref()?.held();
-    let is_memory = group.cases.iter().any(|case| holds(case).is_some());
     let unit = if is_memory { Quantity::Bytes } else { Quantity::Nanoseconds };
     let Some(axis) = Axis::of(rows.iter().map(|row| row.figure.value), unit) else {
         return String::new();

@@ -22,23 +22,22 @@ fn documents() -> Vec<PathBuf> {
 
 /// What `--update` makes of a document, or the error that it prints.
 fn updated(text: &str) -> Result<String, String> {
-    updated_in(tempfile::tempdir().expect("a folder").path(), text)
+    let folder = tempfile::tempdir().expect("a folder");
+    updated_as(&folder.path().join("copy.md"), text)
 }
 
-/// The same in this folder, which receives its pictures.
-fn updated_in(folder: &Path, text: &str) -> Result<String, String> {
-    fs::create_dir_all(folder.join("docs")).expect("a folder for pictures");
-    let copy = folder.join("copy.md");
-    fs::write(&copy, text).expect("writing the copy");
+/// The same as this file, next to which pictures are written.
+fn updated_as(copy: &Path, text: &str) -> Result<String, String> {
+    fs::write(copy, text).expect("writing the copy");
     let output = Command::new(env!("CARGO_BIN_EXE_brigade"))
         .args(["report", "--manifest"])
         .arg(root().join("suite.toml"))
         .arg("--update")
-        .arg(&copy)
+        .arg(copy)
         .output()
         .expect("brigade");
     if output.status.success() {
-        Ok(fs::read_to_string(&copy).expect("the copy"))
+        Ok(fs::read_to_string(copy).expect("the copy"))
     } else {
         Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
@@ -46,21 +45,27 @@ fn updated_in(folder: &Path, text: &str) -> Result<String, String> {
 
 #[test]
 fn no_figure_or_picture_in_a_document_is_stale() {
-    let mut blocks = 0;
+    let (mut blocks, mut pictures) = (0, 0);
     for file in documents() {
         let folder = tempfile::tempdir().expect("a folder");
+        let docs = folder.path().join("docs");
+        fs::create_dir(&docs).expect("a folder for pictures");
+        let name = file.strip_prefix(root()).expect("a document of the repository");
+        let copy = folder.path().join(name);
         let text = fs::read_to_string(&file).expect("a document");
         blocks += text.matches("<!-- brigade report ").count();
-        let expected = updated_in(folder.path(), &text).unwrap_or_else(|error| panic!("{error}"));
+        let expected = updated_as(&copy, &text).unwrap_or_else(|error| panic!("{error}"));
         let stale = "not what the records say: run brigade report --update";
         assert!(text == expected, "{}: {stale}", file.display());
-        for picture in fs::read_dir(folder.path().join("docs")).expect("the pictures") {
+        fs::remove_file(copy).expect("the copy");
+        for picture in fs::read_dir(docs).expect("the pictures") {
             let name = picture.expect("a picture").file_name();
             let [old, new] = [&root(), folder.path()].map(|root| root.join("docs").join(&name));
             assert!(fs::read(old).unwrap() == fs::read(new).unwrap(), "{name:?}: {stale}");
+            pictures += 1;
         }
     }
-    assert!(blocks > 0, "README has figures");
+    assert!(blocks > 0 && pictures > 0, "{blocks} blocks, {pictures} pictures");
 }
 
 const RUN: &str = "results/2026-11-22-intel-xeon-6-207-2cpu";
