@@ -350,8 +350,7 @@ fn a_figure_that_is_off_by_one_in_its_last_digit_is_found() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
-    let (readme, observations) = (read("README.md"), read("docs/OBSERVATIONS.md"));
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let page = report("markdown", &RUNS[..1]);
     let copy = folder.path().join("copy.md");
     let run = format!("results/{}=", RUNS[0]);
@@ -361,7 +360,6 @@ fn a_figure_that_is_off_by_one_in_its_last_digit_is_found() {
         ("", &readme, "| memory of a thread |", " KiB [", 0),
         (&*run, &page, "| thread: futex, same CPU |", " | ", 2),
         ("", &readme, "Quiet.", " independent ones", 0),
-        ("", &observations, "![", " per hop", 0),
     ] {
         let right = text.lines().find(|line| line.starts_with(start)).expect(start);
         let (end, _) = right.match_indices(after).nth(nth).expect(after);

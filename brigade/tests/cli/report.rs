@@ -136,10 +136,13 @@ fn a_run_is_one_screen_of_plain_names_and_a_group_is_a_smaller_one() {
     let run = screen_of("2026-11-23-amd-epyc-25-1-2cpu");
     let text = run.join("\n");
     assert!(run.len() <= 40 && text.contains("QUIET ENOUGH: "), "{} lines\n{text}", run.len());
-    for expected in ["HAND OVER", "CREATE", "KEEP", "So, on this machine", "report --full"] {
+    for expected in ["HAND OVER", "CREATE", "KEEP", " times as long [", "report --full"] {
         assert!(text.contains(expected), "{text}");
     }
     assert!(!text.contains("async-brigade-ct") && !text.contains('\u{1b}'), "{text}");
+    // Cases of time and of memory in one group: bytes are not on its axis.
+    let mixed = screen_of("2026-11-24-hand-overs").join("\n");
+    assert!(mixed.contains("coroutines resumed in turn") && !mixed.contains(" B ±"), "{mixed}");
     let group = screen_of("2026-11-23-rings");
     assert!(group.len() <= 30, "{} lines\n{}", group.len(), group.join("\n"));
     for line in run.iter().chain(&group) {
