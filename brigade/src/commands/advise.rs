@@ -94,7 +94,7 @@ fn found<'a>(advice: &'a Advice, name: &str) -> Result<&'a Setting, UsageError> 
 /// All settings as text, 80 columns wide except for longer commands.
 fn text(advice: &Advice) -> String {
     if advice.settings.is_empty() {
-        return lines("No setting that is known to move what is measured applies here.");
+        return lines("No setting known to change the results applies here.");
     }
     let heading = "Settings of this machine that are known to move what is measured, the \
                    greatest expected effect first. Only --try changes one.";

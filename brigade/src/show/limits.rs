@@ -109,7 +109,7 @@ fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec
         None => format!("No limit binds {tasks}."),
     }];
     page.extend(forecast.next().and_then(|Line { limit, allows, .. }| {
-        Some(format!("When that is raised, {} binds, at {}.", limit.name, count((*allows)?)))
+        Some(format!("Raise it, and {} is next, at {}.", limit.name, count((*allows)?)))
     }));
     let tasks = report.tasks.unwrap_or_default();
     page.extend(of_tasks.and_then(|of| of.memory_bytes).map(|all| {
@@ -172,7 +172,7 @@ fn advice(report: &LimitsReport) -> String {
     match (&report.tasks, &report.runs[..]) {
         (None, _) => more.to_owned(),
         (Some(_), []) => {
-            format!("No run of this machine tells what they take: brigade run. {more}")
+            format!("No run on this machine has measured what they take: brigade run. {more}")
         }
         (Some(tasks), runs) => {
             format!("Memory and times by {}. {more} --tasks {tasks}", runs.join(", "))

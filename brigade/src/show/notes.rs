@@ -138,7 +138,7 @@ fn taken(case: &CaseEstimate) -> Option<String> {
 /// The verdict on a run, in words: whether its figures can be quoted.
 fn verdict(taken: Option<Taken>) -> String {
     let Some(taken) = taken else {
-        return "What others did meanwhile is unknown".to_owned();
+        return "What else used the CPUs is unknown".to_owned();
     };
     let causes = causes(&taken).join(", ");
     match taken.share() {
@@ -146,7 +146,7 @@ fn verdict(taken: Option<Taken>) -> String {
             format!("Do not quote these figures: of the CPU time {causes}")
         }
         share if share > NOTABLE => format!("Busy: of the CPU time {causes}"),
-        _ if taken.others.is_none() => "What others did meanwhile is unknown".to_owned(),
+        _ if taken.others.is_none() => "What else used the CPUs is unknown".to_owned(),
         _ if taken.resolution > NOTABLE => {
             format!(
                 "Quiet, as far as ticks show: others of less than {} cannot be seen",
@@ -170,7 +170,7 @@ pub fn verdict_in_words(run: &RunSummary) -> (bool, String) {
     let Some(taken) = run.quality.taken else {
         return (
             false,
-            format!("UNKNOWN: what others did meanwhile is not recorded.{good}{others}"),
+            format!("UNKNOWN: the run did not record what else used the CPUs.{good}{others}"),
         );
     };
     let causes = causes(&taken).join(", ");
@@ -247,7 +247,7 @@ pub fn state(run: &RunSummary) -> Option<String> {
             apart(spread),
             three_digits(slowness),
         ),
-        None => "How much runs of this build differ is not known from one run".to_owned(),
+        None => "One run does not show how much runs differ".to_owned(),
     };
     Some(changed.into_iter().chain([repeat]).collect::<Vec<_>>().join(". "))
 }

@@ -142,7 +142,7 @@ pub fn impact(impact: &Impact) -> String {
     text += &lines(&format!("A switch costs, by {run}: {low} to {high}."));
     text += &disturbed
         .as_ref()
-        .map_or(String::new(), |why| lines(&format!("That run was not undisturbed. {why}")));
+        .map_or(String::new(), |why| lines(&format!("That run was disturbed. {why}")));
     text
 }
 
