@@ -35,6 +35,9 @@ use tokio::sync::Semaphore;
 use flags::{Flags, SPEC, declare};
 use spawners::{OfLocalPool, OfTokio, Spawner};
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)

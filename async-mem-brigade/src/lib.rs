@@ -30,6 +30,9 @@ use tokio::sync::mpsc;
 use channels::{Channel, Holding, Sink, Source};
 use flags::{Flags, SPEC, declare};
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)

@@ -38,6 +38,9 @@ use flags::{Flags, SPEC, declare};
 /// Calls that each caller makes in one iteration.
 const CALLS: u64 = 32;
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)

@@ -36,6 +36,9 @@ use flags::{Flags, SPEC, declare};
 /// end, and suspends with the next number.
 type Relay = Coroutine<Option<usize>, usize, ()>;
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, brigade)

@@ -34,6 +34,9 @@ use epoll::{Epoll, Trigger};
 use flags::{Flags, Loop, SPEC, declare};
 use ring::{Ring, RingKind};
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)

@@ -92,6 +92,9 @@ impl Flags {
 
 const SPEC: Spec = Spec { tasks: 100, count: Count::Fixed, iters: 20, ..Spec::NEW };
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)

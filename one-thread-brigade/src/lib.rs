@@ -35,6 +35,9 @@ struct Flags {
 
 const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, brigade)

@@ -49,6 +49,9 @@ struct Flags {
 
 const SPEC: Spec = Spec { tasks: 1, iters: 1000, ..Spec::NEW };
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)

@@ -49,6 +49,9 @@ use sweep::{Counts, sweep, until_refused};
 
 const SPEC: Spec = Spec { tasks: 0, count: Count::Swept, iters: 9, warmups: Some(0), ..Spec::NEW };
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)

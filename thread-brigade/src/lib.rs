@@ -29,6 +29,9 @@ use harness::{Bench, Line, Measured};
 
 use flags::{Flags, SPEC, declare, run};
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)

@@ -41,6 +41,9 @@ use crate::pair::{RoundTrips, measure_alone, sides, twice};
 
 const SPEC: Spec = Spec { tasks: 2, count: Count::Fixed, iters: 10_000, spread: true, ..Spec::NEW };
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, measure)

@@ -50,6 +50,9 @@ const SPEC: Spec = Spec {
     ..Spec::NEW
 };
 
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
 /// Runs the program: flags in, a summary or a record out.
 pub fn main() -> ExitCode {
     harness::run(harness::program!(), &SPEC, declare, run)

@@ -2,7 +2,7 @@
 //! raises it, and whether that is true.
 
 use std::collections::BTreeSet;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum as _;
@@ -16,7 +16,6 @@ use crate::commands::flags::{LimitsFlags, ProgramFlags};
 use crate::commands::output;
 use crate::commands::session::Session;
 use crate::exit::{Exit, Interrupted, UsageError};
-use crate::manifest::Manifest;
 use crate::measure::invoke::classify;
 use crate::measure::process::{self, Ended};
 use crate::show::limits::{KindForecast, LimitsReport, SCHEMA_VERSION, Verified, page};
@@ -128,7 +127,7 @@ fn count(kind: Kind, wanted: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, 
     if wanted == 0 {
         return Ok((0, None));
     }
-    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let manifest = flags.manifest()?;
     let plan = manifest.limits.as_ref().ok_or_else(|| {
         UsageError("the manifest has no table [limits], which says what makes tasks".to_owned())
     })?;
@@ -138,7 +137,7 @@ fn count(kind: Kind, wanted: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, 
     let binary = binaries
         .get(&plan.program)
         .ok_or_else(|| UsageError(format!("[limits]: program '{}' is not there", plan.program)))?;
-    let mut command = Command::new(&binary.file);
+    let mut command = binary.command(&[]);
     command.args(["--until-refused", "--json", "--quiet"]).args(kind.flags());
     command.args(["--tasks", &wanted.to_string()]).stderr(Stdio::piped());
     let ended = process::run(&mut command, None, &mut session.signals)

@@ -136,7 +136,7 @@ fn text_of(report: &Report, folders: &[String], what: ShowFlags, style: Style) -
 
 /// The folder of the run that was started last.
 fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
-    let parent = manifest.root.join(results::FOLDER);
+    let parent = results::default_folder(manifest.root.as_deref());
     let latest = latest_first(&parent, None).into_iter().next();
     latest.with_context(|| format!("{} has no run: brigade run makes one", parent.display()))
 }
@@ -192,7 +192,7 @@ fn open(path: &Path) -> anyhow::Result<Exit> {
 /// # Errors
 /// When it is wrong.
 pub fn manifest(flags: &ReportFlags) -> anyhow::Result<Manifest> {
-    match Manifest::load(flags.manifest.as_deref()) {
+    match Manifest::load(flags.manifest.as_deref(), None) {
         Err(error) if flags.manifest.is_none() => {
             output::complain(&format!("the report has tables and no sentences: {error:#}"));
             Ok(Manifest::default())
@@ -389,7 +389,8 @@ struct Runs<'a> {
 impl Runs<'_> {
     fn report(&mut self, name: &str) -> anyhow::Result<&Report> {
         if !self.reports.contains_key(name) {
-            let report = report_of(self.manifest, &[self.manifest.root.join(name)])?;
+            let root = self.manifest.root.as_deref().unwrap_or(Path::new("."));
+            let report = report_of(self.manifest, &[root.join(name)])?;
             self.reports.insert(name.to_owned(), report);
         }
         Ok(&self.reports[name])
