@@ -526,7 +526,8 @@ pub fn explain(error: &clap::Error) -> Exit {
         };
     }
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && Manifest::load(None, None).is_ok_and(|suite| suite.groups.iter().any(|of| of.name == *name))
+        && Manifest::load(None, None)
+            .is_ok_and(|suite| suite.groups.iter().any(|of| of.name == *name))
     {
         output::complain(&format!("'{name}' is a group: brigade run {name}"));
         return Exit::Usage;

@@ -49,7 +49,7 @@ use crate::store::saved_run::{SavedRun, optional};
 /// wrong, or what is asked for cannot be written.
 pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let format = format(flags)?;
-    let manifest = manifest(flags)?;
+    let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let folders = match &flags.folders[..] {
         [] => vec![latest(&manifest)?],
         folders => folders.to_vec(),
@@ -184,21 +184,6 @@ fn open(path: &Path) -> anyhow::Result<Exit> {
         Err(error) => output::complain(&format!("the page is not opened: xdg-open: {error}")),
     }
     Ok(Exit::Failed)
-}
-
-/// The manifest, which has groups, baselines, headline and findings. A run can
-/// be shown without them: one that is not named need not be there.
-///
-/// # Errors
-/// When it is wrong.
-pub fn manifest(flags: &ReportFlags) -> anyhow::Result<Manifest> {
-    match Manifest::load(flags.manifest.as_deref(), None) {
-        Err(error) if flags.manifest.is_none() => {
-            output::complain(&format!("the report has tables and no sentences: {error:#}"));
-            Ok(Manifest::default())
-        }
-        loaded => loaded,
-    }
 }
 
 /// A run with the schedule that it followed.
@@ -361,7 +346,7 @@ const END: &str = "<!-- end -->";
 /// When a file cannot be read or written, a marker is not understood, or what it
 /// names is not there.
 pub fn update(flags: &ReportFlags) -> anyhow::Result<Exit> {
-    let manifest = manifest(flags)?;
+    let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let mut runs = Runs { manifest: &manifest, reports: BTreeMap::new(), pictures: Vec::new() };
     for path in &flags.update {
         let context = || format!("--update {}", path.display());

@@ -500,12 +500,10 @@ profiles = ["default"]
             ),
             ("rounds = 5", "rounds = 5\nbudget_seconds = nan", "'default': budget_seconds is NaN"),
             ("operations = 2", "operation = 2", ":6: unknown key `operation`"),
-            ("path = \"fake\"\n", "", ":4: a program needs either `package`, `path`"),
-            ("path = ", "package = 'b'\npath = ", "a program needs either"),
             (
                 "path = ",
                 "build = { in = '', command = ['make'] }\npath = ",
-                "a program needs either",
+                ":4: a program has either `path` or `build`",
             ),
             ("path = ", "needs = [{ command = [] }]\npath = ", ":4: a `command` of no words"),
             ("path = ", "tasks = 'gopher'\npath = ", ":5: unknown variant `gopher`"),

@@ -167,7 +167,10 @@ placement = "spread"
 
     #[test]
     fn cases_are_divided_and_the_others_have_a_reason() {
-        let manifest = Manifest::parse(MANIFEST).unwrap();
+        let mut manifest = Manifest::parse(MANIFEST).unwrap();
+        let without = Capabilities::detect(&manifest).unwrap();
+        assert_eq!(without.lacking_for("crab"), Some(NO_GUESTS));
+        manifest.guests = Some(".".into());
         let mut capabilities = Capabilities::detect(&manifest).unwrap();
         assert!(capabilities.cpus >= 1);
         capabilities.cpus = 1;

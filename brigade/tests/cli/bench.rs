@@ -84,7 +84,7 @@ impl Bench {
             brigade.arg("--full");
         }
         if !rest.contains(&"--manifest") {
-            brigade.args(["--manifest", "suite.toml"]);
+            brigade.arg("--manifest").arg(self.path("suite.toml"));
         }
         brigade.args(rest);
         brigade.env("BRIGADE_LOCK", self.path("lock")).env("XDG_CACHE_HOME", self.path("cache"));
