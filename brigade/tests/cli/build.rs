@@ -93,7 +93,7 @@ fn the_file_alone_measures() {
     let file = bench.path("brigade");
     contract::executable::copy(Path::new(env!("CARGO_BIN_EXE_brigade")), &file);
     let mut brigade = Command::new(file);
-    brigade.args(["run", "--rounds", "1"]).args(case).current_dir(bench.path(""));
+    brigade.args(["run", "--full", "--rounds", "1"]).args(case).current_dir(bench.path(""));
     let ended = Ended::from(brigade.env("BRIGADE_LOCK", bench.path("lock")).output().unwrap());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     let reason = "goroutine-brigade: skipped: there are no guests beside brigade";
