@@ -18,31 +18,18 @@ fn main() {
     fs::copy(lock, out.join("Cargo.lock")).expect("copy Cargo.lock");
     println!("cargo::rerun-if-changed={lock}");
     fact("RUSTC", output(&env::var("RUSTC").expect("cargo sets it"), &["--version"]));
-    // A commit would have everything built again that is only to be tested.
-    if env::var("PROFILE").as_deref() != Ok("release") {
+    // A commit would have everything built again that is only to be tested. In a working tree
+    // that is not this workspace's, there is more of a prefix.
+    let prefix = output("git", &["rev-parse", "--show-prefix"]);
+    if env::var("PROFILE").as_deref() != Ok("release") || prefix.as_deref() != Some("brigade/") {
         return;
     }
-    // Below the top of a working tree that is not this workspace's, there is more of a prefix.
-    let answer = output("git", &["rev-parse", "--show-prefix", "HEAD"]);
-    let Some(revision) = answer.as_deref().and_then(|answer| answer.strip_prefix("brigade/\n"))
-    else {
-        return;
-    };
-    fact("REVISION", Some(revision.to_owned()));
-    let changes = output("git", &["status", "--porcelain", "--untracked-files=no", ".."]);
-    fact("DIRTY", changes.map(|changes| (!changes.is_empty()).to_string()));
-    for path in ["HEAD", "logs/HEAD"] {
-        let path = output("git", &["rev-parse", "--git-path", path]);
-        println!("cargo::rerun-if-changed={}", path.expect("git knows"));
-    }
-    for path in ["../Cargo.toml", "../suite.toml", "Cargo.toml", "build.rs"] {
+    let revision = ["describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"];
+    fact("REVISION", output("git", &revision));
+    let state = output("git", &["rev-parse", "--git-path", "HEAD", "--git-path", "logs/HEAD"]);
+    let sources = output("git", &["ls-files", "../*.rs", "../*.toml"]);
+    for path in [state, sources].iter().flatten().flat_map(|paths| paths.lines()) {
         println!("cargo::rerun-if-changed={path}");
-    }
-    for member in fs::read_dir("..").expect("read the workspace").flatten() {
-        let sources = member.path().join("src");
-        if sources.is_dir() {
-            println!("cargo::rerun-if-changed={}", sources.display());
-        }
     }
 }
 

@@ -8,62 +8,49 @@ use std::process::ExitCode;
 
 use nix::sys::prctl;
 
-/// A program that this binary contains.
-struct Contained {
-    name: &'static str,
-    /// Runs it with the command line of this process.
-    main: fn() -> ExitCode,
-    /// Its source.
-    page: &'static str,
-}
+/// What runs a program with the command line of this process.
+type Main = fn() -> ExitCode;
 
-/// The table of programs, of their names and libraries.
-macro_rules! programs {
-    ($($name:literal $library:ident,)*) => {
-        [$(Contained { name: $name, main: $library::main, page: $library::PAGE }),*]
-    };
-}
-
-/// Every program.
-const PROGRAMS: [Contained; 16] = programs![
-    "async-brigade" async_brigade,
-    "async-creation" async_creation,
-    "async-mem-brigade" async_mem_brigade,
-    "blocking-crossing" blocking_crossing,
-    "coroutine-brigade" coroutine_brigade,
-    "event-loop-brigade" event_loop_brigade,
-    "executor-ring" executor_ring,
-    "one-thread-brigade" one_thread_brigade,
-    "process-creation" process_creation,
-    "rings" rings,
-    "task-memory" task_memory,
-    "thread-brigade" thread_brigade,
-    "thread-creation" thread_creation,
-    "thread-switch" thread_switch,
-    "wake-latency" wake_latency,
-    "yield-cost" yield_cost,
+/// Every program: its name, what runs it, its source.
+const PROGRAMS: [(&str, Main, &str); 16] = [
+    ("async-brigade", async_brigade::main, async_brigade::PAGE),
+    ("async-creation", async_creation::main, async_creation::PAGE),
+    ("async-mem-brigade", async_mem_brigade::main, async_mem_brigade::PAGE),
+    ("blocking-crossing", blocking_crossing::main, blocking_crossing::PAGE),
+    ("coroutine-brigade", coroutine_brigade::main, coroutine_brigade::PAGE),
+    ("event-loop-brigade", event_loop_brigade::main, event_loop_brigade::PAGE),
+    ("executor-ring", executor_ring::main, executor_ring::PAGE),
+    ("one-thread-brigade", one_thread_brigade::main, one_thread_brigade::PAGE),
+    ("process-creation", process_creation::main, process_creation::PAGE),
+    ("rings", rings::main, rings::PAGE),
+    ("task-memory", task_memory::main, task_memory::PAGE),
+    ("thread-brigade", thread_brigade::main, thread_brigade::PAGE),
+    ("thread-creation", thread_creation::main, thread_creation::PAGE),
+    ("thread-switch", thread_switch::main, thread_switch::PAGE),
+    ("wake-latency", wake_latency::main, wake_latency::PAGE),
+    ("yield-cost", yield_cost::main, yield_cost::PAGE),
 ];
 
 /// The names of all programs.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    PROGRAMS.iter().map(|program| program.name)
+    PROGRAMS.iter().map(|(name, ..)| *name)
 }
 
 /// Runs the program that this process was started as, if it was.
 pub fn run() -> Option<ExitCode> {
     let mut words = env::args_os();
     let first = words.next()?;
-    let called = |word: &OsStr| PROGRAMS.iter().find(|program| word == program.name);
-    let program = Path::new(&first)
+    let called = |word: &OsStr| PROGRAMS.iter().find(|(name, ..)| word == *name);
+    let (name, main, _) = Path::new(&first)
         .file_name()
         .and_then(called)
         .or_else(|| words.next().as_deref().and_then(called))?;
     // What `ps` and `top` show is otherwise `brigade`, or `exe`. Figures do not depend on it.
-    let _ = CString::new(program.name).map(|name| prctl::set_name(&name));
-    Some((program.main)())
+    let _ = CString::new(*name).map(|name| prctl::set_name(&name));
+    Some(main())
 }
 
 /// The source of program `name`, which begins with its documentation.
 pub fn page(name: &str) -> Option<&'static str> {
-    PROGRAMS.iter().find(|program| program.name == name).map(|program| program.page)
+    PROGRAMS.iter().find(|(known, ..)| *known == name).map(|(.., page)| *page)
 }

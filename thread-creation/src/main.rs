@@ -1,7 +1,5 @@
 //! The program by itself; its page is `lib.rs`.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
+fn main() -> std::process::ExitCode {
     thread_creation::main()
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use serde::Deserialize;
 
 use crate::exit::UsageError;
@@ -202,37 +203,25 @@ impl Manifest {
     /// # Errors
     /// [`UsageError`] if a path is wrong, or the manifest is, naming line and key.
     pub fn load(path: Option<&Path>, guests: Option<&Path>) -> anyhow::Result<Self> {
-        let Some(path) = path else {
-            let mut manifest =
-                Self::parse(OWN).map_err(|reason| UsageError(format!("{FILE_NAME}{reason}")))?;
-            manifest.root = repository();
-            manifest.guests = guests.map(Path::to_owned).or_else(installed_guests);
-            return manifest.with_guests();
-        };
-        let text = fs::read_to_string(path).map_err(|error| {
-            UsageError(format!("--manifest: reading {}: {error}", path.display()))
+        let name = path.unwrap_or(Path::new(FILE_NAME));
+        let text = path.map_or_else(|| Ok(OWN.to_owned()), fs::read_to_string);
+        let text = text.map_err(|error| {
+            UsageError(format!("--manifest: reading {}: {error}", name.display()))
         })?;
         let parsed = Self::parse(&text);
         let mut manifest =
-            parsed.map_err(|reason| UsageError(format!("{}{reason}", path.display())))?;
+            parsed.map_err(|reason| UsageError(format!("{}{reason}", name.display())))?;
         // An empty path is no folder that a command could be run in.
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let root = folder.unwrap_or(Path::new("."));
-        let own = || root.join(manifest.guests.as_deref().unwrap_or(Path::new(".")));
-        manifest.guests = Some(guests.map_or_else(own, Path::to_owned));
-        manifest.root = Some(root.to_owned());
-        manifest.with_guests()
-    }
-
-    /// Checks that the folder of guests is one.
-    fn with_guests(self) -> anyhow::Result<Self> {
-        match self.guests.as_deref().filter(|guests| !guests.is_dir()) {
-            Some(guests) => {
-                let guests = guests.display();
-                Err(UsageError(format!("--guests: '{guests}' is not a folder")).into())
-            }
-            None => Ok(self),
+        let folder = name.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let own = folder.join(manifest.guests.as_deref().unwrap_or(Path::new(".")));
+        let own = if path.is_some() { Some(own) } else { installed_guests() };
+        manifest.guests = guests.map(Path::to_owned).or(own);
+        manifest.root = if path.is_some() { Some(folder.to_owned()) } else { repository() };
+        if let Some(guests) = manifest.guests.as_deref().filter(|guests| !guests.is_dir()) {
+            bail!(UsageError(format!("--guests: '{}' is not a folder", guests.display())));
         }
+        Ok(manifest)
     }
 
     /// Parses and validates.

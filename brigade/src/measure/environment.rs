@@ -21,6 +21,10 @@ use crate::store::environment::Environment;
 /// The versions that this binary was built with.
 const LOCK: &str = include_str!(concat!(env!("OUT_DIR"), "/Cargo.lock"));
 
+/// The commit that this binary was built from, with `-dirty` if files differed from it; known
+/// in release builds from a working tree.
+pub const REVISION: Option<&str> = option_env!("BRIGADE_REVISION");
+
 /// Where the kernel shows the CPUs.
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -231,15 +235,11 @@ impl Environment {
     fn add_software(&mut self, manifest: &Manifest) -> anyhow::Result<()> {
         self.set("software.brigade", Some(env!("CARGO_PKG_VERSION")));
         self.set("software.libc", libc_version());
-        for (name, fact) in [
-            ("rustc", option_env!("BRIGADE_RUSTC")),
-            ("git_revision", option_env!("BRIGADE_REVISION")),
-            ("git_dirty", option_env!("BRIGADE_DIRTY")),
-        ] {
-            self.set(format!("software.{name}"), fact.map(recordable));
-        }
-        let here = Path::new(".");
-        let guests = manifest.guests.as_deref().unwrap_or(here);
+        self.set("software.rustc", option_env!("BRIGADE_RUSTC").map(recordable));
+        let clean = REVISION.map(|text| text.trim_end_matches("-dirty"));
+        self.set("software.git_revision", clean);
+        self.set("software.git_dirty", REVISION.map(|text| (Some(text) != clean).to_string()));
+        let guests = manifest.guests.as_deref().unwrap_or(Path::new("."));
         for tool in manifest.programs.values().flat_map(|program| &program.needs) {
             let (program, arguments) = tool.command.split_first().expect("not without words");
             let version = output(guests, program, arguments).map(|version| recordable(&version));

@@ -4,31 +4,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{fs, io};
 
 use anyhow::{Context, bail};
-use crc32fast::Hasher;
 
 use crate::exit::{Interrupted, UsageError};
 use crate::manifest::program::{Build, Program, Source};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::{Capabilities, prebuilt};
 use crate::measure::process::last_line;
-use crate::measure::process::{self, Cause, Ended};
+use crate::measure::process::{self, Cause};
 use crate::measure::signals::Signals;
 use crate::programs;
 
 /// This binary, even where another one has taken the place of its file.
 const OWN: &str = "/proc/self/exe";
-
-/// How much of a binary is read at once, in bytes.
-const BLOCK: usize = 1024 * 1024;
 
 /// A program that can be started.
 #[derive(Clone, Debug)]
@@ -76,10 +71,7 @@ impl Executable {
 
     /// The file by a path that other processes understand.
     pub fn path(&self) -> PathBuf {
-        if self.file != Path::new(OWN) {
-            return self.file.clone();
-        }
-        fs::read_link(OWN).unwrap_or_else(|_| self.file.clone())
+        fs::read_link(&self.file).unwrap_or_else(|_| self.file.clone())
     }
 
     /// Its process, by its interpreter, started by the command `under` unless that has no words.
@@ -128,7 +120,7 @@ pub fn executables(
         let guests = manifest.guests.as_deref().unwrap_or(Path::new("."));
         let file = match &program.source {
             Source::Contained => {
-                if !programs::names().any(|known| known == name) {
+                if programs::page(name).is_none() {
                     bail!(UsageError(format!(
                         "program '{name}': brigade contains none of this name; give its `path` or \
                          `build`"
@@ -171,29 +163,27 @@ pub fn executables_in(
     cases: &[&Case],
     others: &Executables,
 ) -> anyhow::Result<Executables> {
-    let needed: BTreeSet<&String> = cases.iter().map(|case| &case.program).collect();
     let whole = if build.is_file() { build.to_owned() } else { build.join("brigade") };
-    let executable = |name: &String| {
+    let mut found = others.clone();
+    for name in cases.iter().map(|case| &case.program) {
         let program = &manifest.programs[name];
         let alone = build.join(match &program.source {
             Source::Path(path) => path.file_name().unwrap_or_default(),
             Source::Contained | Source::Built(_) => name.as_ref(),
         });
         let (path, contained) = match &program.source {
-            _ if alone.is_file() => (alone, None),
-            Source::Contained if whole.is_file() => (whole.clone(), Some(name.as_str())),
-            Source::Contained => (alone, None),
-            Source::Path(_) if build.is_dir() => (alone, None),
-            _ => return Some(Ok((name.clone(), others.get(name)?.clone()))),
+            _ if alone.is_file() => (&alone, None),
+            Source::Contained if whole.is_file() => (&whole, Some(name.as_str())),
+            Source::Path(_) if build.is_file() => continue,
+            Source::Contained | Source::Path(_) => (&alone, None),
+            Source::Built(_) => continue,
         };
-        let found = path.canonicalize().map_err(|error| {
-            let path = path.display();
-            UsageError(format!("program '{name}': looking for {path}: {error}")).into()
-        });
-        let made = found.and_then(|file| Executable::new(file, contained, program));
-        Some(made.map(|made| (name.clone(), made)))
-    };
-    needed.into_iter().filter_map(executable).collect()
+        let file = path.canonicalize().map_err(|error| {
+            UsageError(format!("program '{name}': looking for {}: {error}", path.display()))
+        })?;
+        found.insert(name.clone(), Executable::new(file, contained, program)?);
+    }
+    Ok(found)
 }
 
 /// The file of program `name`, after building it if `build` is true; the command
@@ -222,16 +212,12 @@ fn by_command(
         return Ok(Err(format!("cannot be built: creating a folder in the cache: {error}")));
     }
     let (tool, words) = how.command.split_first().context("a build command has words")?;
+    let words = words.iter().map(OsStr::new);
+    let words = words.map(|word| if word == "{output}" { file.as_os_str() } else { word });
     let mut command = Command::new(tool);
-    for word in words {
-        if word == "{output}" {
-            command.arg(&file)
-        } else {
-            command.arg(word)
-        };
-    }
-    command.current_dir(folder).stderr(Stdio::piped());
-    Ok(match run(&mut command, signals)? {
+    command.args(words).current_dir(folder).stderr(Stdio::piped());
+    Ok(match process::run(&mut command, None, signals) {
+        Ok(ended) if ended.cause == Cause::Stopped => bail!(Interrupted),
         Err(error) => Err(format!("{tool} cannot be run: {error}")),
         Ok(ended) if ended.status.success() => Ok(file),
         Ok(ended) => {
@@ -250,13 +236,6 @@ fn cache(sources: &Path) -> Option<PathBuf> {
     Some(home.join(format!("brigade/{key:08x}")))
 }
 
-/// Runs a build tool. The inner error is why it cannot be run.
-fn run(tool: &mut Command, signals: &mut Signals) -> Result<io::Result<Ended>, Interrupted> {
-    let ended = process::run(tool, None, signals);
-    let is_stopped = ended.as_ref().is_ok_and(|ended| ended.cause == Cause::Stopped);
-    if is_stopped { Err(Interrupted) } else { Ok(ended) }
-}
-
 /// The fingerprint of the binary of each program that `cases` run, by the
 /// program's name: its length in bytes and its CRC-32. A run that is resumed must not
 /// mix two builds.
@@ -267,32 +246,17 @@ pub fn fingerprints(
     cases: &[&Case],
     executables: &Executables,
 ) -> anyhow::Result<BTreeMap<String, String>> {
-    let programs: BTreeSet<&String> = cases.iter().map(|case| &case.program).collect();
+    let file = |case: &&Case| executables[&case.program].file.as_path();
     // Most programs are in one file.
-    let mut known: BTreeMap<&Path, String> = BTreeMap::new();
-    let mut found = BTreeMap::new();
-    for program in programs {
-        let path = executables[program].file.as_path();
-        if !known.contains_key(path) {
-            let read = fingerprint(path).with_context(|| format!("reading {}", path.display()))?;
-            known.insert(path, read);
-        }
-        found.insert(program.clone(), known[path].clone());
-    }
-    Ok(found)
+    let files: BTreeSet<&Path> = cases.iter().map(file).collect();
+    let read = |path| anyhow::Ok((path, fingerprint(path)?));
+    let known: BTreeMap<_, _> = files.into_iter().map(read).collect::<anyhow::Result<_>>()?;
+    Ok(cases.iter().map(|case| (case.program.clone(), known[file(case)].clone())).collect())
 }
 
-fn fingerprint(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let (mut hasher, mut block, mut length) = (Hasher::new(), vec![0; BLOCK], 0);
-    loop {
-        let count = file.read(&mut block)?;
-        if count == 0 {
-            return Ok(format!("{length} bytes, CRC-32 {:08x}", hasher.finalize()));
-        }
-        hasher.update(&block[..count]);
-        length += count;
-    }
+fn fingerprint(path: &Path) -> anyhow::Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    Ok(format!("{} bytes, CRC-32 {:08x}", bytes.len(), crc32fast::hash(&bytes)))
 }
 
 #[cfg(test)]
@@ -306,7 +270,5 @@ mod tests {
         // The check value of CRC-32 in every catalogue of checksums.
         fs::write(&path, "123456789").unwrap();
         assert_eq!(fingerprint(&path).unwrap(), "9 bytes, CRC-32 cbf43926");
-        fs::write(&path, vec![0; 2 * BLOCK + 1]).unwrap();
-        assert!(fingerprint(&path).unwrap().starts_with("2097153 bytes, "));
     }
 }
