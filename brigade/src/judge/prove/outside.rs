@@ -17,7 +17,7 @@ const TOLERANCE: f64 = 0.02;
 
 /// How far a number of system calls may be below and above a whole one. Among other work the
 /// filter runs colder than where its cost is measured, and a thread whose calls take longer is
-/// preempted more often: four calls of a hop are found as 4.1 to 4.3.
+/// preempted more often: four calls of a hop are found as 4.2 to 4.5.
 const CALLS_TOLERANCE: [f64; 2] = [-0.5, 0.75];
 
 /// Bytes of a stack that a task touches in the second arm beyond those in the first.
