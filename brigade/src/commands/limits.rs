@@ -17,6 +17,7 @@ use crate::commands::output;
 use crate::commands::report;
 use crate::commands::session::Session;
 use crate::exit::{Exit, Interrupted, UsageError};
+use crate::judge::report::model::CaseEstimate;
 use crate::manifest::{Manifest, MeasuredKinds};
 use crate::measure::invoke::classify;
 use crate::measure::process::{self, Ended};
@@ -110,15 +111,11 @@ impl Measured {
             let Ok(report) = report else { continue };
             let known = found.len();
             for case in report.groups.iter().flat_map(|group| &group.cases) {
-                let estimate = case.estimates.first().and_then(Option::as_ref);
-                let measurement = estimate.and_then(|of| Some((of, of.measurement(None)?)));
-                let (Some((estimate, measurement)), Some(name)) =
-                    (measurement, open.take(&case.name))
-                else {
-                    continue;
-                };
-                let bytes = estimate.held().map(|of| of.value);
-                found.insert(name, bytes.unwrap_or(measurement.time_ns.value));
+                if let Some(of) = case.first().and_then(CaseEstimate::principal)
+                    && let Some(name) = open.take(&case.name)
+                {
+                    found.insert(name, of.value);
+                }
             }
             runs.extend((found.len() > known).then(|| report.runs[0].name.clone()));
         }

@@ -140,7 +140,7 @@ impl SwitchCost {
     /// counted; `None` where it was not measured.
     pub fn of(report: &Report, case: &str) -> Option<Self> {
         let mut cases = report.groups.iter().flat_map(|group| &group.cases);
-        let estimate = cases.find(|found| found.name == case)?.estimates.first()?.as_ref()?;
+        let estimate = cases.find(|found| found.name == case)?.first()?;
         let principal = estimate.measurement(None)?;
         let switches = principal.switches.filter(|switches| *switches > 0.0)?;
         let ends =

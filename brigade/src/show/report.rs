@@ -197,7 +197,7 @@ pub fn estimators() -> &'static str {
 pub fn figure(report: &Report, case: &str, measurement: Option<&str>) -> Option<String> {
     let mut cases = report.groups.iter().flat_map(|group| &group.cases);
     let case = cases.find(|of| of.name == case)?;
-    let estimate = case.estimates.first()?.as_ref()?;
+    let estimate = case.first()?;
     Some(estimated_duration(&estimate.measurement(measurement)?.time_ns))
 }
 
@@ -344,7 +344,7 @@ fn group(report: &Report, group: &Group) -> Vec<Block> {
 
 /// The cases of a group that the first run has.
 fn estimates(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
-    group.cases.iter().filter_map(|case| Some((case, case.estimates.first()?.as_ref()?)))
+    group.cases.iter().filter_map(|case| Some((case, case.first()?)))
 }
 
 /// Those that are run for a time: creating what is to be kept is not what its case is about.

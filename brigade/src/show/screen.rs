@@ -99,7 +99,7 @@ pub fn machine(run: &RunSummary) -> String {
 /// if there are any.
 fn not_measured(report: &Report) -> String {
     let estimates = report.groups.iter().flat_map(|group| &group.cases);
-    let estimates = estimates.filter_map(|case| case.estimates.first()?.as_ref());
+    let estimates = estimates.filter_map(|case| case.first());
     let lacks = |case: &CaseEstimate| {
         use JudgedOutcome::{Failed, Refused, TimedOut};
         [Failed, Refused, TimedOut].iter().any(|of| case.count(*of) > 0)
@@ -176,16 +176,13 @@ fn of_groups(report: &Report, folder: &str, style: Style) -> String {
 /// evenly.
 fn of_group(group: &Group, style: Style) -> String {
     let row = |case: &Case| {
-        let estimate = case.estimates.first()?.as_ref()?;
-        let figure = estimate.figure()?;
+        let figure = case.first()?.figure()?;
         let (text, name) = (case.title.clone(), case.name.clone());
         Some(ScreenRow { text, case: name, kind: case.kind, figure, ratio: None })
     };
     // Bytes have no place on an axis of times.
-    let holds = |case: &&Case| {
-        case.estimates.first().is_some_and(|of| of.as_ref().is_some_and(|of| of.held().is_some()))
-    };
-    let is_memory = group.cases.iter().all(|case| holds(&case));
+    let holds = |case: &Case| case.first().is_some_and(|of| of.held().is_some());
+    let is_memory = group.cases.iter().all(holds);
     let cases = group.cases.iter().filter(|case| is_memory || !holds(case));
     let mut rows: Vec<ScreenRow> = cases.filter_map(row).collect();
     rows.sort_by(|one, other| one.figure.value.total_cmp(&other.figure.value));
