@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# A package of the runner and the programs, for machines without Rust.
+# A package of brigade and the guests, for machines without Rust.
 set -euo pipefail
 
 usage() {
     cat <<'EOF'
 Usage: package.sh [--bin-dir DIR] [--output DIR]
 
-Makes brigade-VERSION-ARCH.tar.gz: the runner, the programs, the guests that
-need no build, that in Go if there is a go, suite.toml, README, the licences of
-all that is linked in, and SHA256SUMS. Unpacked anywhere, ./brigade runs, and
-never builds. It names the oldest glibc that it runs on, which is the newest
-version of a symbol that its files need, and refuses to start on an older one.
-Prints the path of the package.
+Makes brigade-VERSION-ARCH.tar.gz: the binary, the guests, that in Go built if there is
+a go, README, the licences of all that is linked in, and SHA256SUMS. Unpacked anywhere,
+./brigade runs. It names the oldest glibc that it runs on, which is the newest version of
+a symbol that its files need, and refuses to start on an older one. Prints the path of
+the package.
 
   --bin-dir DIR  pack what was built there before, and build nothing
   --output DIR   where the package goes [default: .]
@@ -28,18 +27,10 @@ EOF
 # shellcheck source=measure.bash
 source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 
-# The programs of suite.toml whose table has KEY, with the value of it.
-programs_with() {
-    awk -v key="$1" '
-        /^\[/ { name = /^\[programs\./ ? substr($0, 11, length($0) - 11) : "" }
-        name && $1 == key && $2 == "=" { gsub(/"/, "", $3); print name "\t" $3 }
-    ' "$workspace/suite.toml"
-}
-
-# build_all FOLDER: builds every package, and what a go can build into FOLDER.
+# build_all FOLDER: builds brigade, and what a go can build into FOLDER.
 build_all() {
-    (cd -- "$workspace" && cargo build --locked --release --quiet --workspace) >&2 ||
-        fail "$FAILED" "building the workspace failed; cargo says why above"
+    (cd -- "$workspace" && cargo build --locked --release --quiet --package brigade) >&2 ||
+        fail "$FAILED" "building brigade failed; cargo says why above"
     if ! command -v go >/dev/null; then
         printf 'package.sh: no go is installed: the package has no goroutines\n' >&2
         return
@@ -48,33 +39,18 @@ build_all() {
         fail "$FAILED" "building guests/go failed; go says why above"
 }
 
-# needs_libraries FILE: whether an ELF file needs shared libraries.
-needs_libraries() {
-    readelf --dynamic --wide "$1" 2>/dev/null | grep -q '(NEEDED)'
-}
-
-# is_static FILE: whether it is an ELF file that runs without libraries.
-is_static() {
-    [[ -f $1 ]] && readelf --file-header "$1" >/dev/null 2>&1 && ! needs_libraries "$1"
-}
-
-# copy_programs BUILT TO: the runner, packages, guests and static builds.
+# copy_programs BUILT TO: the binary and the guests, that in Go as it was built.
 copy_programs() {
-    local built=$1 to=$2 name value file
-    mkdir -p -- "$to/bin"
-    while IFS=$'\t' read -r name value; do
-        file=$built/$value
-        [[ -x $file ]] || fail "$FAILED" "$file is not there: build it first, or leave out --bin-dir"
-        install -m 755 -- "$file" "$to/bin/$value"
-    done < <(printf 'brigade\tbrigade\n' && programs_with package)
+    local built=$1 to=$2 guests=$2/share/brigade/guests file
+    [[ -x $built/brigade ]] ||
+        fail "$FAILED" "$built/brigade is not there: build it first, or leave out --bin-dir"
+    install -D -m 755 -- "$built/brigade" "$to/bin/brigade"
     # Debug symbols are most of a binary.
-    strip --strip-debug "$to"/bin/*
-    while IFS=$'\t' read -r name value; do
-        ! is_static "$built/$name" || install -m 755 -- "$built/$name" "$to/bin/$name"
-    done < <(programs_with build)
-    while IFS=$'\t' read -r name value; do
-        install -D -m 644 -- "$workspace/$value" "$to/$value"
-    done < <(programs_with path)
+    strip --strip-debug "$to/bin/brigade"
+    (cd -- "$workspace" && find guests -type f -not -name '*_test.go') | while read -r file; do
+        install -D -m 644 -- "$workspace/$file" "$to/share/brigade/$file"
+    done
+    [[ ! -f $built/goroutine-brigade ]] || install -m 755 -- "$built/goroutine-brigade" "$guests"
 }
 
 # copy_licences TO: ours, and those of the crates that are linked in.
@@ -100,22 +76,6 @@ copy_licences() {
 newest_glibc() {
     readelf --version-info --wide "$@" | sed -nE 's/.*Name: GLIBC_([0-9]+\.[0-9]+).*/\1/p' |
         sort -uV | tail -n 1
-}
-
-# describe_build: the table of suite.toml that says that nothing is to be built.
-describe_build() {
-    local rustc revision
-    printf '\n# What this package was built from; nothing is built where it runs.\n'
-    printf '[prebuilt]\nfolder = "bin"\n'
-    ! rustc=$(cd -- "$workspace" && rustc --version 2>/dev/null) || printf 'rustc = "%s"\n' "$rustc"
-    [[ -e $workspace/.git ]] || return 0
-    revision=$(git -C "$workspace" rev-parse HEAD 2>/dev/null) || return 0
-    printf 'git_revision = "%s"\n' "$revision"
-    if [[ -z $(git -C "$workspace" status --porcelain --untracked-files=no) ]]; then
-        printf 'git_dirty = false\n'
-    else
-        printf 'git_dirty = true\n'
-    fi
 }
 
 # write_launcher GLIBC ARCH: ./brigade, which runs where the runner could not start.
@@ -156,12 +116,11 @@ make_package() {
     name=brigade-$version-$arch
     folder=$scratch/$name
     copy_programs "$built" "$folder"
-    glibc=$(newest_glibc "$folder"/bin/*)
-    [[ $glibc ]] || fail "$FAILED" "the files in $built need no symbol of glibc: is it another libc?"
-    { cat -- "$workspace/suite.toml" && describe_build; } >"$folder/suite.toml"
+    glibc=$(newest_glibc "$folder/bin/brigade")
+    [[ $glibc ]] || fail "$FAILED" "$built/brigade needs no symbol of glibc: is it another libc?"
     write_launcher "$glibc" "$arch" >"$folder/brigade"
     chmod 755 "$folder/brigade"
-    install -m 644 -- "$workspace"/{README.md,Cargo.lock} "$folder"
+    install -m 644 -- "$workspace/README.md" "$folder"
     copy_licences "$folder"
     (cd -- "$folder" && find . -type f -print0 | sort -z | xargs -0 sha256sum) >"$scratch/sums"
     mv -- "$scratch/sums" "$folder/SHA256SUMS"

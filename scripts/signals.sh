@@ -105,9 +105,11 @@ read_arguments() {
     done
 }
 
-# case_of NAME PROGRAM FILE FLAGS KEYS: a program in FILE and its case.
+# case_of NAME PROGRAM FILE FLAGS KEYS: a program and its case; in FILE, unless that is
+# empty and brigade contains it.
 case_of() {
-    printf '[programs.%s]\npath = "%s"\n%s\n' "$2" "$3" "$5"
+    printf '[programs.%s]\n%s\n' "$2" "$5"
+    [[ -z $3 ]] || printf 'path = "%s"\n' "$3"
     printf 'check = { tasks = 2, iters = 5, warmups = 1, operations = 2 }\n'
     printf '[[group.case]]\nname = "%s"\nprogram = "%s"\nprofiles = ["default"]\n' "$1" "$2"
     printf 'timeout_seconds = 2\nflags = [%s]\n' "$4"
@@ -116,13 +118,12 @@ case_of() {
 # Programs of threads, of processes, of several workers, one in another language,
 # and one that leaves processes which are deaf, also in a session of their own.
 write_manifest() {
-    local release leaves=$stage/leaves
-    release=$(dirname -- "$(program_path brigade)")
+    local leaves=$stage/leaves
     printf '[profiles.default]\nrounds = 3\nreruns = 0\nflags = ["--max-time", "0.05"]\n'
     printf '[[group]]\nname = "signals"\nquestion = "What ends with a run?"\n'
-    case_of threads thread-brigade "$release/thread-brigade" '"--tasks", "20"' ''
-    case_of processes process-creation "$release/process-creation" '"--via", "fork"' ''
-    case_of workers async-mem-brigade "$release/async-mem-brigade" \
+    case_of threads thread-brigade '' '"--tasks", "20"' ''
+    case_of processes process-creation '' '"--via", "fork"' ''
+    case_of workers async-mem-brigade '' \
         '"--runtime", "tokio", "--workers", "2", "--tasks", "20"' ''
     case_of leaves one-thread-brigade "$leaves" '"--tasks", "20"' ''
     case_of guest python-brigade "$workspace/guests/python/brigade.py" '"--tasks", "20"' \
@@ -133,7 +134,7 @@ trap '' INT TERM HUP
 sleep 6000 &
 setsid sleep 6000 &
 trap - INT TERM HUP
-exec "$release/one-thread-brigade" "\$@"
+exec "$brigade" one-thread-brigade "\$@"
 EOF
     chmod +x "$leaves"
 }
@@ -240,7 +241,7 @@ run_once() {
     mkdir -- "$folder"
     RANDOM=$seed
     runs=$((runs + 1))
-    begin run --seed "$seed" --results "$folder/results"
+    begin run --manifest "$stage/suite.toml" --seed "$seed" --results "$folder/results"
     check_end $((RANDOM % 4))
     run=$(find "$folder/results" -name run.json -printf '%h\n' 2>/dev/null || true)
     if [[ -z $run ]]; then
@@ -251,10 +252,10 @@ run_once() {
     [[ -e $run/run-end.json ]] || incomplete=$((incomplete + 1))
     for ((resumptions = RANDOM % 3; resumptions > 0; resumptions--)); do
         [[ ! -e $run/run-end.json ]] || break
-        begin run --resume "$run"
+        begin run --manifest "$stage/suite.toml" --resume "$run"
         check_end $((1 + RANDOM % 2))
     done
-    begin run --resume "$run"
+    begin run --manifest "$stage/suite.toml" --resume "$run"
     check_end 0
     state=$status
     reason=$(python3 -c "$CHECK_RECORDS" "$run" "$state" 2>&1) || fault "${reason##*$'\n'}"
@@ -263,7 +264,7 @@ run_once() {
 read_arguments "$@"
 require_tool python3 python3
 require_tool flock util-linux
-build_programs brigade thread-brigade process-creation async-mem-brigade one-thread-brigade
+build_programs brigade
 brigade=$(program_path brigade)
 stage=$(mktemp --directory)
 readonly stage brigade

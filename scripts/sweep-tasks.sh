@@ -43,7 +43,7 @@ read_arguments() {
     done
     flags=("${max_time[@]}" "${flags[@]}")
     [[ -n $program ]] || bad_usage "no program named"
-    [[ $program =~ ^[a-z-]+$ && -f $workspace/$program/src/main.rs ]] ||
+    [[ $program =~ ^[a-z-]+$ && -f $workspace/$program/src/lib.rs ]] ||
         bad_usage "'$program' is not a program of this workspace"
 }
 

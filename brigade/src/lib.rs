@@ -12,6 +12,8 @@
 //! - [`judge`] statistics and what follows from them; pure
 //! - [`store`] the folder of a run, written and read back
 //! - [`manifest`] is `suite.toml`
+//!
+//! It contains every program of the workspace as well; see `programs`.
 
 mod commands;
 mod exit;
@@ -19,9 +21,15 @@ mod judge;
 pub mod manifest;
 pub mod measure;
 mod plan;
+mod programs;
 #[cfg(test)]
 mod schema_tests;
 mod show;
 pub mod store;
 
-pub use commands::{main, renderings};
+pub use commands::renderings;
+
+/// All of the binary: is the program, or does the command, that the command line names.
+pub fn main() -> std::process::ExitCode {
+    programs::run().unwrap_or_else(commands::main)
+}

@@ -1,7 +1,5 @@
 //! The binary `brigade`; what it does is in the library beside it.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
+fn main() -> std::process::ExitCode {
     brigade::main()
 }

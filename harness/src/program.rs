@@ -6,6 +6,8 @@
 //! flags, errors, interruption and output alike.
 
 use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -65,7 +67,7 @@ pub fn run<F: Args + Serialize>(
 ) -> ExitCode {
     let command = Command::new(program.name).version(program.version).max_term_width(80);
     let command = flags::with_common(F::augment_args(command), defaults);
-    let read = command.try_get_matches().and_then(|mut matches| {
+    let read = command.try_get_matches_from(words(program.name)).and_then(|mut matches| {
         Ok((F::from_arg_matches_mut(&mut matches)?, Flags::read(&matches, defaults.count)?))
     });
     let (own, flags) = match read {
@@ -75,6 +77,13 @@ pub fn run<F: Args + Serialize>(
     Session::begin(program, defaults, &own, flags, declare)
         .and_then(|session| session.conclude(caught(|| body(&own, &session.bench))))
         .unwrap_or_else(|error| fail(program, &error))
+}
+
+/// The command line from the word that names the program: the first, or where another
+/// binary contains the program, the second.
+fn words(name: &str) -> impl Iterator<Item = OsString> {
+    let is_contained = env::args_os().nth(1).is_some_and(|word| word == name);
+    env::args_os().skip(usize::from(is_contained))
 }
 
 /// What `body` returns. Its panic is a failed run like any other: what was

@@ -10,7 +10,6 @@ use crate::commands::compare::{self, Side};
 use crate::commands::flags::{AdviseFlags, CompareFlags};
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
-use crate::manifest::Manifest;
 use crate::measure::settings::{About, Advice, Content, Effect, Restorer, Setting, write};
 use crate::show::page::{item, lines};
 
@@ -21,7 +20,7 @@ use crate::show::page::{item, lines};
 /// output cannot be written; otherwise as `brigade compare`.
 pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
     let root = flags.root.as_deref().unwrap_or(Path::new("/"));
-    let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let manifest = flags.programs.manifest()?;
     let advice = Advice::of(&SystemFiles::below(root), &manifest.advice);
     if let Some(wish) = &flags.tried {
         return attempt(flags, root, &advice, wish);

@@ -10,9 +10,9 @@ use crate::commands::session::Session;
 use crate::commands::session::{Which, pair_with_machine};
 use crate::exit::Exit;
 use crate::judge::prove::verify_switches;
+use crate::manifest::Case;
 use crate::manifest::program::CheckSize;
-use crate::manifest::{Case, Manifest};
-use crate::measure::build::Binaries;
+use crate::measure::executables::Executables;
 use crate::measure::invoke::{Job, invoke, without};
 use crate::store::invocation::{Invocation, Outcome};
 
@@ -31,7 +31,7 @@ enum Finding {
 /// standard output cannot be written. A failing program is no error but a
 /// finding.
 pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
-    let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let mut manifest = flags.programs.manifest()?;
     pair_with_machine(&mut manifest, Which::One)?;
     let cases: Vec<&Case> = match (flags.groups.as_slice(), flags.cases.as_slice()) {
         ([], []) => manifest.cases.iter().collect(),
@@ -59,7 +59,7 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
 
 /// Runs a case at the size of its program's check, whatever size it has itself, and
 /// examines what comes.
-fn examine(case: &Case, session: &mut Session, binaries: &Binaries) -> Finding {
+fn examine(case: &Case, session: &mut Session, binaries: &Executables) -> Finding {
     let size = session.manifest.check_size(case);
     let flags = size_flags(size);
     let mut case = case.clone();

@@ -1,16 +1,14 @@
 //! `brigade explain CASE`: what a case does, what is counted, which biases are known, and how
 //! to run it by hand.
 
-use std::fs;
-
 use harness::terminal;
 
 use crate::commands::flags::ExplainFlags;
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
-use crate::manifest::program::{Program, Source};
 use crate::manifest::{Case, Manifest};
 use crate::measure::invoke::command;
+use crate::programs;
 use crate::show::page::lines;
 
 /// Runs `brigade explain`.
@@ -18,7 +16,7 @@ use crate::show::page::lines;
 /// # Errors
 /// [`UsageError`] for a case that is not there; when standard output cannot be written.
 pub fn explain(flags: &ExplainFlags) -> anyhow::Result<Exit> {
-    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let by_title = manifest.cases.iter().find(|case| manifest.title(case) == flags.case);
     let case = match by_title {
         Some(case) => case,
@@ -34,30 +32,20 @@ pub fn explain(flags: &ExplainFlags) -> anyhow::Result<Exit> {
 }
 
 fn text(manifest: &Manifest, case: &Case) -> String {
-    let program = manifest.program_of(case);
     let mut text = lines(&terminal::line(&manifest.title(case)));
     let groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
     for group in groups {
         text += &lines(&terminal::line(&format!("answers: {}", group.question)));
     }
     text += "\n";
-    text += &documentation(manifest, program).unwrap_or_else(|| {
+    text += &programs::page(&case.program).map(paragraphs).unwrap_or_else(|| {
         format!("What one iteration does: {} --help\n", terminal::line(&case.program))
     });
-    let words = command(program.form, case, &[]).into_iter();
+    let words = command(manifest.program_of(case).form, case, &[]).into_iter();
     let words: Vec<String> = words.filter(|word| word != "--json" && word != "--quiet").collect();
     let by_hand = format!("case:     {}\nby hand:  {}\n", case.name, words.join(" "));
     let run = format!("measure:  brigade run --case '{}'\n", case.name);
     text + "\n" + &terminal::text(&(by_hand + &run))
-}
-
-/// What the program's source says of itself: its module documentation.
-fn documentation(manifest: &Manifest, program: &Program) -> Option<String> {
-    let Source::Package(package) = &program.source else { return None };
-    let folder = manifest.root.join(package).join("src");
-    let files = ["lib.rs", "main.rs"].map(|file| folder.join(file));
-    let documented = files.into_iter().filter_map(|file| fs::read_to_string(file).ok());
-    documented.map(|source| paragraphs(&source)).find(|text| !text.is_empty())
 }
 
 /// The paragraphs of a module's documentation, filled anew.

@@ -10,13 +10,13 @@ use harness::limits::Kind;
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::manifest::Manifest;
+use crate::programs;
 
-/// Runs the programs of suite.toml in shuffled rounds of fresh processes and
-/// keeps every record.
+/// Runs its programs in shuffled rounds of fresh processes and keeps every record.
 ///
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, after_help = after(MEASURING, &[Exit::Limit]))]
+#[command(version, args_conflicts_with_subcommands = true, after_help = after(&by_hand(), &[Exit::Limit]))]
 #[command(max_term_width = 80)]
 pub struct Cli {
     /// What to do.
@@ -30,7 +30,7 @@ pub struct Cli {
 /// What `brigade` can be asked to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Build the programs, run every case once per round, keep every record
+    /// Run every case once per round, keep every record
     #[command(after_help = after(MEASURING, &[Exit::Limit]))]
     Run(RunCommand),
     /// Show the table and the findings of runs from their folders
@@ -65,6 +65,15 @@ fn after(text: &str, more: &[Exit]) -> String {
     format!("{text}\n\n{}", Exit::help(&codes))
 }
 
+/// The programs of this binary, and what to know of measuring.
+fn by_hand() -> String {
+    let names: Vec<_> = programs::names().collect();
+    format!(
+        "Programs, to run by hand (brigade PROGRAM --help):\n{}\n\n{MEASURING}",
+        names.join(", ")
+    )
+}
+
 const MEASURING: &str = "\
 Only one brigade measures at a time: it holds the lock /run/lock/brigade.lock, or \
 /tmp/brigade.lock where that cannot be written; BRIGADE_LOCK=PATH names another file.";
@@ -72,7 +81,7 @@ Only one brigade measures at a time: it holds the lock /run/lock/brigade.lock, o
 const COMPARING: &str = "\
 Two saved runs:  brigade compare results/A results/B
 Two groups:      brigade compare results/2026-11-22-* -- results/2026-11-23-*
-Two builds:      brigade compare --bin old/target/release --bin target/release
+Two builds:      brigade compare --bin old/brigade target/release/brigade
 Two conditions:  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
 Two flags:       brigade compare --with '--tasks 50' --with '--tasks 500'
 
@@ -105,8 +114,8 @@ pub struct CompareFlags {
     /// Folders of the candidate: each run, such as one of each host or boot, is one sample
     #[arg(last = true, value_name = "RUN", requires = "runs")]
     pub others: Vec<PathBuf>,
-    /// Folder of the programs' binaries [default: built from the manifest]
-    #[arg(long, value_name = "DIR")]
+    /// Another brigade, or a folder of programs' binaries [default: this brigade]
+    #[arg(long, value_name = "FILE", num_args = 1..=2)]
     pub bin: Vec<PathBuf>,
     /// Command that runs the programs, such as 'taskset -c 1' or 'LANG=C'
     #[arg(long, value_name = "CMD")]
@@ -139,7 +148,7 @@ pub struct CompareFlags {
     /// Seed of the order of the invocations, to repeat an earlier one
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Parent of the two folders of records [default: results/ beside the manifest]
+    /// Parent of the two folders of records [default: results/ of the repository, or brigade-results/]
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
     /// Middle of their names, between date and side [default: CPU model and count]
@@ -205,7 +214,7 @@ pub struct RunFlags {
     /// Seed of the order of the cases, to repeat that of an earlier run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Folder that receives the folder of this run [default: results/ beside the manifest]
+    /// Folder that receives the folder of this run [default: results/ of the repository, or brigade-results/]
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
     /// Name of this run's folder after the date, instead of CPU model and count
@@ -261,7 +270,7 @@ pub struct ReportFlags {
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["folders", "output"])]
     pub update: Vec<PathBuf>,
     /// The manifest, which has groups, headline and findings
-    /// [default: suite.toml here or in a folder above]
+    /// [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
 }
@@ -310,7 +319,7 @@ pub struct ListFlags {
     /// Show the cases of this profile
     #[arg(long)]
     pub profile: Option<String>,
-    /// The manifest [default: suite.toml here or in a folder above]
+    /// The manifest [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
 }
@@ -387,7 +396,7 @@ pub struct AdviseFlags {
     /// Seed of the order of the invocations, to repeat an earlier one
     #[arg(long, value_name = "N", requires = "tried")]
     pub seed: Option<u64>,
-    /// Parent of the two folders of records [default: results/ beside the manifest]
+    /// Parent of the two folders of records [default: results/ of the repository, or brigade-results/]
     #[arg(long, value_name = "DIR", requires = "tried")]
     pub results: Option<PathBuf>,
     /// Middle of their names, between date and side [default: CPU model and count]
@@ -418,13 +427,13 @@ pub struct ImpactFlags {
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
     /// Folder of the run that says what a switch costs [default: the latest of this
-    /// machine in results/ beside the manifest]
+    /// machine in results/ of the repository, or brigade-results/]
     #[arg(long, value_name = "DIR")]
     pub run: Option<PathBuf>,
     /// Print one JSON object instead
     #[arg(long)]
     pub json: bool,
-    /// The manifest [default: suite.toml here or in a folder above]
+    /// The manifest [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
 }
@@ -451,15 +460,29 @@ pub struct LimitsFlags {
 /// The flags of whatever runs programs.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ProgramFlags {
-    /// The manifest [default: suite.toml here or in a folder above]
+    /// The manifest [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
-    /// Run the programs as they were last built
+    /// Folder of the programs in other languages [default: guests/ beside brigade, or in
+    /// ../share/brigade]
+    #[arg(long, value_name = "DIR")]
+    pub guests: Option<PathBuf>,
+    /// Run the programs in other languages as they were last built
     #[arg(long)]
     pub no_build: bool,
     /// Wait while another brigade measures, instead of refusing
     #[arg(long)]
     pub wait: bool,
+}
+
+impl ProgramFlags {
+    /// The manifest that they name, or the one in this binary.
+    ///
+    /// # Errors
+    /// As [`Manifest::load`].
+    pub fn manifest(&self) -> anyhow::Result<Manifest> {
+        Manifest::load(self.manifest.as_deref(), self.guests.as_deref())
+    }
 }
 
 /// Accepts what is safe as part of a folder's name on any system.
@@ -505,7 +528,8 @@ pub fn explain(error: &clap::Error) -> Exit {
         };
     }
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && Manifest::load(None).is_ok_and(|suite| suite.groups.iter().any(|of| of.name == *name))
+        && Manifest::load(None, None)
+            .is_ok_and(|suite| suite.groups.iter().any(|of| of.name == *name))
     {
         output::complain(&format!("'{name}' is a group: brigade run {name}"));
         return Exit::Usage;

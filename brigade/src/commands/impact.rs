@@ -31,7 +31,7 @@ use crate::store::results;
 /// When the flags are wrong, there is no run of this machine, or the program cannot be
 /// started or watched.
 pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
-    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let Some(plan) = &manifest.impact else {
         return Err(UsageError("impact: suite.toml has no [impact]".to_owned()).into());
     };
@@ -210,7 +210,7 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
         return of_run(folder.clone())?
             .with_context(|| format!("--run {}: it lacks a case: {needed}", folder.display()));
     }
-    let parent = manifest.root.join(results::FOLDER);
+    let parent = results::default_folder(manifest.root.as_deref());
     let label = Environment::capture(manifest)?.label();
     let mut latest = None;
     for folder in report::latest_first(&parent, Some(&label)) {

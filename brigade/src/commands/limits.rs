@@ -2,7 +2,7 @@
 //! raises it, and whether that is true.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum as _;
@@ -18,7 +18,7 @@ use crate::commands::report;
 use crate::commands::session::Session;
 use crate::exit::{Exit, Interrupted, UsageError};
 use crate::judge::report::model::CaseEstimate;
-use crate::manifest::{Manifest, MeasuredKinds};
+use crate::manifest::MeasuredKinds;
 use crate::measure::invoke::classify;
 use crate::measure::process::{self, Ended};
 use crate::show::limits::{KindForecast, LimitsReport, OfTasks, SCHEMA_VERSION, Verified, page};
@@ -94,7 +94,7 @@ struct Measured {
 impl Measured {
     /// By the latest run that has each case; without a manifest or a run nothing is known.
     fn here(flags: &ProgramFlags) -> Self {
-        let Ok(manifest) = Manifest::load(flags.manifest.as_deref()) else {
+        let Ok(manifest) = flags.manifest() else {
             return Self::default();
         };
         let plans = manifest.limits.as_ref().map_or(&[][..], |limits| &limits.measured);
@@ -102,7 +102,7 @@ impl Measured {
             plans.iter().flat_map(|of| of.create.iter().chain(&of.memory)).collect();
         let (mut found, mut runs) = (BTreeMap::new(), Vec::new());
         let label = Environment::capture(&manifest).map(|environment| environment.label());
-        let parent = manifest.root.join(results::FOLDER);
+        let parent = results::default_folder(manifest.root.as_deref());
         for folder in report::latest_first(&parent, label.ok().as_deref()) {
             let report = match open.is_empty() {
                 true => break,
@@ -200,7 +200,7 @@ fn count(kind: Kind, wanted: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, 
     if wanted == 0 {
         return Ok((0, None));
     }
-    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let manifest = flags.manifest()?;
     let plan = manifest.limits.as_ref().ok_or_else(|| {
         UsageError("the manifest has no table [limits], which says what makes tasks".to_owned())
     })?;
@@ -210,7 +210,7 @@ fn count(kind: Kind, wanted: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, 
     let binary = binaries
         .get(&plan.program)
         .ok_or_else(|| UsageError(format!("[limits]: program '{}' is not there", plan.program)))?;
-    let mut command = Command::new(&binary.file);
+    let mut command = binary.command(&[]);
     command.args(["--until-refused", "--json", "--quiet"]).args(kind.flags());
     command.args(["--tasks", &wanted.to_string()]).stderr(Stdio::piped());
     let ended = process::run(&mut command, None, &mut session.signals)

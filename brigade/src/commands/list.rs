@@ -19,7 +19,7 @@ use crate::store::results::Skipped;
 /// When the flags or the manifest are wrong, or standard output cannot be
 /// written.
 pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
-    let mut manifest = Manifest::load(flags.manifest.as_deref())?;
+    let mut manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     pair_with_machine(&mut manifest, Which::Chosen)?;
     let chosen: Option<Vec<&Case>> = match &flags.profile {
         Some(profile) => {

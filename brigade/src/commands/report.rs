@@ -48,7 +48,7 @@ use crate::store::saved_run::{SavedRun, optional};
 /// wrong, or what is asked for cannot be written.
 pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let format = format(flags)?;
-    let manifest = manifest(flags)?;
+    let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let folders = match &flags.folders[..] {
         [] => vec![latest(&manifest)?],
         folders => folders.to_vec(),
@@ -142,7 +142,7 @@ fn text_of(report: &Report, folders: &[String], what: ShowFlags, style: Style) -
 
 /// The folder of the run that was started last.
 fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
-    let parent = manifest.root.join(results::FOLDER);
+    let parent = results::default_folder(manifest.root.as_deref());
     let latest = latest_first(&parent, None).into_iter().next();
     latest.with_context(|| format!("{} has no run: brigade run makes one", parent.display()))
 }
@@ -199,21 +199,6 @@ fn open(path: &Path) -> anyhow::Result<Exit> {
         Err(error) => output::complain(&format!("the page is not opened: xdg-open: {error}")),
     }
     Ok(Exit::Failed)
-}
-
-/// The manifest, which has groups, baselines, headline and findings. A run can
-/// be shown without them: one that is not named need not be there.
-///
-/// # Errors
-/// When it is wrong.
-pub fn manifest(flags: &ReportFlags) -> anyhow::Result<Manifest> {
-    match Manifest::load(flags.manifest.as_deref()) {
-        Err(error) if flags.manifest.is_none() => {
-            output::complain(&format!("the report has tables and no sentences: {error:#}"));
-            Ok(Manifest::default())
-        }
-        loaded => loaded,
-    }
 }
 
 /// A run with the schedule that it followed.
@@ -378,7 +363,7 @@ const END: &str = "<!-- end -->";
 /// When a file cannot be read or written, a marker is not understood, or what it
 /// names is not there.
 pub fn update(flags: &ReportFlags) -> anyhow::Result<Exit> {
-    let manifest = manifest(flags)?;
+    let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let mut runs = Runs { manifest: &manifest, reports: BTreeMap::new(), pictures: Vec::new() };
     for path in &flags.update {
         let context = || format!("--update {}", path.display());
@@ -406,7 +391,8 @@ struct Runs<'a> {
 impl Runs<'_> {
     fn report(&mut self, name: &str) -> anyhow::Result<&Report> {
         if !self.reports.contains_key(name) {
-            let report = report_of(self.manifest, &[self.manifest.root.join(name)])?;
+            let root = self.manifest.root.as_deref().unwrap_or(Path::new("."));
+            let report = report_of(self.manifest, &[root.join(name)])?;
             self.reports.insert(name.to_owned(), report);
         }
         Ok(&self.reports[name])

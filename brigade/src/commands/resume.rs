@@ -19,7 +19,7 @@ use crate::judge::environment::{Difference, differences};
 use crate::judge::prove::Proof;
 use crate::manifest::{Case, LONGEST_SPACING, Manifest};
 use crate::measure::availability::Capabilities;
-use crate::measure::build::fingerprints;
+use crate::measure::executables::fingerprints;
 use crate::measure::invoke::command;
 use crate::show::markdown::markdown;
 use crate::store::environment::Environment;
@@ -52,12 +52,12 @@ const HARMLESS: [&str; 3] = ["--iters", "--max-time", "--warmups"];
 /// When `path` is not the folder of a run that can go on here, the programs
 /// cannot be built, or the results or standard output cannot be written.
 pub fn resume(path: &Path, flags: &ProgramFlags, show: ShowFlags) -> anyhow::Result<Exit> {
-    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let manifest = flags.manifest()?;
     // Before anything is read: a run that writes to the folder holds the lock.
     let mut session = Session::begin(&manifest, flags)?;
     let Opened { mut folder, mending, saved, proof } = open(path)?;
     let SavedRun { description, environment, invocations, .. } = saved;
-    let mut manifest = Manifest::load(flags.manifest.as_deref())?;
+    let mut manifest = flags.manifest()?;
     pair_with_run(&mut manifest, &description)?;
     if let Some(side) = &description.side {
         bail!("--resume {}: it is the {side} of a comparison; compare anew", path.display());

@@ -17,8 +17,8 @@ use crate::commands::session::{Which, pair_with_machine};
 use crate::exit::{Exit, UsageError};
 use crate::judge::prove::{Proof, Status};
 use crate::manifest::{Case, Manifest, Profile};
-use crate::measure::build::Binaries;
-use crate::measure::build::fingerprints;
+use crate::measure::executables::Executables;
+use crate::measure::executables::fingerprints;
 use crate::measure::invoke::{Job, command, invoke};
 use crate::measure::reference::reference;
 use crate::measure::signals::Signals;
@@ -37,11 +37,12 @@ use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescripti
 /// error but a result.
 pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     let flags = &args.flags;
-    let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let mut manifest = flags.programs.manifest()?;
     pair_with_machine(&mut manifest, if flags.all_pairs { Which::All } else { Which::Chosen })?;
     let manifest = manifest;
     let chosen = manifest.chosen(&args.groups, &flags.cases, args.profile())?;
-    let results = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
+    let results =
+        flags.results.clone().unwrap_or_else(|| results::default_folder(manifest.root.as_deref()));
     results::check_writable(&results)?;
     let mut session = Session::begin(&manifest, &flags.programs)?;
     let (possible, _) = session.capabilities.divide(chosen.clone());
@@ -150,7 +151,7 @@ pub struct Run<'a> {
     /// The cases, as the description names them.
     pub cases: Vec<&'a Case>,
     /// The binary of each case's program.
-    pub binaries: Binaries,
+    pub binaries: Executables,
     /// What is run.
     pub description: RunDescription,
     /// What it runs on.

@@ -16,7 +16,7 @@ use crate::commands::flags::ProgramFlags;
 use crate::exit::UsageError;
 use crate::manifest::{Case, CaseKey, Manifest};
 use crate::measure::availability::Capabilities;
-use crate::measure::build::{self, Binaries};
+use crate::measure::executables::{self, Executables};
 use crate::measure::guard::Guard;
 use crate::measure::lock::Lock;
 use crate::measure::signals::Signals;
@@ -53,8 +53,8 @@ impl<'a> Session<'a> {
     /// The programs of `cases`, built unless the flags forbid it.
     ///
     /// # Errors
-    /// As [`build::binaries`].
-    pub fn binaries(&mut self, cases: &[&Case]) -> anyhow::Result<Binaries> {
+    /// As [`executables::executables`].
+    pub fn binaries(&mut self, cases: &[&Case]) -> anyhow::Result<Executables> {
         self.programs(&cases.iter().map(|case| &*case.program).collect())
     }
 
@@ -62,9 +62,9 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// As [`Session::binaries`].
-    pub fn programs(&mut self, names: &BTreeSet<&str>) -> anyhow::Result<Binaries> {
+    pub fn programs(&mut self, names: &BTreeSet<&str>) -> anyhow::Result<Executables> {
         let Self { manifest, capabilities, signals, builds, .. } = self;
-        build::binaries(manifest, names, *builds, capabilities, signals)
+        executables::executables(manifest, names, *builds, capabilities, signals)
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::bail;
 use harness::limits::Kind;
 use serde::Deserialize;
 
@@ -20,7 +20,7 @@ use group::GroupTable;
 pub use plans::{AdvicePlan, Cost, ImpactPlan, Opponent, ProvePlan};
 pub use plans::{FigureSpec, KindSpec, ScreenSpec, SentenceSpec, TaskKind};
 pub use program::{Case, CaseKey, Placement};
-use program::{CheckSize, Form, Prebuilt, Program};
+use program::{CheckSize, Form, Program};
 
 /// The longest time-out of a case, in seconds: 11 days.
 const LONGEST_TIMEOUT: u64 = 1_000_000;
@@ -38,13 +38,20 @@ const MOST_NAMED: usize = 16;
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
 
+/// The manifest of this binary.
+const OWN: &str = include_str!("../../suite.toml");
+
 /// The manifest.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// The folder that the manifest lies in.
+    /// The folder that the manifest lies in; of the one in this binary, that of the
+    /// repository around the current folder, if there is one.
     #[serde(skip)]
-    pub root: PathBuf,
+    pub root: Option<PathBuf>,
+    /// The folder of the programs that are not in this binary, if it is known; in the file,
+    /// relative to that.
+    pub guests: Option<PathBuf>,
     /// Crates whose versions belong to the results: those that the programs
     /// measure.
     #[serde(default)]
@@ -90,8 +97,6 @@ pub struct Manifest {
     pub impact: Option<ImpactPlan>,
     /// What `brigade limits` uses; without it there is no `--verify`.
     pub limits: Option<LimitsPlan>,
-    /// Where a package has its programs; without it, they are built.
-    pub prebuilt: Option<Prebuilt>,
 }
 
 /// What `brigade limits` uses.
@@ -207,27 +212,31 @@ impl From<String> for Complaint {
 }
 
 impl Manifest {
-    /// Reads the manifest at `path`, or without one that of the package which this
-    /// executable is in, or the nearest `suite.toml` in the current folder or above
-    /// it, or else above this executable.
+    /// Reads the manifest at `path`, or without one that of this binary. The folder of
+    /// guests is `guests`, or else where the manifest says, or where this binary was
+    /// installed with them.
     ///
     /// # Errors
-    /// [`UsageError`] if there is none, it cannot be read, or it is wrong,
-    /// naming line and key.
-    pub fn load(path: Option<&Path>) -> anyhow::Result<Self> {
-        let path = match path {
-            Some(path) => path.to_owned(),
-            None => find()?,
-        };
-        let text = fs::read_to_string(&path).map_err(|error| {
-            UsageError(format!("--manifest: reading {}: {error}", path.display()))
+    /// [`UsageError`] if a path is wrong, or the manifest is, naming line and key.
+    pub fn load(path: Option<&Path>, guests: Option<&Path>) -> anyhow::Result<Self> {
+        let name = path.unwrap_or(Path::new(FILE_NAME));
+        let text = path.map_or_else(|| Ok(OWN.to_owned()), fs::read_to_string);
+        let text = text.map_err(|error| {
+            UsageError(format!("--manifest: reading {}: {error}", name.display()))
         })?;
         let parsed = Self::parse(&text);
         let mut manifest =
-            parsed.map_err(|reason| UsageError(format!("{}{reason}", path.display())))?;
+            parsed.map_err(|reason| UsageError(format!("{}{reason}", name.display())))?;
         // An empty path is no folder that a command could be run in.
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        manifest.root = folder.unwrap_or(Path::new(".")).to_owned();
+        let folder = name.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let own = folder.join(manifest.guests.as_deref().unwrap_or(Path::new(".")));
+        let own = if path.is_some() { Some(own) } else { installed_guests() };
+        manifest.guests = guests.map(Path::to_owned).or(own);
+        manifest.root = if path.is_some() { Some(folder.to_owned()) } else { repository() };
+        if let Some(guests) = manifest.guests.as_deref().filter(|guests| !guests.is_dir()) {
+            bail!(UsageError(format!("--guests: '{}' is not a folder", guests.display())));
+        }
         Ok(manifest)
     }
 
@@ -381,22 +390,19 @@ impl Manifest {
     }
 }
 
-/// The manifest of the package whose `bin` folder this executable lies in, or the
-/// nearest one above the current folder, or else above this executable.
-fn find() -> anyhow::Result<PathBuf> {
-    let here = std::env::current_dir().context("looking for suite.toml in the current folder")?;
-    let executable = std::env::current_exe().context("looking for suite.toml above brigade")?;
-    let bin = executable.parent().filter(|folder| folder.ends_with("bin"));
-    let package = bin.and_then(Path::parent).into_iter();
-    let folders = package.chain(here.ancestors()).chain(executable.ancestors());
-    let found = folders.map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
-    found.ok_or_else(|| {
-        UsageError(format!(
-            "no {FILE_NAME} in {} or above it: run brigade inside its repository, or use --manifest",
-            here.display()
-        ))
-        .into()
-    })
+/// The nearest folder with a manifest, from the current one up. Nothing in it is run.
+fn repository() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    here.ancestors().find(|folder| folder.join(FILE_NAME).is_file()).map(Path::to_owned)
+}
+
+/// The guests beside this binary, where a package installs them, or in the workspace whose
+/// `target/release` it is in.
+fn installed_guests() -> Option<PathBuf> {
+    let executable = std::env::current_exe().ok()?;
+    let folders = ["guests", "../share/brigade/guests", "../../guests"];
+    let mut folders = folders.map(|folder| executable.with_file_name(folder)).into_iter();
+    folders.find(|folder| folder.is_dir())
 }
 
 /// What is wrong with the manifest, in words of its own: on one line, and with
@@ -499,12 +505,10 @@ profiles = ["default"]
             ),
             ("rounds = 5", "rounds = 5\nbudget_seconds = nan", "'default': budget_seconds is NaN"),
             ("operations = 2", "operation = 2", ":6: unknown key `operation`"),
-            ("path = \"fake\"\n", "", ":4: a program needs either `package`, `path`"),
-            ("path = ", "package = 'b'\npath = ", "a program needs either"),
             (
                 "path = ",
                 "build = { in = '', command = ['make'] }\npath = ",
-                "a program needs either",
+                ":4: a program has either `path` or `build`",
             ),
             ("path = ", "needs = [{ command = [] }]\npath = ", ":4: a `command` of no words"),
             ("path = ", "tasks = 'gopher'\npath = ", ":5: unknown variant `gopher`"),
@@ -563,7 +567,7 @@ profiles = ["default"]
     #[test]
     fn no_case_of_a_recorded_run_has_lost_its_name() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let manifest = Manifest::load(Some(&root.join(FILE_NAME))).unwrap();
+        let manifest = Manifest::load(Some(&root.join(FILE_NAME)), None).unwrap();
         for folder in contract::repository::recorded_runs() {
             let run = fs::read_to_string(folder.join("run.json")).unwrap();
             let run: serde_json::Value = serde_json::from_str(&run).unwrap();

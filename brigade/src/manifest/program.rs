@@ -65,10 +65,9 @@ impl Rule {
 /// Where a program's file comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A package of the workspace, built by cargo, with a binary of the same
-    /// name.
-    Package(String),
-    /// A file that nobody has to build; relative to the manifest's folder.
+    /// This binary, which contains a program of this name.
+    Contained,
+    /// A file that nobody has to build; relative to the folder of guests.
     Path(PathBuf),
     /// A file that a command builds.
     Built(Build),
@@ -78,7 +77,7 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
-    /// The folder to build in, relative to the manifest's.
+    /// The folder to build in, relative to that of guests.
     #[serde(rename = "in")]
     pub folder: PathBuf,
     /// The command; the word `{output}` is where the file is to be.
@@ -125,7 +124,6 @@ pub struct CheckSize {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProgramTable {
-    package: Option<String>,
     path: Option<PathBuf>,
     build: Option<Build>,
     #[serde(default)]
@@ -150,11 +148,11 @@ impl TryFrom<ProgramTable> for Program {
     fn try_from(table: ProgramTable) -> Result<Self, Self::Error> {
         let ProgramTable { interpreter, form, needs, tasks, kind, check, with, title, .. } = table;
         let defaults = table.defaults;
-        let source = match (table.package, table.path, table.build) {
-            (Some(package), None, None) => Source::Package(package),
-            (None, Some(path), None) => Source::Path(path),
-            (None, None, Some(build)) => Source::Built(build),
-            _ => return Err("a program needs either `package`, `path` or `build`"),
+        let source = match (table.path, table.build) {
+            (None, None) => Source::Contained,
+            (Some(path), None) => Source::Path(path),
+            (None, Some(build)) => Source::Built(build),
+            (Some(_), Some(_)) => return Err("a program has either `path` or `build`"),
         };
         let mut commands = needs.iter().map(|tool| &tool.command);
         let unbuildable = matches!(&source, Source::Built(build) if build.command.is_empty());
@@ -163,21 +161,6 @@ impl TryFrom<ProgramTable> for Program {
         }
         Ok(Self { source, interpreter, form, needs, tasks, kind, check, with, title, defaults })
     }
-}
-
-/// The programs of a package, which were built on another machine.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Prebuilt {
-    /// The folder with the files of packages and of what commands build, relative to
-    /// the manifest's.
-    pub folder: PathBuf,
-    /// The compiler that built them, as `rustc --version` prints it.
-    pub rustc: Option<String>,
-    /// The commit that they were built from, in full.
-    pub git_revision: Option<String>,
-    /// Whether files differed from that commit.
-    pub git_dirty: Option<bool>,
 }
 
 /// The name of each flag, without dashes, and its value, if it has one; of a

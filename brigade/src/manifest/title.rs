@@ -78,7 +78,7 @@ mod tests {
 
     fn suite() -> Manifest {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suite.toml");
-        Manifest::load(Some(&path)).unwrap()
+        Manifest::load(Some(&path), None).unwrap()
     }
 
     #[test]

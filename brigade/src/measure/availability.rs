@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
@@ -11,11 +11,14 @@ use harness::system_files::{SystemFiles, recordable};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
-use crate::manifest::program::{Program, Source, Tool};
+use crate::manifest::program::{Source, Tool};
 use crate::manifest::{Case, Manifest};
 use crate::measure::process;
 use crate::measure::process::last_line;
 use crate::store::results::Skipped;
+
+/// Why programs that are not in this binary cannot run where none are installed.
+const NO_GUESTS: &str = "there are no guests beside brigade; name their folder with --guests";
 
 /// What this machine can do of what cases need.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,22 +40,22 @@ impl Capabilities {
         let mask = sched_getaffinity(Pid::this()).context("reading which CPUs may be used")?;
         let cpus = (0..CpuSet::count()).filter(|&cpu| mask.is_set(cpu).unwrap_or(false)).count();
         let mut asked = BTreeMap::new();
-        let root = &manifest.root;
-        let mut lacks =
-            |tool| asked.entry(tool).or_insert_with(|| trouble_with(tool, root)).clone();
-        // What a command builds is in a package or not: nobody needs its tools there.
-        let is_there = |program: &Program| {
-            manifest.prebuilt.is_some() && matches!(program.source, Source::Built(_))
-        };
-        let programs = manifest.programs.iter().filter(|(_, program)| !is_there(program));
-        let missing = programs.filter_map(|(name, program)| {
-            let reason = program.needs.iter().find_map(&mut lacks)?;
-            Some((name.clone(), reason))
-        });
+        let mut missing = BTreeMap::new();
+        for (name, program) in &manifest.programs {
+            let lacking = match (&program.source, manifest.guests.as_deref()) {
+                (Source::Contained, None) => None,
+                (_, None) => Some(NO_GUESTS.to_owned()),
+                (Source::Built(_), Some(guests)) if prebuilt(guests, name).is_some() => None,
+                (_, Some(guests)) => program.needs.iter().find_map(|tool| {
+                    asked.entry(tool).or_insert_with(|| trouble_with(tool, guests)).clone()
+                }),
+            };
+            missing.extend(lacking.map(|reason| (name.clone(), reason)));
+        }
         let ring = Need { tasks: 1, per_task: Amounts::ring(), fixed: Amounts::default() };
         let no_io_uring = limits::admit(&ring, &limits::in_force(&SystemFiles::live())).err();
         let no_io_uring = no_io_uring.map(|refusal| format!("no io_uring: {refusal}"));
-        Ok(Self { cpus, no_io_uring, missing: missing.collect() })
+        Ok(Self { cpus, no_io_uring, missing })
     }
 
     /// Notes why a program cannot run, in one line.
@@ -91,6 +94,12 @@ impl Capabilities {
         }
         (possible, skipped)
     }
+}
+
+/// The file of a program that a command builds, where it was built before and lies with the
+/// guests: nobody needs its tools then.
+pub fn prebuilt(guests: &Path, name: &str) -> Option<PathBuf> {
+    Some(guests.join(name)).filter(|file| file.is_file())
 }
 
 /// Why a tool cannot be used, if it cannot. Its command is run in `folder`.
@@ -158,7 +167,10 @@ placement = "spread"
 
     #[test]
     fn cases_are_divided_and_the_others_have_a_reason() {
-        let manifest = Manifest::parse(MANIFEST).unwrap();
+        let mut manifest = Manifest::parse(MANIFEST).unwrap();
+        let without = Capabilities::detect(&manifest).unwrap();
+        assert_eq!(without.lacking_for("crab"), Some(NO_GUESTS));
+        manifest.guests = Some(".".into());
         let mut capabilities = Capabilities::detect(&manifest).unwrap();
         assert!(capabilities.cpus >= 1);
         capabilities.cpus = 1;

@@ -18,6 +18,13 @@ use crate::manifest::Manifest;
 use crate::measure::process;
 use crate::store::environment::Environment;
 
+/// The versions that this binary was built with.
+const LOCK: &str = include_str!(concat!(env!("OUT_DIR"), "/Cargo.lock"));
+
+/// The commit that this binary was built from, with `-dirty` if files differed from it; known
+/// in release builds from a working tree.
+pub const REVISION: Option<&str> = option_env!("BRIGADE_REVISION");
+
 /// Where the kernel shows the CPUs.
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -223,37 +230,22 @@ impl Environment {
         }
     }
 
-    /// What the programs were built from and by: as a package says, or else by asking
-    /// the compiler, git and `Cargo.lock`.
+    /// What this binary was built from and by, as its build script found out, and the
+    /// versions of what guests need.
     fn add_software(&mut self, manifest: &Manifest) -> anyhow::Result<()> {
-        let root = &manifest.root;
         self.set("software.brigade", Some(env!("CARGO_PKG_VERSION")));
         self.set("software.libc", libc_version());
-        let [rustc, revision, dirty] = match &manifest.prebuilt {
-            Some(of) => [
-                of.rustc.clone(),
-                of.git_revision.clone(),
-                of.git_dirty.map(|dirty| dirty.to_string()),
-            ],
-            None => {
-                let git = |arguments: &[&str]| output(root, "git", arguments);
-                let revision = git(&["rev-parse", "--show-prefix", "HEAD"])
-                    .and_then(|answer| revision(&answer));
-                let status = ["status", "--porcelain", "--untracked-files=no"];
-                let changes = revision.as_ref().and_then(|_| git(&status));
-                let dirty = changes.map(|changes| (!changes.is_empty()).to_string());
-                [output(root, "rustc", &["--version"]), revision, dirty]
-            }
-        };
-        self.set("software.rustc", rustc.map(|text| recordable(&text)));
-        self.set("software.git_revision", revision.map(|text| recordable(&text)));
-        self.set("software.git_dirty", dirty);
+        self.set("software.rustc", option_env!("BRIGADE_RUSTC").map(recordable));
+        let clean = REVISION.map(|text| text.trim_end_matches("-dirty"));
+        self.set("software.git_revision", clean);
+        self.set("software.git_dirty", REVISION.map(|text| (Some(text) != clean).to_string()));
+        let guests = manifest.guests.as_deref().unwrap_or(Path::new("."));
         for tool in manifest.programs.values().flat_map(|program| &program.needs) {
             let (program, arguments) = tool.command.split_first().expect("not without words");
-            let version = output(root, program, arguments).map(|version| recordable(&version));
+            let version = output(guests, program, arguments).map(|version| recordable(&version));
             self.set(format!("software.tools.{}", tool.command.join(" ")), version);
         }
-        for (name, version) in crate_versions(root, &manifest.measured_crates)? {
+        for (name, version) in crate_versions(LOCK, &manifest.measured_crates)? {
             self.set(format!("software.measured_crates.{name}"), Some(version));
         }
         Ok(())
@@ -455,7 +447,7 @@ fn hypervisor(signature: &[u8]) -> Option<String> {
 
 /// The versions of `names` in the `Cargo.lock` of `root`, which is not needed when there
 /// are no names; of several, all, joined by `, `.
-fn crate_versions(root: &Path, names: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+fn crate_versions(lock: &str, names: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
     #[derive(Deserialize)]
     struct Lock {
         #[serde(default)]
@@ -466,13 +458,7 @@ fn crate_versions(root: &Path, names: &[String]) -> anyhow::Result<BTreeMap<Stri
         name: String,
         version: String,
     }
-    if names.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let path = root.join("Cargo.lock");
-    let reading = || format!("reading {}", path.display());
-    let lock = std::fs::read_to_string(&path).with_context(reading)?;
-    let lock: Lock = toml::from_str(&lock).with_context(reading)?;
+    let lock: Lock = toml::from_str(lock).context("reading Cargo.lock")?;
     let versions = |name: &String| {
         let found = lock.package.iter().filter(|package| package.name == *name);
         joined(found.map(|package| package.version.clone()), ", ")
@@ -486,14 +472,6 @@ fn output(directory: &Path, program: &str, arguments: &[impl AsRef<OsStr>]) -> O
     let output = process::ask(command.args(arguments).current_dir(directory)).ok()?;
     output.status.success().then_some(())?;
     String::from_utf8(output.stdout).ok()
-}
-
-/// The commit in the answer of `git rev-parse --show-prefix HEAD`. The first
-/// line is empty at the top of a working tree; below the top the repository
-/// is not this workspace's, but one that it was unpacked in.
-fn revision(answer: &str) -> Option<String> {
-    let hash = answer.strip_prefix('\n')?.trim_end();
-    (hash.len() >= 40 && hash.chars().all(|c| c.is_ascii_hexdigit())).then(|| hash.to_owned())
 }
 
 /// C libraries other than glibc do not report a version.
@@ -531,7 +509,6 @@ mod tests {
              check = { tasks = 1, iters = 1, warmups = 0, operations = 1 }\n",
         )
         .expect("a manifest");
-        manifest.root = workspace().to_owned();
         manifest.measured_crates = vec!["serde".to_owned(), "no-such-crate".to_owned()];
         Environment::capture(&manifest).expect("capture here")
     }
@@ -539,7 +516,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_of_a_file_is_read(text in ".*|[0-9,-]{0,60}|[0-9]{0,30}[KMG]") {
-            let _ = (cache_size(&text), cpu_list(&text), boot_parameters(&text), revision(&text));
+            let _ = (cache_size(&text), cpu_list(&text), boot_parameters(&text));
             shown(&[("proc/cpuinfo", &text), ("proc/self/cgroup", &text), ("proc/meminfo", &text)]);
         }
     }
@@ -770,22 +747,10 @@ mod tests {
     }
 
     #[test]
-    fn only_the_workspaces_repository_names_the_revision() {
-        let hash = "14b7c3c2a138b4cb0b2101dcc80d1326320fc790";
-        assert_eq!(revision(&format!("\n{hash}\n")).as_deref(), Some(hash));
-        assert_eq!(revision(&format!("vendor/brigade/\n{hash}\n")), None);
-        assert_eq!(revision("\nHEAD\n"), None);
-    }
-
-    #[test]
     fn versions_come_from_the_lock_file() {
-        let folder = tempfile::tempdir().expect("a temporary directory");
-        let versions = |name: &str| crate_versions(folder.path(), &[name.to_owned()]);
-        let error = versions("tokio").expect_err("there is no lock file");
-        assert!(format!("{error:#}").contains("Cargo.lock"), "{error:#}");
         let package = |name, version| format!("[[package]]\nname='{name}'\nversion='{version}'\n");
         let text = ["0.22.1", "0.23.1"].map(|version| package("base64", version)).concat();
-        std::fs::write(folder.path().join("Cargo.lock"), text).unwrap();
+        let versions = |name: &str| crate_versions(&text, &[name.to_owned()]);
         assert_eq!(versions("base64").unwrap()["base64"], "0.22.1, 0.23.1");
         assert!(versions("tokio").unwrap().is_empty());
     }

@@ -1,7 +1,6 @@
 //! One invocation of one case: a fresh process, its outcome, its record, and the reason in
 //! one line if it did not measure.
 
-use std::ffi::OsStr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::slice;
@@ -18,7 +17,7 @@ use serde::de::IgnoredAny;
 use crate::exit::Exit;
 use crate::manifest::program::Form;
 use crate::manifest::{Case, Placement};
-use crate::measure::build::Executable;
+use crate::measure::executables::Executable;
 use crate::measure::guest::Guest;
 use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND, last_line};
 use crate::measure::signals::Signals;
@@ -127,7 +126,7 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Cl
         return failed(Outcome::Failed, error.to_owned());
     }
     let time_out = Some(Duration::from_secs(job.case.timeout_seconds));
-    let mut process = process_of(job);
+    let mut process = job.binary.command(job.under);
     process.args(&words[1..]).stderr(Stdio::piped());
     let (ended, guest) = match job.binary.program.form {
         Form::Record => (process::run(&mut process, time_out, signals), None),
@@ -180,18 +179,6 @@ fn place(process: &mut Command, job: &Job) -> nix::Result<Vec<usize>> {
         unsafe { process.pre_exec(move || Ok(cpus::confine(&chosen)?)) };
     }
     Ok(allowed)
-}
-
-/// The program, under the command that is to run it and by its interpreter.
-fn process_of(job: &Job) -> Command {
-    let Executable { file, program, .. } = job.binary;
-    let mut words = job.under.iter().chain(&program.interpreter).map(OsStr::new);
-    let mut command = match words.next() {
-        None => return Command::new(file),
-        Some(first) => Command::new(first),
-    };
-    command.args(words).arg(file);
-    command
 }
 
 /// A word of a command without the folder that a path in it names: records are

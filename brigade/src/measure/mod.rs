@@ -1,9 +1,9 @@
-//! Everything that touches the machine: building, starting and watching
+//! Everything that touches the machine: finding, starting and watching
 //! processes, the lock, signals, and what the machine is.
 
 pub mod availability;
-pub mod build;
 pub mod environment;
+pub mod executables;
 pub mod guard;
 pub mod guest;
 pub mod invoke;

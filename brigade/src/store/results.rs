@@ -19,8 +19,11 @@ use tempfile::{NamedTempFile, PersistError};
 
 use crate::store::invocation::Invocation;
 
-/// The folder, beside the manifest, that receives the folders of runs.
-pub const FOLDER: &str = "results";
+/// What receives the folders of runs, unless they are told another: in the folder of a
+/// manifest, or else here.
+pub fn default_folder(root: Option<&Path>) -> PathBuf {
+    root.map_or_else(|| PathBuf::from("brigade-results"), |root| root.join("results"))
+}
 
 /// The file that tells what was run.
 pub const RUN: &str = "run.json";

@@ -78,12 +78,16 @@ impl Bench {
     pub fn brigade_with(&self, manifest: &str, arguments: &[&str]) -> Command {
         fs::write(self.path("suite.toml"), manifest).unwrap();
         let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
-        brigade.current_dir(self.folder.path());
-        match arguments {
-            ["run", rest @ ..] => brigade.args(["run", "--full"]).args(rest),
-            arguments => brigade.args(arguments),
-        };
-        brigade.env("BRIGADE_LOCK", self.path("lock"));
+        let (command, rest) = arguments.split_at(arguments.len().min(1));
+        brigade.current_dir(self.folder.path()).args(command);
+        if command == ["run"] {
+            brigade.arg("--full");
+        }
+        if !rest.contains(&"--manifest") {
+            brigade.arg("--manifest").arg(self.path("suite.toml"));
+        }
+        brigade.args(rest);
+        brigade.env("BRIGADE_LOCK", self.path("lock")).env("XDG_CACHE_HOME", self.path("cache"));
         brigade
     }
 

@@ -1,81 +1,116 @@
-//! `brigade` with programs that cargo builds, or a command of the manifest.
+//! `brigade` with the programs that it contains, and with those that a command builds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::bench::{Bench, Ended, RECORD};
+use crate::bench::{Bench, Ended, RECORD, json_in, records_in};
 
-/// A bench whose program is a package, `fake`, with this `main.rs`.
-fn package(main: &str) -> (Bench, String) {
-    let bench = Bench::new(&["a"], "");
-    let cargo_toml =
-        "[workspace]\n[package]\nname = \"fake\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
-    let cargo_lock = "version = 4\n[[package]]\nname = \"fake\"\nversion = \"0.1.0\"\n";
-    fs::write(bench.path("Cargo.toml"), cargo_toml).unwrap();
-    fs::write(bench.path("Cargo.lock"), cargo_lock).unwrap();
-    fs::create_dir(bench.path("src")).unwrap();
-    fs::write(bench.path("src/main.rs"), main).unwrap();
-    let manifest = bench.manifest().replace("path = ", "package = ");
-    (bench, manifest)
-}
-
-fn run(bench: &Bench, manifest: &str, arguments: &[&str]) -> Ended {
-    let mut brigade = bench.brigade_with(manifest, &["run", "--rounds", "1"]);
-    brigade.args(arguments).env_remove("CARGO_TARGET_DIR");
+/// `brigade` in a folder of its own, without a manifest, a repository or guests.
+fn alone(bench: &Bench, arguments: &[&str]) -> Ended {
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    brigade.args(arguments).current_dir(bench.path(""));
+    brigade.env("BRIGADE_LOCK", bench.path("lock")).env("XDG_CACHE_HOME", bench.path("cache"));
     Ended::from(brigade)
 }
 
+const SHORT: [&str; 6] = ["--tasks", "3", "--iters", "4", "--warmups", "1"];
+
 #[test]
-fn a_package_is_built_when_it_is_missing_or_stale() {
-    let printing = |text: &str| format!("fn main() {{ println!(\"{{}}\", r#\"{text}\"#); }}");
-    let (bench, manifest) = package(&printing("stale"));
-
-    let ended = run(&bench, &manifest, &["--no-build"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("program 'fake': looking for "), "{ended:?}");
-    assert!(ended.stderr.contains("leaving out --no-build"), "{ended:?}");
-
-    assert_eq!(run(&bench, &manifest, &[]).code, Some(1));
-    fs::write(bench.path("src/main.rs"), printing(RECORD)).unwrap();
-    assert_eq!(run(&bench, &manifest, &["--no-build"]).code, Some(1));
-    assert_eq!(run(&bench, &manifest, &[]).code, Some(0));
-    assert_eq!(run(&bench, &manifest, &["--no-build"]).code, Some(0));
-}
-
-/// Cargo would complain that there is no such package.
-#[test]
-fn what_no_case_needs_is_not_built() {
-    let (bench, manifest) =
-        package(&format!("fn main() {{ println!(\"{{}}\", r#\"{RECORD}\"#); }}"));
-    let other = "[programs.other]\npackage = \"absent\"\n\
-                 check = { tasks = 1, iters = 1, warmups = 0, operations = 2 }\n";
-    let ended = run(&bench, &format!("{manifest}\n{other}"), &[]);
+fn a_contained_program_runs_by_its_name_and_as_a_link() {
+    let bench = Bench::new(&[], "");
+    let ended = alone(&bench, &[&["thread-brigade"], &SHORT[..]].concat());
     assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.starts_with("3 tasks, 4 iterations"), "{ended:?}");
+    let help = alone(&bench, &["thread-brigade", "--help"]).stdout;
+    assert!(help.contains("Usage: thread-brigade [OPTIONS]"), "{help}");
+    assert_eq!(alone(&bench, &["thread-brigade", "--nonsense"]).code, Some(2));
+
+    let link = bench.path("thread-brigade");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_brigade"), &link).unwrap();
+    let ended = Ended::from(Command::new(link).args(SHORT).output().unwrap());
+    assert!(ended.stdout.starts_with("3 tasks, 4 iterations"), "{ended:?}");
+}
+
+/// Every program that the suite has and nobody builds is in this binary, and is called by
+/// its name while it runs.
+#[test]
+fn every_program_of_the_suite_is_contained() {
+    let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/../suite.toml");
+    let suite: toml::Table = fs::read_to_string(suite).unwrap().parse().unwrap();
+    let programs = suite["programs"].as_table().unwrap();
+    let contained = |table: &toml::Value| table.get("path").or(table.get("build")).is_none();
+    let names: Vec<&String> =
+        programs.iter().filter(|(_, table)| contained(table)).map(|(name, _)| name).collect();
+    assert!(names.len() > 10, "{names:?}");
+    let bench = Bench::new(&[], "");
+    for name in names {
+        let flags = ["--iters=1", "--warmups=0", "--command", "cat /proc/{pid}/comm"];
+        let ended = alone(&bench, &[&[name.as_str()], &flags[..]].concat());
+        assert_eq!(ended.code, Some(0), "{name}: {ended:?}");
+        let shown: String = name.chars().take(15).collect();
+        let mut lines = ended.stdout.lines().chain(ended.stderr.lines());
+        assert!(lines.any(|line| line == shown), "{name}: {ended:?}");
+    }
 }
 
 #[test]
-fn a_package_that_does_not_compile_ends_the_run() {
-    let (bench, manifest) = package("fn main() { nonsense }");
-    let ended = run(&bench, &manifest, &[]);
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("cannot find value `nonsense`"), "{ended:?}");
-    assert!(
-        ended.stderr.contains("brigade: building the programs: cargo ended with "),
-        "{ended:?}"
-    );
-    assert!(bench.result_folders().is_empty());
+fn a_run_starts_contained_programs_as_processes_of_their_names() {
+    let bench = Bench::new(&["a"], "");
+    let manifest =
+        bench.manifest().replace("[programs.fake]\npath = \"fake\"", "[programs.thread-brigade]");
+    let manifest = manifest
+        .replace("program = \"fake\"", "program = \"thread-brigade\"\nflags = ['--tasks', '2']");
+    let run = ["run", "--rounds", "1"];
+    let ended = Ended::from(bench.brigade_with(&manifest, &run));
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let record = &bench.records()[0];
+    assert_eq!(record["command"][0], "thread-brigade");
+    assert_eq!(record["outcome"], "measured");
+    // By another command the program is found as well, in this build or another.
+    let build = env!("CARGO_BIN_EXE_brigade");
+    let under = ["compare", "--rounds", "1", "--results", "r", "--under", "env", "--under", "nice"];
+    let builds = ["compare", "--rounds", "1", "--results", "b", "--bin", build, build];
+    for words in [&under[..], &builds[..]] {
+        let ended = Ended::from(bench.brigade_with(&manifest, words));
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        for folder in fs::read_dir(bench.path(words[4])).unwrap() {
+            assert_eq!(records_in(&folder.unwrap().path())[0]["outcome"], "measured");
+        }
+    }
+    let unknown = manifest.replace("thread-brigade", "thread-brigand");
+    let ended = Ended::from(bench.brigade_with(&unknown, &run));
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("brigade contains none of this name"), "{ended:?}");
 }
 
-/// Versions that nobody has locked are not measured.
+/// The suite and the folder for results are there without a repository.
 #[test]
-fn a_build_resolves_no_versions() {
-    let (bench, manifest) =
-        package(&format!("fn main() {{ println!(\"{{}}\", r#\"{RECORD}\"#); }}"));
-    fs::remove_file(bench.path("Cargo.lock")).unwrap();
-    let ended = run(&bench, &manifest, &[]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("--locked"), "{ended:?}");
-    assert!(!bench.path("Cargo.lock").exists());
+fn the_file_alone_measures() {
+    let bench = Bench::new(&[], "");
+    let case = ["--case", "switch-futex/same-cpu", "goroutine-brigade"];
+    // Elsewhere than in the workspace, whose guests it would find.
+    let file = bench.path("brigade");
+    contract::executable::copy(Path::new(env!("CARGO_BIN_EXE_brigade")), &file);
+    let mut brigade = Command::new(file);
+    brigade.args(["run", "--full", "--rounds", "1"]).args(case).current_dir(bench.path(""));
+    let ended = Ended::from(brigade.env("BRIGADE_LOCK", bench.path("lock")).output().unwrap());
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let reason = "goroutine-brigade: skipped: there are no guests beside brigade";
+    assert!(ended.stdout.contains(reason), "{ended:?}");
+    let folder = fs::read_dir(bench.path("brigade-results")).unwrap().next().unwrap().unwrap();
+    let environment = json_in(folder.path().join("environment.json"));
+    assert!(environment["software.rustc"].as_str().unwrap().starts_with("rustc "), "{environment}");
+    assert!(environment["software.measured_crates.tokio"].is_string(), "{environment}");
+    let page = folder.path().join("report.html");
+    assert!(fs::read_to_string(page).unwrap().contains("switch-futex/same-cpu"));
+}
+
+#[test]
+fn a_folder_of_guests_that_is_none_is_refused() {
+    let ended = alone(&Bench::new(&[], ""), &["run", "--guests", "none"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert_eq!(ended.stderr, "brigade: --guests: 'none' is not a folder\n");
 }
 
 /// A bench whose program a tool builds, and a folder to be its `$PATH`, with a
@@ -117,12 +152,11 @@ fn without_its_tool_a_programs_cases_are_skipped_with_the_reason() {
 }
 
 #[test]
-fn a_command_of_the_manifest_builds_a_program_beside_the_packages() {
+fn a_command_of_the_manifest_builds_a_program_in_the_cache() {
     let tool = format!(
         "[ \"$1\" = version ] && echo 1.26.8 && exit\n\
          [ \"$PWD\" = \"$(cd -P ../source && pwd)\" ] || exit 9\n\
          [ \"$1\" = build ] || exit 8\n\
-         /bin/mkdir -p \"${{2%/*}}\"\n\
          printf '#!/bin/sh\\necho '\\''%s'\\''\\n' '{RECORD}' >\"$2\"\n\
          /bin/chmod +x \"$2\""
     );
@@ -134,7 +168,9 @@ fn a_command_of_the_manifest_builds_a_program_beside_the_packages() {
     let ended = with_its_path(&bench, &manifest, &["run", "--rounds", "1"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     assert_eq!(bench.records()[0]["outcome"], "measured");
-    assert!(bench.path("target/release/fake").exists());
+    let mut built = fs::read_dir(bench.path("cache/brigade")).unwrap();
+    assert!(built.next().unwrap().unwrap().path().join("fake").exists());
+    assert!(built.next().is_none());
 }
 
 #[test]
@@ -169,55 +205,25 @@ fn a_program_that_cannot_be_built_costs_its_own_cases_alone() {
     }
 }
 
-/// A package, with the runner in its `bin`, and where its results go. It has the
-/// program of case `a`, and lacks that of case `b`, which a tool builds.
-fn unpacked() -> (Bench, PathBuf) {
-    let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
-    fs::create_dir(bench.path("bin")).unwrap();
-    fs::rename(bench.path("fake"), bench.path("bin/fake")).unwrap();
-    let brigade = Path::new(env!("CARGO_BIN_EXE_brigade"));
-    contract::executable::copy(brigade, &bench.path("bin/brigade"));
-    let manifest = bench.manifest().replace("path = ", "package = ")
-        + "[programs.other]\nneeds = [{ command = ['tool'] }]\n\
-           build = { in = 'source', command = ['tool', '{output}'] }\n\
-           check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n\
-           [[group.case]]\nname = 'b'\nprogram = 'other'\nprofiles = ['default']\n\
-           [prebuilt]\nfolder = 'bin'\nrustc = 'rustc 1.95.0'\n\
-           git_revision = '0123456789abcdef0123456789abcdef01234567'\ngit_dirty = false\n";
-    fs::write(bench.path("suite.toml"), manifest).unwrap();
-    let elsewhere = bench.path("elsewhere");
-    fs::create_dir(&elsewhere).unwrap();
-    // Another's manifest is not the package's.
-    fs::write(elsewhere.join("suite.toml"), "nonsense").unwrap();
-    (bench, elsewhere)
-}
-
+/// What is built before lies with the guests, and nobody needs its tool.
 #[test]
-fn a_package_runs_what_it_has_and_builds_nothing() {
-    let (bench, elsewhere) = unpacked();
-    let mut brigade = std::process::Command::new(bench.path("bin/brigade"));
-    brigade.args(["run", "--full", "--rounds", "1", "--results", "r"]).current_dir(&elsewhere);
-    brigade.env("BRIGADE_LOCK", bench.path("lock")).env("PATH", bench.path("nothing"));
-    let ended = Ended::from(brigade);
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    let reason = "b: skipped: this package has no build of it: run it from the sources";
-    assert!(ended.stdout.contains(reason), "{ended:?}");
-    let folder = fs::read_dir(elsewhere.join("r")).unwrap().next().unwrap().unwrap().path();
-    assert_eq!(crate::bench::records_in(&folder)[0]["outcome"], "measured");
-    let environment = crate::bench::json_in(folder.join("environment.json"));
-    let revision = "0123456789abcdef0123456789abcdef01234567";
-    assert_eq!(environment["software.git_revision"], revision);
-    assert_eq!(environment["software.rustc"], "rustc 1.95.0");
-    assert_eq!(environment["software.git_dirty"], "false");
-}
-
-#[test]
-fn a_package_that_lacks_a_program_says_so() {
-    let (bench, elsewhere) = unpacked();
-    fs::remove_file(bench.path("bin/fake")).unwrap();
-    let mut brigade = std::process::Command::new(bench.path("bin/brigade"));
-    brigade.arg("check").current_dir(&elsewhere).env("BRIGADE_LOCK", bench.path("lock"));
-    let ended = Ended::from(brigade);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("bin/fake: unpack the package again"), "{ended:?}");
+fn a_guest_that_was_built_before_needs_no_tool() {
+    let (bench, manifest) = built_by("");
+    fs::create_dir(bench.path("guests")).unwrap();
+    contract::executable::write(
+        &bench.path("guests/fake"),
+        &format!("#!/bin/sh\necho '{RECORD}'\n"),
+    );
+    for (manifest, arguments) in [
+        (format!("guests = 'guests'\n{manifest}"), &["run", "--rounds", "1", "--name", "a"][..]),
+        (manifest, &["run", "--rounds", "1", "--name", "b", "--guests", "guests"]),
+    ] {
+        let ended = Ended::from(bench.brigade_with(&manifest, arguments));
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    }
+    let folders: Vec<PathBuf> = bench.result_folders();
+    assert_eq!(folders.len(), 2);
+    for folder in folders {
+        assert_eq!(records_in(&folder)[0]["outcome"], "measured");
+    }
 }

@@ -25,7 +25,7 @@ fn wrong_flags_are_reported_on_one_line() {
             "the argument '--resume <DIR>' cannot be used with '--seed <N>' \
              (try 'brigade --help')",
         ),
-        (&["letters"], "'letters' is a group: brigade run letters"),
+        (&["hops"], "'hops' is a group: brigade run hops"),
         (&["walk"], "unrecognized subcommand 'walk' (try 'brigade --help')"),
         (
             &["run", "--rounds", "0"],

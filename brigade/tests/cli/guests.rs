@@ -210,7 +210,7 @@ impl Bench {
     /// The one invocation of `brigade run`.
     fn invocation(&self) -> Value {
         let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
-        brigade.arg("run").current_dir(self.0.path());
+        brigade.args(["run", "--manifest", "suite.toml"]).current_dir(self.0.path());
         brigade.env("BRIGADE_LOCK", self.0.path().join("lock"));
         let output = brigade.output().expect("run brigade");
         let results = fs::read_dir(self.0.path().join("results")).unwrap_or_else(|error| {

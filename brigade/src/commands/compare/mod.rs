@@ -16,7 +16,6 @@ use crate::judge::compare::{BetweenRuns, Comparison, Described, Design};
 use crate::judge::compare::{Pair, Verdict};
 use crate::judge::environment::{Difference, between_machines};
 use crate::judge::repeat::{Levels, Spread, State, levels};
-use crate::manifest::Manifest;
 use crate::show;
 use crate::show::comparison::blocks;
 use crate::store::saved_run::SavedRun;
@@ -40,7 +39,7 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
         }
     };
     // Without a manifest cases go by their names.
-    let manifest = Manifest::load(flags.programs.manifest.as_deref()).ok();
+    let manifest = flags.programs.manifest().ok();
     let title = |case: &str| manifest.as_ref().map_or(case.to_owned(), |of| of.title_of(case));
     let comparison = of_runs(folders, margin(flags))?.titled(title);
     print(&comparison, flags)?;

@@ -18,8 +18,8 @@ use crate::exit::{Exit, UsageError};
 use crate::judge::compare::Pair;
 use crate::judge::compare::sample::Sample;
 use crate::judge::compare::{Comparison, Described, Design};
-use crate::manifest::{Case, Manifest};
-use crate::measure::build::{self, Binaries};
+use crate::manifest::Case;
+use crate::measure::executables::{self, Executables};
 use crate::measure::invoke::{Job, invoke, without_place};
 use crate::measure::settings::{Content, write};
 use crate::measure::signals::Signals;
@@ -44,11 +44,12 @@ const MOST_FAILURES: usize = 3;
 /// # Errors
 /// As [`super::compare`].
 pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<Exit> {
-    let mut manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let mut manifest = flags.programs.manifest()?;
     pair_with_machine(&mut manifest, Which::All)?;
     let manifest = manifest;
     let chosen = manifest.chosen(&[], &flags.cases, &flags.profile)?;
-    let parent = flags.results.clone().unwrap_or_else(|| manifest.root.join(results::FOLDER));
+    let parent =
+        flags.results.clone().unwrap_or_else(|| results::default_folder(manifest.root.as_deref()));
     results::check_writable(&parent)?;
     let mut session = Session::begin(&manifest, &flags.programs)?;
     let (possible, _) = session.capabilities.divide(chosen.clone());
@@ -132,7 +133,7 @@ struct Measuring<'a> {
     flags: &'a [String],
     rounds: u32,
     budget: Duration,
-    binaries: Pair<Binaries>,
+    binaries: Pair<Executables>,
     folders: Pair<Folder>,
     invocations: Pair<Vec<Invocation>>,
     /// How often each case failed on either side.
@@ -220,8 +221,8 @@ impl Measuring<'_> {
 /// The baseline or the candidate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Side {
-    /// The folder of its binaries; `None` for those of the manifest.
-    pub folder: Option<PathBuf>,
+    /// Its `brigade`, or folder of binaries; `None` for this one.
+    pub build: Option<PathBuf>,
     /// The words of the command that runs its programs; none to run them
     /// directly.
     pub under: Vec<String>,
@@ -246,9 +247,9 @@ impl Side {
         let [first, second] = each("--bin", &flags.bin)?;
         let [first_under, second_under] = each("--under", &flags.under)?;
         let [first_with, second_with] = each("--with", &flags.with)?;
-        let side = |folder, under: Option<String>, with: Option<String>| {
+        let side = |build, under: Option<String>, with: Option<String>| {
             anyhow::Ok(Self {
-                folder,
+                build,
                 under: wrapper(&under.unwrap_or_default())?,
                 with: words("--with", &with.unwrap_or_default())?,
                 setting: None,
@@ -263,7 +264,7 @@ impl Side {
         let shared = |words: &[String]| words.iter().map(|word| without_place(word)).collect();
         Described {
             records,
-            revision: self.folder.is_none().then(|| workspace.revision()).flatten(),
+            revision: self.build.is_none().then(|| workspace.revision()).flatten(),
             under: shared(&self.under),
             with: shared(&self.with),
             setting: self.setting.as_ref().map(|(text, _)| text.clone()),
@@ -324,16 +325,12 @@ pub fn binaries(
     sides: Pair<&Side>,
     cases: &[&Case],
     session: &mut Session,
-) -> anyhow::Result<Pair<Binaries>> {
-    let built = if sides.iter().any(|side| side.folder.is_none()) {
-        session.binaries(cases)?
-    } else {
-        Binaries::new()
-    };
-    let of = |side: &Side| match &side.folder {
-        None => Ok(built.clone()),
-        Some(folder) => build::binaries_in(folder, session.manifest, cases)
-            .with_context(|| format!("--bin: looking for programs in {}", folder.display())),
+) -> anyhow::Result<Pair<Executables>> {
+    let own = session.binaries(cases)?;
+    let of = |side: &Side| match &side.build {
+        None => Ok(own.clone()),
+        Some(build) => executables::executables_in(build, session.manifest, cases, &own)
+            .with_context(|| format!("--bin: looking for programs in {}", build.display())),
     };
     let [first, second] = sides.map(of);
     Ok([first?, second?])
@@ -360,7 +357,7 @@ mod tests {
     fn a_flag_given_once_holds_for_both_sides() {
         let sides = Side::both(&flags(&["old", "new"], &["taskset -c 1"], &[])).unwrap();
         let side = |folder: &str| Side {
-            folder: Some(folder.into()),
+            build: Some(folder.into()),
             under: strings(&["taskset", "-c", "1"]),
             ..Side::default()
         };

@@ -18,7 +18,7 @@ use crate::exit::Interrupted;
 use crate::judge::prove::{Experiment, Figure, Probe, Status};
 use crate::manifest::{Case, Manifest, Opponent, Placement, ProvePlan};
 use crate::measure::availability::Capabilities;
-use crate::measure::build::Binaries;
+use crate::measure::executables::Executables;
 use crate::measure::invoke::{Job, invoke};
 use crate::measure::process::run;
 use crate::measure::signals::Signals;
@@ -143,7 +143,7 @@ pub struct Runs<'a> {
     /// What this machine has.
     pub capabilities: &'a Capabilities,
     /// The programs.
-    pub binaries: &'a Binaries,
+    pub binaries: &'a Executables,
     /// How long an invocation measures, in seconds.
     pub seconds: f64,
     /// Of the order of the experiments.
@@ -291,7 +291,7 @@ impl<'a> Runs<'a> {
     /// Where the binary of an opponent is.
     pub fn opponent_file(&self, case: &Case, opponent: &Opponent) -> Option<PathBuf> {
         match &opponent.binary {
-            Some(name) => Some(self.binaries[&case.program].file.with_file_name(name)),
+            Some(name) => Some(self.binaries[&case.program].path().with_file_name(name)),
             None => self.compiled.as_ref().map(Compiled::binary),
         }
     }

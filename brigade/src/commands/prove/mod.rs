@@ -19,7 +19,7 @@ use crate::exit::{Exit, Interrupted, UsageError};
 use crate::judge::prove::{self as judge, Experiment, Figure, MORE_WORK, Proof, Property, Status};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
-use crate::measure::build::Binaries;
+use crate::measure::executables::Executables;
 use crate::measure::signals::Signals;
 use crate::plan;
 use crate::show::text;
@@ -46,7 +46,7 @@ const COUNTED_LAPS: [u64; 2] = [400, 2400];
 /// cannot be read, standard output cannot be written, or [`Interrupted`]. A property that
 /// fails is no error but a result.
 pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
-    let manifest = Manifest::load(flags.programs.manifest.as_deref())?;
+    let manifest = flags.programs.manifest()?;
     let plan = manifest
         .prove
         .as_ref()
@@ -89,7 +89,7 @@ pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
 /// When the CPUs that this process may use cannot be read or used.
 pub fn for_run(
     manifest: &Manifest,
-    binaries: &Binaries,
+    binaries: &Executables,
     seed: u64,
     invocations: &[Invocation],
     signals: &mut Signals,

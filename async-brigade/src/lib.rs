@@ -1,0 +1,86 @@
+//! A brigade of async tasks: what a switch between tasks costs when each of
+//! them waits for I/O.
+//!
+//! One iteration: the driver writes a byte into the first channel, each of N
+//! async tasks in turn reads it from its upstream channel and writes it into
+//! its downstream one, and the driver reads it from the last: N + 1 hops.
+//!
+//! Each kind of runtime has its relay in a file of its own, because each reads in its own way.
+//! One process has one runtime.
+//!
+//! What is counted: a hop is one `write`, one `read` that succeeds, mostly one
+//! more `read` that finds nothing, and a task's wake-up through `epoll`. On
+//! the current thread no hop needs the kernel to switch. On several workers
+//! the driver runs as a task on one of them, and what the kernel switches is
+//! workers that find nothing to do; no number is claimed for that.
+//!
+//! By io_uring (`compio`) a hop is a write and a read as requests, which the
+//! thread submits when it has nothing else to run.
+//!
+//! Known biases: a hop includes the I/O, whose cost alone `one-thread-brigade`
+//! tells. One `epoll_wait` that reports several events at once would be shared
+//! by them; with one token in flight it reports one.
+
+mod compio;
+mod executor;
+mod flags;
+mod tokio_tasks;
+
+use std::process::ExitCode;
+
+use harness::{Amounts, Bench, Launch, RuntimeKind, Spec};
+
+use flags::Flags;
+
+const SPEC: Spec = Spec {
+    tasks: 500,
+    iters: 10_000,
+    spread: true,
+    runtimes: &[
+        RuntimeKind::Tokio,
+        RuntimeKind::TokioCurrentThread,
+        RuntimeKind::TokioLocal,
+        RuntimeKind::AsyncExecutor,
+        RuntimeKind::Compio,
+    ],
+    ..Spec::NEW
+};
+
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
+/// Runs the program: flags in, a summary or a record out.
+pub fn main() -> ExitCode {
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let channel = flags.carrier.channel.amounts();
+    let runtime = flags.runtime.amounts(launch.cpus())?;
+    let (each, runtime) = match flags.runtime.runtime {
+        RuntimeKind::Compio => (channel.and(Amounts::ring_read()), runtime),
+        RuntimeKind::AsyncExecutor => (channel.watched(), executor::amounts()),
+        _ => (channel.watched(), runtime),
+    };
+    let one_thread = flags.runtime.runtime != RuntimeKind::Tokio;
+    Ok(Spec {
+        switches: one_thread.then_some(0.0),
+        spread: !one_thread,
+        load: Some(flags.load),
+        per_task: Amounts::async_task().and(each),
+        fixed: runtime.and(each),
+        ..SPEC
+    })
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let channel = flags.carrier.channel;
+    match flags.runtime.runtime {
+        RuntimeKind::Compio => compio::measure(channel, bench),
+        RuntimeKind::AsyncExecutor => executor::measure(channel, bench),
+        _ => tokio_tasks::measure(flags.runtime, channel, bench),
+    }
+}
+
+#[cfg(test)]
+mod faults;

@@ -1,0 +1,134 @@
+//! What creating an async task costs, until it runs, and until it is awaited.
+//!
+//! One iteration: spawn N tasks whose body ends at once, then await each
+//! of them. `create` is the time until the last call has returned, for N
+//! tasks; `join` the time from there until all are awaited. `start` is taken
+//! in iterations of its own, for each task: from the call that spawns it to
+//! the first line of its body. `create_cold` is `create` of the very first
+//! iteration, when the allocator has nothing to reuse.
+//!
+//! What is counted: one operation is one task. CPU time and switches are of
+//! creation and awaiting together.
+//!
+//! Beside async tasks there are two that need no runtime of futures, in files of their
+//! own: stackful coroutines and the jobs of rayon.
+//!
+//! Known biases: on the current thread no task starts before the driver
+//! awaits, so `start` is mostly the time in the queue, and `join` holds the
+//! running of the tasks. On several workers idle ones start stealing at once.
+
+mod coroutine;
+mod flags;
+mod jobs;
+mod spawners;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use async_executor::LocalExecutor;
+use compio::runtime::Runtime;
+use futures::executor::{LocalPool, block_on};
+use harness::runtime::AsyncRuntime;
+use harness::{Bench, Measured, RuntimeKind, clock, failure};
+use tokio::sync::Semaphore;
+
+use flags::{Flags, SPEC, declare};
+use spawners::{OfLocalPool, OfTokio, Spawner};
+
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
+/// Runs the program: flags in, a summary or a record out.
+pub fn main() -> ExitCode {
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let kind = flags.runtime.runtime;
+    match kind {
+        RuntimeKind::Coroutine => coroutine::measure(bench),
+        RuntimeKind::Rayon => jobs::measure(bench),
+        RuntimeKind::Compio => {
+            let runtime = Runtime::new()
+                .map_err(|error| failure::creating(format_args!("the runtime"), error))?;
+            runtime.block_on(creation(runtime.clone(), bench.clone()))
+        }
+        RuntimeKind::LocalPool => {
+            let mut pool = LocalPool::new();
+            let spawner = OfLocalPool(pool.spawner());
+            pool.run_until(creation(spawner, bench.clone()))
+        }
+        RuntimeKind::AsyncExecutor => {
+            let executor = LocalExecutor::new();
+            block_on(executor.run(creation(&executor, bench.clone())))
+        }
+        _ => {
+            let runtime = AsyncRuntime::start(flags.runtime, bench)?;
+            match flags.future.future_bytes {
+                0 => runtime.drive(creation(OfTokio::<0>(kind), bench.clone())),
+                1024 => runtime.drive(creation(OfTokio::<1024>(kind), bench.clone())),
+                _ => runtime.drive(creation(OfTokio::<16_384>(kind), bench.clone())),
+            }
+        }
+    }
+}
+
+async fn creation<S: Spawner>(spawner: S, bench: Bench) -> anyhow::Result<()> {
+    let tasks = bench.tasks();
+    let per_task = |name, operation| Measured::per_task(name, operation, tasks);
+    let mut handles = Vec::with_capacity(tasks);
+
+    for lap in bench.cold_lap(per_task("create_cold", "task creation")) {
+        create(&spawner, tasks, &mut handles);
+        lap.finish();
+        join_all::<S>(&mut handles).await?;
+    }
+    for mut lap in bench.laps(&[per_task("create", "task creation"), per_task("join", "join")]) {
+        create(&spawner, tasks, &mut handles);
+        lap.split();
+        join_all::<S>(&mut handles).await?;
+        lap.finish();
+    }
+    let mut timed = Vec::with_capacity(tasks);
+    for lap in bench.side_laps(Measured::single("start", "start")) {
+        for _ in 0..tasks {
+            timed.push((clock::now(), spawner.spawn(async { clock::now() })));
+        }
+        for (task, (called, handle)) in timed.drain(..).enumerate() {
+            let started = S::join(task, handle).await?;
+            lap.sample(started.saturating_sub(called));
+        }
+        lap.finish();
+    }
+    observe_alive(&spawner, &bench).await
+}
+
+fn create<S: Spawner>(spawner: &S, tasks: usize, handles: &mut Vec<S::Handle<()>>) {
+    for _ in 0..tasks {
+        handles.push(spawner.spawn(async {}));
+    }
+}
+
+async fn join_all<S: Spawner>(handles: &mut Vec<S::Handle<()>>) -> anyhow::Result<()> {
+    for (task, handle) in handles.drain(..).enumerate() {
+        S::join(task, handle).await?;
+    }
+    Ok(())
+}
+
+/// Looks at the process while N tasks are alive and wait.
+async fn observe_alive<S: Spawner>(spawner: &S, bench: &Bench) -> anyhow::Result<()> {
+    let gate = Arc::new(Semaphore::new(0));
+    let mut handles = Vec::with_capacity(bench.tasks());
+    for _ in bench.creation() {
+        let gate = Arc::clone(&gate);
+        handles.push(spawner.spawn(async move {
+            // Closing the gate is what ends the wait, as an error.
+            let _ = gate.acquire().await;
+        }));
+    }
+    tokio::task::yield_now().await;
+    let observed = bench.observe();
+    gate.close();
+    join_all::<S>(&mut handles).await.and(observed)
+}

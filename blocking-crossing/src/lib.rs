@@ -1,0 +1,142 @@
+//! What an async task pays for a call that may block: the way to a thread where that
+//! does no harm, and back.
+//!
+//! One iteration: each of N callers, async tasks of tokio, makes 32 calls one after
+//! another. A call does `--work` units of work, nothing by default, in the way that
+//! `--via` names, and its caller awaits it. `inline` is the call where the caller is: what
+//! another way takes beyond that is the crossing. A call that blocks for less than its
+//! crossing takes is cheaper where it is, if nothing else waits for its thread.
+//!
+//! What is counted: one operation is one call with its way there and back. Every call
+//! looks at the thread that it runs on. On a thread of its own it must be another one than
+//! its caller's, otherwise the same; a call on the wrong side fails the run. The time of
+//! several callers at once is that of the iteration by the number of all calls: what is
+//! done side by side makes it shorter.
+//!
+//! Known biases: the driver starts the callers of an iteration by a message each and waits
+//! for one from each, which is in the time of 32 calls. Tokio keeps the threads of
+//! `spawn_blocking` and wakes them by one condition variable, so that with few callers it
+//! mostly wakes a thread that has fallen asleep, and the CPU with it. A worker that is left
+//! by `block_in_place` hands its queue to another thread; where that finds nothing to do,
+//! little is handed over.
+
+mod crossings;
+mod flags;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use anyhow::{Context as _, ensure};
+use harness::runtime::{AsyncRuntime, join, spawn};
+use harness::{Bench, Measured, RuntimeKind, Work};
+use tokio::sync::mpsc;
+
+use crossings::{Crossing, Via};
+use flags::{Flags, SPEC, declare};
+
+/// Calls that each caller makes in one iteration.
+const CALLS: u64 = 32;
+
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
+/// Runs the program: flags in, a summary or a record out.
+pub fn main() -> ExitCode {
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let Flags { via, runtime, work } = *flags;
+    let started = AsyncRuntime::start(runtime, bench)?;
+    started.drive(crossings(runtime.runtime, via, work.work(), bench.clone()))
+}
+
+/// Calls by where they ran: on their caller's thread, on another.
+#[derive(Default)]
+struct Calls {
+    here: AtomicU64,
+    elsewhere: AtomicU64,
+}
+
+/// Starts the callers, and measures their calls.
+async fn crossings(runtime: RuntimeKind, via: Via, work: Work, bench: Bench) -> anyhow::Result<()> {
+    let (callers, calls) = (bench.tasks(), Arc::new(Calls::default()));
+    let (done, mut all_done) = mpsc::channel(callers);
+    let mut starts = Vec::with_capacity(callers);
+    let mut tasks = Vec::with_capacity(callers);
+    for number in bench.creation() {
+        let (start, started) = mpsc::channel(1);
+        let crossing = Crossing::open(via, number, work)?;
+        let caller = call(crossing, started, done.clone(), Arc::clone(&calls));
+        tasks.push(spawn(runtime, caller));
+        starts.push(start);
+    }
+    drop(done);
+
+    let passed = drive(&bench, &starts, &mut all_done, &calls, via).await;
+    let observed = passed.and_then(|()| bench.observe());
+    drop(starts);
+    let mut ended = Ok(());
+    for (number, task) in tasks.into_iter().enumerate() {
+        let outcome = match join(number, task).await {
+            Ok(called) => called.with_context(|| format!("in task {number}")),
+            Err(panicked) => Err(panicked),
+        };
+        ended = ended.and(outcome);
+    }
+    ended.and(observed)
+}
+
+/// Has all callers make their calls, lap after lap, and looks at where these ran.
+async fn drive(
+    bench: &Bench,
+    starts: &[mpsc::Sender<()>],
+    all_done: &mut mpsc::Receiver<()>,
+    calls: &Calls,
+    via: Via,
+) -> anyhow::Result<()> {
+    let operations = starts.len() as u64 * CALLS;
+    let measured =
+        Measured { operations, covers_tasks: true, ..Measured::single("iteration", "call") };
+    for lap in bench.laps(&[measured]) {
+        for start in starts {
+            start.send(()).await.context("starting a caller")?;
+        }
+        for _ in starts {
+            all_done.recv().await.context("waiting for the callers")?;
+        }
+        lap.finish();
+        let [here, elsewhere] = [&calls.here, &calls.elsewhere].map(|count| count.swap(0, Relaxed));
+        let expected = if via.crosses() { (0, operations) } else { (operations, 0) };
+        ensure!(
+            (here, elsewhere) == expected,
+            "{here} calls ran on their caller's thread and {elsewhere} on another: by this \
+             mechanism that makes {} and {}",
+            expected.0,
+            expected.1
+        );
+    }
+    Ok(())
+}
+
+/// What a caller does: its calls, each time that it is started.
+async fn call(
+    mut crossing: Crossing,
+    mut started: mpsc::Receiver<()>,
+    done: mpsc::Sender<()>,
+    calls: Arc<Calls>,
+) -> anyhow::Result<()> {
+    while started.recv().await.is_some() {
+        let mut here = 0;
+        for _ in 0..CALLS {
+            here += u64::from(crossing.call().await?);
+        }
+        calls.here.fetch_add(here, Relaxed);
+        calls.elsewhere.fetch_add(CALLS - here, Relaxed);
+        if done.send(()).await.is_err() {
+            break;
+        }
+    }
+    crossing.end()
+}

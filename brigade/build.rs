@@ -1,0 +1,41 @@
+//! What the binary records of its making: the compiler, the locked versions, and in release
+//! builds the commit.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let fact = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            println!("cargo::rustc-env=BRIGADE_{name}={value}");
+        }
+    };
+    // In the workspace, or in a package.
+    let lock = ["../Cargo.lock", "Cargo.lock"].into_iter().find(|path| Path::new(path).exists());
+    let lock = lock.expect("there is a Cargo.lock");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    fs::copy(lock, out.join("Cargo.lock")).expect("copy Cargo.lock");
+    println!("cargo::rerun-if-changed={lock}");
+    fact("RUSTC", output(&env::var("RUSTC").expect("cargo sets it"), &["--version"]));
+    // A commit would have everything built again that is only to be tested. In a working tree
+    // that is not this workspace's, there is more of a prefix.
+    let prefix = output("git", &["rev-parse", "--show-prefix"]);
+    if env::var("PROFILE").as_deref() != Ok("release") || prefix.as_deref() != Some("brigade/") {
+        return;
+    }
+    let revision = ["describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"];
+    fact("REVISION", output("git", &revision));
+    let state = output("git", &["rev-parse", "--git-path", "HEAD", "--git-path", "logs/HEAD"]);
+    let sources = output("git", &["ls-files", "../*.rs", "../*.toml"]);
+    for path in [state, sources].iter().flatten().flat_map(|paths| paths.lines()) {
+        println!("cargo::rerun-if-changed={path}");
+    }
+}
+
+/// What a program prints, if it can.
+fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    output.status.success().then_some(())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim_end().to_owned())
+}

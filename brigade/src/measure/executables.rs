@@ -1,0 +1,274 @@
+//! The programs that can be started: those that this binary contains, files that are
+//! there, and files that a command of the manifest builds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{fs, io};
+
+use anyhow::{Context, bail};
+
+use crate::exit::{Interrupted, UsageError};
+use crate::manifest::program::{Build, Program, Source};
+use crate::manifest::{Case, Manifest};
+use crate::measure::availability::{Capabilities, prebuilt};
+use crate::measure::process::last_line;
+use crate::measure::process::{self, Cause};
+use crate::measure::signals::Signals;
+use crate::programs;
+
+/// This binary, even where another one has taken the place of its file.
+const OWN: &str = "/proc/self/exe";
+
+/// A program that can be started.
+#[derive(Clone, Debug)]
+pub struct Executable {
+    /// What is measured: a binary or a script.
+    pub file: PathBuf,
+    /// What the manifest says of it.
+    pub program: Program,
+    /// Its name in `file`, which is a `brigade`; `None` where the file is the program.
+    contained: Option<String>,
+    /// The file as it was found.
+    found: FileState,
+}
+
+/// By which a file that is replaced is noticed before an invocation: a run must not mix two
+/// builds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileState {
+    device: u64,
+    inode: u64,
+    length: u64,
+    /// When it was last written to: seconds and nanoseconds since 1970.
+    written: (i64, i64),
+}
+
+impl FileState {
+    fn of(path: &Path) -> io::Result<Self> {
+        let file = path.metadata()?;
+        Ok(Self {
+            device: file.dev(),
+            inode: file.ino(),
+            length: file.len(),
+            written: (file.mtime(), file.mtime_nsec()),
+        })
+    }
+}
+
+impl Executable {
+    fn new(file: PathBuf, contained: Option<&str>, program: &Program) -> anyhow::Result<Self> {
+        let found = FileState::of(&file);
+        let found = found.with_context(|| format!("looking for {}", file.display()))?;
+        let contained = contained.map(str::to_owned);
+        Ok(Self { file, program: program.clone(), contained, found })
+    }
+
+    /// The file by a path that other processes understand.
+    pub fn path(&self) -> PathBuf {
+        fs::read_link(&self.file).unwrap_or_else(|_| self.file.clone())
+    }
+
+    /// Its process, by its interpreter, started by the command `under` unless that has no words.
+    pub fn command(&self, under: &[String]) -> Command {
+        let mut words = under.iter().chain(&self.program.interpreter).map(OsStr::new);
+        let Some(first) = words.next() else {
+            let mut command = Command::new(&self.file);
+            if let Some(name) = &self.contained {
+                command.arg0(name);
+            }
+            return command;
+        };
+        let mut command = Command::new(first);
+        command.args(words).arg(self.path()).args(&self.contained);
+        command
+    }
+
+    /// Whether there is another file in its place, or other contents in the file. One
+    /// that is gone is found out by starting it.
+    pub fn is_replaced(&self) -> bool {
+        FileState::of(&self.file).is_ok_and(|now| now != self.found)
+    }
+}
+
+/// The programs that can be started here, by their names.
+pub type Executables = BTreeMap<String, Executable>;
+
+/// Finds the `needed` programs, after building what a command builds if `build` is true.
+/// What cannot be built is noted in `capabilities`.
+///
+/// # Errors
+/// When a file is not where it should be, or this binary lacks a program; [`Interrupted`].
+pub fn executables(
+    manifest: &Manifest,
+    needed: &BTreeSet<&str>,
+    build: bool,
+    capabilities: &mut Capabilities,
+    signals: &mut Signals,
+) -> anyhow::Result<Executables> {
+    let mut executables = Executables::new();
+    let needed = manifest.programs.iter().filter(|(name, _)| needed.contains(&***name));
+    for (name, program) in needed {
+        if capabilities.lacking_for(name).is_some() {
+            continue;
+        }
+        let guests = manifest.guests.as_deref().unwrap_or(Path::new("."));
+        let file = match &program.source {
+            Source::Contained => {
+                if programs::page(name).is_none() {
+                    bail!(UsageError(format!(
+                        "program '{name}': brigade contains none of this name; give its `path` or \
+                         `build`"
+                    )));
+                }
+                executables.insert(name.clone(), Executable::new(OWN.into(), Some(name), program)?);
+                continue;
+            }
+            Source::Path(path) => guests.join(path),
+            Source::Built(how) => match prebuilt(guests, name) {
+                Some(file) => file,
+                None => match by_command(guests, name, how, build, signals)? {
+                    Ok(file) => file,
+                    Err(reason) => {
+                        capabilities.note_missing(name, reason);
+                        continue;
+                    }
+                },
+            },
+        };
+        // A bare relative path would be looked up in $PATH.
+        let found = file.canonicalize().with_context(|| {
+            let cure = "build it first, by leaving out --no-build if the manifest says how";
+            format!("program '{name}': looking for {}: {cure}", file.display())
+        })?;
+        executables.insert(name.clone(), Executable::new(found, None, program)?);
+    }
+    Ok(executables)
+}
+
+/// The programs of `cases` in `build`: a `brigade`, or a folder of one or of the programs'
+/// own binaries. What a `brigade` cannot contain, and a folder lacks that a command builds,
+/// is that of `others`.
+///
+/// # Errors
+/// [`UsageError`] if one is not there.
+pub fn executables_in(
+    build: &Path,
+    manifest: &Manifest,
+    cases: &[&Case],
+    others: &Executables,
+) -> anyhow::Result<Executables> {
+    let whole = if build.is_file() { build.to_owned() } else { build.join("brigade") };
+    let mut found = others.clone();
+    for name in cases.iter().map(|case| &case.program) {
+        let program = &manifest.programs[name];
+        let alone = build.join(match &program.source {
+            Source::Path(path) => path.file_name().unwrap_or_default(),
+            Source::Contained | Source::Built(_) => name.as_ref(),
+        });
+        let (path, contained) = match &program.source {
+            _ if alone.is_file() => (&alone, None),
+            Source::Contained if whole.is_file() => (&whole, Some(name.as_str())),
+            Source::Path(_) if build.is_file() => continue,
+            Source::Contained | Source::Path(_) => (&alone, None),
+            Source::Built(_) => continue,
+        };
+        let file = path.canonicalize().map_err(|error| {
+            UsageError(format!("program '{name}': looking for {}: {error}", path.display()))
+        })?;
+        found.insert(name.clone(), Executable::new(file, contained, program)?);
+    }
+    Ok(found)
+}
+
+/// The file of program `name`, after building it if `build` is true; the command
+/// finds out by itself whether there is anything to do. The inner error is why it cannot
+/// be built, in one line.
+fn by_command(
+    guests: &Path,
+    name: &str,
+    how: &Build,
+    build: bool,
+    signals: &mut Signals,
+) -> anyhow::Result<Result<PathBuf, String>> {
+    let folder = guests.join(&how.folder);
+    let folder = folder
+        .canonicalize()
+        .with_context(|| format!("program '{name}': looking for {}", folder.display()))?;
+    let Some(cache) = cache(&folder) else {
+        return Ok(Err("there is no folder to build it in: set XDG_CACHE_HOME".to_owned()));
+    };
+    let file = cache.join(name);
+    if !build {
+        let lacking = "not built: build it by leaving out --no-build";
+        return Ok(if file.exists() { Ok(file) } else { Err(lacking.to_owned()) });
+    }
+    if let Err(error) = fs::create_dir_all(&cache) {
+        return Ok(Err(format!("cannot be built: creating a folder in the cache: {error}")));
+    }
+    let (tool, words) = how.command.split_first().context("a build command has words")?;
+    let words = words.iter().map(OsStr::new);
+    let words = words.map(|word| if word == "{output}" { file.as_os_str() } else { word });
+    let mut command = Command::new(tool);
+    command.args(words).current_dir(folder).stderr(Stdio::piped());
+    Ok(match process::run(&mut command, None, signals) {
+        Ok(ended) if ended.cause == Cause::Stopped => bail!(Interrupted),
+        Err(error) => Err(format!("{tool} cannot be run: {error}")),
+        Ok(ended) if ended.status.success() => Ok(file),
+        Ok(ended) => {
+            let reason = last_line(&ended.stderr).unwrap_or_else(|| ended.status.to_string());
+            Err(format!("{tool} cannot build it: {reason}"))
+        }
+    })
+}
+
+/// Where what is built from `sources` is kept: two copies of a guest do not overwrite each
+/// other.
+fn cache(sources: &Path) -> Option<PathBuf> {
+    let of = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")))?;
+    let key = crc32fast::hash(sources.as_os_str().as_bytes());
+    Some(home.join(format!("brigade/{key:08x}")))
+}
+
+/// The fingerprint of the binary of each program that `cases` run, by the
+/// program's name: its length in bytes and its CRC-32. A run that is resumed must not
+/// mix two builds.
+///
+/// # Errors
+/// When a binary cannot be read.
+pub fn fingerprints(
+    cases: &[&Case],
+    executables: &Executables,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let file = |case: &&Case| executables[&case.program].file.as_path();
+    // Most programs are in one file.
+    let files: BTreeSet<&Path> = cases.iter().map(file).collect();
+    let read = |path| anyhow::Ok((path, fingerprint(path)?));
+    let known: BTreeMap<_, _> = files.into_iter().map(read).collect::<anyhow::Result<_>>()?;
+    Ok(cases.iter().map(|case| (case.program.clone(), known[file(case)].clone())).collect())
+}
+
+fn fingerprint(path: &Path) -> anyhow::Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    Ok(format!("{} bytes, CRC-32 {:08x}", bytes.len(), crc32fast::hash(&bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_is_the_length_and_the_checksum() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("binary");
+        // The check value of CRC-32 in every catalogue of checksums.
+        fs::write(&path, "123456789").unwrap();
+        assert_eq!(fingerprint(&path).unwrap(), "9 bytes, CRC-32 cbf43926");
+    }
+}

@@ -1,0 +1,68 @@
+//! The I/O of a brigade done by one thread: the baseline for thread-brigade
+//! and async-brigade.
+//!
+//! One iteration: one thread writes a byte into each of N + 1 channels in turn
+//! and reads it back. N + 1 hops, as a brigade of N tasks makes.
+//!
+//! What is counted: a hop is one `write` and one `read` that never blocks. No
+//! hop switches. With `--working-set` every hop touches memory of its own, as much
+//! in all as N tasks and their driver would.
+//!
+//! Known biases: the thread's own cache stays warmer than those of N tasks.
+//! Writing into a pipe that somebody waits on costs more than this, because
+//! the writer wakes the reader; that is part of a switch, not of the I/O.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, failure};
+
+/// Time the I/O of a brigade of N tasks, done by one thread.
+///
+/// One iteration: one thread writes a byte into each of N + 1 channels in
+/// turn and reads it back. That makes N + 1 hops without a switch.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    #[command(flatten)]
+    #[serde(flatten)]
+    carrier: ChannelFlag,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    load: LoadFlags,
+}
+
+const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
+
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
+/// Runs the program: flags in, a summary or a record out.
+pub fn main() -> ExitCode {
+    harness::run(harness::program!(), &SPEC, declare, brigade)
+}
+
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let hop = flags.carrier.channel.amounts();
+    Ok(Spec { load: Some(flags.load), per_task: hop, fixed: hop, ..SPEC })
+}
+
+fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let channel = flags.carrier.channel;
+    let mut channels = (0..=bench.tasks())
+        .map(|number| channel.open().map_err(failure::of_channel(number)))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    let stations: Vec<_> = (0..=bench.tasks()).map(|_| bench.driver_station()).collect();
+    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+        for ((reader, writer), station) in channels.iter_mut().zip(&stations) {
+            let mut token = [lap.token()];
+            station.visit(token[0]);
+            writer.write_all(&token).context("writing the token")?;
+            reader.read_exact(&mut token).context("reading the token back")?;
+        }
+        lap.finish();
+    }
+    bench.observe()
+}

@@ -1,0 +1,107 @@
+//! Several brigades at once: what a hop costs next to others, and what all make together.
+//!
+//! Each of K rings is a brigade of N tasks with a driver and a token of its own, as in
+//! `thread-brigade` and `async-brigade`. The drivers draw their laps from one pool, so that
+//! all of them run until it is empty; a slow ring makes fewer. One iteration: as many laps as
+//! there are rings, of any of them. Its time by its K (N + 1) hops is what the machine takes
+//! for a hop while all rings run, the inverse of their throughput. What a hop takes in one
+//! ring is a second measurement, `ring`.
+//!
+//! What is counted: a hop between threads is one context switch; of one async runtime on one
+//! thread, none.
+//!
+//! Known biases: at the end a ring waits for the others, for less than a lap: of n laps of
+//! each ring the last one runs next to fewer, so the figures err by less than 1 / n. Between
+//! two laps a ring takes the lock of the pool, once in N + 1 hops.
+
+mod round;
+mod tasks;
+mod threads;
+
+use std::process::ExitCode;
+
+use harness::failure::UsageError;
+use harness::hand_over::{Channel, futex};
+use harness::{Amounts, Bench, Launch, RuntimeFlags, RuntimeKind, Spec};
+
+/// Time bytes on their way through K rings of N tasks, all at once.
+///
+/// One iteration: K laps, of any of the rings. That makes K (N + 1) hops.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// How many rings run at once, each of --tasks tasks
+    #[arg(long, value_name = "K", default_value_t = 4, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    rings: u32,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    runtime: RuntimeFlags,
+
+    /// What carries the byte from one task to the next
+    #[arg(long, value_enum, default_value_t = Carrier::Pipe)]
+    channel: Carrier,
+}
+
+/// What `--channel` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Carrier {
+    /// A pipe
+    Pipe,
+    /// A word in memory, and the system call futex; of threads
+    Futex,
+}
+
+const SPEC: Spec = Spec {
+    tasks: 100,
+    iters: 10_000,
+    runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
+    ..Spec::NEW
+};
+
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
+/// Runs the program: flags in, a summary or a record out.
+pub fn main() -> ExitCode {
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let channel = match flags.channel {
+        Carrier::Pipe => Amounts::pipe(),
+        Carrier::Futex => Amounts::channel_in_memory(),
+    };
+    let runtime = flags.runtime.runtime;
+    let (switches, per_task) = match runtime {
+        RuntimeKind::Threads => {
+            (Some(1.0), Amounts::thread(threads::STACK_BYTES as u64).and(channel))
+        }
+        _ if flags.channel == Carrier::Futex => {
+            let why = "--channel futex: async tasks wait for pipes; choose --runtime threads";
+            return Err(UsageError(why.to_owned()).into());
+        }
+        RuntimeKind::Tokio => (None, Amounts::async_task().and(channel.watched())),
+        _ => (Some(0.0), Amounts::async_task().and(channel.watched())),
+    };
+    Ok(Spec {
+        switches,
+        spread: switches != Some(0.0),
+        per_task,
+        fixed: per_task.times(flags.rings.into()).and(flags.runtime.amounts(launch.cpus())?),
+        brigades: flags.rings,
+        ..SPEC
+    })
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let rings = flags.rings as usize;
+    match (flags.runtime.runtime, flags.channel) {
+        (RuntimeKind::Threads, Carrier::Pipe) => {
+            threads::measure(bench, rings, || Channel::Pipe.open())
+        }
+        (RuntimeKind::Threads, Carrier::Futex) => threads::measure(bench, rings, futex),
+        _ => tasks::measure(flags.runtime, bench, rings),
+    }
+}

@@ -1,0 +1,145 @@
+//! What creating a thread costs, until it runs, and until it is joined.
+//!
+//! One iteration: create N threads whose body ends at once, then join them.
+//! `create` is the time until the last call has returned, for N threads;
+//! `join` the time from there until all are joined. `start` is taken in
+//! iterations of its own, for each thread: from the call that creates it to
+//! the first line of its body. `create_cold` is `create` of the very first
+//! iteration, when no stack can be reused yet.
+//!
+//! The C library keeps the stacks of joined threads and hands them out again, but
+//! 40 MiB of them at most. So the number of threads decides what `create` is:
+//! with few of them each has the stack of a joined thread, and with 1000 of 1 MiB
+//! 24 of 25 have one that has just been mapped.
+//!
+//! What is counted: one operation is one thread. CPU time and switches are of
+//! creation and joining together. How many switches a thread takes depends on
+//! how far the new threads run beside their creator, so none is claimed. What the
+//! kernel does for a thread after it has been joined is in no account; it is
+//! measured in laps of its own, on one CPU, and recorded beside the CPU time.
+//!
+//! Known biases: threads that end while others are being created leave fewer than
+//! N alive at once.
+
+mod ends;
+
+use std::process::ExitCode;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+
+use harness::threads::{self, join};
+use harness::{Amounts, Bench, Launch, Measured, Spec, StackFlag, clock, failure};
+
+/// Time creating, starting and joining N threads.
+///
+/// One iteration: create N threads whose body ends at once, then join them.
+/// One operation is one thread. `start` is the time from the call to the first
+/// line of the body; `create_cold` is the first iteration's creation, before
+/// any stack can be reused. In later ones, stacks are reused as far as the C
+/// library keeps them, which is 40 MiB of them.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    #[command(flatten)]
+    #[serde(flatten)]
+    stack: StackFlag,
+}
+
+const SPEC: Spec = Spec { tasks: 1000, iters: 100, ..Spec::NEW };
+
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
+/// Runs the program: flags in, a summary or a record out.
+pub fn main() -> ExitCode {
+    harness::run(harness::program!(), &SPEC, declare, creation)
+}
+
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    Ok(Spec { per_task: Amounts::thread(flags.stack.stack_size as u64), ..SPEC })
+}
+
+fn creation(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let tasks = bench.tasks();
+    let per_thread = |name, operation| Measured::per_task(name, operation, tasks);
+    let mut threads = Vec::with_capacity(tasks);
+
+    for lap in bench.cold_lap(per_thread("create_cold", "thread creation")) {
+        create(flags, tasks, &mut threads)?;
+        lap.finish();
+        join_all(&mut threads)?;
+    }
+    let phases = [per_thread("create", "thread creation"), per_thread("join", "join")];
+    for mut lap in bench.laps(&phases) {
+        create(flags, tasks, &mut threads)?;
+        lap.split();
+        join_all(&mut threads)?;
+        lap.finish();
+    }
+    let mut timed = Vec::with_capacity(tasks);
+    for lap in bench.side_laps(Measured::single("start", "start")) {
+        for task in 0..tasks {
+            timed.push((clock::now(), spawn(flags, task, clock::now)?));
+        }
+        for (task, (called, thread)) in timed.drain(..).enumerate() {
+            lap.sample(join(task, thread)?.saturating_sub(called));
+        }
+        lap.finish();
+    }
+    let at_once = tasks.min(ends::MOST_THREADS);
+    let end_ns = ends::uncounted_ns(at_once, || {
+        create(flags, at_once, &mut threads)?;
+        join_all(&mut threads)
+    })?;
+    bench.findings().thread_end_ns = Some(end_ns);
+    observe_alive(flags, bench)
+}
+
+/// Creates threads whose body is empty.
+fn create(flags: &Flags, tasks: usize, threads: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
+    for task in 0..tasks {
+        threads.push(spawn(flags, task, || ())?);
+    }
+    Ok(())
+}
+
+fn join_all(threads: &mut Vec<JoinHandle<()>>) -> anyhow::Result<()> {
+    threads.drain(..).enumerate().try_for_each(|(task, thread)| join(task, thread))
+}
+
+fn spawn<T: Send + 'static>(
+    flags: &Flags,
+    task: usize,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> anyhow::Result<JoinHandle<T>> {
+    thread::Builder::new()
+        .stack_size(flags.stack.stack_size)
+        .spawn(body)
+        .map_err(|error| failure::creating(format_args!("task {task}"), error))
+}
+
+/// Looks at the process while N threads are alive and blocked.
+fn observe_alive(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let started = AtomicUsize::new(0);
+    let gate = RwLock::new(());
+    thread::scope(|scope| {
+        let closed = gate.write();
+        for task in bench.creation() {
+            let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
+            threads::spawn(scope, task, builder, || {
+                started.fetch_add(1, Relaxed);
+                drop(gate.read());
+                Ok(())
+            })?;
+        }
+        while started.load(Relaxed) < bench.tasks() && !bench.is_interrupted() {
+            thread::yield_now();
+        }
+        let observed = bench.observe();
+        drop(closed);
+        observed
+    })
+}
+
+#[cfg(test)]
+mod tests;

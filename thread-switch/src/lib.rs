@@ -1,0 +1,111 @@
+//! Two tasks that hand over to each other: what a switch costs by each of the
+//! ways that threads and processes have of waiting for one another.
+//!
+//! One iteration, a round trip: the driver, task 0, hands over to its partner,
+//! task 1, and waits; the partner hands over to the driver and waits. That is
+//! two hand-overs, and an operation is one of them. Where a hand-over takes less
+//! than a microsecond, an iteration is a batch of round trips: the clock, which
+//! takes some 25 ns to read, is read once for all of them.
+//!
+//! What is counted: a hand-over by a mechanism that blocks is one context
+//! switch, and so is one by `yield`; `spin` makes none. The kernel's count, of
+//! both processes where there are two, stands beside that claim. A message
+//! longer than the kernel writes in one piece may take several, and of that
+//! nothing is claimed.
+//!
+//! Known biases: a hand-over includes the system calls or the atomics that
+//! make it; for those that are I/O, `--self` measures that cost alone. Under
+//! free placement the kernel decides, anew in every process, whether the two
+//! share a CPU. On one CPU, a woken task that runs at once and finds its waker
+//! not ready yet switches back: condvar, rendezvous and socketpair make more
+//! switches than one. Memory is that of the driver's process.
+
+mod flags;
+mod pair;
+mod process;
+
+use std::fs::File;
+use std::io;
+use std::process::ExitCode;
+use std::sync::mpsc;
+
+use anyhow::Context as _;
+use harness::hand_over::{
+    Channel, Futex, Message, Park, Reach, Sink, Source, Spin, Yield, eventfd, halves,
+    shared_monitor,
+};
+use harness::{Amounts, Bench, Count, Launch, Spec};
+
+use crate::flags::{Flags, Via};
+use crate::pair::{RoundTrips, measure_alone, sides, twice};
+
+const SPEC: Spec = Spec { tasks: 2, count: Count::Fixed, iters: 10_000, spread: true, ..Spec::NEW };
+
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
+/// Runs the program: flags in, a summary or a record out.
+pub fn main() -> ExitCode {
+    harness::run(harness::program!(), &SPEC, declare, measure)
+}
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    flags.check(launch.placement)?;
+    let task = match flags.kind {
+        Reach::Thread => Amounts::thread(2 << 20),
+        Reach::Process => Amounts::process(),
+    };
+    let (per_task, load) = (task.and(Amounts::pipe()), Some(flags.work.into()));
+    Ok(Spec { switches: flags.claim(), spread: !flags.alone, load, per_task, ..SPEC })
+}
+
+fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let trips = RoundTrips { per_lap: flags.batch(), work: flags.work.work() };
+    let ends = |(reader, writer): (File, File)| {
+        let message = |file| Message::new(file, flags.message as usize);
+        (message(reader), message(writer))
+    };
+    let kind = flags.kind;
+    match flags.via {
+        Via::Pipe if flags.alone => measure_alone(bench, trips, Channel::Pipe.open().map(ends)),
+        Via::SocketPair if flags.alone => {
+            measure_alone(bench, trips, Channel::SocketPair.open().map(ends))
+        }
+        Via::EventFd if flags.alone => measure_alone(bench, trips, eventfd()),
+        Via::Pipe => switch(kind, trips, bench, twice(|| Channel::Pipe.open().map(ends))),
+        Via::SocketPair => switch(kind, trips, bench, sockets(ends)),
+        Via::EventFd => switch(kind, trips, bench, twice(eventfd)),
+        Via::Condvar => switch(kind, trips, bench, twice(|| shared_monitor(kind))),
+        Via::Futex => switch(kind, trips, bench, halves(|| Futex::of(kind), kind)),
+        Via::Spin => switch(kind, trips, bench, halves(|| Spin, kind)),
+        Via::Yield => switch(kind, trips, bench, halves(|| Yield, kind)),
+        Via::Park => switch(kind, trips, bench, halves(Park::default, kind)),
+        Via::Channel => switch(kind, trips, bench, twice(|| Ok(swapped(mpsc::channel())))),
+        Via::Rendezvous => switch(kind, trips, bench, twice(|| Ok(swapped(mpsc::sync_channel(0))))),
+    }
+}
+
+/// One pair of connected sockets, used in both directions.
+fn sockets<T>(ends: impl Fn((File, File)) -> (T, T)) -> io::Result<[(T, T); 2]> {
+    let (driver, partner) = Channel::SocketPair.open()?;
+    let (there, back) = (partner.try_clone()?, driver.try_clone()?);
+    Ok([ends((there, driver)), ends((back, partner))])
+}
+
+fn swapped<S, R>((sender, receiver): (S, R)) -> (R, S) {
+    (receiver, sender)
+}
+
+/// Measures a pair of sides as threads or as processes.
+fn switch<R: Source, S: Sink>(
+    kind: Reach,
+    trips: RoundTrips,
+    bench: &Bench,
+    channels: io::Result<[(R, S); 2]>,
+) -> anyhow::Result<()> {
+    let sides = sides(channels.context("opening the channels")?);
+    match kind {
+        Reach::Thread => pair::measure(bench, trips, sides),
+        Reach::Process => process::measure(bench, trips, sides),
+    }
+}

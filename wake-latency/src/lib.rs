@@ -1,0 +1,82 @@
+//! Sleepers that are due to run at given times: how late a task runs that should run now.
+//!
+//! The intended times are a clock's: wake-up k is due at k / rate seconds, whatever became
+//! of the one before, and belongs to sleeper k modulo N. One iteration is one wake-up, and
+//! so is one operation: its latency runs from the intended time to the moment when the
+//! sleeper reads the clock. A wake-up that comes late because an earlier one was late is
+//! late by all of it (no coordinated omission), and none is left out.
+//!
+//! By `timer` each sleeper waits for its own times: a thread in `clock_nanosleep`, an async
+//! task in tokio's `sleep_until`. By `futex` and `waker` M threads wait for them instead, in
+//! `clock_nanosleep` without timer slack, and wake the sleeper: a thread by the system call
+//! futex, a task by its `std::task::Waker`. What the waker itself is late is part of the
+//! latency; `from_call` is the time from the call alone.
+//!
+//! What is counted: a thread that waits makes one switch per wake-up, by `futex` the waker
+//! makes one more. A sleeper that is still busy when it is called, or whose time has passed,
+//! does not wait and does not switch, nor does a waker that comes late; the record's
+//! `schedule` counts both, and the claim is without them. For tasks of a runtime no number
+//! is claimed.
+//!
+//! Known biases: the sleeper does nothing else, so its caches are those of an idle thread.
+//! Threads of the normal class have a timer slack of 50 µs, by which the kernel may delay
+//! them; that is part of the latency, as it is of any program's. Tokio's timers tick in
+//! milliseconds. Run it under `chrt -f 80` for threads of real time.
+
+mod calls;
+mod course;
+mod flags;
+mod schedule;
+mod sleep;
+mod tally;
+mod tasks;
+mod threads;
+
+use std::process::ExitCode;
+
+use harness::{Amounts, Bench, Launch, RuntimeKind, Spec};
+
+use crate::flags::{Flags, Source};
+use crate::tally::Tally;
+
+/// The stack of a sleeper or waker, in bytes.
+const STACK_BYTES: usize = 256 << 10;
+
+const SPEC: Spec = Spec {
+    tasks: 4,
+    iters: 10_000,
+    spread: true,
+    runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
+    ..Spec::NEW
+};
+
+/// This page.
+pub const PAGE: &str = include_str!("lib.rs");
+
+/// Runs the program: flags in, a summary or a record out.
+pub fn main() -> ExitCode {
+    harness::run(harness::program!(), &SPEC, declare, run)
+}
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    flags.check(launch.tasks)?;
+    let thread = Amounts::thread(STACK_BYTES as u64);
+    let (task, driver) = match flags.runtime.runtime {
+        RuntimeKind::Threads => (thread, Amounts::NONE),
+        _ => (Amounts::async_task(), thread),
+    };
+    let tally = Amounts { maps: Tally::MAPS, ..Amounts::heap(Tally::BYTES + calls::BYTES) };
+    let wakers = thread.times(flags.wakers().into());
+    let hogs = Amounts::process().times(flags.hogs.into());
+    let fixed = flags.runtime.amounts(launch.cpus())?.and(driver).and(wakers).and(hogs);
+    Ok(Spec { per_task: task.and(tally), fixed, hogs: flags.hogs, ..SPEC })
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    match (flags.runtime.runtime, flags.source) {
+        (RuntimeKind::Threads, Source::Timer) => threads::by_timer(flags, bench),
+        (RuntimeKind::Threads, _) => threads::by_futex(flags, bench),
+        (_, Source::Timer) => tasks::by_timer(flags, bench),
+        (_, _) => tasks::by_waker(flags, bench),
+    }
+}
