@@ -1,13 +1,12 @@
 //! `brigade list`: the groups and profiles, and the cases that they have.
 
-use std::slice;
-
 use harness::terminal;
 
 use crate::commands::flags::{GROUP_PROFILE, ListFlags};
 use crate::commands::output;
 use crate::commands::session::{Which, pair_with_machine};
 use crate::exit::Exit;
+use crate::judge::report::model::by_reason;
 use crate::manifest::{Case, Group, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::show::page::{self, ABSENT, Side, Table};
@@ -30,9 +29,9 @@ pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
         None => Some(manifest.cases_of_groups(&flags.groups)?),
     };
     let text = match &chosen {
-        Some(cases) => case_table(cases),
+        Some(cases) => case_table(&manifest, cases),
         None => format!(
-            "{}\n{}\n`brigade list GROUP` and `brigade list --profile PROFILE` show cases.\n",
+            "{}\n{}\n`brigade list GROUP` and `brigade list --profile PROFILE` show cases;\n`brigade explain CASE` shows what one does.\n",
             group_table(&manifest),
             profile_table(&manifest)
         ),
@@ -43,31 +42,17 @@ pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// One line for each case that cannot run here, set off by an empty one.
+/// The cases that cannot run here, a paragraph for each reason.
 fn skipped_lines(skipped: &[Skipped]) -> String {
-    let lines = skipped.iter().enumerate().map(|(index, Skipped { case, reason })| {
-        let gap = if index == 0 { "\n" } else { "" };
-        format!("{gap}{}", page::lines(&terminal::line(&format!("{case}: skipped: {reason}"))))
-    });
-    lines.collect()
+    let reasons = by_reason(skipped).into_iter();
+    let line =
+        |(reason, cases)| page::lines(&terminal::line(&format!("{cases}: skipped: {reason}")));
+    reasons.map(|skipped| format!("\n{}", line(skipped))).collect()
 }
 
-fn case_table(cases: &[&Case]) -> String {
-    let rows = cases.iter().map(|case| {
-        let command = [slice::from_ref(&case.program), &case.flags].concat();
-        let profiles: Vec<&str> = case.profiles.iter().map(String::as_str).collect();
-        let placement = case.placement.as_str().to_owned();
-        [case.name.clone(), placement, profiles.join(" "), command.join(" ")]
-    });
-    table(
-        [
-            ("case", Side::Left),
-            ("placement", Side::Left),
-            ("profiles", Side::Left),
-            ("program and flags", Side::Left),
-        ],
-        rows,
-    )
+fn case_table(manifest: &Manifest, cases: &[&Case]) -> String {
+    let rows = cases.iter().map(|case| [case.name.clone(), manifest.title(case)]);
+    table([("case", Side::Left), ("what it measures", Side::Left)], rows)
 }
 
 fn group_table(manifest: &Manifest) -> String {

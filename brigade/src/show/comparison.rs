@@ -12,6 +12,7 @@ use crate::judge::compare::{
 use crate::judge::compare::{Pair, Verdict};
 use crate::judge::environment::{different_cpus, other_differences};
 use crate::judge::ledger::Quantity;
+use crate::judge::report::model::by_reason;
 use crate::judge::statistics::{Estimate, Interval};
 
 /// The fewest cases whose ratios show a change of the machine.
@@ -136,7 +137,8 @@ fn visible(comparison: &Comparison) -> Option<String> {
 /// One sentence for each thing to know.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = other_differences(&comparison.environment_differences);
-    notes.extend(not_compared(comparison));
+    let missing = by_reason(&comparison.not_compared).into_iter();
+    notes.extend(missing.map(|(reason, cases)| format!("Not compared: {cases}: {reason}.")));
     notes.extend(comparison.between.iter().flat_map(between));
     notes.extend(comparison.cases.iter().flat_map(|case| about(case, comparison.margin)));
     let all = |what: &str, of: fn(&CaseComparison) -> Pair<usize>| {
@@ -183,21 +185,6 @@ fn between(of: &BetweenRuns) -> Vec<String> {
             .to_owned(),
     };
     states.into_iter().chain([spread]).collect()
-}
-
-/// The cases that were not compared, by reason.
-fn not_compared(comparison: &Comparison) -> Vec<String> {
-    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
-    for skipped in &comparison.not_compared {
-        match by_reason.iter_mut().find(|(known, _)| *known == skipped.reason) {
-            Some((_, cases)) => cases.push(&skipped.case),
-            None => by_reason.push((&skipped.reason, vec![&skipped.case])),
-        }
-    }
-    let reasons = by_reason.into_iter();
-    reasons
-        .map(|(reason, cases)| format!("Not compared: {}: {reason}.", cases.join(", ")))
-        .collect()
 }
 
 /// The ratio over all cases, if they are enough to have one; a change that all share is rarely

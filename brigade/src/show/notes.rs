@@ -5,7 +5,7 @@ use super::quantity::{duration, percent, small_share, three_digits};
 use crate::judge::repeat::{Repeat, Spread, State};
 use crate::judge::report::model::{
     Case, CaseEstimate, JudgedOutcome, MeasurementEstimate, Quality, Report, RunProgress,
-    RunSummary,
+    RunSummary, by_reason,
 };
 use crate::judge::statistics::FEWEST_TIMES;
 use crate::judge::taken::{NOTABLE, Taken, UNFIT};
@@ -40,8 +40,8 @@ pub fn notes(report: &Report, run: usize) -> Vec<String> {
             notes.extend(spread(measurement).map(|note| format!("{row}: {note}.")));
         }
     }
-    let skipped = summary.skipped.iter();
-    notes.extend(skipped.map(|skipped| format!("{}: skipped: {}", skipped.case, skipped.reason)));
+    let skipped = by_reason(&summary.skipped).into_iter();
+    notes.extend(skipped.map(|(reason, cases)| format!("{cases}: skipped: {reason}")));
     notes
 }
 

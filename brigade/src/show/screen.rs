@@ -13,6 +13,7 @@ use crate::judge::ledger::Quantity;
 use crate::judge::prove::Status;
 use crate::judge::report::model::{
     Case, CaseEstimate, Group, JudgedOutcome, Report, RunSummary, ScreenRow, Sentence, TaskKind,
+    by_reason,
 };
 use crate::judge::statistics::Estimate;
 
@@ -109,16 +110,21 @@ fn not_measured(report: &Report) -> String {
         all += 1;
         lacking += usize::from(lacks(estimate));
     }
-    let skipped = report.runs[0].skipped.len();
+    let skipped = &report.runs[0].skipped;
     let fails = report.runs[0].proof.as_ref().map(|proof| proof.names_of(Status::Fails));
     let fails = fails.filter(|names| !names.is_empty());
     let fails = fails.map_or(String::new(), |names| {
         lines(&terminal::line(&format!("the instrument FAILS: {}", names.join(", "))))
     });
-    let missing = match lacking + skipped {
-        0 => String::new(),
-        count => {
-            let all = all + skipped;
+    let all = all + skipped.len();
+    let missing = match (&by_reason(skipped)[..], lacking) {
+        ([], 0) => String::new(),
+        ([(reason, _)], 0) => {
+            let text = format!("skipped: {} of {all} cases: {reason}", skipped.len());
+            lines(&terminal::line(&text))
+        }
+        _ => {
+            let count = lacking + skipped.len();
             format!("not measured: {count} of {all} cases (brigade report --notes)\n")
         }
     };

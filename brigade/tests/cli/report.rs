@@ -111,13 +111,14 @@ fn the_list_shows_groups_profiles_and_the_cases_of_either() {
     default      3 --max-time 1
     group        2 --max-time 1.5
 
-    `brigade list GROUP` and `brigade list --profile PROFILE` show cases.
+    `brigade list GROUP` and `brigade list --profile PROFILE` show cases;
+    `brigade explain CASE` shows what one does.
     ");
     let cases = list(&["list", "letters"]);
     assert_eq!(list(&["list", "--profile", "default"]), cases);
     insta::assert_snapshot!(cases, @r"
-    case placement profiles program and flags
-    a    free      default  fake --runtime tokio-current-thread --channel socketpair
+    case what it measures
+    a    a
     ");
 }
 

@@ -512,3 +512,15 @@ pub struct MemoryPart {
     /// processes.
     pub bytes_per_task: Estimate,
 }
+
+/// Why cases were skipped, each reason with the names of its cases.
+pub fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
+    let mut by_reason: Vec<(&str, String)> = Vec::new();
+    for Skipped { case, reason } in skipped {
+        match by_reason.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, cases)) => *cases += &format!(", {case}"),
+            None => by_reason.push((reason, case.clone())),
+        }
+    }
+    by_reason
+}
