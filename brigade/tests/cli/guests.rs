@@ -295,11 +295,3 @@ fn a_guest_that_breaks_the_protocol_fails_with_the_reason() {
         assert!(error.contains(reason), "{script}: {error:?} does not say {reason:?}");
     }
 }
-
-/// The manual shows the whole example, as it is.
-#[test]
-fn the_protocol_shows_the_python_guest() {
-    let protocol = fs::read_to_string(root().join("docs/PROTOCOL.md")).expect("the protocol");
-    let script = fs::read_to_string(root().join("guests/python/brigade.py")).expect("the guest");
-    assert!(protocol.contains(&format!("```python\n{script}```\n")), "PROTOCOL.md shows another");
-}
