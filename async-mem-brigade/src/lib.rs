@@ -94,7 +94,7 @@ async fn drive(bench: &Bench, first: &impl Sink, last: &mut impl Source) -> anyh
 
 /// Passes numbers from upstream to downstream, one greater, until upstream is
 /// closed.
-#[expect(clippy::manual_async_fn, reason = "that would hold what it is given twice")]
+#[expect(clippy::manual_async_fn, reason = "an async fn would contain its arguments twice")]
 fn relay(
     station: Station,
     mut upstream: impl Source,

@@ -35,9 +35,8 @@ pub struct Unavailable(pub String);
 /// not be read before, or somebody else took what was left.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "creating {what}: {cause}: a limit was met that could not be seen before; those created \
-     until then have been ended; take fewer tasks, or raise the limit of this shell, user, \
-     container or control group"
+    "creating {what}: {cause}; use fewer tasks, or raise the limit of this shell (ulimit), \
+     user or control group (pids.max, memory.max)"
 )]
 pub struct Shortage {
     what: String,

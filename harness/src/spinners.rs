@@ -48,11 +48,11 @@ impl Spinners {
     /// Adds one of this class, which inherits its CPUs from this process.
     fn add(&mut self, class: i32) -> anyhow::Result<()> {
         let parent = getpid();
-        match fork_alone().context("creating a process that spins")? {
+        match fork_alone().context("starting a spinner")? {
             ForkResult::Child => spin(parent),
             ForkResult::Parent { child } => {
                 self.0.push(child);
-                set_class(child, class).context("setting the class of a process that spins")
+                set_class(child, class).context("setting the class of a spinner")
             }
         }
     }

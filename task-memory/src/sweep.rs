@@ -62,7 +62,7 @@ pub fn sweep(subject: Subject, task: Task, counts: Counts, bench: &Bench) -> any
 pub fn until_refused(subject: Subject, task: Task, bench: &Bench) -> anyhow::Result<()> {
     let most = bench.tasks() as u64;
     if most == 0 {
-        return Err(UsageError("--until-refused: say the most tasks by --tasks".into()).into());
+        return Err(UsageError("--until-refused: give the most tasks with --tasks".into()).into());
     }
     raise_soft_file_limit();
     let mut population = open(subject, task, true)?;

@@ -79,7 +79,7 @@ fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> any
 fn found<'a>(advice: &'a Advice, name: &str) -> Result<&'a Setting, UsageError> {
     let reason = match advice.settings.iter().find(|setting| setting.about.name == name) {
         Some(setting) if !setting.files.is_empty() => return Ok(setting),
-        Some(setting) => format!("it takes more than writing a file: {}", setting.change),
+        Some(setting) => format!("it cannot be changed by writing a file: {}", setting.change),
         None => {
             let known = advice.settings.iter().filter(|setting| !setting.files.is_empty());
             let known: Vec<&str> = known.map(|setting| setting.about.name.as_str()).collect();

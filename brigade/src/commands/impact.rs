@@ -208,7 +208,7 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
     };
     if let Some(folder) = &flags.run {
         return of_run(folder.clone())?
-            .with_context(|| format!("--run {}: it lacks a case: {needed}", folder.display()));
+            .with_context(|| format!("--run {}: it has no case {needed}", folder.display()));
     }
     let parent = results::default_folder(manifest.root.as_deref());
     let label = Environment::capture(manifest)?.label();

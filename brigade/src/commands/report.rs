@@ -418,7 +418,7 @@ impl Runs<'_> {
                     format!("\n{origin}{}", self.block(run, part)?)
                 }
                 (FIGURE, [case, measurement @ ..]) => {
-                    let run = first.as_deref().context("a figure stands before the first block")?;
+                    let run = first.as_deref().context("a figure comes before the first block")?;
                     self.figure(run, case, measurement.first().copied())?
                 }
                 _ => bail!("`{}`: not understood", words.join(" ")),

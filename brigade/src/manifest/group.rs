@@ -337,7 +337,7 @@ impl Manifest {
         }
         let key = case.key();
         if let Some(known) = self.cases.iter().find(|known| known.key() == key) {
-            let reason = format!("case '{}' is the case '{}'", case.name, known.name);
+            let reason = format!("cases '{}' and '{}' are the same", case.name, known.name);
             return Err(format!("{reason}: a group lists those of others in `cases`"));
         }
         if self.cases.iter().any(|known| known.name == case.name) {
@@ -466,7 +466,7 @@ program = 'fake'
             ),
             (
                 "[[group.case]]\nname = 'a'\n[[group.case]]\nname = 'b'",
-                "group \'g\': case 'b' is the case 'a'",
+                "group \'g\': cases 'b' and 'a' are the same",
             ),
             (
                 "[[group.case]]\nname = 'a'\n[[group.case]]\nname = 'a'\nplacement = 'spread'",

@@ -510,7 +510,7 @@ profiles = ["default"]
                 "build = { in = '', command = ['make'] }\npath = ",
                 ":4: a program has either `path` or `build`",
             ),
-            ("path = ", "needs = [{ command = [] }]\npath = ", ":4: a `command` of no words"),
+            ("path = ", "needs = [{ command = [] }]\npath = ", ":4: a `command` needs"),
             ("path = ", "tasks = 'gopher'\npath = ", ":5: unknown variant `gopher`"),
             ("program = ", "placement = 'near'\nprogram = ", ":12: unknown variant `near`"),
             (

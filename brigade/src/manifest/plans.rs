@@ -163,7 +163,7 @@ impl ProvePlan {
             return Err(unknown("profile", &self.profile, manifest.profiles.keys()));
         }
         if !(self.seconds > 0.0 && self.seconds.is_finite()) {
-            return Err(format!("seconds: {} is no time to measure", self.seconds));
+            return Err(format!("seconds: {}: use more than 0", self.seconds));
         }
         for (key, count) in [("pairs", self.pairs), ("rounds", self.rounds)] {
             if count < FEWEST_ROUNDS {
@@ -186,9 +186,7 @@ pub(super) fn validate(manifest: &Manifest) -> Result<(), String> {
         return plan.validate(manifest).map_err(|reason| format!("prove: {reason}"));
     }
     match manifest.profiles.iter().find(|(_, profile)| profile.prove) {
-        Some((name, _)) => {
-            Err(format!("profile '{name}': prove: there is no table [prove] to follow"))
-        }
+        Some((name, _)) => Err(format!("profile '{name}': prove: there is no table [prove]")),
         None => Ok(()),
     }
 }

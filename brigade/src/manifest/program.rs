@@ -157,7 +157,7 @@ impl TryFrom<ProgramTable> for Program {
         let mut commands = needs.iter().map(|tool| &tool.command);
         let unbuildable = matches!(&source, Source::Built(build) if build.command.is_empty());
         if unbuildable || commands.any(Vec::is_empty) {
-            return Err("a `command` of no words cannot be run");
+            return Err("a `command` needs at least one word");
         }
         Ok(Self { source, interpreter, form, needs, tasks, kind, check, with, title, defaults })
     }

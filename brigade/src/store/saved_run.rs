@@ -244,7 +244,9 @@ fn read_lines(mut source: impl BufRead) -> anyhow::Result<(Vec<Invocation>, Vec<
 fn parse_line(line: &[u8]) -> anyhow::Result<Invocation> {
     let invocation: Invocation = serde_json::from_slice(line)?;
     if invocation.outcome == Outcome::Measured {
-        consistency::verify(invocation.record.as_ref().context("it measured, and has no record")?)?;
+        consistency::verify(
+            invocation.record.as_ref().context("it is marked as measured, but has no record")?,
+        )?;
     }
     Ok(invocation)
 }

@@ -104,7 +104,7 @@ fn a_setting_that_cannot_be_tried_is_refused() {
     fs::write(psi, "some avg10=0.00\n").unwrap();
     let ended = advise(&bench, &["--try", "psi"]);
     assert!(
-        ended.stderr.contains("it takes more than writing a file: boot with psi=0"),
+        ended.stderr.contains("it cannot be changed by writing a file: boot with psi=0"),
         "{ended:?}"
     );
     assert!(bench.result_folders().is_empty());

@@ -284,7 +284,7 @@ fn a_plan_that_cannot_be_followed_is_refused() {
     for (from, to, reason) in [
         ("pairs = 8", "pairs = 7", "prove: pairs: 7 are too few: use 8 or more"),
         ("[1000, 4000]", "[5, 5]", "prove: units: a slope needs two different amounts"),
-        ("seconds = 0.1", "seconds = 0", "prove: seconds: 0 is no time to measure"),
+        ("seconds = 0.1", "seconds = 0", "prove: seconds: 0: use more than 0"),
         ("\"far/spread\"", "\"far\"", "unknown case 'far'; known: near"),
         ("profile = \"default\"", "profile = \"slow\"", "prove: unknown profile"),
     ] {

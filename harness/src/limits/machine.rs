@@ -101,7 +101,7 @@ const RESOURCE: u32 = 24;
 /// May lock memory (`CAP_IPC_LOCK`).
 const LOCK: u32 = 14;
 
-const PRIVILEGED: &str = "who has CAP_SYS_RESOURCE or CAP_SYS_ADMIN is exempt";
+const PRIVILEGED: &str = "CAP_SYS_RESOURCE or CAP_SYS_ADMIN exempts this process";
 
 /// Every limit that tasks can reach, with what is in use already, as it holds
 /// for this process on the machine that `files` describe.
@@ -262,7 +262,7 @@ impl<'a> Machine<'a> {
         let all = "the machine's file limit (fs.file-max)";
         let all = self.of_setting(Resource::Files, all, "fs.file-max");
         let open = self.files.number("proc/sys/fs/file-nr");
-        let exempt = self.has(ADMIN).then_some("who has CAP_SYS_ADMIN is exempt");
+        let exempt = self.has(ADMIN).then_some("CAP_SYS_ADMIN exempts this process");
         vec![
             numbers.map(|limit| Limit { in_use: self.open_below(limit.value), ..limit }),
             hard.map(|limit| limit.raised_by("sudo prlimit --pid $$ --nofile={}:{}")),
@@ -433,7 +433,7 @@ impl<'a> Machine<'a> {
         let limit = self.of_process(Resource::LockedMemory, names)?;
         let uncharged = || self.kernel().is_some_and(|it| ((5, 12)..(6, 14)).contains(&it));
         let exempt = if self.has(LOCK) {
-            Some("who has CAP_IPC_LOCK is exempt")
+            Some("CAP_IPC_LOCK exempts this process")
         } else {
             uncharged().then_some("Linux 5.12 to 6.13 does not charge rings to it")
         };

@@ -90,9 +90,9 @@ impl fmt::Display for Refusal {
         match (limit.commands_for(amount).first(), limit.greatest) {
             (Some(command), _) => write!(out, "; raise it with: {command}"),
             (None, Some(greatest)) if !limit.raise.is_empty() => {
-                write!(out, "; it cannot be raised beyond {greatest}: take fewer tasks")
+                write!(out, "; it cannot be raised beyond {greatest}: use fewer tasks")
             }
-            (None, _) => write!(out, "; free some or take fewer tasks"),
+            (None, _) => write!(out, "; free some or use fewer tasks"),
         }
     }
 }
@@ -248,7 +248,7 @@ mod tests {
         let greatest = threads_over_pipes(1000).of(Maps);
         let limits = [Limit { greatest: Some(greatest), ..limit(Maps, 100, 0) }];
         check(1000, &limits, Some(&format!("raise it with: raise {greatest}")));
-        let words = format!("cannot be raised beyond {greatest}: take fewer tasks");
+        let words = format!("cannot be raised beyond {greatest}: use fewer tasks");
         check(1001, &limits, Some(&words));
     }
 
