@@ -18,7 +18,7 @@ use crate::measure::process::last_line;
 use crate::store::results::Skipped;
 
 /// Why programs that are not in this binary cannot run where none are installed.
-const NO_GUESTS: &str = "there are no guests beside brigade; name their folder with --guests";
+const NO_GUESTS: &str = "there are no guests next to brigade; name their folder with --guests";
 
 /// What this machine can do of what cases need.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -95,7 +95,7 @@ fn a_marker_that_is_not_understood_is_named() {
         (block(RUN, "moon"), "there is no part 'moon'"),
         (block("results/none", "groups"), "results/none"),
         (block(RUN, "group=none"), "has nothing of 'group=none'"),
-        ("<!-- figure a -->1<!-- end -->".to_owned(), "a figure stands before the first block"),
+        ("<!-- figure a -->1<!-- end -->".to_owned(), "a figure precedes the first block"),
         (block(RUN, "groups").replace("end", "ende"), "there is no <!-- end --> after it"),
         (
             block(RUN, "first-screen") + "<!-- figure none -->1<!-- end -->",

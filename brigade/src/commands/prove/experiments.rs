@@ -267,7 +267,7 @@ impl<'a> Runs<'a> {
         invoke(&job, self.signals)
     }
 
-    /// An invocation beside a thread that spins for a tenth of the time on the first CPU
+    /// An invocation next to a thread that spins for a tenth of the time on the first CPU
     /// that may be used. If it cannot be placed there, nothing is disturbed, and the
     /// property fails.
     fn beside_spinner(&mut self, case: &Case, arm: &Arm, round: u32) -> Invocation {

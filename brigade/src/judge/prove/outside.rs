@@ -56,7 +56,7 @@ pub fn second_clock(experiments: &[Experiment]) -> Vec<Figure> {
 }
 
 /// Switches outside: by how many context switches a long process exceeds a short one, as perf
-/// counts them, less what the two tell, for each hop between them.
+/// counts them, less what the two report, for each hop between them.
 pub fn switches_outside(experiments: &[Experiment]) -> Vec<Figure> {
     let figure = |of: &Experiment| {
         let what = format!("{}: switches per hop, by perf less told", of.case.name);
@@ -114,7 +114,7 @@ pub fn known_memory(experiments: &[Experiment]) -> Vec<Figure> {
         let ratios =
             of.arms[0].iter().zip(&of.arms[1]).filter_map(|(less, more)| ratio(less, more));
         let Some(ratio) = median(&ratios.collect::<Vec<_>>()) else {
-            return Figure::failed(what, "no process tells what its tasks hold");
+            return Figure::failed(what, "no process reported what its tasks hold");
         };
         let is_near = (ratio - 1.0).abs() <= TOLERANCE;
         Figure::new(what, ratio, "").judged("within 2 % of 1", Status::of(is_near))
