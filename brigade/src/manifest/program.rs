@@ -216,7 +216,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// What identifies the case.
+    /// The program and parameters that identify the case.
     pub fn key(&self) -> CaseKey {
         CaseKey::new(&self.program, self.placement, &self.flags)
     }

@@ -67,7 +67,7 @@ pub struct Setting {
     pub files: BTreeMap<String, String>,
 }
 
-/// What is known of a setting.
+/// A setting: its file, values and expected effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct About {
