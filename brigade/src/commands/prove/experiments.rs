@@ -192,7 +192,7 @@ impl<'a> Runs<'a> {
 
     /// Runs these experiments, each the set's index and its own, mixed, so that what disturbs
     /// the machine for a second disturbs few rounds of each. The arms of a round run straight
-    /// after one another, in one order and the reverse by turns, so that drift affects all
+    /// after one another, in alternating order, so that drift affects all
     /// alike. `passes` have gone before.
     fn pass(
         &mut self,
