@@ -5,7 +5,7 @@
 //! async tasks in turn reads it from its upstream channel and writes it into
 //! its downstream one, and the driver reads it from the last: N + 1 hops.
 //!
-//! Each kind of runtime has its relay in a file of its own, because each reads in its own way.
+//! Each kind of runtime has its relay in a separate file, because each reads in its own way.
 //! One process has one runtime.
 //!
 //! What is counted: a hop is one `write`, one `read` that succeeds, mostly one

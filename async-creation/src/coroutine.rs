@@ -12,7 +12,7 @@ type Task = Coroutine<bool, (), u64>;
 /// `create` maps the stacks; `join` resumes each to its end and unmaps its stack.
 ///
 /// # Errors
-/// Of limits, and when a stack is not to be had.
+/// If a limit refuses, or a stack cannot be allocated.
 pub fn measure(bench: &Bench) -> anyhow::Result<()> {
     let tasks = bench.tasks();
     let per_task = |name, operation| Measured::per_task(name, operation, tasks);

@@ -3,7 +3,7 @@
 //! One iteration: spawn N tasks whose body ends at once, then await each
 //! of them. `create` is the time until the last call has returned, for N
 //! tasks; `join` the time from there until all are awaited. `start` is taken
-//! in iterations of its own, for each task: from the call that spawns it to
+//! in separate iterations, for each task: from the call that spawns it to
 //! the first line of its body. `create_cold` is `create` of the very first
 //! iteration, when the allocator has nothing to reuse.
 //!

@@ -22,7 +22,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// What one takes beside the task that waits at it.
+    /// The memory of one besides the task that waits at it.
     pub fn amounts(self) -> Amounts {
         match self {
             // That of an async task has it.

@@ -17,7 +17,7 @@ pub enum Exit {
     Limit,
     /// A comparison found a slower case, with `--fail-on slower`.
     Slower,
-    /// A proof found the machine too busy to tell.
+    /// A proof found the machine too busy to decide.
     NotShown,
     /// SIGINT or SIGTERM.
     Interrupted,

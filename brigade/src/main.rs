@@ -1,4 +1,4 @@
-//! The binary `brigade`; what it does is in the library beside it.
+//! The binary `brigade`; the library does the work.
 
 fn main() -> std::process::ExitCode {
     brigade::main()

@@ -137,7 +137,7 @@ pub fn check_that_as_many_threads_run_as_fit(program: &Program, flags: &[&str]) 
     let run = program.with(flags).and(&["--tasks=4000000000"]).run();
     let fit = fitting(&run);
     if !run.stderr.contains("vm.max_map_count") || fit > 40_000 {
-        return skip("as many threads as fit", "it is not vm.max_map_count that refuses, or late");
+        return skip("as many threads as fit", "vm.max_map_count did not refuse, or refused late");
     }
     let _ = program.with(flags).and(&["--tasks", &fit.to_string()]).run().succeeded();
 }

@@ -12,7 +12,7 @@ use crate::{epoll, ring};
 /// N + 1 hops, each with the system calls that any runtime must make.
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
-    /// What the thread waits by
+    /// How the thread waits
     #[arg(long = "loop", value_enum, default_value_t = Loop::EpollEdge)]
     #[serde(rename = "loop")]
     pub event_loop: Loop,

@@ -113,7 +113,7 @@ impl Ring {
     }
 }
 
-/// Whether a call or a request that failed so is to be tried again.
+/// Whether to retry a call or a request that failed with this error.
 fn is_passing(error: &io::Error) -> bool {
     let passing = [Errno::INTR, Errno::AGAIN, Errno::BUSY].map(Errno::raw_os_error);
     error.raw_os_error().is_some_and(|number| passing.contains(&number))

@@ -1,1 +1,1 @@
-//! Nothing: its `Cargo.toml` is what it is there for.
+//! No code: only its `Cargo.toml` matters.

@@ -23,7 +23,7 @@ pub async fn caught(task: impl Future<Output = io::Result<()>>) -> Result<(), Ta
 }
 
 /// Ends a brigade whose driver has `passed` its tokens or failed, as
-/// [`crate::threads::end`] does; each of `tasks` tells its outcome.
+/// [`crate::threads::end`] does; each of `tasks` reports its outcome.
 ///
 /// # Errors
 /// The failure that the others follow from, as for threads.

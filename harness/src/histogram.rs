@@ -12,7 +12,7 @@ use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_zlib_with_limit};
 
-/// The largest sample that is told apart from larger ones: an hour, in
+/// The largest sample that is distinguished from larger ones: an hour, in
 /// nanoseconds.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 

@@ -133,7 +133,7 @@ const LOOKS: u32 = 10;
 /// A runtime of `workers` worker threads, built by `builder`.
 ///
 /// # Errors
-/// The kernel's, of threads that are not to be had. They are tried beforehand:
+/// The kernel's, if it cannot create the threads. They are tried beforehand:
 /// without its first worker tokio panics. And they are counted afterwards: of
 /// others it takes no notice, and then waits for ever for what was left to them.
 pub fn with_workers(mut builder: Builder, workers: usize) -> io::Result<Runtime> {

@@ -1,4 +1,4 @@
-//! The kernel's text files, below `/` or made up by a test. What reads limits,
+//! The kernel's text files, below `/` or written by a test. What reads limits,
 //! control groups or a machine's description goes through [`SystemFiles`], and
 //! so can be shown a machine that is not there.
 
@@ -14,7 +14,7 @@ const LONGEST_RECORDED: usize = 200;
 /// The kernel's files. Paths are relative to the root: `proc/self/status`.
 #[derive(Clone, Debug)]
 pub struct SystemFiles {
-    /// Below which folder they lie; `None` where only some are made up.
+    /// The folder that contains them; `None` where only some are simulated.
     root: Option<PathBuf>,
     /// Texts by path, before those of the running system.
     made_up: BTreeMap<String, String>,

@@ -304,7 +304,7 @@ pub(crate) struct RunDelay {
 }
 
 impl RunDelay {
-    /// That of these processes now; `None` where the kernel does not tell.
+    /// That of these processes now; `None` where the kernel does not report it.
     pub(crate) fn read(files: &SystemFiles, processes: &[u32]) -> Option<Self> {
         let mut all = Self::default();
         for process in processes {

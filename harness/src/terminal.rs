@@ -1,4 +1,4 @@
-//! Text that is safe to show on a terminal, whoever wrote it.
+//! Text that is safe to show on a terminal, even from untrusted files.
 //!
 //! A record, a manifest and what a program says on standard error are data.
 //! Written to a terminal as they are, they could move the cursor, change the

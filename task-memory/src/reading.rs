@@ -89,7 +89,7 @@ fn look() -> [u64; 3] {
         .map(|name| kib_field(&machine, name).unwrap_or_default())
 }
 
-/// The sum of a figure over processes; `None` where one does not tell.
+/// The sum of a figure over processes; `None` where one does not report it.
 fn of_family(family: &[String], file: &str, name: &str) -> Option<u64> {
     family
         .iter()

@@ -75,7 +75,7 @@ pub fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     }
 }
 
-/// What `--channel` names.
+/// A value of `--channel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadChannel {

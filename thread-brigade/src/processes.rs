@@ -80,7 +80,7 @@ fn outcome(task: Pid) -> Result<(), TaskError> {
     match reap(task) {
         Ok(WaitStatus::Exited(_, 0)) => Ok(()),
         Ok(WaitStatus::Exited(_, PANICKED)) => {
-            Err(TaskError::Panicked("its message stands above".to_owned()))
+            Err(TaskError::Panicked("its message is above".to_owned()))
         }
         Ok(WaitStatus::Exited(_, FAILED)) => failed(io::Error::other("it gave no reason")),
         Ok(WaitStatus::Exited(_, code)) => failed(io::Error::from_raw_os_error(code)),

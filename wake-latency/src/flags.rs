@@ -86,7 +86,7 @@ impl Flags {
                 "--wakers {wakers}: by --source timer each sleeper wakes itself; leave it out"
             )),
             Some(wakers) if wakers > tasks => refuse(format!(
-                "--wakers {wakers}: each needs a sleeper of its own, of {tasks}; raise --tasks"
+                "--wakers {wakers}: each needs its own sleeper, but there are {tasks}; raise --tasks"
             )),
             _ => Ok(()),
         }

@@ -84,7 +84,7 @@ fn found<'a>(advice: &'a Advice, name: &str) -> Result<&'a Setting, UsageError> 
             let known = advice.settings.iter().filter(|setting| !setting.files.is_empty());
             let known: Vec<&str> = known.map(|setting| setting.about.name.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            format!("no such setting applies here; those that can be tried: {known}")
+            format!("no such setting applies here; try one of: {known}")
         }
     };
     Err(UsageError(format!("advise --try {name}: {reason}")))

@@ -57,7 +57,7 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     Ok(if session.signals.stops() > 0 { Exit::Interrupted } else { tally.exit() })
 }
 
-/// Runs a case at the size of its program's check, whatever size it has itself, and
+/// Runs a case at the size of its program's check, not at its own size, and
 /// examines what comes.
 fn examine(case: &Case, session: &mut Session, binaries: &Executables) -> Finding {
     let size = session.manifest.check_size(case);

@@ -19,7 +19,7 @@ use crate::programs;
 #[command(version, args_conflicts_with_subcommands = true, after_help = after(&by_hand(), &[Exit::Limit]))]
 #[command(max_term_width = 80)]
 pub struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Option<Command>,
     /// The flags of `run`, which is what happens without a subcommand.
@@ -27,7 +27,7 @@ pub struct Cli {
     pub run: RunFlags,
 }
 
-/// What `brigade` can be asked to do.
+/// The subcommands of `brigade`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run every case once per round, keep every record
@@ -51,10 +51,10 @@ pub enum Command {
     /// Verify the instrument itself by experiments of known outcome
     #[command(after_help = after(PROVING, &[Exit::NotShown]))]
     Prove(ProveFlags),
-    /// Name the settings of this machine that move what is measured, and try one
+    /// List the settings of this machine that change the results, and try one
     #[command(after_help = after(ADVISING, &[Exit::Limit]))]
     Advise(AdviseFlags),
-    /// Say whether switches matter to a program, by what one costs on this machine
+    /// Estimate whether switches matter to a program, from their cost on this machine
     #[command(after_help = after(EXPLAINING, &[]))]
     Impact(ImpactFlags),
 }
@@ -65,7 +65,7 @@ fn after(text: &str, more: &[Exit]) -> String {
     format!("{text}\n\n{}", Exit::help(&codes))
 }
 
-/// The programs of this binary, and what to know of measuring.
+/// The programs of this binary, and advice on measuring.
 fn by_hand() -> String {
     let names: Vec<_> = programs::names().collect();
     format!(
@@ -126,14 +126,14 @@ pub struct CompareFlags {
     /// Compare the cases of this profile of the manifest
     #[arg(long, default_value = "default")]
     pub profile: String,
-    /// Compare only these cases, whatever the profile says
+    /// Compare only these cases, regardless of the profile
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
     pub cases: Vec<String>,
     /// Rounds, each with every case once on both sides, instead of a budget
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[arg(conflicts_with = "budget")]
     pub rounds: Option<u32>,
-    /// Start no invocation after so many seconds [default: 25 per case]
+    /// Start no invocation after this many seconds [default: 25 per case]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub budget: Option<f64>,
     /// Largest difference that does not matter, in percent
@@ -151,7 +151,7 @@ pub struct CompareFlags {
     /// Parent of the two folders of records [default: results/ of the repository, or brigade-results/]
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
-    /// Middle of their names, between date and side [default: CPU model and count]
+    /// Label for the two results folders [default: CPU model and count]
     #[arg(long, value_name = "LABEL", value_parser = label)]
     pub name: Option<String>,
     /// The manifest and how to get its programs.
@@ -159,16 +159,16 @@ pub struct CompareFlags {
     pub programs: ProgramFlags,
 }
 
-/// What a comparison is to fail on.
+/// The verdicts that make a comparison fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
     /// A case takes longer; it fails, too, if nothing could be compared
     Slower,
-    /// Likewise, or it is open whether a case takes longer
+    /// Likewise, or if a verdict is unresolved
     Unresolved,
 }
 
-/// The profile that groups are run with, unless another is named.
+/// The default profile of groups.
 pub const GROUP_PROFILE: &str = "group";
 
 /// `brigade run`.
@@ -197,11 +197,11 @@ pub struct RunFlags {
     /// or group where groups are named]
     #[arg(long)]
     pub profile: Option<String>,
-    /// Run only these cases, whatever the profile says
+    /// Run only these cases, regardless of the profile
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
     pub cases: Vec<String>,
-    /// Run all pairs of CPUs, of more than 32 CPUs too: without it, a sample of those of
-    /// each distance
+    /// Run all pairs of CPUs, even on more than 32 CPUs, where a sample of each distance is
+    /// the default
     #[arg(long)]
     pub all_pairs: bool,
     /// Rounds, instead of the profile's number
@@ -222,7 +222,7 @@ pub struct RunFlags {
     pub name: Option<String>,
     #[command(flatten)]
     pub show: ShowFlags,
-    /// Go on with the run in this folder, which was interrupted or killed
+    /// Resume the run in this folder, which was interrupted or killed
     #[arg(
         long,
         value_name = "DIR",
@@ -242,7 +242,7 @@ pub struct ShowFlags {
     /// Print all tables and notes instead of the first screen
     #[arg(long)]
     pub full: bool,
-    /// Print the notes on single cases, too
+    /// Also print the notes on single cases
     #[arg(long)]
     pub notes: bool,
 }
@@ -266,7 +266,7 @@ pub struct ReportFlags {
     /// names another file
     #[arg(long, conflicts_with = "update")]
     pub open: bool,
-    /// Write the figures between the markers of these Markdown files anew
+    /// Rewrite the figures between the markers of these Markdown files
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["folders", "output"])]
     pub update: Vec<PathBuf>,
     /// The manifest, which has groups, headline and findings
@@ -280,7 +280,7 @@ pub struct ReportFlags {
 pub enum Format {
     /// Plain text of 80 columns
     Text,
-    /// A page to look at, in one file
+    /// An HTML page in one file
     Html,
     /// The picture of a run to post, 1200 × 630
     Svg,
@@ -302,7 +302,7 @@ pub enum ComparisonFormat {
     /// Plain text of 80 columns
     #[default]
     Text,
-    /// A page to look at, in one file
+    /// An HTML page in one file
     Html,
     /// A comment on a change: what is the same is folded away
     Markdown,
@@ -390,7 +390,7 @@ pub struct AdviseFlags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[arg(conflicts_with = "budget")]
     pub rounds: Option<u32>,
-    /// Start no invocation after so many seconds [default: 25 per case]
+    /// Start no invocation after this many seconds [default: 25 per case]
     #[arg(long, value_name = "SECONDS", value_parser = positive, requires = "tried")]
     pub budget: Option<f64>,
     /// Seed of the order of the invocations, to repeat an earlier one
@@ -399,10 +399,10 @@ pub struct AdviseFlags {
     /// Parent of the two folders of records [default: results/ of the repository, or brigade-results/]
     #[arg(long, value_name = "DIR", requires = "tried")]
     pub results: Option<PathBuf>,
-    /// Middle of their names, between date and side [default: CPU model and count]
+    /// Label for the two results folders [default: CPU model and count]
     #[arg(long, value_name = "LABEL", value_parser = label, requires = "tried")]
     pub name: Option<String>,
-    /// The folder below which the settings lie, for a machine that is made up
+    /// The folder that contains the settings, for a simulated machine
     #[arg(long, value_name = "DIR", hide = true)]
     pub root: Option<PathBuf>,
     #[command(flatten)]
@@ -420,13 +420,13 @@ pub struct ImpactFlags {
         required_unless_present = "command"
     )]
     pub pid: Option<u32>,
-    /// For so many seconds
+    /// How long to watch, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = budget, default_value = "10")]
     pub seconds: f64,
     /// Run this command to its end instead
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// Folder of the run that says what a switch costs [default: the latest of this
+    /// Folder of the run that measured the cost of a switch [default: the latest of this
     /// machine in results/ of the repository, or brigade-results/]
     #[arg(long, value_name = "DIR")]
     pub run: Option<PathBuf>,
@@ -444,7 +444,7 @@ pub struct LimitsFlags {
     /// Show all limits of one kind of task
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
-    /// Exit with 3 unless so many tasks fit, and print the commands that make room
+    /// Exit with 3 unless this many tasks fit, and print the commands that make room
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub tasks: Option<u64>,
     /// Create tasks up to the limit, to verify the prediction
@@ -457,17 +457,17 @@ pub struct LimitsFlags {
     pub programs: ProgramFlags,
 }
 
-/// The flags of whatever runs programs.
+/// The flags of every command that runs programs.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ProgramFlags {
     /// The manifest [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
-    /// Folder of the programs in other languages [default: guests/ beside brigade, or in
+    /// Folder of the programs in other languages [default: guests/ next to brigade, or in
     /// ../share/brigade]
     #[arg(long, value_name = "DIR")]
     pub guests: Option<PathBuf>,
-    /// Run the programs in other languages as they were last built
+    /// Run the programs in other languages without building them again
     #[arg(long)]
     pub no_build: bool,
     /// Wait while another brigade measures, instead of refusing
@@ -514,7 +514,7 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Tells the caller what clap found: help and version on standard output,
+/// Prints the help, version or error of clap: help and version on standard output,
 /// anything else as one line on standard error.
 pub fn explain(error: &clap::Error) -> Exit {
     let text = error.render().to_string();

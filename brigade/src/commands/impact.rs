@@ -99,7 +99,7 @@ struct Seen {
     /// Of each thread: all its switches so far, and its CPU.
     threads: BTreeMap<u32, (u64, u32)>,
     by_cpu: BTreeMap<u32, u64>,
-    /// Those of threads that changed their CPU meanwhile.
+    /// The switches of threads that changed CPU meanwhile.
     moved: u64,
 }
 

@@ -5,7 +5,7 @@
 //! between their markers, from the runs that the markers name.
 //!
 //! - `<!-- brigade report RUN PART -->` … `<!-- end -->`, each on a line of its
-//!   own: a part of the report of RUN, a folder beside the manifest such as
+//!   own: a part of the report of RUN, a folder next to the manifest such as
 //!   `results/2026-11-22-amd-epyc-2cpu`. PART is `first-screen`, `kinds`,
 //!   `groups`, `group=NAME`, `comparisons=NAME` or `notes`.
 //! - `<!-- figure CASE [MEASUREMENT] -->…<!-- end -->` within a line: a time with

@@ -115,7 +115,7 @@ fn procedure(
     }
 }
 
-/// What to type for another run like this.
+/// The command that repeats this run.
 fn command_line(args: &RunCommand, seed: u64) -> Vec<String> {
     let RunFlags { cases, rounds, budget, all_pairs, .. } = &args.flags;
     let mut words = vec!["brigade".to_owned(), "run".to_owned()];

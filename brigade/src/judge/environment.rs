@@ -158,7 +158,7 @@ fn significant_words(model: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty() && !NOISE.contains(word)).map(str::to_owned).collect()
 }
 
-/// A fact that is not the same in two environments.
+/// A fact that differs between two environments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Difference {

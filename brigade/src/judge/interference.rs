@@ -43,7 +43,7 @@ pub enum Trust {
     Clean,
     /// It is estimated from, and marked.
     Disturbed,
-    /// It is to be repeated, and estimated from only if that does not help.
+    /// Must be repeated; used in an estimate only if that does not help.
     Unusable,
 }
 

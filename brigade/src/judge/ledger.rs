@@ -52,7 +52,7 @@ pub struct Line {
     pub bytes_per_task: Vec<Option<f64>>,
 }
 
-/// The ledger of several sweeps, each of a process of its own: the parts, their
+/// The ledger of several sweeps, each in its own process: the parts, their
 /// sum, what the sum leaves unexplained of the drop in available memory, that
 /// drop, and other views of the same bytes.
 pub fn lines(sweeps: &[Vec<LedgerPoint>]) -> Vec<Line> {

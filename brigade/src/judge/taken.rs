@@ -178,7 +178,7 @@ impl Taken {
         seen + known + self.unexplained
     }
 
-    /// Whether it is to be reported.
+    /// Whether it must be reported.
     pub fn is_notable(&self) -> bool {
         self.share() > NOTABLE || self.throttled_periods.is_some_and(|[used_up, _]| used_up > 0)
     }

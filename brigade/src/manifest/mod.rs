@@ -396,7 +396,7 @@ fn repository() -> Option<PathBuf> {
     here.ancestors().find(|folder| folder.join(FILE_NAME).is_file()).map(Path::to_owned)
 }
 
-/// The guests beside this binary, where a package installs them, or in the workspace whose
+/// The guests next to this binary, where a package installs them, or in the workspace whose
 /// `target/release` it is in.
 fn installed_guests() -> Option<PathBuf> {
     let executable = std::env::current_exe().ok()?;

@@ -69,10 +69,10 @@ pub struct Opponent {
     /// Its flags besides its own.
     #[serde(default)]
     pub flags: String,
-    /// A binary beside that of the case, or else the one in C.
+    /// A binary next to that of the case, or else the one in C.
     #[serde(default)]
     pub binary: Option<String>,
-    /// What it is told before the seconds for which to measure.
+    /// Its arguments before the seconds for which to measure.
     pub words: String,
     /// The least and the most that the case may take, over the opponent.
     pub ratio: [f64; 2],

@@ -80,7 +80,7 @@ pub struct Build {
     /// The folder to build in, relative to that of guests.
     #[serde(rename = "in")]
     pub folder: PathBuf,
-    /// The command; the word `{output}` is where the file is to be.
+    /// The command; the word `{output}` is replaced by the path of the file.
     pub command: Vec<String>,
 }
 
@@ -216,7 +216,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// What identifies the case.
+    /// The program and parameters that identify the case.
     pub fn key(&self) -> CaseKey {
         CaseKey::new(&self.program, self.placement, &self.flags)
     }

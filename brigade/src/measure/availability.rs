@@ -18,7 +18,7 @@ use crate::measure::process::last_line;
 use crate::store::results::Skipped;
 
 /// Why programs that are not in this binary cannot run where none are installed.
-const NO_GUESTS: &str = "no guests beside brigade: see --guests";
+const NO_GUESTS: &str = "no guests next to brigade: see --guests";
 
 /// What this machine can do of what cases need.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Capabilities {
     /// Finds out what there is for the programs of `manifest`.
     ///
     /// # Errors
-    /// When the kernel does not tell which CPUs may be used.
+    /// When the kernel does not report which CPUs may be used.
     pub fn detect(manifest: &Manifest) -> anyhow::Result<Self> {
         let mask = sched_getaffinity(Pid::this()).context("reading which CPUs may be used")?;
         let cpus = (0..CpuSet::count()).filter(|&cpu| mask.is_set(cpu).unwrap_or(false)).count();

@@ -42,7 +42,7 @@ pub struct Ended {
     pub status: ExitStatus,
     /// Who ended it.
     pub cause: Cause,
-    /// How long it lived.
+    /// Time from its start to its end.
     pub duration: Duration,
     /// For how long of that a signal had stopped it.
     pub stopped: Duration,

@@ -1,4 +1,4 @@
-//! The settings of this machine that move what is measured: `settings.toml` lists them,
+//! The settings of this machine that change the results: `settings.toml` lists them,
 //! this reads and writes them, and puts back what is only tried.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,7 +67,7 @@ pub struct Setting {
     pub files: BTreeMap<String, String>,
 }
 
-/// What is known of a setting.
+/// A setting: its file, values and expected effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct About {
@@ -229,7 +229,7 @@ fn fact(files: &SystemFiles, name: &str) -> Option<(String, String)> {
         "cgroup-depth" => cpu_group_depth(files)?.to_string(),
         "timer-frequency" => timer_hz(files)?.to_string(),
         "preemption" if contains("proc/sys/kernel/version", "PREEMPT_DYNAMIC") => {
-            "dynamic; debugfs would tell which".to_owned()
+            "dynamic; debugfs would show which".to_owned()
         }
         "cgroup.memory" if !contains("proc/cmdline", "nokmem") => {
             let groups = files.text("proc/cgroups")?;

@@ -485,7 +485,7 @@ impl Order {
     }
 
     /// The turns of a round, counted from 1, of the cases that are `open`. Of
-    /// two rounds the first falls by lot and the second is its reverse.
+    /// two rounds the first is random and the second is its reverse.
     pub fn turns(&mut self, round: u32, open: &[usize]) -> Vec<SidesTurn> {
         let mut cases = open.to_vec();
         self.rng.shuffle(&mut cases);

@@ -19,7 +19,7 @@ pub fn markdown(report: &Report) -> String {
         };
     }
     text + &blocks(&page(report))
-        + "\nThe records are beside this page; `brigade report` shows them.\n"
+        + "\nThe records are next to this page; `brigade report` shows them.\n"
 }
 
 /// Parts of a page in Markdown, a blank line between two.

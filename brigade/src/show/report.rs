@@ -347,7 +347,7 @@ fn estimates(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
     group.cases.iter().filter_map(|case| Some((case, case.first()?)))
 }
 
-/// Those that are run for a time: creating what is to be kept is not what its case is about.
+/// The measurements that are run for their time: a case of kept tasks is not about creating them.
 fn timed(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
     estimates(group).filter(|(_, estimate)| estimate.held().is_none())
 }

@@ -248,7 +248,7 @@ fn commands(report: &Report, folder: &str) -> String {
 
 /// A logarithmic axis of figures that count the same.
 pub struct Axis {
-    /// Where values are on it.
+    /// The position of values on it.
     pub scale: Scale,
     unit: Quantity,
 }

@@ -19,7 +19,7 @@ use tempfile::{NamedTempFile, PersistError};
 
 use crate::store::invocation::Invocation;
 
-/// What receives the folders of runs, unless they are told another: in the folder of a
+/// Where runs go by default: in the folder of a
 /// manifest, or else here.
 pub fn default_folder(root: Option<&Path>) -> PathBuf {
     root.map_or_else(|| PathBuf::from("brigade-results"), |root| root.join("results"))

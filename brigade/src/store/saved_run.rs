@@ -355,7 +355,7 @@ mod tests {
         [read(results::RUN), read(results::ENVIRONMENT), line]
     }
 
-    /// What may stand at one place of a document instead of what stands there.
+    /// The alternatives to one value of a document.
     fn pieces() -> impl Strategy<Value = Vec<u8>> {
         let tokens =
             "null|true|-1|0|1e999|18446744073709551616|\"\"|\\[|\\]|\\{|\\}|,|:|\"|\\\\|\n";

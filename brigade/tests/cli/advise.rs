@@ -88,11 +88,7 @@ fn a_setting_is_put_back_however_the_runner_ends() {
 fn a_setting_that_cannot_be_tried_is_refused() {
     let bench = bench();
     for (wish, code, reason) in [
-        (
-            "halt_poll",
-            2,
-            "no such setting applies here; those that can be tried: guest_halt_poll_ns",
-        ),
+        ("halt_poll", 2, "no such setting applies here; try one of: guest_halt_poll_ns"),
         ("sched_autogroup_enabled", 2, "suite.toml names no case for it; use --case"),
     ] {
         let ended = advise(&bench, &["--try", wish]);

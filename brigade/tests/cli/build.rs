@@ -96,7 +96,7 @@ fn the_file_alone_measures() {
     brigade.args(["run", "--full", "--rounds", "1"]).args(case).current_dir(bench.path(""));
     let ended = Ended::from(brigade.env("BRIGADE_LOCK", bench.path("lock")).output().unwrap());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    let reason = "goroutine-brigade: skipped: no guests beside brigade";
+    let reason = "goroutine-brigade: skipped: no guests next to brigade";
     assert!(ended.stdout.contains(reason), "{ended:?}");
     let folder = fs::read_dir(bench.path("brigade-results")).unwrap().next().unwrap().unwrap();
     let environment = json_in(folder.path().join("environment.json"));

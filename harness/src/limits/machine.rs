@@ -386,7 +386,7 @@ impl<'a> Machine<'a> {
     }
 
     /// What the kernel counts for each user. How much of it other processes of the user have is
-    /// told nowhere, so it is not subtracted.
+    /// shown nowhere, so it is not subtracted.
     fn of_user(&self) -> Vec<Option<Limit>> {
         // Over the soft limit a user's new pipes are smaller: it refuses none.
         let soft = "fs.pipe-user-pages-soft";

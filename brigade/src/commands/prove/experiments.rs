@@ -192,7 +192,7 @@ impl<'a> Runs<'a> {
 
     /// Runs these experiments, each the set's index and its own, mixed, so that what disturbs
     /// the machine for a second disturbs few rounds of each. The arms of a round run straight
-    /// after one another, in one order and the reverse by turns, so that drift affects all
+    /// after one another, in alternating order, so that drift affects all
     /// alike. `passes` have gone before.
     fn pass(
         &mut self,
@@ -267,7 +267,7 @@ impl<'a> Runs<'a> {
         invoke(&job, self.signals)
     }
 
-    /// An invocation beside a thread that spins for a tenth of the time on the first CPU
+    /// An invocation next to a thread that spins for a tenth of the time on the first CPU
     /// that may be used. If it cannot be placed there, nothing is disturbed, and the
     /// property fails.
     fn beside_spinner(&mut self, case: &Case, arm: &Arm, round: u32) -> Invocation {

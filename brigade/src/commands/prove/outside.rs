@@ -60,7 +60,7 @@ pub fn filtered<T: Send>(body: impl FnOnce() -> T + Send) -> (Option<f64>, T) {
     })
 }
 
-/// In a thread of its own, which takes what was done to it with it.
+/// In a separate thread, so that the changes made to it end with it.
 fn in_a_thread<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(body).join().expect("no panic"))
 }

@@ -138,7 +138,7 @@ pub fn values(figures: &ByRound) -> Vec<f64> {
     figures.values().copied().collect()
 }
 
-/// What an invocation was told to measure.
+/// The flags that set what an invocation measures.
 fn parameters(record: &Record) -> BTreeMap<String, Value> {
     let mut parameters = given_parameters(record, &NOT_MEASURED);
     parameters.insert("program".to_owned(), record.program.as_str().into());

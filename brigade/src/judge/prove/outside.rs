@@ -56,7 +56,7 @@ pub fn second_clock(experiments: &[Experiment]) -> Vec<Figure> {
 }
 
 /// Switches outside: by how many context switches a long process exceeds a short one, as perf
-/// counts them, less what the two tell, for each hop between them.
+/// counts them, less what the two report, for each hop between them.
 pub fn switches_outside(experiments: &[Experiment]) -> Vec<Figure> {
     let figure = |of: &Experiment| {
         let what =

@@ -302,7 +302,7 @@ pub struct PairTime {
     pub case: String,
     /// The CPUs.
     pub cpus: [usize; 2],
-    /// How far they are apart; `null` where the kernel does not tell.
+    /// How far they are apart; `null` where the kernel does not report it.
     pub distance: Option<Distance>,
     /// The time of an operation, in nanoseconds.
     pub time_ns: Estimate,
@@ -312,7 +312,7 @@ pub struct PairTime {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DistanceTime {
-    /// The distance; `null` where the kernel does not tell.
+    /// The distance; `null` where the kernel does not report it.
     pub distance: Option<Distance>,
     /// How many pairs measured.
     pub pairs: usize,

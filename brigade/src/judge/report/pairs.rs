@@ -91,7 +91,7 @@ fn name((case, [first, second]): (&Case, [usize; 2])) -> String {
     }
 }
 
-/// The places of these CPUs, and of those that the machine does not tell of at the end.
+/// The places of these CPUs, and of those of unknown place at the end.
 fn places(cpus: BTreeSet<usize>, environment: &Environment) -> Vec<CpuPlace> {
     let mut places = environment.places();
     places.retain(|place| cpus.contains(&place.cpu));

@@ -34,7 +34,7 @@ const OUTLIER_RATIO: f64 = 2.0;
 /// range of the others.
 const OUTLIER_DOMINANCE: f64 = 4.0;
 
-/// How many values tell an outlier from a mode: a lone one of twenty is less
+/// How many values distinguish an outlier from a mode: a lone one of twenty is less
 /// than [`MIN_SHARE`].
 const ENOUGH: usize = 20;
 
@@ -84,7 +84,7 @@ impl Modes {
 }
 
 /// The one value of a small sample that lies as far from all others as a second
-/// mode would, if there is one: too few values to tell whether it is one.
+/// mode would, if there is one: too few values to decide whether it is one.
 pub fn outlier(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let logs = logarithms(&sorted)?;

@@ -16,7 +16,7 @@ use super::{Dependence, FEWEST_TIMES, Modes, Series, outlier, proportion, slope}
 use crate::store::invocation::{Outcome, seconds};
 use crate::store::saved_run::SavedRun;
 
-/// What the script beside a fixture wrote.
+/// What the script next to a fixture wrote.
 fn fixture<T: DeserializeOwned>(text: &str, at_least: usize) -> Vec<T> {
     let found: Vec<T> = serde_json::from_str(text).unwrap();
     assert!(found.len() >= at_least);
