@@ -39,17 +39,17 @@ pub fn manual(folder: &Path) -> anyhow::Result<Exit> {
     for command in whole.get_subcommands().filter(|of| !of.is_hide_set()).chain([&whole]) {
         let name = command.get_display_name().unwrap_or_else(|| command.get_name());
         let path = folder.join(format!("{name}.1"));
-        let page = page(command.clone()).and_then(|page| fs::write(&path, page));
+        let page = page(name, command.clone()).and_then(|page| fs::write(&path, page));
         page.with_context(|| format!("writing {}", path.display()))?;
     }
     Ok(Exit::Done)
 }
 
 /// A page: what follows the flags in the help is in sections.
-fn page(command: Command) -> std::io::Result<Vec<u8>> {
+fn page(name: &str, command: Command) -> std::io::Result<Vec<u8>> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let mut page = Vec::new();
-    Man::new(command.after_help(None::<&str>)).render(&mut page)?;
+    Man::new(command.after_help(None::<&str>)).title(name).render(&mut page)?;
     for paragraph in help.split("\n\n").chain([FILES]) {
         let (title, text) = match paragraph.split_once(": ").or(paragraph.split_once(":\n")) {
             Some(("Examples", text)) => ("EXAMPLES", text),
@@ -58,7 +58,7 @@ fn page(command: Command) -> std::io::Result<Vec<u8>> {
             _ => ("NOTES", paragraph),
         };
         let mut section = Roff::new();
-        section.control("SH", [title]).control("nf", []);
+        section.control("SH", [title]).control(if title == "NOTES" { "fi" } else { "nf" }, []);
         let text = if title == "EXIT STATUS" { by_code(text) } else { text.to_owned() };
         section.text(text.lines().map(|line| roman(format!("{line}\n"))).collect::<Vec<_>>());
         page.write_all(section.control("fi", []).render().as_bytes())?;
