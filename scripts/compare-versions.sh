@@ -51,6 +51,8 @@ for version in "$old" "$new"; do
 done
 while (($# > 0)) && [[ $1 != -- ]]; do cases+=("$1") && shift; done
 (($# == 0)) || shift
+# A runtime that programs use is unstable in older ones; both sides are built alike.
+[[ $crate != tokio ]] || export RUSTFLAGS="${RUSTFLAGS-} --cfg tokio_unstable"
 require_tool cargo "Rust, from https://rustup.rs"
 require_tool git git
 # A side has a folder of its own, also if both have one version.

@@ -49,7 +49,8 @@ pub struct Program {
 macro_rules! program {
     () => {
         $crate::program::Program {
-            name: env!("CARGO_PKG_NAME"),
+            // Without the `brigade-` of the registry.
+            name: env!("CARGO_PKG_NAME").split_at(8).1,
             version: env!("CARGO_PKG_VERSION"),
         }
     };
