@@ -21,6 +21,11 @@ fn main() {
     // A commit would have everything built again that is only to be tested. In a working tree
     // that is not this workspace's, there is more of a prefix.
     let prefix = output("git", &["rev-parse", "--show-prefix"]);
+    let packed = fs::read_to_string(".cargo_vcs_info.json").ok();
+    fact(
+        "REVISION",
+        packed.and_then(|text| Some(text.split('"').find(|word| word.len() == 40)?.to_owned())),
+    );
     if env::var("PROFILE").as_deref() != Ok("release") || prefix.as_deref() != Some("brigade/") {
         return;
     }

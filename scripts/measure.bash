@@ -38,10 +38,10 @@ require_tool() {
 # build_programs NAME...: builds the workspace's programs in release mode.
 build_programs() {
     require_tool cargo "Rust, from https://rustup.rs"
-    local name packages=()
-    for name; do packages+=(--package "$name"); done
+    local name binaries=()
+    for name; do binaries+=(--bin "$name"); done
     # From inside the workspace, where its toolchain file counts.
-    (cd -- "$workspace" && cargo build --locked --release --quiet "${packages[@]}") >&2 ||
+    (cd -- "$workspace" && cargo build --locked --release --quiet --workspace "${binaries[@]}") >&2 ||
         fail "$FAILED" "building $* failed; cargo says why above"
 }
 

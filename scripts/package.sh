@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A package of brigade and the guests, for machines without Rust.
+# Packages of brigade and the guests, for machines without Rust.
 set -euo pipefail
 
 usage() {
@@ -7,13 +7,15 @@ usage() {
 Usage: package.sh [--bin-dir DIR] [--output DIR]
 
 Makes brigade-VERSION-ARCH.tar.gz: the binary, the guests, that in Go built if there is
-a go, README, the licences of all that is linked in, and SHA256SUMS. Unpacked anywhere,
-./brigade runs. It names the oldest glibc that it runs on, which is the newest version of
-a symbol that its files need, and refuses to start on an older one. Prints the path of
-the package.
+a go, manual pages, completions, README, the licences of all that is linked in, and
+SHA256SUMS. Unpacked anywhere, ./brigade runs. It names the oldest glibc that it runs on,
+which is the newest version of a symbol that its files need, and refuses to start on an
+older one. Where there is a dpkg-deb, it makes brigade_VERSION_ARCH.deb of the same files.
+Two builds of one commit, in any folders, are the same byte for byte. With cargo-auditable
+the binary lists its dependencies. Prints the paths of the packages.
 
   --bin-dir DIR  pack what was built there before, and build nothing
-  --output DIR   where the package goes [default: .]
+  --output DIR   where the packages go [default: .]
   --help         show this
 
 Examples:
@@ -29,13 +31,23 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 
 # build_all FOLDER: builds brigade, and what a go can build into FOLDER.
 build_all() {
-    (cd -- "$workspace" && cargo build --locked --release --quiet --package brigade) >&2 ||
+    local cargo=(cargo) home=${CARGO_HOME:-$HOME/.cargo}
+    if cargo auditable --version >/dev/null 2>&1; then
+        cargo=(cargo auditable)
+    else
+        printf 'package.sh: no cargo-auditable: the binary does not list its dependencies\n' >&2
+    fi
+    # No path of this machine is in it.
+    (cd -- "$workspace" && CARGO_TARGET_DIR=$1 \
+        RUSTFLAGS="--remap-path-prefix=$workspace=. --remap-path-prefix=$home=cargo" \
+        "${cargo[@]}" build --locked --release --quiet --package brigade) >&2 ||
         fail "$FAILED" "building brigade failed; cargo says why above"
     if ! command -v go >/dev/null; then
         printf 'package.sh: no go is installed: the package has no goroutines\n' >&2
         return
     fi
-    (cd -- "$workspace/guests/go" && CGO_ENABLED=0 go build -o "$1/goroutine-brigade" .) >&2 ||
+    (cd -- "$workspace/guests/go" && CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+        -o "$1/release/goroutine-brigade" .) >&2 ||
         fail "$FAILED" "building guests/go failed; go says why above"
 }
 
@@ -53,11 +65,26 @@ copy_programs() {
     [[ ! -f $built/goroutine-brigade ]] || install -m 755 -- "$built/goroutine-brigade" "$guests"
 }
 
+# write_manual TO: manual pages, and what the shells load, from the binary itself.
+write_manual() {
+    local share=$1/share shell file
+    mkdir -p -- "$share/man/man1"
+    "$1/bin/brigade" man "$share/man/man1" && gzip -9n "$share"/man/man1/*
+    while read -r shell file; do
+        mkdir -p -- "$(dirname -- "$share/$file")"
+        PATH=$1/bin:$PATH COMPLETE=$shell brigade >"$share/$file"
+    done <<EOF
+bash bash-completion/completions/brigade
+zsh zsh/vendor-completions/_brigade
+fish fish/vendor_completions.d/brigade.fish
+EOF
+}
+
 # copy_licences TO: ours, and those of the crates that are linked in.
 copy_licences() {
     local registry=${CARGO_HOME:-$HOME/.cargo}/registry/src crates crate version rest file
     install -m 644 -- "$workspace"/LICENSE-{APACHE,MIT} "$1"
-    crates=$(cd -- "$workspace" && cargo tree --locked --offline --workspace --edges normal \
+    crates=$(cd -- "$workspace" && cargo tree --locked --offline --package brigade --edges normal \
         --prefix none --format '{p} {l}' | grep -vF -e " ($workspace" |
         sed -E '/^$/d; s/ \(\*\)$//; s/ \(proc-macro\)//' | sort -u) ||
         fail "$FAILED" "listing the crates that are linked in: build the workspace first"
@@ -118,17 +145,47 @@ make_package() {
     copy_programs "$built" "$folder"
     glibc=$(newest_glibc "$folder/bin/brigade")
     [[ $glibc ]] || fail "$FAILED" "$built/brigade needs no symbol of glibc: is it another libc?"
+    write_manual "$folder"
     write_launcher "$glibc" "$arch" >"$folder/brigade"
     chmod 755 "$folder/brigade"
     install -m 644 -- "$workspace/README.md" "$folder"
     copy_licences "$folder"
     (cd -- "$folder" && find . -type f -print0 | sort -z | xargs -0 sha256sum) >"$scratch/sums"
     mv -- "$scratch/sums" "$folder/SHA256SUMS"
-    tar --create --gzip --owner=0 --group=0 --numeric-owner --sort=name \
-        --directory "$scratch" --file "$scratch/package" "$name"
+    tar --create --owner=0 --group=0 --numeric-owner --sort=name --mode=go=rX,u+rw \
+        --mtime="@$SOURCE_DATE_EPOCH" --directory "$scratch" "$name" | gzip -9n >"$scratch/package"
     mv -- "$scratch/package" "$output/$name.tar.gz"
     printf 'needs glibc %s or later\n' "$glibc" >&2
     printf '%s\n' "$output/$name.tar.gz"
+    ! command -v dpkg-deb >/dev/null || make_deb "$folder" "$version" "$glibc" "$output"
+}
+
+# make_deb FOLDER VERSION GLIBC OUTPUT: of the files of the package.
+make_deb() {
+    local root=$scratch/deb doc arch size
+    doc=$root/usr/share/doc/brigade arch=$(dpkg --print-architecture)
+    mkdir -p -- "$root/DEBIAN" "$doc"
+    mv -- "$1/bin" "$root/usr/bin"
+    cp -r -- "$1/share/." "$root/usr/share"
+    mv -- "$1/licences" "$1/README.md" "$doc"
+    cat -- "$1"/LICENSE-{MIT,APACHE} >"$doc/copyright"
+    size=$(find "$root/usr" -type f -printf '%s\n' | awk '{ sum += $1 } END { print int(sum / 1024) }')
+    cat >"$root/DEBIAN/control" <<EOF
+Package: brigade
+Version: $2
+Architecture: $arch
+Maintainer: The Brigade developers <brigade@localhost>
+Installed-Size: $size
+Depends: libc6 (>= $3), libgcc-s1
+Section: utils
+Priority: optional
+Description: What concurrency costs on this machine
+ Measures switches between threads, async tasks, coroutines, processes and
+ goroutines, their creation and their memory.
+EOF
+    chmod -R go=rX,u+rw "$root"
+    dpkg-deb --root-owner-group --build "$root" "$4/brigade_$2_$arch.deb" >&2
+    printf '%s\n' "$4/brigade_$2_$arch.deb"
 }
 
 bin_dir='' output=.
@@ -148,10 +205,14 @@ require_tool cargo "Rust, from https://rustup.rs"
 for tool in readelf strip; do
     require_tool "$tool" "the package binutils"
 done
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$workspace" log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 if [[ ! $bin_dir ]]; then
-    bin_dir=$(dirname -- "$(program_path brigade)")
-    build_all "$bin_dir"
+    # Apart from other builds, whose flags differ.
+    target=$(dirname -- "$(dirname -- "$(program_path brigade)")")/package
+    build_all "$target"
+    bin_dir=$target/release
 fi
 make_package "$bin_dir" "$output"

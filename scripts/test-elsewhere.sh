@@ -30,7 +30,7 @@ nothing beside it.
 Examples:
   scripts/test-elsewhere.sh busy
   scripts/test-elsewhere.sh plain:8 busy:4 threads32:2 cpu0 cpu1 user:2
-  scripts/test-elsewhere.sh cpus-64 -- cargo test -p harness
+  scripts/test-elsewhere.sh cpus-64 -- cargo test -p brigade-harness
 
 Exit codes: 0 everything passed, 1 something failed, 2 usage, 130 interrupted.
 HELP

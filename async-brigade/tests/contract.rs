@@ -5,7 +5,7 @@ use contract::{Measurement, Program, fits_here, skip};
 use harness::limits::Kind;
 
 const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
+    name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_async-brigade"),
     measurements: &[Measurement::HOPS],
     spread: Some(&[]),

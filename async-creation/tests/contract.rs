@@ -4,7 +4,7 @@ use contract::record::check_measurements;
 use contract::{Measurement, Program, skip};
 
 const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
+    name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_async-creation"),
     measurements: &[
         Measurement::per_task("create", "task creation"),

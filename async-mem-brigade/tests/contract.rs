@@ -4,7 +4,7 @@ use contract::record::voluntary_switches;
 use contract::{Measurement, Program, skip};
 
 const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
+    name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_async-mem-brigade"),
     measurements: &[Measurement::HOPS],
     spread: Some(&["--runtime=tokio"]),

@@ -81,7 +81,7 @@ impl Invocation {
 
     /// A filter of system calls denies it io_uring, as those of containers do.
     pub fn denied_io_uring(self) -> Self {
-        self.first(deny_io_uring)
+        self.first(|| deny(libc::SYS_io_uring_setup))
     }
 
     /// Starts the program.
@@ -97,15 +97,15 @@ impl Invocation {
     }
 }
 
-/// Denies this process, and those that it starts, the call that makes a ring of io_uring.
+/// Denies this process, and those that it starts, a system call.
 ///
 /// # Errors
 /// The kernel's, where it takes no filter.
-pub fn deny_io_uring() -> io::Result<()> {
+pub fn deny(call: libc::c_long) -> io::Result<()> {
     let step = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
     let mut filter = [
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_io_uring_setup as u32, 1),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, call as u32, 1),
         step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0),
         step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
     ];

@@ -7,7 +7,7 @@ use crate::invocation::{Invocation, Run};
 /// A program, described for its tests.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// The name, as in its folder: `env!("CARGO_PKG_NAME")`.
+    /// The name, as in its folder: `harness::program!().name`.
     pub name: &'static str,
     /// The binary: `env!("CARGO_BIN_EXE_…")`.
     pub path: &'static str,

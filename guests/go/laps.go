@@ -149,7 +149,7 @@ func (r *run) print(failure error) error {
 		report.Error, report.EndedBy = &text, "error"
 	}
 	report.SchemaVersion, report.Form = "1.1", "laps"
-	report.Program, report.Version = "goroutine-brigade", "0.1.0"
+	report.Program, report.Version = "goroutine-brigade", "1.0.0"
 	report.Runtime = runtime.Version()
 	report.Tasks, report.Measurements = r.tasks*max(1, r.rings), taken
 	report.Work = r.load.work.report(r.works)

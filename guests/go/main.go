@@ -20,6 +20,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitRefused     = 3
 	exitInterrupted = 130
 )
 
@@ -30,6 +31,9 @@ const (
 	shortestWarmup = 20 * time.Millisecond
 	longestWarmup  = 2 * time.Second
 )
+
+// bytesPerTask is what a goroutine takes, about, with its stack and its channel.
+const bytesPerTask = 3 << 10
 
 // mostLaps is how many lap times the runner takes.
 const mostLaps = 1_000_000
@@ -48,7 +52,8 @@ var programs = map[string]program{"brigade": brigade, "creation": creation, "mem
 func main() {
 	run := &run{marks: os.Stdout, answers: bufio.NewReader(os.Stdin)}
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	// SIGTERM ends this process at once, however many goroutines are about to run.
+	signal.Notify(signals, syscall.SIGINT)
 	go func() {
 		<-signals
 		run.interrupted.Store(true)
@@ -68,6 +73,13 @@ func (r *run) obey(arguments []string) int {
 	case err != nil:
 		complain(err)
 		return exitUsage
+	}
+	// Goroutines that do not fit end this machine before they end the process.
+	if fit := fields("/proc/meminfo")["MemAvailable"]; fit != nil &&
+		uint64(r.tasks) > *fit/bytesPerTask/uint64(max(1, r.rings)) {
+		complain(fmt.Errorf("--tasks %d: %d bytes of memory are available, and each takes %d: use fewer",
+			r.tasks, *fit, bytesPerTask))
+		return exitRefused
 	}
 	failure := program.measure(r)
 	if failure != nil {

@@ -49,7 +49,8 @@ pub struct Program {
 macro_rules! program {
     () => {
         $crate::program::Program {
-            name: env!("CARGO_PKG_NAME"),
+            // Without the `brigade-` of the registry.
+            name: env!("CARGO_PKG_NAME").split_at(8).1,
             version: env!("CARGO_PKG_VERSION"),
         }
     };
@@ -65,6 +66,9 @@ pub fn run<F: Args + Serialize>(
     declare: impl Fn(&F, &Launch<'_>) -> anyhow::Result<Spec>,
     body: impl Fn(&F, &Bench) -> anyhow::Result<()>,
 ) -> ExitCode {
+    if let Err(error) = system_files::require_stack() {
+        return fail(program, &error);
+    }
     let command = Command::new(program.name).version(program.version).max_term_width(80);
     let command = flags::with_common(F::augment_args(command), defaults);
     let read = command.try_get_matches_from(words(program.name)).and_then(|mut matches| {
@@ -126,7 +130,7 @@ impl Session {
         flags: Flags,
         declare: impl Fn(&F, &Launch<'_>) -> anyhow::Result<Spec>,
     ) -> anyhow::Result<Self> {
-        system_files::require_proc()?;
+        system_files::require_counters()?;
         let own_flags = serde_json::to_value(own).context("recording the program's flags")?;
         let histogram = flags.histogram.as_ref().map(|path| {
             File::create(path).map_err(|error| {

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, ensure};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 use nix::unistd::{SysconfVar, sysconf};
 
 /// The longest text from the kernel that is recorded, in characters.
@@ -83,13 +85,32 @@ impl SystemFiles {
     }
 }
 
-/// Checks that `/proc` is there: limits, counters and memory are read from it.
+/// Checks that `/proc` is there, from which limits, counters and memory are read, and that
+/// this process may read its own counters.
 ///
 /// # Errors
-/// That it is not.
-pub fn require_proc() -> anyhow::Result<()> {
+/// What is missing.
+pub fn require_counters() -> anyhow::Result<()> {
     let there = Path::new("/proc/self/stat").exists();
-    anyhow::ensure!(there, "/proc is not mounted here: mount -t proc proc /proc");
+    ensure!(there, "/proc is not mounted here: mount -t proc proc /proc");
+    getrusage(UsageWho::RUSAGE_SELF).context("getrusage is denied: allow it in the filter")?;
+    Ok(())
+}
+
+/// The smallest stack that a main thread here fits in, in bytes.
+const SMALLEST_STACK: u64 = 512 * 1024;
+
+/// Checks that the main thread has room: past its end, the kernel kills without a word.
+///
+/// # Errors
+/// That it has not.
+pub fn require_stack() -> anyhow::Result<()> {
+    let (stack, _) = getrlimit(Resource::RLIMIT_STACK)?;
+    let [stack, needed] = [stack, SMALLEST_STACK].map(|bytes| bytes / 1024);
+    ensure!(
+        stack >= needed,
+        "the stack may have {stack} KiB and needs {needed}: ulimit -s {needed}"
+    );
     Ok(())
 }
 

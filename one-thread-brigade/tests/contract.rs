@@ -3,7 +3,7 @@
 use contract::{Measurement, Program};
 
 const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
+    name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_one-thread-brigade"),
     measurements: &[Measurement::HOPS],
     claimed_switches: Some(0.0),

@@ -5,7 +5,7 @@ use contract::{Measurement, Program};
 use nix::sys::resource::Resource;
 
 const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
+    name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_rings"),
     measurements: &[Measurement::HOPS],
     spread: Some(&[]),

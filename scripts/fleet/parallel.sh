@@ -27,9 +27,9 @@ then the host refuses another.
   --help           show this
 
 Examples:
-  scripts/fleet/parallel.sh --package brigade-0.1.0-x86_64.tar.gz \
+  scripts/fleet/parallel.sh --package brigade-1.0.0-x86_64.tar.gz \
     --folder fleet --hosts hosts -- --profile quick
-  scripts/fleet/parallel.sh --package brigade-0.1.0-x86_64.tar.gz \
+  scripts/fleet/parallel.sh --package brigade-1.0.0-x86_64.tar.gz \
     --folder fleet --resume-failed -- --profile quick
 
 Exit codes: 0 all hosts are done, 1 one failed, 2 usage, 130 interrupted.

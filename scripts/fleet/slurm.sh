@@ -26,9 +26,9 @@ that is done is not run again.
   --help           show this
 
 Examples:
-  scripts/fleet/slurm.sh --package brigade-0.1.0-x86_64.tar.gz \
+  scripts/fleet/slurm.sh --package brigade-1.0.0-x86_64.tar.gz \
     --folder /shared/fleet -- --profile quick
-  scripts/fleet/slurm.sh --package brigade-0.1.0-x86_64.tar.gz \
+  scripts/fleet/slurm.sh --package brigade-1.0.0-x86_64.tar.gz \
     --folder /shared/fleet --resume-failed -- --profile quick
 
 Exit codes: 0 all nodes are done, 1 one failed, 2 usage, 130 interrupted.

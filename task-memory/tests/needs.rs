@@ -13,7 +13,7 @@ use harness::record::{LedgerPoint, Record};
 use nix::sys::resource::Resource as Limited;
 
 const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
+    name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_task-memory"),
     measurements: &[Measurement::once("populate", "population")],
     ..Program::NEW

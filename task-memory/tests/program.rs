@@ -7,7 +7,7 @@ use harness::record::LedgerPoint;
 
 /// 23 steps of 52 tasks, from half of them on.
 const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
+    name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_task-memory"),
     flags: &["--kind=tokio", "--tasks=2392"],
     measurements: &[Measurement {

@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
+    name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_thread-brigade"),
     measurements: &[Measurement::HOPS],
     spread: Some(&[]),

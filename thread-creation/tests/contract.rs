@@ -3,7 +3,7 @@
 use contract::{Measurement, Program};
 
 const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
+    name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_thread-creation"),
     measurements: &[
         Measurement::per_task("create", "thread creation"),

@@ -12,7 +12,7 @@ const fn wake_ups(name: &'static str) -> Measurement {
 }
 
 const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
+    name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_wake-latency"),
     measurements: &[wake_ups("wake-up"), wake_ups("from_call")],
     spread: Some(&[]),

@@ -5,7 +5,7 @@ use contract::{Measurement, Program};
 use harness::record::Record;
 
 const PROGRAM: Program = Program {
-    name: env!("CARGO_PKG_NAME"),
+    name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_yield-cost"),
     measurements: &[Measurement {
         operations: |_| 5000,

@@ -10,7 +10,7 @@ use crate::commands::compare::{self, Side};
 use crate::commands::flags::{AdviseFlags, CompareFlags};
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
-use crate::measure::settings::{About, Advice, Content, Effect, Restorer, Setting, write};
+use crate::measure::settings::{self, About, Advice, Content, Effect, Restorer, Setting, write};
 use crate::show::page::{item, lines};
 
 /// Runs `brigade advise`.
@@ -20,6 +20,11 @@ use crate::show::page::{item, lines};
 /// output cannot be written; otherwise as `brigade compare`.
 pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
     let root = flags.root.as_deref().unwrap_or(Path::new("/"));
+    if flags.restore {
+        settings::restore(root, &settings::left_behind(root))?;
+        return Ok(Exit::Done);
+    }
+    warn_of_left(root);
     let manifest = flags.programs.manifest()?;
     let advice = Advice::of(&SystemFiles::below(root), &manifest.advice);
     if let Some(wish) = &flags.tried {
@@ -28,6 +33,16 @@ pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
     let json = || anyhow::Ok(serde_json::to_string(&advice)? + "\n");
     output::print(&if flags.json { json()? } else { text(&advice) })?;
     Ok(Exit::Done)
+}
+
+/// Warns of settings that an attempt has left changed, since it was killed with all of its
+/// helpers.
+pub fn warn_of_left(root: &Path) {
+    for (path, text) in settings::left_behind(root) {
+        let path = path.display();
+        let restore = format!("brigade advise --restore puts back {text}");
+        output::complain(&format!("{path} is as a killed `advise --try` left it: {restore}"));
+    }
 }
 
 /// Measures the cases that show a setting, with its value and with that of `wish`.
@@ -50,7 +65,8 @@ fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> any
         let path = path.display();
         output::complain(&format!("{path} is {text}, will be {value} in turn, and then {text}"));
     }
-    let restorer = Restorer::start(&now).context("starting the process that restores settings")?;
+    let restorer =
+        Restorer::start(root, &now).context("starting the process that restores settings")?;
     let side = |contents, text| Side { setting: Some((text, contents)), ..Side::default() };
     let sides = [
         side(now, format!("{name} as it is: {}", setting.value)),

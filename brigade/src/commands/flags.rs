@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::engine::{ArgValueCandidates as Candidates, ArgValueCompleter as Completer};
 
 use harness::limits::Kind;
 
-use crate::commands::output;
+use crate::commands::{output, values};
 use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::programs;
@@ -16,7 +17,8 @@ use crate::programs;
 ///
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, after_help = after(&by_hand(), &[Exit::Limit]))]
+#[command(version = version(), args_conflicts_with_subcommands = true)]
+#[command(after_help = after(&by_hand(), &[Exit::Limit]))]
 #[command(max_term_width = 80)]
 pub struct Cli {
     /// The subcommand.
@@ -31,19 +33,22 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run every case once per round, keep every record
-    #[command(after_help = after(MEASURING, &[Exit::Limit]))]
+    #[command(after_help = after(&format!("{RUNNING}\n\n{MEASURING}"), &[Exit::Limit]))]
     Run(RunCommand),
     /// Show the table and the findings of runs from their folders
+    #[command(after_help = after(REPORTING, &[]))]
     Report(ReportFlags),
     /// Show the groups and profiles, or the cases of a group or profile
+    #[command(after_help = after("Examples:\n  brigade list\n  brigade list hops", &[]))]
     List(ListFlags),
     /// Explain a case: what it does, what is counted, known biases, the command
+    #[command(after_help = after("Examples:\n  brigade explain thread-brigade/same-cpu", &[]))]
     Explain(ExplainFlags),
     /// Run every case for a few iterations and verify what it reports
-    #[command(after_help = after(MEASURING, &[Exit::Limit]))]
+    #[command(after_help = after(&format!("{CHECKING}\n\n{MEASURING}"), &[Exit::Limit]))]
     Check(CheckFlags),
     /// Predict how many tasks fit on this machine, and which limit stops them
-    #[command(after_help = after(MEASURING, &[Exit::Limit]))]
+    #[command(after_help = after(&format!("{FITTING}\n\n{MEASURING}"), &[Exit::Limit]))]
     Limits(LimitsFlags),
     /// Compare two saved runs, or two builds, commands or sets of flags side by side
     #[command(after_help = after(COMPARING, &[Exit::Limit, Exit::Slower]))]
@@ -57,6 +62,18 @@ pub enum Command {
     /// Estimate whether switches matter to a program, from their cost on this machine
     #[command(after_help = after(EXPLAINING, &[]))]
     Impact(ImpactFlags),
+    /// Write the manual pages into this folder
+    #[command(hide = true)]
+    Man {
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+/// The version, and the commit that a release build is of.
+fn version() -> String {
+    let revision = option_env!("BRIGADE_REVISION").map(|revision| format!(" ({revision})"));
+    env!("CARGO_PKG_VERSION").to_owned() + &revision.unwrap_or_default()
 }
 
 /// The help after the flags: `text`, and the exit codes besides those of every command.
@@ -69,39 +86,73 @@ fn after(text: &str, more: &[Exit]) -> String {
 fn by_hand() -> String {
     let names: Vec<_> = programs::names().collect();
     format!(
-        "Programs, to run by hand (brigade PROGRAM --help):\n{}\n\n{MEASURING}",
+        "{RUNNING}\n  brigade thread-brigade --tasks 100\n\n\
+         Programs, to run by hand (brigade PROGRAM --help):\n{}\n\n{MEASURING}",
         names.join(", ")
     )
 }
+
+const RUNNING: &str = "\
+Examples:
+  brigade run
+  brigade run hops creation --budget 120
+  brigade run --profile thorough
+  brigade run --resume results/2026-11-24-amd-epyc-2cpu";
+
+const REPORTING: &str = "\
+Examples:
+  brigade report --open
+  brigade report --full results/A results/B
+  brigade report --format csv --output run.csv";
+
+const CHECKING: &str = "\
+Examples:
+  brigade check
+  brigade check --case fork thread-brigade/spread";
+
+const FITTING: &str = "\
+Examples:
+  brigade limits --tasks 10000
+  brigade limits --kind thread --verify";
 
 const MEASURING: &str = "\
 Only one brigade measures at a time: it holds the lock /run/lock/brigade.lock, or \
 /tmp/brigade.lock where that cannot be written; BRIGADE_LOCK=PATH names another file.";
 
 const COMPARING: &str = "\
-Two saved runs:  brigade compare results/A results/B
-Two groups:      brigade compare results/2026-11-22-* -- results/2026-11-23-*
-Two builds:      brigade compare --bin old/brigade target/release/brigade
-Two conditions:  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
-Two flags:       brigade compare --with '--tasks 50' --with '--tasks 500'
+Examples:
+  brigade compare results/A results/B
+  brigade compare results/2026-11-22-* -- results/2026-11-23-*
+  brigade compare --bin old/brigade target/release/brigade
+  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
+  brigade compare --with '--tasks 50' --with '--tasks 500'
 
 The first of each is the baseline, the second the candidate. A flag that is given once holds \
 for both. Builds, conditions and flags are compared side by side: in every round both run \
 every case, in balanced order, until the budget is spent.";
 
 const ADVISING: &str = "\
+Examples:
+  brigade advise
+  brigade advise --try guest_halt_poll_ns=200000
+
 --try changes the machine while it measures, and needs the right to. A detached process puts \
 the old value back at the end, even after Ctrl-C or if the runner is killed.";
 
 const EXPLAINING: &str = "\
-A process:  brigade impact --pid 1234 --seconds 10
-A command:  brigade impact -- make -j2
+Examples:
+  brigade impact --pid 1234 --seconds 10
+  brigade impact -- make -j2
 
 The program's switches are multiplied with what a switch costs in the latest run of this machine \
 in results/, from the cheapest to the most expensive. Of a command, the processes that it starts and \
 waits for count as well.";
 
 const PROVING: &str = "\
+Examples:
+  brigade prove
+  brigade prove --run results/2026-11-24-amd-epyc-2cpu
+
 Each property holds, FAILS, is NOT SHOWN because the machine is too busy, or cannot be \
 measured here.";
 
@@ -110,9 +161,11 @@ measured here.";
 pub struct CompareFlags {
     /// Folders of two saved runs, the baseline and the candidate; or several of the baseline
     #[arg(value_name = "RUN", num_args = 1.., conflicts_with_all = ["bin", "under", "with", "cases"])]
+    #[arg(add = Completer::new(values::runs))]
     pub runs: Vec<PathBuf>,
     /// Folders of the candidate: each run, such as one of each host or boot, is one sample
     #[arg(last = true, value_name = "RUN", requires = "runs")]
+    #[arg(add = Completer::new(values::runs))]
     pub others: Vec<PathBuf>,
     /// Another brigade, or a folder of programs' binaries [default: this brigade]
     #[arg(long, value_name = "FILE", num_args = 1..=2)]
@@ -125,9 +178,11 @@ pub struct CompareFlags {
     pub with: Vec<String>,
     /// Compare the cases of this profile of the manifest
     #[arg(long, default_value = "default")]
+    #[arg(add = Candidates::new(values::profiles))]
     pub profile: String,
     /// Compare only these cases, regardless of the profile
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
+    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// Rounds, each with every case once on both sides, instead of a budget
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -176,6 +231,7 @@ pub const GROUP_PROFILE: &str = "group";
 pub struct RunCommand {
     /// Groups of cases to run, such as 'switches'; see 'brigade list'
     #[arg(value_name = "GROUP", conflicts_with_all = ["cases", "resume"])]
+    #[arg(add = Candidates::new(values::groups))]
     pub groups: Vec<String>,
     /// Its flags.
     #[command(flatten)]
@@ -196,9 +252,11 @@ pub struct RunFlags {
     /// How thoroughly to measure: a profile of the manifest [default: default,
     /// or group where groups are named]
     #[arg(long)]
+    #[arg(add = Candidates::new(values::profiles))]
     pub profile: Option<String>,
     /// Run only these cases, regardless of the profile
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
+    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// Run all pairs of CPUs, even on more than 32 CPUs, where a sample of each distance is
     /// the default
@@ -230,6 +288,7 @@ pub struct RunFlags {
             "profile", "cases", "all_pairs", "rounds", "budget", "seed", "results", "name"
         ]
     )]
+    #[arg(add = Completer::new(values::runs))]
     pub resume: Option<PathBuf>,
     /// The manifest and how to get its programs.
     #[command(flatten)]
@@ -253,6 +312,7 @@ pub struct ReportFlags {
     /// Folders of runs, as `run` leaves them in results/; several are set side by side
     /// [default: the latest run]
     #[arg(value_name = "DIR")]
+    #[arg(add = Completer::new(values::runs))]
     pub folders: Vec<PathBuf>,
     /// Format of the report [default: text, and html with --open]
     #[arg(long, value_enum)]
@@ -294,6 +354,8 @@ pub enum Format {
     Benchstat,
     /// Bencher Metric Format
     Bmf,
+    /// The JSON of github-action-benchmark, smaller is better
+    Github,
 }
 
 /// A format of a comparison.
@@ -315,9 +377,11 @@ pub enum ComparisonFormat {
 pub struct ListFlags {
     /// Show the cases of these groups
     #[arg(value_name = "GROUP", conflicts_with = "profile")]
+    #[arg(add = Candidates::new(values::groups))]
     pub groups: Vec<String>,
     /// Show the cases of this profile
     #[arg(long)]
+    #[arg(add = Candidates::new(values::profiles))]
     pub profile: Option<String>,
     /// The manifest [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
@@ -329,6 +393,7 @@ pub struct ListFlags {
 pub struct ExplainFlags {
     /// The case, by its name or its title
     #[arg(value_name = "CASE")]
+    #[arg(add = Candidates::new(values::cases))]
     pub case: String,
     /// The manifest [default: suite.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
@@ -340,9 +405,11 @@ pub struct ExplainFlags {
 pub struct CheckFlags {
     /// Check only the cases of these groups
     #[arg(value_name = "GROUP", conflicts_with = "cases")]
+    #[arg(add = Candidates::new(values::groups))]
     pub groups: Vec<String>,
     /// Check only these cases
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
+    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// The manifest and how to get its programs.
     #[command(flatten)]
@@ -354,12 +421,14 @@ pub struct CheckFlags {
 pub struct ProveFlags {
     /// Compare the cases of this profile with themselves [default: the manifest's]
     #[arg(long)]
+    #[arg(add = Candidates::new(values::profiles))]
     pub profile: Option<String>,
     /// How long each invocation measures [default: the manifest's]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub seconds: Option<f64>,
     /// Compare the halves of this saved run, instead of the rounds that run here
     #[arg(long, value_name = "DIR")]
+    #[arg(add = Completer::new(values::runs))]
     pub run: Option<PathBuf>,
     /// Seed of the order of the invocations
     #[arg(long, value_name = "N")]
@@ -378,13 +447,18 @@ pub struct AdviseFlags {
     /// Measure the cases that a setting touches, side by side as it is and with another
     /// value, without one the advised
     #[arg(long = "try", value_name = "NAME[=VALUE]", conflicts_with = "json")]
+    #[arg(add = Candidates::new(values::settings))]
     pub tried: Option<String>,
+    /// Put back what an attempt left changed that was killed with all of its helpers
+    #[arg(long, conflicts_with = "tried")]
+    pub restore: bool,
     /// Print one JSON object instead
     #[arg(long)]
     pub json: bool,
     /// Try it with these cases instead
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
     #[arg(requires = "tried")]
+    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// Rounds, each with every case once on both sides, instead of a budget
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -429,6 +503,7 @@ pub struct ImpactFlags {
     /// Folder of the run that measured the cost of a switch [default: the latest of this
     /// machine in results/ of the repository, or brigade-results/]
     #[arg(long, value_name = "DIR")]
+    #[arg(add = Completer::new(values::runs))]
     pub run: Option<PathBuf>,
     /// Print one JSON object instead
     #[arg(long)]

@@ -24,6 +24,7 @@ use crate::measure::signals::Signals;
 use crate::show;
 use crate::store::environment::Environment;
 use crate::store::results;
+use crate::store::saved_run::SavedRun;
 
 /// Runs `brigade impact`.
 ///
@@ -213,7 +214,7 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
     let parent = results::default_folder(manifest.root.as_deref());
     let label = Environment::capture(manifest)?.label();
     let mut latest = None;
-    for folder in report::latest_first(&parent, Some(&label)) {
+    for folder in SavedRun::latest_first(&parent, Some(&label)) {
         match of_run(folder)? {
             Some(prices) if prices.disturbed.is_none() => return Ok(prices),
             found => latest = latest.or(found),

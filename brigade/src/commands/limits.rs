@@ -24,6 +24,7 @@ use crate::measure::process::{self, Ended};
 use crate::show::limits::{KindForecast, LimitsReport, OfTasks, SCHEMA_VERSION, Verified, page};
 use crate::store::environment::Environment;
 use crate::store::results;
+use crate::store::saved_run::SavedRun;
 
 /// How far beyond the prediction it tries, in percent.
 const BEYOND_PERCENT: u64 = 2;
@@ -103,7 +104,7 @@ impl Measured {
         let (mut found, mut runs) = (BTreeMap::new(), Vec::new());
         let label = Environment::capture(&manifest).map(|environment| environment.label());
         let parent = results::default_folder(manifest.root.as_deref());
-        for folder in report::latest_first(&parent, label.ok().as_deref()) {
+        for folder in SavedRun::latest_first(&parent, label.ok().as_deref()) {
             let report = match open.is_empty() {
                 true => break,
                 false => report::report_of(&manifest, &[folder]),

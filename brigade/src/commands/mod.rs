@@ -15,10 +15,14 @@ mod report;
 mod resume;
 mod run;
 mod session;
+mod shell;
+mod values;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::Parser as _;
+use harness::system_files;
 
 use crate::exit::Exit;
 use crate::store::invocation::{Invocation, Outcome};
@@ -27,22 +31,31 @@ pub use report::renderings;
 
 /// All of the binary: does what the command line of this process says.
 pub fn main() -> ExitCode {
-    let exit = match Cli::try_parse() {
-        Ok(cli) => dispatch(cli).unwrap_or_else(|error| {
-            let exit = Exit::of(&error);
-            if exit != Exit::Interrupted {
-                output::complain(&format!("{error:#}"));
-            }
-            exit
-        }),
-        Err(error) => flags::explain(&error),
-    };
+    let done = system_files::require_stack().and_then(|()| {
+        shell::complete();
+        match Cli::try_parse() {
+            Ok(cli) => dispatch(cli),
+            Err(error) => Ok(flags::explain(&error)),
+        }
+    });
+    let exit = done.unwrap_or_else(|error| {
+        let exit = Exit::of(&error);
+        if exit != Exit::Interrupted {
+            output::complain(&format!("{error:#}"));
+        }
+        exit
+    });
     exit.into()
 }
 
 fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
-    harness::system_files::require_proc()?;
-    match cli.command.unwrap_or(Command::Run(RunCommand { groups: Vec::new(), flags: cli.run })) {
+    system_files::require_counters()?;
+    let command =
+        cli.command.unwrap_or(Command::Run(RunCommand { groups: Vec::new(), flags: cli.run }));
+    if !matches!(command, Command::Advise(_)) {
+        advise::warn_of_left(Path::new("/"));
+    }
+    match command {
         Command::Run(command) => match &command.flags.resume {
             Some(folder) => resume::resume(folder, &command.flags.programs, command.flags.show),
             None => run::run(&command),
@@ -56,6 +69,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Limits(flags) => limits::limits(&flags),
         Command::Prove(flags) => prove::prove(&flags),
         Command::Advise(flags) => advise::advise(&flags),
+        Command::Man { folder } => shell::manual(&folder),
         Command::Impact(flags) => impact::impact(&flags),
     }
 }

@@ -117,6 +117,7 @@ fn rendered(
         Format::Csv => show::formats::csv(report)?,
         Format::Benchstat => show::formats::benchstat(report),
         Format::Bmf => show::formats::bmf(report)?,
+        Format::Github => show::formats::github(report)?,
     })
 }
 
@@ -143,29 +144,14 @@ fn text_of(report: &Report, folders: &[String], what: ShowFlags, style: Style) -
 /// The folder of the run that was started last.
 fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
     let parent = results::default_folder(manifest.root.as_deref());
-    let latest = latest_first(&parent, None).into_iter().next();
+    let latest = SavedRun::latest_first(&parent, None).into_iter().next();
     latest.with_context(|| format!("{} has no run: brigade run makes one", parent.display()))
-}
-
-/// The folders of runs, of machines of this label if there is one, the latest first. What is
-/// no such folder, or a side of a comparison, is left out.
-pub fn latest_first(parent: &Path, label: Option<&str>) -> Vec<PathBuf> {
-    let folders = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
-    let began = |folder: PathBuf| {
-        // Without its records, which are long.
-        let run = SavedRun::read_beside(&folder, b"").ok()?;
-        let is_here = label.is_none_or(|label| run.environment.label() == label);
-        (is_here && run.description.side.is_none()).then_some((run.description.started_at, folder))
-    };
-    let mut runs: Vec<(String, PathBuf)> = folders.filter_map(began).collect();
-    runs.sort();
-    runs.into_iter().rev().map(|(_, folder)| folder).collect()
 }
 
 /// The run before that of this folder, on a machine of this label, with its name.
 fn previous(folder: &Path, label: &str) -> Option<(String, SavedRun)> {
     let folder = folder.canonicalize().ok()?;
-    let runs = latest_first(folder.parent()?, Some(label));
+    let runs = SavedRun::latest_first(folder.parent()?, Some(label));
     let before = runs.iter().skip_while(|run| **run != folder).nth(1)?;
     let name = before.file_name()?.to_string_lossy().into_owned();
     Some((name, SavedRun::read(before).ok()?))
@@ -337,9 +323,12 @@ pub fn report_of(manifest: &Manifest, folders: &[PathBuf]) -> anyhow::Result<Rep
 /// either is complained of.
 ///
 /// # Errors
-/// When `path` is not the folder of a run.
+/// When `path` is not the folder of a run, or no record of it can be used.
 pub fn read(path: &Path) -> anyhow::Result<(SavedRun, Option<Proof>)> {
-    Ok(with_proof(path, SavedRun::read(path)?))
+    let read = with_proof(path, SavedRun::read(path)?);
+    let is_usable = read.0.rejected == 0 || !read.0.invocations.is_empty();
+    ensure!(is_usable, "{}: none of its records can be used", path.display());
+    Ok(read)
 }
 
 /// What was read of `path`, and the proof, likewise.

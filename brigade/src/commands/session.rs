@@ -5,12 +5,18 @@
 //! saved run.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::time::SystemTime;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use harness::cpus::CpuList;
 use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::signal::kill;
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::getpid;
 
 use crate::commands::flags::ProgramFlags;
 use crate::exit::UsageError;
@@ -23,6 +29,9 @@ use crate::measure::signals::Signals;
 use crate::plan::pairs::pairs;
 use crate::store::environment::Environment;
 use crate::store::results::{self, CaseDetail, RunDescription};
+
+/// What the runner, its guard and a program with pipes have open, and room.
+const FEWEST_FILES: u64 = 64;
 
 /// The right to measure on this machine, as long as it lives.
 pub struct Session<'a> {
@@ -43,6 +52,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When another process holds it, or this one cannot be set up.
     pub fn begin(manifest: &'a Manifest, flags: &ProgramFlags) -> anyhow::Result<Self> {
+        require_means()?;
         let mut signals = Signals::register().context("setting up signal handlers")?;
         let lock = Lock::take(flags.wait)?;
         signals.guard = Some(Guard::start(lock.file()).context("starting the guard")?);
@@ -65,6 +75,21 @@ impl<'a> Session<'a> {
     pub fn programs(&mut self, names: &BTreeSet<&str>) -> anyhow::Result<Executables> {
         let Self { manifest, capabilities, signals, builds, .. } = self;
         executables::executables(manifest, names, *builds, capabilities, signals)
+    }
+}
+
+/// Checks what no process is started, watched and ended without.
+fn require_means() -> anyhow::Result<()> {
+    let (files, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    ensure!(
+        files >= FEWEST_FILES,
+        "{files} files may be open at once and {FEWEST_FILES} are needed: ulimit -n {FEWEST_FILES}"
+    );
+    File::open("/dev/null").context("opening /dev/null")?;
+    kill(getpid(), None).context("kill is denied, by which programs are ended")?;
+    match waitid(Id::All, WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT) {
+        Ok(_) | Err(Errno::ECHILD) => Ok(()),
+        Err(error) => Err(error).context("waitid is denied, by which programs are watched"),
     }
 }
 

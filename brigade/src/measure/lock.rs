@@ -5,12 +5,16 @@
 //! kernel takes it back from a holder that died, however that happened: there
 //! is no stale lock. Programs inherit it: it is free when the last process of a
 //! run has ended. The file contains the number of the process that took it. It is never
-//! removed, as then two could hold two files of one name.
+//! removed, as then two could hold two files of one name; where somebody else removes it, the
+//! second is refused by an abstract socket of the same name, which nobody can remove.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +22,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use harness::process_stat::ProcessStat;
 use harness::system_files::SystemFiles;
+use nix::unistd::User;
 
 use crate::measure::guard::holders;
 use crate::store::results;
@@ -52,6 +57,7 @@ struct Held(String);
 #[derive(Debug)]
 pub struct Lock {
     file: File,
+    _name: Option<UnixListener>,
 }
 
 impl Lock {
@@ -92,14 +98,34 @@ impl Lock {
                 }
             }
         }
+        let name = match take_name(path) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                let path = path.display();
+                let error = format!(
+                    "another brigade is measuring on this machine, and somebody removed its lock \
+                     {path}: wait for it to end"
+                );
+                return Err(Held(error).into());
+            }
+            // Filters of containers deny sockets; the file is the lock that counts.
+            name => name.ok(),
+        };
         sign(&mut file).with_context(trouble)?;
-        Ok(Self { file })
+        Ok(Self { file, _name: name })
     }
 
     /// The file whose lock it is.
     pub fn file(&self) -> &File {
         &self.file
     }
+}
+
+/// Takes the lock's path as the name of a socket without a file; the kernel takes it back from
+/// a holder that died.
+fn take_name(path: &Path) -> io::Result<UnixListener> {
+    let key = crc32fast::hash(path.canonicalize()?.as_os_str().as_bytes());
+    let name = SocketAddr::from_abstract_name(format!("{FILE_NAME}-{key:08x}"))?;
+    UnixListener::bind_addr(&name)
 }
 
 fn path(named: Option<OsString>) -> PathBuf {
@@ -164,6 +190,23 @@ fn signer(file: &mut File) -> Option<(u32, bool)> {
     Some((pid, stat.is_some_and(|stat| !"ZX".contains(stat.state))))
 }
 
+/// The process that took the lock of `file`, whoever's it is, unless it is another brigade: by
+/// the kernel's list of locks.
+fn taker(file: &File) -> Option<String> {
+    let inode = format!(":{}", file.metadata().ok()?.ino());
+    let locks = SystemFiles::live().text("proc/locks")?;
+    let fields = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let mut pids = fields.filter_map(|fields| match fields[..] {
+        [_, "FLOCK", _, _, pid, place, ..] if place.ends_with(&inode) => Some(pid.to_owned()),
+        _ => None,
+    });
+    let pid = pids.next()?;
+    let name = SystemFiles::live().line(&format!("proc/{pid}/comm"))?;
+    let user = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+    let user = User::from_uid(user.into()).ok()?.map_or_else(|| user.to_string(), |of| of.name);
+    (!name.starts_with("brigade")).then(|| format!("process {pid} ({name}) of user {user}"))
+}
+
 /// Why the lock cannot be taken, and what to do.
 fn refusal(signer: Option<(u32, bool)>, file: &File, path: &Path) -> String {
     let path = path.display();
@@ -177,13 +220,23 @@ fn refusal(signer: Option<(u32, bool)>, file: &File, path: &Path) -> String {
                  measured too: end it with kill -KILL {pid} ({path} is locked)"
             );
         }
-        _ => "another brigade".to_owned(),
+        _ => match taker(file) {
+            Some(who) => {
+                return format!("{who} holds the lock {path} and is no brigade: end it, or wait");
+            }
+            None => "another brigade".to_owned(),
+        },
     };
     format!("{who} is measuring on this machine: wait for it to end ({path} is locked)")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::BufRead as _;
+    use std::process::{Command, Stdio};
+
+    use nix::unistd::geteuid;
+
     use super::*;
 
     fn lock_file() -> (tempfile::TempDir, PathBuf) {
@@ -227,6 +280,33 @@ mod tests {
             fs::write(&path, signature).unwrap();
             assert!(refusal(&path).starts_with("another brigade is measuring"), "{signature:?}");
         }
+    }
+
+    #[test]
+    fn a_lock_whose_file_was_removed_is_still_held() {
+        let (_folder, path) = lock_file();
+        let held = Lock::take_at(&path, Duration::ZERO).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(refusal(&path).contains("somebody removed its lock"), "{}", refusal(&path));
+        drop(held);
+        take_again(&path);
+    }
+
+    #[test]
+    fn a_holder_that_signs_nothing_is_named() {
+        let (_folder, path) = lock_file();
+        drop(Lock::take_at(&path, Duration::ZERO).unwrap());
+        fs::write(&path, "").unwrap();
+        let mut flock = Command::new("flock");
+        let mut holder = flock.arg(&path).args(["sh", "-c", "echo; read -r line"]);
+        holder = holder.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut holder = holder.spawn().unwrap();
+        io::BufReader::new(holder.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+        let user = User::from_uid(geteuid()).unwrap().unwrap().name;
+        let named = format!("process {} (flock) of user {user} holds the lock", holder.id());
+        assert!(refusal(&path).starts_with(&named), "{}", refusal(&path));
+        drop(holder.stdin.take());
+        holder.wait().unwrap();
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! this reads and writes them, and puts back what is only tried.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use harness::control_groups::{Group, Version, of_process};
@@ -263,6 +263,42 @@ pub fn write(contents: &[Content]) -> anyhow::Result<()> {
     })
 }
 
+/// Where the old values lie below the root while others are tried, until the machine restarts.
+const JOURNAL: &str = "run/brigade-settings.json";
+
+/// What an attempt that was killed, and its restorer with it, has left to be put back; nothing
+/// while one goes on.
+pub fn left_behind(root: &Path) -> Vec<Content> {
+    let Ok(file) = File::open(root.join(JOURNAL)) else { return Vec::new() };
+    // Only root writes there, or whoever owns a machine that is made up.
+    if file.try_lock().is_err() {
+        Vec::new()
+    } else {
+        serde_json::from_reader(file).unwrap_or_default()
+    }
+}
+
+/// Puts back what was left behind.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn restore(root: &Path, contents: &[Content]) -> anyhow::Result<()> {
+    write(contents)?;
+    let journal = root.join(JOURNAL);
+    fs::remove_file(&journal).with_context(|| format!("removing {}", journal.display()))
+}
+
+/// Writes the old values where the next command looks; locked as long as a process may still
+/// put them back.
+fn journal(root: &Path, contents: &[Content]) -> anyhow::Result<File> {
+    let path = root.join(JOURNAL);
+    let writing = || format!("writing {}, which outlives a crash", path.display());
+    let file = File::create(&path).with_context(writing)?;
+    file.lock().with_context(writing)?;
+    serde_json::to_writer(&file, contents).with_context(writing)?;
+    Ok(file)
+}
+
 /// A detached process that puts files back when it is asked to, or even if the runner is
 /// killed.
 #[derive(Debug)]
@@ -271,6 +307,7 @@ pub struct Restorer {
     alive: PipeWriter,
     /// Why a file could not be put back; empty if all were.
     failure: PipeReader,
+    _journal: File,
 }
 
 impl Restorer {
@@ -278,8 +315,9 @@ impl Restorer {
     /// other thread, and no guard yet, which would end what it does not know.
     ///
     /// # Errors
-    /// When the kernel refuses a process or a pipe.
-    pub fn start(contents: &[Content]) -> io::Result<Self> {
+    /// When the kernel refuses a process or a pipe, or the old values cannot be noted.
+    pub fn start(root: &Path, contents: &[Content]) -> anyhow::Result<Self> {
+        let journal = journal(root, contents)?;
         let (runner, alive) = io::pipe()?;
         let (failure, report) = io::pipe()?;
         // SAFETY: there is no other thread, whose locks would stay locked.
@@ -289,14 +327,14 @@ impl Restorer {
                 // Its parent ends at once, so that the runner is not its parent.
                 // SAFETY: as above.
                 if let Ok(ForkResult::Child) = unsafe { fork() } {
-                    keep(runner, report, contents);
+                    keep(runner, report, root, contents);
                 }
                 // SAFETY: this ends the process, and nothing of the runner's is run.
                 unsafe { libc::_exit(0) }
             }
             ForkResult::Parent { child } => {
                 reap(child)?;
-                Ok(Self { alive, failure })
+                Ok(Self { alive, failure, _journal: journal })
             }
         }
     }
@@ -316,13 +354,18 @@ impl Restorer {
 }
 
 /// Sleeps until the runner has ended, then writes.
-fn keep(mut runner: PipeReader, mut report: PipeWriter, contents: &[Content]) {
+fn keep(mut runner: PipeReader, mut report: PipeWriter, root: &Path, contents: &[Content]) {
     leave_alone(c"brigade-restore");
     let _ = runner.read(&mut [0]);
+    let mut failures = 0;
     for content in contents {
         if let Err(error) = write(std::slice::from_ref(content)) {
             let _ = write!(report, "{error:#}; ");
+            failures += 1;
         }
+    }
+    if failures == 0 {
+        let _ = fs::remove_file(root.join(JOURNAL));
     }
 }
 

@@ -125,7 +125,8 @@ pub fn run(slower: f64) -> SavedRun {
         procedure: Some(Procedure { reruns: 2, ..Procedure::default() }),
         side: None,
     };
-    SavedRun { description, environment, invocations: invocations(slower), warnings: Vec::new() }
+    let invocations = invocations(slower);
+    SavedRun { description, environment, invocations, warnings: Vec::new(), rejected: 0 }
 }
 
 /// The report of runs whose cases take so many times as long.

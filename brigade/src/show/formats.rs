@@ -1,9 +1,11 @@
 //! A report for other tools: CSV, Go's benchmark format and Bencher Metric Format.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use csv::Writer;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::judge::report::model::{Case, JudgedOutcome, MeasurementEstimate, Report, TaskKind};
 use crate::judge::statistics::Estimate;
@@ -12,12 +14,12 @@ use crate::judge::statistics::Estimate;
 /// operation, empty if there is none.
 #[derive(Clone, Serialize)]
 struct Row<'a> {
-    run: &'a str,
-    host: &'a str,
-    case: &'a str,
-    program: &'a str,
+    run: Cow<'a, str>,
+    host: Cow<'a, str>,
+    case: Cow<'a, str>,
+    program: Cow<'a, str>,
     parameters: String,
-    measurement: &'a str,
+    measurement: Cow<'a, str>,
     round: u32,
     attempt: u32,
     verdict: JudgedOutcome,
@@ -36,12 +38,12 @@ pub fn csv(report: &Report) -> anyhow::Result<String> {
             let Some(estimate) = estimate else { continue };
             for (index, invocation) in estimate.invocations.iter().enumerate() {
                 let row = Row {
-                    run: &run.name,
-                    host: &run.label,
-                    case: &case.name,
-                    program: &case.key.program,
+                    run: cell(&run.name),
+                    host: cell(&run.label),
+                    case: cell(&case.name),
+                    program: cell(&case.key.program),
                     parameters: case.key.parameters_json(),
-                    measurement: "",
+                    measurement: "".into(),
                     round: invocation.round,
                     attempt: invocation.attempt,
                     verdict: invocation.outcome,
@@ -50,7 +52,11 @@ pub fn csv(report: &Report) -> anyhow::Result<String> {
                 let measured =
                     estimate.measurements.iter().filter(|of| of.values_ns[index].is_some());
                 let mut rows: Vec<Row> = measured
-                    .map(|of| Row { measurement: &of.name, ns: of.values_ns[index], ..row.clone() })
+                    .map(|of| Row {
+                        measurement: cell(&of.name),
+                        ns: of.values_ns[index],
+                        ..row.clone()
+                    })
                     .collect();
                 if rows.is_empty() {
                     rows.push(row);
@@ -60,6 +66,14 @@ pub fn csv(report: &Report) -> anyhow::Result<String> {
         }
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+/// Text as a cell that no spreadsheet takes for a formula.
+fn cell(text: &str) -> Cow<'_, str> {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        return format!("'{text}").into();
+    }
+    text.into()
 }
 
 /// The report in the format of Go's benchmarks, as benchstat reads it: a line for each value of
@@ -150,13 +164,10 @@ impl From<&Estimate> for Metric {
     }
 }
 
-/// The report in Bencher Metric Format: `latency` is in nanoseconds per operation, `memory`
-/// in bytes per task. Of several runs each name begins with the run's.
-///
-/// # Errors
-/// Never: it is written to memory.
-pub fn bmf(report: &Report) -> serde_json::Result<String> {
-    let mut benchmarks: BTreeMap<String, BTreeMap<&str, Metric>> = BTreeMap::new();
+/// Every time and memory of a report, with the name of its benchmark: the case, and the
+/// measurement unless it is the principal one. Of several runs each name begins with the run's.
+fn benchmarks(report: &Report) -> Vec<(String, Quantity, &Estimate)> {
+    let mut benchmarks = Vec::new();
     for (index, run) in report.runs.iter().enumerate() {
         let prefix = if report.runs.len() == 1 { String::new() } else { format!("{}: ", run.name) };
         for case in report.groups.iter().flat_map(|group| &group.cases) {
@@ -166,17 +177,47 @@ pub fn bmf(report: &Report) -> serde_json::Result<String> {
                     0 => format!("{prefix}{}", case.name),
                     _ => format!("{prefix}{}, {}", case.name, measurement.name),
                 };
-                let metrics = benchmarks.entry(name).or_default();
-                metrics.insert("latency", (&measurement.time_ns).into());
+                benchmarks.push((name, LATENCY, &measurement.time_ns));
             }
             for part in &estimate.memory {
                 let name = format!("{prefix}{}, {}", case.name, part.name);
-                let metrics = benchmarks.entry(name).or_default();
-                metrics.insert("memory", (&part.bytes_per_task).into());
+                benchmarks.push((name, MEMORY, &part.bytes_per_task));
             }
         }
     }
-    Ok(serde_json::to_string_pretty(&benchmarks)? + "\n")
+    benchmarks
+}
+
+/// What is measured, as Bencher calls it, and its unit.
+type Quantity = (&'static str, &'static str);
+
+const LATENCY: Quantity = ("latency", "ns");
+const MEMORY: Quantity = ("memory", "B");
+
+/// The report in Bencher Metric Format.
+///
+/// # Errors
+/// Never: it is written to memory.
+pub fn bmf(report: &Report) -> serde_json::Result<String> {
+    let mut all: BTreeMap<String, BTreeMap<&str, Metric>> = BTreeMap::new();
+    for (name, (measure, _), estimate) in benchmarks(report) {
+        all.entry(name).or_default().insert(measure, estimate.into());
+    }
+    Ok(serde_json::to_string_pretty(&all)? + "\n")
+}
+
+/// The report for github-action-benchmark's tool `customSmallerIsBetter`.
+///
+/// # Errors
+/// Never: it is written to memory.
+pub fn github(report: &Report) -> serde_json::Result<String> {
+    let entry = |(name, (_, unit), estimate): (String, Quantity, &Estimate)| {
+        let half = estimate.interval.map(|ends| (ends.high - ends.low) / 2.0);
+        let range = half.map(|half| format!("± {half:.3}"));
+        json!({ "name": name, "unit": unit, "value": estimate.value, "range": range })
+    };
+    let entries: Vec<_> = benchmarks(report).into_iter().map(entry).collect();
+    Ok(serde_json::to_string_pretty(&entries)? + "\n")
 }
 
 #[cfg(test)]
@@ -211,6 +252,16 @@ mod tests {
         let measurements: Vec<_> =
             of(",create,").iter().map(|line| line.contains("create_join")).collect();
         assert_eq!(measurements, [false, true].repeat(12));
+    }
+
+    #[test]
+    fn no_cell_of_text_is_a_formula() {
+        let mut report = report_of(&[1.0]);
+        report.groups[0].cases[0].name = "=cmd|'/c calc'!A1".to_owned();
+        report.runs[0].name = "@SUM(1)".to_owned();
+        let text = csv(&report).unwrap();
+        assert!(text.contains("\n'@SUM(1),") && text.contains(",'=cmd|"), "{text}");
+        assert!(!text.contains("\n@") && !text.contains(",="), "{text}");
     }
 
     #[test]

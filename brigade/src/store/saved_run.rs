@@ -4,6 +4,7 @@
 //! bounded, a line that is not an invocation costs that line and a warning, and nothing
 //! in it can make the reader fail otherwise than by an error.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -43,6 +44,8 @@ pub struct SavedRun {
     /// What of the folder was left out, and why: a sentence each, without its
     /// end. They quote the folder's content, unescaped.
     pub warnings: Vec<String>,
+    /// How many whole lines are no invocation.
+    pub rejected: u64,
 }
 
 impl SavedRun {
@@ -89,6 +92,22 @@ impl SavedRun {
         newest.filter(|run| run.description.side.is_none()).take(MOST_ALIKE).collect()
     }
 
+    /// The folders of runs, of machines of this label if there is one, the latest first. What is
+    /// no such folder, or a side of a comparison, is left out.
+    pub fn latest_first(parent: &Path, label: Option<&str>) -> Vec<PathBuf> {
+        let folders = parent.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+        let began = |folder: PathBuf| {
+            // Without its records, which are long.
+            let run = Self::read_beside(&folder, b"").ok()?;
+            let is_here = label.is_none_or(|label| run.environment.label() == label);
+            (is_here && run.description.side.is_none())
+                .then_some((run.description.started_at, folder))
+        };
+        let mut runs: Vec<(String, PathBuf)> = folders.filter_map(began).collect();
+        runs.sort();
+        runs.into_iter().rev().map(|(_, folder)| folder).collect()
+    }
+
     /// Reads the folder of a run whose records are these.
     ///
     /// # Errors
@@ -133,8 +152,8 @@ impl SavedRun {
             results::RUN,
         );
         let environment = parse_document(environment, results::ENVIRONMENT)?;
-        let (invocations, warnings) = read_lines(records).context(RECORDS)?;
-        Ok(Self { description, environment, invocations, warnings })
+        let (invocations, warnings, rejected) = read_lines(records).context(RECORDS)?;
+        Ok(Self { description, environment, invocations, warnings, rejected })
     }
 }
 
@@ -203,9 +222,11 @@ fn parse_document<T: DeserializeOwned>(bytes: &[u8], name: &'static str) -> anyh
     serde_json::from_slice(bytes).context(name)
 }
 
-/// Reads every line that is an invocation, with a warning for each other one.
-fn read_lines(mut source: impl BufRead) -> anyhow::Result<(Vec<Invocation>, Vec<String>)> {
+/// Reads every line that is an invocation, once, with a warning for each other one; counts the
+/// whole ones that are none.
+fn read_lines(mut source: impl BufRead) -> anyhow::Result<(Vec<Invocation>, Vec<String>, u64)> {
     let (mut invocations, mut warnings, mut others) = (Vec::new(), Vec::new(), 0);
+    let (mut seen, mut rejected) = (BTreeSet::new(), 0);
     let mut line = Vec::new();
     for number in 1_u64.. {
         let is_whole = next_line(&mut source, &mut line)?;
@@ -220,6 +241,13 @@ fn read_lines(mut source: impl BufRead) -> anyhow::Result<(Vec<Invocation>, Vec<
             }
             parse_line(&line).map_err(|error| format!("{error:#}"))
         };
+        let identity =
+            |of: &Invocation| (of.case.clone(), of.round, of.attempt, of.started_at.clone());
+        let invocation = match invocation {
+            Ok(of) if !seen.insert(identity(&of)) => Err("repeats an earlier line".to_owned()),
+            invocation => invocation,
+        };
+        rejected += u64::from(invocation.is_err() && is_whole);
         match invocation {
             Ok(invocation) => invocations.push(invocation),
             Err(_) if warnings.len() == MOST_WARNINGS => others += 1,
@@ -237,7 +265,7 @@ fn read_lines(mut source: impl BufRead) -> anyhow::Result<(Vec<Invocation>, Vec<
     if others > 0 {
         warnings.push(format!("{RECORDS}: {others} further lines are left out"));
     }
-    Ok((invocations, warnings))
+    Ok((invocations, warnings, rejected))
 }
 
 /// An invocation; of one that measured, the record is verified.
@@ -434,6 +462,15 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_repeats_another_counts_once() {
+        let [first, second, ..] = &recorded_lines()[..] else { panic!("too few") };
+        let run = SavedRun::read(folder_with(format!("{first}\n{first}\n{second}\n")).path());
+        let run = run.unwrap();
+        assert_eq!((run.invocations.len(), run.rejected), (2, 1));
+        assert_eq!(run.warnings, ["records.jsonl line 2: repeats an earlier line: left out"]);
+    }
+
+    #[test]
     fn a_flood_of_bad_lines_is_summed_up() {
         let run = SavedRun::read(folder_with("\n".repeat(50_000)).path()).unwrap();
         assert_eq!(run.warnings.len(), MOST_WARNINGS + 1);
@@ -513,9 +550,13 @@ mod tests {
         let mut line: serde_json::Value = serde_json::from_str(&recorded_lines()[0]).unwrap();
         line["record"] = serde_json::Value::Null;
         line["outcome"] = "failed".into();
-        let line = format!("{line}\n");
-        let read = |lines| {
-            read_lines(line.repeat(lines).as_bytes()).map(|(invocations, _)| invocations.len())
+        let mut read = |lines| {
+            let mut text = String::new();
+            for round in 1..=lines {
+                line["round"] = round.into();
+                text += &format!("{line}\n");
+            }
+            read_lines(text.as_bytes()).map(|(invocations, ..)| invocations.len())
         };
         assert_eq!(read(MOST_INVOCATIONS).unwrap(), MOST_INVOCATIONS);
         let error = read(MOST_INVOCATIONS + 1).unwrap_err().to_string();

@@ -2,10 +2,11 @@
 //! it tries. `brigade impact`: what a program's switches come to, by the costs of a run.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::bench::{Bench, Ended, RECORD, end_of, eventually, send};
@@ -14,7 +15,8 @@ use crate::compare::NOISY;
 const HALT_POLL: &str = "machine/sys/module/haltpoll/parameters/guest_halt_poll_ns";
 
 /// A virtual machine whose CPUs halt, in the folder `machine`.
-const MACHINE: [(&str, &str); 6] = [
+const MACHINE: [(&str, &str); 7] = [
+    ("machine/run/utmp", ""),
     (HALT_POLL, "0\n"),
     ("machine/sys/devices/system/cpu/cpuidle/current_driver", "haltpoll\n"),
     ("machine/sys/devices/system/cpu/cpuidle/current_governor", "haltpoll\n"),
@@ -82,6 +84,47 @@ fn a_setting_is_put_back_however_the_runner_ends() {
         assert_eq!(end_of(brigade).code, expected, "{signal}");
         eventually("it is put back", || is("0"));
     }
+}
+
+/// The runner, its guard and the process that restores are all killed.
+#[test]
+fn what_an_attempt_leaves_is_told_and_put_back() {
+    let bench = bench();
+    let mut brigade = command(&bench, &["--try", "guest_halt_poll_ns"]);
+    let brigade = brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let value = || fs::read_to_string(bench.path(HALT_POLL)).unwrap();
+    eventually("it is tried", || value() == "200000");
+    let journal = bench.path("machine/run/brigade-settings.json");
+    let ended = advise(&bench, &[]);
+    assert_eq!(ended.stderr, "", "an attempt goes on");
+    for pid in holders(&journal) {
+        kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+    }
+    for pid in holders(&journal) {
+        kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    }
+    end_of(brigade);
+    eventually("nobody is left", || holders(&journal).is_empty());
+    fs::write(bench.path(HALT_POLL), "200000").unwrap();
+    let ended = advise(&bench, &[]);
+    let told = "guest_halt_poll_ns is as a killed `advise --try` left it: brigade advise \
+                --restore puts back 0\n";
+    assert!(ended.stderr.ends_with(told), "{ended:?}");
+    assert_eq!(advise(&bench, &["--restore"]).code, Some(0));
+    assert_eq!((value(), journal.exists()), ("0".to_owned(), false));
+    assert_eq!(advise(&bench, &[]).stderr, "");
+    assert!(bench.path(HALT_POLL).exists());
+}
+
+/// The processes that have a file open.
+fn holders(path: &Path) -> Vec<i32> {
+    let opens = |pid: &i32| {
+        let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        files.map(|file| fs::read_link(file.path())).any(|link| link.is_ok_and(|link| link == path))
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(opens).collect()
 }
 
 #[test]

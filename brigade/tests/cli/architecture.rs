@@ -201,7 +201,9 @@ fn features_of(members: &[&str]) -> BTreeSet<String> {
 fn every_member_is_built_alone_as_all_are_together() {
     let together = features_of(&["--workspace"]);
     for member in members() {
-        let alone = features_of(&["--package", &member]);
+        let package =
+            if member == "brigade" { member.clone() } else { format!("brigade-{member}") };
+        let alone = features_of(&["--package", &package]);
         let otherwise: Vec<&String> = alone.difference(&together).collect();
         assert!(
             otherwise.is_empty(),

@@ -1,11 +1,14 @@
 //! Programs that fail in every way that a program can, and a clock that jumps.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use contract::invocation::deny;
 use contract::skip;
+use nix::libc;
 use nix::sys::signal::Signal;
 
 use crate::bench::{Bench, Ended, RECORD, end_of, eventually, is_running, send, start};
@@ -27,6 +30,43 @@ fn without_proc_every_command_ends_with_one_line() {
         assert_eq!((ended.code, &*ended.stderr, &*ended.stdout), (Some(1), line, ""));
     }
     assert!(bench.result_folders().is_empty());
+}
+
+/// A main thread without room, and a runner that may not do what it has to, ends before it
+/// measures.
+#[test]
+fn what_the_runner_lacks_is_named_in_one_line() {
+    let bench = Bench::printing(RECORD);
+    let refused = |mut brigade: Command, words: &str| {
+        brigade.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let ended = end_of(brigade.spawn().unwrap());
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{words}: {ended:?}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+        assert!(ended.stderr.contains(words), "{ended:?}");
+    };
+    for (call, words) in [
+        (libc::SYS_kill, "kill is denied"),
+        (libc::SYS_waitid, "waitid is denied"),
+        (libc::SYS_getrusage, "getrusage is denied"),
+    ] {
+        let mut brigade = bench.brigade(&["run"]);
+        // SAFETY: between fork and exec, this makes two system calls.
+        unsafe { brigade.pre_exec(move || deny(call)) };
+        refused(brigade, words);
+    }
+    for (limit, words) in [
+        ("ulimit -n 16", "16 files may be open at once and 64 are needed"),
+        ("ulimit -s 64", "the stack may have 64 KiB and needs 512"),
+    ] {
+        let limited = format!("{limit} && exec \"$0\" \"$@\"");
+        refused(bench.brigade_under(&["sh", "-c", &limited], &["run"]), words);
+    }
+    let hide = "mount -t tmpfs none /dev && exec \"$@\"";
+    let without = ["unshare", "--mount", "sh", "-c", hide, "sh"];
+    if !Command::new(without[0]).args(&without[1..]).arg("true").status().unwrap().success() {
+        return skip("brigade without /dev/null", "a file system cannot be mounted over it");
+    }
+    refused(bench.brigade_under(&without, &["run"]), "opening /dev/null: No such file");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
@@ -169,6 +170,35 @@ fn an_interrupted_guest_prints_what_it_has_and_exits_with_130() {
             let laps: Value = serde_json::from_str(laps).expect("JSON");
             assert_eq!(laps["ended_by"], "signal", "{name}");
         }
+    }
+}
+
+/// Also where it waits for an answer, or is about to create tasks without end.
+#[test]
+fn a_guest_that_is_terminated_ends_at_once() {
+    for name in [GO, PYTHON, PYTHON_TASKS, JAVA, NODE, ASIO] {
+        let Some(mut words) = guest(name) else { continue };
+        words.extend((name == PYTHON_TASKS).then(|| "threads".to_owned()));
+        let mut command = process(&words, &["--tasks", "50"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(name);
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a mark");
+        kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+        let status = child.wait().expect("it ends");
+        // The virtual machine of Java ends by itself.
+        assert!(status.signal() == Some(15) || status.code() == Some(143), "{name}: {status}");
+    }
+}
+
+#[test]
+fn more_goroutines_than_fit_are_refused_by_hand() {
+    let Some(words) = guest(GO) else { return };
+    for program in ["brigade", "creation", "memory"] {
+        let output = process(&words, &[program, "--tasks", "100000000000"]).output();
+        let output = output.expect("run the guest");
+        assert_eq!(output.status.code(), Some(3), "{program}: {output:?}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("bytes of memory are available"), "{error}");
     }
 }
 

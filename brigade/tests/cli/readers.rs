@@ -235,6 +235,21 @@ fn benchstat_reads_every_line_and_compares_hosts() {
     assert!((1e-7..1e-4).contains(&seconds), "{row}");
 }
 
+/// What its `extractCustomBenchmarkResult` takes: names, units and values, and a range in words.
+#[test]
+fn entries_have_the_shape_that_github_action_benchmark_documents() {
+    let entries: Value = serde_json::from_str(&report("github", &RUNS[..1])).unwrap();
+    let entries = entries.as_array().unwrap();
+    let metrics: Value = serde_json::from_str(&report("bmf", &RUNS[..1])).unwrap();
+    assert_eq!(entries.len(), metrics.as_object().unwrap().len());
+    for entry in entries {
+        assert!(entry["value"].is_f64() && ["ns", "B"].contains(&entry["unit"].as_str().unwrap()));
+        let same = metrics[entry["name"].as_str().unwrap()].as_object().unwrap().values();
+        assert!(same.into_iter().any(|metric| metric["value"] == entry["value"]), "{entry}");
+        assert!(entry["range"].as_str().is_none_or(|range| range.starts_with("± ")), "{entry}");
+    }
+}
+
 #[test]
 fn metrics_have_the_shape_that_bencher_documents() {
     for runs in [&RUNS[..1], &RUNS] {

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
-use contract::invocation::deny_io_uring;
+use contract::invocation::deny;
 use contract::skip;
 use harness::cpus;
 use serde_json::Value;
@@ -121,7 +121,7 @@ fn a_case_that_needs_io_uring_is_skipped_with_the_reason_where_it_is_denied() {
     bench.case_keys = "needs_io_uring = true";
     let mut brigade = bench.brigade(&["run"]);
     // SAFETY: it makes two system calls, on values of its own, and no more.
-    unsafe { brigade.pre_exec(deny_io_uring) };
+    unsafe { brigade.pre_exec(|| deny(libc::SYS_io_uring_setup)) };
     let ended = Ended::from(brigade);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("\n- a: skipped: no io_uring: "), "{ended:?}");

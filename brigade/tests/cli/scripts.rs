@@ -7,7 +7,9 @@ use std::process::Command;
 
 use crate::bench::Ended;
 
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 12] = [
+    "compare-commits.sh",
+    "compare-versions.sh",
     "rss-per-thread.sh",
     "rss-per-task.sh",
     "sweep-tasks.sh",
@@ -122,6 +124,9 @@ fn wrong_flags_are_refused_in_one_line_before_anything_is_built() {
     check("signals.sh", &["--minutes", "0"], "--minutes: '0'");
     check("test-elsewhere.sh", &[], "no condition named");
     check("test-elsewhere.sh", &["busy", "echo"], "'echo' is not a condition");
+    check("compare-commits.sh", &["--base", "main"], "--bin is missing");
+    check("compare-versions.sh", &["tokio", "1.50.0"], "name a crate and two versions");
+    check("compare-versions.sh", &["tokio", "1.50.0", "new"], "'new' is not a version");
     check("package.sh", &["--bin-dir", "no-such-folder"], "--bin-dir: 'no-such-folder'");
     for name in ["fleet/parallel.sh", "fleet/slurm.sh"] {
         check(name, &[], "--package is missing");

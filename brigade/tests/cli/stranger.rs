@@ -137,14 +137,14 @@ fn a_report_is_escaped_for_the_format_that_is_written() {
     fs::write(folder.join("records.jsonl"), records).unwrap();
 
     let folder = folder.to_str().unwrap();
-    for format in ["text", "markdown", "html", "csv", "json", "benchstat", "bmf"] {
+    for format in ["text", "markdown", "html", "csv", "json", "benchstat", "bmf", "github"] {
         let ended =
             bench.ends(&["report", "--full", folder, "--format", format, "--output", "report"]);
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let text = fs::read_to_string(bench.path("report")).unwrap();
         // That has no names of measurements.
         let is_named = text.to_lowercase().contains("script");
-        assert!(is_named || format == "bmf", "{format}: {text}");
+        assert!(is_named || ["bmf", "github"].contains(&format), "{format}: {text}");
         let acts = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
         assert!(!text.contains(acts), "{format}: {text:?}");
         // In a block of code, which is indented, a page shows it as it is.
@@ -154,6 +154,19 @@ fn a_report_is_escaped_for_the_format_that_is_written() {
     bench.resumes();
     let page = fs::read_to_string(Path::new(folder).join("report.md")).unwrap();
     assert!(!page.contains(['\u{1b}', '\u{202e}']), "{page:?}");
+}
+
+#[test]
+fn a_run_whose_records_are_all_rejected_is_a_failure() {
+    let bench = Bench::printing(RECORD);
+    bench.ends(&["run"]);
+    let folder = bench.result_folders()[0].clone();
+    let records = fs::read_to_string(folder.join("records.jsonl")).unwrap();
+    let records = records.replace("\"mean_ns\":", "\"mean_ns\":-");
+    fs::write(folder.join("records.jsonl"), records).unwrap();
+    let ended = bench.ends(&["report", folder.to_str().unwrap()]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert!(ended.stderr.ends_with(": none of its records can be used\n"), "{ended:?}");
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! The values that a shell completes flags with: what this machine and its runs have.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter as _};
+use harness::system_files::SystemFiles;
+
+use crate::manifest::{AdvicePlan, Manifest};
+use crate::measure::settings::Advice;
+use crate::store::results::default_folder;
+use crate::store::saved_run::SavedRun;
+
+/// Names in the manifest of this binary.
+fn of_suite(names: impl Fn(&Manifest) -> Vec<&String>) -> Vec<CompletionCandidate> {
+    let suite = Manifest::load(None, None);
+    suite.iter().flat_map(names).map(CompletionCandidate::new).collect()
+}
+
+/// The groups.
+pub fn groups() -> Vec<CompletionCandidate> {
+    of_suite(|suite| suite.groups.iter().map(|group| &group.name).collect())
+}
+
+/// The cases.
+pub fn cases() -> Vec<CompletionCandidate> {
+    of_suite(|suite| suite.cases.iter().map(|case| &case.name).collect())
+}
+
+/// The profiles.
+pub fn profiles() -> Vec<CompletionCandidate> {
+    of_suite(|suite| suite.profiles.keys().collect())
+}
+
+/// The settings that can be tried here.
+pub fn settings() -> Vec<CompletionCandidate> {
+    let settings = Advice::of(&SystemFiles::live(), &AdvicePlan::new()).settings.into_iter();
+    let can_be = settings.filter(|setting| !setting.files.is_empty());
+    can_be.map(|setting| CompletionCandidate::new(setting.about.name)).collect()
+}
+
+/// The folders of runs, the latest first, or those that the path so far leads to.
+pub fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
+    let root = Manifest::load(None, None).ok().and_then(|suite| suite.root);
+    let here = env::current_dir().unwrap_or_default();
+    let runs = SavedRun::latest_first(&default_folder(root.as_deref()), None).into_iter();
+    let runs = runs.map(|run| run.strip_prefix(&here).map_or(run.clone(), Path::to_owned));
+    let begins = |run: &Path| run.to_string_lossy().starts_with(&*current.to_string_lossy());
+    let found: Vec<_> = runs.filter(|run| begins(run)).map(CompletionCandidate::new).collect();
+    if found.is_empty() { PathCompleter::dir().complete(current) } else { found }
+}
