@@ -69,7 +69,7 @@ fn flags_that_contradict_one_another_are_usage_errors() {
     PROGRAM.refuses(&["--source=waker"], &["--source waker", "choose futex or timer"]);
     PROGRAM.refuses(&["--runtime=tokio"], &["--source futex", "choose waker or timer"]);
     PROGRAM.refuses(&["--source=timer", "--wakers=1"], &["--wakers 1", "leave it out"]);
-    PROGRAM.refuses(&["--wakers=5"], &["--wakers 5", "of 4"]);
+    PROGRAM.refuses(&["--wakers=5"], &["--wakers 5", "there are 4"]);
     PROGRAM.refuses(&["--workers=2"], &["--workers 2", "--runtime tokio"]);
     for rate in ["0", "1.5", "1000001"] {
         PROGRAM.refuses(&["--rate", rate], &["--rate"]);
