@@ -214,7 +214,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 if [[ ! $bin_dir ]]; then
     # Apart from other builds, whose flags differ.
-    target=$(dirname -- "$(dirname -- "$(program_path brigade)")")/package
+    target=$(dirname -- "$(dirname -- "$(program_path brigade)")")/dist
     build_all "$target"
     bin_dir=$target/release
 fi
