@@ -15,7 +15,8 @@ file moved and nothing else, and compares the two side by side, as `brigade comp
   --help  show this
 
 Examples:
-  scripts/compare-versions.sh tokio 1.50.0 1.52.1 async-brigade/spread
+  scripts/compare-versions.sh tokio 1.50.0 1.52.1 async-mem-brigade -- --budget 60 \
+      --with '--runtime tokio --workers 2'
   scripts/compare-versions.sh tokio 1.52.1 1.52.1 async-brigade-ct -- --rounds 40
 
 Exit codes: as `brigade compare`; 1 a version cannot be built, 2 usage, 130 interrupted.

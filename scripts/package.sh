@@ -78,6 +78,9 @@ bash bash-completion/completions/brigade
 zsh zsh/vendor-completions/_brigade
 fish fish/vendor_completions.d/brigade.fish
 EOF
+    # It is loaded when it is first needed.
+    # shellcheck disable=SC2016 # for zsh
+    printf '_clap_dynamic_completer_brigade "$@"\n' >>"$share/zsh/vendor-completions/_brigade"
 }
 
 # copy_licences TO: ours, and those of the crates that are linked in.
@@ -211,7 +214,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 if [[ ! $bin_dir ]]; then
     # Apart from other builds, whose flags differ.
-    target=$(dirname -- "$(dirname -- "$(program_path brigade)")")/package
+    target=$(dirname -- "$(dirname -- "$(program_path brigade)")")/dist
     build_all "$target"
     bin_dir=$target/release
 fi
