@@ -16,11 +16,20 @@ const PROGRAM: Program = Program {
     }],
     spread: Some(&[]),
     claimed_switches: Some(1.0),
+    traces: true,
     fixed_tasks: Some(2),
     ..Program::NEW
 };
 
 contract::keeps!(PROGRAM);
+
+#[test]
+fn a_trace_has_every_switch() {
+    contract::trace::the_switches_are_those_that_the_kernel_counts(&Program {
+        flags: &["--via=futex"],
+        ..PROGRAM
+    });
+}
 
 /// Mechanisms that block in the kernel, or yield to it.
 const SWITCHING: [&str; 6] = ["pipe", "socketpair", "eventfd", "condvar", "futex", "yield"];

@@ -15,6 +15,7 @@ mod report;
 mod resume;
 mod run;
 mod session;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -57,6 +58,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Prove(flags) => prove::prove(&flags),
         Command::Advise(flags) => advise::advise(&flags),
         Command::Impact(flags) => impact::impact(&flags),
+        Command::Trace(flags) => trace::trace(&flags),
     }
 }
 
