@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
 use crate::failure::Unavailable;
+use crate::system_load::throttled;
 use crate::{clock, cpus};
 
 /// The version of what `--trace` writes.
@@ -365,20 +366,6 @@ fn counted() -> u64 {
     counters.voluntary + counters.involuntary
 }
 
-/// How often the quota of this process's control group has stopped it, in cgroup v1 or v2.
-fn throttled() -> Option<u64> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let stat = groups.lines().find_map(|line| {
-        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-        let is_cpu = controllers.is_empty() || controllers.split(',').any(|name| name == "cpu");
-        let mount = if controllers.is_empty() { "" } else { "cpu/" };
-        let stat = fs::read_to_string(format!("/sys/fs/cgroup/{mount}{path}/cpu.stat")).ok()?;
-        (is_cpu && stat.contains("nr_throttled")).then_some(stat)
-    })?;
-    let count = stat.lines().find_map(|line| line.strip_prefix("nr_throttled "))?;
-    count.trim().parse().ok()
-}
-
 /// Whose switches a ring buffer gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
@@ -452,23 +439,19 @@ impl Ring {
     fn drain(&mut self, own: u32, found: &mut dyn FnMut(Switch)) -> io::Result<()> {
         let page = self.memory.as_ptr();
         // SAFETY: the first page of the mapping is the kernel's description of the rest, which
-        // lies behind it. The kernel writes no byte between tail and head.
-        let (data, head, tail, size) = unsafe {
+        // lies behind it. The kernel writes no byte between tail and head, and expects the tail
+        // to be written once all is read; the remainder is within the buffer.
+        let (records, head, tail, size) = unsafe {
             let head = (&raw const (*page).data_head).read_volatile();
             fence(Acquire);
             let data = page.cast::<u8>().add((*page).data_offset as usize);
-            (data, head, (*page).data_tail, (*page).data_size)
-        };
-        let mut bytes = (tail..head).map(|at| {
-            // SAFETY: as above; the remainder is within the buffer.
-            unsafe { *data.add((at % size) as usize) }
-        });
-        let records: Vec<u8> = bytes.by_ref().collect();
-        // SAFETY: the kernel reads the tail, and expects it to be written once all is read.
-        unsafe {
+            let (tail, size) = ((*page).data_tail, (*page).data_size);
+            let records = (tail..head).map(|at| *data.add((at % size) as usize));
+            let records: Vec<u8> = records.collect();
             fence(Release);
             (&raw mut (*page).data_tail).write_volatile(head);
-        }
+            (records, head, tail, size)
+        };
         let is_full = head - tail + LONGEST_RECORD > size;
         let is_whole = parse(&records, own, found);
         if is_full || !is_whole {
@@ -488,45 +471,34 @@ impl Drop for Ring {
 /// Reads records as the kernel lays them out (perf_event_open(2)), and returns whether none
 /// was lost. What has a form that is not known is left out.
 fn parse(mut records: &[u8], own: u32, found: &mut dyn FnMut(Switch)) -> bool {
-    let mut is_whole = true;
-    while let Some(([kind, size], _)) = header(records) {
-        if size < 8 || size > records.len() {
+    let word = |bytes: &[u8]| Some(u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?));
+    while let [_, _, _, _, _, _, low, high, ..] = *records {
+        let Some((record, rest)) =
+            records.split_at_checked(u16::from_ne_bytes([low, high]).max(8).into())
+        else {
             return false;
-        }
-        let (record, rest) = records.split_at(size);
-        let misc = u32::from(u16::from_ne_bytes([record[4], record[5]]));
-        records = rest;
-        let body = match kind as u32 {
-            bindings::PERF_RECORD_SWITCH => &record[8..],
-            bindings::PERF_RECORD_SWITCH_CPU_WIDE if size >= 16 => &record[16..],
-            bindings::PERF_RECORD_LOST => {
-                is_whole = false;
-                continue;
-            }
-            _ => continue,
         };
-        let words =
-            body.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().expect("4")));
-        let [pid, tid, low, high, cpu, ..] = words.collect::<Vec<_>>()[..] else { continue };
-        let mut time = [0; 8];
-        time[..4].copy_from_slice(&low.to_ne_bytes());
-        time[4..].copy_from_slice(&high.to_ne_bytes());
-        let way = match misc {
-            misc if misc & bindings::PERF_RECORD_MISC_SWITCH_OUT == 0 => Way::In,
-            misc if misc & bindings::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT == 0 => Way::Out,
+        records = rest;
+        let body = match word(record).unwrap_or_default() {
+            bindings::PERF_RECORD_SWITCH => record.get(8..),
+            bindings::PERF_RECORD_SWITCH_CPU_WIDE => record.get(16..),
+            bindings::PERF_RECORD_LOST => return false,
+            _ => None,
+        };
+        let flags = u32::from(u16::from_ne_bytes([record[4], record[5]]));
+        let way = match flags {
+            flags if flags & bindings::PERF_RECORD_MISC_SWITCH_OUT == 0 => Way::In,
+            flags if flags & bindings::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT == 0 => Way::Out,
             _ => Way::Preempted,
         };
-        found(Switch { at_ns: u64::from_ne_bytes(time), cpu, tid, own: pid == own, way });
+        let read = |body: &[u8]| {
+            let at_ns = u64::from_ne_bytes(body.get(8..16)?.try_into().ok()?);
+            let (pid, tid, cpu) = (word(body)?, word(&body[4..])?, word(&body[16..])?);
+            Some(Switch { at_ns, cpu, tid, own: pid == own, way })
+        };
+        body.and_then(read).into_iter().for_each(&mut *found);
     }
-    is_whole
-}
-
-/// Type and size of the first record.
-fn header(records: &[u8]) -> Option<([usize; 2], &[u8])> {
-    let (header, rest) = records.split_at_checked(8)?;
-    let kind = u32::from_ne_bytes(header[..4].try_into().ok()?);
-    let size = u16::from_ne_bytes(header[6..].try_into().ok()?);
-    Some(([kind as usize, size.into()], rest))
+    records.is_empty()
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ const PROGRAM: Program = Program {
     }],
     spread: Some(&[]),
     claimed_switches: Some(1.0),
-    traces: true,
     fixed_tasks: Some(2),
     ..Program::NEW
 };

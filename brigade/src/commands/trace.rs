@@ -13,8 +13,8 @@ use crate::commands::output;
 use crate::commands::session::{Session, Which, pair_with_machine};
 use crate::exit::{Exit, Interrupted};
 use crate::judge::trace::{Blame, quantile};
-use crate::manifest::program::Form;
 use crate::manifest::Case;
+use crate::manifest::program::Form;
 use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, invoke};
 use crate::show;
@@ -43,10 +43,10 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
         output::print(&format!("{}: skipped: {reason}\n", case.name))?;
         anyhow::Ok(Exit::Limit)
     };
+    let binaries = session.binaries(&[case])?;
     if let Some(reason) = session.capabilities.missing_for(case) {
         return skipped(&reason);
     }
-    let binaries = session.binaries(&[case])?;
     let binary = &binaries[&case.program];
     let folder = tempfile::tempdir().context("making a folder for the trace")?;
     let file = folder.path().join("trace.json");

@@ -38,32 +38,27 @@ pub enum Part {
 
 impl Part {
     /// All, in the order of a hop.
-    pub const ALL: [Self; 10] = [
-        Self::Sending,
-        Self::Switching,
-        Self::Asleep,
-        Self::Queued,
-        Self::Preempted,
-        Self::Throttled,
-        Self::Stopped,
-        Self::Unseen,
-        Self::Receiving,
-        Self::Running,
-    ];
+    pub const ALL: [Self; 10] = {
+        use Part::*;
+        [
+            Sending, Switching, Asleep, Queued, Preempted, Throttled, Stopped, Unseen, Receiving,
+            Running,
+        ]
+    };
 
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
+    /// Its name, the label of such a gap, and its sign in a line of text.
+    pub fn words(self) -> (&'static str, &'static str, char) {
         match self {
-            Self::Sending => "sender's call, until it leaves the CPU",
-            Self::Switching => "gap: the CPU switches threads",
-            Self::Asleep => "gap: CPU asleep and waking",
-            Self::Queued => "gap: queued behind another task",
-            Self::Preempted => "gap: preempted",
-            Self::Throttled => "gap: throttled by a quota",
-            Self::Stopped => "gap: sender waits or is stopped",
-            Self::Unseen => "gap: CPU asleep, or another process",
-            Self::Receiving => "receiver on CPU, until its call returns",
-            Self::Running => "one thread runs both tasks",
+            Self::Sending => ("sender's call, until it leaves the CPU", "", '>'),
+            Self::Switching => ("gap: the CPU switches threads", "switch", 'x'),
+            Self::Asleep => ("gap: CPU asleep and waking", "asleep", 'z'),
+            Self::Queued => ("gap: queued behind another task", "queued", 'q'),
+            Self::Preempted => ("gap: preempted", "preempted", 'p'),
+            Self::Throttled => ("gap: throttled by a quota", "throttled", 't'),
+            Self::Stopped => ("gap: sender waits or is stopped", "stopped", 's'),
+            Self::Unseen => ("gap: CPU asleep, or another process", "asleep?", '?'),
+            Self::Receiving => ("receiver on CPU, until its call returns", "", '<'),
+            Self::Running => ("one thread runs both tasks", "", '='),
         }
     }
 }

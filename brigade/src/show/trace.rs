@@ -111,7 +111,7 @@ fn table(blame: &Blame) -> Table {
     ];
     let mut table = Table::new(&columns);
     for row in &blame.rows {
-        let name = row.part.as_str().to_owned();
+        let name = row.part.words().0.to_owned();
         let times = [row.p50_ns, row.p99_ns]
             .map(|ns| if ns == 0 { "0".to_owned() } else { duration(ns as f64) });
         table.push([&[name], &times[..], &[percent(row.share)]].concat());
@@ -127,7 +127,7 @@ fn worst(hop: &Hop, names: &Names) -> String {
             (Part::Queued | Part::Preempted, Some(tid)) => format!(" ({})", names.of(tid)),
             _ => String::new(),
         };
-        let part = piece.part.as_str();
+        let part = piece.part.words().0;
         format!(
             ": {} of it {part}{by}, CPU {}",
             duration(hop.spent_on(piece.part) as f64),
@@ -217,7 +217,7 @@ fn timeline(trace: &Trace, blame: &Blame, names: &Names) -> String {
     }
     let mut cells = vec![' '; width];
     for piece in window.hops.iter().flat_map(|hop| &hop.pieces) {
-        cells[column(piece.from_ns)..=column(piece.to_ns)].fill(sign(piece.part));
+        cells[column(piece.from_ns)..=column(piece.to_ns)].fill(piece.part.words().2);
     }
     for hop in &window.hops {
         cells[column(hop.from.at_ns)] = '|';
@@ -225,40 +225,11 @@ fn timeline(trace: &Trace, blame: &Blame, names: &Names) -> String {
     line("token", cells);
     let parts: BTreeSet<Part> =
         window.hops.iter().flat_map(|hop| &hop.pieces).map(|piece| piece.part).collect();
-    let legend = parts.into_iter().map(|part| format!("{} {}", sign(part), part.as_str()));
+    let legend = parts.into_iter().map(|part| format!("{} {}", part.words().2, part.words().0));
     let threads = tids.iter().map(|tid| format!("{} {}", letter(*tid), names.of(*tid)));
     let others = ["| the token is sent".to_owned(), ". idle".to_owned(), "# other".to_owned()];
     let legend: Vec<String> = legend.chain(threads).chain(others).collect();
     text + &super::page::lines(&legend.join("; "))
-}
-
-/// What a gap is labelled.
-fn label(part: Part) -> &'static str {
-    match part {
-        Part::Switching => "switch",
-        Part::Asleep => "asleep",
-        Part::Queued => "queued",
-        Part::Preempted => "preempted",
-        Part::Throttled => "throttled",
-        Part::Stopped => "stopped",
-        Part::Unseen => "asleep?",
-        Part::Sending | Part::Receiving | Part::Running => "",
-    }
-}
-
-fn sign(part: Part) -> char {
-    match part {
-        Part::Sending => '>',
-        Part::Receiving => '<',
-        Part::Running => '=',
-        Part::Switching => 'x',
-        Part::Asleep => 'z',
-        Part::Queued => 'q',
-        Part::Preempted => 'p',
-        Part::Throttled => 't',
-        Part::Stopped => 's',
-        Part::Unseen => '?',
-    }
 }
 
 /// The timeline as a file.
@@ -313,11 +284,11 @@ fn picture(case: &str, trace: &Trace, blame: &Blame) -> Picture {
                 Part::Receiving => class(Some(hop.to.task)),
                 _ => "part p-asleep".to_owned(),
             };
-            let part = piece.part.as_str();
+            let part = piece.part.words().0;
             let title = format!("{part}, {}", duration(piece.ns() as f64));
             body += &rectangle(ends, y + LABEL, LANE, &class, &title);
             if class == "part p-asleep" {
-                body += &note(ends, y + LABEL + 17.0, label(piece.part));
+                body += &note(ends, y + LABEL + 17.0, piece.part.words().1);
             }
         }
         let at = window.share(hop.from.at_ns);
@@ -368,7 +339,7 @@ pub fn chrome(case: &str, trace: &Trace, blame: &Blame) -> Value {
         let (from, to) = ends.map_or((0, 0), |(first, last)| (first.from.at_ns, last.to.at_ns));
         events.push(slice(&format!("lap {lap}"), 0, from, to));
         for piece in hops.iter().flat_map(|hop| &hop.pieces) {
-            let event = slice(piece.part.as_str(), 0, piece.from_ns, piece.to_ns);
+            let event = slice(piece.part.words().0, 0, piece.from_ns, piece.to_ns);
             events.push(event);
         }
     }
