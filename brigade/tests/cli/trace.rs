@@ -12,18 +12,19 @@ use crate::bench::{Bench, RECORD, json_in};
 /// CPU 1 sleeps. At the end of the second a program called `hog` keeps the driver waiting.
 fn trace() -> Trace {
     use Way::{In, Out, Preempted};
-    let switch = |(at_ns, cpu, tid, way)| Switch { at_ns, cpu, tid, own: tid < 50, way };
+    let switch =
+        |(at_ns, cpu, tid, way)| Switch { at_ns, cpu, tid, own: (1..50).contains(&tid), way };
     let lap = |at: u64| {
         let back =
-            |tid| if at == 40_000 { (at + 16_000, 0, tid, In) } else { (at + 16_001, 0, 0, In) };
+            |tid| if at == 40_000 { (at + 13_000, 0, tid, In) } else { (at + 13_001, 0, 0, In) };
         [
             (at + 2_000, 0, 1, Out),
             (at + 2_001, 0, 0, In),
             (at + 8_000, 1, 0, Out),
             (at + 8_001, 1, 2, In),
-            (at + 15_000, 1, 2, Out),
-            (at + 15_001, 1, 0, In),
-            (at + 15_990, 0, 0, Out),
+            (at + 12_000, 1, 2, Out),
+            (at + 12_001, 1, 0, In),
+            (at + 12_990, 0, 0, Out),
             back(99),
             if at == 40_000 { (at + 19_000, 0, 99, Preempted) } else { (at + 18_999, 0, 0, Out) },
             (at + 19_010, 0, 1, In),
