@@ -1,0 +1,145 @@
+//! The locks.
+
+use std::cell::UnsafeCell;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32};
+
+use rustix::thread::futex;
+
+/// A lock that tasks share.
+pub trait Lock: Default + Send + Sync + 'static {
+    /// Does something with the lock held.
+    fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> impl Future<Output = R> + Send;
+}
+
+impl Lock for std::sync::Mutex<()> {
+    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        let _held = self.lock().unwrap_or_else(PoisonError::into_inner);
+        inside()
+    }
+}
+
+impl Lock for parking_lot::Mutex<()> {
+    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        let _held = self.lock();
+        inside()
+    }
+}
+
+impl Lock for tokio::sync::Mutex<()> {
+    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        let _held = self.lock().await;
+        inside()
+    }
+}
+
+impl Lock for async_lock::Mutex<()> {
+    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        let _held = self.lock().await;
+        inside()
+    }
+}
+
+/// A mutex of POSIX threads, of this type and protocol.
+#[derive(Debug)]
+pub struct Pthread<const TYPE: i32, const PROTOCOL: i32>(
+    // It must not move once it is used.
+    Box<UnsafeCell<libc::pthread_mutex_t>>,
+);
+
+/// `PTHREAD_PRIO_NONE` and `PTHREAD_PRIO_INHERIT` of <pthread.h>.
+const NO_PROTOCOL: i32 = 0;
+const INHERIT: i32 = 1;
+
+/// With default attributes.
+pub type Normal = Pthread<{ libc::PTHREAD_MUTEX_NORMAL }, NO_PROTOCOL>;
+/// That spins briefly before it waits.
+pub type Adaptive = Pthread<{ libc::PTHREAD_MUTEX_ADAPTIVE_NP }, NO_PROTOCOL>;
+/// With priority inheritance.
+pub type Inherit = Pthread<{ libc::PTHREAD_MUTEX_NORMAL }, INHERIT>;
+
+// SAFETY: a mutex is made to be used by several threads; nothing else reads its bytes.
+unsafe impl<const TYPE: i32, const PROTOCOL: i32> Send for Pthread<TYPE, PROTOCOL> {}
+// SAFETY: as above.
+unsafe impl<const TYPE: i32, const PROTOCOL: i32> Sync for Pthread<TYPE, PROTOCOL> {}
+
+impl<const TYPE: i32, const PROTOCOL: i32> Default for Pthread<TYPE, PROTOCOL> {
+    fn default() -> Self {
+        let mutex = Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
+        // SAFETY: the attributes are initialized before they are used, zeros are valid memory
+        // for them, and nobody uses the mutex yet.
+        let errors = unsafe {
+            let mut attributes = std::mem::zeroed();
+            [
+                libc::pthread_mutexattr_init(&raw mut attributes),
+                libc::pthread_mutexattr_settype(&raw mut attributes, TYPE),
+                libc::pthread_mutexattr_setprotocol(&raw mut attributes, PROTOCOL),
+                libc::pthread_mutex_init(mutex.get(), &raw const attributes),
+                libc::pthread_mutexattr_destroy(&raw mut attributes),
+            ]
+        };
+        assert_eq!(errors, [0; 5], "these attributes are glibc's");
+        Self(mutex)
+    }
+}
+
+impl<const TYPE: i32, const PROTOCOL: i32> Lock for Pthread<TYPE, PROTOCOL> {
+    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        // SAFETY: the mutex is initialized and outlives the call.
+        let locked = unsafe { libc::pthread_mutex_lock(self.0.get()) };
+        assert_eq!(locked, 0, "pthread_mutex_lock");
+        let result = inside();
+        // SAFETY: as above, and this thread has it.
+        unsafe { libc::pthread_mutex_unlock(self.0.get()) };
+        result
+    }
+}
+
+/// A test-and-test-and-set lock.
+#[derive(Debug, Default)]
+pub struct Spin(AtomicBool);
+
+impl Lock for Spin {
+    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        while self.0.swap(true, Acquire) {
+            while self.0.load(Relaxed) {
+                std::hint::spin_loop();
+            }
+        }
+        let result = inside();
+        self.0.store(false, Release);
+        result
+    }
+}
+
+/// The second mutex of Drepper's "Futexes Are Tricky": 0 is free, 1 is taken, and 2 is taken
+/// while others may wait.
+#[derive(Debug, Default)]
+pub struct Futex(AtomicU32);
+
+impl Lock for Futex {
+    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            while self.0.swap(2, Acquire) != 0 {
+                // It returns at once where the word has changed, and this looks again.
+                let _ = futex::wait(&self.0, futex::Flags::PRIVATE, 2, None);
+            }
+        }
+        let result = inside();
+        if self.0.swap(0, Release) == 2 {
+            let _ = futex::wake(&self.0, futex::Flags::PRIVATE, 1);
+        }
+        result
+    }
+}
+
+/// Not a lock.
+#[derive(Debug, Default)]
+pub struct Broken;
+
+impl Lock for Broken {
+    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        inside()
+    }
+}
