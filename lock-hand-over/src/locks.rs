@@ -44,8 +44,9 @@ impl Lock for async_lock::Mutex<()> {
 /// A mutex of POSIX threads, of this type and protocol.
 #[derive(Debug)]
 pub struct Pthread<const TYPE: i32, const PROTOCOL: i32>(
-    // It must not move once it is used.
-    Box<UnsafeCell<libc::pthread_mutex_t>>,
+    // In place, as the other locks: a pointer to it would cost a cache line. It does not move
+    // once it is used, and glibc notes no address before.
+    UnsafeCell<libc::pthread_mutex_t>,
 );
 
 /// `PTHREAD_PRIO_NONE` and `PTHREAD_PRIO_INHERIT` of <pthread.h>.
@@ -66,7 +67,7 @@ unsafe impl<const TYPE: i32, const PROTOCOL: i32> Sync for Pthread<TYPE, PROTOCO
 
 impl<const TYPE: i32, const PROTOCOL: i32> Default for Pthread<TYPE, PROTOCOL> {
     fn default() -> Self {
-        let mutex = Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
+        let mutex = UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER);
         // SAFETY: the attributes are initialized before they are used, zeros are valid memory
         // for them, and nobody uses the mutex yet.
         let errors = unsafe {
