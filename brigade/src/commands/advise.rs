@@ -21,7 +21,7 @@ use crate::show::page::{item, lines};
 pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
     let root = flags.root.as_deref().unwrap_or(Path::new("/"));
     if flags.restore {
-        settings::restore(root, &settings::left_behind(root))?;
+        settings::restore(root)?;
         return Ok(Exit::Done);
     }
     warn_of_left(root);

@@ -266,24 +266,28 @@ pub fn write(contents: &[Content]) -> anyhow::Result<()> {
 /// Where the old values lie below the root while others are tried, until the machine restarts.
 const JOURNAL: &str = "run/brigade-settings.json";
 
-/// What an attempt that was killed, and its restorer with it, has left to be put back; nothing
-/// while one goes on.
+/// The journal of an attempt that was killed, and its restorer with it.
+fn abandoned(root: &Path) -> anyhow::Result<File> {
+    let file = File::open(root.join(JOURNAL)).context("nothing was left to put back")?;
+    // Only root writes there, or the owner of a simulated machine.
+    file.try_lock().context("a setting is being tried: wait for that to end")?;
+    Ok(file)
+}
+
+/// What a killed attempt has left to be put back; nothing while one goes on.
 pub fn left_behind(root: &Path) -> Vec<Content> {
-    let Ok(file) = File::open(root.join(JOURNAL)) else { return Vec::new() };
-    // Only root writes there, or whoever owns a machine that is made up.
-    if file.try_lock().is_err() {
-        Vec::new()
-    } else {
-        serde_json::from_reader(file).unwrap_or_default()
-    }
+    let contents = abandoned(root).ok().and_then(|file| serde_json::from_reader(file).ok());
+    contents.unwrap_or_default()
 }
 
 /// Puts back what was left behind.
 ///
 /// # Errors
-/// When a file cannot be written.
-pub fn restore(root: &Path, contents: &[Content]) -> anyhow::Result<()> {
-    write(contents)?;
+/// When nothing was, an attempt goes on, or a file cannot be written.
+pub fn restore(root: &Path) -> anyhow::Result<()> {
+    let file = abandoned(root)?;
+    // One that was killed before it wrote its values had changed nothing.
+    write(&serde_json::from_reader::<_, Vec<Content>>(&file).unwrap_or_default())?;
     let journal = root.join(JOURNAL);
     fs::remove_file(&journal).with_context(|| format!("removing {}", journal.display()))
 }
@@ -293,7 +297,10 @@ pub fn restore(root: &Path, contents: &[Content]) -> anyhow::Result<()> {
 fn journal(root: &Path, contents: &[Content]) -> anyhow::Result<File> {
     let path = root.join(JOURNAL);
     let writing = || format!("writing {}, which outlives a crash", path.display());
-    let file = File::create(&path).with_context(writing)?;
+    // An earlier one has the only copy of the values before it.
+    let file = File::create_new(&path).with_context(|| {
+        format!("{}; after a crash, put back first: brigade advise --restore", writing())
+    })?;
     file.lock().with_context(writing)?;
     serde_json::to_writer(&file, contents).with_context(writing)?;
     Ok(file)

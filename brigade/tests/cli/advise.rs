@@ -97,6 +97,8 @@ fn what_an_attempt_leaves_is_told_and_put_back() {
     let journal = bench.path("machine/run/brigade-settings.json");
     let ended = advise(&bench, &[]);
     assert_eq!(ended.stderr, "", "an attempt goes on");
+    assert_eq!(advise(&bench, &["--restore"]).code, Some(1));
+    assert!(journal.exists(), "the attempt that goes on keeps its journal");
     for pid in holders(&journal) {
         kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
     }
@@ -110,8 +112,14 @@ fn what_an_attempt_leaves_is_told_and_put_back() {
     let told = "guest_halt_poll_ns is as a killed `advise --try` left it: brigade advise \
                 --restore puts back 0\n";
     assert!(ended.stderr.ends_with(told), "{ended:?}");
+    // Another attempt would lose the only copy of the old value.
+    fs::write(bench.path(HALT_POLL), "1").unwrap();
+    let again = advise(&bench, &["--try", "guest_halt_poll_ns"]);
+    assert!(again.code == Some(1) && again.stderr.contains("put back first"), "{again:?}");
+    assert_eq!(value(), "1");
     assert_eq!(advise(&bench, &["--restore"]).code, Some(0));
     assert_eq!((value(), journal.exists()), ("0".to_owned(), false));
+    assert_eq!(advise(&bench, &["--restore"]).code, Some(1));
     assert_eq!(advise(&bench, &[]).stderr, "");
     assert!(bench.path(HALT_POLL).exists());
 }
