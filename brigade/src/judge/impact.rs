@@ -103,19 +103,19 @@ impl Impact {
         };
         let lowest = &costs["lowest"];
         let crossing = used.crossing.unwrap_or(1.0);
-        let dearest = |cost: &SwitchCost, of: fn(&SwitchCost) -> Interval| {
+        let greatest = |cost: &SwitchCost, of: fn(&SwitchCost) -> Interval| {
             let high = of(cost).high;
             let staying = costs.get("pinned").map_or(high, |pinned| of(pinned).high.min(high));
             crossing * high + (1.0 - crossing) * staying
         };
-        let cpu_ns = dearest(&costs["highest"], |cost| cost.cpu_ns);
+        let cpu_ns = greatest(&costs["highest"], |cost| cost.cpu_ns);
         let cpu_share = Interval {
             low: share(lowest.cpu_ns.low, used.cpu_ns),
             high: share(cpu_ns, used.cpu_ns),
         };
         let wall = |cost: &SwitchCost| {
             let least = lowest.wall_ns.low.min(cost.wall_ns.low) / used.at_once.max(1) as f64;
-            let most = dearest(cost, |cost| cost.wall_ns);
+            let most = greatest(cost, |cost| cost.wall_ns);
             Interval { low: share(least, used.wall_ns), high: share(most, used.wall_ns) }
         };
         let others = costs.iter().filter(|(key, _)| **key != "lowest");

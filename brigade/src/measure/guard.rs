@@ -42,14 +42,14 @@ const PAUSE: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct Guard {
     process: Pid,
-    leash: Leash,
+    target: Target,
     /// Closed by the kernel when the runner ends, which wakes the guard.
     _alive: PipeWriter,
 }
 
 /// What a program takes with it.
 #[derive(Clone, Copy, Debug)]
-struct Leash {
+struct Target {
     /// The group of the program that is running, or 0: in memory that the runner, the
     /// guard and the program share, until that is executed.
     group: &'static AtomicI32,
@@ -63,16 +63,16 @@ impl Guard {
     /// # Errors
     /// When the kernel refuses a process, a pipe or a page.
     pub fn start(lock: &File) -> io::Result<Self> {
-        let leash = Leash { group: shared_number()?, lock: lock.as_raw_fd() };
+        let target = Target { group: shared_number()?, lock: lock.as_raw_fd() };
         let (reader, alive) = io::pipe()?;
         // SAFETY: there is no other thread, whose locks would stay locked.
         match unsafe { fork() }? {
             ForkResult::Child => {
                 drop(alive);
-                keep(reader, leash, lock)
+                keep(reader, target, lock)
             }
             ForkResult::Parent { child } => {
-                let guard = Self { process: child, leash, _alive: alive };
+                let guard = Self { process: child, target, _alive: alive };
                 set_child_subreaper(true)?;
                 Ok(guard)
             }
@@ -82,8 +82,8 @@ impl Guard {
     /// Has `command` start a process that does not outlive this one, whatever
     /// process ends when.
     pub fn watch(&self, command: &mut Command) {
-        let Leash { group, lock } = self.leash;
-        let leash = move || {
+        let Target { group, lock } = self.target;
+        let attach = move || {
             group.store(getpid().as_raw(), Ordering::SeqCst);
             // SAFETY: the lock is open as long as the runner measures.
             let lock = unsafe { BorrowedFd::borrow_raw(lock) };
@@ -91,13 +91,13 @@ impl Guard {
             Ok(())
         };
         // SAFETY: between fork and exec, this makes system calls and no more.
-        unsafe { command.pre_exec(leash) };
+        unsafe { command.pre_exec(attach) };
     }
 
     /// Forgets the group of a program that has ended, whose number another process may
     /// get once the program has been waited for.
     pub fn forget(&self) {
-        self.leash.group.store(0, Ordering::SeqCst);
+        self.target.group.store(0, Ordering::SeqCst);
     }
 
     /// Ends what a program has left outside of its group.
@@ -190,10 +190,10 @@ fn shared_number() -> io::Result<&'static AtomicI32> {
 }
 
 /// What the guard does: sleeps until the runner has ended, then ends what is left.
-fn keep(mut runner: PipeReader, leash: Leash, lock: &File) -> ! {
+fn keep(mut runner: PipeReader, target: Target, lock: &File) -> ! {
     leave_alone(c"brigade-guard");
     let _ = runner.read(&mut [0]);
-    let group = leash.group.load(Ordering::SeqCst);
+    let group = target.group.load(Ordering::SeqCst);
     if group > 0 {
         let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
     }
@@ -210,8 +210,8 @@ fn keep(mut runner: PipeReader, leash: Leash, lock: &File) -> ! {
     }
 }
 
-/// Has this process, of this name, out of the way of signals and terminals. It works
-/// where any of this fails, too.
+/// Names this process, detaches it from the terminal and ignores its signals, as far as
+/// possible.
 pub(super) fn leave_alone(name: &CStr) {
     for ignored in IGNORED {
         // SAFETY: no handler is installed.

@@ -190,7 +190,7 @@ fn signer(file: &mut File) -> Option<(u32, bool)> {
     Some((pid, stat.is_some_and(|stat| !"ZX".contains(stat.state))))
 }
 
-/// The process that took the lock of `file`, whoever's it is, unless it is another brigade: by
+/// The process of any user that took the lock of `file`, unless it is another brigade: by
 /// the kernel's list of locks.
 fn taker(file: &File) -> Option<String> {
     let inode = format!(":{}", file.metadata().ok()?.ino());

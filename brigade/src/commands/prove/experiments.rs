@@ -38,7 +38,7 @@ pub enum How<'a> {
     Disturbed,
     /// While perf counts its context switches.
     Watched,
-    /// Behind a filter that makes its system calls dearer.
+    /// Behind a filter that slows its system calls.
     Filtered,
     /// The opponent instead of the case.
     Beside(&'a Opponent),

@@ -1,5 +1,5 @@
 //! Witnesses that know nothing of the programs and their harness: a second clock, the kernel's
-//! count of context switches, and a filter that makes each system call dearer by a known time.
+//! count of context switches, and a filter that slows each system call by a known time.
 
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
@@ -51,7 +51,7 @@ pub fn switches<T: Send>(body: impl FnOnce() -> T + Send) -> (Option<f64>, T) {
 }
 
 /// Runs `body` where each system call, of the processes that it starts too, goes through a
-/// filter: by how many nanoseconds that makes a call dearer, or `None` where it is refused.
+/// filter: by how many nanoseconds that slows a call, or `None` where it is refused.
 pub fn filtered<T: Send>(body: impl FnOnce() -> T + Send) -> (Option<f64>, T) {
     in_a_thread(|| {
         let without_ns = call_ns();

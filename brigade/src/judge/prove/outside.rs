@@ -1,4 +1,4 @@
-//! What witnesses outside the programs say: a second clock, perf, dearer system calls, and
+//! What witnesses outside the programs say: a second clock, perf, slower system calls, and
 //! memory of a known size.
 
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ pub fn switches_outside(experiments: &[Experiment]) -> Vec<Figure> {
     experiments.iter().map(figure).collect()
 }
 
-/// System calls: how much longer a hop takes where each call is dearer, over by how much. `calls`
+/// System calls: how much longer a hop takes where each call is slower, over by how much. `calls`
 /// has the number that each case must come to.
 pub fn system_calls(experiments: &[Experiment], calls: &BTreeMap<String, u32>) -> Vec<Figure> {
     let figure = |of: &Experiment| {
