@@ -24,9 +24,9 @@ const SUBMITTER_IDLE_MS: u32 = 1000;
 /// Whose thread submits requests, and when they complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingKind {
-    /// The program's own, and whenever the kernel likes.
+    /// The program's thread; at any time.
     Plain,
-    /// The program's own, and only while it waits.
+    /// The program's thread; only while it waits.
     Deferred,
     /// A thread of the kernel.
     Polled,

@@ -135,12 +135,10 @@ impl CpuTime {
         })
     }
 
-    /// The time that the CPUs were not idle, in nanoseconds, by the account
-    /// that shows less of it; `None` where neither moves, as in sandboxes that make them up. What is not measured as idle includes the way
-    /// into idleness and out of it, at every wait of a task. What is sampled
-    /// misses tasks that run between two ticks, as they do where each wakes
-    /// the next on another CPU. Where the CPUs have work all the time, the two
-    /// agree.
+    /// The time that the CPUs were not idle, in nanoseconds: the smaller of two accounts, or
+    /// `None` if neither changes, as in some sandboxes. The complement of idle time includes
+    /// entering and leaving idle states at every wait. Sampled time misses tasks that run
+    /// between two ticks. The two agree while the CPUs always have work.
     fn busy_since(self, before: Self, wall_ns: u64) -> Option<u64> {
         let idle_ns = self.idle_ns.checked_sub(before.idle_ns)?;
         let sampled_ns = self.busy_ns.checked_sub(before.busy_ns)?;

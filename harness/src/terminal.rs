@@ -36,9 +36,8 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Whether a character does something to what stands around it, or is not to
-/// be seen: controls, what sets the direction of text or breaks lines, and the
-/// zero-width and tag characters in which text can hide.
+/// Whether a character affects its neighbours or is invisible: controls, changes of direction,
+/// line breaks, and the zero-width and tag characters in which text can hide.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,

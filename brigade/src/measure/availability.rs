@@ -32,7 +32,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Finds out what there is for the programs of `manifest`.
+    /// Detects what this machine lacks for the programs of `manifest`.
     ///
     /// # Errors
     /// When the kernel does not report which CPUs may be used.

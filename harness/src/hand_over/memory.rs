@@ -24,7 +24,7 @@ const CLOSED: u32 = 1 << 9;
 /// Implementations are `#[inline]`: a call that the compiler leaves in another crate returns
 /// through a frame that the switch has made cold, which cost 0.4 µs a hop.
 pub trait Waiting: Debug + Send + Sync + 'static {
-    /// Makes the calling thread known as the one that waits.
+    /// Registers the calling thread as the one that waits.
     fn begin(&self) {}
 
     /// Waits while the word is `seen`, or shorter.

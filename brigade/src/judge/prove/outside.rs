@@ -49,7 +49,7 @@ pub fn second_clock(experiments: &[Experiment]) -> Vec<Figure> {
         let ratio = |short: &Probe, long: &Probe| {
             Some((wall_ns(long)? - wall_ns(short)?) / (long.outside? - short.outside?))
         };
-        let what = format!("{}: time told / by CLOCK_MONOTONIC_RAW", of.case.name);
+        let what = format!("{}: reported time / CLOCK_MONOTONIC_RAW", of.case.name);
         between(what, by_round(of, ratio), "within 2 % of 1", [1.0 - TOLERANCE, 1.0 + TOLERANCE])
     };
     experiments.iter().map(figure).collect()
