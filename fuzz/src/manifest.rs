@@ -1,5 +1,5 @@
-//! What `brigade` does with a manifest: parses and validates it. What is wrong
-//! with it is told on one line that begins with the number of the line.
+//! What `brigade` does with a manifest: parses and validates it. An error is one line, which
+//! begins with the number of a line, or names the table (`profile 'default': …`).
 
 use brigade::manifest::Manifest;
 use harness::terminal;
@@ -10,7 +10,9 @@ pub fn check(input: &[u8]) {
     if let Err(reason) = Manifest::parse(text) {
         let place = reason.strip_prefix(':').and_then(|rest| rest.split_once(": "));
         let line = place.and_then(|(line, _)| line.parse::<usize>().ok());
-        assert!(line.is_some_and(|line| line >= 1), "{reason:?} names no line");
+        let table = reason.strip_prefix(": ").and_then(|rest| rest.split_once(": "));
+        let is_placed = line.is_some_and(|line| line >= 1) || table.is_some();
+        assert!(is_placed, "{reason:?} names neither a line nor a table");
         assert!(!terminal::line(&reason).contains('\n'));
     }
 }
