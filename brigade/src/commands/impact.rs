@@ -23,7 +23,6 @@ use crate::manifest::{ImpactPlan, Manifest};
 use crate::measure::signals::Signals;
 use crate::show;
 use crate::store::environment::Environment;
-use crate::store::results;
 use crate::store::saved_run::SavedRun;
 
 /// Runs `brigade impact`.
@@ -211,7 +210,7 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
         return of_run(folder.clone())?
             .with_context(|| format!("--run {}: it has no case {needed}", folder.display()));
     }
-    let parent = results::default_folder(manifest.root.as_deref());
+    let parent = manifest.results();
     let label = Environment::capture(manifest)?.label();
     let mut latest = None;
     for folder in SavedRun::latest_first(&parent, Some(&label)) {

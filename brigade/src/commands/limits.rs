@@ -23,7 +23,6 @@ use crate::measure::invoke::classify;
 use crate::measure::process::{self, Ended};
 use crate::show::limits::{KindForecast, LimitsReport, OfTasks, SCHEMA_VERSION, Verified, page};
 use crate::store::environment::Environment;
-use crate::store::results;
 use crate::store::saved_run::SavedRun;
 
 /// How far beyond the prediction it tries, in percent.
@@ -103,7 +102,7 @@ impl Measured {
             plans.iter().flat_map(|of| of.create.iter().chain(&of.memory)).collect();
         let (mut found, mut runs) = (BTreeMap::new(), Vec::new());
         let label = Environment::capture(&manifest).map(|environment| environment.label());
-        let parent = results::default_folder(manifest.root.as_deref());
+        let parent = manifest.results();
         for folder in SavedRun::latest_first(&parent, label.ok().as_deref()) {
             let report = match open.is_empty() {
                 true => break,

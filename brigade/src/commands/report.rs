@@ -143,7 +143,7 @@ fn text_of(report: &Report, folders: &[String], what: ShowFlags, style: Style) -
 
 /// The folder of the run that was started last.
 fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
-    let parent = results::default_folder(manifest.root.as_deref());
+    let parent = manifest.results();
     let latest = SavedRun::latest_first(&parent, None).into_iter().next();
     latest.with_context(|| format!("{} has no run: brigade run makes one", parent.display()))
 }

@@ -41,8 +41,7 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     pair_with_machine(&mut manifest, if flags.all_pairs { Which::All } else { Which::Chosen })?;
     let manifest = manifest;
     let chosen = manifest.chosen(&args.groups, &flags.cases, args.profile())?;
-    let results =
-        flags.results.clone().unwrap_or_else(|| results::default_folder(manifest.root.as_deref()));
+    let results = flags.results.clone().unwrap_or_else(|| manifest.results());
     results::check_writable(&results)?;
     let mut session = Session::begin(&manifest, &flags.programs)?;
     let (possible, _) = session.capabilities.divide(chosen.clone());

@@ -9,7 +9,6 @@ use harness::system_files::SystemFiles;
 
 use crate::manifest::{AdvicePlan, Manifest};
 use crate::measure::settings::Advice;
-use crate::store::results::default_folder;
 use crate::store::saved_run::SavedRun;
 
 /// Names in the manifest of this binary.
@@ -42,9 +41,9 @@ pub fn settings() -> Vec<CompletionCandidate> {
 
 /// The folders of runs, the latest first, or those that the path so far leads to.
 pub fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
-    let root = Manifest::load(None, None).ok().and_then(|suite| suite.root);
+    let suite = Manifest::load(None, None).unwrap_or_default();
     let here = env::current_dir().unwrap_or_default();
-    let runs = SavedRun::latest_first(&default_folder(root.as_deref()), None).into_iter();
+    let runs = SavedRun::latest_first(&suite.results(), None).into_iter();
     let runs = runs.map(|run| run.strip_prefix(&here).map_or(run.clone(), Path::to_owned));
     let begins = |run: &Path| run.to_string_lossy().starts_with(&*current.to_string_lossy());
     let found: Vec<_> = runs.filter(|run| begins(run)).map(CompletionCandidate::new).collect();

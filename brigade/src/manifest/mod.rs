@@ -240,6 +240,12 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Where runs go by default: next to the manifest or in the repository, or else here.
+    pub fn results(&self) -> PathBuf {
+        let root = self.root.as_ref();
+        root.map_or_else(|| PathBuf::from("brigade-results"), |root| root.join("results"))
+    }
+
     /// Parses and validates.
     ///
     /// # Errors

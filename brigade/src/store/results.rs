@@ -19,12 +19,6 @@ use tempfile::{NamedTempFile, PersistError};
 
 use crate::store::invocation::Invocation;
 
-/// Where runs go by default: in the folder of a
-/// manifest, or else here.
-pub fn default_folder(root: Option<&Path>) -> PathBuf {
-    root.map_or_else(|| PathBuf::from("brigade-results"), |root| root.join("results"))
-}
-
 /// The file that tells what was run.
 pub const RUN: &str = "run.json";
 

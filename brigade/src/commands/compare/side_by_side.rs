@@ -48,8 +48,7 @@ pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<E
     pair_with_machine(&mut manifest, Which::All)?;
     let manifest = manifest;
     let chosen = manifest.chosen(&[], &flags.cases, &flags.profile)?;
-    let parent =
-        flags.results.clone().unwrap_or_else(|| results::default_folder(manifest.root.as_deref()));
+    let parent = flags.results.clone().unwrap_or_else(|| manifest.results());
     results::check_writable(&parent)?;
     let mut session = Session::begin(&manifest, &flags.programs)?;
     let (possible, _) = session.capabilities.divide(chosen.clone());
