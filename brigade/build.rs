@@ -18,14 +18,13 @@ fn main() {
     fs::copy(lock, out.join("Cargo.lock")).expect("copy Cargo.lock");
     println!("cargo::rerun-if-changed={lock}");
     fact("RUSTC", output(&env::var("RUSTC").expect("cargo sets it"), &["--version"]));
+    // A package of a registry names its commit.
+    let packed = fs::read_to_string(".cargo_vcs_info.json").ok();
+    let hash = |text: String| text.split('"').find(|word| word.len() == 40).map(str::to_owned);
+    fact("REVISION", packed.and_then(hash));
     // A commit would have everything built again that is only to be tested. In a working tree
     // that is not this workspace's, there is more of a prefix.
     let prefix = output("git", &["rev-parse", "--show-prefix"]);
-    let packed = fs::read_to_string(".cargo_vcs_info.json").ok();
-    fact(
-        "REVISION",
-        packed.and_then(|text| Some(text.split('"').find(|word| word.len() == 40)?.to_owned())),
-    );
     if env::var("PROFILE").as_deref() != Ok("release") || prefix.as_deref() != Some("brigade/") {
         return;
     }

@@ -11,6 +11,7 @@ use harness::limits::Kind;
 use crate::commands::{output, values};
 use crate::exit::Exit;
 use crate::manifest::Manifest;
+use crate::measure::environment::REVISION;
 use crate::programs;
 
 /// Runs its programs in shuffled rounds of fresh processes and keeps every record.
@@ -72,7 +73,7 @@ pub enum Command {
 
 /// The version, and the commit that a release build is of.
 fn version() -> String {
-    let revision = option_env!("BRIGADE_REVISION").map(|revision| format!(" ({revision})"));
+    let revision = REVISION.map(|revision| format!(" ({revision})"));
     env!("CARGO_PKG_VERSION").to_owned() + &revision.unwrap_or_default()
 }
 
