@@ -374,6 +374,29 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_measured_is_one_line_with_the_reason_if_there_is_only_one() {
+        let mut report = fixtures::report_of(&[1.0]);
+        let line_with_failures = not_measured(&report);
+        assert!(
+            line_with_failures.starts_with("not measured: 2 of 6 cases"),
+            "{line_with_failures}"
+        );
+        let failed = |case: &Case| case.first().map_or(0, |of| of.count(JudgedOutcome::Failed));
+        report.groups.iter_mut().for_each(|group| group.cases.retain(|case| failed(case) == 0));
+        let line = |report: &Report| not_measured(report).lines().next().unwrap().to_owned();
+        let all = report.groups.iter().map(|group| group.cases.len()).sum::<usize>() + 1;
+        assert_eq!(line(&report), format!("skipped: 1 of {all} cases: no io_uring"));
+        let mut second = report.runs[0].skipped[0].clone();
+        second.reason = "no Go".to_owned();
+        report.runs[0].skipped.push(second);
+        let all = all + 1;
+        let expected = format!("not measured: 2 of {all} cases (brigade report --notes)");
+        assert_eq!(line(&report), expected);
+        report.runs[0].skipped.clear();
+        assert_eq!(not_measured(&report), "");
+    }
+
+    #[test]
     fn sentences_are_ordered_by_how_far_they_are_from_a_guess() {
         let more = "
             [[screen]]

@@ -524,3 +524,17 @@ pub fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
     }
     by_reason
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_given_once_with_all_of_its_cases() {
+        let skipped =
+            |case: &str, reason: &str| Skipped { case: case.into(), reason: reason.into() };
+        let all = [skipped("a", "no Go"), skipped("b", "no io_uring"), skipped("c", "no Go")];
+        assert_eq!(by_reason(&all), [("no Go", "a, c".into()), ("no io_uring", "b".into())]);
+        assert_eq!(by_reason(&[]), []);
+    }
+}
