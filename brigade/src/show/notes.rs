@@ -162,7 +162,7 @@ fn verdict(taken: Option<Taken>) -> String {
 pub fn verdict_in_words(run: &RunSummary) -> (bool, String) {
     let good = run.quality.median_half_width_percent;
     let good = good.map_or(String::new(), |percent| {
-        format!(" Figures are good to ±{percent:.0}{NO_BREAK_SPACE}%.")
+        format!(" Half of the figures are good to ±{percent:.0}{NO_BREAK_SPACE}%.")
     });
     let others = run.repeat.map_or(String::new(), |repeat| {
         format!(" Runs of this build differ by {}.", apart(repeat.spread))

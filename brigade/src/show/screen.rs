@@ -234,7 +234,7 @@ fn commands(report: &Report, folder: &str) -> String {
         commands.extend(more.map(|(command, why)| (command.to_owned(), why.to_owned())));
     }
     commands.extend(run.quality.remedy.as_ref().map(|flags| {
-        (format!("brigade run {flags}"), format!("the same, to ±{} %", run.quality.target_percent))
+        (format!("brigade run {flags}"), format!("every case to ±{} %", run.quality.target_percent))
     }));
     let line = |(command, why): &(String, String)| {
         lines(&format!("  {command:<26} {why}").replacen(' ', &NO_BREAK_SPACE.to_string(), 30))
