@@ -25,6 +25,7 @@ use crate::measure::signals::Signals;
 use crate::plan::{self, Attempt, Schedule, Turn};
 use crate::show::html::html;
 use crate::show::markdown::markdown;
+use crate::show::screen;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescription};
@@ -223,6 +224,12 @@ impl Run<'_> {
             && let Some(turn) = schedule.next_turn()
         {
             progress.starting(turn, &schedule);
+            if progress.shows_figures(invocations.len()) {
+                let Self { manifest, description, environment, .. } = self;
+                let (sofar, path) = (&invocations[..], folder.path());
+                let summary = Summary::new(manifest, description, environment, sofar, path, None);
+                progress.figures(&screen::figures(&summary.report(), output::style()));
+            }
             if let Some((_, began)) = round.filter(|(round, _)| *round != turn.round)
                 && let Some(end) = began.checked_add(spacing)
             {
@@ -253,8 +260,9 @@ impl Run<'_> {
     }
 }
 
-/// How far a run is, on standard error: a bar on a terminal, otherwise a line now and then. It
-/// is drawn between invocations: nothing of the runner runs while a program measures.
+/// How far a run is, on standard error: on a terminal a bar above the figures so far, otherwise
+/// a line now and then. It is drawn between invocations: nothing of the runner runs while a
+/// program measures.
 struct Progress<'a> {
     bar: ProgressBar,
     manifest: &'a Manifest,
@@ -263,18 +271,35 @@ struct Progress<'a> {
     began: Instant,
     printed: Instant,
     started: u32,
+    figures_at: Option<Instant>,
 }
+
+/// How old the figures on a terminal may get. They cost up to 0.2 s of CPU time.
+const FIGURES_EVERY: Duration = Duration::from_secs(5);
 
 /// Where standard error is no terminal, a line is printed this often.
 const PRINTED_EVERY: Duration = Duration::from_secs(30);
 
 impl<'a> Progress<'a> {
     fn new(manifest: &'a Manifest, run: &'a RunDescription, spacing: Duration) -> Self {
-        let style = ProgressStyle::with_template("{pos}/{len} {bar:20} {wide_msg}");
+        let style = ProgressStyle::with_template("{pos}/{len} {bar:20} {wide_msg}{prefix}");
         let style = style.expect("the template is well-formed");
         let bar = ProgressBar::new(run.cases.len() as u64 * u64::from(run.rounds));
         let (bar, now) = (bar.with_style(style), Instant::now());
-        Self { bar, manifest, run, spacing, began: now, printed: now, started: 0 }
+        let figures_at = None;
+        Self { bar, manifest, run, spacing, began: now, printed: now, started: 0, figures_at }
+    }
+
+    /// Whether somebody sees figures of these many invocations, and they are due.
+    fn shows_figures(&self, invocations: usize) -> bool {
+        let is_due = self.figures_at.is_none_or(|at| at.elapsed() >= FIGURES_EVERY);
+        invocations > 0 && is_due && !self.bar.is_hidden()
+    }
+
+    /// Shows the figures so far below the bar, as many lines as the terminal has.
+    fn figures(&mut self, text: &str) {
+        self.figures_at = Some(Instant::now());
+        self.bar.set_prefix(format!("\n\n{text}"));
     }
 
     /// Shows that a turn of `schedule` starts now.

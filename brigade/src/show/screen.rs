@@ -60,14 +60,39 @@ impl Style {
 ///
 /// What comes from records and the manifest is escaped here, since the colours must not be.
 pub fn screen(report: &Report, folder: &str, style: Style) -> String {
-    let Some(run) = report.runs.first() else { return String::new() };
-    let is_of_all = run.command.get(2).is_none_or(|word| word.starts_with("--"))
-        && !run.command.iter().any(|word| word == "--case");
-    if is_of_all && !report.screen.is_empty() {
-        first(report, folder, style)
-    } else {
-        of_groups(report, folder, style)
+    let text = figures(report, style);
+    let end = commands(report, folder);
+    let explained = if is_first(report) { explained(report, &text, &end) } else { String::new() };
+    text + &plain(&(explained + &end), style)
+}
+
+/// The top of the screen: the verdict and the figures, of a run that may be going on.
+pub fn figures(report: &Report, style: Style) -> String {
+    let mut text = head(report, style);
+    if !is_first(report) {
+        text.extend(report.groups.iter().map(|group| of_group(group, style)));
+        return plain(&text, style);
     }
+    for part in &report.screen {
+        let rows = part.blocks.iter().flat_map(|block| &block.rows);
+        let Some(axis) = Axis::of(rows.map(|row| row.figure.value), part.unit) else { continue };
+        text += &axis.heading(&format!("{}: {}", part.heading, part.of));
+        for block in part.blocks.iter().filter(|block| !block.rows.is_empty()) {
+            if !block.name.is_empty() {
+                text += &format!(" {}\n", terminal::line(&block.name));
+            }
+            text.extend(block.rows.iter().map(|row| axis.row(row, style)));
+        }
+    }
+    plain(&text, style)
+}
+
+/// Whether the run was for the first screen: for all that it shows.
+fn is_first(report: &Report) -> bool {
+    let command = &report.runs[0].command;
+    let is_of_all = command.get(2).is_none_or(|word| word.starts_with("--"))
+        && !command.iter().any(|word| word == "--case");
+    is_of_all && !report.screen.is_empty()
 }
 
 fn head(report: &Report, style: Style) -> String {
@@ -131,22 +156,10 @@ fn not_measured(report: &Report) -> String {
     missing + &fails
 }
 
-fn first(report: &Report, folder: &str, style: Style) -> String {
-    let mut text = head(report, style);
-    for part in &report.screen {
-        let rows = part.blocks.iter().flat_map(|block| &block.rows);
-        let Some(axis) = Axis::of(rows.map(|row| row.figure.value), part.unit) else { continue };
-        text += &axis.heading(&format!("{}: {}", part.heading, part.of));
-        for block in &part.blocks {
-            if !block.name.is_empty() {
-                text += &format!(" {}\n", terminal::line(&block.name));
-            }
-            text.extend(block.rows.iter().map(|row| axis.row(row, style)));
-        }
-    }
-    let end = commands(report, folder);
+/// The sentences and the legend below the `figures`, as far as `end` leaves room.
+fn explained(report: &Report, figures: &str, end: &str) -> String {
     let legend = "× the async task of the same block; ± half of the 95 % interval.\n";
-    let used = (text.clone() + legend + &end).lines().count() + 1;
+    let used = [figures, legend, end].map(|text| text.lines().count()).iter().sum::<usize>() + 1;
     let mut left = MOST_LINES.saturating_sub(used);
     let mut sentences = String::new();
     for sentence in report.sentences.iter().take(MOST_SENTENCES) {
@@ -160,22 +173,13 @@ fn first(report: &Report, folder: &str, style: Style) -> String {
     if !sentences.is_empty() {
         sentences.insert(0, '\n');
     }
-    plain(&format!("{text}{sentences}{legend}{end}"), style)
+    sentences + legend
 }
 
 /// A sentence with its ratio.
 pub fn said(Sentence { text, ratio }: &Sentence) -> String {
     let words = format!("{} times", factor(ratio.value));
     format!("{} {}.", text.trim_end_matches('.').replacen("{}", &words, 1), ends(ratio))
-}
-
-/// The screens of the groups that have cases, one below the other.
-fn of_groups(report: &Report, folder: &str, style: Style) -> String {
-    let mut text = head(report, style);
-    for group in &report.groups {
-        text += &of_group(group, style);
-    }
-    plain(&(text + &commands(report, folder)), style)
 }
 
 /// The cases of a group, cheapest first; where they do not fit, those in between are left out

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use contract::invocation::deny;
 use contract::skip;
@@ -38,6 +38,23 @@ fn every_round_runs_every_case_once_and_keeps_its_record() {
     }
     assert!(records.iter().all(|record| record["outcome"] == "measured"));
     assert_eq!(records[0]["record"], serde_json::from_str::<Value>(RECORD).unwrap());
+}
+
+#[test]
+fn a_terminal_shows_the_figures_while_the_rest_is_measured() {
+    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
+    let brigade = bench.brigade(&["run"]);
+    let words: Vec<_> = brigade.get_args().map(|word| word.to_str().unwrap()).collect();
+    let mut terminal = Command::new("script");
+    let line = format!("{} {}", brigade.get_program().to_str().unwrap(), words.join(" "));
+    terminal.args(["-qec", &line, "/dev/null"]).current_dir(bench.path("")).stdin(Stdio::null());
+    terminal.env("BRIGADE_LOCK", bench.path("lock")).env("LANG", "C.UTF-8").env("TERM", "xterm");
+    let Ok(output) = terminal.output() else {
+        return skip("figures on a terminal", "script is not installed");
+    };
+    let ended = Ended::from(output);
+    let (figure, last_bar) = (ended.stdout.find("75.0 ns"), ended.stdout.rfind("round 3 of 3"));
+    assert!(figure.is_some() && figure < last_bar, "{ended:?}");
 }
 
 #[test]
