@@ -18,7 +18,7 @@ use crate::exit::UsageError;
 pub use group::Group;
 use group::GroupTable;
 pub use plans::{AdvicePlan, Cost, ImpactPlan, Opponent, ProvePlan};
-pub use plans::{FigureSpec, KindSpec, ScreenSpec, SentenceSpec, TaskKind};
+pub use plans::{FigureSpec, KindSpec, RecordedSpec, ScreenSpec, SentenceSpec, TaskKind};
 pub use program::{Case, CaseKey, Placement};
 use program::{CheckSize, Form, Program};
 
@@ -85,6 +85,8 @@ pub struct Manifest {
     /// What the first screen may say below.
     #[serde(default, rename = "sentence")]
     pub sentences: Vec<SentenceSpec>,
+    /// The times of recorded machines, with which the first screen compares this one.
+    pub recorded: Option<RecordedSpec>,
     /// The rows of the table of all kinds of tasks.
     #[serde(default, rename = "kind")]
     pub kinds: Vec<KindSpec>,

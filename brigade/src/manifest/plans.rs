@@ -253,6 +253,18 @@ pub struct BlockSpec {
     pub rows: Vec<FigureSpec>,
 }
 
+/// The times of recorded machines of one kind.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedSpec {
+    /// How many machines.
+    pub machines: u32,
+    /// The parts of a machine's description that they share.
+    pub kind: Vec<String>,
+    /// The shortest and the longest time of each case, in nanoseconds.
+    pub range_ns: BTreeMap<String, [f64; 2]>,
+}
+
 /// A sentence of the first screen about a ratio.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -400,9 +412,11 @@ impl Manifest {
                 block.rows.iter().map(|row| &*row.case).chain([&*block.reference])
             });
         let sentences = self.sentences.iter().flat_map(|of| [&*of.case, &*of.over]);
+        let recorded = self.recorded.iter().flat_map(|of| of.range_ns.keys());
         figures
             .chain(kinds.map(|(key, case)| (format!("kind: {key}"), case)))
             .chain(screen.map(|case| ("screen".to_owned(), case)))
+            .chain(recorded.map(|case| ("recorded".to_owned(), &**case)))
             .chain(sentences.map(|case| ("sentence".to_owned(), case)))
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::comparison::blocks as blocks_of_comparison;
 use super::page::{Block, Table, with_ids, without_ids};
 use super::report::{below, moved, page as blocks_of};
-use super::screen::{machine, said};
+use super::screen::{conclusions, machine};
 use super::svg::{Picture, STYLE, escape};
 use super::{notes, picture, plot};
 use crate::judge::compare::Comparison;
@@ -50,7 +50,7 @@ fn first_screen(report: &Report) -> String {
     let class = if is_good { "good" } else { "bad" };
     let (first, rest) = verdict.split_once(':').unwrap_or((&verdict, ""));
     let [machine, first, rest] = [&machine(run), first, rest].map(escape);
-    let sentences: Vec<String> = report.sentences.iter().take(5).map(said).collect();
+    let sentences: Vec<String> = conclusions(report).take(5).collect();
     let sentences = if sentences.is_empty() {
         String::new()
     } else {

@@ -162,8 +162,8 @@ fn explained(report: &Report, figures: &str, end: &str) -> String {
     let used = [figures, legend, end].map(|text| text.lines().count()).iter().sum::<usize>() + 1;
     let mut left = MOST_LINES.saturating_sub(used);
     let mut sentences = String::new();
-    for sentence in report.sentences.iter().take(MOST_SENTENCES) {
-        let said = bullet(&said(sentence));
+    for sentence in conclusions(report).take(MOST_SENTENCES) {
+        let said = bullet(&sentence);
         match left.checked_sub(said.lines().count()) {
             Some(rest) => left = rest,
             None => continue,
@@ -176,8 +176,13 @@ fn explained(report: &Report, figures: &str, end: &str) -> String {
     sentences + legend
 }
 
+/// What the figures mean, the most important first.
+pub fn conclusions(report: &Report) -> impl Iterator<Item = String> {
+    report.recorded.clone().into_iter().chain(report.sentences.iter().map(said))
+}
+
 /// A sentence with its ratio.
-pub fn said(Sentence { text, ratio }: &Sentence) -> String {
+fn said(Sentence { text, ratio }: &Sentence) -> String {
     let words = format!("{} times", factor(ratio.value));
     format!("{} {}.", text.trim_end_matches('.').replacen("{}", &words, 1), ends(ratio))
 }
@@ -439,5 +444,32 @@ mod tests {
             "  · A little: 2.0 times [1.9, 2.0].",
         ];
         assert_eq!(said.collect::<Vec<_>>(), expected, "{text}");
+    }
+
+    #[test]
+    fn times_are_compared_with_those_of_recorded_machines_of_this_kind_only() {
+        let compared = |kind: &str, longest: f64| {
+            let more = format!(
+                "[[screen]]
+                heading = 'HAND OVER'
+                of = 'one hop'
+                blocks = [{{ reference = 'tasks', rows = [{{ text = 'a task', case = 'tasks' }}] }}]
+                [recorded]
+                machines = 3
+                kind = ['{kind}']
+                range_ns = {{ tasks = [0.1, {longest}] }}"
+            );
+            let manifest = Manifest::parse(&format!("{}{more}", fixtures::MANIFEST)).unwrap();
+            let report = fixtures::report_with(&manifest, &[fixtures::run(1.0)]);
+            let value = report.screen[0].blocks[0].rows[0].figure.value;
+            let text = screen(&report, "results/run", Style::default());
+            assert!(report.recorded.is_none() || text.contains("3 recorded machines"), "{text}");
+            (report.recorded.unwrap_or_default(), value)
+        };
+        let (within, value) = compared("2 CPUs", 1e9);
+        assert!(within.starts_with("None of 1 times exceeds"), "{within}");
+        let (above, _) = compared("2 CPUs", value / 3.0);
+        assert!(above.starts_with("1 of 1 times") && above.ends_with("a task by ×3.0."), "{above}");
+        assert_eq!(compared("12 CPUs", 1e9).0, "");
     }
 }

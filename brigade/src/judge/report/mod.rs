@@ -58,11 +58,13 @@ pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
     for group in &mut groups {
         group.comparisons = rows::comparisons(manifest, group, &cases);
     }
+    let screen = rows::screen(manifest, &cases);
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
         runs: runs.iter().enumerate().map(|(at, run)| describe(&cases, at, run)).collect(),
         environment_differences: environment_differences(runs),
-        screen: rows::screen(manifest, &cases),
+        recorded: rows::recorded(manifest, &screen, runs),
+        screen,
         sentences: rows::sentences(manifest, &cases),
         headline: rows::headline(manifest, &cases),
         kinds: rows::kinds(manifest, &cases, runs),

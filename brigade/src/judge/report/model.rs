@@ -38,6 +38,9 @@ pub struct Report {
     pub screen: Vec<ScreenPart>,
     /// Sentences about ratios of the first run, the most surprising first.
     pub sentences: Vec<Sentence>,
+    /// How the first run's times compare with those of recorded machines of its kind.
+    #[serde(default)]
+    pub recorded: Option<String>,
     /// The figures to read first.
     pub headline: Vec<FigureRow>,
     /// The kinds of tasks of which the first run has a figure.

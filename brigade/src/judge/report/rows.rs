@@ -65,6 +65,34 @@ pub fn sentences(manifest: &Manifest, cases: &Cases) -> Vec<Sentence> {
     found.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
+/// How many times of the screen are longer than on all recorded machines of the first run's kind,
+/// by more than their intervals, and the one that is most so.
+pub fn recorded(manifest: &Manifest, screen: &[ScreenPart], runs: &[RunData]) -> Option<String> {
+    let machine = runs.first()?.environment.machine();
+    let is_alike =
+        |kind: &[String]| kind.iter().all(|part| machine.split(", ").any(|other| other == part));
+    let of = manifest.recorded.as_ref().filter(|of| is_alike(&of.kind))?;
+    let rows = screen.iter().flat_map(|part| &part.blocks).flat_map(|block| &block.rows);
+    let known = rows.filter_map(|row| Some((row, of.range_ns.get(&row.case)?[1])));
+    let known: Vec<(&ScreenRow, f64)> = known.collect();
+    let longer = known.iter().filter_map(|(row, longest)| {
+        let low = row.figure.interval?.low;
+        (low > *longest).then_some((row, row.figure.value / longest))
+    });
+    let longer: Vec<_> = longer.collect();
+    let worst = longer.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
+    let machines = format!("{} recorded machines of this kind", of.machines);
+    match (known.len(), worst) {
+        (0, _) => None,
+        (all, None) => Some(format!("None of {all} times exceeds those of {machines}.")),
+        (all, Some((row, ratio))) => Some(format!(
+            "{} of {all} times exceed those of {machines}, {} by ×{ratio:.1}.",
+            longer.len(),
+            row.text
+        )),
+    }
+}
+
 /// What takes longer or shorter than in the run before, or holds more or less.
 pub fn moved(run: &RunData) -> Vec<FigureRow> {
     let before = run.previous.as_ref().map_or(&[][..], |previous| &previous.invocations);
