@@ -3,6 +3,10 @@
 /// How much wider a narrow axis is than its figures, as a share of their span.
 const MARGIN: f64 = 0.06;
 
+/// The least span of an axis in powers of ten: on a narrower one, ticks would differ in the
+/// third digit, and figures that hardly differ would lie far apart.
+const LEAST: f64 = 0.15;
+
 /// The most ticks of an axis.
 const MOST_TICKS: usize = 7;
 
@@ -33,7 +37,7 @@ impl Scale {
             let ticks = powers.filter(|power| *power <= high).map(|power| 10_f64.powf(power));
             return Some(Self { low, high, ticks: ticks.collect() });
         }
-        let pad = (MARGIN * span).max(0.005);
+        let pad = (MARGIN * span).max((LEAST - span) / 2.0);
         let (low, high) = (low - pad, high + pad);
         Some(Self { low, high, ticks: round_values(10_f64.powf(low), 10_f64.powf(high)) })
     }
@@ -79,6 +83,17 @@ mod tests {
         let places = [0.0, 0.5, 1.0, 10.0, 100.0, 1e9].map(|at| scale.share(at));
         assert_eq!(places, [0.0, 0.0, 0.0, 0.5, 1.0, 1.0]);
         assert_eq!(Scale::of([0.0, -1.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn figures_that_hardly_differ_lie_close_together_between_round_ticks() {
+        for values in [[33.2, 33.2], [33.0, 33.4]] {
+            let scale = Scale::of(values).unwrap();
+            let [one, other] = values.map(|value| scale.share(value));
+            assert!((other - one).abs() < 0.05 && (one + other - 1.0).abs() < 1e-9, "{scale:?}");
+            assert!(scale.ticks().len() > 1, "{scale:?}");
+            assert!(scale.ticks().iter().all(|tick| tick % 1.0 == 0.0), "{scale:?}");
+        }
     }
 
     #[test]

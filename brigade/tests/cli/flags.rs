@@ -1,5 +1,7 @@
 //! Wrong flags and wrong manifests: one clear line, exit code 2.
 
+use std::process::Command;
+
 use crate::bench::{Bench, RECORD};
 
 /// Checks that `brigade` printed exactly this line and nothing ran.
@@ -44,6 +46,15 @@ fn wrong_flags_are_reported_on_one_line() {
     ] {
         check_refusal(arguments, expected);
     }
+}
+
+#[test]
+fn the_version_is_that_of_the_package_and_its_revision_if_known() {
+    let output = Command::new(env!("CARGO_BIN_EXE_brigade")).arg("--version").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rest = text.strip_prefix(concat!("brigade ", env!("CARGO_PKG_VERSION"))).expect(&text);
+    let revision = rest.trim().trim_matches(['(', ')']).trim_end_matches("-dirty");
+    assert!(revision.bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");
 }
 
 fn document(path: &str) -> String {

@@ -251,8 +251,16 @@ fn a_page_is_opened_and_follows_no_link() {
     let open = |path: &str| {
         let mut brigade = bench.brigade(&["report", folder.to_str().unwrap(), "--open"]);
         brigade.env("PATH", path).env_remove("SSH_CONNECTION");
-        Ended::from(brigade)
+        brigade
     };
+    let mut remote = open("/nowhere");
+    let ended = Ended::from({
+        remote.env("SSH_CONNECTION", "10.0.0.1 5000 10.0.0.2 22");
+        remote
+    });
+    let fetch = format!("scp 10.0.0.2:{} .", page.display());
+    assert_eq!((ended.code, ended.stdout.lines().last()), (Some(0), Some(&*fetch)));
+    let open = |path: &str| Ended::from(open(path));
     let ended = open(&format!("{}:/usr/bin:/bin", bench.path("").display()));
     assert_eq!((ended.code, ended.stdout), (Some(0), format!("{}\n", page.display())));
     assert_eq!(fs::read_to_string(bench.path("opened")).unwrap().trim(), page.to_str().unwrap());
@@ -261,4 +269,8 @@ fn a_page_is_opened_and_follows_no_link() {
     let ended = open("/nowhere");
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("xdg-open"), "{ended:?}");
+    // A page that is part of the record stays as it is.
+    fs::write(&page, "recorded").unwrap();
+    open("/nowhere");
+    assert_eq!(fs::read_to_string(&page).unwrap(), "recorded");
 }

@@ -1,6 +1,8 @@
 //! What brigade prints of saved runs, and of the manifest.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use crate::bench::{Bench, Ended, RECORD};
 
@@ -74,7 +76,7 @@ fn a_run_of_another_manifest_can_be_reported_without_it() {
     bench.ends(&["run", "--rounds", "1"]);
     // Nor is one read that only lies here.
     fs::write(bench.path("suite.toml"), "no manifest").unwrap();
-    let mut brigade = std::process::Command::new(env!("CARGO_BIN_EXE_brigade"));
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
     brigade.current_dir(bench.path("")).args(["report", "--full"]).arg(&bench.result_folders()[0]);
     let ended = Ended::from(brigade.output().unwrap());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
@@ -124,8 +126,8 @@ fn the_list_shows_groups_profiles_and_the_cases_of_either() {
 
 /// The lines of a report of a recorded run, in a pipe.
 fn screen_of(run: &str) -> Vec<String> {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut brigade = std::process::Command::new(env!("CARGO_BIN_EXE_brigade"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
     brigade.current_dir(root).args(["report", &format!("results/{run}")]).env("LC_ALL", "C.UTF-8");
     let ended = Ended::from(brigade);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
@@ -160,4 +162,21 @@ fn without_a_folder_the_latest_run_is_reported() {
     let ended = bench.ends(&["report"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.trim_end().ends_with("-a-second"), "{ended:?}");
+}
+
+#[test]
+fn a_parent_that_waits_for_its_child_is_not_called_waking() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    let run = root.join("results/2026-11-24-amd-epyc-25-17-2cpu-6");
+    brigade.args(["report", "--format", "markdown", "--manifest"]).arg(root.join("suite.toml"));
+    brigade.arg(run);
+    let text = Ended::from(brigade).stdout;
+    let of_fork = text.lines().filter(|line| line.contains("<sub>fork</sub>")).collect::<Vec<_>>();
+    assert!(text.contains("| what the waiting is for |"), "{text}");
+    assert!(of_fork.iter().any(|line| line.contains("for the child 7")), "{of_fork:#?}");
+    let tables = text.split("| what the waiting is for |").skip(1);
+    for table in tables.map(|rest| rest.split("\n\n").next().unwrap()) {
+        assert!(!table.contains("<sub>fork</sub>"), "{table}");
+    }
 }

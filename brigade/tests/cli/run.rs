@@ -41,20 +41,33 @@ fn every_round_runs_every_case_once_and_keeps_its_record() {
 }
 
 #[test]
-fn a_terminal_shows_the_figures_while_the_rest_is_measured() {
+fn a_terminal_shows_a_line_that_fits_and_the_figures_while_the_rest_is_measured() {
     let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
     let brigade = bench.brigade(&["run"]);
     let words: Vec<_> = brigade.get_args().map(|word| word.to_str().unwrap()).collect();
+    let program = brigade.get_program().to_str().unwrap();
+    let line = format!("stty rows 30 cols 40; {program} {}", words.join(" "));
     let mut terminal = Command::new("script");
-    let line = format!("{} {}", brigade.get_program().to_str().unwrap(), words.join(" "));
     terminal.args(["-qec", &line, "/dev/null"]).current_dir(bench.path("")).stdin(Stdio::null());
     terminal.env("BRIGADE_LOCK", bench.path("lock")).env("LANG", "C.UTF-8").env("TERM", "xterm");
     let Ok(output) = terminal.output() else {
         return skip("figures on a terminal", "script is not installed");
     };
     let ended = Ended::from(output);
-    let (figure, last_bar) = (ended.stdout.find("75.0 ns"), ended.stdout.rfind("round 3 of 3"));
+    let (figure, last_bar) = (ended.stdout.find("75.0 ns"), ended.stdout.rfind("░"));
     assert!(figure.is_some() && figure < last_bar, "{ended:?}");
+    // The first 40 columns of `0 seconds left, round 1 of 3, a` after the bar.
+    assert!(ended.stdout.contains(" left,") && !ended.stdout.contains("round 1"), "{ended:?}");
+}
+
+#[test]
+fn without_a_terminal_a_line_is_printed_now_and_then() {
+    let bench = Bench::new(&["a"], &format!("sleep 16; echo '{RECORD}'"));
+    let ended = bench.ends(&["run"]);
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    let starts = |start: &str| lines.iter().any(|line| line.starts_with(start));
+    // On a busy machine there may be one before.
+    assert!(starts("brigade: 2 of 3 done, ") && lines.len() <= 2, "{ended:?}");
 }
 
 #[test]
