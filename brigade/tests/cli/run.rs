@@ -11,7 +11,7 @@ use contract::skip;
 use harness::cpus;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD, records_in, rounds_in};
+use crate::bench::{Bench, Ended, RECORD, eventually, records_in, rounds_in};
 
 #[test]
 fn every_round_runs_every_case_once_and_keeps_its_record() {
@@ -378,7 +378,13 @@ fn a_run_waits_for_the_lock_if_it_is_asked_to() {
     lock.lock().unwrap();
     let refused = bench.ends(&["run", "--rounds", "1"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    let waiting = bench.brigade(&["run", "--rounds", "1", "--wait"]).spawn().unwrap();
+    let mut waiting = bench.brigade(&["run", "--rounds", "1", "--wait"]).spawn().unwrap();
+    let sleeps = format!("{} ", libc::SYS_clock_nanosleep);
+    let call = format!("/proc/{}/syscall", waiting.id());
+    eventually("it waits", || {
+        let call = fs::read_to_string(&call).unwrap_or_default();
+        call.starts_with(&sleeps) || waiting.try_wait().unwrap().is_some()
+    });
     lock.unlock().unwrap();
     assert_eq!(Ended::from(waiting.wait_with_output().unwrap()).code, Some(0));
 }
