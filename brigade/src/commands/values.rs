@@ -1,4 +1,4 @@
-//! The values that a shell completes flags with: what this machine and its runs have.
+//! Values for shell completion, from the manifest, this machine and its runs.
 
 use std::env;
 use std::ffi::OsStr;
@@ -39,7 +39,7 @@ pub fn settings() -> Vec<CompletionCandidate> {
     can_be.map(|setting| CompletionCandidate::new(setting.about.name)).collect()
 }
 
-/// The folders of runs, the latest first, or those that the path so far leads to.
+/// Folders of runs, latest first, or those below the path typed so far.
 pub fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
     let suite = Manifest::load(None, None).unwrap_or_default();
     let here = env::current_dir().unwrap_or_default();
