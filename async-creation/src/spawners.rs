@@ -23,7 +23,6 @@ pub trait Spawner {
     /// The handle of a task.
     type Handle<T: Send + 'static>;
 
-    /// Spawns a task.
     fn spawn<F: Task>(&self, task: F) -> Self::Handle<F::Output>;
 
     /// The result of the task with this number.

@@ -158,7 +158,6 @@ pub enum Node {
     Pinball(PinballNode),
 }
 
-/// Runs a node.
 pub async fn run(node: Node, spawner: impl Spawner) {
     match node {
         Node::Ring(node) => node.run(spawner).await,
@@ -210,7 +209,6 @@ impl RingNode {
     }
 }
 
-/// The nodes of a ring.
 fn ring(nodes: u64, ledger: &Arc<Ledger>) -> Vec<Node> {
     let (outboxes, mut inboxes): (Vec<_>, Vec<_>) = (0..nodes).map(|_| unbounded()).unzip();
     // Node i sends into channel i and receives from the one before.
@@ -291,7 +289,6 @@ fn next(mut state: u64) -> u64 {
     state ^ (state << 17)
 }
 
-/// The nodes of a pinball.
 fn pinball(nodes: u64, messages: u64, ledger: &Arc<Ledger>) -> Vec<Node> {
     let (outboxes, inboxes): (Vec<_>, Vec<_>) = (0..nodes).map(|_| unbounded()).unzip();
     let outboxes: Arc<[_]> = outboxes.into();

@@ -92,7 +92,7 @@ impl Mask {
     /// If none of the CPUs may be used.
     pub fn confine(&self) -> nix::Result<()> {
         let mask = self.0.as_ptr().cast();
-        // SAFETY: the kernel reads so many bytes from the words.
+        // SAFETY: the kernel reads this many bytes from the words.
         let result = unsafe { libc::sched_setaffinity(0, size_of_val(&*self.0), mask) };
         Errno::result(result).map(drop)
     }
@@ -115,12 +115,12 @@ impl Mask {
 /// The CPUs that the calling thread may run on, in ascending order.
 ///
 /// # Errors
-/// If the kernel refuses, as on machines with more CPUs than
-/// [`CpuList`] supports.
+/// If the kernel refuses, as on machines with more CPUs than [`CpuList`]
+/// supports.
 pub fn allowed() -> nix::Result<Vec<usize>> {
     let read = |mask: &mut [libc::c_ulong]| {
         let bytes = size_of_val(mask);
-        // SAFETY: the kernel writes at most so many bytes to the words.
+        // SAFETY: the kernel writes at most this many bytes to the words.
         let result = unsafe { libc::sched_getaffinity(0, bytes, mask.as_mut_ptr().cast()) };
         Errno::result(result).map(drop)
     };

@@ -32,8 +32,8 @@ impl Placement {
     /// confines the calling thread and its future children to the chosen ones.
     ///
     /// # Errors
-    /// [`UsageError`] if `--cpus` names an unavailable CPU, or
-    /// `spread` has fewer than two; otherwise the kernel's.
+    /// [`UsageError`] if `--cpus` names an unavailable CPU, or `spread` has
+    /// fewer than two; otherwise the kernel's.
     pub fn apply(policy: Policy, list: Option<&CpuList>) -> anyhow::Result<Self> {
         let allowed = cpus::allowed().map_err(|error| {
             anyhow::anyhow!("reading the CPUs that this process may use: {error}")

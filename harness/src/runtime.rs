@@ -50,8 +50,8 @@ impl AsyncRuntime {
     /// process.
     ///
     /// # Errors
-    /// [`UsageError`] if the flags contradict one another; otherwise the
-    /// kernel's, if the runtime cannot be started.
+    /// [`UsageError`] if the flags contradict one another; otherwise the kernel's, if the runtime
+    /// cannot be started.
     pub fn start(flags: impl Into<RuntimeFlags>, bench: &Bench) -> anyhow::Result<Self> {
         Self::start_with(|builder| builder, flags, bench)
     }
@@ -135,9 +135,9 @@ const LOOKS: u32 = 10;
 /// Builds a runtime with `workers` worker threads.
 ///
 /// # Errors
-/// The kernel's, if it cannot create the threads. This function creates them once
-/// beforehand, since tokio panics without its first worker, and counts them
-/// afterwards: tokio ignores failures of later ones, whose tasks then wait for ever.
+/// The kernel's, if it cannot create the threads. This function creates them once beforehand, since
+/// tokio panics without its first worker, and counts them afterwards: tokio ignores failures of
+/// later ones, whose tasks then wait for ever.
 pub fn with_workers(mut builder: Builder, workers: usize) -> io::Result<Runtime> {
     try_threads(workers)?;
     let before = threads()?;

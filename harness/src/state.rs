@@ -35,7 +35,6 @@ pub(crate) struct Shared {
     /// Those of the current lap.
     pub marks: Marks,
     pub tracer: OnceLock<Arc<Tracer>>,
-    /// The work at every hop.
     pub work: Work,
     /// The memory that each task touches at every hop.
     pub working_set: Shape,

@@ -202,7 +202,6 @@ fn touch(words: &[Cell<u64>], step: usize) {
 
 #[cfg(test)]
 impl WorkingSet {
-    /// The sum of all words.
     pub(crate) fn sum(&self) -> u64 {
         self.words.iter().map(Cell::get).sum()
     }

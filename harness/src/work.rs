@@ -53,7 +53,7 @@ impl Work {
         self.units > 0
     }
 
-    /// Does it. Without units it is one comparison.
+    /// Does the work. Without units this is one comparison.
     #[inline]
     pub fn perform(self) {
         if self.units > 0 {

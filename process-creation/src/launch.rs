@@ -56,7 +56,6 @@ pub struct Launcher {
 pub enum Launched {
     /// A child process.
     Process(Pid),
-    /// A thread.
     Thread(JoinHandle<()>),
 }
 

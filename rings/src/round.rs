@@ -40,7 +40,6 @@ struct Pool {
 }
 
 impl Round {
-    /// The warm-up.
     pub fn warm_up(bench: &Bench, rings: usize) -> Self {
         let (warmups, longest) = (bench.flags().warmups, bench.flags().max_time);
         match warmups {
@@ -88,7 +87,6 @@ impl Round {
         self.is_measured
     }
 
-    /// The laps of one ring.
     pub fn laps<'a>(&'a self, bench: &'a Bench) -> Laps<'a> {
         Laps { round: self, bench, begun_ns: None, samples: Samples::new(self.of_ring) }
     }

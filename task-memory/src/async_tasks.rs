@@ -55,7 +55,6 @@ pub trait Spawner {
     /// The writing end of a task's pipe.
     type Pipe;
 
-    /// Spawns a task.
     fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static);
 
     /// Spawns a task that touches this many bytes and waits for a timer.

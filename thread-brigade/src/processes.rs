@@ -72,7 +72,6 @@ fn close_all_but(kept: &[&File]) -> io::Result<()> {
     Ok(())
 }
 
-/// The outcome of a task.
 fn outcome(task: Pid) -> Result<(), TaskError> {
     let failed = |error| Err(TaskError::Failed(error));
     match reap(task) {

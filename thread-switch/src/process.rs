@@ -132,7 +132,6 @@ fn live<R: Source, S: Sink>(
     unsafe { libc::_exit(failure.is_some().into()) }
 }
 
-/// Waits for the end of the child.
 fn end(child: Pid) -> anyhow::Result<()> {
     match reap(child).context("waiting for the end of task 1")? {
         // If it failed by itself, it has reported why.

@@ -163,7 +163,6 @@ pub async fn sleeper(
 pub struct Conductor<'a, B> {
     /// The program's flags.
     pub flags: &'a Flags,
-    /// The bench.
     pub bench: &'a Bench,
     /// The progress.
     pub course: &'a Course,

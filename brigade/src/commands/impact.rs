@@ -28,8 +28,8 @@ use crate::store::saved_run::SavedRun;
 /// Runs `brigade impact`.
 ///
 /// # Errors
-/// If the flags are wrong, there is no run of this machine, or the program cannot be
-/// started or watched.
+/// If the flags are wrong, there is no run of this machine, or the program cannot be started or
+/// watched.
 pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let Some(plan) = &manifest.impact else {

@@ -344,8 +344,7 @@ const END: &str = "<!-- end -->";
 /// Runs `brigade report --update`.
 ///
 /// # Errors
-/// If a file cannot be read or written, a marker is malformed, or its run or case
-/// does not exist.
+/// If a file cannot be read or written, a marker is malformed, or its run or case does not exist.
 pub fn update(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let mut runs = Runs { manifest: &manifest, reports: BTreeMap::new(), pictures: Vec::new() };

@@ -48,8 +48,7 @@ const HARMLESS: [&str; 3] = ["--iters", "--max-time", "--warmups"];
 ///
 /// # Errors
 /// If the run in `path` cannot be resumed here, the programs cannot be built,
-/// or
-/// the results or standard output cannot be written.
+/// or the results or standard output cannot be written.
 pub fn resume(path: &Path, flags: &ProgramFlags, show: ShowFlags) -> anyhow::Result<Exit> {
     let manifest = flags.manifest()?;
     // Before reading anything: a run that writes to the folder holds the lock.

@@ -32,9 +32,9 @@ use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescripti
 /// Runs `brigade run`.
 ///
 /// # Errors
-/// If the flags or the manifest are wrong, the programs cannot be built, or
-/// the results or standard output cannot be written. A failing program is a
-/// result, not an error.
+/// If the flags or the manifest are wrong, the programs cannot be built, or the
+/// results or standard output cannot be written. A failing program is a result,
+/// not an error.
 pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     let flags = &args.flags;
     let mut manifest = flags.programs.manifest()?;

@@ -17,17 +17,14 @@ fn of_suite(names: impl Fn(&Manifest) -> Vec<&String>) -> Vec<CompletionCandidat
     suite.iter().flat_map(names).map(CompletionCandidate::new).collect()
 }
 
-/// The groups.
 pub fn groups() -> Vec<CompletionCandidate> {
     of_suite(|suite| suite.groups.iter().map(|group| &group.name).collect())
 }
 
-/// The cases.
 pub fn cases() -> Vec<CompletionCandidate> {
     of_suite(|suite| suite.cases.iter().map(|case| &case.name).collect())
 }
 
-/// The profiles.
 pub fn profiles() -> Vec<CompletionCandidate> {
     of_suite(|suite| suite.profiles.keys().collect())
 }

@@ -31,7 +31,6 @@ pub struct Group {
     pub cases: Vec<String>,
 }
 
-/// A table `[[group]]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GroupTable {

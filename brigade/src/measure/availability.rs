@@ -20,7 +20,7 @@ use crate::store::results::Skipped;
 /// Why programs outside this binary cannot run if none are installed.
 const NO_GUESTS: &str = "no guests next to brigade: see --guests";
 
-/// What this machine offers of the cases' needs.
+/// What this machine provides for the cases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// The number of CPUs that this process and its children may use.

@@ -28,7 +28,6 @@ pub struct Guest {
     read: usize,
     searched: usize,
     stage: Stage,
-    /// Its laps.
     laps: Option<Result<Laps, String>>,
 }
 

@@ -400,7 +400,6 @@ fn shared(names: &[&str]) -> String {
 
 fn curve(parameter: &str, group: &Group, is_narrow: bool) -> Option<Picture> {
     const TOP: f64 = 12.0;
-    /// The height of a name.
     const NAME_HEIGHT: f64 = 16.0;
     /// Left end of curves, as a share of the width.
     const START: f64 = 0.065;

@@ -326,7 +326,6 @@ pub fn factor(ratio: f64) -> String {
     }
 }
 
-/// The ends of the interval of a ratio.
 fn ends(ratio: &Estimate) -> String {
     ratio.interval.map_or(String::new(), |ends| {
         format!("[{},{NO_BREAK_SPACE}{}]", factor(ends.low), factor(ends.high))

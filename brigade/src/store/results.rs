@@ -215,8 +215,7 @@ impl Folder {
     /// written before [`Self::repair`].
     ///
     /// # Errors
-    /// If the records are not a readable and writable file, or are
-    /// longer than any run's.
+    /// If the records are not a readable and writable file, or are longer than any run's.
     pub fn open(path: &Path) -> anyhow::Result<(Self, Vec<u8>)> {
         let file = path.join(RECORDS);
         let going_on = || format!("resuming {}", file.display());

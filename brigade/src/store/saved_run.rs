@@ -138,8 +138,7 @@ impl SavedRun {
     ///
     /// # Errors
     /// If the first two are malformed, something has another major schema
-    /// version,
-    /// or `records` cannot be read.
+    /// version, or `records` cannot be read.
     pub fn parse(
         description: &[u8],
         environment: &[u8],

@@ -18,7 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// A record of the program `fake` for 1 task, 2 iterations, no warm-ups.
 pub const RECORD: &str = r#"{"schema_version":"1.0","program":"fake","version":"0.1.0","parameters":{},"tasks":1,"tokens":1,"iterations":2,"warmups":0,"complete":true,"ended_by":"iterations","error":null,"affinity":[0],"neighbours":null,"measurements":[{"name":"iteration","operation":"hop","operations":2,"count":2,"mean_ns":150.0,"stddev_ns":70.7,"min_ns":100,"p50_ns":100,"p90_ns":200,"p99_ns":200,"p999_ns":200,"max_ns":200,"ns_per_operation":75.0,"ns_per_task":150.0,"histogram":""}],"cpu":null,"switches":{"voluntary_per_operation":0.0,"involuntary_per_operation":0.0,"expected_per_operation":0.0,"migrations":null,"cross_cpu_share":null},"system_calls_per_operation":null,"schedule":null,"waiting":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null,"wall_ns":null,"others_cpu_ns":null,"throttled_ns":null,"throttled_periods":null,"frequency_before_khz":null,"frequency_after_khz":null},"memory":null,"ledger":null,"work":null}"#;
 
-/// The folder.
 pub struct Bench {
     folder: TempDir,
     cases: Vec<String>,

@@ -118,7 +118,6 @@ fn page_of(names: &[&str]) -> String {
 const RUN: &str = "2026-11-22-intel-xeon-6-207-2cpu";
 const HAND_OVERS: &str = "2026-11-24-hand-overs";
 
-/// The report embedded in a page.
 fn embedded(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"report\">").expect("a report");
     serde_json::from_str(rest.split_once("</script>").expect("an end").0).unwrap()

@@ -160,11 +160,7 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
         "an older Brigade, which did not record what resuming needs, started it",
     );
     let early = |_: &Bench, folder: &Path| fs::remove_file(folder.join("run.json")).unwrap();
-    check_refusal(
-        early,
-        same,
-        "there is no run.json: it is not the folder of a run, or of one that",
-    );
+    check_refusal(early, same, "there is no run.json: this is no run, or one that ended before");
 }
 
 /// How often the test below interrupts a run.

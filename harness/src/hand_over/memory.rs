@@ -132,7 +132,6 @@ struct Word<W> {
     waiting: [W; 2],
 }
 
-/// A half of a word.
 #[derive(Debug)]
 struct Half<W: 'static> {
     word: &'static Word<W>,

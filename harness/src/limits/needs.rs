@@ -323,7 +323,6 @@ pub fn arenas() -> u64 {
     *ARENAS
 }
 
-/// The size of a page, in bytes.
 fn page_bytes() -> u64 {
     page_size().unwrap_or(4 << 10)
 }

@@ -26,8 +26,8 @@ pub use side_by_side::side_by_side;
 /// Runs `brigade compare`.
 ///
 /// # Errors
-/// If the flags or the manifest are wrong, a run cannot be read, the programs cannot be
-/// built, or the results or standard output cannot be written.
+/// If the flags or the manifest are wrong, a run cannot be read, the programs cannot be built, or
+/// the results or standard output cannot be written.
 pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
     let folders = match (&flags.runs[..], &flags.others[..]) {
         ([], []) => return side_by_side(flags, Side::both(flags)?),

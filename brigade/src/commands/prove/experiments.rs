@@ -115,7 +115,6 @@ impl<'a> Set<'a> {
         !self.experiments.is_empty() || !self.missing.is_empty()
     }
 
-    /// The figures of its experiments.
     pub fn figures(&self) -> Vec<Figure> {
         let troubles = self.experiments.iter().filter_map(Experiment::trouble);
         let troubles = self.missing.iter().cloned().chain(troubles);

@@ -43,9 +43,9 @@ const COUNTED_LAPS: [u64; 2] = [400, 2400];
 /// Runs `brigade prove`.
 ///
 /// # Errors
-/// If the flags or the manifest are wrong, the programs cannot be built, the saved run
-/// cannot be read, standard output cannot be written, or [`Interrupted`]. A property that
-/// fails is a result, not an error.
+/// If the flags or the manifest are wrong, the programs cannot be built, the saved run cannot be
+/// read, standard output cannot be written, or [`Interrupted`]. A property that fails is a result,
+/// not an error.
 pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
     let manifest = flags.programs.manifest()?;
     let plan = manifest

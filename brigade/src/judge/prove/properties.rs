@@ -195,7 +195,7 @@ pub fn independence<'e>(
             ))
         })
     });
-    let figures = all("processes with individual laps", "no process measured", repeats);
+    let figures = all("processes with distinct laps", "no process measured", repeats);
 
     let scatter = |of: &Experiment| {
         let laps: Vec<_> = of.records().filter_map(Record::principal).collect();

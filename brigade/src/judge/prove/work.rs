@@ -110,7 +110,7 @@ fn slope_of(of: &Experiment) -> Figure {
     };
     Figure::new(what, middle, "")
         .between(ends)
-        .judged(format!("1, known to 5 %; of the fastest laps {quickest:.3}"), status)
+        .judged(format!("1 ± 5 %; fastest laps: {quickest:.3}"), status)
 }
 
 /// The fastest units of all processes come from one loop. Compiled or aligned differently, a unit
@@ -178,7 +178,6 @@ fn ratio(what: String, times: [ByRound; 2], bounds: [f64; 2]) -> Figure {
     bounded(what, ratio_at(CONFIDENCE, &times[1], &times[0]), bounds)
 }
 
-/// A ratio and its bounds.
 fn bounded(what: String, ratio: Option<Estimate>, bounds: [f64; 2]) -> Figure {
     match ratio {
         Some(Estimate { value, interval: Some(ends), .. }) => Figure::new(what, value, "")
