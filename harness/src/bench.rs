@@ -195,6 +195,7 @@ impl Bench {
     }
 
     /// Whether SIGINT or SIGTERM has come.
+    #[inline]
     pub fn is_interrupted(&self) -> bool {
         self.shared.is_interrupted()
     }

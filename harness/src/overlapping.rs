@@ -81,6 +81,7 @@ impl Bench {
     /// Begins to count CPU time and switches: the last thing before the first measured
     /// operation.
     pub fn count(&self) -> Counting<'_> {
+        self.calibrate_work();
         Counting { bench: self, start: self.shared.usage_from_now() }
     }
 
