@@ -23,7 +23,7 @@ use crate::samples::{Measured, Samples};
 use crate::state::{MOST_PHASES, Marks, Shared};
 use crate::station::{MOST_TRACED, TRACED, Token, Tracer};
 use crate::usage::Start;
-use crate::work::BetweenLaps;
+use crate::work::Pieces;
 use crate::{clock, cpus};
 
 /// How long a warm-up by time takes at least: caches, branch predictors and the
@@ -127,7 +127,7 @@ pub struct Laps<'a> {
     /// The mark of every token if there is something to do at every hop.
     load_mark: u8,
     /// Units of work timed between the measured laps, if laps have work.
-    units: Option<BetweenLaps>,
+    units: Option<Pieces>,
 }
 
 impl<'a> Laps<'a> {
@@ -150,8 +150,7 @@ impl<'a> Laps<'a> {
             usage: None,
             progress: Progress::new(shared.shows_progress()),
             load_mark: shared.load_mark(),
-            units: (purpose == Purpose::Principal && shared.work.is_some())
-                .then(BetweenLaps::default),
+            units: (purpose == Purpose::Principal && shared.work.is_some()).then(Pieces::default),
         }
     }
 

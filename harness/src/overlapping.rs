@@ -67,7 +67,13 @@ impl Counting<'_> {
     /// Ends the counting now.
     pub fn end(self) {
         let span = self.start.end();
-        self.bench.findings().span = span;
+        self.bench.calibrate_work();
+        let mut findings = self.bench.findings();
+        findings.span = span;
+        let mean_ns_per_unit = findings.calibration.long.mean_ns_per_unit();
+        if let Some(work) = &mut findings.work {
+            work.mean_ns_per_unit = mean_ns_per_unit;
+        }
     }
 }
 
