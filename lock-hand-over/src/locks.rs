@@ -12,19 +12,21 @@ pub trait Lock: Default + Send + Sync + 'static {
     /// Does something with the lock held.
     fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> impl Future<Output = R> + Send;
 
-    /// Does `inside` with the lock held and `outside` with what that returned, again and again
-    /// until it returns `false`; returns how often.
-    fn repeat(
+    /// Does `inside` with the lock held and `outside` after its release, again and again until
+    /// that returns `false`. Both get the state, which is returned at the end.
+    fn repeat<S: Default + Send>(
         &self,
-        mut inside: impl FnMut() -> u64 + Send,
-        mut outside: impl FnMut(u64) -> bool + Send,
-    ) -> impl Future<Output = u64> + Send {
+        inside: impl Fn(&mut S) + Send + Sync,
+        outside: impl Fn(&mut S) -> bool + Send,
+    ) -> impl Future<Output = S> + Send {
         async move {
-            let mut times = 1;
-            while outside(self.hold(&mut inside).await) {
-                times += 1;
+            let mut state = S::default();
+            loop {
+                self.hold(|| inside(&mut state)).await;
+                if !outside(&mut state) {
+                    return state;
+                }
             }
-            times
         }
     }
 }
@@ -54,28 +56,30 @@ impl<L: Blocking> Lock for L {
         self.with(inside)
     }
 
-    async fn repeat(
+    async fn repeat<S: Default + Send>(
         &self,
-        inside: impl FnMut() -> u64 + Send,
-        outside: impl FnMut(u64) -> bool + Send,
-    ) -> u64 {
+        inside: impl Fn(&mut S) + Send + Sync,
+        outside: impl Fn(&mut S) -> bool + Send,
+    ) -> S {
         repeat(self, inside, outside)
     }
 }
 
-/// [`Lock::repeat`] without a future, whose state would be written in every turn: half a
-/// nanosecond before an atomic operation, which waits for it.
+/// [`Lock::repeat`] without a future. Its state would be written to memory in every turn, and
+/// an atomic operation waits for all writes before it.
 #[inline(never)]
-fn repeat<L: Blocking>(
-    lock: &L,
-    mut inside: impl FnMut() -> u64,
-    mut outside: impl FnMut(u64) -> bool,
-) -> u64 {
-    let mut times = 1;
-    while outside(lock.with(&mut inside)) {
-        times += 1;
+fn repeat<S: Default>(
+    lock: &impl Blocking,
+    inside: impl Fn(&mut S),
+    outside: impl Fn(&mut S) -> bool,
+) -> S {
+    let mut state = S::default();
+    loop {
+        lock.with(|| inside(&mut state));
+        if !outside(&mut state) {
+            return state;
+        }
     }
-    times
 }
 
 impl Blocking for std::sync::Mutex<()> {
@@ -140,7 +144,7 @@ impl<const TYPE: i32, const PROTOCOL: i32> Blocking for Pthread<TYPE, PROTOCOL> 
     fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
         // SAFETY: the mutex is initialized and outlives the call.
         let locked = unsafe { libc::pthread_mutex_lock(self.0.get()) };
-        assert_eq!(locked, 0, "pthread_mutex_lock");
+        assert!(locked == 0, "pthread_mutex_lock: {locked}");
         let result = inside();
         // SAFETY: as above, and this thread has it.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) };

@@ -89,16 +89,16 @@ impl<L: Lock> Board<L> {
         &self.shared.0.0
     }
 
-    /// Does the work of an acquisition, with the lock held, and counts it. Returns what the
-    /// work did, and how many acquisitions there have been.
+    /// Does the work of an acquisition, with the lock held, and counts it. The work gets how
+    /// many acquisitions there have been before.
     #[inline]
-    pub fn enter<R>(&self, work: impl FnOnce() -> R) -> (R, u64) {
+    pub fn enter<R>(&self, work: impl FnOnce(u64) -> R) -> R {
         let acquired = &self.shared.0.1;
         // Not one step with the store: a lock that does not exclude loses some.
-        let number = acquired.load(Relaxed) + 1;
-        let result = work();
-        acquired.store(number, Relaxed);
-        (result, number)
+        let before = acquired.load(Relaxed);
+        let result = work(before);
+        acquired.store(before + 1, Relaxed);
+        result
     }
 
     /// Whether a closed loop is over.
