@@ -1,10 +1,10 @@
 //! Tasks that share one lock: how many acquisitions they make together, and how long each waits.
 //!
 //! Each task takes the lock, works `--inside` units, releases it and works `--outside` units.
-//! Without `--rate` the loop is closed: nobody pauses. One iteration is 1024 acquisitions of any
-//! task, timed by the one that makes the last. `turn` has one sample for each task: its
-//! mean time from one acquisition to the next, over the whole run. The shortest is the
-//! luckiest task's; the time of an acquisition divided by it is that task's share.
+//! Without `--rate` the loop is closed: nobody pauses. One iteration is 1024 acquisitions of
+//! any task, timed after its release by the task that makes the last. `turn` has one sample for
+//! each task: its mean time from one acquisition to the next, over the whole run. The shortest
+//! is the luckiest task's; the time of an acquisition divided by it is that task's share.
 //!
 //! With `--rate` the loop is open: acquisition k is due at k / rate seconds and belongs to task
 //! k modulo N. One iteration is one acquisition, and its time runs from there until the task
@@ -13,13 +13,15 @@
 //!
 //! What is counted: a counter that only the lock protects must show as many acquisitions as
 //! the tasks count themselves; otherwise the lock does not exclude and the run fails. A single
-//! task in a closed loop never waits, and claims no switch. What several switch depends on
+//! thread in a closed loop never waits, and claims no switch. What several switch depends on
 //! the lock, and no number is claimed.
 //!
 //! Known biases: the counter is read before the work inside and written after it, two accesses
-//! to one cache line in every acquisition. Async tasks do not suspend while they have the
-//! lock, so on one worker nobody ever finds it taken. A thread lock in async tasks blocks its
-//! worker. The tasks begin at one time, and the last iterations may run without some of them.
+//! to the lock's cache line in every acquisition. Real work overlaps with the taking of a lock,
+//! and this does not: each piece depends on the one before it. With an open loop the clock is
+//! read inside. Async tasks do not suspend while they have the lock, so on one worker nobody
+//! ever finds it taken. A thread lock in async tasks blocks its worker. The tasks begin at one
+//! time, and the last iterations may run without some of them.
 
 mod flags;
 mod locks;
@@ -60,14 +62,14 @@ pub fn main() -> ExitCode {
 }
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let task = match flags.runtime.runtime {
-        RuntimeKind::Threads => Amounts::thread(STACK_BYTES as u64),
-        _ => Amounts::async_task(),
-    };
+    let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
+    // A lone task of tokio yields now and then, with locks of its own.
+    let never_waits = is_thread && launch.tasks == 1 && flags.rate.is_none();
+    let task = if is_thread { Amounts::thread(STACK_BYTES as u64) } else { Amounts::async_task() };
     let taken = if flags.rate.is_some() { task::samples() } else { Amounts::NONE };
     let page = if flags.hold_fault { Page::AMOUNTS } else { Amounts::NONE };
     Ok(Spec {
-        switches: (launch.tasks == 1 && flags.rate.is_none()).then_some(0.0),
+        switches: never_waits.then_some(0.0),
         load: Some(WorkFlag { work: flags.inside }.into()),
         per_task: task.and(taken).and(page),
         fixed: flags.runtime.amounts(launch.cpus())?,
