@@ -142,6 +142,25 @@ func TestGreedyGoroutinesEndWithTheRun(t *testing.T) {
 	}
 }
 
+func TestGoroutinesThatShareALockHaveTheirTurns(t *testing.T) {
+	code, _, laps := obeyed(t, "lock --tasks 3 --iters 20 --warmups 2 --inside 50 --outside 50")
+	if code != exitDone || laps.Warmups != 2 || len(laps.Measurements) != 2 {
+		t.Fatalf("exited with %d: %+v", code, laps)
+	}
+	iteration, turn := laps.Measurements[0], laps.Measurements[1]
+	if len(iteration.LapsNs) != 20 || iteration.Operations != block || len(turn.LapsNs) != 3 {
+		t.Errorf("%+v", laps.Measurements)
+	}
+}
+
+func TestALockThatDoesNotExcludeIsNamed(t *testing.T) {
+	round := &lockRound{run: &run{tasks: 2}, most: 1}
+	round.acquired = 5
+	if _, err := round.drive(); err == nil || !strings.Contains(err.Error(), "does not exclude") {
+		t.Error(err)
+	}
+}
+
 func TestRingsAtOnceAreSoManyBrigades(t *testing.T) {
 	for _, rings := range []int{1, 3} {
 		line := fmt.Sprintf("--tasks 5 --iters 40 --warmups 2 --work 10 --rings %d", rings)

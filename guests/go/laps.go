@@ -49,7 +49,9 @@ type run struct {
 	// limit is how long laps may begin; 0 is for ever.
 	limit, warmupLimit time.Duration
 	load               load
-	works              bool
+	// Units of work after the release of a lock.
+	outside uint64
+	works   bool
 	// What tasks wait for whose memory is read.
 	waiting     string
 	wake        wakeFlags
