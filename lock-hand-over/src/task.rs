@@ -1,11 +1,9 @@
 //! The life of a task: it waits for rounds, takes the lock, and hands in what it has counted.
 
-use std::future::poll_fn;
 use std::io;
 use std::num::NonZeroU64;
 use std::ptr;
 use std::sync::Arc;
-use std::task::Poll;
 use std::thread;
 
 use harness::samples::Samples;
@@ -162,24 +160,10 @@ impl<L: Lock> Task<L> {
                     Err(error) => return Err(error.into()),
                 }
             } else {
-                yield_now().await;
+                tokio::task::yield_now().await;
             }
         }
     }
-}
-
-/// Lets the other tasks of the runtime run.
-async fn yield_now() {
-    let mut yielded = false;
-    poll_fn(|context| {
-        if yielded {
-            return Poll::Ready(());
-        }
-        yielded = true;
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// Lets the kernel wake the calling thread without delay.

@@ -77,7 +77,7 @@ fn every_lock_excludes_and_no_acquisition_is_left_out() {
 /// Two threads, which preempt each other within the work inside.
 #[test]
 fn a_lock_that_does_not_exclude_is_named() {
-    for flags in [&["--iters=100"][..], &["--iters=20000", "--rate=100000"]] {
+    for flags in [&["--iters=40"][..], &["--iters=20000", "--rate=100000"]] {
         let broken = ["--lock=broken", "--tasks=4", "--inside=20000"];
         let run = PROGRAM.run(&[&broken, flags].concat());
         run.failed(1, &["--lock broken: this lock does not exclude", "acquisitions"]);
