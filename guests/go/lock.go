@@ -35,11 +35,13 @@ type lockRound struct {
 	run  *run
 	// none is 0, which the compiler does not know.
 	none uint64
-	// Where laps end, after the release.
+	// When the lap in hand began, which the lock protects, too.
+	last int64
+	// Where laps are taken in, after the release.
 	ending sync.Mutex
 	laps   []int64
-	// When the lap in hand began, and from when on none begins; 0 is never.
-	last, until  int64
+	// From when on no lap begins; 0 is never.
+	until        int64
 	fewest, most int
 	ended        string
 }
@@ -111,10 +113,16 @@ func (of *lockRound) share() (made uint64) {
 			computed = spend(inside | (computed^before)&of.none)
 		}
 		of.acquired = before + 1
+		lap := int64(-1)
+		if (before+1)%block == 0 {
+			// After the release others may run first.
+			time := now()
+			lap, of.last = time-of.last, time
+		}
 		of.Unlock()
 		made++
-		if (before+1)%block == 0 {
-			of.end()
+		if lap >= 0 {
+			of.take(lap)
 		}
 		if outside > 0 {
 			computed = spend(outside | computed&of.none)
@@ -123,20 +131,18 @@ func (of *lockRound) share() (made uint64) {
 	return made
 }
 
-// end ends a lap.
-func (of *lockRound) end() {
+// take takes in a lap, after the release of the lock.
+func (of *lockRound) take(lap int64) {
 	of.ending.Lock()
 	defer of.ending.Unlock()
 	if of.over.Load() {
 		return
 	}
-	time := now()
-	of.laps = append(of.laps, time-of.last)
-	of.last = time
+	of.laps = append(of.laps, lap)
 	switch {
 	case len(of.laps) >= of.most:
 		of.ended = "iterations"
-	case len(of.laps) >= of.fewest && of.until > 0 && time >= of.until:
+	case len(of.laps) >= of.fewest && of.until > 0 && now() >= of.until:
 		of.ended = "max-time"
 	default:
 		return

@@ -2,9 +2,10 @@
 //!
 //! Each task takes the lock, works `--inside` units, releases it and works `--outside` units.
 //! Without `--rate` the loop is closed: nobody pauses. One iteration is 1024 acquisitions of
-//! any task, timed after its release by the task that makes the last. `turn` has one sample for
-//! each task: its mean time from one acquisition to the next, over the whole run. The shortest
-//! is the luckiest task's; the time of an acquisition divided by it is that task's share.
+//! any task; the task that makes the last reads the clock before it releases the lock. `turn`
+//! has one sample for each task: its mean time from one acquisition to the next, over the whole
+//! run. The shortest is the luckiest task's; the time of an acquisition divided by it is that
+//! task's share.
 //!
 //! With `--rate` the loop is open: acquisition k is due at k / rate seconds and belongs to task
 //! k modulo N. One iteration is one acquisition, and its time runs from there until the task

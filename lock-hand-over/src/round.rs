@@ -63,6 +63,8 @@ pub enum Pace {
 pub struct Board<L> {
     shared: Apart<(L, AtomicU64)>,
     over: Apart<AtomicBool>,
+    /// When the iteration in hand began, which the lock protects.
+    begun_ns: AtomicU64,
     blocks: Mutex<Blocks>,
     bench: Bench,
 }
@@ -76,7 +78,6 @@ struct Apart<T>(T);
 #[derive(Debug)]
 struct Blocks {
     samples: Samples,
-    begun_ns: u64,
     fewest: u64,
     most: u64,
     until_ns: u64,
@@ -107,20 +108,28 @@ impl<L: Lock> Board<L> {
         self.over.0.load(Relaxed) || self.bench.is_interrupted()
     }
 
-    /// Ends an iteration of a closed loop, after the lock was released.
+    /// Ends an iteration of a closed loop, with the lock held: after its release others may run
+    /// first. Returns how long it took, in nanoseconds.
     #[cold]
-    pub fn end_block(&self) {
+    pub fn end_block(&self) -> u64 {
+        let now = clock::now();
+        let begun_ns = self.begun_ns.load(Relaxed);
+        self.begun_ns.store(now, Relaxed);
+        now.saturating_sub(begun_ns)
+    }
+
+    /// Takes in an iteration, after the release.
+    #[cold]
+    pub fn take_block(&self, block_ns: u64) {
         let mut blocks = self.blocks();
         if self.over.0.load(Relaxed) {
             return;
         }
-        let now = clock::now();
-        let begun_ns = std::mem::replace(&mut blocks.begun_ns, now);
-        blocks.samples.add(now.saturating_sub(begun_ns));
+        blocks.samples.add(block_ns);
         let done = blocks.samples.count();
         blocks.ending = if done >= blocks.most {
             Ending::Iterations
-        } else if done >= blocks.fewest && now >= blocks.until_ns {
+        } else if done >= blocks.fewest && clock::now() >= blocks.until_ns {
             Ending::MaxTime
         } else {
             return;
@@ -150,7 +159,6 @@ impl<L: Lock> Driver<L> {
         let block = Measured { operations: BLOCK, ..Measured::single("iteration", "acquisition") };
         let blocks = Blocks {
             samples: Samples::new(block),
-            begun_ns: 0,
             fewest: 0,
             most: 0,
             until_ns: 0,
@@ -159,6 +167,7 @@ impl<L: Lock> Driver<L> {
         let board = Board {
             shared: Apart((L::default(), AtomicU64::new(0))),
             over: Apart(AtomicBool::new(false)),
+            begun_ns: AtomicU64::new(0),
             blocks: Mutex::new(blocks),
             bench: bench.clone(),
         };
@@ -199,7 +208,8 @@ impl<L: Lock> Driver<L> {
         let tallies = tallies?;
         let blocks = self.board.blocks();
         let mut turns = Samples::new(Measured::single("turn", "acquisition"));
-        let total_ns = blocks.begun_ns.saturating_sub(self.begin_ns(rounds)) as f64;
+        let end_ns = self.board.begun_ns.load(Relaxed);
+        let total_ns = end_ns.saturating_sub(self.begin_ns(rounds)) as f64;
         for tally in tallies {
             turns.add((total_ns / tally.acquired.max(1) as f64) as u64);
         }
@@ -259,9 +269,9 @@ impl<L: Lock> Driver<L> {
         let begin_ns = clock::now() + lead.as_nanos() as u64;
         self.board.shared.0.1.store(0, Relaxed);
         self.board.over.0.store(false, Relaxed);
+        self.board.begun_ns.store(begin_ns, Relaxed);
         {
             let mut blocks = self.board.blocks();
-            blocks.begun_ns = begin_ns;
             blocks.until_ns = blocks.until_ns.saturating_add(begin_ns);
         }
         // Fewer, where an interruption ended their creation.

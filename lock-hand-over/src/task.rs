@@ -101,11 +101,14 @@ impl<L: Lock> Task<L> {
                         turns.number = before + 1;
                         turns.computed = work.inside(turns.computed ^ before);
                     });
+                    if turns.number.is_multiple_of(BLOCK) {
+                        turns.block_ns = board.end_block();
+                    }
                 };
                 let outside = |turns: &mut Turns| {
                     turns.made += 1;
                     if turns.number.is_multiple_of(BLOCK) {
-                        board.end_block();
+                        board.take_block(turns.block_ns);
                     }
                     turns.computed = work.outside(turns.computed);
                     !board.is_over()
@@ -215,6 +218,8 @@ struct Turns {
     made: u64,
     /// Of its latest acquisition, among those of all tasks.
     number: u64,
+    /// How long the iteration took that this one ended.
+    block_ns: u64,
     computed: u64,
 }
 
