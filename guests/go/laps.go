@@ -49,7 +49,9 @@ type run struct {
 	// limit is how long laps may begin; 0 is for ever.
 	limit, warmupLimit time.Duration
 	load               load
-	works              bool
+	// trace is not nil in a process that is no measurement.
+	trace *trace
+	works bool
 	// What tasks wait for whose memory is read.
 	waiting     string
 	wake        wakeFlags

@@ -12,6 +12,7 @@ use crate::samples::Samples;
 use crate::spec::Spec;
 use crate::spinners::Spinners;
 use crate::station::{LOAD, Shape, Tracer};
+use crate::trace::Recorder;
 use crate::usage::{Span, Start};
 use crate::work::{Calibration, Work};
 
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     /// Those of the lap in progress.
     pub marks: Marks,
     pub tracer: OnceLock<Arc<Tracer>>,
+    /// What records the marked laps, with `--trace`.
+    pub recorder: Option<Mutex<Recorder>>,
     /// The work at every hop.
     pub work: Work,
     /// The memory that each task touches at every hop.
@@ -97,6 +100,11 @@ impl Shared {
     pub(crate) fn load_mark(&self) -> u8 {
         let has_load = self.work.is_some() || self.working_set.bytes > 0;
         if has_load { LOAD } else { 0 }
+    }
+
+    /// What records the marked laps, with `--trace`.
+    pub(crate) fn recorder(&self) -> Option<MutexGuard<'_, Recorder>> {
+        Some(self.recorder.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What the program sampled in the side lap in progress, in nanoseconds.

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use serde::Serialize;
 
 use crate::cpus;
+use crate::trace::Stamps;
 use crate::work::{Work, WorkFlag};
 
 /// The mark of a token at whose every hop there is work to do or memory to touch.
@@ -117,13 +118,15 @@ pub struct Tracer {
     cpus: Box<[AtomicU32]>,
     hops: AtomicU64,
     crossings: AtomicU64,
+    /// With `--trace`.
+    pub(crate) stamps: Option<Arc<Stamps>>,
 }
 
 impl Tracer {
-    /// A tracer for `tasks` tasks in a line.
-    pub(crate) fn new(tasks: usize) -> Self {
+    /// A tracer for `tasks` tasks in a line, which notes times too if there are `stamps`.
+    pub(crate) fn new(tasks: usize, stamps: Option<Arc<Stamps>>) -> Self {
         let cpus = (0..tasks).map(|_| AtomicU32::new(NOWHERE)).collect();
-        Self { cpus, hops: AtomicU64::new(0), crossings: AtomicU64::new(0) }
+        Self { cpus, hops: AtomicU64::new(0), crossings: AtomicU64::new(0), stamps }
     }
 
     /// Notes the calling thread's CPU for the task at `position`, from 0.
@@ -132,6 +135,9 @@ impl Tracer {
     /// When `position` is not that of a task.
     pub(crate) fn note(&self, position: usize) {
         self.cpus[position].store(cpus::current(), Relaxed);
+        if let Some(stamps) = &self.stamps {
+            stamps.note(position);
+        }
     }
 
     /// Counts the hops of one lap whose two ends were on different CPUs. The
@@ -266,7 +272,7 @@ mod tests {
     }
 
     fn share(sent: u32, stops: &[u32], taken: u32) -> Option<f64> {
-        let tracer = Tracer::new(stops.len());
+        let tracer = Tracer::new(stops.len(), None);
         for (cpu, stop) in tracer.cpus.iter().zip(stops) {
             cpu.store(*stop, Relaxed);
         }

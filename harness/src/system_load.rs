@@ -107,6 +107,11 @@ fn quotas(files: &SystemFiles) -> Vec<Quota> {
     groups.iter().filter_map(|group| Quota::of(&group.text(files, "cpu.stat")?)).collect()
 }
 
+/// How often a quota has stopped this process, of the group that it stopped most.
+pub(crate) fn throttled() -> Option<u64> {
+    quotas(&SystemFiles::live()).iter().map(|quota| quota.throttled).max()
+}
+
 /// The two accounts that the kernel keeps of CPUs, since boot, summed over
 /// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

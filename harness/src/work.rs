@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use serde::Serialize;
 
-use crate::clock;
+use crate::{clock, trace};
 
 /// An odd number with bits everywhere, that of Knuth's MMIX generator.
 const FACTOR: u64 = 6_364_136_223_846_793_005;
@@ -36,6 +36,9 @@ pub fn spend(units: u64) {
     black_box(state);
 }
 
+/// Of units: the thread also notes, for `--trace`, that the token passes.
+const NOTES: u32 = 1 << 31;
+
 /// The work that belongs to a hop. Whoever sends the token does it before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
@@ -57,8 +60,16 @@ impl Work {
     #[inline]
     pub fn perform(self) {
         if self.units > 0 {
-            spend(self.units.into());
+            self.spend();
         }
+    }
+
+    #[inline(never)]
+    fn spend(self) {
+        if self.units & NOTES != 0 {
+            trace::pass();
+        }
+        spend((self.units & !NOTES).into());
     }
 }
 
@@ -139,7 +150,8 @@ pub struct WorkFlag {
 impl WorkFlag {
     /// The work of one hop.
     pub fn work(self) -> Work {
-        Work::of(self.work)
+        let Work { units } = Work::of(self.work);
+        Work { units: if trace::is_on() { units | NOTES } else { units } }
     }
 }
 
