@@ -18,7 +18,7 @@ CAUSES = {
     # Case, and what the worst hop must name.
     "hog": ("thread-brigade/same-cpu", ("queued behind another task (python3)", "preempted (python3)")),
     "quota": ("thread-brigade/same-cpu", ("throttled by a quota",)),
-    "stop": ("thread-brigade/same-cpu", ("stopped",)),
+    "stop": ("thread-brigade/same-cpu", ("stopped by a signal",)),
     "halt": ("thread-brigade/spread", ("CPU asleep and waking",)),
 }
 GROUP = pathlib.Path("/sys/fs/cgroup")
@@ -64,6 +64,12 @@ def quota():
 
 
 @contextlib.contextmanager
+def halt():
+    """Every hop goes to an idle CPU, and other processes, which would be worse, come last."""
+    yield lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
+@contextlib.contextmanager
 def stop():
     """Stops the program that traces for 5 ms, again and again."""
     ended = threading.Event()
@@ -105,7 +111,7 @@ def main():
     failed = False
     for cause in args.causes or CAUSES:
         case, words = CAUSES[cause]
-        disturb = {"hog": hog, "quota": quota, "stop": stop, "halt": contextlib.nullcontext}[cause]
+        disturb = {"hog": hog, "quota": quota, "stop": stop, "halt": halt}[cause]
         named = 0
         for _ in range(args.times):
             with disturb() as enter:

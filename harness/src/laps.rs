@@ -260,8 +260,8 @@ impl<'a> Laps<'a> {
                 self.left = (self.iterations / LAPS_PER_MARKED).clamp(1, MOST_TRACED);
                 self.deadline = deadline(self.shared);
                 if let Some(mut recorder) = self.recorder() {
-                    self.left =
-                        recorder.plan(self.samples[0].operations() / self.samples[0].count());
+                    let hops = self.samples[0].operations() / self.samples[0].count();
+                    self.left = recorder.plan(hops).min(self.shared.flags.iters);
                     self.deadline = in_future(Some(LONGEST_TRACE));
                 }
             }

@@ -107,9 +107,10 @@ fn quotas(files: &SystemFiles) -> Vec<Quota> {
     groups.iter().filter_map(|group| Quota::of(&group.text(files, "cpu.stat")?)).collect()
 }
 
-/// How often a quota has stopped this process, of the group that it stopped most.
-pub(crate) fn throttled() -> Option<u64> {
-    quotas(&SystemFiles::live()).iter().map(|quota| quota.throttled).max()
+/// How often quotas have stopped this process, and for how long, if they say.
+pub(crate) fn throttled() -> Option<[u64; 2]> {
+    let quotas = quotas(&SystemFiles::live()).into_iter();
+    quotas.map(|of| [of.throttled, of.throttled_ns]).reduce(|a, b| [a[0] + b[0], a[1] + b[1]])
 }
 
 /// The two accounts that the kernel keeps of CPUs, since boot, summed over

@@ -47,6 +47,9 @@ const FEWEST_PAGES: usize = 8;
 /// The longest record, and so how much of a ring buffer is empty unless records were lost.
 const LONGEST_RECORD: u64 = 64;
 
+/// The namespace in which every thread has a number (`PROC_PID_INIT_INO` of the kernel).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
 /// What one process traced.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
@@ -66,6 +69,9 @@ pub struct Trace {
     pub switches: Vec<Switch>,
     /// Names of other processes' threads.
     pub names: BTreeMap<u32, String>,
+    /// Moments at which the runner saw that a signal had stopped this process.
+    #[serde(default)]
+    pub stops: Vec<u64>,
 }
 
 /// One lap: where the token was, from the driver back to the driver.
@@ -101,8 +107,9 @@ pub struct RecordedSpan {
     pub ended_ns: u64,
     /// `nvcsw` + `nivcsw` of this process.
     pub counted: u64,
-    /// How often a control group's quota stopped this process (`nr_throttled`), if it says.
-    pub throttled: Option<u64>,
+    /// How often the quotas of control groups stopped this process (`nr_throttled`), and for
+    /// how long in nanoseconds, if they say.
+    pub throttled: Option<[u64; 2]>,
 }
 
 /// The kernel's record of a thread that took a CPU or left it.
@@ -217,7 +224,7 @@ pub struct Recorder {
     per_batch: u64,
     /// Laps of the batch in hand, and its start.
     laps: u64,
-    begun: Option<(u64, u64, Option<u64>)>,
+    begun: Option<(u64, u64, Option<[u64; 2]>)>,
     failure: Option<io::Error>,
 }
 
@@ -229,9 +236,12 @@ impl Recorder {
     /// [`Unavailable`] where the kernel refuses both.
     pub(crate) fn open(cpus: &[usize]) -> anyhow::Result<Self> {
         let open = |of| cpus.iter().map(|cpu| Ring::open(*cpu, of)).collect::<io::Result<_>>();
+        // Inside a container threads that are outside have the number of an idle CPU.
+        let sees_all = fs::read_link("/proc/self/ns/pid")
+            .is_ok_and(|ns| ns.as_os_str() == FIRST_PID_NAMESPACE);
         let (whole_machine, rings) = match open(Of::WholeCpu) {
-            Ok(rings) => (true, Ok(rings)),
-            Err(_) => (false, open(Of::OwnThreads)),
+            Ok(rings) if sees_all => (true, Ok(rings)),
+            _ => (false, open(Of::OwnThreads)),
         };
         let rings = rings.map_err(|error| {
             Unavailable(format!(
@@ -252,6 +262,7 @@ impl Recorder {
     /// As [`Self::open`].
     pub fn watch(cpus: &[usize]) -> anyhow::Result<Self> {
         let mut recorder = Self::open(cpus)?;
+        recorder.begun = Some((0, 0, throttled()));
         recorder.each(|ring| ring.set(true));
         Ok(recorder)
     }
@@ -276,6 +287,8 @@ impl Recorder {
             return Err(error).context("recording switches");
         }
         (trace.switches, trace.whole_machine) = (switches, self.trace.whole_machine);
+        let throttled = self.begun.and_then(|(.., before)| used_up(before));
+        trace.spans.iter_mut().for_each(|span| span.throttled = throttled);
         name_others(trace);
         Ok(())
     }
@@ -291,8 +304,9 @@ impl Recorder {
         if self.begun.is_none() && self.failure.is_none() {
             thread::sleep(SETTLING);
             self.each(|ring| ring.set(true));
-            let counted = counted();
-            self.begun = Some((clock::now(), counted, throttled()));
+            let throttled = throttled();
+            let (begun_ns, counted) = counted();
+            self.begun = Some((begun_ns, counted, throttled));
         }
     }
 
@@ -309,9 +323,9 @@ impl Recorder {
         let Some((begun_ns, counted_before, throttled_before)) = self.begun.take() else { return };
         self.laps = 0;
         thread::sleep(SETTLING);
-        let throttled = throttled().zip(throttled_before).map(|(after, before)| after - before);
-        let ended_ns = clock::now();
-        let counted = counted() - counted_before;
+        let (ended_ns, counted) = counted();
+        let counted = counted - counted_before;
+        let throttled = used_up(throttled_before);
         self.each(|ring| ring.set(false));
         self.trace.spans.push(RecordedSpan { begun_ns, ended_ns, counted, throttled });
         let mut switches = std::mem::take(&mut self.trace.switches);
@@ -360,10 +374,27 @@ fn name_others(trace: &mut Trace) {
     trace.names.values_mut().for_each(|name| name.truncate(name.trim_end().len()));
 }
 
-/// Switches of this process until now.
-fn counted() -> u64 {
-    let counters = Counters::own();
-    counters.voluntary + counters.involuntary
+/// What quotas have taken since `before`.
+fn used_up(before: Option<[u64; 2]>) -> Option<[u64; 2]> {
+    let (after, before) = throttled().zip(before)?;
+    Some([0, 1].map(|index| after[index].saturating_sub(before[index])))
+}
+
+/// This moment, and how often the process had switched before, however often it is preempted
+/// while it reads both.
+fn counted() -> (u64, u64) {
+    let count = || {
+        let of = Counters::own();
+        of.voluntary + of.involuntary
+    };
+    let mut before = count();
+    loop {
+        let at = clock::now();
+        match count() {
+            after if after == before => return (at, after),
+            after => before = after,
+        }
+    }
 }
 
 /// Whose switches a ring buffer gets.
@@ -479,11 +510,13 @@ fn parse(mut records: &[u8], own: u32, found: &mut dyn FnMut(Switch)) -> bool {
             return false;
         };
         records = rest;
-        let body = match word(record).unwrap_or_default() {
-            bindings::PERF_RECORD_SWITCH => record.get(8..),
-            bindings::PERF_RECORD_SWITCH_CPU_WIDE => record.get(16..),
+        let (other, body) = match word(record).unwrap_or_default() {
+            bindings::PERF_RECORD_SWITCH => (None, record.get(8..)),
+            bindings::PERF_RECORD_SWITCH_CPU_WIDE => {
+                (record.get(12..).and_then(word), record.get(16..))
+            }
             bindings::PERF_RECORD_LOST => return false,
-            _ => None,
+            _ => continue,
         };
         let flags = u32::from(u16::from_ne_bytes([record[4], record[5]]));
         let way = match flags {
@@ -496,7 +529,16 @@ fn parse(mut records: &[u8], own: u32, found: &mut dyn FnMut(Switch)) -> bool {
             let (pid, tid, cpu) = (word(body)?, word(&body[4..])?, word(&body[16..])?);
             Some(Switch { at_ns, cpu, tid, own: pid == own, way })
         };
-        body.and_then(read).into_iter().for_each(&mut *found);
+        let Some(switch) = body.and_then(read) else { continue };
+        // That a CPU becomes idle is recorded on the first CPU only. The thread before it and
+        // the one after it name it on each.
+        let idle = |way| Switch { tid: 0, own: false, way, ..switch };
+        match (switch.tid, other, switch.way) {
+            (0, ..) => {}
+            (_, Some(0), Way::In) => [idle(Way::Out), switch].into_iter().for_each(&mut *found),
+            (_, Some(0), _) => [switch, idle(Way::In)].into_iter().for_each(&mut *found),
+            _ => found(switch),
+        }
     }
     records.is_empty()
 }
@@ -543,6 +585,9 @@ mod tests {
         });
         let bytes = [
             record(own, 0, &[7, 8, low, high, 3, 0]),
+            record(wide, 0, &[0, 0, 7, 8, low, high, 3, 0]),
+            record(wide, out, &[0, 0, 7, 8, low, high, 3, 0]),
+            record(wide, out, &[7, 8, 0, 0, low, high, 3, 0]),
             record(1234, 0, &[7, 8, low, high, 3, 0]),
             record(own, out, &[7, 8, low, high, 3, 0]),
             record(wide, preempted, &[1, 2, 6, 5, low, high, 0, 0]),
@@ -551,6 +596,10 @@ mod tests {
         let switch = |cpu, tid, own, way| Switch { at_ns: 0x1_0000_0002, cpu, tid, own, way };
         let expected = [
             switch(3, 8, true, Way::In),
+            switch(3, 0, false, Way::Out),
+            switch(3, 8, true, Way::In),
+            switch(3, 8, true, Way::Out),
+            switch(3, 0, false, Way::In),
             switch(3, 8, true, Way::Out),
             switch(0, 5, false, Way::Preempted),
         ];

@@ -59,7 +59,7 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     let (mut plain, mut traces) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
         let record = match run(case, binary, &[], &mut session)? {
-            Ran::Record(record) => record,
+            Ran::Record(record, _) => record,
             Ran::Refused(reason) => return skipped(&reason),
         };
         plain.extend(record.principal().map(|principal| principal.ns_per_operation));
@@ -68,14 +68,16 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
             Ok(recorder) => recorder,
             Err(error) => return skipped(&error.to_string()),
         };
-        if let Ran::Refused(reason) = run(case, binary, &tracing, &mut session)? {
-            return skipped(&reason);
-        }
+        let stops = match run(case, binary, &tracing, &mut session)? {
+            Ran::Record(_, stops) => stops,
+            Ran::Refused(reason) => return skipped(&reason),
+        };
         let text = fs::read_to_string(&file).context("reading the trace")?;
         let mut trace: Trace = serde_json::from_str(&text).context("reading the trace")?;
         if let Some(recorder) = recorder {
             recorder.complete(&mut trace)?;
         }
+        trace.stops = stops;
         let blame = Blame::of(&trace).map_err(anyhow::Error::msg)?;
         traces.push((trace, blame));
     }
@@ -101,7 +103,7 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
 
 /// What came of a process.
 enum Ran {
-    Record(Box<Record>),
+    Record(Box<Record>, Vec<u64>),
     Refused(String),
 }
 
@@ -119,7 +121,9 @@ fn run(
         return Err(Interrupted.into());
     }
     match (invocation.outcome, invocation.record, invocation.error) {
-        (Outcome::Measured, Some(record), _) => Ok(Ran::Record(Box::new(record))),
+        (Outcome::Measured, Some(record), _) => {
+            Ok(Ran::Record(Box::new(record), invocation.stops_ns))
+        }
         (Outcome::Refused, _, error) => Ok(Ran::Refused(error.unwrap_or_default())),
         (_, _, error) => bail!("{}: {}", case.name, error.unwrap_or_default()),
     }

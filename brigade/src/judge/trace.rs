@@ -2,8 +2,8 @@
 //!
 //! Every moment of a hop belongs to one part: to the sender, to the receiver, or to a gap in
 //! which neither had a CPU. So the parts of a lap add up to it exactly. An ordinary user sees
-//! the switches of the own threads alone; what another process did is then not told apart
-//! from a sleeping CPU.
+//! the switches of the own threads alone: whether another process had the CPU or it slept is
+//! then not known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,19 +17,20 @@ pub enum Part {
     Sending,
     /// The CPU changes from one thread to the next.
     Switching,
-    /// The CPU of the thread that is waited for was idle: it sleeps, and wakes up.
+    /// The CPU that the receiver takes next is idle: it sleeps, and wakes up.
     Asleep,
     /// Somebody else has its CPU.
     Queued,
     /// It could go on, but was taken off its CPU.
     Preempted,
-    /// It could go on, but the quota of its control group is spent.
+    /// No thread of the process runs, for as long as a quota says that it stopped them.
     Throttled,
-    /// The sender left its CPU and took one again before it had sent: it waits in its call,
-    /// or a signal has stopped it.
+    /// No thread of the process runs, and the runner saw that a signal had stopped it.
     Stopped,
-    /// Its CPU was idle or another process had it: an ordinary user does not see which.
-    Unseen,
+    /// The sender left its CPU and took one again before it had sent.
+    Waiting,
+    /// The records do not show why nobody ran.
+    Unknown,
     /// The receiver is on a CPU, until it has the token.
     Receiving,
     /// Sender and receiver are tasks of one thread, which runs.
@@ -38,11 +39,11 @@ pub enum Part {
 
 impl Part {
     /// All, in the order of a hop.
-    pub const ALL: [Self; 10] = {
+    pub const ALL: [Self; 11] = {
         use Part::*;
         [
-            Sending, Switching, Asleep, Queued, Preempted, Throttled, Stopped, Unseen, Receiving,
-            Running,
+            Sending, Switching, Asleep, Queued, Preempted, Throttled, Stopped, Waiting, Unknown,
+            Receiving, Running,
         ]
     };
 
@@ -55,8 +56,9 @@ impl Part {
             Self::Queued => ("gap: queued behind another task", "queued", 'q'),
             Self::Preempted => ("gap: preempted", "preempted", 'p'),
             Self::Throttled => ("gap: throttled by a quota", "throttled", 't'),
-            Self::Stopped => ("gap: sender waits or is stopped", "stopped", 's'),
-            Self::Unseen => ("gap: CPU asleep, or another process", "asleep?", '?'),
+            Self::Stopped => ("gap: stopped by a signal", "stopped", 's'),
+            Self::Waiting => ("gap: sender waits in its call", "waits", 'w'),
+            Self::Unknown => ("gap: not known", "?", '?'),
             Self::Receiving => ("receiver on CPU, until its call returns", "", '<'),
             Self::Running => ("one thread runs both tasks", "", '='),
         }
@@ -245,6 +247,9 @@ fn rows(hops: &[Hop]) -> Vec<Row> {
     Part::ALL.into_iter().map(row).filter(|row| row.share > 0.0).collect()
 }
 
+/// How long an idle CPU takes to wake up at most: what takes longer has another cause.
+const LONGEST_WAKING: u64 = 1_000_000;
+
 /// The longest time that a CPU takes to change from one thread of ours to the next, which
 /// has to be guessed where others are not seen: three times the median of what looks like it.
 fn direct_ns(trace: &Trace, spans: &[Span]) -> u64 {
@@ -260,7 +265,9 @@ fn direct_ns(trace: &Trace, spans: &[Span]) -> u64 {
 /// The records of one span, by thread and by CPU.
 struct Span<'a> {
     of: &'a RecordedSpan,
-    whole_machine: bool,
+    trace: &'a Trace,
+    /// When no thread of the process had a CPU, in order.
+    silences: Vec<Range<u64>>,
     of_thread: BTreeMap<u32, Vec<&'a Switch>>,
     on_cpu: BTreeMap<u32, Vec<&'a Switch>>,
 }
@@ -280,6 +287,28 @@ fn last<'a>(switches: Option<&Vec<&'a Switch>>, at: u64) -> Option<&'a Switch> {
     switches.get(until.checked_sub(1)?).copied()
 }
 
+/// When none of the threads of the process had a CPU, until `end`.
+fn silences(of_thread: &BTreeMap<u32, Vec<&Switch>>, end: u64) -> Vec<Range<u64>> {
+    let own = || of_thread.values().filter(|switches| switches[0].own);
+    let mut running = own().filter(|switches| switches[0].way != Way::In).count();
+    let mut switches: Vec<&Switch> = own().flatten().copied().collect();
+    switches.sort_by_key(|switch| switch.at_ns);
+    let (mut silences, mut since) = (Vec::new(), 0);
+    for Switch { at_ns, way, .. } in switches {
+        let before = running;
+        running = if *way == Way::In { running + 1 } else { running.saturating_sub(1) };
+        match (before, running) {
+            (0, 1) => silences.push(since..*at_ns),
+            (_, 0) => since = *at_ns,
+            _ => {}
+        }
+    }
+    if running == 0 {
+        silences.push(since..end);
+    }
+    silences
+}
+
 impl<'a> Span<'a> {
     fn new(trace: &'a Trace, of: &'a RecordedSpan) -> Self {
         let (mut of_thread, mut on_cpu) =
@@ -289,7 +318,8 @@ impl<'a> Span<'a> {
             of_thread.entry(switch.tid).or_default().push(switch);
             on_cpu.entry(switch.cpu).or_default().push(switch);
         }
-        Self { of, whole_machine: trace.whole_machine, of_thread, on_cpu }
+        let silences = silences(&of_thread, of.ended_ns);
+        Self { of, trace, silences, of_thread, on_cpu }
     }
 
     /// Whether a thread has a CPU at this moment. One that left without having come was there.
@@ -357,25 +387,63 @@ impl<'a> Span<'a> {
             [sender, _] => sender.is_some(),
         };
         let awaited = if is_sender { from.tid } else { to.tid };
-        let cpu = next[usize::from(!is_sender)].map_or(to.cpu, |switch| switch.cpu);
+        let mut cpu = next[usize::from(!is_sender)].map_or(to.cpu, |switch| switch.cpu);
+        let has = |cpu| last(self.on_cpu.get(&cpu), at.start);
+        let by = |cpu| has(cpu).filter(|of| of.way == Way::In).map(|of| of.tid);
         let left = last(self.of_thread.get(&awaited), at.start);
         let is_ready = left.is_some_and(|switch| switch.way == Way::Preempted);
-        let on_cpu = last(self.on_cpu.get(&cpu), at.start);
-        let by = on_cpu.filter(|switch| switch.way == Way::In).map(|switch| switch.tid);
-        let throttled = is_ready && self.of.throttled.is_some_and(|times| times > 0);
-        let begins_here = on_cpu.is_some_and(|switch| switch.at_ns == at.start);
+        // One that could go on stays in the queue of its CPU, unless it is moved.
+        if let Some(left) = left
+            && is_ready
+            && by(left.cpu).is_some_and(|tid| tid != 0)
+        {
+            cpu = left.cpu;
+        }
+        let of = |part, by| Piece { part, from_ns: at.start, to_ns: at.end, cpu, by };
+        let is_whole = self.trace.whole_machine;
+        let is_short = at.end - at.start <= LONGEST_WAKING;
+        let begins_here = has(cpu).is_some_and(|switch| switch.at_ns == at.start);
         let is_direct = begins_here && at.end - at.start <= direct;
-        let part = match by {
-            Some(0) | None if throttled && !is_direct => Part::Throttled,
-            None if self.whole_machine || is_direct => Part::Switching,
-            Some(0) if is_ready => Part::Switching,
-            Some(0) | None if is_sender && !is_ready => Part::Stopped,
-            Some(0) => Part::Asleep,
-            _ if is_ready => Part::Preempted,
-            None => Part::Unseen,
+        let silence = self.silences.partition_point(|silence| silence.end <= at.start);
+        let silence = self.silences.get(silence).filter(|silence| silence.start <= at.start);
+        if let Some(silence) = silence {
+            if self.trace.stops.iter().any(|stop| silence.contains(stop)) {
+                return of(Part::Stopped, None);
+            }
+            if self.is_throttled(silence, cpu) {
+                return of(Part::Throttled, None);
+            }
+        }
+        let part = match by(cpu) {
+            None if is_direct || (is_whole && is_short) => Part::Switching,
+            None if is_whole => Part::Unknown,
+            None if is_ready || has(cpu).is_some_and(|of| of.way == Way::Preempted) => {
+                Part::Preempted
+            }
+            _ if is_sender && !is_ready => {
+                if is_short {
+                    Part::Waiting
+                } else {
+                    Part::Unknown
+                }
+            }
+            Some(0) if is_short && !is_ready => Part::Asleep,
+            Some(0) | None => Part::Unknown,
+            Some(_) if is_ready => Part::Preempted,
             Some(_) => Part::Queued,
         };
-        Piece { part, from_ns: at.start, to_ns: at.end, cpu, by }
+        of(part, by(cpu))
+    }
+
+    /// Whether quotas explain that no thread of the process ran: they stopped it for about
+    /// as long, and if others are seen, the CPU was free.
+    fn is_throttled(&self, silence: &Range<u64>, cpu: u32) -> bool {
+        let Some([times, ns]) = self.of.throttled else { return false };
+        let length = silence.end - silence.start;
+        let fits = length <= ns + ns / 10 && length * 4 * times * self.on_cpu.len() as u64 >= ns;
+        let on_cpu = self.on_cpu.get(&cpu);
+        let mut had = within(on_cpu, silence).iter().copied().chain(last(on_cpu, silence.start));
+        times > 0 && fits && (!self.trace.whole_machine || had.any(|switch| switch.tid == 0))
     }
 }
 
@@ -396,10 +464,10 @@ mod tests {
         Stop { task: Some(tid), tid, cpu, at_ns }
     }
 
-    /// A trace of one hop between threads 1 and 2.
+    /// A trace of one hop between threads 1 and 2. A quota stopped it for so long.
     fn trace(hop: [Stop; 2], switches: &[Switch], whole_machine: bool, throttled: u64) -> Trace {
-        let throttled = Some(throttled);
-        let span = RecordedSpan { begun_ns: 0, ended_ns: u64::MAX, counted: 0, throttled };
+        let throttled = Some([u64::from(throttled > 0), throttled]);
+        let span = RecordedSpan { begun_ns: 0, ended_ns: 10_000_000, counted: 0, throttled };
         Trace {
             whole_machine,
             laps: vec![TracedLap { stops: hop.to_vec() }],
@@ -433,7 +501,7 @@ mod tests {
         let before = [switch(BEGUN - 9, 1, 2, Out), switch(BEGUN - 8, 1, 0, In), left];
         let wakes = [&before[..], &[switch(BEGUN + 80, 1, 0, Out), comes(1)]].concat();
         check("asleep", far, &wakes, true, 0, &[(Asleep, 50), (Switching, 10)]);
-        check("unseen", far, &[before[0], left, comes(1)], false, 0, &[(Unseen, 60)]);
+        check("unseen", far, &[before[0], left, comes(1)], false, 0, &[(Unknown, 60)]);
         let hog = [switch(BEGUN - 8, 1, 77, In), left, switch(BEGUN + 85, 1, 77, Off), comes(1)];
         check("a hog", far, &hog, true, 0, &[(Queued, 55), (Switching, 5)]);
         let ours = [switch(BEGUN - 8, 1, 3, In), left, switch(BEGUN + 85, 1, 3, Out), comes(1)];
@@ -442,12 +510,39 @@ mod tests {
         let hog =
             [off, switch(BEGUN - 8, 1, 77, In), left, switch(BEGUN + 85, 1, 77, Off), comes(1)];
         check("preempted", far, &hog, true, 0, &[(Preempted, 55), (Switching, 5)]);
+        check("and a quota that took less", far, &hog, true, 9, &[(Preempted, 55), (Switching, 5)]);
+        check("and the CPU was not free", far, &hog, true, 60, &[(Preempted, 55), (Switching, 5)]);
         let quota = [off, switch(BEGUN - 8, 1, 0, In), left, comes(1)];
-        check("a quota", far, &quota, true, 1, &[(Throttled, 60)]);
+        check("a quota", far, &quota, true, 60, &[(Throttled, 60)]);
+        check("a quota that took less", far, &quota, true, 9, &[(Unknown, 60)]);
+        check("a quota that took more", far, &quota, true, 600, &[(Unknown, 60)]);
+        check("a quota, as a user", far, &[off, left, comes(1)], false, 60, &[(Throttled, 60)]);
+        check("taken off, as a user", far, &[off, left, comes(1)], false, 0, &[(Preempted, 60)]);
+    }
+
+    /// A CPU that stays idle for long was not waking up: only a witness says more.
+    #[test]
+    fn long_silence_needs_a_witness() {
+        let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 5_000_000, 1, 2)];
+        let switches = [
+            switch(BEGUN - 9, 1, 2, Out),
+            switch(BEGUN - 9, 1, 0, In),
+            switch(BEGUN + 30, 0, 1, Out),
+            switch(BEGUN + 30, 0, 0, In),
+            switch(BEGUN + 4_000_030, 1, 0, Out),
+            switch(BEGUN + 4_000_030, 1, 2, In),
+        ];
+        let of = |stops: &[u64]| {
+            let trace = trace(hop, &switches, true, 0);
+            parts(&Trace { stops: stops.to_vec(), ..trace })[1]
+        };
+        assert_eq!(of(&[]), (Unknown, 4_000_000));
+        assert_eq!(of(&[BEGUN + 300_000]), (Stopped, 4_000_000));
+        assert_eq!(of(&[BEGUN + 4_500_000]), (Unknown, 4_000_000), "seen when it was over");
     }
 
     #[test]
-    fn a_sender_that_is_stopped_is_not_the_receivers_fault() {
+    fn a_sender_that_waits_is_not_the_receivers_fault() {
         let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 0, 2)];
         let switches = [
             switch(BEGUN + 10, 0, 1, Out),
@@ -460,7 +555,7 @@ mod tests {
         let expected = [
             (Sending, 10),
             (Switching, 1),
-            (Stopped, 49),
+            (Waiting, 49),
             (Switching, 1),
             (Sending, 9),
             (Switching, 1),
@@ -498,14 +593,16 @@ mod tests {
         fn parts_add_up_to_the_hop(
             switches in prop::collection::vec((900..1_200_u64, 0..2_u32, 0..4_u32, 0..3_usize), 0..40),
             whole_machine: bool,
-            throttled in 0..2_u64,
+            throttled in 0..200_u64,
+            stops in prop::collection::vec(900..1_200_u64, 0..2),
         ) {
             let ways = [In, Out, Off];
             let mut switches: Vec<Switch> =
                 switches.into_iter().map(|(at, cpu, tid, way)| switch(at, cpu, tid, ways[way])).collect();
             switches.sort_by_key(|switch| switch.at_ns);
             let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 1, 2)];
-            let blame = Blame::of(&trace(hop, &switches, whole_machine, throttled)).expect("it fits");
+            let trace = Trace { stops, ..trace(hop, &switches, whole_machine, throttled) };
+            let blame = Blame::of(&trace).expect("it fits");
             let pieces = &blame.hops[0].pieces;
             prop_assert_eq!(pieces[0].from_ns, BEGUN);
             prop_assert_eq!(pieces.last().expect("a piece").to_ns, BEGUN + 100);

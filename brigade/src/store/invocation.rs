@@ -32,6 +32,9 @@ pub struct Invocation {
     /// For how long of that a signal had stopped it, in nanoseconds; `null` in records that
     /// are older than this figure.
     pub stopped_ns: Option<u64>,
+    /// Moments at which the runner saw it stopped.
+    #[serde(skip)]
+    pub stops_ns: Vec<u64>,
     /// The program's name and its flags: what to type to repeat this.
     pub command: Vec<String>,
     /// What came of it.
