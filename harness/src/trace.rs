@@ -7,21 +7,21 @@
 //! traces measures nothing: its switches cost more.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::num::NonZeroUsize;
-use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::fs;
 use std::path::Path;
-use std::ptr::NonNull;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64, fence};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use std::{cell::Cell, io, thread};
+use std::{cell::Cell, fmt, io, thread};
 
 use anyhow::{Context as _, ensure};
-use nix::errno::Errno;
-use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
-use perf_event_open_sys::{bindings, ioctls, perf_event_open};
+use perf_event_open::config::{Clock, Cpu, Inherit, Opts, Proc, RecordIdFormat};
+use perf_event_open::count::Counter;
+use perf_event_open::event::sw::Software;
+use perf_event_open::sample::Sampler;
+use perf_event_open::sample::record::Record;
+use perf_event_open::sample::record::ctx::Switch as Kind;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
@@ -38,14 +38,9 @@ const HOPS_PER_BATCH: u64 = 1000;
 const BATCHES: u64 = 8;
 /// Between batches tasks get so long to block after the token has passed.
 const SETTLING: Duration = Duration::from_millis(1);
-/// Pages of a ring buffer for the own threads: with one more it is what an ordinary user may
-/// lock per CPU (`kernel.perf_event_mlock_kb`, 516 KiB).
-const PAGES: usize = 128;
-/// Pages for all that happens on a CPU.
-const PAGES_OF_CPU: usize = 1024;
-const FEWEST_PAGES: usize = 8;
-/// The longest record, and so how much of a ring buffer is empty unless records were lost.
-const LONGEST_RECORD: u64 = 64;
+/// Pages of a ring buffer, as a power of two: 4 MiB, or what an ordinary user may lock per CPU
+/// (`kernel.perf_event_mlock_kb`, 516 KiB) or less.
+const PAGES: [u8; 4] = [10, 7, 5, 3];
 
 /// The namespace in which every thread has a number (`PROC_PID_INIT_INO` of the kernel).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
@@ -215,8 +210,10 @@ impl Stamps {
     }
 }
 
+/// A ring buffer into which the kernel writes the switches on one CPU.
+type Ring = (Counter, Sampler);
+
 /// Records the laps of a process.
-#[derive(Debug)]
 pub struct Recorder {
     rings: Vec<Ring>,
     trace: Trace,
@@ -228,6 +225,12 @@ pub struct Recorder {
     failure: Option<io::Error>,
 }
 
+impl fmt::Debug for Recorder {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        to.debug_struct("Recorder").field("trace", &self.trace).finish_non_exhaustive()
+    }
+}
+
 impl Recorder {
     /// Prepares to record the switches on `cpus`: all of them, where the rights suffice, or
     /// those of this thread and of the threads that it will create.
@@ -235,13 +238,13 @@ impl Recorder {
     /// # Errors
     /// [`Unavailable`] where the kernel refuses both.
     pub(crate) fn open(cpus: &[usize]) -> anyhow::Result<Self> {
-        let open = |of| cpus.iter().map(|cpu| Ring::open(*cpu, of)).collect::<io::Result<_>>();
+        let open = |all| cpus.iter().map(|cpu| open_ring(*cpu, all)).collect::<io::Result<_>>();
         // Inside a container threads that are outside have the number of an idle CPU.
         let sees_all = fs::read_link("/proc/self/ns/pid")
             .is_ok_and(|ns| ns.as_os_str() == FIRST_PID_NAMESPACE);
-        let (whole_machine, rings) = match open(Of::WholeCpu) {
+        let (whole_machine, rings) = match open(true) {
             Ok(rings) if sees_all => (true, Ok(rings)),
-            _ => (false, open(Of::OwnThreads)),
+            _ => (false, open(false)),
         };
         let rings = rings.map_err(|error| {
             Unavailable(format!(
@@ -263,7 +266,7 @@ impl Recorder {
     pub fn watch(cpus: &[usize]) -> anyhow::Result<Self> {
         let mut recorder = Self::open(cpus)?;
         recorder.begun = Some((0, 0, throttled()));
-        recorder.each(|ring| ring.set(true));
+        recorder.enable();
         Ok(recorder)
     }
 
@@ -272,22 +275,12 @@ impl Recorder {
     /// # Errors
     /// Records were lost.
     pub fn complete(mut self, trace: &mut Trace) -> anyhow::Result<()> {
-        let is_traced =
-            |at: u64| trace.spans.iter().any(|of| of.begun_ns <= at && at <= of.ended_ns);
-        let mut switches = Vec::new();
-        self.each(|ring| {
-            ring.set(false)?;
-            ring.drain(trace.pid, &mut |switch| {
-                if is_traced(switch.at_ns) {
-                    switches.push(switch);
-                }
-            })
-        });
-        if let Some(error) = self.failure.take() {
+        let throttled = self.begun.and_then(|(.., before)| used_up(before));
+        self.drain(trace.pid, &trace.spans);
+        if let Some(error) = self.failure {
             return Err(error).context("recording switches");
         }
-        (trace.switches, trace.whole_machine) = (switches, self.trace.whole_machine);
-        let throttled = self.begun.and_then(|(.., before)| used_up(before));
+        (trace.switches, trace.whole_machine) = (self.trace.switches, self.trace.whole_machine);
         trace.spans.iter_mut().for_each(|span| span.throttled = throttled);
         name_others(trace);
         Ok(())
@@ -303,7 +296,7 @@ impl Recorder {
     pub(crate) fn before_lap(&mut self) {
         if self.begun.is_none() && self.failure.is_none() {
             thread::sleep(SETTLING);
-            self.each(|ring| ring.set(true));
+            self.enable();
             let throttled = throttled();
             let (begun_ns, counted) = counted();
             self.begun = Some((begun_ns, counted, throttled));
@@ -326,24 +319,28 @@ impl Recorder {
         let (ended_ns, counted) = counted();
         let counted = counted - counted_before;
         let throttled = used_up(throttled_before);
-        self.each(|ring| ring.set(false));
-        self.trace.spans.push(RecordedSpan { begun_ns, ended_ns, counted, throttled });
-        let mut switches = std::mem::take(&mut self.trace.switches);
-        let whole = begun_ns..=ended_ns;
-        self.each(|ring| {
-            ring.drain(std::process::id(), &mut |switch| {
-                if whole.contains(&switch.at_ns) {
-                    switches.push(switch);
-                }
-            })
-        });
-        self.trace.switches = switches;
+        let span = RecordedSpan { begun_ns, ended_ns, counted, throttled };
+        self.drain(std::process::id(), &[span]);
+        self.trace.spans.push(span);
     }
 
-    fn each(&mut self, mut act: impl FnMut(&mut Ring) -> io::Result<()>) {
-        if let Err(error) = self.rings.iter_mut().try_for_each(&mut act) {
-            self.failure.get_or_insert(error);
-        }
+    fn enable(&mut self) {
+        let enabled = self.rings.iter().try_for_each(|(counter, _)| counter.enable());
+        self.failure = self.failure.take().or(enabled.err());
+    }
+
+    /// Ends recording, and takes out the records of process `own` in these spans.
+    fn drain(&mut self, own: u32, spans: &[RecordedSpan]) {
+        let is_in = |at: u64| spans.iter().any(|of| of.begun_ns <= at && at <= of.ended_ns);
+        let drained = self.rings.iter().try_for_each(|(counter, sampler)| {
+            counter.disable()?;
+            for (_, record) in sampler.iter().into_iter().flatten() {
+                let of = switches(record, own)?.into_iter().filter(|of| is_in(of.at_ns));
+                self.trace.switches.extend(of);
+            }
+            Ok(())
+        });
+        self.failure = self.failure.take().or(drained.err());
     }
 
     /// Writes what was traced to `path`.
@@ -397,154 +394,63 @@ fn counted() -> (u64, u64) {
     }
 }
 
-/// Whose switches a ring buffer gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
-    WholeCpu,
-    OwnThreads,
+/// Opens a ring buffer for the switches on `cpu`, of all threads or of those of this process.
+fn open_ring(cpu: usize, of_all: bool) -> io::Result<Ring> {
+    let mut options =
+        Opts { timer: Some(Clock::Monotonic), record_id_all: true, ..Opts::default() };
+    options.record_id_format =
+        RecordIdFormat { cpu: true, task: true, time: true, ..Default::default() };
+    options.extra_record.ctx_switch = true;
+    options.inherit = (!of_all).then_some(Inherit::NewChild);
+    // Without it the kernel takes it for an observation of itself.
+    options.exclude.kernel = true;
+    let cpu = Cpu(cpu as u32);
+    let counter = match of_all {
+        true => Counter::new(Software::Dummy, (Proc::ALL, cpu), options),
+        false => Counter::new(Software::Dummy, (Proc::CURRENT, cpu), options),
+    }?;
+    let samplers = PAGES.map(|pages| counter.sampler(pages));
+    let sampler = samplers.into_iter().reduce(|found, next| found.or(next)).expect("sizes")?;
+    Ok((counter, sampler))
 }
 
-/// A ring buffer into which the kernel writes the switches on one CPU.
-#[derive(Debug)]
-struct Ring {
-    file: File,
-    memory: NonNull<bindings::perf_event_mmap_page>,
-    bytes: NonZeroUsize,
-}
-
-// SAFETY: the mapping belongs to this value alone, whichever thread has it.
-unsafe impl Send for Ring {}
-
-impl Ring {
-    fn open(cpu: usize, of: Of) -> io::Result<Self> {
-        let own = of == Of::OwnThreads;
-        let mut attr = bindings::perf_event_attr {
-            type_: bindings::PERF_TYPE_SOFTWARE,
-            size: size_of::<bindings::perf_event_attr>() as u32,
-            config: bindings::PERF_COUNT_SW_DUMMY.into(),
-            sample_type: u64::from(
-                bindings::PERF_SAMPLE_TID | bindings::PERF_SAMPLE_TIME | bindings::PERF_SAMPLE_CPU,
-            ),
-            clockid: libc::CLOCK_MONOTONIC,
-            ..Default::default()
-        };
-        attr.set_disabled(1);
-        attr.set_context_switch(1);
-        attr.set_sample_id_all(1);
-        attr.set_use_clockid(1);
-        attr.set_inherit(own.into());
-        // Without it the kernel takes it for an observation of itself.
-        attr.set_exclude_kernel(1);
-        let (pid, cpu) = (if own { 0 } else { -1 }, cpu as libc::c_int);
-        let flags = bindings::PERF_FLAG_FD_CLOEXEC;
-        // SAFETY: the kernel reads the attributes, whose size they tell.
-        let file = unsafe { perf_event_open(&raw mut attr, pid, cpu, -1, flags.into()) };
-        let file = Errno::result(file)?;
-        // SAFETY: the descriptor is new, and nobody else's.
-        let file = unsafe { File::from_raw_fd(file) };
-        let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)?.unwrap_or(4096);
-        let mut pages = if own { PAGES } else { PAGES_OF_CPU };
-        loop {
-            let bytes = NonZeroUsize::new((pages + 1) * page as usize).expect("some pages");
-            let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-            // SAFETY: a new mapping, at an address of the kernel's choice, overlaps nothing.
-            match unsafe { mmap(None, bytes, protection, MapFlags::MAP_SHARED, &file, 0) } {
-                Ok(memory) => return Ok(Self { file, memory: memory.cast(), bytes }),
-                Err(Errno::EPERM) if pages > FEWEST_PAGES => pages /= 2,
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    fn set(&self, on: bool) -> io::Result<()> {
-        let file = self.file.as_raw_fd();
-        // SAFETY: both take no argument, and the descriptor is that of an event.
-        let result = unsafe { if on { ioctls::ENABLE(file, 0) } else { ioctls::DISABLE(file, 0) } };
-        Errno::result(result).map(drop).map_err(Into::into)
-    }
-
-    /// Takes out all records.
-    ///
-    /// # Errors
-    /// Some were lost.
-    fn drain(&mut self, own: u32, found: &mut dyn FnMut(Switch)) -> io::Result<()> {
-        let page = self.memory.as_ptr();
-        // SAFETY: the first page of the mapping is the kernel's description of the rest, which
-        // lies behind it. The kernel writes no byte between tail and head, and expects the tail
-        // to be written once all is read; the remainder is within the buffer.
-        let (records, head, tail, size) = unsafe {
-            let head = (&raw const (*page).data_head).read_volatile();
-            fence(Acquire);
-            let data = page.cast::<u8>().add((*page).data_offset as usize);
-            let (tail, size) = ((*page).data_tail, (*page).data_size);
-            let records = (tail..head).map(|at| *data.add((at % size) as usize));
-            let records: Vec<u8> = records.collect();
-            fence(Release);
-            (&raw mut (*page).data_tail).write_volatile(head);
-            (records, head, tail, size)
-        };
-        let is_full = head - tail + LONGEST_RECORD > size;
-        let is_whole = parse(&records, own, found);
-        if is_full || !is_whole {
+/// The switches of a record, which process `own` is to recognize as its own.
+///
+/// # Errors
+/// Records were lost.
+fn switches(record: Record, own: u32) -> io::Result<Vec<Switch>> {
+    let record = match record {
+        Record::CtxSwitch(record) => record,
+        Record::LostRecords(_) => {
             return Err(io::Error::other("records were lost; use fewer --tasks"));
         }
-        Ok(())
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: nothing else refers to the mapping.
-        let _ = unsafe { munmap(self.memory.cast(), self.bytes.get()) };
-    }
-}
-
-/// Reads records as the kernel lays them out (perf_event_open(2)), and returns whether none
-/// was lost. What has a form that is not known is left out.
-fn parse(mut records: &[u8], own: u32, found: &mut dyn FnMut(Switch)) -> bool {
-    let word = |bytes: &[u8]| Some(u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?));
-    while let [_, _, _, _, _, _, low, high, ..] = *records {
-        let Some((record, rest)) =
-            records.split_at_checked(u16::from_ne_bytes([low, high]).max(8).into())
-        else {
-            return false;
-        };
-        records = rest;
-        let (other, body) = match word(record).unwrap_or_default() {
-            bindings::PERF_RECORD_SWITCH => (None, record.get(8..)),
-            bindings::PERF_RECORD_SWITCH_CPU_WIDE => {
-                (record.get(12..).and_then(word), record.get(16..))
-            }
-            bindings::PERF_RECORD_LOST => return false,
-            _ => continue,
-        };
-        let flags = u32::from(u16::from_ne_bytes([record[4], record[5]]));
-        let way = match flags {
-            flags if flags & bindings::PERF_RECORD_MISC_SWITCH_OUT == 0 => Way::In,
-            flags if flags & bindings::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT == 0 => Way::Out,
-            _ => Way::Preempted,
-        };
-        let read = |body: &[u8]| {
-            let at_ns = u64::from_ne_bytes(body.get(8..16)?.try_into().ok()?);
-            let (pid, tid, cpu) = (word(body)?, word(&body[4..])?, word(&body[16..])?);
-            Some(Switch { at_ns, cpu, tid, own: pid == own, way })
-        };
-        let Some(switch) = body.and_then(read) else { continue };
-        // That a CPU becomes idle is recorded on the first CPU only. The thread before it and
-        // the one after it name it on each.
-        let idle = |way| Switch { tid: 0, own: false, way, ..switch };
-        match (switch.tid, other, switch.way) {
-            (0, ..) => {}
-            (_, Some(0), Way::In) => [idle(Way::Out), switch].into_iter().for_each(&mut *found),
-            (_, Some(0), _) => [switch, idle(Way::In)].into_iter().for_each(&mut *found),
-            _ => found(switch),
-        }
-    }
-    records.is_empty()
+        _ => return Ok(Vec::new()),
+    };
+    let (way, other) = match record.info {
+        Kind::InFrom(other) => (Way::In, other),
+        Kind::OutTo { task, preempt: true } => (Way::Preempted, task),
+        Kind::OutTo { task, .. } => (Way::Out, task),
+    };
+    let id = record.record_id.and_then(|id| Some((id.time?, id.cpu?, id.task?)));
+    let Some((at_ns, cpu, task)) = id else { return Ok(Vec::new()) };
+    let switch = Switch { at_ns, cpu, tid: task.tid, own: task.pid == own, way };
+    // That a CPU becomes idle is recorded on the first CPU only. The thread before it and
+    // the one after it name it on each.
+    let idle = |way| Switch { tid: 0, own: false, way, ..switch };
+    Ok(match (task.tid, other.map(|other| other.tid), way) {
+        (0, ..) => Vec::new(),
+        (_, Some(0), Way::In) => vec![idle(Way::Out), switch],
+        (_, Some(0), _) => vec![switch, idle(Way::In)],
+        _ => vec![switch],
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use perf_event_open::sample::record::ctx::CtxSwitch;
+    use perf_event_open::sample::record::lost::LostRecords;
+    use perf_event_open::sample::record::{RecordId, Task};
+
     use super::*;
 
     const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/trace.schema.json");
@@ -560,52 +466,28 @@ mod tests {
         assert!(committed == schema, "run UPDATE_SCHEMA=1 cargo test -p brigade-harness");
     }
 
-    /// A record of this type and these flags, with these words after its header.
-    fn record(kind: u32, misc: u32, words: &[u32]) -> Vec<u8> {
-        let mut bytes = kind.to_ne_bytes().to_vec();
-        bytes.extend((misc as u16).to_ne_bytes());
-        bytes.extend((8 + 4 * words.len() as u16).to_ne_bytes());
-        bytes.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
-        bytes
-    }
-
-    fn parsed(records: &[u8]) -> (bool, Vec<Switch>) {
-        let mut switches = Vec::new();
-        let is_whole = parse(records, 7, &mut |switch| switches.push(switch));
-        (is_whole, switches)
-    }
-
     #[test]
-    fn records_are_read_as_the_kernel_lays_them_out() {
-        let out = bindings::PERF_RECORD_MISC_SWITCH_OUT;
-        let preempted = out | bindings::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-        let (own, wide) = (bindings::PERF_RECORD_SWITCH, bindings::PERF_RECORD_SWITCH_CPU_WIDE);
-        let [low, high] = [0, 4].map(|at| {
-            u32::from_ne_bytes(0x1_0000_0002_u64.to_ne_bytes()[at..at + 4].try_into().expect("4"))
-        });
-        let bytes = [
-            record(own, 0, &[7, 8, low, high, 3, 0]),
-            record(wide, 0, &[0, 0, 7, 8, low, high, 3, 0]),
-            record(wide, out, &[0, 0, 7, 8, low, high, 3, 0]),
-            record(wide, out, &[7, 8, 0, 0, low, high, 3, 0]),
-            record(1234, 0, &[7, 8, low, high, 3, 0]),
-            record(own, out, &[7, 8, low, high, 3, 0]),
-            record(wide, preempted, &[1, 2, 6, 5, low, high, 0, 0]),
-        ]
-        .concat();
-        let switch = |cpu, tid, own, way| Switch { at_ns: 0x1_0000_0002, cpu, tid, own, way };
-        let expected = [
-            switch(3, 8, true, Way::In),
-            switch(3, 0, false, Way::Out),
-            switch(3, 8, true, Way::In),
-            switch(3, 8, true, Way::Out),
-            switch(3, 0, false, Way::In),
-            switch(3, 8, true, Way::Out),
-            switch(0, 5, false, Way::Preempted),
-        ];
-        assert_eq!(parsed(&bytes), (true, expected.to_vec()));
-        assert!(!parsed(&bytes[..bytes.len() - 1]).0, "a record that is cut off");
-        assert!(!parsed(&record(bindings::PERF_RECORD_LOST, 0, &[0; 4])).0, "lost records");
+    fn records_name_idle_cpus_and_what_was_lost() {
+        let task = |pid, tid| Task { pid, tid };
+        let parsed = |info| {
+            let (cpu, time) = (Some(3), Some(9));
+            let record_id =
+                Some(RecordId { id: None, stream_id: None, cpu, task: Some(task(7, 8)), time });
+            let record = Record::CtxSwitch(Box::new(CtxSwitch { record_id, info }));
+            let found = switches(record, 7).expect("nothing was lost");
+            let found = found.into_iter().inspect(|of| assert_eq!((of.cpu, of.at_ns), (3, 9)));
+            found.map(|of| (of.tid, of.own, of.way)).collect::<Vec<_>>()
+        };
+        let (own, idle) = ((8, true), |way| (0, false, way));
+        let of = |way| (own.0, own.1, way);
+        assert_eq!(parsed(Kind::InFrom(None)), [of(Way::In)]);
+        assert_eq!(parsed(Kind::InFrom(Some(task(1, 2)))), [of(Way::In)]);
+        assert_eq!(parsed(Kind::InFrom(Some(task(0, 0)))), [idle(Way::Out), of(Way::In)]);
+        let out = |task, preempt| parsed(Kind::OutTo { task, preempt });
+        assert_eq!(out(None, true), [of(Way::Preempted)]);
+        assert_eq!(out(Some(task(0, 0)), false), [of(Way::Out), idle(Way::In)]);
+        let lost = LostRecords { record_id: None, id: 1, lost_records: 2 };
+        assert!(switches(Record::LostRecords(Box::new(lost)), 7).is_err());
     }
 
     #[test]

@@ -141,19 +141,11 @@ pub struct Blame {
     pub hops: Vec<Hop>,
     /// The parts on which time was spent.
     pub rows: Vec<Row>,
-    /// Of hops in which a task was preempted, 0 to 1.
-    pub preempted_share: f64,
-    /// Of hops to another CPU.
-    pub crossing_share: f64,
     /// Switches that the kernel counted between the first lap and the last, and records of
     /// threads that left a CPU.
     pub counted: u64,
     /// Likewise.
     pub recorded: u64,
-    /// The lap of middle length, by its number.
-    pub typical_lap: usize,
-    /// Whether it was seen who else ran.
-    pub whole_machine: bool,
 }
 
 /// The value below which so large a share of `values` lies, by the nearest rank.
@@ -188,20 +180,15 @@ impl Blame {
         if hops.is_empty() {
             return Err("the trace has no hops".to_owned());
         }
-        let count = hops.len() as f64;
-        let share = |is: &dyn Fn(&Hop) -> bool| hops.iter().filter(|hop| is(hop)).count() as f64;
         let counted = trace.spans.iter().map(|span| span.counted).sum();
         let leaves = |switch: &&Switch| switch.own && switch.way != Way::In;
-        Ok(Self {
-            rows: rows(&hops),
-            preempted_share: share(&|hop| hop.preempted) / count,
-            crossing_share: share(&|hop| hop.from.cpu != hop.to.cpu) / count,
-            counted,
-            recorded: trace.switches.iter().filter(leaves).count() as u64,
-            typical_lap: typical(&hops),
-            whole_machine: trace.whole_machine,
-            hops,
-        })
+        let recorded = trace.switches.iter().filter(leaves).count() as u64;
+        Ok(Self { rows: rows(&hops), counted, recorded, hops })
+    }
+
+    /// How long a hop takes on average.
+    pub fn mean_ns(&self) -> f64 {
+        self.hops.iter().map(|hop| hop.ns() as f64).sum::<f64>() / self.hops.len() as f64
     }
 
     /// The longest hops, the longest first.
@@ -212,28 +199,12 @@ impl Blame {
         hops
     }
 
-    /// How long each lap took, by its number.
-    pub fn laps(&self) -> BTreeMap<usize, u64> {
-        lap_times(&self.hops)
+    /// The hops of the lap of middle length.
+    pub fn typical_lap(&self) -> &[Hop] {
+        let mut laps: Vec<&[Hop]> = self.hops.chunk_by(|one, other| one.lap == other.lap).collect();
+        laps.sort_by_key(|hops| hops.iter().map(Hop::ns).sum::<u64>());
+        laps[(laps.len() - 1) / 2]
     }
-
-    /// The hops of a lap.
-    pub fn hops_of(&self, lap: usize) -> Vec<&Hop> {
-        self.hops.iter().filter(|hop| hop.lap == lap).collect()
-    }
-}
-
-fn lap_times(hops: &[Hop]) -> BTreeMap<usize, u64> {
-    hops.iter().fold(BTreeMap::new(), |mut laps, hop| {
-        *laps.entry(hop.lap).or_default() += hop.ns();
-        laps
-    })
-}
-
-fn typical(hops: &[Hop]) -> usize {
-    let laps = lap_times(hops);
-    let middle = quantile(laps.values().copied(), 0.5);
-    laps.into_iter().find(|(_, ns)| *ns == middle).map_or(0, |(lap, _)| lap)
 }
 
 fn rows(hops: &[Hop]) -> Vec<Row> {
