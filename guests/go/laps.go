@@ -49,6 +49,8 @@ type run struct {
 	// limit is the time after which no lap begins; 0 means none.
 	limit, warmupLimit time.Duration
 	load               load
+	// trace is nil in a measurement.
+	trace *trace
 	// outside is the units of work after the release of a lock.
 	outside uint64
 	works   bool
