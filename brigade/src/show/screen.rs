@@ -364,6 +364,7 @@ mod tests {
     use super::super::fixtures;
     use super::*;
     use crate::manifest::Manifest;
+    use crate::store::saved_run::SavedRun;
 
     #[test]
     fn the_screen_of_a_group_has_a_dot_for_each_case_and_colours_only_if_asked() {
@@ -448,7 +449,7 @@ mod tests {
 
     #[test]
     fn times_are_compared_with_those_of_recorded_machines_of_this_kind_only() {
-        let compared = |kind: &str, longest: f64| {
+        let compared_in = |run: SavedRun, kind: &str, longest: f64| {
             let more = format!(
                 "[[screen]]
                 heading = 'HAND OVER'
@@ -460,16 +461,20 @@ mod tests {
                 range_ns = {{ tasks = [0.1, {longest}] }}"
             );
             let manifest = Manifest::parse(&format!("{}{more}", fixtures::MANIFEST)).unwrap();
-            let report = fixtures::report_with(&manifest, &[fixtures::run(1.0)]);
+            let report = fixtures::report_with(&manifest, &[run]);
             let value = report.screen[0].blocks[0].rows[0].figure.value;
             let text = screen(&report, "results/run", Style::default());
             assert!(report.recorded.is_none() || text.contains("3 recorded machines"), "{text}");
             (report.recorded.unwrap_or_default(), value)
         };
+        let compared = |kind: &str, longest: f64| compared_in(fixtures::run(1.0), kind, longest);
         let (within, value) = compared("2 CPUs", 1e9);
         assert!(within.starts_with("None of 1 times exceeds"), "{within}");
         let (above, _) = compared("2 CPUs", value / 3.0);
         assert!(above.starts_with("1 of 1 times") && above.ends_with("a task by ×3.0."), "{above}");
         assert_eq!(compared("12 CPUs", 1e9).0, "");
+        let mut few = fixtures::run(1.0);
+        few.invocations.retain(|of| of.round == 1);
+        assert_eq!(compared_in(few, "2 CPUs", 1e9).0, "", "without an interval");
     }
 }

@@ -73,13 +73,14 @@ pub fn recorded(manifest: &Manifest, screen: &[ScreenPart], runs: &[RunData]) ->
         |kind: &[String]| kind.iter().all(|part| machine.split(", ").any(|other| other == part));
     let of = manifest.recorded.as_ref().filter(|of| is_alike(&of.kind))?;
     let rows = screen.iter().flat_map(|part| &part.blocks).flat_map(|block| &block.rows);
-    let known = rows.filter_map(|row| Some((row, of.range_ns.get(&row.case)?[1])));
-    let known: Vec<(&ScreenRow, f64)> = known.collect();
-    let longer = known.iter().filter_map(|(row, longest)| {
+    let known = rows.filter_map(|row| {
         let low = row.figure.interval?.low;
-        (low > *longest).then_some((row, row.figure.value / longest))
+        Some((row, low, of.range_ns.get(&row.case)?[1]))
     });
-    let longer: Vec<_> = longer.collect();
+    let known: Vec<(&ScreenRow, f64, f64)> = known.collect();
+    let longer = known.iter().filter(|(_, low, longest)| low > longest);
+    let longer: Vec<_> =
+        longer.map(|(row, _, longest)| (row, row.figure.value / longest)).collect();
     let worst = longer.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
     let machines = format!("{} recorded machines of this kind", of.machines);
     match (known.len(), worst) {
