@@ -1,5 +1,5 @@
-//! What the binary records of its making: the compiler, the locked versions, and in release
-//! builds the commit.
+//! Records in the binary how it was built: the compiler, the locked versions, and in release builds
+//! the commit.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,12 +18,12 @@ fn main() {
     fs::copy(lock, out.join("Cargo.lock")).expect("copy Cargo.lock");
     println!("cargo::rerun-if-changed={lock}");
     fact("RUSTC", output(&env::var("RUSTC").expect("cargo sets it"), &["--version"]));
-    // A package of a registry names its commit.
+    // A package from a registry contains its commit.
     let packed = fs::read_to_string(".cargo_vcs_info.json").ok();
     let hash = |text: String| text.split('"').find(|word| word.len() == 40).map(str::to_owned);
     fact("REVISION", packed.and_then(hash));
-    // A commit would have everything built again that is only to be tested. In a working tree
-    // that is not this workspace's, there is more of a prefix.
+    // Only in release builds: every new commit would otherwise rebuild what is only tested. In a
+    // working tree other than this workspace's, the prefix is longer.
     let prefix = output("git", &["rev-parse", "--show-prefix"]);
     if env::var("PROFILE").as_deref() != Ok("release") || prefix.as_deref() != Some("brigade/") {
         return;
@@ -37,7 +37,7 @@ fn main() {
     }
 }
 
-/// What a program prints, if it can.
+/// A program's output, if it can run.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     output.status.success().then_some(())?;

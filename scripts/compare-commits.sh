@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whether a commit makes programs slower than another, side by side on this machine.
+# Compares the programs of two commits side by side on this machine.
 set -euo pipefail
 
 usage() {

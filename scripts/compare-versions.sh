@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# What another version of a crate changes in the costs that brigade measures.
+# Compares two versions of a crate by the costs that brigade measures.
 set -euo pipefail
 
 usage() {
     cat <<'EOF'
 Usage: compare-versions.sh CRATE OLD NEW [CASE...] [-- FLAGS]
 
-Builds brigade from this commit's sources with each version of a crate, with the lock
-file moved and nothing else, and compares the two side by side, as `brigade compare
---bin` does. What is built stays in target/versions/.
+Builds brigade from this commit with each version of a crate, changing only the lock
+file, and compares the two side by side with `brigade compare --bin`. Keeps the builds
+in target/versions/.
 
   CASE    cases to compare [default: those of the profile default]
   FLAGS   of `brigade compare`, such as --budget 300
@@ -26,8 +26,8 @@ EOF
 # shellcheck source=measure.bash
 source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 
-# build VERSION INTO: brigade with this version of the crate. Both are built in one place,
-# so that nothing differs but the version.
+# build VERSION INTO: builds brigade with this version of the crate. Both are built in the
+# same place, so that only the version differs.
 build() {
     local source=$versions/source
     rm -rf -- "$source" && mkdir -p -- "$source"
@@ -52,11 +52,11 @@ for version in "$old" "$new"; do
 done
 while (($# > 0)) && [[ $1 != -- ]]; do cases+=("$1") && shift; done
 (($# == 0)) || shift
-# A runtime that programs use is unstable in older ones; both sides are built alike.
+# Older versions mark a runtime of the programs as unstable; both sides enable it.
 [[ $crate != tokio ]] || export RUSTFLAGS="${RUSTFLAGS-} --cfg tokio_unstable"
 require_tool cargo "Rust, from https://rustup.rs"
 require_tool git git
-# A side has a folder of its own, also if both have one version.
+# Each side has a separate folder, even if the versions are equal.
 build "$old" "$versions/$crate-$old-baseline"
 build "$new" "$versions/$crate-$new-candidate"
 cd -- "$workspace"

@@ -3,10 +3,9 @@
 #
 #   scripts/disturbances.sh [RUNS]     (12 runs for each disturbance; 6 minutes)
 #
-# Needs root, Python and control groups `cpu` and `freezer` of version 1; what cannot be done
-# here is skipped. Builds of the release profile must exist. Exit 1 if fewer than 11 of 12 runs
-# report a disturbance, or if an undisturbed run reports one, which on a shared machine may be
-# true: the line names what took the time.
+# Needs root, Python, control groups `cpu` and `freezer` of version 1 (or skips that part) and
+# release builds. Exits with 1 if fewer than 11 of 12 runs report a disturbance, or if an
+# undisturbed run reports one. On a shared machine that may be true: the line names the cause.
 # Functions are called by the trap, and by name.
 # shellcheck disable=SC2317
 set -euo pipefail
@@ -42,7 +41,7 @@ trap cleanup EXIT
 
 sed 's/^spread_seconds = .*/spread_seconds = 0/' suite.toml > "$manifest"
 
-# measure [COMMAND…]: runs the case once, under a command; prints what the report says of it.
+# measure [COMMAND…]: runs the case once, under a command; prints the report's line on it.
 measure() {
     rm -rf "$folder/run"
     mkdir "$folder/run"
@@ -52,7 +51,7 @@ measure() {
     tr -s ' \n' ' ' < "$folder/out" | grep -o -E "$case: of [^.]*\.[^.]*\." | tr '\n' ' ' || true
 }
 
-# row NAME WORDS [COMMAND…]: how many of the runs report what contains these words.
+# row NAME WORDS [COMMAND…]: prints how many of the runs report these words.
 row() {
     local name=$1 words=$2 found=0 said='' line
     shift 2
@@ -68,7 +67,7 @@ row() {
     fi
 }
 
-# thief PERCENT: takes so much of the first CPU.
+# thief PERCENT: uses this share of the first CPU.
 thief() {
     python3 - "$1" << 'PYTHON' &
 import os, sys, time
@@ -83,7 +82,7 @@ PYTHON
     running+=($!)
 }
 
-# in_group TREE COMMAND…: runs a command in the group of this tree.
+# in_group TREE COMMAND…: runs a command in this hierarchy's group.
 in_group() {
     (echo "$BASHPID" > "$group/$1/brigade/cgroup.procs" && exec env "${@:2}")
 }
@@ -96,7 +95,7 @@ for percent in 10 20 40; do
 done
 if [ "$(id -u)" -eq 0 ] && [ -w "$group/cpu" ] && mkdir "$group/cpu/brigade"; then
     for percent in 50 25; do
-        # Shorter than a process, which may otherwise fit between two periods and lose nothing.
+        # Shorter than a process: otherwise it could fit into one period and lose nothing.
         echo 20000 > "$group/cpu/brigade/cpu.cfs_period_us"
         echo $((percent * 200)) > "$group/cpu/brigade/cpu.cfs_quota_us"
         row "a quota of $percent %" 'quota throttled it in' in_group cpu

@@ -477,9 +477,10 @@ class Run:
         bad = sum(level > 0 for case in cases for level, *_ in case.measured)
         text = []
         if any(width is not None for width in widths.values()):
-            text.append(f"Times of this run are known to ± {100 * median(widths.values()):.1f} % "
+            text.append("Half of this run's times are within "
+                        f"± {100 * median(widths.values()):.1f} % "
                         f"(median of {len(cases)})")
-        text.append(f"{median(counts):.0f} processes a case, "
+        text.append(f"{median(counts):.0f} processes per case, "
                     f"worth {median(worth):.0f} independent ones")
         if steal:
             text.append(f"{sum(steal) / 1e9:.1f} s of steal")
@@ -491,7 +492,7 @@ class Run:
             needed = n * (100 * widths[case] / target) ** 2 if widths[case] else 12
             budget += max(1, needed - n) * median([of["duration_ns"] / 1e9 for of in case.lines])
         budget = math.ceil(budget / 60) * 60
-        advice = f"; for ± {target:g} % in all: --budget {budget}"
+        advice = f"; for ± {target:g} % in every case: --budget {budget}"
         advice = advice if wide and budget <= 21600 else ""
         names = [case.name + (f" ± {100 * widths[case]:.1f} %" if widths[case] else "")
                  + f" (n = {case.principal().n})" for case in wide]

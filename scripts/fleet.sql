@@ -1,13 +1,13 @@
--- The runs of many machines as tables, for DuckDB: views of the folders in results/ as
--- they are. From the folder that has results/, with all of them in it:
+-- The runs of many machines as tables, for DuckDB: views of the unchanged folders in
+-- results/. In the folder that contains results/:
 --
 --     duckdb -init scripts/fleet.sql
 --     D FROM slow_hosts;
 --
--- docs/FLEET.md has the questions that this answers.
+-- docs/FLEET.md lists the questions that this answers.
 
--- A row for each run. A host is called as its runs are: by the name of their folders
--- without the date, and without the number that a further run of a day gets.
+-- One row per run. A host's name is that of its runs' folders without the date and without
+-- the number of later runs on the same day.
 CREATE OR REPLACE VIEW runs AS
 WITH described AS (
     SELECT *, parse_path(filename)[-2] AS run
@@ -39,8 +39,8 @@ SELECT
     brigade_version
 FROM numbered;
 
--- A row for each run and fact of its environment, such as `kernel.release`, in words. A
--- fact that could not be had has none.
+-- One row per run and fact of its environment, such as `kernel.release`, as text. Unknown
+-- facts have no row.
 CREATE OR REPLACE VIEW facts AS
 WITH entries AS (
     SELECT
@@ -52,8 +52,8 @@ SELECT run, entry.key AS fact, entry.value AS content
 FROM entries
 WHERE entry.key NOT IN ('boot', 'schema_version');
 
--- A row for each run with its type of machine: the views below compare
--- those of one type.
+-- One row per run with its type of machine: the views below compare machines of
+-- one type.
 CREATE OR REPLACE VIEW machines AS
 WITH processors AS (
     SELECT
@@ -73,7 +73,7 @@ SELECT
     || coalesce(', ' || cpus || if(cpus = '1', ' CPU', ' CPUs'), '') AS machine
 FROM processors;
 
--- A row for each host, with what is asked of most.
+-- One row per host, with its most important facts.
 CREATE OR REPLACE VIEW hosts AS
 SELECT
     host,
@@ -90,8 +90,8 @@ LEFT JOIN facts USING (run)
 LEFT JOIN machines USING (run)
 GROUP BY host;
 
--- A row for each process that was started. `ns` is the mean time of an operation of the
--- first measurement, and `unusable` whether others had more than a fifth of its CPUs'
+-- One row per process. `ns` is the mean time of an operation of the
+-- first measurement, and `unusable` whether others used more than a fifth of its CPUs'
 -- time, both as in reports.
 CREATE OR REPLACE VIEW invocations AS
 SELECT
@@ -133,16 +133,16 @@ FROM read_json(
     }
 );
 
--- A row for each case.
+-- One row per case.
 CREATE OR REPLACE VIEW cases AS
 SELECT name, any_value(program) AS program, any_value(operation) AS operation,
     count(DISTINCT run) AS runs, count(*) AS invocations
 FROM invocations
 GROUP BY name;
 
--- What an operation takes on each host: the median over its processes. As in reports, a
--- round counts once, by its first usable process, and unusable ones count only where a
--- run has no others.
+-- The time of an operation on each host: the median over its processes. As in reports, a
+-- round counts once, by its first usable process, and unusable ones count only if a run
+-- has no others.
 CREATE OR REPLACE VIEW medians AS
 WITH rounds AS (
     SELECT *
@@ -163,8 +163,8 @@ JOIN runs USING (run)
 JOIN machines USING (run)
 GROUP BY host, machine, name;
 
--- How many times as long as on the middle host a case takes on each of several hosts of
--- the type of machine that most runs are of.
+-- The time of a case on each host divided by that on the median host, for the most common
+-- type of machine.
 CREATE OR REPLACE VIEW times_as_long AS
 WITH most_frequent AS (
     SELECT machine FROM machines GROUP BY machine ORDER BY count(*) DESC, machine LIMIT 1
@@ -183,15 +183,15 @@ SELECT name, count(*) AS hosts, sum(processes)::UBIGINT AS processes,
 FROM times_as_long
 GROUP BY name;
 
--- Those hosts, the slowest first: the geometric mean over the cases that others have too.
+-- Those hosts, slowest first: the geometric mean over cases that others have, too.
 CREATE OR REPLACE VIEW slow_hosts AS
 SELECT host, geomean(times) AS times, count(*) AS cases
 FROM times_as_long
 GROUP BY host
 ORDER BY times DESC;
 
--- What hosts that are slower than the middle one by a tenth have in common: facts that
--- all of them have, and what share of the others. Those that fewest others have come first.
+-- Facts common to all hosts that are a tenth slower than the median one, with the share of
+-- other hosts that have them; the rarest among the others come first.
 CREATE OR REPLACE VIEW facts_of_slow_hosts AS
 WITH judged AS (SELECT host, times > 1.1 AS is_slow FROM slow_hosts),
 of_host AS (

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes up inputs for what reads the data of strangers, led by coverage.
+# Fuzzes the parsers of untrusted data, guided by coverage.
 set -euo pipefail
 
 usage() {
@@ -7,14 +7,14 @@ usage() {
 Usage: fuzz.sh [--target NAME] [--inputs N] [--seconds S]
 
 Builds a target of fuzz/ with libFuzzer and the compiler's coverage, then lets
-it make up inputs from those in fuzz/corpus/. What it learns goes to
-fuzz/found/, an input that fails to fuzz/artifacts/: put that one into the
-corpus, which every test run replays, and repair what it shows.
+it generate inputs from those in fuzz/corpus/. New inputs go to fuzz/found/,
+failing ones to fuzz/artifacts/: add those to the corpus, which every test run
+replays, and fix the bug.
 
   --target NAME  saved-run, resume, laps, manifest or histogram
                  [default: saved-run]
-  --inputs N     end after so many inputs [default: 1000000]
-  --seconds S    end after so long, if that is sooner
+  --inputs N     stop after N inputs [default: 1000000]
+  --seconds S    stop after S seconds, if that is sooner
   --help         show this
 
 Examples:
@@ -22,7 +22,7 @@ Examples:
   scripts/fuzz.sh --target histogram --inputs 100000
   scripts/fuzz.sh --inputs 999999999 --seconds 3600
 
-Exit codes: 0 done and nothing found, 1 found something or failed, 2 usage,
+Exit codes: 0 nothing found, 1 found something or failed, 2 usage,
 130 interrupted.
 EOF
 }
@@ -30,8 +30,8 @@ EOF
 # shellcheck source=measure.bash
 source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 
-# What cargo-fuzz asks of the compiler, which the stable one has too: edges,
-# comparisons, and a table of what has been reached.
+# The compiler flags of cargo-fuzz, as far as the stable one has them: edges,
+# comparisons, and a table of reached edges.
 readonly COVERAGE=(
     --cfg=fuzzing -Ccodegen-units=1
     -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4

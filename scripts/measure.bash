@@ -1,8 +1,8 @@
-# Measuring with the workspace's programs from a script: what the scripts of
-# this folder share. Sourced, not run; the sourcing script defines usage().
+# Functions of the scripts in this folder, to measure with the workspace's
+# programs. Sourced, not run; the sourcing script defines usage().
 # shellcheck shell=bash
 
-# Decimal points, whatever the user's locale.
+# Decimal points in any locale.
 export LC_ALL=C
 
 workspace=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -13,7 +13,7 @@ trap 'exit 130' INT
 # Exit codes, as the programs use them.
 readonly FAILED=1 USAGE=2 REFUSED=3
 
-# fail CODE MESSAGE: ends the script with one line that says what is wrong.
+# fail CODE MESSAGE: ends the script with one line on standard error.
 fail() {
     printf '%s: %s\n' "${0##*/}" "$2" >&2
     exit "$1"
@@ -24,13 +24,13 @@ bad_usage() {
     fail "$USAGE" "$1; see ${0##*/} --help"
 }
 
-# require_count FLAG VALUE: VALUE is a count, or the script ends.
+# require_count FLAG VALUE: ends the script unless VALUE is a count.
 require_count() {
     [[ ${2-} =~ ^[1-9][0-9]{0,8}$ ]] ||
         bad_usage "$1: '${2-}' is not a whole number from 1 to 999999999"
 }
 
-# require_tool TOOL PACKAGES: TOOL is installed, or the script ends.
+# require_tool TOOL PACKAGES: ends the script unless TOOL is installed.
 require_tool() {
     command -v "$1" >/dev/null || fail "$FAILED" "$1 is not installed; it is in $2"
 }
@@ -40,12 +40,12 @@ build_programs() {
     require_tool cargo "Rust, from https://rustup.rs"
     local name binaries=()
     for name; do binaries+=(--bin "$name"); done
-    # From inside the workspace, where its toolchain file counts.
+    # From inside the workspace, where its toolchain file applies.
     (cd -- "$workspace" && cargo build --locked --release --quiet --workspace "${binaries[@]}") >&2 ||
         fail "$FAILED" "building $* failed; cargo says why above"
 }
 
-# program_path NAME: where build_programs leaves a program.
+# program_path NAME: where build_programs puts a program.
 program_path() {
     local target=${CARGO_TARGET_DIR:-target}
     [[ $target == /* ]] || target=$workspace/$target
@@ -53,16 +53,16 @@ program_path() {
 }
 
 # first_value KEY RECORD: the first number or string of that key in a JSON
-# record. The record is one line from our own programs and the keys asked for
-# occur first in its principal measurement, so bash alone will do: no jq.
+# record. The record is one line from our programs, and the keys used occur
+# first in its principal measurement, so bash suffices: no jq.
 first_value() {
     [[ $2 =~ \"$1\":[[:space:]]*\"?([^\",}]*) ]] ||
         fail "$FAILED" "the program's record has no \"$1\""
     printf '%s\n' "${BASH_REMATCH[1]}"
 }
 
-# raise_hard_file_limit: as far as the kernel lets this user. Programs raise
-# the soft limit themselves, and say so where the hard one is too low.
+# raise_hard_file_limit: as far as this user may. Programs raise the soft limit
+# themselves, and report if the hard one is too low.
 raise_hard_file_limit() {
     local most hard
     most=$(</proc/sys/fs/nr_open)
@@ -85,8 +85,8 @@ memory_at() {
     ' <<<"$map" || fail "$FAILED" "pmap -x printed no total for $count tasks"
 }
 
-# fit_line TASK: of memory_at's lines, the least squares line of resident
-# memory over the count.
+# fit_line TASK: fits resident memory over the count by least squares, from
+# memory_at's lines.
 fit_line() {
     awk -F '\t' -v task="$1" '
         { x[NR] = $1; y[NR] = $3; sum_x += $1; sum_y += $3 }
@@ -106,7 +106,7 @@ fit_line() {
 }
 
 # tabulate_memory TASK FROM TO STEP PROGRAM FLAGS...: memory_at's lines under a
-# heading and, if there are three, their line. A count that a limit refuses ends
+# heading and, if there are three, their fit. A count that a limit refuses ends
 # the table, and the script with that status.
 tabulate_memory() {
     local task=$1 from=$2 to=$3 step=$4 count row rows=() status=0
@@ -124,7 +124,7 @@ tabulate_memory() {
 }
 
 # report_resident_memory TASK FROM TO STEP PROGRAM FLAGS...: checks, builds and
-# prints the table and its line, for FROM to TO tasks of PROGRAM.
+# prints the table and its fit, for FROM to TO tasks of PROGRAM.
 report_resident_memory() {
     local task=$1 from=$2 to=$3 step=$4 program=$5
     shift 5

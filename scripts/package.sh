@@ -1,20 +1,19 @@
 #!/usr/bin/env bash
-# Packages of brigade and the guests, for machines without Rust.
+# Packages brigade and the guests for machines without Rust.
 set -euo pipefail
 
 usage() {
     cat <<'EOF'
 Usage: package.sh [--bin-dir DIR] [--output DIR]
 
-Makes brigade-VERSION-ARCH.tar.gz: the binary, the guests, that in Go built if there is
-a go, manual pages, completions, README, the licences of all that is linked in, and
-SHA256SUMS. Unpacked anywhere, ./brigade runs. It names the oldest glibc that it runs on,
-which is the newest version of a symbol that its files need, and refuses to start on an
-older one. Where there is a dpkg-deb, it makes brigade_VERSION_ARCH.deb of the same files.
-Two builds of one commit, in any folders, are the same byte for byte. With cargo-auditable
-the binary lists its dependencies. Prints the paths of the packages.
+Creates brigade-VERSION-ARCH.tar.gz: the binary, the guests (the Go one built, if Go is
+installed), manual pages, completions, README, the licences of all linked crates, and
+SHA256SUMS. After unpacking it anywhere, ./brigade runs. It refuses to start on a glibc
+older than the newest symbol version in its files. If dpkg-deb is installed, it also
+creates brigade_VERSION_ARCH.deb. Two builds of one commit are identical, in any folder.
+With cargo-auditable the binary lists its dependencies. Prints the packages' paths.
 
-  --bin-dir DIR  pack what was built there before, and build nothing
+  --bin-dir DIR  pack existing builds in DIR, and build nothing
   --output DIR   where the packages go [default: .]
   --help         show this
 
@@ -29,7 +28,7 @@ EOF
 # shellcheck source=measure.bash
 source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 
-# build_all FOLDER: builds brigade, and what a go can build into FOLDER.
+# build_all FOLDER: builds brigade and, with Go, its guest into FOLDER.
 build_all() {
     local cargo=(cargo) home=${CARGO_HOME:-$HOME/.cargo}
     if cargo auditable --version >/dev/null 2>&1; then
@@ -37,7 +36,7 @@ build_all() {
     else
         printf 'package.sh: no cargo-auditable: the binary does not list its dependencies\n' >&2
     fi
-    # No path of this machine is in it.
+    # It must contain no path of this machine.
     (cd -- "$workspace" && CARGO_TARGET_DIR=$1 \
         RUSTFLAGS="--remap-path-prefix=$workspace=. --remap-path-prefix=$home=cargo" \
         "${cargo[@]}" build --locked --release --quiet --package brigade) >&2 ||
@@ -51,11 +50,11 @@ build_all() {
         fail "$FAILED" "building guests/go failed; go says why above"
 }
 
-# copy_programs BUILT TO: the binary and the guests, that in Go as it was built.
+# copy_programs BUILT TO: copies the binary and the guests, including a built Go one.
 copy_programs() {
     local built=$1 to=$2 guests=$2/share/brigade/guests file
     [[ -x $built/brigade ]] ||
-        fail "$FAILED" "$built/brigade is not there: build it first, or leave out --bin-dir"
+        fail "$FAILED" "there is no $built/brigade: build it first, or omit --bin-dir"
     install -D -m 755 -- "$built/brigade" "$to/bin/brigade"
     # Debug symbols are most of a binary.
     strip --strip-debug "$to/bin/brigade"
@@ -65,7 +64,7 @@ copy_programs() {
     [[ ! -f $built/goroutine-brigade ]] || install -m 755 -- "$built/goroutine-brigade" "$guests"
 }
 
-# write_manual TO: manual pages, and what the shells load, from the binary itself.
+# write_manual TO: manual pages and shell completions, from the binary itself.
 write_manual() {
     local share=$1/share shell file
     mkdir -p -- "$share/man/man1"
@@ -78,19 +77,19 @@ bash bash-completion/completions/brigade
 zsh zsh/vendor-completions/_brigade
 fish fish/vendor_completions.d/brigade.fish
 EOF
-    # It is loaded when it is first needed.
+    # zsh loads it on first use.
     # shellcheck disable=SC2016 # for zsh
     printf '_clap_dynamic_completer_brigade "$@"\n' >>"$share/zsh/vendor-completions/_brigade"
 }
 
-# copy_licences TO: ours, and those of the crates that are linked in.
+# copy_licences TO: copies ours, and those of the linked crates.
 copy_licences() {
     local registry=${CARGO_HOME:-$HOME/.cargo}/registry/src crates crate version rest file
     install -m 644 -- "$workspace"/LICENSE-{APACHE,MIT} "$1"
     crates=$(cd -- "$workspace" && cargo tree --locked --offline --package brigade --edges normal \
         --prefix none --format '{p} {l}' | grep -vF -e " ($workspace" |
         sed -E '/^$/d; s/ \(\*\)$//; s/ \(proc-macro\)//' | sort -u) ||
-        fail "$FAILED" "listing the crates that are linked in: build the workspace first"
+        fail "$FAILED" "listing the linked crates: build the workspace first"
     mkdir -- "$1/licences"
     printf '%s\n' "$crates" >"$1/licences/crates"
     while read -r crate version rest; do
@@ -102,17 +101,17 @@ copy_licences() {
     done <<<"$crates"
 }
 
-# newest_glibc FILE...: the newest symbol version that the files need, such as 2.34.
+# newest_glibc FILE...: prints the newest symbol version in the files, such as 2.34.
 newest_glibc() {
     readelf --version-info --wide "$@" | sed -nE 's/.*Name: GLIBC_([0-9]+\.[0-9]+).*/\1/p' |
         sort -uV | tail -n 1
 }
 
-# write_launcher GLIBC ARCH: ./brigade, which runs where the runner could not start.
+# write_launcher GLIBC ARCH: ./brigade, a script that reports why the binary cannot start.
 write_launcher() {
     cat <<EOF
 #!/bin/sh
-# Starts the runner of this package, where its programs can run.
+# Starts this package's brigade if this machine can run it.
 needed=$1 arch=$2
 EOF
     cat <<'EOF'
@@ -138,7 +137,7 @@ exec "$here/bin/brigade" "$@"
 EOF
 }
 
-# make_package BUILT OUTPUT: in a folder that is removed.
+# make_package BUILT OUTPUT: packs in a temporary folder.
 make_package() {
     local built=$1 output=$2 version arch name glibc folder
     version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$workspace/Cargo.toml" | head -n 1)
@@ -163,7 +162,7 @@ make_package() {
     ! command -v dpkg-deb >/dev/null || make_deb "$folder" "$version" "$glibc" "$output"
 }
 
-# make_deb FOLDER VERSION GLIBC OUTPUT: of the files of the package.
+# make_deb FOLDER VERSION GLIBC OUTPUT: packs the same files for dpkg.
 make_deb() {
     local root=$scratch/deb doc arch size
     doc=$root/usr/share/doc/brigade arch=$(dpkg --print-architecture)
@@ -213,7 +212,7 @@ export SOURCE_DATE_EPOCH
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 if [[ ! $bin_dir ]]; then
-    # Apart from other builds, whose flags differ.
+    # Separate from other builds, whose flags differ.
     target=$(dirname -- "$(dirname -- "$(program_path brigade)")")/dist
     build_all "$target"
     bin_dir=$target/release

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# What a hop costs where the kernel chooses the CPUs, and on one CPU alone.
+# Compares a hop on CPUs that the kernel chooses with one on a single CPU.
 set -euo pipefail
 
 usage() {
     cat <<'EOF'
 Usage: pinned-vs-free.sh [--rounds N] [FLAGS]
 
-Runs thread-brigade and async-brigade, each free and under taskset on the
-first CPU allowed, in turn: every round runs all four and starts with the
-other arm than the round before. Prints the time per hop in ns of each run as
-tab-separated values, then the medians and their ratio.
+Runs thread-brigade and async-brigade in turn, each free and pinned to the
+first allowed CPU with taskset. Every round runs all four; the arm that comes
+first alternates. Prints the time per hop of each run in ns as tab-separated
+values, then the medians and their ratio.
 
   --rounds N   runs of each arm [default: 5]
   --help       show this
@@ -62,7 +62,7 @@ measure() {
     figures[$2 $3]+="$ns"$'\n'
 }
 
-# median NUMBERS: of numbers on lines of their own.
+# median NUMBERS: of numbers, one per line.
 median() {
     sort -g <<<"${1%$'\n'}" | awk '
         { value[NR] = $1 }
@@ -70,7 +70,7 @@ median() {
     '
 }
 
-# summarize PROGRAM: the medians and how many times the pinned the free one is.
+# summarize PROGRAM: prints the medians and the ratio free / pinned.
 summarize() {
     local free pinned
     free=$(median "${figures[$1 free]}")

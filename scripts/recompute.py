@@ -272,22 +272,22 @@ def check_text(check, run, at, line):
     """A line that is no row: what is known of the run, or text that has no figures of it."""
     quality, wide, target = run.quality()
     spread = re.match(r"- (.+?): (two modes|one of|of) (.+)", line)
-    verdict, times, _ = line.partition("Times of this run")
+    verdict, times, _ = line.partition("Half of this run's times")
     if times:
         check.same(at, line[len(verdict):], lambda: quality)
         of = Taken(cases=[case.taken for case in run.cases.values()])
         share, noise = of.share(), of.noise() / of.all
         word = "Do" if share > 0.05 else "Busy:" if share > 0.02 else "Quiet"
         figures = of.figures() if share > 0.02 else [f"{100 * noise:.0f}"] * (noise > 0.02)
-        word = "What" if share <= 0.02 and of.others is None else word
+        word = "No" if share <= 0.02 and of.others is None else word
         check.same(at, " ".join([verdict.split(" ")[0].rstrip(".,")] + NUMBER.findall(verdict)),
                    lambda: " ".join([word, *figures]))
     elif shared := re.match(r"- (.+?): of its CPU time (.+)", line):
         check.same(at, " ".join(NUMBER.findall(shared[2])),
                    lambda: " ".join(run.cases[shared[1]].taken.figures()))
-    elif line.startswith("- not within ±"):
+    elif line.startswith("- wider than ±"):
         check.figures += len(NUMBER.findall(line))
-        rest = line.removeprefix(f"- not within ± {target:g} %: ").removesuffix(".")
+        rest = line.removeprefix(f"- wider than ± {target:g} %: ").removesuffix(".")
         for entry in sorted(wide, key=len, reverse=True):
             if entry not in rest:
                 check.faults.append(f"{at}: lacks {entry!r}")

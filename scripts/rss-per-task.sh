@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Resident memory per task, as the slope of a line over counts: what a process
-# holds without any task falls out.
+# Resident memory per task: the slope of a line over counts, which excludes the
+# process's fixed memory.
 set -euo pipefail
 
 usage() {
@@ -8,13 +8,13 @@ usage() {
 Usage: rss-per-task.sh [--from N] [--to N] [--step N]
 
 Runs async-brigade with a growing number of tasks, each waiting in a read,
-asks pmap what the process holds, and fits a line: its slope is the memory
-per task. Prints tab-separated values as it goes and the line last. A count
-that a limit refuses ends the table; the line is then that of the others.
+reads the process's memory with pmap, and fits a line: its slope is the memory
+per task. Prints tab-separated values, then the line. If a limit refuses a
+count, the table ends there, and the line is fitted to the others.
 
   --from N   first number of tasks [default: 1000]
   --to N     last number of tasks at most [default: 10000]
-  --step N   how far apart the numbers are [default: 500]
+  --step N   step between the numbers [default: 500]
   --help     show this
 
 Examples:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Resident memory per thread, as the slope of a line over counts: what a process
-# holds without any thread falls out.
+# Resident memory per thread: the slope of a line over counts, which excludes the
+# process's fixed memory.
 set -euo pipefail
 
 usage() {
@@ -8,13 +8,13 @@ usage() {
 Usage: rss-per-thread.sh [--from N] [--to N] [--step N]
 
 Runs thread-brigade with a growing number of threads, each waiting in a read,
-asks pmap what the process holds, and fits a line: its slope is the memory
-per thread. Prints tab-separated values as it goes and the line last. A count
-that a limit refuses ends the table; the line is then that of the others.
+reads the process's memory with pmap, and fits a line: its slope is the memory
+per thread. Prints tab-separated values, then the line. If a limit refuses a
+count, the table ends there, and the line is fitted to the others.
 
   --from N   first number of threads [default: 100]
   --to N     last number of threads at most [default: 1000]
-  --step N   how far apart the numbers are [default: 50]
+  --step N   step between the numbers [default: 50]
   --help     show this
 
 Examples:

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Runs that meet signals at random, and what must hold when one has ended.
+# Sends random signals to runs, and checks what they leave.
 set -euo pipefail
 
 usage() {
     cat <<'EOF'
 Usage: signals.sh [--minutes N | --seconds N] [--seed N]
 
-Starts one short `brigade run` after the other, and sends random signals to the
-runner and to programs at random times. When a run has ended, however that was,
-nothing that it started is left, its lock is free, its records are whole lines,
-`brigade report` reads its folder, and `brigade run --resume`, which meets
-signals too, completes it: no round is lost or run twice.
+Starts one short `brigade run` after another, and sends random signals to the
+runner and to programs at random times. However a run ended, none of its
+processes may be left, its lock must be free and its records complete lines,
+`brigade report` must read its folder, and `brigade run --resume`, which gets
+signals, too, must complete it: no round is lost or run twice.
 
-The first fault ends the script. It is named, with the folder, which is kept,
-and with the seed that begins with that run.
+The script ends at the first fault. It reports the fault, the folder, which it
+keeps, and a seed that starts with that run.
 
   --minutes N  how long [default: 60]
   --seconds N  the same, in seconds
-  --seed N     decides which signals are sent, and when [default: at random]
+  --seed N     seed of the signals and their times [default: random]
   --help       show this
 
 Examples:
@@ -25,25 +25,25 @@ Examples:
   scripts/signals.sh --seconds 30
   scripts/signals.sh --seconds 1 --seed 20261121
 
-Exit codes: 0 done and no fault, 1 a fault or failed, 2 usage, 130 interrupted.
+Exit codes: 0 no fault, 1 a fault or failed, 2 usage, 130 interrupted.
 EOF
 }
 
 # shellcheck source=measure.bash
 source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 
-# What they meet. Of the third list the runner learns nothing; a program that is
-# stopped is ended by its time-out.
+# The signals. The runner does not see those of the third list; a stopped program
+# is ended by its time-out.
 readonly TO_RUNNERS=(INT TERM HUP KILL QUIT)
 readonly TO_PROGRAMS=(INT TERM HUP KILL QUIT STOP)
 readonly UNHANDLED=(KILL QUIT)
 
-# How long a run may take, and what it leaves, to end, in tenths of a second.
+# How long a run and its leftovers may take to end, in tenths of a second.
 readonly LONGEST=1200 PATIENCE=100
 
-# Checks the records in FOLDER of a run that ended in STATE: `handled` is how a
-# signal ends it that it knows, `killed` may leave the last line torn, a number is
-# the exit code of a run that is complete.
+# Checks the records in FOLDER of a run that ended in STATE: `handled` after a
+# signal that it handles, `killed`, which may leave an incomplete last line, or
+# the exit code of a complete run.
 readonly CHECK_RECORDS='
 import collections, json, pathlib, sys
 
@@ -74,7 +74,7 @@ if state.isdigit():
         sys.exit(f"it ended with {state}, and its records say {code}")
 '
 
-# Ends what is left of the run, and removes everything but the folder of a fault.
+# Kills what is left of the run, and removes everything except a fault's folder.
 finish() {
     local status=$? left
     left=$(processes)
@@ -105,8 +105,8 @@ read_arguments() {
     done
 }
 
-# case_of NAME PROGRAM FILE FLAGS KEYS: a program and its case; in FILE, unless that is
-# empty and brigade contains it.
+# case_of NAME PROGRAM FILE FLAGS KEYS: a program and its case; FILE is empty if brigade
+# contains the program.
 case_of() {
     printf '[programs.%s]\n%s\n' "$2" "$5"
     [[ -z $3 ]] || printf 'path = "%s"\n' "$3"
@@ -115,8 +115,8 @@ case_of() {
     printf 'timeout_seconds = 2\nflags = [%s]\n' "$4"
 }
 
-# Programs of threads, of processes, of several workers, one in another language,
-# and one that leaves processes which are deaf, also in a session of their own.
+# Programs with threads, with processes, with several workers, one in another
+# language, and one that leaves processes that ignore signals, in new sessions, too.
 write_manifest() {
     local leaves=$stage/leaves
     printf '[profiles.default]\nrounds = 3\nreruns = 0\nflags = ["--max-time", "0.05"]\n'
@@ -139,8 +139,8 @@ EOF
     chmod +x "$leaves"
 }
 
-# The numbers of the run's processes, whoever their parents are now: the lock's name
-# is in the environment of each.
+# The ids of the run's processes, whatever their parents are now: the environment of
+# each contains the lock's name.
 processes() {
     local pid
     grep --files-with-matches --null-data --line-regexp --fixed-strings \
@@ -150,8 +150,8 @@ processes() {
         done || true
 }
 
-# The number of one of the programs' processes, or nothing: not of what the runner has
-# forked and that has not become a program yet, for which it waits.
+# The id of one of the programs' processes, or nothing: excludes forks of the runner
+# before their exec, which it waits for.
 program() {
     local pid name pids=()
     for pid in $(processes); do
@@ -165,19 +165,19 @@ is_running() {
     kill -0 "$runner" 2>/dev/null
 }
 
-# begin ARGUMENTS...: starts brigade. What a script starts in the background ignores
-# SIGINT and SIGQUIT, unless it is told not to.
+# begin ARGUMENTS...: starts brigade. Background jobs of a script ignore SIGINT and
+# SIGQUIT unless that is reset.
 begin() {
     env --default-signal=INT,QUIT BRIGADE_LOCK="$folder/lock" "$brigade" "$@" \
         </dev/null >>"$folder/log" 2>&1 &
     runner=$! state=handled
 }
 
-# disturb COUNT: sends so many signals to what has begun, unless it ends before.
+# disturb COUNT: sends this many signals to the run, unless it ends before.
 disturb() {
     local left=$1 pause signal target
     while ((left-- > 0)); do
-        # Half of them soon, when the run begins or a program has just met one.
+        # Half of them early, when the run begins or just after another signal.
         pause=$((RANDOM % 2 ? RANDOM % 40 : RANDOM % 900))
         sleep "$(printf '0.%03d' "$pause")"
         target=''
@@ -209,8 +209,8 @@ await_end() {
     return 1
 }
 
-# Disturbs what has begun COUNT times, waits for its end, and checks what must hold
-# then. Bash itself prints of a child that a signal ends.
+# Disturbs the run COUNT times, waits for its end, and checks the result. Bash prints
+# a message about a child that a signal ended.
 check_end() {
     local tenths run reason
     { disturb "$1" && await_end; } 2>/dev/null || fault "it has not ended in $((LONGEST / 10)) s"
@@ -224,7 +224,7 @@ check_end() {
     done
     ((tenths < PATIENCE)) ||
         fault "processes are left: $(processes | tr '\n' ' ' | sed 's/ $//')"
-    # A process that ends gives up its memory, by which it is found, before its files.
+    # An ending process releases its memory, where its environment is, before its files.
     flock --timeout 1 "$folder/lock" true || fault "its lock is held"
     for run in "$folder"/results/*/; do
         [[ -d $run ]] || continue
@@ -234,7 +234,7 @@ check_end() {
     done
 }
 
-# One run from its beginning to its completion.
+# One run from start to completion.
 run_once() {
     local run resumptions
     folder=$stage/$seed
@@ -245,7 +245,7 @@ run_once() {
     check_end $((RANDOM % 4))
     run=$(find "$folder/results" -name run.json -printf '%h\n' 2>/dev/null || true)
     if [[ -z $run ]]; then
-        # It was ended before it had begun, but not by itself.
+        # A signal ended it before it had begun.
         ((status > 128)) || fault "it ended with $status before it had begun"
         return
     fi
@@ -273,7 +273,7 @@ trap finish EXIT
 ulimit -c 0
 cd -- "$stage"
 write_manifest >suite.toml
-# What it took to build does not count: half a minute of signals was over before the first.
+# The time to build does not count: otherwise half a minute could be over before the first signal.
 SECONDS=0
 while ((SECONDS < seconds)); do
     run_once

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a hop costs as the number of tasks grows.
+# The cost of a hop as the number of tasks grows.
 set -euo pipefail
 
 usage() {
@@ -8,8 +8,8 @@ Usage: sweep-tasks.sh [--to N] PROGRAM [FLAGS]
 
 Runs a program of the workspace with 1, 2, 5, 10, 20, 50 … tasks until a limit
 of the machine refuses or --to is reached, and prints tab-separated values:
-the number of tasks, the mean time per operation in ns, and the iterations
-that it is the mean of.
+the number of tasks, the mean time per operation in ns, and the number of
+iterations.
 
   --to N     most tasks to try [default: 1000000]
   --help     show this
@@ -47,7 +47,7 @@ read_arguments() {
         bad_usage "'$program' is not a program of this workspace"
 }
 
-# print_row COUNT RECORD: one line of the table, after the heading if first.
+# print_row COUNT RECORD: prints a row, and the heading before the first one.
 print_row() {
     local operation ns iterations
     operation=$(first_value operation "$2")
@@ -57,7 +57,7 @@ print_row() {
     printf '%s\t%.1f\t%s\n' "$1" "$ns" "$iterations"
 }
 
-# measure COUNT: prints the row, or says that a limit ends the sweep.
+# measure COUNT: prints the row, or reports that a limit ends the sweep.
 measure() {
     local record status=0
     record=$("$(program_path "$program")" "${flags[@]}" --tasks "$1" --quiet --json) || status=$?

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs the tests as on machines that are not this one: busier, with other CPUs,
-# without Go or io_uring, or as an ordinary user.
+# Runs the tests as on other machines: busier, with other CPUs, without Go or
+# io_uring, or as an ordinary user.
 set -euo pipefail
 
 usage() {
     cat <<'HELP'
 Usage: test-elsewhere.sh CONDITION[:TIMES]... [-- COMMAND...]
 
-Runs COMMAND in the workspace under one condition after the other, so often
-under each [default: 1], and goes on after a failure. It ends with a table of
-the conditions, and names what failed. Without COMMAND it builds the tests of
+Runs COMMAND in the workspace under one condition after another, TIMES each
+[default: 1], and continues after a failure. It ends with a table of the
+conditions and failures. Without COMMAND it builds the tests of
 the workspace once and runs what it has built, as `cargo test` does but for the
 examples in documentation; it keeps the output of those that fail. Build
 nothing beside it.
@@ -39,14 +39,14 @@ HELP
 # shellcheck source=measure.bash
 source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 
-# The arenas that glibc makes for each CPU.
+# The arenas that glibc creates per CPU.
 readonly ARENAS_PER_CPU=8
 
 # How long the tests of one binary may take, in seconds, before they count as hung.
 readonly LONGEST=3600
 
-# From the messages of cargo, the tests that it has built: the folder of the
-# package, in which they run, the binary, and a name.
+# Extracts the tests from cargo's messages: the package's folder, in which they
+# run, the binary, and a name.
 readonly LIST_TESTS='
 import json, os, sys
 
@@ -58,7 +58,7 @@ for line in sys.stdin:
         print(folder, message["executable"], name, sep="\t")
 '
 
-# Runs the tests that are listed in a file, each for so many seconds at most.
+# Runs the tests listed in a file, with a time limit in seconds for each.
 # shellcheck disable=SC2016 # for the shell inside
 readonly RUN_TESTS='
     tests=$1 longest=$2 failed=0
@@ -72,8 +72,8 @@ readonly RUN_TESTS='
     exit "$failed"
 '
 
-# From their output, the names of the tests that failed, and of the binaries that
-# ended without saying which.
+# Extracts from their output the names of failed tests, and of binaries that
+# ended without naming one.
 # shellcheck disable=SC2016 # for awk
 readonly LIST_FAILURES='
 /^== .*: FAILED with / { if (!named) print binary ": ended with " $NF; next }
@@ -81,8 +81,8 @@ readonly LIST_FAILURES='
 /^test .* \.\.\. FAILED$/ { print binary ": " $2; named = 1 }
 '
 
-# Denies the three system calls of io_uring, then becomes its arguments. Their
-# numbers are the same on every architecture but Alpha.
+# Denies the three system calls of io_uring, then executes its arguments. The
+# calls have the same numbers on every architecture except Alpha.
 readonly DENY_IO_URING='
 import ctypes, errno, os, struct, sys
 
@@ -101,14 +101,14 @@ code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 buffer = ctypes.create_string_buffer(code)
 header = struct.pack("@HP", len(program), ctypes.addressof(buffer))
 prctl = ctypes.CDLL(None, use_errno=True).prctl
-# Who is root may do so and stay able to become somebody else.
+# Root needs no NO_NEW_PRIVS, and can still become another user.
 if prctl(SET_SECCOMP, FILTER, header) != 0:
     if prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0 or prctl(SET_SECCOMP, FILTER, header) != 0:
         sys.exit("denying io_uring: " + os.strerror(ctypes.get_errno()))
 os.execvp(sys.argv[1], sys.argv[1:])
 '
 
-# Removes what was made, but not the output of what failed.
+# Removes temporary files, except the output of failed tests.
 finish() {
     local status=$?
     rm -rf -- "$stage"
@@ -121,7 +121,7 @@ require_root() {
 
 beside_four_loops() {
     local loops=4
-    # They ignore SIGINT, as all that a script starts in the background.
+    # They ignore SIGINT, like all background jobs of a script.
     # shellcheck disable=SC2046 # a list of numbers
     trap 'kill $(jobs -p) 2>/dev/null' EXIT
     trap 'exit 130' INT
@@ -131,7 +131,7 @@ beside_four_loops() {
     "$@"
 }
 
-# with_cpus N COMMAND...: what glibc reads says that there are N.
+# with_cpus N COMMAND...: makes glibc see N CPUs.
 with_cpus() {
     local cpus=$1
     shift
@@ -144,9 +144,9 @@ with_cpus() {
         ' "$stage/online" "$@"
 }
 
-# As nobody, who owns a copy of the workspace that lies over it, so that what has
-# been built need not be built again, and an empty home that lies over root's, with
-# cargo and the compilers in it.
+# Runs as the user nobody, who owns a copy of the workspace mounted over it, so that
+# builds are reused, and an empty home mounted over root's, with cargo and the
+# compilers in it.
 as_nobody() {
     if ((EUID != 0)); then
         "$@"
@@ -155,7 +155,7 @@ as_nobody() {
     local folders=("$stage/"{cargo,rustup,home,tmp,workspace})
     rm -rf -- "${folders[@]}"
     mkdir -- "${folders[@]}"
-    # Without what no test needs, which is most of it.
+    # Without the parts that no test needs, which are most of it.
     tar --create --directory="$workspace" --exclude=./target/release --exclude=incremental \
         --exclude=./fuzz/target . | tar --extract --directory="$stage/workspace"
     chown --recursive nobody "$stage/workspace" "$stage/home" "$stage/tmp"
@@ -164,7 +164,7 @@ as_nobody() {
         set -e
         stage=$1 workspace=$2 cargo=$3 rustup=$4
         shift 4
-        # over FOLDER SOURCE: SOURCE lies over FOLDER, also in the empty home.
+        # over FOLDER SOURCE: mounts SOURCE over FOLDER, in the empty home, too.
         over() { mkdir -p "$1" && mount --bind "$2" "$1"; }
         over "$stage/cargo" "$cargo"
         over "$stage/rustup" "$rustup"
@@ -177,7 +177,7 @@ as_nobody() {
     ' sh "$stage" "$workspace" "${CARGO_HOME:-$HOME/.cargo}" "${RUSTUP_HOME:-$HOME/.rustup}" "$@"
 }
 
-# Folders in PATH that have a go are replaced by links to all else in them.
+# Replaces folders in PATH that contain go by links to their other files.
 without_go() {
     local folder folders=() links search=
     IFS=: read -r -a folders <<<"$PATH"
@@ -214,8 +214,8 @@ under() {
     esac
 }
 
-# read_arguments ARGUMENTS...: sets conditions, each as often as it is asked for,
-# and command.
+# read_arguments ARGUMENTS...: sets conditions, each as often as requested, and
+# command.
 read_arguments() {
     conditions=() command=()
     local condition times
@@ -252,7 +252,7 @@ build_tests() {
 }
 
 # run_once CONDITION: runs the command, with its output in a file if it is the tests,
-# and adds what came of it to the table.
+# and adds its result to the table.
 run_once() {
     local condition=$1 began=$SECONDS outcome=passed status log='' failures
     exec 3>&1 4>&2
@@ -260,8 +260,8 @@ run_once() {
         log=$(mktemp --suffix=".$condition.log")
         exec >"$log" 2>&1
     fi
-    # A shell of its own ends where the condition cannot be made; left of `||`, it
-    # would go on.
+    # A subshell ends if the condition cannot be arranged; left of `||`, it
+    # would continue.
     set +e
     (set -e && under "$condition" "${command[@]}") 3>&- 4>&-
     status=$?
@@ -276,7 +276,7 @@ run_once() {
         rm -- "$log"
     fi
     table+=$(printf '%-17s %6d s  %s' "$condition" $((SECONDS - began)) "$outcome")$'\n'
-    # For who waits; the table repeats it.
+    # Progress; the table repeats it.
     ((${#conditions[@]} == 1)) || printf '%s: %s\n' "$condition" "$outcome" >&2
 }
 

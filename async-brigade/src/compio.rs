@@ -1,7 +1,6 @@
-//! The brigade on compio, on one thread over io_uring.
-//!
-//! A request owns its buffer until the kernel is done with it, so a relay hands the byte
-//! over and gets it back. Requests are submitted when the thread has nothing else to run.
+//! The brigade on compio, on one thread over io_uring. A request owns its buffer until the kernel
+//! is done with it, so a relay gives the byte away and gets it back. Requests are submitted when
+//! the thread has nothing else to run.
 
 use std::future::Future;
 use std::io;
@@ -19,7 +18,7 @@ use harness::{Bench, Channel, Measured, Station, failure};
 /// Measures the brigade over such channels.
 ///
 /// # Errors
-/// Of limits, channels and tasks.
+/// Those of limits, channels and tasks.
 pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
     let runtime =
         Runtime::new().map_err(|error| failure::creating(format_args!("the runtime"), error))?;
@@ -36,8 +35,8 @@ async fn socket_pair() -> io::Result<(UnixStream, UnixStream)> {
     Ok((UnixStream::from_std(reader)?, UnixStream::from_std(writer)?))
 }
 
-/// Sets up the brigade, with channels that `open` opens and of tasks that are each a
-/// `relay`, and measures it.
+/// Sets up the brigade, with channels that `open` opens and with tasks that each run a `relay`, and
+/// measures it.
 pub async fn brigade<R, W, T>(
     bench: &Bench,
     open: impl AsyncFn() -> io::Result<(R, W)>,
@@ -59,12 +58,12 @@ where
     }
     let mut last = upstream;
 
-    let passed = drive(bench, &mut first, &mut last).await;
+    let result = drive(bench, &mut first, &mut last).await;
     let tasks = tasks.into_iter().map(async |task| match task.await {
         Ok(outcome) => outcome,
         Err(_) => Err(TaskError::Panicked("cancelled".into())),
     });
-    end(bench, passed, first, tasks).await
+    end(bench, result, first, tasks).await
 }
 
 /// Sends the token round, lap after lap.

@@ -1,8 +1,6 @@
-//! The brigade on async-executor with async-io, on one thread.
-//!
-//! A read is tried before it waits: a task that waits has found nothing once. While the
-//! driver's thread has nothing to run, it waits for I/O itself; a second thread of async-io
-//! does so only when no other does.
+//! The brigade on async-executor with async-io, on one thread. A task waits only after a read has
+//! found nothing. While the driver's thread has nothing to run, it waits for I/O itself; async-io's
+//! second thread does so only if no other does.
 
 use std::fs::File;
 use std::future::Future;
@@ -17,7 +15,7 @@ use harness::{Amounts, Bench, Channel, Line, Measured, Station};
 /// Files of async-io: epoll, eventfd, and a timer.
 const FILES: u64 = 3;
 
-/// What the runtime needs.
+/// The needs of the runtime.
 pub fn amounts() -> Amounts {
     Amounts { files: FILES, ..Amounts::workers(1) }
 }
@@ -25,13 +23,13 @@ pub fn amounts() -> Amounts {
 /// Measures the brigade over such channels.
 ///
 /// # Errors
-/// Of limits, channels and tasks.
+/// Those of limits, channels and tasks.
 pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
     let executor = LocalExecutor::new();
     block_on(executor.run(brigade(&executor, bench, channel, relay)))
 }
 
-/// Sets up the brigade, of tasks that are each a `relay`, and measures it.
+/// Sets up the brigade, with tasks that each run a `relay`, and measures it.
 pub async fn brigade<T>(
     executor: &LocalExecutor<'_>,
     bench: &Bench,
@@ -46,8 +44,8 @@ where
         Ok(executor.spawn(caught(relay(bench.station(task), upstream, downstream))))
     })?;
 
-    let passed = drive(bench, &line.first, &line.last).await;
-    end(bench, passed, line.first, line.tasks).await
+    let result = drive(bench, &line.first, &line.last).await;
+    end(bench, result, line.first, line.tasks).await
 }
 
 /// Sends the token round, lap after lap.

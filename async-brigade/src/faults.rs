@@ -21,7 +21,7 @@ enum Fault {
     End,
 }
 
-/// Counts tokens and tasks, to know when it is time.
+/// Counts tokens and tasks, to misbehave at the right moment.
 struct Faulty(Fault, AtomicUsize);
 
 impl Faulty {
@@ -41,7 +41,7 @@ fn misbehave(fault: Fault, task: usize, passed: u32) -> io::Result<bool> {
     }
 }
 
-/// Checks what `run` says, a brigade of 20 tasks on a bench.
+/// Checks the errors of `run`, a brigade of 20 tasks on a bench.
 fn check(run: impl Fn(&Bench, Faulty) -> anyhow::Result<()>) {
     for (fault, expected) in [
         (Fault::Fail, "task 7 failed: out of memory"),

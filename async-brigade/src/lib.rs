@@ -1,25 +1,22 @@
-//! A brigade of async tasks: what a switch between tasks costs when each of
-//! them waits for I/O.
+//! A brigade of async tasks: the cost of a switch between tasks that wait for I/O.
 //!
-//! One iteration: the driver writes a byte into the first channel, each of N
-//! async tasks in turn reads it from its upstream channel and writes it into
-//! its downstream one, and the driver reads it from the last: N + 1 hops.
+//! One iteration: the driver writes a byte into the first channel, each of N async tasks in turn
+//! reads it from its upstream channel and writes it into its downstream one, and the driver reads
+//! it from the last: N + 1 hops.
 //!
-//! Each kind of runtime has its relay in a separate file, because each reads in its own way.
-//! One process has one runtime.
+//! Each kind of runtime has its relay in a separate file, because each reads differently. One
+//! process has one runtime.
 //!
-//! What is counted: a hop is one `write`, one `read` that succeeds, mostly one
-//! more `read` that finds nothing, and a task's wake-up through `epoll`. On
-//! the current thread no hop needs the kernel to switch. On several workers
-//! the driver runs as a task on one of them, and what the kernel switches is
-//! workers that find nothing to do; no number is claimed for that.
+//! What is counted: a hop is one `write`, one successful `read`, usually one more `read` that finds
+//! nothing, and a task's wake-up through `epoll`. On the current thread the kernel never switches.
+//! With several workers the driver runs as a task on one of them, and the kernel switches workers
+//! that find nothing to do; their number is not claimed.
 //!
-//! By io_uring (`compio`) a hop is a write and a read as requests, which the
-//! thread submits when it has nothing else to run.
+//! With io_uring (`compio`) a hop is a write and a read as requests, which the thread submits when
+//! it has nothing else to run.
 //!
-//! Known biases: a hop includes the I/O, whose cost alone `one-thread-brigade`
-//! tells. One `epoll_wait` that reports several events at once would be shared
-//! by them; with one token in flight it reports one.
+//! Known biases: a hop includes the I/O; `one-thread-brigade` measures its cost alone. An
+//! `epoll_wait` could report several events at once; with one token in flight it reports one.
 
 mod compio;
 mod executor;

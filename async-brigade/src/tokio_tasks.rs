@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 /// Measures the brigade over such channels.
 ///
 /// # Errors
-/// Of the runtime, channels and tasks.
+/// Those of the runtime, channels and tasks.
 pub fn measure(flags: RuntimeFlags, channel: Channel, bench: &Bench) -> anyhow::Result<()> {
     let runtime = AsyncRuntime::start_with(Builder::enable_io, flags, bench)?;
     let kind = flags.runtime;
@@ -28,7 +28,7 @@ pub fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
     pipe::pipe().map(|(sender, receiver)| (receiver, sender))
 }
 
-/// Sets up the brigade, with channels that `open` opens and of tasks that are each a `relay`, and
+/// Sets up the brigade, with channels that `open` opens and with tasks that each run a `relay`, and
 /// measures it.
 pub async fn brigade<R, W, T>(
     kind: RuntimeKind,
@@ -45,8 +45,8 @@ where
         Ok(outcome(spawn(kind, relay(bench.station(task), upstream, downstream))))
     })?;
 
-    let passed = drive(&bench, &mut line.first, &mut line.last).await;
-    end(&bench, passed, line.first, line.tasks).await
+    let result = drive(&bench, &mut line.first, &mut line.last).await;
+    end(&bench, result, line.first, line.tasks).await
 }
 
 /// Sends the token round, lap after lap.

@@ -1,4 +1,4 @@
-//! async-brigade from outside: flags in, record out.
+//! Tests async-brigade from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
 use contract::{Measurement, Program, fits_here, skip};
@@ -33,7 +33,8 @@ fn on_one_thread_the_kernel_has_nothing_to_switch() {
         assert_eq!(record.parameters["runtime"], runtime);
         let switches = record.switches.expect("the kernel counts switches");
         assert_eq!(switches.expected_per_operation, Some(0.0));
-        // The kernel may move the one thread, between two tokens or within one.
+        // The kernel may move the single thread, between two tokens or within
+        // one.
         let share = switches.cross_cpu_share.expect("hops are traced");
         assert!(share < 0.05, "{runtime}, {channel}: {share}");
         let switches = voluntary_switches(&record);
@@ -42,7 +43,7 @@ fn on_one_thread_the_kernel_has_nothing_to_switch() {
 }
 
 #[test]
-fn a_runtime_has_the_workers_that_were_asked_for() {
+fn a_runtime_has_the_requested_workers() {
     let count = "ls /proc/{pid}/task | wc -l";
     let flags = ["--tasks=3", "--iters=5", "--workers=7", "--quiet", "--command", count];
     assert_eq!(PROGRAM.run(&flags).succeeded().stdout.trim(), "8");
@@ -58,16 +59,17 @@ fn one_thread_has_neither_workers_nor_several_cpus() {
     PROGRAM.refuses(&["--workers=0"], &["--workers"]);
 }
 
-/// By a filter of system calls, which a container may have.
+/// With a filter of system calls, as in containers.
 #[test]
 fn compio_without_io_uring_is_a_limit_with_the_reason() {
     let run = PROGRAM.with(&["--runtime=compio", "--tasks=2", "--iters=2"]).denied_io_uring().run();
     run.failed(3, &["io_uring rings", "permits is 0"]);
 }
 
-/// Their limit of files is found before the first task is created, and holds.
+/// The limit on files is checked before the first task is created, and is
+/// correct.
 #[test]
-fn a_runtime_with_a_relay_of_its_own_takes_the_files_that_it_says() {
+fn a_runtime_with_a_separate_relay_needs_the_files_it_declares() {
     for name in ["async-executor", "compio"] {
         if name == "compio" && !fits_here(Kind::IoUring, 1) {
             continue;

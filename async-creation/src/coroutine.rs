@@ -1,4 +1,4 @@
-//! Creating stackful coroutines: a stack is mapped for each, and taken away when it has ended.
+//! Creating stackful coroutines: each gets a newly mapped stack, which is unmapped at its end.
 
 use anyhow::Context as _;
 use corosensei::stack::DefaultStack;
@@ -6,7 +6,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use harness::limits::STACK_BYTES;
 use harness::{Bench, Measured, clock, failure};
 
-/// A coroutine that ends when it is resumed with `true`, with the time when it began.
+/// A coroutine that ends when it is resumed with `true`, and yields the time at which it began.
 type Task = Coroutine<bool, (), u64>;
 
 /// `create` maps the stacks; `join` resumes each to its end and unmaps its stack.

@@ -1,4 +1,4 @@
-//! The program's flags, and what they need.
+//! The program's flags, and its needs with them.
 
 use harness::limits::STACK_BYTES;
 use harness::{Amounts, FutureFlag, Launch, RuntimeFlags, RuntimeKind, Spec};
@@ -6,8 +6,9 @@ use harness::{Amounts, FutureFlag, Launch, RuntimeFlags, RuntimeKind, Spec};
 /// Time creating, starting and awaiting N async tasks.
 ///
 /// One iteration: spawn N tasks whose body ends at once, then await each of
-/// them. One operation is one task. `start` is the time from the call to
-/// the first line of the body; `create_cold` is the first iteration's creation.
+/// them. One operation is one task. `start` is the time from the call to the
+/// first line of the body; `create_cold` is the creation in the first
+/// iteration.
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
     #[command(flatten)]
@@ -19,7 +20,7 @@ pub struct Flags {
     pub future: FutureFlag,
 }
 
-/// What the program declares without flags.
+/// The declaration without flags.
 pub const SPEC: Spec = Spec {
     tasks: 10_000,
     iters: 100,
@@ -37,10 +38,10 @@ pub const SPEC: Spec = Spec {
     ..Spec::NEW
 };
 
-/// What it declares with these.
+/// The declaration with these flags.
 ///
 /// # Errors
-/// Of flags that contradict one another.
+/// If flags contradict one another.
 pub fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let kind = flags.runtime.runtime;
     let task = match kind {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use harness::{Bench, Measured, clock};
 
-/// Jobs that have not ended. The last one wakes who waits.
+/// Jobs that have not ended. The last one wakes the waiting driver.
 #[derive(Default)]
 struct Running {
     count: AtomicU64,
@@ -40,7 +40,7 @@ impl Running {
 /// `create` hands the jobs to the pool; `join` waits until all have ended.
 ///
 /// # Errors
-/// Of limits.
+/// If a limit refuses.
 pub fn measure(bench: &Bench) -> anyhow::Result<()> {
     let threads = bench.placement().cpus().len();
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
@@ -59,18 +59,18 @@ pub fn measure(bench: &Bench) -> anyhow::Result<()> {
         lap.finish();
     }
     for lap in bench.side_laps(Measured::single("start", "start")) {
-        let (told, started) = channel();
+        let (sender, started) = channel();
         for _ in 0..tasks {
-            let (told, called) = (told.clone(), clock::now());
+            let (sender, called) = (sender.clone(), clock::now());
             rayon::spawn(move || {
-                // It is received, unless the run has been given up.
-                let _ = told.send(clock::now().saturating_sub(called));
+                // The driver receives it, unless the run was abandoned.
+                let _ = sender.send(clock::now().saturating_sub(called));
             });
         }
-        drop(told);
+        drop(sender);
         started.iter().for_each(|ns| lap.sample(ns));
         lap.finish();
     }
-    // A job that waits would hold a thread, so none is alive here.
+    // A waiting job would block a thread, so no job is alive here.
     bench.observe()
 }

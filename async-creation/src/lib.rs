@@ -1,21 +1,20 @@
-//! What creating an async task costs, until it runs, and until it is awaited.
+//! The cost of creating an async task: until it runs, and until it is awaited.
 //!
-//! One iteration: spawn N tasks whose body ends at once, then await each
-//! of them. `create` is the time until the last call has returned, for N
-//! tasks; `join` the time from there until all are awaited. `start` is taken
-//! in separate iterations, for each task: from the call that spawns it to
-//! the first line of its body. `create_cold` is `create` of the very first
-//! iteration, when the allocator has nothing to reuse.
+//! One iteration: spawn N tasks whose body ends at once, then await each of them. `create` is the
+//! time until the last call returns, for N tasks; `join` the time from there until all are awaited.
+//! `start` is measured in separate iterations, for each task: from the call that spawns it to the
+//! first line of its body. `create_cold` is `create` in the very first iteration, when the
+//! allocator has nothing to reuse.
 //!
-//! What is counted: one operation is one task. CPU time and switches are of
-//! creation and awaiting together.
+//! What is counted: one operation is one task. CPU time and switches cover creation and awaiting
+//! together.
 //!
-//! Beside async tasks there are two that need no runtime of futures, in files of their
-//! own: stackful coroutines and the jobs of rayon.
+//! Two kinds of tasks need no async runtime, and are in separate files: stackful coroutines and the
+//! jobs of rayon.
 //!
-//! Known biases: on the current thread no task starts before the driver
-//! awaits, so `start` is mostly the time in the queue, and `join` holds the
-//! running of the tasks. On several workers idle ones start stealing at once.
+//! Known biases: on the current thread no task starts before the driver awaits, so `start` is
+//! mostly time in the queue, and `join` includes running the tasks. With several workers, idle ones
+//! start stealing at once.
 
 mod coroutine;
 mod flags;
@@ -116,14 +115,14 @@ async fn join_all<S: Spawner>(handles: &mut Vec<S::Handle<()>>) -> anyhow::Resul
     Ok(())
 }
 
-/// Looks at the process while N tasks are alive and wait.
+/// Observes the process while N tasks are alive and waiting.
 async fn observe_alive<S: Spawner>(spawner: &S, bench: &Bench) -> anyhow::Result<()> {
     let gate = Arc::new(Semaphore::new(0));
     let mut handles = Vec::with_capacity(bench.tasks());
     for _ in bench.creation() {
         let gate = Arc::clone(&gate);
         handles.push(spawner.spawn(async move {
-            // Closing the gate is what ends the wait, as an error.
+            // Closing the gate ends the wait, with an error.
             let _ = gate.acquire().await;
         }));
     }

@@ -1,4 +1,4 @@
-//! What spawns a task on each of the runtimes, and waits for it.
+//! Spawning and joining tasks on each of the runtimes.
 
 use std::future::Future;
 use std::hint::black_box;
@@ -13,30 +13,29 @@ use harness::RuntimeKind;
 use harness::runtime::{join, spawn};
 use tokio::task::JoinHandle;
 
-/// What can be spawned on any of the runtimes.
+/// A task that any of the runtimes can spawn.
 pub trait Task: Future<Output: Send + 'static> + Send + 'static {}
 
 impl<F: Future<Output: Send + 'static> + Send + 'static> Task for F {}
 
 /// Spawns tasks on one runtime.
 pub trait Spawner {
-    /// What waits for a task.
+    /// The handle of a task.
     type Handle<T: Send + 'static>;
 
-    /// Spawns a task.
     fn spawn<F: Task>(&self, task: F) -> Self::Handle<F::Output>;
 
-    /// What the task of this number returns.
+    /// The result of the task with this number.
     fn join<T: Send + 'static>(
         number: usize,
         handle: Self::Handle<T>,
     ) -> impl Future<Output = anyhow::Result<T>>;
 }
 
-/// Of one of tokio's runtimes, for tasks whose futures hold so many bytes besides.
+/// A tokio runtime, for tasks whose futures contain `BYTES` additional bytes.
 pub struct OfTokio<const BYTES: usize>(pub RuntimeKind);
 
-/// A future that holds so many bytes, which are moved into it, until it is done.
+/// A future that contains this many additional bytes, moved into it, until it ends.
 async fn holding<F: Future, const BYTES: usize>(held: [u8; BYTES], task: F) -> F::Output {
     let output = task.await;
     black_box(&held);
@@ -73,7 +72,7 @@ impl Spawner for &LocalExecutor<'_> {
     }
 }
 
-/// Of a pool of futures.
+/// A pool of `futures`.
 pub struct OfLocalPool(pub LocalSpawner);
 
 impl Spawner for OfLocalPool {

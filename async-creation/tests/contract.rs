@@ -1,4 +1,4 @@
-//! async-creation from outside: flags in, record out.
+//! Tests async-creation from outside: flags in, record out.
 
 use contract::record::check_measurements;
 use contract::{Measurement, Program, skip};
@@ -34,7 +34,7 @@ fn every_runtime_creates_and_joins_all_of_its_tasks() {
 }
 
 #[test]
-fn futures_may_hold_much_and_flags_must_fit_the_runtime() {
+fn futures_may_be_large_and_flags_must_fit_the_runtime() {
     for bytes in ["1024", "16384"] {
         let record = PROGRAM.record(&["--tasks=5", "--iters=20", "--future-bytes", bytes]);
         assert_eq!(record.parameters["future_bytes"].to_string(), bytes);

@@ -1,4 +1,4 @@
-//! What carries the number from one task to the next: bounded channels of capacity 1.
+//! The channels that carry the number from one task to the next: bounded, of capacity 1.
 
 use std::error::Error;
 use std::future::Future;
@@ -7,7 +7,7 @@ use std::hint::black_box;
 use harness::Amounts;
 use tokio::sync::mpsc;
 
-/// What `--channel` names.
+/// Values of `--channel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Channel {
@@ -22,26 +22,26 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// The memory of one besides the task that waits at it.
+    /// Its memory, in addition to that of the waiting task.
     pub fn amounts(self) -> Amounts {
         match self {
-            // That of an async task has it.
+            // Included in the need of an async task.
             Self::Tokio => Amounts::default(),
             Self::Smol | Self::Flume => Amounts::channel_in_memory(),
         }
     }
 }
 
-/// The end to receive from. It returns the channel's own future: one around it would add
-/// to every hop.
+/// The receiving end. It returns the channel's future directly: a wrapper would make every hop
+/// slower.
 pub trait Source: Send + 'static {
     /// The next number; `None` once the other end is gone.
     fn receive(&mut self) -> impl Future<Output = Option<usize>> + Send;
 }
 
-/// The end to send to.
+/// The sending end.
 pub trait Sink: Send + Sync + 'static {
-    /// What says that the other end is gone.
+    /// The error if the other end is gone.
     type Gone: Error + Send + Sync + 'static;
 
     /// Sends a number.
@@ -90,8 +90,8 @@ impl Sink for flume::Sender<usize> {
     }
 }
 
-/// A receiving end of tokio's channel with so many bytes that its task's future holds from
-/// one wait to the next.
+/// A receiving end of tokio's channel whose task's future contains this many additional bytes while
+/// it waits.
 pub struct Holding<const BYTES: usize> {
     receiver: mpsc::Receiver<usize>,
     held: [u8; BYTES],

@@ -1,4 +1,4 @@
-//! Brigades in which a task does not do as it should.
+//! Brigades in which a task misbehaves.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -41,7 +41,7 @@ async fn faulty(
     Ok(())
 }
 
-/// The error of a brigade of 20 tasks, on async-executor where no runtime of tokio is asked for.
+/// The error of a brigade of 20 tasks, on async-executor if no tokio runtime is given.
 fn error_of(kind: Option<RuntimeKind>, fault: Fault) -> String {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
     let numbers = AtomicUsize::new(0);
@@ -71,9 +71,10 @@ fn a_task_that_does_not_pass_the_token_on_ends_the_run_and_is_named() {
     for kind in RuntimeKind::OF_TOKIO.iter().copied().map(Some).chain([None]) {
         assert_eq!(error_of(kind, Fault::Fail), "task 7 failed: out of memory");
         assert_eq!(error_of(kind, Fault::Panic), "task 7 panicked: on purpose");
-        // The driver waits in vain, or its neighbour cannot send the next one.
+        // The driver waits in vain, or the task's neighbour cannot send the
+        // next one.
         let ended = error_of(kind, Fault::End);
-        let told = ["waiting for the token to come round", "task 6 failed: broken pipe"];
-        assert!(told.contains(&&*ended), "{ended}");
+        let expected = ["waiting for the token to come round", "task 6 failed: broken pipe"];
+        assert!(expected.contains(&&*ended), "{ended}");
     }
 }

@@ -1,4 +1,4 @@
-//! The program's flags, and what they need.
+//! The program's flags, and its needs with them.
 
 use harness::{Amounts, FutureFlag, Launch, LoadFlags, RuntimeFlags, RuntimeKind, Spec};
 
@@ -15,7 +15,7 @@ pub struct Flags {
     #[serde(flatten)]
     pub runtime: RuntimeFlags,
 
-    /// What carries the number
+    /// Channel that carries the number
     #[arg(long, value_enum, default_value_t = Channel::Tokio)]
     pub channel: Channel,
 
@@ -28,7 +28,7 @@ pub struct Flags {
     pub future: FutureFlag,
 }
 
-/// What the program declares without flags.
+/// The declaration without flags.
 pub const SPEC: Spec = Spec {
     tasks: 500,
     iters: 10_000,
@@ -44,10 +44,10 @@ pub const SPEC: Spec = Spec {
     ..Spec::NEW
 };
 
-/// What it declares with these.
+/// The declaration with these flags.
 ///
 /// # Errors
-/// Of flags that contradict one another.
+/// If flags contradict one another.
 pub fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let (kind, channel) = (flags.runtime.runtime, flags.channel.amounts());
     let one_thread = kind != RuntimeKind::Tokio;

@@ -1,16 +1,16 @@
-//! A brigade of async tasks without I/O: the cost of a switch that the runtime alone makes.
+//! A brigade of async tasks without I/O: the cost of a switch made by the runtime alone.
 //!
-//! One iteration: the driver sends 0 into the first channel, each of N async
-//! tasks in turn receives the number from its upstream channel, adds one and
-//! sends it downstream, and the driver checks that it comes out as N. The
-//! channels are bounded, of capacity 1: N + 1 hops. A process has one runtime.
+//! One iteration: the driver sends 0 into the first channel, each of N async tasks in turn receives
+//! the number from its upstream channel, adds one and sends it downstream, and the driver checks
+//! that it ends as N. The channels are bounded, of capacity 1: N + 1 hops. A process has one
+//! runtime.
 //!
-//! What is counted: a hop is one send, one receive and one wake-up of a task, all in memory. On
-//! the current thread the kernel has nothing to switch. On several workers a wake-up may go to
-//! an idle worker, and no number of switches is claimed.
+//! What is counted: a hop is one send, one receive and one wake-up of a task, all in memory. On the
+//! current thread the kernel has nothing to switch. With several workers a wake-up may go to an
+//! idle worker, so no number of switches is claimed.
 //!
-//! Known biases: with one token in flight a runtime always has exactly one task to run, which
-//! is the best case for its scheduler.
+//! Known biases: with one token in flight a runtime always has exactly one task to run, the best
+//! case for its scheduler.
 
 mod channels;
 mod flags;
@@ -50,8 +50,8 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     }
 }
 
-/// Sets up the brigade, of tasks that are each a `relay` between channels that `open`
-/// opens, and measures it. `spawn` creates a task and returns what waits for its outcome.
+/// Sets up the brigade, with tasks that each run a `relay` between channels that `open` opens, and
+/// measures it. `spawn` creates a task and returns a future of its outcome.
 async fn brigade<R: Source, S: Sink, T, J>(
     bench: Bench,
     open: impl Fn() -> (S, R),
@@ -70,8 +70,8 @@ where
         Ok(spawn(relay(bench.station(task), upstream, downstream)))
     })?;
 
-    let passed = drive(&bench, &line.first, &mut line.last).await;
-    end(&bench, passed, line.first, line.tasks).await
+    let result = drive(&bench, &line.first, &mut line.last).await;
+    end(&bench, result, line.first, line.tasks).await
 }
 
 /// Sends the token round, lap after lap.

@@ -1,4 +1,4 @@
-//! What runs the tasks. One process has one of them.
+//! The runtimes of the tasks. One process has one of them.
 
 use async_executor::LocalExecutor;
 use compio::runtime::Runtime;
@@ -15,7 +15,7 @@ use crate::{brigade, relay};
 /// Measures a brigade on a runtime, over channels that `open` opens.
 ///
 /// # Errors
-/// Of tokio's flags that contradict one another, and of the tasks.
+/// If tokio's flags contradict one another, or a task fails.
 pub fn measure<R: Source, S: Sink>(
     on: RuntimeFlags,
     bench: &Bench,

@@ -1,4 +1,4 @@
-//! async-mem-brigade from outside: flags in, record out.
+//! Tests async-mem-brigade from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
 use contract::{Measurement, Program, skip};
@@ -39,7 +39,7 @@ fn on_one_thread_the_kernel_has_nothing_to_switch_over_any_channel() {
     }
 }
 
-/// A runtime that has a driver of I/O makes a system call for it now and then.
+/// A runtime with an I/O driver makes a system call for it now and then.
 #[test]
 fn tokio_opens_no_epoll() {
     for runtime in ["tokio-current-thread", "tokio-local", "tokio"] {
@@ -68,9 +68,9 @@ fn one_thread_has_neither_workers_nor_several_cpus() {
     PROGRAM.refuses(&["--workers=2"], &["--workers 2", "--runtime tokio"]);
 }
 
-/// A task's future lies in memory of its own: hundreds of them show.
+/// Each task's future has separate memory: hundreds of them show.
 #[test]
-fn what_futures_hold_is_resident() {
+fn the_contents_of_futures_are_resident() {
     let resident = |bytes: &str| {
         let record = PROGRAM.record(&["--tasks=500", "--iters=1", "--future-bytes", bytes]);
         assert_eq!(record.parameters["future_bytes"].to_string(), bytes);

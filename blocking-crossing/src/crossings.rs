@@ -1,4 +1,4 @@
-//! The ways to a thread that may block, and back.
+//! The ways to run a blocking call from an async task, and return.
 
 use std::io;
 use std::sync::mpsc as blocking;
@@ -9,28 +9,28 @@ use harness::{Work, failure, threads};
 use tokio::sync::mpsc;
 use tokio::task::{block_in_place, spawn_blocking};
 
-/// What `--via` names.
+/// Values of `--via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Via {
-    /// Nowhere else: the call is made where the caller is
+    /// Nowhere else: in the caller
     Inline,
-    /// A thread of tokio's pool, by spawn_blocking
+    /// A thread of tokio's pool, with spawn_blocking
     SpawnBlocking,
-    /// The caller's own thread, by block_in_place
+    /// The caller's thread, with block_in_place
     BlockInPlace,
-    /// A thread of the caller's own, by a channel there and one back
+    /// A dedicated thread per caller, through a channel in each direction
     Channel,
 }
 
 impl Via {
-    /// Whether a call runs on another thread than its caller.
+    /// Whether a call runs on a different thread than its caller.
     pub fn crosses(self) -> bool {
         matches!(self, Self::SpawnBlocking | Self::Channel)
     }
 }
 
-/// One caller's way.
+/// One caller's way to run calls.
 pub enum Crossing {
     Inline(Work),
     SpawnBlocking(Work),
@@ -38,7 +38,7 @@ pub enum Crossing {
     Channel(Own),
 }
 
-/// A thread that makes the calls of one caller.
+/// A dedicated thread for the calls of one caller.
 pub struct Own {
     calls: blocking::SyncSender<()>,
     returns: mpsc::Receiver<ThreadId>,
@@ -46,17 +46,18 @@ pub struct Own {
     number: usize,
 }
 
-/// The call itself, and the thread that it ran on.
+/// The call, and the thread that it ran on.
 fn blocking_call(work: Work) -> ThreadId {
     work.perform();
     thread::current().id()
 }
 
 impl Crossing {
-    /// Opens the way of the caller of this number, which may need a thread.
+    /// Sets up the way for the caller with this number, which may need a
+    /// thread.
     ///
     /// # Errors
-    /// The kernel's, when it refuses the thread.
+    /// The kernel's, if it refuses the thread.
     pub fn open(via: Via, number: usize, work: Work) -> anyhow::Result<Self> {
         Ok(match via {
             Via::Inline => Self::Inline(work),
@@ -74,10 +75,10 @@ impl Crossing {
         })
     }
 
-    /// Makes a call and awaits it: whether it ran on the thread from which it was made.
+    /// Makes a call and awaits it. Returns whether it ran on the calling thread.
     ///
     /// # Errors
-    /// When the thread has ended.
+    /// If the thread has ended.
     pub async fn call(&mut self) -> anyhow::Result<bool> {
         let caller = thread::current().id();
         let called = match self {
@@ -98,7 +99,7 @@ impl Crossing {
     /// Ends the thread, if there is one.
     ///
     /// # Errors
-    /// That it failed or panicked.
+    /// If it failed or panicked.
     pub fn end(self) -> anyhow::Result<()> {
         let Self::Channel(Own { calls, thread, number, .. }) = self else { return Ok(()) };
         drop(calls);
@@ -106,7 +107,7 @@ impl Crossing {
     }
 }
 
-/// What such a thread does until nobody calls any more.
+/// The dedicated thread's loop, until its caller has gone.
 fn serve(
     called: &blocking::Receiver<()>,
     returned: &mpsc::Sender<ThreadId>,

@@ -1,4 +1,4 @@
-//! The program's flags, and what they need.
+//! The program's flags, and its needs with them.
 
 use harness::failure::UsageError;
 use harness::{Amounts, Launch, RuntimeFlags, RuntimeKind, Spec, WorkFlag};
@@ -8,10 +8,10 @@ use crate::crossings::Via;
 /// The stack of a thread that tokio starts, in bytes.
 const STACK_BYTES: u64 = 2 << 20;
 
-/// Time calls from async tasks to where they may block, and back.
+/// Time blocking calls from async tasks: to a place where they may block, and back.
 ///
-/// One iteration: each of N async tasks makes 32 calls, one after another, by the
-/// mechanism that --via names. One operation is one call.
+/// One iteration: each of N async tasks makes 32 calls, one after another, by the mechanism in
+/// --via. One operation is one call.
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
     /// Where a call runs
@@ -27,19 +27,19 @@ pub struct Flags {
     pub work: WorkFlag,
 }
 
-/// What the program declares without flags.
+/// The declaration without flags.
 pub const SPEC: Spec =
     Spec { tasks: 1, iters: 1000, spread: true, runtimes: RuntimeKind::OF_TOKIO, ..Spec::NEW };
 
-/// What it declares with these.
+/// The declaration with these flags.
 ///
 /// # Errors
-/// Of flags that contradict one another.
+/// If flags contradict one another.
 pub fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let Flags { via, runtime, work } = *flags;
     let one_thread = runtime.runtime != RuntimeKind::Tokio;
     if via == Via::BlockInPlace && one_thread {
-        let why = "--via block-in-place: it needs workers; choose --runtime tokio";
+        let why = "--via block-in-place: needs workers; choose --runtime tokio";
         return Err(UsageError(why.to_owned()).into());
     }
     let own_thread = match via {

@@ -1,24 +1,22 @@
-//! What an async task pays for a call that may block: the way to a thread where that
-//! does no harm, and back.
+//! The cost of a blocking call from an async task: to a thread where blocking does no harm, and
+//! back.
 //!
-//! One iteration: each of N callers, async tasks of tokio, makes 32 calls one after
-//! another. A call does `--work` units of work, nothing by default, in the way that
-//! `--via` names, and its caller awaits it. `inline` is the call where the caller is: what
-//! another way takes beyond that is the crossing. A call that blocks for less than its
-//! crossing takes is cheaper where it is, if nothing else waits for its thread.
+//! One iteration: each of N callers, async tasks of tokio, makes 32 calls one after another. A call
+//! does `--work` units of work (none by default) in the place that `--via` selects, and its caller
+//! awaits it. `inline` runs the call in the caller: the additional time of the others is the cost
+//! of crossing. A call that blocks for less than that is cheaper inline, if nothing else waits for
+//! its thread.
 //!
-//! What is counted: one operation is one call with its way there and back. Every call
-//! looks at the thread that it runs on. On a thread of its own it must be another one than
-//! its caller's, otherwise the same; a call on the wrong side fails the run. The time of
-//! several callers at once is that of the iteration by the number of all calls: what is
-//! done side by side makes it shorter.
+//! What is counted: one operation is one call, there and back. Every call checks the thread that it
+//! runs on: on a dedicated thread it must differ from its caller's, otherwise it must be the same;
+//! a call in the wrong place fails the run. With several callers at once, the time is that of the
+//! iteration divided by the number of all calls, so simultaneous calls make it shorter.
 //!
-//! Known biases: the driver starts the callers of an iteration by a message each and waits
-//! for one from each, which is in the time of 32 calls. Tokio keeps the threads of
-//! `spawn_blocking` and wakes them by one condition variable, so that with few callers it
-//! mostly wakes a thread that has fallen asleep, and the CPU with it. A worker that is left
-//! by `block_in_place` hands its queue to another thread; where that finds nothing to do,
-//! little is handed over.
+//! Known biases: the driver starts the callers of an iteration with a message each and waits for
+//! one from each, which is included in the time of 32 calls. Tokio keeps the threads of
+//! `spawn_blocking` and wakes them through one condition variable, so with few callers it mostly
+//! wakes a sleeping thread, and its CPU. A worker left by `block_in_place` hands its queue to
+//! another thread; if that finds nothing to do, little is handed over.
 
 mod crossings;
 mod flags;
@@ -35,7 +33,7 @@ use tokio::sync::mpsc;
 use crossings::{Crossing, Via};
 use flags::{Flags, SPEC, declare};
 
-/// Calls that each caller makes in one iteration.
+/// Calls per caller and iteration.
 const CALLS: u64 = 32;
 
 /// This page.
@@ -52,7 +50,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     started.drive(crossings(runtime.runtime, via, work.work(), bench.clone()))
 }
 
-/// Calls by where they ran: on their caller's thread, on another.
+/// Calls by place: on their caller's thread, and on another.
 #[derive(Default)]
 struct Calls {
     here: AtomicU64,
@@ -74,8 +72,8 @@ async fn crossings(runtime: RuntimeKind, via: Via, work: Work, bench: Bench) -> 
     }
     drop(done);
 
-    let passed = drive(&bench, &starts, &mut all_done, &calls, via).await;
-    let observed = passed.and_then(|()| bench.observe());
+    let result = drive(&bench, &starts, &mut all_done, &calls, via).await;
+    let observed = result.and_then(|()| bench.observe());
     drop(starts);
     let mut ended = Ok(());
     for (number, task) in tasks.into_iter().enumerate() {
@@ -88,7 +86,7 @@ async fn crossings(runtime: RuntimeKind, via: Via, work: Work, bench: Bench) -> 
     ended.and(observed)
 }
 
-/// Has all callers make their calls, lap after lap, and looks at where these ran.
+/// Lets all callers make their calls, lap after lap, and checks where these ran.
 async fn drive(
     bench: &Bench,
     starts: &[mpsc::Sender<()>],
@@ -111,8 +109,8 @@ async fn drive(
         let expected = if via.crosses() { (0, operations) } else { (operations, 0) };
         ensure!(
             (here, elsewhere) == expected,
-            "{here} calls ran on their caller's thread and {elsewhere} on another: by this \
-             mechanism that makes {} and {}",
+            "{here} calls ran on their caller's thread and {elsewhere} on another, instead of {} \
+             and {}",
             expected.0,
             expected.1
         );
@@ -120,7 +118,7 @@ async fn drive(
     Ok(())
 }
 
-/// What a caller does: its calls, each time that it is started.
+/// A caller's loop: makes its calls each time it is started.
 async fn call(
     mut crossing: Crossing,
     mut started: mpsc::Receiver<()>,

@@ -1,4 +1,4 @@
-//! blocking-crossing from outside: flags in, record out.
+//! Tests blocking-crossing from outside: flags in, record out.
 
 use contract::record::check_measurements;
 use contract::{Measurement, Program};
@@ -30,10 +30,10 @@ fn every_way_makes_all_calls_of_all_callers() {
     }
 }
 
-/// A call on a thread of its own blocks one thread and wakes another, at least on one
-/// CPU, where nobody can look for the answer while it is being made.
+/// A call on a dedicated thread blocks one thread and wakes another, at least on one CPU, where
+/// nobody can poll for the answer while it runs.
 #[test]
-fn a_call_elsewhere_is_a_switch_and_one_that_stays_is_none() {
+fn a_call_elsewhere_is_a_switch_and_an_inline_call_is_none() {
     let switches = |via: &str| {
         let flags = ["--via", via, "--placement=same-cpu", "--runtime=tokio-current-thread"];
         record(&flags).switches.expect("switches").voluntary_per_operation
@@ -45,7 +45,7 @@ fn a_call_elsewhere_is_a_switch_and_one_that_stays_is_none() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_words() {
+fn impossible_flags_are_refused_in_words() {
     PROGRAM.refuses(
         &["--via=block-in-place", "--runtime=tokio-current-thread"],
         &["--via block-in-place", "--runtime tokio"],

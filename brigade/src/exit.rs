@@ -1,4 +1,4 @@
-//! How `brigade` ends: its exit codes, and the errors that choose one.
+//! Exit codes of `brigade`, and the errors that choose one.
 
 use std::process::ExitCode;
 
@@ -7,11 +7,11 @@ use harness::failure;
 /// The exit codes of `brigade`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Everything asked for was done.
+    /// The command succeeded.
     Done,
     /// Something failed: an invocation, a check, the build, the output.
     Failed,
-    /// The flags, or the manifest that they name, make no sense.
+    /// The flags or the manifest are wrong.
     Usage,
     /// Nothing failed, but a program refused to run because of a limit.
     Limit,
@@ -30,7 +30,7 @@ impl From<Exit> for ExitCode {
 }
 
 impl Exit {
-    /// The number that the caller sees.
+    /// The numeric exit code.
     pub fn code(self) -> u8 {
         match self {
             Self::Done => failure::DONE,
@@ -43,7 +43,7 @@ impl Exit {
         }
     }
 
-    /// What the help says of the codes that a command can end with.
+    /// The "Exit codes" paragraph of a command's help.
     pub fn help(codes: &[Self]) -> String {
         let meanings = codes.iter().map(|exit| format!("{} {}", exit.code(), exit.meaning()));
         format!("Exit codes: {}.", meanings.collect::<Vec<_>>().join(", "))
@@ -56,12 +56,12 @@ impl Exit {
             Self::Usage => "wrong flags or manifest",
             Self::Limit => "a program refused because of a limit",
             Self::Slower => "a case is slower, with --fail-on slower",
-            Self::NotShown => "nothing failed, but the machine is too busy to show a property",
+            Self::NotShown => "nothing failed, but the machine is too busy to decide",
             Self::Interrupted => "interrupted",
         }
     }
 
-    /// The exit code of an error, which its root cause decides.
+    /// The exit code of an error; its root cause decides.
     pub fn of(error: &anyhow::Error) -> Self {
         let cause = error.root_cause();
         if cause.is::<Interrupted>() {
@@ -74,13 +74,13 @@ impl Exit {
     }
 }
 
-/// SIGINT, SIGTERM or SIGHUP ended a command before it was done. It exits with
+/// SIGINT, SIGTERM or SIGHUP stopped a command early. It exits with
 /// [`Exit::Interrupted`] and prints nothing: the caller asked for it.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// The caller asked for something that does not exist or makes no sense.
+/// The caller named something that does not exist or makes no sense.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);

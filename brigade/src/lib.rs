@@ -1,19 +1,18 @@
-//! `brigade`, the runner: it runs the programs that `suite.toml` names, fairly
-//! and as separate processes, and keeps what they report.
+//! `brigade`, the runner: runs the programs in `suite.toml` as separate
+//! processes, in fair order, and saves their records.
 //!
-//! It is a library so that what reads untrusted input can be fuzzed; the binary
-//! calls [`main`]. Its layers, from the outside in:
+//! It is a library so that its parsers can be fuzzed; the binary calls
+//! [`main`]. Its layers, from the outside in:
 //!
-//! - [`commands`] what `brigade` can be asked to do; the only layer that knows
-//!   all others
+//! - [`commands`] one module per command; the only layer that knows all others
 //! - [`measure`] builds, starts and watches processes; reads the machine
 //! - [`plan`] which invocation comes next; pure
 //! - [`show`] turns what `judge` returns into text
-//! - [`judge`] statistics and what follows from them; pure
-//! - [`store`] the folder of a run, written and read back
-//! - [`manifest`] is `suite.toml`
+//! - [`judge`] statistics and conclusions; pure
+//! - [`store`] a run's folder, written and read back
+//! - [`manifest`] `suite.toml` as data
 //!
-//! It contains every program of the workspace as well; see `programs`.
+//! It also contains every program of the workspace; see `programs`.
 
 mod commands;
 mod exit;
@@ -29,7 +28,7 @@ pub mod store;
 
 pub use commands::renderings;
 
-/// All of the binary: is the program, or does the command, that the command line names.
+/// The whole binary: runs the program or the command on the command line.
 pub fn main() -> std::process::ExitCode {
     programs::run().unwrap_or_else(commands::main)
 }

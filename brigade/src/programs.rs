@@ -1,5 +1,5 @@
-//! The programs that this binary contains. Each is a process of its own: `brigade` runs it
-//! under the program's name, or by that name as the first word.
+//! The programs that this binary contains. Each runs as a separate process: `brigade` starts itself
+//! under the program's name, or with that name as the first word.
 
 use std::env;
 use std::ffi::{CString, OsStr};
@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 use nix::sys::prctl;
 
-/// What runs a program with the command line of this process.
+/// Runs a program with this process's command line.
 type Main = fn() -> ExitCode;
 
-/// Every program: its name, what runs it, its source.
+/// Each program's name, entry point and source.
 const PROGRAMS: [(&str, Main, &str); 16] = [
     ("async-brigade", async_brigade::main, async_brigade::PAGE),
     ("async-creation", async_creation::main, async_creation::PAGE),
@@ -36,7 +36,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     PROGRAMS.iter().map(|(name, ..)| *name)
 }
 
-/// Runs the program that this process was started as, if it was.
+/// Runs a program if this process was started under its name.
 pub fn run() -> Option<ExitCode> {
     let mut words = env::args_os();
     let first = words.next()?;
@@ -45,12 +45,12 @@ pub fn run() -> Option<ExitCode> {
         .file_name()
         .and_then(called)
         .or_else(|| words.next().as_deref().and_then(called))?;
-    // What `ps` and `top` show is otherwise `brigade`, or `exe`. Figures do not depend on it.
+    // Only for `ps` and `top`, which would show `brigade` or `exe`.
     let _ = CString::new(*name).map(|name| prctl::set_name(&name));
     Some(main())
 }
 
-/// The source of program `name`, which begins with its documentation.
+/// The source of program `name`; it begins with the program's documentation.
 pub fn page(name: &str) -> Option<&'static str> {
     PROGRAMS.iter().find(|(known, ..)| *known == name).map(|(.., page)| *page)
 }

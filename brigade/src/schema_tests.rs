@@ -1,6 +1,5 @@
-//! The committed schemas of what a results folder holds are those of the types.
-//! After a change to a type, `UPDATE_SCHEMA=1 cargo test -p brigade schema` writes
-//! them anew.
+//! The committed schemas of a results folder match the types. After a change to a type,
+//! `UPDATE_SCHEMA=1 cargo test -p brigade schema` rewrites them.
 
 use std::fs;
 use std::path::Path;
@@ -29,8 +28,8 @@ fn check<T: JsonSchema>(file: &str) {
     let committed = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == current,
-        "brigade/{file} is not the type's schema: run `UPDATE_SCHEMA=1 cargo test -p brigade schema`, \
-         and raise the type's SCHEMA_VERSION"
+        "brigade/{file} differs from the type's schema: run `UPDATE_SCHEMA=1 cargo test -p brigade \
+         schema`, and raise the type's SCHEMA_VERSION"
     );
 }
 

@@ -1,4 +1,4 @@
-//! A control group for one test, and one inside it in which a program is started.
+//! A control group for one test, and one inside it for a program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use harness::control_groups::{self, Group, Version};
 use harness::system_files::SystemFiles;
 
-/// A group inside this process's own, and one inside it. Both are removed with this.
+/// A group inside this process's group, and one inside it. Both are removed on drop.
 #[derive(Debug)]
 pub struct ControlGroup {
     outer: PathBuf,
@@ -17,20 +17,20 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// A group that contains no more than `most` threads.
+    /// A group limited to `most` threads.
     ///
     /// # Errors
-    /// Why this process may not make one.
+    /// The reason why this process may not create one.
     pub fn with_most_threads(most: u64) -> Result<Self, String> {
         let group = Self::of("pids")?;
         fs::write(group.limit_file(), most.to_string()).map_err(|error| error.to_string())?;
         Ok(group)
     }
 
-    /// A group that is charged with the memory of its processes alone.
+    /// A group that is charged only with the memory of its processes.
     ///
     /// # Errors
-    /// Why this process may not make one.
+    /// The reason why this process may not create one.
     pub fn of_memory() -> Result<Self, String> {
         let group = Self::of("memory")?;
         let folder = group.inner().display().to_string().trim_start_matches('/').to_owned();
@@ -58,13 +58,13 @@ impl ControlGroup {
         self.outer.join("pids.max")
     }
 
-    /// The script of a shell that enters the inner group and becomes `"$@"`.
+    /// A shell script that enters the inner group and executes `"$@"`.
     pub fn entering(&self) -> String {
         format!(r#"echo $$ > {}/cgroup.procs && exec "$@""#, self.inner().display())
     }
 
-    /// As [`Self::entering`], but `"$@"` cannot read the limit: no groups are mounted where it
-    /// looks for them.
+    /// As [`Self::entering`], but `"$@"` cannot read the limit: no groups are mounted at the usual
+    /// place.
     pub fn entering_unseen(&self) -> String {
         let enter = format!("exec 3> {}/cgroup.procs", self.inner().display());
         let hide = "umount --recursive --lazy /sys/fs/cgroup";
@@ -74,7 +74,7 @@ impl ControlGroup {
 }
 
 impl Drop for ControlGroup {
-    /// A process counts to its group until the kernel has let go of it.
+    /// A process counts in its group until the kernel has released it.
     fn drop(&mut self) {
         for group in [self.inner(), self.outer.clone()] {
             let mut tries = 0..200;

@@ -1,4 +1,4 @@
-//! How a run ends before its time: by `--max-time` or by signals.
+//! How a run ends early: by `--max-time` or by signals.
 
 use harness::process_stat::ProcessStat;
 use harness::record::Ending;
@@ -9,20 +9,20 @@ use nix::unistd::Pid;
 use crate::Program;
 use crate::invocation::{Running, eventually};
 
-/// Flags of a run that does not end by itself.
+/// Flags of an endless run.
 const ENDLESS: &[&str] = &["--iters", "1000000000000", "--warmups", "0", "--json"];
 
-/// CPU time that takes a hundred times as long as setting up two tasks.
+/// CPU time a hundred times as long as setting up two tasks.
 const MEASURING_TICKS: u64 = 20;
 
-/// A run that does not end by itself and is measuring.
+/// An endless run that is measuring.
 pub fn measuring(program: &Program) -> Running {
     let mut running = program.few_tasks(2).and(ENDLESS).start();
     running.wait_until("it was measuring", |pid| cpu_ticks(pid) >= MEASURING_TICKS);
     running
 }
 
-/// The CPU time of a process, in clock ticks; 0 where it cannot be read.
+/// The CPU time of a process, in clock ticks; 0 if it cannot be read.
 fn cpu_ticks(pid: i32) -> u64 {
     stat(pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks)
 }
@@ -31,7 +31,7 @@ fn stat(pid: i32) -> Option<ProcessStat> {
     ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"))
 }
 
-/// Sends SIGINT to a run that measures, which must report what it has measured.
+/// Sends SIGINT to a measuring run, which must report its measurements.
 fn interrupt(running: Running) {
     running.signal(Signal::SIGINT);
     let run = running.end();
@@ -43,7 +43,7 @@ fn interrupt(running: Running) {
     assert_eq!(record.principal().expect("a measurement").count, record.iterations);
 }
 
-/// What was measured until then is there; nothing failed.
+/// Its measurements so far are in the record; nothing failed.
 pub fn an_interruption_keeps_the_record(program: &Program) {
     interrupt(measuring(program));
 }
@@ -59,7 +59,7 @@ pub fn nothing_is_left_behind(program: &Program) {
     }
 }
 
-/// A run that ended as planned, with fewer iterations than asked for.
+/// A run that ended as planned, with fewer iterations than requested.
 pub fn max_time_ends_the_measuring_early(program: &Program) {
     let run = program.few_tasks(2).and(ENDLESS).and(&["--max-time", "0.05"]).run().succeeded();
     let record = run.record();
@@ -68,8 +68,8 @@ pub fn max_time_ends_the_measuring_early(program: &Program) {
     assert_eq!(record.principal().expect("a measurement").count, record.iterations);
 }
 
-/// As by Ctrl-Z and `fg`. Some system calls are cut short by that even though
-/// no signal is caught.
+/// As with Ctrl-Z and `fg`. Some system calls are interrupted by that even
+/// though no signal is caught.
 pub fn stopping_and_continuing_disturbs_nothing(program: &Program) {
     let mut running = measuring(program);
     let stopped = |pid| stat(pid).is_some_and(|stat| stat.state == 'T');
@@ -80,11 +80,11 @@ pub fn stopping_and_continuing_disturbs_nothing(program: &Program) {
         running.wait_until("it was continued", |pid| !stopped(pid));
     }
     let before = cpu_ticks(running.pid());
-    running.wait_until("it went on measuring", |pid| cpu_ticks(pid) > before + MEASURING_TICKS);
+    running.wait_until("it continued measuring", |pid| cpu_ticks(pid) > before + MEASURING_TICKS);
     interrupt(running);
 }
 
-/// The command ends when the program has, which waits for the command.
+/// The command ends after the program, which waits for the command.
 pub fn a_second_interruption_ends_a_program_that_is_stuck(program: &Program) {
     let stuck = "exec > /dev/null 2>&1; while kill -0 {pid}; do sleep 0.05; done";
     let flags = ["--tasks", "2", "--iters", "5", "--quiet", "--command", stuck];
@@ -94,7 +94,7 @@ pub fn a_second_interruption_ends_a_program_that_is_stuck(program: &Program) {
         children.is_ok_and(|children| !children.is_empty())
     });
     running.signal(Signal::SIGINT);
-    // Signals that are pending together are one.
+    // Signals that are pending together are merged.
     eventually("it ended", || {
         running.signal(Signal::SIGINT);
         stat(running.pid()).is_none_or(|stat| stat.state == 'Z')

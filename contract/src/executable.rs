@@ -1,11 +1,12 @@
-//! Files that a test makes and then runs. Another process writes them: the kernel runs no file
-//! that is open for writing, which a process that another test forks meanwhile would inherit.
+//! Executable files created by tests. Another process writes them: the kernel executes no file that
+//! is open for writing, and a process that another test forks meanwhile would inherit the open
+//! file.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Writes a file that can be run, such as a script.
+/// Writes an executable file, such as a script.
 pub fn write(path: &Path, contents: &str) {
     let mut install = Command::new("install");
     install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());

@@ -1,4 +1,4 @@
-//! Flags, outputs, `--command` and what a task does at every hop.
+//! Flags, outputs, `--command` and the load of a task at every hop.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -7,7 +7,7 @@ use harness::record::{Ending, Record};
 
 use crate::Program;
 
-/// `--help` offers what the record has as parameters, the program's own flags among them.
+/// `--help` lists the same flags as the record's parameters, including the program's.
 pub fn help_and_parameters_have_the_same_flags(program: &Program) {
     let help = program.run(&["--help"]).succeeded().stdout;
     let offered: BTreeSet<_> = help
@@ -48,7 +48,7 @@ pub fn values_that_make_no_sense_are_usage_errors(program: &Program) {
     program.refuses(&["--command"], &["--command"]);
 }
 
-/// As on a full disk; and as under `| head -1`, where the reader has seen what it wanted.
+/// As on a full disk; and as with `| head -1`, whose reader has seen enough.
 pub fn an_output_that_fails_is_a_failure_and_one_that_closes_is_not(program: &Program) {
     for more in [&[][..], &["--json"], &["--help"], &["--version"]] {
         let full = File::options().write(true).open("/dev/full").expect("/dev/full");
@@ -59,14 +59,14 @@ pub fn an_output_that_fails_is_a_failure_and_one_that_closes_is_not(program: &Pr
     }
 }
 
-/// Also if standard input is closed.
+/// Even if standard input is closed.
 pub fn quiet_prints_nothing(program: &Program) {
     let run = program.short().and(&["--quiet"]).from_shell(r#"exec "$@" <&-"#).run().succeeded();
     assert_eq!(run.stdout, "", "{run:#?}");
 }
 
-/// Its `{pid}` is the program's, and all threads and pipes of the tasks are there. Next to a
-/// record it prints to standard error.
+/// Its `{pid}` is the program's, and all threads and pipes of the tasks exist. If there is a
+/// record, its output goes to standard error.
 pub fn a_command_sees_the_tasks_alive(program: &Program) {
     let look = "cat /proc/{pid}/comm; ls /proc/{pid}/task | wc -l; ls /proc/{pid}/fd | wc -l";
     let flags = ["--tasks=40", "--iters=5", "--json", "--command", look];
@@ -78,7 +78,7 @@ pub fn a_command_sees_the_tasks_alive(program: &Program) {
     assert!(count(threads) > 40 && count(files) >= 80, "{run:#?}");
 }
 
-/// What was measured is reported all the same, marked incomplete.
+/// The measurements are still reported, marked incomplete.
 pub fn a_command_that_fails_fails_the_program(program: &Program) {
     let run = program.short().and(&["--command", "exit 7", "--json"]).run();
     let run = run.failed(1, &["--command 'exit 7'", "exit status: 7"]);
@@ -88,8 +88,7 @@ pub fn a_command_that_fails_fails_the_program(program: &Program) {
     assert!(record.error.is_some_and(|error| error.contains("'exit 7'")));
 }
 
-/// The quickest lap and the quickest unit of a few runs: any one of them may have met a busy
-/// machine.
+/// The fastest lap and the fastest unit of several runs: any one of them may have been disturbed.
 pub fn every_hop_has_its_work(program: &Program) {
     let records: Vec<_> =
         (0..3).map(|_| program.short().and(&["--work=50000", "--json"]).run().record()).collect();

@@ -1,5 +1,5 @@
-//! A program run as a fresh process. One that does not end within [`LONGEST`] is killed and
-//! fails the test, so that no clause can hang.
+//! A program run as a fresh process. If it does not end within [`LONGEST`], it is killed and fails
+//! the test, so that no clause can hang.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -17,10 +17,10 @@ use nix::unistd::Pid;
 
 use crate::Program;
 
-/// The longest that a program may run, and that a condition may take to come true.
+/// The longest that a program may run, and the longest wait for a condition.
 pub const LONGEST: Duration = Duration::from_secs(300);
 
-/// A program that is about to be run.
+/// A program to be run.
 #[derive(Debug)]
 pub struct Invocation {
     name: &'static str,
@@ -28,8 +28,8 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// A run of `program` with these flags, in a process group of its own: standard input
-    /// empty, output and errors in pipes.
+    /// A run of `program` with these flags, in a new process group: standard input empty, output
+    /// and errors in pipes.
     pub fn new(program: &Program, flags: &[&str]) -> Self {
         let run = Self { name: program.name, command: Command::new(program.path) };
         run.and(flags).piped()
@@ -41,7 +41,8 @@ impl Invocation {
         self
     }
 
-    /// The same run started by a shell, whose `script` has its words as `"$@"`.
+    /// The same run started by a shell, whose `script` has its command line in
+    /// `"$@"`.
     pub fn from_shell(self, script: &str) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh"]).arg(self.command.get_program());
@@ -49,37 +50,37 @@ impl Invocation {
         Self { command, ..self }.piped()
     }
 
-    /// More flags.
+    /// Adds flags.
     pub fn and(mut self, flags: &[&str]) -> Self {
         self.command.args(flags);
         self
     }
 
-    /// Standard output goes to `stdout`.
+    /// Redirects standard output to `stdout`.
     pub fn stdout(mut self, stdout: impl Into<Stdio>) -> Self {
         self.command.stdout(stdout);
         self
     }
 
-    /// What the process does between fork and exec: system calls, on values of its own.
+    /// Code of the process between fork and exec: system calls on local values.
     fn first(mut self, calls: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Self {
-        // SAFETY: all that is given here neither allocates nor locks.
+        // SAFETY: none of the closures here allocates or locks.
         unsafe { self.command.pre_exec(calls) };
         self
     }
 
-    /// The process inherits this mask of CPUs, as `taskset` sets it.
+    /// Sets the inherited CPU mask, like `taskset`.
     pub fn on_cpus(self, cpus: &[usize]) -> Self {
         let mask = Mask::of(cpus);
         self.first(move || Ok(mask.confine()?))
     }
 
-    /// The process inherits this limit.
+    /// Sets an inherited limit.
     pub fn limited(self, resource: Resource, soft: u64, hard: u64) -> Self {
         self.first(move || Ok(setrlimit(resource, soft, hard)?))
     }
 
-    /// A filter of system calls denies it io_uring, as those of containers do.
+    /// Denies it io_uring by a filter of system calls, as in containers.
     pub fn denied_io_uring(self) -> Self {
         self.first(|| deny(libc::SYS_io_uring_setup))
     }
@@ -97,10 +98,10 @@ impl Invocation {
     }
 }
 
-/// Denies this process, and those that it starts, a system call.
+/// Denies this process and its children a system call.
 ///
 /// # Errors
-/// The kernel's, where it takes no filter.
+/// The kernel's, if it accepts no filter.
 pub fn deny(call: libc::c_long) -> io::Result<()> {
     let step = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
     let mut filter = [
@@ -118,7 +119,7 @@ pub fn deny(call: libc::c_long) -> io::Result<()> {
     Errno::result(result).map(drop).map_err(io::Error::from)
 }
 
-/// A program that runs. It is killed when a test gives it up.
+/// A running program. Dropping it kills it.
 #[derive(Debug)]
 pub struct Running {
     name: &'static str,
@@ -141,7 +142,7 @@ impl Running {
         kill(Pid::from_raw(self.pid()), signal).expect("own child");
     }
 
-    /// Waits until `condition` is true of its process id.
+    /// Waits until `condition` holds for its process id.
     pub fn wait_until(&mut self, what: &str, condition: impl Fn(i32) -> bool) {
         let (pid, line) = (self.pid(), self.line.clone());
         eventually(what, || {
@@ -185,7 +186,7 @@ impl Drop for Running {
     }
 }
 
-/// What came of an invocation.
+/// The result of an invocation.
 #[derive(Debug)]
 pub struct Run {
     name: &'static str,
@@ -193,28 +194,28 @@ pub struct Run {
     line: String,
     /// The exit code.
     pub code: Option<i32>,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it printed on standard error.
+    /// Its standard error.
     pub stderr: String,
 }
 
 impl Run {
-    /// The lines on standard error but the warning of a debug build.
+    /// The lines on standard error except the warning of a debug build.
     pub fn complaints(&self) -> Vec<&str> {
         let warning = format!("{}: this is a debug build", self.name);
         self.stderr.lines().filter(|line| !line.starts_with(&warning)).collect()
     }
 
-    /// The run, which must have exited with 0 and printed no error.
+    /// The run, which must exit with 0 and print no error.
     pub fn succeeded(self) -> Self {
         assert_eq!(self.code, Some(0), "{self:#?}");
         assert!(self.complaints().is_empty(), "{self:#?}");
         self
     }
 
-    /// The run, which must have exited with `code` and an error in one line that begins with
-    /// the program's name, has all of `words` in it, and cannot act on a terminal.
+    /// The run, which must exit with `code` and an error in one line that begins with the program's
+    /// name, contains all of `words`, and is safe on a terminal.
     pub fn failed(self, code: i32, words: &[&str]) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
         let [complaint] = self.complaints()[..] else { panic!("not one line: {self:#?}") };
@@ -227,7 +228,7 @@ impl Run {
         self
     }
 
-    /// The record that it printed and nothing else.
+    /// The record, which must be its only output.
     pub fn record(&self) -> Record {
         assert_eq!(self.stdout.matches('\n').count(), 1, "not one line: {self:#?}");
         assert!(self.stdout.ends_with('\n'), "{self:#?}");
@@ -235,7 +236,7 @@ impl Run {
     }
 }
 
-/// Waits until `condition` is true.
+/// Waits until `condition` holds.
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + LONGEST;
     while !condition() {

@@ -1,11 +1,11 @@
-//! The contract: what every Brigade program must do, tested from outside.
+//! The contract: requirements on every Brigade program, tested from outside.
 //!
-//! A program's `tests/contract.rs` describes the program in a [`Program`] and gives it to
-//! [`keeps!`], which makes a test of each clause: of five for every program, and of all for
-//! one program, `in full`, since the harness does the rest for all of them alike.
+//! A program's `tests/contract.rs` describes the program in a [`Program`] and passes it to
+//! [`keeps!`], which creates a test for each clause: five for every program, and all of them for
+//! one program, `in full`, since the harness implements the rest for all alike.
 //!
-//! A clause is a public function of a [`Program`]. None asserts a time, and none sleeps to
-//! wait for something: conditions are polled, with a deadline.
+//! A clause is a public function of a [`Program`]. None asserts a time, and none sleeps to wait for
+//! something: conditions are polled, with a deadline.
 
 #![expect(clippy::missing_panics_doc, reason = "a clause panics if the program breaks it")]
 
@@ -24,7 +24,7 @@ pub mod repository;
 pub use machine::{fits_here, has_two_cpus, skip};
 pub use program::{Measurement, Program};
 
-/// Makes a test of each clause that `$program`, a constant of type [`Program`], must keep:
+/// Creates a test for each clause that `$program`, a constant of type [`Program`], must satisfy:
 /// the five of every program, or all of them `in full`.
 #[macro_export]
 macro_rules! keeps {

@@ -1,5 +1,5 @@
-//! What does not fit is refused before a task exists, by exit code 3 and one line with the
-//! limit, its value, the need and the command that raises it; what fits runs.
+//! Tasks that do not fit are refused before any exists, with exit code 3 and one line with the
+//! limit, its value, the need and the command that raises it; tasks that fit run.
 
 use std::process::{Command, Stdio};
 
@@ -10,21 +10,21 @@ use crate::control_group::ControlGroup;
 use crate::invocation::{Invocation, Run};
 use crate::{Program, machine, skip};
 
-/// A run of so many tasks and few iterations.
+/// A run with this many tasks and few iterations.
 fn short(program: &Program, tasks: u64) -> Invocation {
     program.with(&["--tasks", &tasks.to_string(), "--iters", "2", "--warmups", "0"])
 }
 
-/// The number of tasks that a refusal says would fit.
+/// The number of tasks that fit, from a refusal.
 fn fitting(refusal: &Run) -> u64 {
     let line = refusal.complaints()[0];
-    let (before, _) = line.split_once(" tasks fit into").unwrap_or_else(|| panic!("{line}"));
-    let number = before.rsplit(' ').next().expect("a word");
+    let (_, after) = line.split_once("enough for ").unwrap_or_else(|| panic!("{line}"));
+    let number = after.split(' ').next().expect("a word");
     number.parse().unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-/// Under a limit that refuses 100 tasks in these words, as many run as the refusal says would
-/// fit; one more is refused. Returns how many.
+/// Under a limit that refuses 100 tasks with these words, as many run as the refusal says; one more
+/// is refused. Returns how many.
 fn check_refusal(limited: impl Fn(u64) -> Invocation, words: &[&str]) -> u64 {
     let run = limited(100).run().failed(3, words);
     assert_eq!(run.stdout, "");
@@ -35,14 +35,14 @@ fn check_refusal(limited: impl Fn(u64) -> Invocation, words: &[&str]) -> u64 {
     fitting
 }
 
-/// A soft limit is raised by the program itself.
+/// The program raises a soft limit itself.
 pub fn the_file_limit_refuses_what_does_not_fit_and_nothing_else(program: &Program) {
     check_that_files_meet_their_limit(program, &[]);
     let _ = short(program, 100).limited(Resource::RLIMIT_NOFILE, 32, 1024).run().succeeded();
 }
 
-/// With these flags, whose tasks take files. Of two limits in a row, one leaves no file over
-/// for a channel that takes two.
+/// With these flags, whose tasks use files. Of two consecutive limits, one leaves a file unused by
+/// channels of two files.
 pub fn check_that_files_meet_their_limit(program: &Program, flags: &[&str]) {
     for files in [64, 65] {
         let limited = |tasks| {
@@ -54,9 +54,9 @@ pub fn check_that_files_meet_their_limit(program: &Program, flags: &[&str]) {
     }
 }
 
-/// Stacks of threads meet it.
+/// Stacks of threads count towards it.
 pub fn the_address_space_limit_refuses(program: &Program) {
-    // A runtime has a worker on each CPU by default, and each worker an arena.
+    // A runtime has a worker per CPU by default, and each worker an arena.
     let cpus = harness::cpus::allowed().expect("the CPUs of this process").len() as u64;
     let bytes = (1 << 30) + Amounts::workers(cpus).address_space_bytes;
     let limited = |tasks| short(program, tasks).limited(Resource::RLIMIT_AS, bytes, bytes);
@@ -65,7 +65,7 @@ pub fn the_address_space_limit_refuses(program: &Program) {
     limited(bytes / 1024).run().failed(3, &words);
 }
 
-/// The limit is set on a group above the program's.
+/// The limit is set on a parent of the program's group.
 pub fn the_pids_limit_of_an_ancestor_group_refuses(program: &Program) {
     let Some(group) = group_of(50) else { return };
     let cpu = harness::cpus::allowed().expect("the CPUs of this process")[0];
@@ -75,37 +75,37 @@ pub fn the_pids_limit_of_an_ancestor_group_refuses(program: &Program) {
     check_refusal(inside, &["100 tasks need 100 threads", &file, " is 50 ", &raise]);
 }
 
-/// The task that does not fit is named, those before it end, and so does the program.
+/// The task that does not fit is named; those before it end, and so does the program.
 pub fn a_limit_that_cannot_be_seen_ends_the_tasks_created_until_then(program: &Program) {
     if let Some(run) = unseen(program, 50, &["--tasks=100"]) {
-        run.failed(3, &["creating task ", "Resource temporarily unavailable"]);
+        run.failed(3, &["cannot create task ", "Resource temporarily unavailable"]);
     }
 }
 
-/// A group that may have so many threads; `None` where none can be made.
+/// A group that may have this many threads; `None` if none can be created.
 fn group_of(most: u64) -> Option<ControlGroup> {
     let group = ControlGroup::with_most_threads(most);
     group.inspect_err(|why| skip("the limit pids.max of a control group", why)).ok()
 }
 
-/// Runs a program that may have no more than `most` threads, its own included, and whose view
-/// of the file system lacks the limit; `None` where that cannot be arranged.
+/// Runs a program that may have at most `most` threads, including its own, and that cannot see the
+/// limit in the file system; `None` if that cannot be arranged.
 pub fn unseen(program: &Program, most: u64, flags: &[&str]) -> Option<Run> {
     Some(program.with(flags).from_shell(&group_of(most)?.entering_unseen()).run())
 }
 
-/// Worker threads of a runtime count towards the limit of a group although no task does; where
-/// the limit cannot be seen, none is missing. `flags` ask for more than 50 of them.
+/// Worker threads of a runtime count towards a group's limit although they are no tasks; if the
+/// limit is not visible, none may be missing silently. `flags` request more than 50 of them.
 pub fn check_that_workers_meet_the_pids_limit(program: &Program, flags: &[&str]) {
     let Some(group) = group_of(50) else { return };
     let file = group.limit_file().display().to_string();
     let run = short(program, 3).and(flags).from_shell(&group.entering()).run();
     run.failed(3, &[" threads, but ", &file, " is 50 "]);
     let unseen = unseen(program, 50, flags).expect("as the group before");
-    unseen.failed(3, &["creating the tokio runtime", "Resource temporarily unavailable"]);
+    unseen.failed(3, &["cannot create the tokio runtime", "Resource temporarily unavailable"]);
 }
 
-/// The limit makes an exception for root, who becomes a user without any other thread here.
+/// Root is exempt from the limit, so it becomes a user without any other thread here.
 pub fn the_users_thread_limit_refuses(program: &Program) {
     let user = 100_000 + std::process::id();
     let script = format!(r#"exec setpriv --reuid={user} --regid={user} --clear-groups "$@""#);
@@ -118,7 +118,7 @@ pub fn the_users_thread_limit_refuses(program: &Program) {
     assert_eq!(check_refusal(limited, &words), 49, "the program itself is the only other thread");
 }
 
-/// An empty folder lies over `/proc`, from which limits and counters are read.
+/// An empty folder is mounted over `/proc`, the source of limits and counters.
 pub fn without_proc_it_ends_with_one_line(program: &Program) {
     let hide = |then: &str| {
         format!("exec unshare --mount sh -c 'mount -t tmpfs none /proc && {then}' sh \"$@\"")
@@ -130,8 +130,8 @@ pub fn without_proc_it_ends_with_one_line(program: &Program) {
     assert_eq!(run.failed(1, &["/proc is not mounted"]).stdout, "");
 }
 
-/// As many threads as fit into the machine's memory maps are created: with one map too few,
-/// the standard library aborts the program.
+/// As many threads as fit into the machine's memory maps are created: with one map too few, the
+/// standard library aborts the program.
 pub fn check_that_as_many_threads_run_as_fit(program: &Program, flags: &[&str]) {
     let _machine = machine::alone();
     let run = program.with(flags).and(&["--tasks=4000000000"]).run();

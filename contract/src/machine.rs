@@ -1,4 +1,4 @@
-//! This machine: whether it can run a test, and alone.
+//! This machine: whether it can run a test, and exclusively.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -10,16 +10,16 @@ use harness::limits::{self, Kind, Need};
 #[derive(Debug)]
 pub struct Alone(#[expect(dead_code, reason = "the lock lasts as long as the file is open")] File);
 
-/// Reserves the machine among all tests of this workspace that ask for it: those that create
-/// very many tasks, or measure what others would disturb.
+/// Reserves the machine among all tests of this workspace that call this: those that create very
+/// many tasks, or measure what others would disturb.
 pub fn alone() -> Alone {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let file = File::open(path).and_then(|file| file.lock().map(|()| file));
     Alone(file.unwrap_or_else(|error| panic!("locking {path}: {error}")))
 }
 
-/// Reports that something cannot be tested here, in `target/skipped-tests`, which lists those
-/// of the last `cargo test`, and on standard error, whose `eprintln!` the test runner swallows.
+/// Reports that something cannot be tested here: in `target/skipped-tests`, which lists those of
+/// the last `cargo test`, and on standard error (the test runner swallows `eprintln!`).
 pub fn skip(what: &str, why: &str) {
     let line = format!("SKIPPED: {what}: {why}\n");
     let _ = io::stderr().write_all(line.as_bytes());
@@ -37,7 +37,7 @@ pub fn has_two_cpus() -> bool {
     std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() >= 2)
 }
 
-/// Whether so many tasks fit here; reports a skipped test if not.
+/// Whether this many tasks fit here; reports a skipped test if not.
 pub fn fits_here(kind: Kind, tasks: u64) -> bool {
     let need = Need { tasks, per_task: kind.per_task(), fixed: kind.fixed() };
     let fit = limits::fitting(&need);

@@ -1,4 +1,4 @@
-//! Where the tasks run.
+//! The placement of tasks.
 
 use harness::cpus;
 use harness::record::Record;
@@ -14,8 +14,8 @@ fn crossings(record: &Record) -> Option<f64> {
     record.switches.expect("the kernel counts switches").cross_cpu_share
 }
 
-/// Every policy, with `--cpus` and under an inherited mask: the record has the CPUs that the
-/// tasks had, and on one of them no hop crosses.
+/// Every policy, with `--cpus` and under an inherited mask: the record lists the CPUs of the tasks,
+/// and with only one of them no hop crosses.
 pub fn the_placement_is_obeyed(program: &Program) {
     let allowed = allowed();
     let last = *allowed.last().expect("a CPU");
@@ -43,7 +43,7 @@ pub fn the_placement_is_obeyed(program: &Program) {
     }
 }
 
-/// One that the inherited mask leaves out.
+/// A CPU outside the inherited mask.
 pub fn a_cpu_that_is_not_ours_is_a_usage_error(program: &Program) {
     if let [inside, .., outside] = allowed()[..] {
         let outside = outside.to_string();
@@ -52,15 +52,15 @@ pub fn a_cpu_that_is_not_ours_is_a_usage_error(program: &Program) {
     }
 }
 
-/// With these flags `--placement spread` is refused for this reason, if there are two CPUs.
+/// With these flags `--placement spread` is refused with this reason, if there are two CPUs.
 pub fn check_that_spread_is_refused(program: &Program, flags: &[&str], reason: &str) {
     let reason = if allowed().len() < 2 { "needs two CPUs" } else { reason };
     let run = program.with(flags).and(&["--placement", "spread"]).run();
     run.failed(2, &["--placement spread", reason]);
 }
 
-/// With `--placement spread` and these flags, more than 95 % of the traced hops must cross.
-/// Not a clause: a runtime that schedules tasks itself may run neighbours on one CPU.
+/// With `--placement spread` and these flags, more than 95 % of the traced hops must cross. Not a
+/// clause: a runtime that schedules tasks itself may run neighbours on one CPU.
 pub fn check_that_spread_hops_cross(program: &Program, flags: &[&str]) {
     if allowed().len() < 2 {
         return skip("crossings under --placement spread", "there is one CPU");

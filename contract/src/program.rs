@@ -7,21 +7,21 @@ use crate::invocation::{Invocation, Run};
 /// A program, described for its tests.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// The name, as in its folder: `harness::program!().name`.
+    /// The name of its folder: `harness::program!().name`.
     pub name: &'static str,
     /// The binary: `env!("CARGO_BIN_EXE_…")`.
     pub path: &'static str,
     /// Flags of every short run.
     pub flags: &'static [&'static str],
-    /// What it measures, in the record's order.
+    /// Its measurements, in the record's order.
     pub measurements: &'static [Measurement],
     /// The flags with which it offers `--placement spread`, if it does.
     pub spread: Option<&'static [&'static str]>,
-    /// Whether it traces which hops cross from one CPU to another.
+    /// Whether it traces which hops cross between CPUs.
     pub traces: bool,
     /// Switches per operation that it claims under its default flags, if any.
     pub claimed_switches: Option<f64>,
-    /// The number of tasks, of programs without a flag for it.
+    /// The number of tasks, for programs without a flag for it.
     pub fixed_tasks: Option<u64>,
 }
 
@@ -41,11 +41,11 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// A brigade's: N + 1 hops to an iteration.
+    /// A brigade's: N + 1 hops per iteration.
     pub const HOPS: Self =
         Self { operations: |tasks| tasks + 1, ..Self::per_task("iteration", "hop") };
 
-    /// One sample for each iteration, with one operation for each task.
+    /// One sample per iteration, with one operation per task.
     pub const fn per_task(name: &'static str, operation: &'static str) -> Self {
         Self {
             name,
@@ -56,12 +56,12 @@ impl Measurement {
         }
     }
 
-    /// One sample in all, with one operation for each task.
+    /// One sample in all, with one operation per task.
     pub const fn once(name: &'static str, operation: &'static str) -> Self {
         Self { samples: |_, _| 1, ..Self::per_task(name, operation) }
     }
 
-    /// A sample for each task of each iteration, of one operation.
+    /// One sample per task and iteration, with one operation.
     pub const fn of_each_task(name: &'static str, operation: &'static str) -> Self {
         Self {
             operations: |_| 1,
@@ -73,7 +73,7 @@ impl Measurement {
 }
 
 impl Program {
-    /// No program.
+    /// A description to be completed.
     pub const NEW: Self = Self {
         name: "",
         path: "",
@@ -90,7 +90,7 @@ impl Program {
         self.few_tasks(5).and(&["--iters", "20", "--warmups", "3"])
     }
 
-    /// An invocation with so many tasks, unless their number is fixed.
+    /// An invocation with this many tasks, unless their number is fixed.
     pub fn few_tasks(&self, tasks: u64) -> Invocation {
         let run = self.with(self.flags);
         if self.fixed_tasks.is_some() { run } else { run.and(&["--tasks", &tasks.to_string()]) }
@@ -111,12 +111,12 @@ impl Program {
         self.with(flags).run()
     }
 
-    /// The record of a run that must succeed, with these flags and `--json`.
+    /// The record of a run with these flags and `--json`, which must succeed.
     pub fn record(&self, flags: &[&str]) -> Record {
         self.with(flags).and(&["--json"]).run().succeeded().record()
     }
 
-    /// Runs it with these flags, which must be a usage error in one line that has `words` in it.
+    /// Runs it with these flags, which must be a usage error in one line that contains `words`.
     pub fn refuses(&self, flags: &[&str], words: &[&str]) {
         self.run(flags).failed(2, words);
     }

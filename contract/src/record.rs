@@ -1,4 +1,4 @@
-//! What a program prints for the runner: the record, and the histogram.
+//! A program's output for the runner: the record, and the histogram.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::Program;
 
-/// The committed schema of a record, which is generated from its types.
+/// The committed schema of a record.
 const SCHEMA: &str = include_str!("../../harness/record.schema.json");
 
 fn check_close(what: &str, found: f64, expected: f64) {
@@ -19,8 +19,7 @@ fn check_close(what: &str, found: f64, expected: f64) {
     assert!(close, "{what}: {found} instead of {expected}");
 }
 
-/// One line, valid by the schema, with the counts and measurements that were asked for, and
-/// plausible memory.
+/// One line, valid by the schema, with the requested counts and measurements, and plausible memory.
 pub fn the_record_is_valid(program: &Program) {
     let run = program.short().and(&["--json"]).run().succeeded();
     let printed: Value = serde_json::from_str(&run.stdout).expect("JSON");
@@ -43,7 +42,7 @@ pub fn the_record_is_valid(program: &Program) {
     check_measurements(program, &record);
 }
 
-/// The record has the measurements of its program, with their counts.
+/// The record contains the measurements of its program, with their counts.
 pub fn check_measurements(program: &Program, record: &Record) {
     assert!(record.complete, "{record:#?}");
     assert_eq!(record.measurements.len(), program.measurements.len(), "{record:#?}");
@@ -55,9 +54,8 @@ pub fn check_measurements(program: &Program, record: &Record) {
     }
 }
 
-/// The kernel counts the switches that are claimed, on one CPU, where waiting is blocking. A
-/// program that keeps a schedule claims no switch for what did not wait. A run that others
-/// disturb is repeated.
+/// The kernel counts the claimed switches, on one CPU, where waiting means blocking. A program with
+/// a schedule claims no switch for operations that did not wait. Disturbed runs are repeated.
 pub fn the_counts_agree_with_the_kernel(program: &Program) {
     let measured = || {
         let flags = ["--iters=300", "--placement=same-cpu", "--json"];
@@ -71,7 +69,7 @@ pub fn the_counts_agree_with_the_kernel(program: &Program) {
         let Some((found, claim)) = switches.expected_per_operation.zip(claim) else { return true };
         check_close("claim", found, claim);
         let counted = switches.voluntary_per_operation + switches.involuntary_per_operation;
-        // A wait that is over before it begins makes no switch, and setting up makes some.
+        // A wait that ends before it begins makes no switch, and setting up makes some.
         counted >= claim * 0.8 && (claim > 0.0 || switches.voluntary_per_operation < 0.1)
     };
     assert!((0..5).any(|_| measured()), "the kernel counts other switches than are claimed");
@@ -82,7 +80,7 @@ pub fn the_counts_agree_with_the_kernel(program: &Program) {
 pub fn figures_follow_from_the_histogram(program: &Program) {
     let record = program.short_record();
     for found in &record.measurements {
-        // Decoded without the harness's help.
+        // Decoded without the harness.
         let bytes = BASE64.decode(&found.histogram).expect("base64");
         let decoded = Deserializer::new().deserialize(&mut &bytes[..]);
         let histogram: Histogram<u64> = decoded.expect("HdrHistogram's V2 + deflate");
@@ -104,8 +102,8 @@ pub fn figures_follow_from_the_histogram(program: &Program) {
     }
 }
 
-/// The last row of `--histogram FILE` counts all samples. A file that cannot be written fails
-/// the run, whose record is printed all the same.
+/// The last row of `--histogram FILE` counts all samples. A file that cannot be written fails the
+/// run, but its record is still printed.
 pub fn the_histogram_file_counts_the_samples(program: &Program) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("distribution.hgrm");
@@ -122,7 +120,7 @@ pub fn the_histogram_file_counts_the_samples(program: &Program) {
     assert_eq!((record.complete, record.ended_by), (false, Ending::Error));
 }
 
-/// The smallest run is a run, without a deviation but with everything else.
+/// The smallest run is valid, without a deviation but otherwise complete.
 pub fn one_task_and_one_iteration_are_enough(program: &Program) {
     let record = program.record(&["--threads", "1", "--iters", "1", "--warmups", "0"]);
     assert_eq!((record.tasks, record.iterations, record.warmups), (1, 1, 0));
@@ -133,8 +131,8 @@ pub fn one_task_and_one_iteration_are_enough(program: &Program) {
     }
 }
 
-/// Switches per operation of threads that blocked. Preemptions depend on the kernel and the
-/// rest of the machine.
+/// Switches per operation of threads that blocked. Preemptions depend on the kernel and on other
+/// processes.
 pub fn voluntary_switches(record: &Record) -> f64 {
     record.switches.expect("the kernel counts switches").voluntary_per_operation
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The folders of the recorded runs, sorted: those that git knows, or all of `results` without
-/// git, as in an unpacked archive.
+/// The folders of the recorded runs, sorted: those tracked by git, or all of `results` without git,
+/// as in an unpacked archive.
 pub fn recorded_runs() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut git = Command::new("git");

@@ -1,9 +1,9 @@
-//! Lines in which a coroutine does not do as it should.
+//! Lines in which a coroutine misbehaves.
 
 use super::*;
 
-/// The error of a brigade of 20 tasks, of which task 7 has `body`, and what
-/// was measured until then.
+/// The error of a brigade of 20 tasks, whose task 7 runs `body`, and the
+/// measurements so far.
 fn error_of(body: fn(usize)) -> (String, u64) {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
     let stack = || DefaultStack::new(64 << 10).expect("a stack");

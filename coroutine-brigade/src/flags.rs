@@ -1,4 +1,4 @@
-//! The program's flags, and what they need.
+//! The program's flags, and its needs with them.
 
 use harness::{Amounts, Launch, LoadFlags, Spec, StackFlag};
 
@@ -6,13 +6,12 @@ use crate::scheduled::{self, Scheduler};
 
 /// Time a number on its way through N stackful coroutines on one thread.
 ///
-/// One iteration: the driver resumes N coroutines in turn; each adds one to the
-/// number that it is given and suspends with it, and the driver checks the sum.
-/// That makes N + 1 hops, none of which the kernel takes part in. With a scheduler
-/// they wait for one another's channels or sockets instead.
+/// One iteration: the driver resumes N coroutines in turn; each adds one to the number that it gets
+/// and suspends with it, and the driver checks the sum. That makes N + 1 hops, without the kernel.
+/// With a scheduler they wait for one another's channels or sockets instead.
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
-    /// What runs the coroutines; without it, the driver resumes them in turn
+    /// Scheduler of the coroutines [default: the driver resumes them in turn]
     #[arg(long, value_enum)]
     pub scheduler: Option<Scheduler>,
 
@@ -25,13 +24,13 @@ pub struct Flags {
     pub load: LoadFlags,
 }
 
-/// What the program declares without flags.
+/// The declaration without flags.
 pub const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
 
-/// What it declares with these.
+/// The declaration with these flags.
 ///
 /// # Errors
-/// Of flags that contradict one another.
+/// If flags contradict one another.
 pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let stack_bytes = flags.stack.stack_size as u64;
     let coroutine = Amounts::coroutine(stack_bytes);

@@ -1,23 +1,20 @@
-//! A brigade of stackful coroutines: what a switch costs that saves a few
-//! registers and changes the stack, and does nothing else.
+//! A brigade of stackful coroutines: the cost of a switch that only saves a few registers and
+//! changes the stack.
 //!
-//! One iteration: the driver resumes N coroutines in turn, on one thread. Each
-//! gets the number that its upstream neighbour suspended with, adds one and
-//! suspends with the sum, and the driver checks that it comes out as N. That
-//! makes N + 1 hops, as in every brigade: one to each coroutine and the last
-//! one to the driver.
+//! One iteration: the driver resumes N coroutines in turn, on one thread. Each gets the number that
+//! its upstream neighbour suspended with, adds one and suspends with the sum, and the driver checks
+//! that it ends as N. That makes N + 1 hops, as in every brigade: one to each coroutine and the
+//! last one to the driver.
 //!
-//! With `--scheduler` the coroutines, and the driver as one of them, wait for channels or
-//! sockets and are woken through the scheduler's queue instead.
+//! With `--scheduler` the coroutines, and the driver as one of them, wait for channels or sockets
+//! and are woken through the scheduler's queue instead.
 //!
-//! What is counted: between two hops the control passes through the driver's
-//! round, so a hop is one switch into a coroutine and one out of it. The
-//! kernel has nothing to switch.
+//! What is counted: between two hops control passes through the driver's loop, so a hop is one
+//! switch into a coroutine and one out of it. The kernel has nothing to switch.
 //!
-//! Known biases: the order is fixed, so there is no queue, no wake-up and no
-//! scheduler to pay for: this is a floor, not what a scheduler of coroutines
-//! costs. Every stack is memory of its own, and many of them together miss the
-//! caches and the translation buffer more often than few.
+//! Known biases: the order is fixed, so there is no queue, no wake-up and no scheduler to pay for:
+//! this is a lower bound, not the cost of a scheduler of coroutines. Every stack is separate
+//! memory, and many stacks miss the caches and the TLB more often than few.
 
 mod flags;
 mod scheduled;
@@ -56,8 +53,8 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         line.push(relay(bench.station(task), stack));
     }
 
-    let passed = named(&mut line, |line| drive(bench, line));
-    let observed = passed.and_then(|()| bench.observe());
+    let result = named(&mut line, |line| drive(bench, line));
+    let observed = result.and_then(|()| bench.observe());
     end(&mut line).and(observed)
 }
 
@@ -71,8 +68,8 @@ fn relay(station: Station, stack: DefaultStack) -> Relay {
     })
 }
 
-/// What `drive` returns; where a coroutine has panicked, the error that names
-/// it. The panic comes out of the call that resumed it.
+/// The result of `drive`; if a coroutine has panicked, an error that names it.
+/// The panic propagates from the call that resumed it.
 fn named(
     line: &mut [Relay],
     drive: impl FnOnce(&mut [Relay]) -> anyhow::Result<()>,
@@ -105,8 +102,8 @@ fn drive(bench: &Bench, line: &mut [Relay]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Resumes the coroutines in turn, each with what the one before it suspended
-/// with. Not inlined: among all that `main` does, its loop would keep its state on the stack.
+/// Resumes the coroutines in turn, each with the value that the one before it suspended with. Not
+/// inlined: within `main`, the loop would keep its state on the stack.
 #[inline(never)]
 fn pass(line: &mut [Relay], mut token: usize) -> anyhow::Result<usize> {
     for (task, coroutine) in line.iter_mut().enumerate() {
@@ -121,7 +118,7 @@ fn pass(line: &mut [Relay], mut token: usize) -> anyhow::Result<usize> {
 /// Lets every coroutine end.
 fn end(line: &mut [Relay]) -> anyhow::Result<()> {
     for (task, coroutine) in line.iter_mut().enumerate() {
-        // One that has ended already has been told of.
+        // If it has ended already, that was reported.
         if !coroutine.done() {
             let ended = coroutine.resume(None);
             ensure!(matches!(ended, CoroutineResult::Return(())), "task {task} did not end");

@@ -1,10 +1,9 @@
-//! The brigade on may: stackful coroutines that a scheduler runs, over channels or sockets
-//! of its own.
+//! The brigade on may: stackful coroutines run by a scheduler, over may's channels or sockets.
 //!
-//! One worker runs them all, the driver too. A task waits in `recv` or `read` until what
-//! is upstream wakes it, and goes through the scheduler's queue: what a runtime of async
-//! tasks does, with stacks. Of sockets a read is tried before it waits, and what waits is
-//! found by `epoll`. A second thread of may's keeps time, and sleeps.
+//! One worker runs them all, including the driver. A task waits in `recv` or `read` until its
+//! upstream neighbour wakes it, and goes through the scheduler's queue: like a runtime of async
+//! tasks, but with stacks. With sockets, a task waits only after a read has found nothing, and
+//! `epoll` finds it. May's second thread keeps time, and sleeps.
 
 use std::io::{self, Read as _, Write as _};
 
@@ -15,7 +14,7 @@ use may::coroutine::{Builder, JoinHandle};
 use may::os::unix::net::UnixStream;
 use may::sync::spsc;
 
-/// What `--scheduler` names.
+/// Values of `--scheduler`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
@@ -31,7 +30,7 @@ const FILES: u64 = 3;
 const THREADS: u64 = 2;
 
 impl Scheduler {
-    /// What a channel needs.
+    /// The needs of a channel.
     pub fn channel(self) -> Amounts {
         match self {
             Self::May => Amounts::channel_in_memory(),
@@ -40,15 +39,15 @@ impl Scheduler {
     }
 }
 
-/// What the scheduler itself needs.
+/// The needs of the scheduler.
 pub fn runtime() -> Amounts {
     Amounts { files: FILES, ..Amounts::workers(THREADS) }
 }
 
-/// Measures the brigade with stacks of so many bytes.
+/// Measures the brigade with stacks of this many bytes.
 ///
 /// # Errors
-/// Of limits, sockets and tasks.
+/// Those of limits, sockets and tasks.
 pub fn measure(scheduler: Scheduler, stack_bytes: usize, bench: &Bench) -> anyhow::Result<()> {
     may::config().set_workers(1).set_worker_pin(false);
     let bench = bench.clone();
@@ -70,9 +69,9 @@ fn spawn<T: Send + 'static>(
     body: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
     let words = stack_bytes / size_of::<usize>();
-    // SAFETY: there is one worker, so what is local to a thread is local to all
-    // coroutines, and none of them keeps a reference to it while it waits. Their stacks
-    // are as large as those of any other coroutine here.
+    // SAFETY: there is one worker, so thread-local data are local to all coroutines, and none of
+    // them keeps a reference to it while it waits. Their stacks are as large as those of any other
+    // coroutine here.
     unsafe { Builder::new().stack_size(words).spawn(body) }
 }
 
@@ -116,8 +115,8 @@ fn brigade<S: Sink + 'static, R: Source + 'static>(
         started.map_err(|error| failure::creating(format_args!("task {task}"), error))
     })?;
 
-    let passed = drive(bench, &mut line.first, &mut line.last);
-    let observed = passed.and_then(|()| bench.observe());
+    let result = drive(bench, &mut line.first, &mut line.last);
+    let observed = result.and_then(|()| bench.observe());
     drop(line.first);
     let outcomes = line.tasks.into_iter().map(|task| match task.join() {
         Ok(result) => result.map_err(TaskError::Failed),

@@ -1,4 +1,4 @@
-//! coroutine-brigade from outside: flags in, record out.
+//! Tests coroutine-brigade from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
 use contract::{Measurement, Program};
@@ -14,7 +14,7 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM);
 
-/// The program's constant is a fact about the stacks of corosensei: count it.
+/// The program's constant is a property of corosensei's stacks: count the maps.
 #[test]
 fn a_coroutine_takes_two_maps() {
     const TASKS: u64 = 200;
@@ -24,7 +24,7 @@ fn a_coroutine_takes_two_maps() {
         run.stdout.trim().parse::<u64>().expect("a count")
     };
     let added = maps(TASKS + 1) - maps(1);
-    // Two maps side by side that are alike are one.
+    // The kernel merges adjacent maps with the same properties.
     assert!((2 * TASKS - 5..=2 * TASKS + 5).contains(&added), "{added}");
 }
 

@@ -1,4 +1,4 @@
-//! The channels of a brigade, as one thread sees all of them.
+//! The channels of a brigade, all on one thread.
 
 use std::fs::File;
 use std::io;
@@ -12,28 +12,28 @@ pub trait Channels {
     /// Those of the write.
     fn send(&mut self, channel: usize, token: u8) -> io::Result<()>;
 
-    /// Waits until a channel has something, and takes it out: its number, and the token
-    /// that came, `None` where the channel was closed, or what went wrong with reading it.
+    /// Waits until a channel is readable, and reads it. Returns its number and the token, `None` if
+    /// the channel was closed, or the error of the read.
     ///
     /// # Errors
-    /// When the kernel does not let the thread wait.
+    /// If the kernel does not let the thread wait.
     fn next(&mut self) -> io::Result<(usize, io::Result<Option<u8>>)>;
 
-    /// Closes the end of a channel that is written to.
+    /// Closes the writing end of a channel.
     fn close(&mut self, channel: usize);
 
-    /// How many system calls have been made until now.
+    /// The number of system calls so far.
     fn system_calls(&self) -> u64;
 }
 
-/// The two ends of a channel. One that has been closed is gone.
+/// The two ends of a channel; `None` once closed.
 pub struct Pair {
     pub reader: Option<File>,
     pub writer: Option<File>,
 }
 
 impl Pair {
-    /// What the loop itself holds for a channel, in bytes.
+    /// Memory of the loop per channel, in bytes.
     pub const BYTES: u64 = size_of::<Self>() as u64;
 }
 
@@ -43,7 +43,7 @@ impl From<(File, File)> for Pair {
     }
 }
 
-/// The error of an end that is used after it has been closed.
+/// The error for using an end after it was closed.
 pub fn closed() -> io::Error {
     io::ErrorKind::BrokenPipe.into()
 }

@@ -1,4 +1,4 @@
-//! Channels that `epoll` watches, level-triggered or edge-triggered.
+//! Channels watched by `epoll`, level-triggered or edge-triggered.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -16,28 +16,28 @@ const MOST_EVENTS: usize = 64;
 /// When `epoll` reports a channel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// As long as it has something, and so once more after it has been read.
+    /// As long as it is readable, so once more after it has been read.
     Level,
-    /// When something has come.
+    /// When something has arrived.
     Edge,
 }
 
-/// What the loop takes besides its channels.
+/// The needs of the loop in addition to its channels'.
 pub fn amounts() -> Amounts {
     Amounts { files: 1, ..Amounts::default() }
 }
 
-/// Channels that `epoll` watches.
+/// Channels watched by `epoll`.
 pub struct Epoll {
     instance: OwnedFd,
     pairs: Vec<Pair>,
-    /// Reported, and not yet looked at.
+    /// Reported, but not handled yet.
     events: Vec<Event>,
     system_calls: u64,
 }
 
 impl Epoll {
-    /// Watches the ends of `pairs` that are read from.
+    /// Watches the reading ends of `pairs`.
     ///
     /// # Errors
     /// The kernel's, such as too many watches.
@@ -61,17 +61,17 @@ impl Epoll {
         Ok(Self { instance, pairs, events: Vec::with_capacity(MOST_EVENTS), system_calls: 0 })
     }
 
-    /// What a channel that was reported has; `None` where that is nothing after all.
+    /// Reads a reported channel; `None` if it was empty after all.
     #[inline]
     fn take(&mut self, channel: usize) -> Option<io::Result<Option<u8>>> {
         let reader = self.pairs[channel].reader.as_mut()?;
-        // Larger than what is in flight: a short read says that no more is there, so that
-        // an edge has been answered.
+        // Larger than what is in flight: a short read means that it is drained, so the edge is
+        // handled.
         let mut tokens = [0; 2];
         self.system_calls += 1;
         Some(match reader.read(&mut tokens) {
             Ok(0) => {
-                // Which also takes it out of the epoll.
+                // This also removes it from the epoll.
                 self.pairs[channel].reader = None;
                 Ok(None)
             }
@@ -101,7 +101,7 @@ impl Channels for Epoll {
             }
             self.system_calls += 1;
             match epoll::wait(&self.instance, spare_capacity(&mut self.events), None) {
-                // A signal: the lap is finished all the same.
+                // A signal: the lap is still finished.
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }

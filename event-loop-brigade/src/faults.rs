@@ -1,4 +1,4 @@
-//! Brigades in which something goes wrong, over channels that misbehave.
+//! Brigades with failures, over channels that misbehave.
 
 use std::io::{self, ErrorKind};
 
@@ -9,15 +9,15 @@ use crate::channels::{Channels, Pair};
 use crate::epoll::{Epoll, Trigger};
 use crate::ring::{Ring, RingKind};
 
-/// What comes out of a channel instead of a token.
+/// What a channel yields instead of a token.
 type Fault = fn() -> io::Result<Option<u8>>;
 
-/// Channels of which one misbehaves when its time has come.
+/// Channels of which one misbehaves after some tokens.
 struct Faulty<C> {
     channels: C,
     channel: usize,
     fault: Fault,
-    /// Tokens until then.
+    /// Remaining tokens.
     left: u32,
 }
 
@@ -69,7 +69,7 @@ fn a_channel_that_fails_or_ends_names_its_task_and_ends_the_run() {
         for task in [0, 7, 19] {
             let expected = format!("task {task} failed: {text}");
             assert_eq!(error_of(level, fault, task).expect("epoll"), expected);
-            // Where there is none, its own refusal is tested from outside.
+            // Without io_uring there is no ring; its refusal is tested from outside.
             if let Some(error) = error_of(ring, fault, task) {
                 assert_eq!(error, expected);
             }

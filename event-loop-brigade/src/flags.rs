@@ -1,4 +1,4 @@
-//! The program's flags, and what they need.
+//! The program's flags, and its needs with them.
 
 use harness::{Amounts, ChannelFlag, Launch, LoadFlags, Spec, Station};
 
@@ -8,8 +8,9 @@ use crate::{epoll, ring};
 /// Time a byte on its way through N states of a hand-written event loop.
 ///
 /// One iteration: a byte goes from the driver through N channels and back; one
-/// thread waits until a channel has it and sends it into the next. That makes
-/// N + 1 hops, each with the system calls that any runtime must make.
+/// thread waits until a channel is readable and sends the byte into the next.
+/// That makes N + 1 hops, each with the system calls that any runtime must
+/// make.
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
     /// How the thread waits
@@ -26,29 +27,29 @@ pub struct Flags {
     pub load: LoadFlags,
 }
 
-/// What `--loop` names.
+/// Values of `--loop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loop {
-    /// epoll that reports a channel as long as it has something
+    /// epoll, which reports a channel as long as it is readable
     EpollLevel,
-    /// epoll that reports a channel once when something comes
+    /// epoll, which reports a channel once when something arrives
     EpollEdge,
-    /// io_uring: reads and writes as requests
+    /// io_uring, with reads and writes as requests
     IoUring,
-    /// io_uring that completes requests only while the thread waits (Linux 6.1)
+    /// io_uring, completing requests only while the thread waits (Linux 6.1)
     IoUringDefer,
-    /// io_uring whose requests a thread of the kernel submits
+    /// io_uring, with a kernel thread that submits requests
     IoUringSqpoll,
 }
 
-/// What the program declares without flags.
+/// The declaration without flags.
 pub const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
 
-/// What it declares with these.
+/// The declaration with these flags.
 ///
 /// # Errors
-/// Of flags that contradict one another.
+/// If flags contradict one another.
 pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let channel = flags.carrier.channel.amounts();
     let state = Amounts::heap(size_of::<Station>() as u64 + Pair::BYTES);

@@ -1,21 +1,19 @@
-//! A brigade without a runtime: what a hop costs when a loop written by hand waits for
-//! I/O on behalf of N tasks. It is the floor below every async runtime.
+//! A brigade without a runtime: the cost of a hop if a hand-written loop waits for I/O on behalf of
+//! N tasks. It is the lower bound for every async runtime.
 //!
-//! One iteration: the driver sends a byte into the first channel. One thread waits for
-//! whatever channel has it, and does there what the task would do: it sends the byte into
-//! the next channel, until the byte is in the last: N + 1 hops. A task is its station and
-//! the number of its channel, and nothing more.
+//! One iteration: the driver sends a byte into the first channel. One thread waits for any readable
+//! channel, and does the task's part: it sends the byte into the next channel, until the byte is in
+//! the last: N + 1 hops. A task is only its station and the number of its channel.
 //!
 //! What is counted: with `epoll` a hop is one `epoll_wait`, one `read` and one `write`. With
-//! io_uring it is one `io_uring_enter`, which submits a write and the next read, and waits.
-//! No hop switches, except where a thread of the kernel submits (`io-uring-sqpoll`). The
-//! program counts its system calls, and the record has them per hop.
+//! io_uring it is one `io_uring_enter`, which submits a write and the next read, and waits. No hop
+//! switches, unless a kernel thread submits (`io-uring-sqpoll`). The program counts its system
+//! calls, and the record contains them per hop.
 //!
-//! Known biases: one token is in flight, so an `epoll_wait` that could report many events
-//! reports one, and a ring that could submit many requests submits two. A loop that knows
-//! that its channels are drained by a short read needs no second `read` to see it; a
-//! runtime that reads into a buffer of one byte does. To count the system calls costs an
-//! addition for each.
+//! Known biases: one token is in flight, so an `epoll_wait` that could report many events reports
+//! one, and a ring that could submit many requests submits two. This loop can tell from a short
+//! read that a channel is drained, without a second `read`; a runtime that reads into a buffer of
+//! one byte cannot. Counting the system calls costs one addition each.
 
 mod channels;
 mod epoll;
@@ -79,8 +77,7 @@ fn brigade(bench: &Bench, mut channels: impl Channels, stations: &[Station]) -> 
     end(&mut channels, stations.len())
 }
 
-/// Does what the tasks do, in whatever order the token comes to them, until it has come
-/// round.
+/// Does the tasks' part, in the order in which the token reaches them, until it has come round.
 #[inline]
 fn pass(channels: &mut impl Channels, stations: &[Station]) -> anyhow::Result<()> {
     loop {
@@ -98,7 +95,7 @@ fn pass(channels: &mut impl Channels, stations: &[Station]) -> anyhow::Result<()
     }
 }
 
-/// Closes the first channel, upon whose end task 0 closes the next, and so on.
+/// Closes the first channel; task 0 then closes the next, and so on.
 fn end(channels: &mut impl Channels, tasks: usize) -> anyhow::Result<()> {
     for closed in 0..=tasks {
         channels.close(closed);

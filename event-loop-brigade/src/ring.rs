@@ -1,4 +1,4 @@
-//! Channels whose reads and writes are requests to io_uring.
+//! Channels with reads and writes as requests to io_uring.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -15,13 +15,13 @@ use rustix::io::Errno;
 
 use crate::channels::{Channels, Pair, closed};
 
-/// Marks the request of a write; the number of the channel is below.
+/// Marks the request of a write; the channel's number is in the lower bits.
 const SENT: u64 = 1 << 63;
 
-/// How long the kernel's thread looks for requests before it sleeps, in milliseconds.
+/// How long the kernel thread polls for requests before it sleeps, in milliseconds.
 const SUBMITTER_IDLE_MS: u32 = 1000;
 
-/// Whose thread submits requests, and when they complete.
+/// Which thread submits requests, and when they complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingKind {
     /// The program's thread; at any time.
@@ -32,40 +32,38 @@ pub enum RingKind {
     Polled,
 }
 
-/// The thread of the kernel that submits requests: it has no memory of its own but its
-/// stack there.
+/// The needs of the kernel thread that submits requests: only its stack.
 pub fn submitter() -> Amounts {
     let thread = Amounts::thread(0);
     Amounts { threads: 1, kernel_bytes: thread.kernel_bytes, ..Amounts::default() }
 }
 
-/// Channels whose reads and writes are requests to io_uring.
+/// Channels with reads and writes as requests to io_uring.
 pub struct Ring {
     ring: IoUring,
     kind: RingKind,
     pairs: Vec<Pair>,
-    /// Where the kernel writes what it reads from each channel, and what it is to write
-    /// into it.
+    /// Where the kernel puts the byte read from each channel, and the byte to write into it.
     received: &'static [Cell<u8>],
     sent: &'static [Cell<u8>],
-    /// How writes are asked for: to complete in silence, where the kernel can do that.
+    /// Flags of write requests: to complete silently, if the kernel supports that.
     quietly: Flags,
     system_calls: u64,
 }
 
 impl Ring {
-    /// Asks for a read from each of `pairs`.
+    /// Requests a read from each of `pairs`.
     ///
     /// # Errors
-    /// [`Unavailable`] where the kernel has no such ring; otherwise the kernel's.
+    /// [`Unavailable`] if the kernel has no such ring; otherwise the kernel's.
     pub fn over(pairs: Vec<Pair>, kind: RingKind) -> anyhow::Result<Self> {
         let ring = open(kind)?;
         let quietly = match ring.params().is_feature_skip_cqe_on_success() {
             true => Flags::SKIP_SUCCESS,
             false => Flags::empty(),
         };
-        // The kernel may still write to them when the ring has been closed, so they are
-        // never freed.
+        // The kernel may still write to them after the ring has been closed, so they are never
+        // freed.
         let bytes = || -> &'static [Cell<u8>] { vec![Cell::new(0); pairs.len()].leak() };
         let (received, sent) = (bytes(), bytes());
         let mut ring = Self { ring, kind, pairs, received, sent, quietly, system_calls: 0 };
@@ -82,13 +80,13 @@ impl Ring {
         self.ask(read.build().user_data(channel as u64))
     }
 
-    /// Puts a request into the queue, which the next wait submits.
+    /// Adds a request to the queue; the next wait submits it.
     #[inline]
     fn ask(&mut self, request: Entry) -> io::Result<()> {
         loop {
-            // SAFETY: the byte that the request reads or writes is never freed, is touched
-            // through `Cell` alone, and belongs to one request at a time; the kernel holds
-            // the file from the submission on, before which nobody closes it.
+            // SAFETY: the byte that the request reads or writes is never freed, is accessed only
+            // through `Cell`, and belongs to one request at a time; the kernel references the file
+            // from the submission on, and nobody closes it before.
             if unsafe { self.ring.submission().push(&request) }.is_ok() {
                 return Ok(());
             }
@@ -99,21 +97,21 @@ impl Ring {
         }
     }
 
-    /// Submits what is in the queue, and waits until something completes.
+    /// Submits the queue, and waits until something completes.
     #[inline]
     fn wait(&mut self) -> io::Result<()> {
         self.system_calls += 1;
         match self.ring.submit_and_wait(1) {
             Ok(_) => Ok(()),
-            // A signal: the lap is finished all the same. Or completions are to be taken
-            // out before more is submitted.
+            // A signal: the lap is still finished. Or completions must be handled before more is
+            // submitted.
             Err(error) if is_passing(&error) => Ok(()),
             Err(error) => Err(error),
         }
     }
 }
 
-/// Whether to retry a call or a request that failed with this error.
+/// Whether to retry a call or a request after this error.
 fn is_passing(error: &io::Error) -> bool {
     let passing = [Errno::INTR, Errno::AGAIN, Errno::BUSY].map(Errno::raw_os_error);
     error.raw_os_error().is_some_and(|number| passing.contains(&number))
@@ -126,7 +124,7 @@ fn descriptor(end: &Option<File>) -> io::Result<Fd> {
 /// A ring of this kind.
 ///
 /// # Errors
-/// [`Unavailable`], with the reason, where the kernel has none.
+/// [`Unavailable`], with the reason, if the kernel has none.
 fn open(kind: RingKind) -> anyhow::Result<IoUring> {
     let mut builder = IoUring::builder();
     let needs = match kind {
@@ -141,11 +139,11 @@ fn open(kind: RingKind) -> anyhow::Result<IoUring> {
         }
     };
     builder.build(RING_ENTRIES).map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::ACCESS) => {
-            Unavailable(format!("--loop: a ring of io_uring: {error}; this kind needs {needs}"))
-                .into()
-        }
-        _ => creating(format_args!("a ring of io_uring"), error),
+        Some(Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::ACCESS) => Unavailable(format!(
+            "--loop: cannot create an io_uring ring: {error}; this kind needs {needs}"
+        ))
+        .into(),
+        _ => creating(format_args!("creating an io_uring ring"), error),
     })
 }
 

@@ -1,4 +1,4 @@
-//! event-loop-brigade from outside: flags in, record out.
+//! Tests event-loop-brigade from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
 use contract::{Measurement, Program, skip};
@@ -14,7 +14,7 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM);
 
-/// The loops, with the system calls of a hop, and whether a thread of the kernel takes part.
+/// The loops, with their system calls per hop, and whether a kernel thread takes part.
 const LOOPS: [(&str, f64, bool); 5] = [
     ("epoll-level", 3.0, false),
     ("epoll-edge", 3.0, false),
@@ -24,7 +24,7 @@ const LOOPS: [(&str, f64, bool); 5] = [
 ];
 
 #[test]
-fn every_loop_passes_the_token_with_the_system_calls_that_it_takes() {
+fn every_loop_passes_the_token_with_the_expected_system_calls() {
     for (name, calls, of_kernel) in LOOPS {
         for channel in ["pipe", "socketpair"] {
             let flags = ["--tasks=50", "--iters=200", "--json", "--loop", name];
@@ -41,7 +41,7 @@ fn every_loop_passes_the_token_with_the_system_calls_that_it_takes() {
                 assert_eq!(switches.expected_per_operation, None);
                 continue;
             }
-            // A kernel that completes a request later takes one more call to wait for it.
+            // If the kernel completes a request later, waiting for it takes one more call.
             let most = if name.starts_with("epoll") { calls } else { 2.0 * calls };
             assert!((calls..=most).contains(&made), "{name}, {channel}: {made}");
             let switches = voluntary_switches(&record);
@@ -57,9 +57,9 @@ fn one_thread_does_everything() {
     assert_eq!(PROGRAM.run(&flags).succeeded().stdout.trim(), "1");
 }
 
-/// By a filter of system calls, which a container may have.
+/// With a filter of system calls, as in containers.
 #[test]
-fn a_ring_that_is_denied_is_a_limit_with_the_reason() {
+fn a_denied_ring_is_a_limit_with_the_reason() {
     let flags = ["--loop=io-uring", "--iters=2", "--tasks=2"];
     let run = PROGRAM.with(&flags).denied_io_uring().run();
     run.failed(3, &["io_uring rings", "permits is 0"]);

@@ -1,5 +1,5 @@
-//! The executors, each set up around the measured loop, and the interfaces by which each can be
-//! spawned on, behind one: a graph spawns by [`Spawner`].
+//! The executors, each set up around the measured loop, and one trait for their interfaces: a graph
+//! spawns through [`Spawner`].
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use tokio::task::LocalSet;
 
 use crate::graph::{Counts, Delivery, Graph, Node, run};
 
-/// What `--executor` names.
+/// Values of `--executor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Executor {
@@ -38,17 +38,17 @@ pub enum Executor {
     TokioTp,
     /// The global executor of async-std
     AsyncStd,
-    /// The executor of smol, with as many threads as CPUs
+    /// The executor of smol, with one thread per CPU
     #[value(name = "async-executor")]
     #[serde(rename = "async-executor")]
     Smol,
 }
 
-/// What `--spawn` names.
+/// Values of `--spawn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interface {
-    /// The executor's own function
+    /// The executor's native function
     Native,
     /// The trait Spawn of `futures`
     Spawn,
@@ -61,11 +61,11 @@ pub enum Interface {
 }
 
 impl Executor {
-    /// The interface that is asked for, or the executor's own.
+    /// The requested interface, or the executor's native one.
     ///
     /// # Errors
-    /// [`UsageError`] when the executor does not have it, with those that it has.
-    pub fn interface(self, asked: Option<Interface>) -> Result<Interface, UsageError> {
+    /// [`UsageError`] if the executor lacks it, listing those that it has.
+    pub fn interface(self, requested: Option<Interface>) -> Result<Interface, UsageError> {
         use Interface::{LocalSpawn, LocalSpawnHandle, Native, Spawn, SpawnHandle};
         let offered: &[Interface] = match self {
             Self::LocalPool => &[LocalSpawn, LocalSpawnHandle],
@@ -74,7 +74,7 @@ impl Executor {
             Self::TokioTp | Self::AsyncStd => &[Native, Spawn, SpawnHandle],
             Self::Smol => &[Native],
         };
-        let interface = asked.unwrap_or(offered[0]);
+        let interface = requested.unwrap_or(offered[0]);
         if offered.contains(&interface) {
             return Ok(interface);
         }
@@ -88,11 +88,11 @@ impl Executor {
     }
 }
 
-/// Measures an executor through one of the interfaces that it has. All of them have the same
-/// runtime, with a worker for each CPU if it has several.
+/// Measures an executor through one of its interfaces. All interfaces use the same runtime; if it
+/// has several threads, one worker per CPU.
 ///
 /// # Errors
-/// When a limit refuses the executor's threads, or a count is wrong.
+/// If a limit refuses the executor's threads, or a count is wrong.
 pub fn measure(
     executor: Executor,
     interface: Interface,
@@ -118,7 +118,7 @@ pub fn measure(
                 let tasks = Rc::new(LocalSet::new());
                 return run.drive(&tasks, |counts| tasks.block_on(&runtime, counts));
             }
-            let tokio = TokioCt::try_from(runtime).expect("it is of one thread");
+            let tokio = TokioCt::try_from(runtime).expect("it has one thread");
             run.by_local_traits(tokio.clone(), |counts| tokio.block_on(counts))
         }
         Executor::TokioTp => {
@@ -127,7 +127,7 @@ pub fn measure(
             if is_native {
                 return run.drive(runtime.handle(), |counts| runtime.block_on(counts));
             }
-            let tokio = TokioTp::try_from(runtime).expect("it is of several threads");
+            let tokio = TokioTp::try_from(runtime).expect("it has several threads");
             run.by_traits(tokio.clone(), |counts| tokio.block_on(counts))
         }
         Executor::AsyncStd if is_native => run.drive(&AsyncStd, async_std::task::block_on),
@@ -136,7 +136,7 @@ pub fn measure(
     }
 }
 
-/// What is measured, on any executor.
+/// A measurement, on any executor.
 struct Run<'a> {
     interface: Interface,
     graph: Graph,
@@ -166,7 +166,7 @@ impl Run<'_> {
         }
     }
 
-    /// The executor of smol has no threads of its own: one for each CPU runs it.
+    /// The executor of smol has no threads: one per CPU runs it.
     fn on_smol(&self) -> anyhow::Result<()> {
         let executor = Arc::new(async_executor::Executor::new());
         let (stop, stopped) = oneshot::channel::<()>();
@@ -184,9 +184,8 @@ impl Run<'_> {
         })
     }
 
-    /// Passes messages through the graph, lap after lap, by tasks that `spawner` spawns.
-    /// `wait` has the executor wait for the counts. The nodes of a lap are made
-    /// before the lap begins.
+    /// Passes messages through the graph, lap after lap, with tasks spawned by `spawner`. `wait`
+    /// makes the executor wait for the counts. A lap's nodes are created before it begins.
     fn drive<S: Spawner>(
         &self,
         spawner: &S,
@@ -208,24 +207,24 @@ impl Run<'_> {
     }
 }
 
-/// Spawns tasks and detaches them. It has a method for each of the two types of tasks that a
-/// graph has, so that nothing is boxed on the way, and those that run tasks on several threads
-/// can ask for tasks that can be sent between them.
+/// Spawns tasks and detaches them. There is a method for each of the two types of tasks in a graph,
+/// so that nothing is boxed, and multi-threaded executors can require `Send`.
 pub trait Spawner: Clone + 'static {
-    /// Spawns what a node does.
+    /// Spawns a node.
     ///
     /// # Panics
-    /// When the executor is shutting down, which no graph outlives.
+    /// If the executor is shutting down, which no graph outlives.
     fn start_node(&self, node: Node);
 
     /// Spawns a send.
     ///
     /// # Panics
-    /// When the executor is shutting down, which no graph outlives.
+    /// If the executor is shutting down, which no graph outlives.
     fn start(&self, delivery: Delivery);
 }
 
-/// Both methods of a spawner that spawns both types of tasks in the same way.
+/// Both methods of a spawner that spawns the two types of tasks in the same
+/// way.
 macro_rules! both {
     (|$own:ident, $task:ident| $spawn:expr) => {
         fn start_node(&self, node: Node) {
@@ -240,7 +239,7 @@ macro_rules! both {
     };
 }
 
-/// Spawns by the trait `Spawn` of `futures`.
+/// Spawns through the trait `Spawn` of `futures`.
 #[derive(Clone)]
 pub struct BySpawn<E>(pub E);
 
@@ -248,7 +247,7 @@ impl<E: Spawn + Clone + Send + 'static> Spawner for BySpawn<E> {
     both!(|own, task| own.0.spawn(task).expect("it runs"));
 }
 
-/// Spawns by the trait `SpawnHandle` of `async_executors`.
+/// Spawns through the trait `SpawnHandle` of `async_executors`.
 #[derive(Clone)]
 pub struct BySpawnHandle<E>(pub E);
 
@@ -256,7 +255,7 @@ impl<E: SpawnHandle<()> + Clone + Send + 'static> Spawner for BySpawnHandle<E> {
     both!(|own, task| own.0.spawn_handle(task).expect("it runs").detach());
 }
 
-/// Spawns by the trait `LocalSpawn` of `futures`.
+/// Spawns through the trait `LocalSpawn` of `futures`.
 #[derive(Clone)]
 pub struct ByLocalSpawn<E>(pub E);
 
@@ -264,7 +263,7 @@ impl<E: LocalSpawn + Clone + 'static> Spawner for ByLocalSpawn<E> {
     both!(|own, task| own.0.spawn_local(task).expect("it runs"));
 }
 
-/// Spawns by the trait `LocalSpawnHandle` of `async_executors`.
+/// Spawns through the trait `LocalSpawnHandle` of `async_executors`.
 #[derive(Clone)]
 pub struct ByLocalSpawnHandle<E>(pub E);
 
@@ -272,22 +271,22 @@ impl<E: LocalSpawnHandle<()> + Clone + 'static> Spawner for ByLocalSpawnHandle<E
     both!(|own, task| own.0.spawn_handle_local(task).expect("it runs").detach());
 }
 
-/// Tokio's own interface to a runtime of several threads.
+/// Tokio's native interface to a multi-thread runtime.
 impl Spawner for tokio::runtime::Handle {
     both!(|own, task| drop(own.spawn(task)));
 }
 
-/// Tokio's own interface to tasks of one thread.
+/// Tokio's native interface to tasks on one thread.
 impl Spawner for Rc<LocalSet> {
     both!(|own, task| drop(own.spawn_local(task)));
 }
 
-/// The global executor of async-std, by its own interface.
+/// The native interface of async-std's global executor.
 impl Spawner for AsyncStd {
     both!(|_own, task| drop(async_std::task::spawn(task)));
 }
 
-/// The own interface of async-executor.
+/// The native interface of async-executor.
 impl Spawner for Arc<async_executor::Executor<'static>> {
     both!(|own, task| own.spawn(task).detach());
 }

@@ -1,8 +1,7 @@
-//! The graphs: nodes, the messages between them, and the count of what happened.
+//! The graphs: nodes, messages between them, and counts that verify a lap.
 //!
-//! In a ring, the task that has just been spawned is the next to run, and the node that
-//! it wakes comes after it: whatever keeps the last task in a slot of its own gains. The
-//! walks of a pinball, which nobody can foresee, take that luck away.
+//! In a ring, the task spawned last runs next, followed by the node that it wakes: an executor that
+//! keeps the last task in a special slot gains. The random walks of a pinball prevent that.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,42 +16,42 @@ use futures::channel::oneshot;
 
 use crate::executors::Spawner;
 
-/// Nodes that each message of a pinball comes to.
+/// Nodes that each message of a pinball visits.
 pub const STEPS: u64 = 1000;
 
-/// What `--graph` names.
+/// Values of `--graph`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// The next one, until it has come round
+    /// To the next node, until it has gone round
     Ring,
-    /// Any other one, 1000 times
+    /// To a random other node, 1000 times
     Pinball,
 }
 
-/// A graph, and its size.
+/// A graph and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Graph {
     pub shape: Shape,
     pub nodes: u64,
     pub messages: u64,
-    /// Nodes that each message comes to.
+    /// Nodes that each message visits.
     pub steps: u64,
 }
 
 impl Graph {
-    /// What must happen in it, lap by lap.
+    /// The expected counts of a lap.
     fn expected(self) -> Counts {
         let hops = self.messages * self.steps;
         Counts { hops, home: self.messages, ended: hops + self.nodes }
     }
 
-    /// Tasks that are spawned in each lap: a send for each hop, and the nodes.
+    /// Tasks spawned per lap: a send for each hop, and the nodes.
     pub fn spawns(self) -> u64 {
         self.expected().ended
     }
 
-    /// Nodes that do not run yet, and where the counts will come out.
+    /// The nodes, not yet running, and a receiver for the counts.
     pub fn nodes(self) -> (Vec<Node>, oneshot::Receiver<Counts>) {
         let (driver, counts) = oneshot::channel();
         let [hops, home, ended] = [(); 3].map(|()| AtomicU64::new(0));
@@ -65,19 +64,19 @@ impl Graph {
     }
 }
 
-/// What happened in one iteration.
+/// The counts of one iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Messages that a node received.
     pub hops: u64,
-    /// Messages that came to the end of their way.
+    /// Messages that completed their path.
     pub home: u64,
     /// Tasks that ran to their end.
     pub ended: u64,
 }
 
 impl Counts {
-    /// Fails when anything else happened than must in such a graph.
+    /// Fails if the counts differ from those expected for the graph.
     pub fn verify(self, graph: Graph) -> anyhow::Result<()> {
         let expected = graph.expected();
         ensure!(self == expected, "{self:?}: {} nodes make {expected:?}", graph.nodes);
@@ -85,8 +84,8 @@ impl Counts {
     }
 }
 
-/// Counts what happens. Every task holds it; when the last one lets go, ended
-/// or cancelled, the counts go to the driver.
+/// Counts events. Every task has a reference; when the last one ends or is
+/// cancelled, the counts go to the driver.
 pub struct Ledger {
     pub hops: AtomicU64,
     pub home: AtomicU64,
@@ -102,24 +101,23 @@ impl Drop for Ledger {
             ended: *self.ended.get_mut(),
         };
         if let Some(driver) = self.driver.take() {
-            // A driver that has gone away asks for no counts.
+            // A driver that has ended needs no counts.
             let _ = driver.send(counts);
         }
     }
 }
 
-/// A message on its way.
+/// A message in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
-    /// Of a ring, the node that started it; of a pinball, the state of its random walk.
+    /// In a ring, the node that started it; in a pinball, the state of its random walk.
     pub origin: u64,
-    /// Nodes that it has passed.
+    /// Nodes visited so far.
     pub passed: u64,
 }
 
-/// The task that sends one message. One that is dropped before it has run
-/// closes the channel: the lap ends with wrong counts instead of waiting for
-/// ever.
+/// The task that sends one message. If it is dropped before it runs, it closes
+/// the channel: the lap ends with wrong counts instead of waiting for ever.
 pub struct Delivery {
     message: Option<Message>,
     outbox: UnboundedSender<Message>,
@@ -138,7 +136,7 @@ impl Future for Delivery {
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
         if let Some(message) = self.message.take() {
-            // A node that is no longer there shows in the counts.
+            // If the node is gone, the counts show it.
             let _ = self.outbox.unbounded_send(message);
             self.ledger.ended.fetch_add(1, Relaxed);
         }
@@ -160,7 +158,6 @@ pub enum Node {
     Pinball(PinballNode),
 }
 
-/// What a node does.
 pub async fn run(node: Node, spawner: impl Spawner) {
     match node {
         Node::Ring(node) => node.run(spawner).await,
@@ -182,8 +179,8 @@ impl RingNode {
         Delivery::new(message, &self.outbox, &self.ledger)
     }
 
-    /// Takes a message in, and returns it if it goes on. One that has passed every node
-    /// is home if it came back to the node that started it.
+    /// Receives a message, and returns it if it continues. After every node it is home if it came
+    /// back to its origin.
     fn receive(&self, mut message: Message) -> Option<Message> {
         self.ledger.hops.fetch_add(1, Relaxed);
         message.passed += 1;
@@ -196,8 +193,7 @@ impl RingNode {
         None
     }
 
-    /// Starts a message and passes on those of the others. Each of them comes by once, and so
-    /// does its own.
+    /// Starts a message and passes on the others'. Each message arrives once, including its own.
     async fn run(mut self, spawner: impl Spawner) {
         spawner.start(self.send(Message { origin: self.number, passed: 0 }));
         for _ in 0..self.nodes {
@@ -213,7 +209,6 @@ impl RingNode {
     }
 }
 
-/// The nodes of a ring.
 fn ring(nodes: u64, ledger: &Arc<Ledger>) -> Vec<Node> {
     let (outboxes, mut inboxes): (Vec<_>, Vec<_>) = (0..nodes).map(|_| unbounded()).unzip();
     // Node i sends into channel i and receives from the one before.
@@ -238,14 +233,14 @@ impl PinballNode {
     /// The task that sends a message to one of the other nodes.
     fn send(&self, mut message: Message) -> Delivery {
         message.origin = next(message.origin);
-        // Of the others, so many after this one.
+        // Counted from this node, among the others.
         let others = self.outboxes.len() as u64 - 1;
         let ahead = 1 + (message.origin >> 32) % others;
         let to = (self.number + ahead as usize) % self.outboxes.len();
         Delivery::new(message, &self.outboxes[to], &self.ledger)
     }
 
-    /// Takes a message in, and returns it if it goes on. The last that ends ends all nodes.
+    /// Receives a message, and returns it if it continues. The last message to end stops all nodes.
     fn receive(&self, mut message: Message) -> Option<Message> {
         self.ledger.hops.fetch_add(1, Relaxed);
         message.passed += 1;
@@ -262,11 +257,11 @@ impl PinballNode {
         self.outboxes.iter().for_each(UnboundedSender::close_channel);
     }
 
-    /// Starts its share of the messages and passes on what comes, until the channels are closed.
+    /// Starts its share of the messages and passes on others until the channels are closed.
     async fn run(mut self, spawner: impl Spawner) {
         let first = self.number as u64;
         for number in (first..self.messages).step_by(self.outboxes.len()) {
-            // From any state but 0 the walk goes on.
+            // Any state but 0 keeps the generator going.
             spawner.start(self.send(Message { origin: number + 1, passed: 0 }));
         }
         while let Some(message) = self.inbox.next().await {
@@ -278,24 +273,22 @@ impl PinballNode {
     }
 }
 
-/// A node that is no longer there loses messages, so all others end too: the lap ends
-/// with wrong counts instead of waiting for ever.
+/// If a node is dropped early, it loses messages, so it stops all others: the lap ends with wrong
+/// counts instead of waiting for ever.
 impl Drop for PinballNode {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-/// The state of a random walk after this one: xorshift64 of Marsaglia, "Xorshift RNGs"
-/// (2003), with the shifts 13, 7, 17. The message carries it, so every lap of every
-/// executor walks the same ways.
+/// The next state of a random walk: xorshift64 of Marsaglia, "Xorshift RNGs" (2003), with the
+/// shifts 13, 7, 17. The message carries it, so every lap on every executor walks the same paths.
 fn next(mut state: u64) -> u64 {
     state ^= state << 13;
     state ^= state >> 7;
     state ^ (state << 17)
 }
 
-/// The nodes of a pinball.
 fn pinball(nodes: u64, messages: u64, ledger: &Arc<Ledger>) -> Vec<Node> {
     let (outboxes, inboxes): (Vec<_>, Vec<_>) = (0..nodes).map(|_| unbounded()).unzip();
     let outboxes: Arc<[_]> = outboxes.into();
@@ -316,7 +309,7 @@ mod tests {
 
     use super::*;
 
-    /// A spawner that drops the task of this number instead of spawning it.
+    /// A spawner that drops the task with this number instead of spawning it.
     #[derive(Clone)]
     struct Losing {
         spawner: LocalSpawner,
@@ -359,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_comes_home_by_as_many_hops_as_there_are_nodes() {
+    fn every_message_comes_home_after_one_hop_per_node() {
         for nodes in [1, 2, 3, 10] {
             let ring = graph(Shape::Ring, nodes);
             assert_eq!(ring.spawns(), nodes * nodes + nodes);
@@ -379,10 +372,10 @@ mod tests {
         }
     }
 
-    /// The first that Marsaglia's generator gives from state 1, worked by hand: 1 ^ 1 << 13
-    /// is 0x2001; ^ that >> 7 is 0x2041; ^ that << 17 is 0x40822041.
+    /// The first output of Marsaglia's generator from state 1, by hand: 1 ^ 1 << 13 is 0x2001; ^
+    /// that >> 7 is 0x2041; ^ that << 17 is 0x40822041.
     #[test]
-    fn the_walk_is_the_generator_of_its_source() {
+    fn the_walk_uses_marsaglias_generator() {
         assert_eq!(next(1), 0x4082_2041);
     }
 }

@@ -1,26 +1,24 @@
-//! What executors, and the interfaces to spawn on them, cost in a ring of N
-//! nodes that spawn every send, or in a pinball of them.
+//! The cost of executors, and of the interfaces to spawn on them, in a ring of N nodes that spawn
+//! every send, or in a pinball.
 //!
-//! One iteration: N nodes, each a task with a channel to the next one, start
-//! one message each. A node adds one to a message that it receives and passes
-//! it on by spawning a task that sends it; a message that has come all the way
-//! round ends. That makes N² hops and N² + N tasks: a send for each hop, and
-//! the nodes. The iteration ends when every task has ended. The ring follows
-//! the executor benchmark of Naja Melan, the author of `async_executors`.
+//! One iteration: N nodes, each a task with a channel to the next one, start one message each. A
+//! node adds one to each message that it receives and passes it on by spawning a task that sends
+//! it; a message that has gone all the way round ends. That makes N² hops and N² + N tasks: a send
+//! for each hop, and the nodes. The iteration ends when every task has ended. The ring follows the
+//! executor benchmark of Naja Melan, the author of `async_executors`.
 //!
-//! With `--graph pinball` each node knows all others, and each of a few messages is
-//! sent 1000 times from a node to another one at random. That makes 1000 hops and 1000
-//! sends for each message, and a task for each node.
+//! With `--graph pinball` each node knows all others, and each of a few messages is sent 1000 times
+//! from a node to a random other one. That makes 1000 hops and 1000 sends per message, and a task
+//! per node.
 //!
-//! What is counted: one operation is one spawn, with its share of the rest:
-//! the task's run and end, and a message through an unbounded channel. After
-//! each iteration the hops, the messages that came home and the tasks that
-//! ended are compared with what they must be; a wrong count fails the run.
+//! What is counted: one operation is one spawn, with its share of the rest: the task's run and end,
+//! and a message through an unbounded channel. After each iteration the hops, the messages that
+//! came home and the tasks that ended are compared with the expected counts; a wrong count fails
+//! the run.
 //!
-//! Known biases: handles are detached at once, so that all interfaces do the
-//! same; no executor has its I/O driver switched on but async-std, which has
-//! no switch. `LocalPool` and `ThreadPool` speak the traits of `futures`
-//! natively, so for them those traits are the own interface.
+//! Known biases: handles are detached at once, so that all interfaces do the same; I/O drivers are
+//! disabled except async-std's, which cannot be. `LocalPool` and `ThreadPool` implement the traits
+//! of `futures` natively.
 
 mod executors;
 mod graph;
@@ -33,44 +31,43 @@ use harness::{Amounts, Bench, Count, Launch, Spec};
 use executors::{Executor, Interface};
 use graph::{Graph, STEPS, Shape};
 
-/// Time N² messages and N² + N spawns in a ring of N async tasks, or the same
-/// spawns for messages that walk at random.
+/// Time N² messages and N² + N spawns in a ring of N async tasks, or spawns for messages that walk
+/// at random.
 ///
-/// One iteration: each of N nodes starts one message; each node adds one and
-/// passes it on, spawning the send, until it has come round. In a pinball each
-/// of a few messages is sent 1000 times, to any other node. One operation is one
-/// spawn.
+/// One iteration: each of N nodes starts one message; each node adds one and passes it on, spawning
+/// the send, until it has gone round. In a pinball each of a few messages is sent 1000 times, to a
+/// random other node. One operation is one spawn.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// What runs the tasks
+    /// Executor of the tasks
     #[arg(long, value_enum, default_value_t = Executor::TokioTp, value_name = "NAME")]
     executor: Executor,
 
-    /// Interface that spawns the tasks; without it, the executor's own
+    /// Interface that spawns the tasks [default: the executor's native one]
     #[arg(long, value_enum, value_name = "INTERFACE")]
     spawn: Option<Interface>,
 
-    /// Which nodes a message goes to; without it, round a ring
+    /// Path of a message [default: ring]
     #[arg(long, value_enum)]
     graph: Option<Shape>,
 
-    /// How many nodes there are; a pinball has 13 without it
+    /// Number of nodes [default in a pinball: 13]
     #[arg(long, visible_alias = "nodes", value_name = "N", default_value_t = 100)]
     #[arg(default_value_if("graph", "pinball", "13"))]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000), allow_negative_numbers = true)]
     tasks: u32,
 
-    /// How many messages a pinball has; without it, 5
+    /// Number of messages in a pinball [default: 5]
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000), allow_negative_numbers = true)]
     messages: Option<u32>,
 }
 
-/// Messages of a pinball, unless `--messages` says otherwise.
+/// The default number of messages in a pinball.
 const MESSAGES: u32 = 5;
 
 impl Flags {
-    /// The graph that is asked for.
+    /// The requested graph.
     fn graph(&self) -> Result<Graph, UsageError> {
         let nodes = self.tasks.into();
         let shape = self.graph.unwrap_or(Shape::Ring);

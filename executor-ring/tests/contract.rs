@@ -1,4 +1,4 @@
-//! executor-ring from outside: flags in, record out.
+//! Tests executor-ring from outside: flags in, record out.
 
 use contract::record::check_measurements;
 use contract::{Measurement, Program};
@@ -16,7 +16,7 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM);
 
-/// Every executor and the interfaces that it has, its own first.
+/// Every executor and its interfaces, the native one first.
 const COMBINATIONS: [(&str, &[&str]); 6] = [
     ("local-pool", &["local-spawn", "local-spawn-handle"]),
     ("thread-pool", &["spawn", "spawn-handle"]),
@@ -73,10 +73,10 @@ fn combinations_that_do_not_exist_are_refused_with_those_that_do() {
 #[test]
 fn a_worker_that_cannot_be_created_is_a_limit_and_not_a_hang() {
     for (executor, spawn, what) in [
-        ("thread-pool", "spawn", "creating the thread pool"),
-        ("async-executor", "native", "creating a worker"),
-        ("tokio-tp", "native", "creating the tokio runtime"),
-        ("tokio-tp", "spawn", "creating the tokio runtime"),
+        ("thread-pool", "spawn", "cannot create the thread pool"),
+        ("async-executor", "native", "cannot create a worker"),
+        ("tokio-tp", "native", "cannot create the tokio runtime"),
+        ("tokio-tp", "spawn", "cannot create the tokio runtime"),
     ] {
         let flags = ["--nodes=5", "--iters=3", "--executor", executor, "--spawn", spawn];
         if let Some(run) = contract::limits::unseen(&PROGRAM, 1, &flags) {

@@ -1,1 +1,1 @@
-//! No code: only its `Cargo.toml` matters.
+//! Contains no code: its `Cargo.toml` sets features.

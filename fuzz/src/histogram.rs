@@ -1,5 +1,5 @@
-//! Decoding a histogram, from text as it stands in a record or from the bytes
-//! that such a text inflates to, where the fuzzer gets further.
+//! Decodes a histogram, from the text in a record or from the bytes that such a
+//! text inflates to, which lets the fuzzer get further.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -14,7 +14,7 @@ pub fn check(input: &[u8]) {
     check_text(&deflated(input));
 }
 
-/// These bytes as a record's text would hold them.
+/// These bytes as the text of a record.
 fn deflated(bytes: &[u8]) -> String {
     let cookie_and_length = [0x1c, 0x84, 0x93, 0x14, 0, 0, 0, 0];
     BASE64.encode([&cookie_and_length, &compress_to_vec_zlib(bytes, 1)[..]].concat())

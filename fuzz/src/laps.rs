@@ -1,6 +1,5 @@
-//! What `brigade` does with all that a guest prints: finds its marks and its laps,
-//! and makes a record of them. That record is sound, and is read back as it was
-//! written; or there is a reason, on one line.
+//! Handles a guest's output as `brigade` does: finds its marks and its laps, and builds a record.
+//! The record is valid and survives a round trip; or there is a reason, in one line.
 
 use brigade::measure::guest::Guest;
 use brigade::store::consistency;

@@ -1,5 +1,5 @@
-//! What must hold of every input, one module to a fuzz target. The targets hand
-//! them what libFuzzer makes up; `brigade/tests/cli/corpus.rs` hands them the corpus.
+//! Properties of every input, one module per fuzz target. The targets use inputs that libFuzzer
+//! generates; `brigade/tests/cli/stranger.rs` uses the corpus.
 
 pub mod histogram;
 pub mod laps;

@@ -1,5 +1,5 @@
-//! What `brigade` does with a manifest: parses and validates it. An error is one line, which
-//! begins with the number of a line, or names the table (`profile 'default': …`).
+//! Parses and validates a manifest as `brigade` does. An error is one line, which begins with a
+//! line number, or names the table (`profile 'default': …`).
 
 use brigade::manifest::Manifest;
 use harness::terminal;

@@ -1,9 +1,9 @@
-//! What `brigade` does with the folder of a stranger's run: reads it, sums it
-//! up, decodes its histograms. Nothing in it may make that fail otherwise than
-//! by an error, and nothing of it may act on the terminal.
+//! Handles the folder of a stranger's run as `brigade` does: reads it,
+//! summarizes it, decodes its histograms. No content may cause anything but an
+//! error, or act on the terminal.
 //!
-//! An input is up to three files with a NUL between them: `records.jsonl`,
-//! `run.json`, `environment.json`. One that is left out is sound.
+//! An input is up to three files separated by NUL: `records.jsonl`, `run.json`,
+//! `environment.json`. A missing one is replaced by a valid one.
 
 use std::sync::OnceLock;
 
@@ -35,7 +35,7 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// Does with a run what the runner does, and reads it again after writing it.
+/// Handles a run as the runner does, and reads it again after writing it.
 fn use_all_of(run: &SavedRun) {
     for rendering in brigade::renderings(manifest(), run) {
         assert_eq!(terminal::text(&rendering), rendering, "something in it acts");

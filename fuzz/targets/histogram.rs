@@ -1,4 +1,4 @@
-//! libFuzzer's way to `fuzz::histogram`.
+//! Entry point of libFuzzer for `fuzz::histogram`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer's way to `fuzz::laps`.
+//! Entry point of libFuzzer for `fuzz::laps`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer's way to `fuzz::manifest`.
+//! Entry point of libFuzzer for `fuzz::manifest`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer's way to `fuzz::resume`.
+//! Entry point of libFuzzer for `fuzz::resume`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer's way to `fuzz::saved_run`.
+//! Entry point of libFuzzer for `fuzz::saved_run`.
 
 #![no_main]
 

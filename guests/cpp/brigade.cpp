@@ -1,10 +1,10 @@
-// What C++20 coroutines cost under Boost.Asio: a hand-over, creation and memory, each as a
-// sub-command. It prints laps, as docs/PROTOCOL.md describes them.
+// Measures C++20 coroutines under Boost.Asio: a hand-over, creation and memory, each as a
+// subcommand. Prints laps, as docs/PROTOCOL.md describes them.
 //
-// Asio before 1.78 has no channel, so a hop is what it has for the purpose: a completion
-// handler that one coroutine posts and another awaits, on one thread, in memory. With
+// Asio before 1.78 has no channel, so a hop is a completion handler that one coroutine posts
+// and another awaits, on one thread, in memory. With
 // `--channel pipe` it is a write into a pipe and a read that waits for it, by epoll. Known
-// biases: a handler is allocated for every hop, from the allocator that Asio keeps per thread.
+// biases: a handler is allocated for every hop, from Asio's per-thread allocator.
 #include <utility> // Boost 1.74 forgets it
 
 #include <boost/asio.hpp>
@@ -52,7 +52,7 @@ static std::int64_t now() {
     return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
-// A slot for one token: who waits leaves its handler, and who sends posts it.
+// A slot for one token: the receiver stores its handler, and the sender posts it.
 class Memory {
     using Handler = asio::async_result<asio::use_awaitable_t<>, void(std::uint64_t)>::handler_type;
     std::optional<Handler> waiting;
@@ -109,7 +109,7 @@ struct Measured {
 };
 using Lap = std::function<awaitable<std::int64_t>()>;
 
-// So many laps, and for so many seconds, at least; none begins after --max-time but the first.
+// At least this many laps and seconds; only the first may begin after --max-time.
 static awaitable<std::vector<std::int64_t>> laps(std::size_t count, double seconds, const Lap &lap) {
     std::vector<std::int64_t> taken;
     const auto begun = now();
@@ -121,7 +121,7 @@ static awaitable<std::vector<std::int64_t>> laps(std::size_t count, double secon
     co_return taken;
 }
 
-// Says a word and waits for a line, or for the end of the input: the runner reads our counters.
+// Prints a word and waits for a line or end of file, while the runner reads our counters.
 static void mark(const char *word) {
     std::cout << word << std::endl;
     std::string line;
@@ -163,7 +163,7 @@ template <class Channel> static awaitable<void> brigade(std::size_t tasks, Measu
     context.stop();
 }
 
-// A lap starts so many coroutines that end at once, and waits for the last of them.
+// A lap starts this many coroutines, which end at once, and waits for the last one.
 static awaitable<void> creation(std::size_t tasks, Measured &measured) {
     measured = {"create", "coroutine creation and end", tasks, {}};
     Memory all;
@@ -179,7 +179,7 @@ static awaitable<void> creation(std::size_t tasks, Measured &measured) {
     });
 }
 
-// What process and machine hold while so many coroutines wait.
+// Memory of process and machine while this many coroutines wait.
 static std::string held(std::size_t tasks) {
     std::map<std::string, std::string> of;
     for (const char *path : {"/proc/self/status", "/proc/self/smaps_rollup", "/proc/meminfo"}) {
@@ -198,7 +198,7 @@ static std::string held(std::size_t tasks) {
     return point + "}";
 }
 
-// A lap starts a further share of the coroutines, which wait; then memory is read.
+// A lap starts another share of the coroutines, which wait; then memory is read.
 static awaitable<void> memory(std::size_t tasks, Measured &measured) {
     const auto step = (tasks - tasks / 2) / static_cast<std::size_t>(number("iters"));
     measured = {"create", "coroutine creation", step, {}};
@@ -210,7 +210,7 @@ static awaitable<void> memory(std::size_t tasks, Measured &measured) {
                 co_await gate->receive();
             }, asio::detached);
         }
-        co_await asio::post(context, use_awaitable); // behind all of them
+        co_await asio::post(context, use_awaitable); // after all of them
     };
     co_await start(tasks - step * static_cast<std::size_t>(number("iters")));
     flags["warmups"] = "0";
@@ -237,7 +237,7 @@ static void print(const std::string &program, std::size_t tasks, const Measured 
               << (stopped ? "signal" : of.laps.size() == number("iters") ? "iterations" : "max-time")
               << "\",\"expected_switches_per_operation\":" << (program == "brigade" ? "0" : "null")
               << ",\"parameters\":{\"subcommand\":\"" << program << '"';
-    flags["max_time"] = flags.extract("max-time").mapped(); // as records name it
+    flags["max_time"] = flags.extract("max-time").mapped(); // its name in records
     for (const auto &[name, value] : flags) std::cout << ",\"" << name << "\":\"" << value << '"';
     std::cout << '}' << (ledger.empty() ? "" : ",\"ledger\":" + list(ledger)) << ",\"measurements\":[{\"name\":\""
               << of.name << "\",\"operation\":\"" << of.operation << "\",\"operations\":" << of.operations
@@ -276,5 +276,5 @@ int main(int count, char **words) {
         }
     }
     if (!measured.laps.empty()) print(program, tasks, measured);
-    std::_Exit(stopped ? 130 : 0); // coroutines that wait for ever are not waited for
+    std::_Exit(stopped ? 130 : 0); // without waiting for coroutines that wait for ever
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env escript
 %%! +Bd +P 2000000
-%% What processes of Erlang cost: a hand-over by messages, creation and memory, each as a
-%% sub-command. It prints laps, as docs/PROTOCOL.md describes them.
+%% Measures Erlang processes: a hand-over by messages, creation and memory, each as a
+%% subcommand. Prints laps, as docs/PROTOCOL.md describes them.
 %%
-%% A hop is one message and one process that is woken by it, in the emulator alone. With one
-%% worker the kernel has nothing to switch; with several a process may be woken on an idle
-%% scheduler, and no number is claimed. Known biases: schedulers spin for a while before they
-%% sleep, and what is spent so is CPU time of the process. The emulator keeps SIGINT to itself:
-%% it ends this guest at once, without laps.
+%% A hop is one message and one process woken by it, within the emulator. With one worker the
+%% kernel has nothing to switch; with several a process may be woken on an idle scheduler, so
+%% no number is claimed. Known biases: schedulers spin for a while before they sleep, which
+%% counts as CPU time of the process. The emulator handles SIGINT itself: it ends this guest at
+%% once, without laps.
 -mode(compile).
 
 main(Words) ->
@@ -53,7 +53,7 @@ run("brigade", Flags = #{"tasks" := Tasks}) ->
     end,
     print("brigade", Flags, "iteration", "hop", Tasks + 1, measure(Flags, Lap));
 
-%% A lap spawns so many processes that end at once, and waits until all have said so.
+%% A lap spawns this many processes, which end at once, and waits for a message from each.
 run("creation", Flags = #{"tasks" := Tasks}) ->
     Lap = fun() ->
         Driver = self(),
@@ -64,7 +64,7 @@ run("creation", Flags = #{"tasks" := Tasks}) ->
     end,
     print("creation", Flags, "create", "process creation and end", Tasks, measure(Flags, Lap));
 
-%% A lap spawns a further share of the processes, which wait; then memory is read.
+%% A lap spawns another share of the processes, which wait; then memory is read.
 run("memory", Flags = #{"tasks" := Tasks, "iters" := Iters}) ->
     Step = (Tasks - Tasks div 2) div Iters,
     Alive = counters:new(1, []),
@@ -95,7 +95,7 @@ measure(Flags = #{"iters" := Iters, "warmups" := Asked}, Lap) ->
     mark("measured"),
     {length(Warmups), Laps}.
 
-%% So many laps, and for so many seconds, at least; none begins after --max-time but the first.
+%% At least this many laps and seconds; only the first may begin after --max-time.
 laps(Count, Seconds, #{"max-time" := Limit}, Lap) ->
     laps(Count, Seconds, Limit, Lap, erlang:monotonic_time(nanosecond), []).
 
@@ -107,12 +107,12 @@ laps(Count, Seconds, Limit, Lap, Begun, Taken) ->
         true -> laps(Count - 1, Seconds, Limit, Lap, Begun, [Lap() | Taken])
     end.
 
-%% Says a word and waits for a line, or for the end of the input: the runner reads our counters.
+%% Prints a word and waits for a line or end of file, while the runner reads our counters.
 mark(Word) ->
     io:format("~s~n", [Word]),
     io:get_line("").
 
-%% What process, emulator and machine hold while so many processes wait, in bytes.
+%% Memory of process, emulator and machine while this many processes wait, in bytes.
 held(Tasks) ->
     erlang:garbage_collect(),
     Of = maps:from_list([{Name, list_to_integer(Kib) * 1024} ||
@@ -127,7 +127,7 @@ held(Tasks) ->
     io_lib:format("{\"tasks\":~b~s}", [Tasks,
         [io_lib:format(",\"~s_bytes\":~w", [Name, Bytes]) || {Name, Bytes} <- Figures]]).
 
-%% Files of the kernel say that they have no bytes.
+%% Kernel files report a size of 0.
 read(Path) ->
     {ok, File} = file:open(Path, [read, raw]),
     Text = file:read(File, 1 bsl 16),

@@ -2,17 +2,17 @@ package main
 
 import "fmt"
 
-// brigade measures hand-overs over channels: what a switch between goroutines
-// costs when the Go runtime alone makes it.
+// brigade measures hand-overs over channels: the cost of a switch between
+// goroutines, made by the Go runtime alone.
 //
 // What is counted: a hop is one send, one receive and one wake-up of a
 // goroutine. With one worker the kernel has nothing to switch; with several a
-// wake-up may go to an idle one, and no number of switches is claimed.
+// wake-up may go to an idle one, so no number of switches is claimed.
 //
 // Known biases: with one token in flight exactly one goroutine can run, and
-// the one that is woken is the scheduler's next, which is its best case.
-// Several workers still cost: idle ones spin for a while, looking for work. No
-// lap allocates, so the garbage collector stays out of them.
+// the woken one runs next, the scheduler's best case. Several workers still
+// cost: idle ones spin for a while, looking for work. No lap allocates, so the
+// garbage collector does not run in them.
 var brigade = program{
 	about: `Time a number on its way through N goroutines over channels.
 

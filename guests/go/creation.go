@@ -2,20 +2,20 @@ package main
 
 import "sync"
 
-// mostStarts is how many times of starts are taken, about.
+// mostStarts is about how many start times are measured.
 const mostStarts = 100_000
 
-// creation measures what creating a goroutine costs, until it runs, and until
+// creation measures the cost of creating a goroutine: until it runs, and until
 // it has ended.
 //
-// create is the time until the last go statement is done, for N goroutines;
-// join the time from there until all have ended. create_cold is create of the
+// create is the time until the last go statement returns, for N goroutines;
+// join the time from there until all have ended. create_cold is create in the
 // very first lap, when the runtime has no ended goroutines to reuse. start is
-// taken in laps of its own, for each goroutine: from the go statement to the
+// measured in separate laps, for each goroutine: from the go statement to the
 // first line of its body.
 //
 // Known biases: with one worker no goroutine starts before the driver waits,
-// so start is mostly the time in the queue, and join holds the running of the
+// so start is mostly time in the queue, and join includes running the
 // goroutines. With several, idle workers start stealing at once. All
 // goroutines of a lap report to one sync.WaitGroup.
 var creation = program{

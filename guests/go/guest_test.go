@@ -15,13 +15,13 @@ import (
 	"testing"
 )
 
-// obeyed is the exit code for a command line, the lines that were printed, and
-// the laps that the last of them holds.
-func obeyed(t *testing.T, line string) (int, []string, report) {
+// executed returns the exit code for a command line, the printed lines, and the
+// laps in the last one.
+func executed(t *testing.T, line string) (int, []string, report) {
 	t.Helper()
 	var printed bytes.Buffer
 	run := &run{marks: &printed, answers: bufio.NewReader(strings.NewReader(""))}
-	code := run.obey(strings.Fields(line))
+	code := run.execute(strings.Fields(line))
 	lines := strings.Split(strings.TrimSpace(printed.String()), "\n")
 	var laps report
 	if last := lines[len(lines)-1]; strings.HasPrefix(last, "{") {
@@ -33,7 +33,7 @@ func obeyed(t *testing.T, line string) (int, []string, report) {
 }
 
 func TestLapsFollowTheTwoMarks(t *testing.T) {
-	code, lines, laps := obeyed(t, "--tasks 3 --iters 20 --warmups 5 --work 10")
+	code, lines, laps := executed(t, "--tasks 3 --iters 20 --warmups 5 --work 10")
 	if code != exitDone || len(lines) != 3 || lines[0] != "measuring" || lines[1] != "measured" {
 		t.Fatalf("exited with %d: %v", code, lines)
 	}
@@ -48,25 +48,25 @@ func TestLapsFollowTheTwoMarks(t *testing.T) {
 
 func TestAWarmUpOfShortLapsGoesOnForItsTime(t *testing.T) {
 	begun := now()
-	_, _, laps := obeyed(t, "--tasks 1 --iters 1")
+	_, _, laps := executed(t, "--tasks 1 --iters 1")
 	if laps.Warmups <= fewestWarmups || now()-begun < int64(shortestWarmup) {
 		t.Errorf("%d laps in %d ns", laps.Warmups, now()-begun)
 	}
-	if _, _, laps = obeyed(t, "--tasks 1 --iters 1 --warmups 0"); laps.Warmups != 0 {
+	if _, _, laps = executed(t, "--tasks 1 --iters 1 --warmups 0"); laps.Warmups != 0 {
 		t.Errorf("%d laps that were not asked for", laps.Warmups)
 	}
 }
 
 func TestOnlyOneWorkerClaimsNoSwitches(t *testing.T) {
-	_, _, one := obeyed(t, "--tasks 3 --iters 1 --workers 1")
-	_, _, two := obeyed(t, "--tasks 3 --iters 1 --workers 2")
+	_, _, one := executed(t, "--tasks 3 --iters 1 --workers 1")
+	_, _, two := executed(t, "--tasks 3 --iters 1 --workers 2")
 	if one.ExpectedSwitches == nil || *one.ExpectedSwitches != 0 || two.ExpectedSwitches != nil {
 		t.Errorf("one: %v, two: %v", one.ExpectedSwitches, two.ExpectedSwitches)
 	}
 }
 
 func TestCreationMeasuresEachStep(t *testing.T) {
-	_, _, laps := obeyed(t, "creation --tasks 100 --iters 10 --warmups 2")
+	_, _, laps := executed(t, "creation --tasks 100 --iters 10 --warmups 2")
 	counts := map[string]int{}
 	for _, measurement := range laps.Measurements {
 		counts[measurement.Name] = len(measurement.LapsNs)
@@ -78,12 +78,12 @@ func TestCreationMeasuresEachStep(t *testing.T) {
 }
 
 func TestMemoryIsReadAtGrowingCounts(t *testing.T) {
-	_, _, laps := obeyed(t, "memory --tasks 4003 --iters 4")
+	_, _, laps := executed(t, "memory --tasks 4003 --iters 4")
 	ledger := laps.Ledger
 	if len(ledger) != 4 || ledger[0].Tasks != 2503 || ledger[3].Tasks != 4003 {
 		t.Fatalf("%+v", ledger)
 	}
-	// A stack has 2 KiB at least.
+	// A stack has at least 2 KiB.
 	stacks := ledger[3].RuntimeStacks - ledger[0].RuntimeStacks
 	if stacks < 1000*2048 || ledger[0].Resident == nil {
 		t.Errorf("%d bytes of stacks for 1500 goroutines: %+v", stacks, ledger)
@@ -107,14 +107,14 @@ func TestAnInterruptionEndsTheLaps(t *testing.T) {
 	var printed bytes.Buffer
 	run := &run{marks: &printed, answers: bufio.NewReader(strings.NewReader(""))}
 	run.interrupted.Store(true)
-	if code := run.obey([]string{"--tasks=3"}); code != exitInterrupted {
+	if code := run.execute([]string{"--tasks=3"}); code != exitInterrupted {
 		t.Errorf("exited with %d", code)
 	}
 }
 
 func TestNoWakeUpIsLeftOut(t *testing.T) {
 	for _, source := range []string{"timer", "channel"} {
-		_, lines, laps := obeyed(t, "wake --tasks 3 --iters 100 --rate 5000 --source "+source)
+		_, lines, laps := executed(t, "wake --tasks 3 --iters 100 --rate 5000 --source "+source)
 		if len(lines) != 3 || len(laps.Measurements[0].LapsNs) != 100 || laps.Schedule == nil {
 			t.Fatalf("%s: %v", source, lines)
 		}
@@ -129,7 +129,7 @@ func TestNoWakeUpIsLeftOut(t *testing.T) {
 			}
 		}
 	}
-	_, _, laps := obeyed(t, "wake --rate 1000 --iters 1000000 --max-time 0.025 --warmups 0")
+	_, _, laps := executed(t, "wake --rate 1000 --iters 1000000 --max-time 0.025 --warmups 0")
 	if len(laps.Measurements[0].LapsNs) != 25 || laps.EndedBy != "max-time" {
 		t.Errorf("%s: %d", laps.EndedBy, len(laps.Measurements[0].LapsNs))
 	}
@@ -138,7 +138,7 @@ func TestNoWakeUpIsLeftOut(t *testing.T) {
 func TestRingsAtOnceAreSoManyBrigades(t *testing.T) {
 	for _, rings := range []int{1, 3} {
 		line := fmt.Sprintf("--tasks 5 --iters 40 --warmups 2 --work 10 --rings %d", rings)
-		code, lines, laps := obeyed(t, line)
+		code, lines, laps := executed(t, line)
 		if code != exitDone || len(lines) != 3 || laps.Tasks != 5*rings || laps.Warmups != 2 {
 			t.Fatalf("exited with %d: %v", code, lines)
 		}
@@ -154,7 +154,7 @@ func TestRingsAtOnceAreSoManyBrigades(t *testing.T) {
 			t.Errorf("%+v", each)
 		}
 	}
-	_, _, laps := obeyed(t, "--tasks 5 --rings 2 --iters 1000 --max-time 0.000000001")
+	_, _, laps := executed(t, "--tasks 5 --rings 2 --iters 1000 --max-time 0.000000001")
 	if laps.EndedBy != "max-time" || len(laps.Measurements[0].LapsNs) < 1 {
 		t.Errorf("%+v", laps)
 	}
@@ -172,7 +172,7 @@ func TestATaskThatFailsEndsAllRings(t *testing.T) {
 	}
 }
 
-// children are the processes that this one has started and that live.
+// children returns this process's live children.
 func children(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/self/task/*/children")
@@ -195,7 +195,7 @@ func TestHogsEndWithTheRun(t *testing.T) {
 	}
 	end()
 	line := "wake --tasks 2 --iters 50 --rate 5000 --hogs 1"
-	code, _, laps := obeyed(t, line)
+	code, _, laps := executed(t, line)
 	if code != exitDone || laps.Parameters["hogs"] != 1.0 || len(laps.Measurements[0].LapsNs) != 50 {
 		t.Errorf("exited with %d: %v", code, laps.Parameters)
 	}
@@ -213,11 +213,11 @@ func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 		"wake --rate 0", "wake --source tea", "wake --wakers 5",
 		"wake --hogs -1", "wake --hogs 1025", "--hogs 1",
 	} {
-		if code, _, _ := obeyed(t, line); code != exitUsage {
+		if code, _, _ := executed(t, line); code != exitUsage {
 			t.Errorf("%q exited with %d", line, code)
 		}
 	}
-	if code, lines, _ := obeyed(t, "creation --help"); code != exitDone || len(lines) < 5 {
+	if code, lines, _ := executed(t, "creation --help"); code != exitDone || len(lines) < 5 {
 		t.Errorf("--help exited with %d: %v", code, lines)
 	}
 }
@@ -228,7 +228,7 @@ func TestEveryWordAtAStrideIsTouched(t *testing.T) {
 	if !reflect.DeepEqual(at.words, []uint64{2, 2, 4, 4, 6}) {
 		t.Errorf("%v", at.words)
 	}
-	code, _, laps := obeyed(t, "--tasks 3 --iters 20 --working-set 100 --stride 8")
+	code, _, laps := executed(t, "--tasks 3 --iters 20 --working-set 100 --stride 8")
 	if code != exitDone || laps.Parameters["stride"] != 8.0 {
 		t.Errorf("exited with %d: %v", code, laps.Parameters)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// report is what is printed in the end: the laps of docs/PROTOCOL.md.
+// report is the final output: the laps of docs/PROTOCOL.md.
 type report struct {
 	SchemaVersion    string         `json:"schema_version"`
 	Form             string         `json:"form"`
@@ -30,7 +30,7 @@ type report struct {
 	Schedule         *schedule      `json:"schedule"`
 }
 
-// measurement is one distribution: each lap covers so many operations.
+// measurement is one distribution; each lap covers several operations.
 type measurement struct {
 	Name       string  `json:"name"`
 	Operation  string  `json:"operation"`
@@ -42,15 +42,15 @@ type measurement struct {
 // run is one run of a program.
 type run struct {
 	tasks, iters, warmups, workers int
-	// rings is how many brigades there are at once; 0 is one, timed lap by lap.
+	// rings is the number of simultaneous brigades; 0 means one, timed lap by lap.
 	rings int
-	// warmupTime is how long a warm-up takes at least.
+	// warmupTime is the shortest warm-up.
 	warmupTime time.Duration
-	// limit is how long laps may begin; 0 is for ever.
+	// limit is the time after which no lap begins; 0 means none.
 	limit, warmupLimit time.Duration
 	load               load
 	works              bool
-	// What tasks wait for whose memory is read.
+	// What the tasks of a memory measurement wait for.
 	waiting     string
 	wake        wakeFlags
 	interrupted atomic.Bool
@@ -59,22 +59,22 @@ type run struct {
 	answers     *bufio.Reader
 }
 
-// epoch is when the program started, so that reading the clock is one call.
+// epoch is the program's start, so that reading the clock is one call.
 var epoch = time.Now()
 
 // now is the monotonic clock, in nanoseconds.
 func now() int64 { return int64(time.Since(epoch)) }
 
-// measurement begins one of as many laps as may come. The first is the
-// principal one.
+// measurement creates one with room for all laps. The first is the principal
+// one.
 func (r *run) measurement(name, operation string, operations int) *measurement {
 	taken := &measurement{name, operation, operations, true, make([]int64, 0, r.iters)}
 	r.report.Measurements = append(r.report.Measurements, taken)
 	return taken
 }
 
-// laps runs the warm-up, and between the two marks the measured laps. lap
-// returns the times that its phases took, for which there are measurements.
+// laps runs the warm-up and, between the two marks, the measured laps. lap
+// returns the durations of its phases, one per measurement.
 func (r *run) laps(lap func() ([2]int64, error), phases ...*measurement) error {
 	r.load.work.calibrate()
 	warmups, _, err := r.repeat(r.warmups, r.warmupTime, r.warmupLimit, func() error {
@@ -100,9 +100,9 @@ func (r *run) laps(lap func() ([2]int64, error), phases ...*measurement) error {
 	return err
 }
 
-// repeat runs so many laps, and more until the least time has passed, and says
-// how many it were and what ended them. None begins after the limit, but one is
-// run however late it is.
+// repeat runs at least this many laps and for at least this time, and returns
+// their number and what ended them. None begins after the limit, except the
+// first.
 func (r *run) repeat(
 	count int, least, limit time.Duration, lap func() error,
 ) (int, string, error) {
@@ -121,8 +121,8 @@ func (r *run) repeat(
 	return done, "iterations", nil
 }
 
-// mark prints a word and waits for a line, or for the end of the input: the
-// runner reads this process's counters meanwhile.
+// mark prints a word and waits for a line or end of file, while the runner
+// reads this process's counters.
 func (r *run) mark(word string) {
 	fmt.Fprintln(r.marks, word)
 	_, _ = r.answers.ReadString('\n')

@@ -1,5 +1,5 @@
-// Goroutine-brigade measures what goroutines cost: a hand-over, creation and
-// memory, each as a sub-command. It prints laps, as docs/PROTOCOL.md describes them.
+// Goroutine-brigade measures the cost of goroutines: a hand-over, creation and
+// memory, each as a subcommand. It prints laps, as docs/PROTOCOL.md describes them.
 package main
 
 import (
@@ -24,24 +24,24 @@ const (
 	exitInterrupted = 130
 )
 
-// A warm-up whose laps are not counted out by --warmups takes so many laps and so
-// long at least, and begins none after longestWarmup.
+// Without --warmups, a warm-up takes at least this many laps and this time, and
+// starts none after longestWarmup.
 const (
 	fewestWarmups  = 3
 	shortestWarmup = 20 * time.Millisecond
 	longestWarmup  = 2 * time.Second
 )
 
-// bytesPerTask is what a goroutine takes, about, with its stack and its channel.
+// bytesPerTask is the approximate memory of a goroutine, with its stack and channel.
 const bytesPerTask = 3 << 10
 
-// mostLaps is how many lap times the runner takes.
+// mostLaps is the most lap times that the runner accepts.
 const mostLaps = 1_000_000
 
-// program is one thing that can be measured.
+// program is one measurement.
 type program struct {
 	about string
-	// Values of the flags that are not given.
+	// Default values of flags.
 	tasks, iters, warmups int
 	works, waits, wakes   bool
 	measure               func(*run) error
@@ -60,33 +60,33 @@ func main() {
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
-	os.Exit(run.obey(os.Args[1:]))
+	os.Exit(run.execute(os.Args[1:]))
 }
 
-// obey follows a command line and returns the exit code. What was measured is
-// printed also when the run fails or is interrupted.
-func (r *run) obey(arguments []string) int {
+// execute runs a command line and returns the exit code. It prints the
+// measurements even if the run fails or is interrupted.
+func (r *run) execute(arguments []string) int {
 	program, err := r.parse(arguments)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitDone
 	case err != nil:
-		complain(err)
+		warn(err)
 		return exitUsage
 	}
-	// Goroutines that do not fit end this machine before they end the process.
+	// Goroutines that do not fit exhaust the machine before the process.
 	if fit := fields("/proc/meminfo")["MemAvailable"]; fit != nil &&
 		uint64(r.tasks) > *fit/bytesPerTask/uint64(max(1, r.rings)) {
-		complain(fmt.Errorf("--tasks %d: %d bytes of memory are available, and each takes %d: use fewer",
+		warn(fmt.Errorf("--tasks %d: %d bytes of memory are available, and each takes %d: use fewer",
 			r.tasks, *fit, bytesPerTask))
 		return exitRefused
 	}
 	failure := program.measure(r)
 	if failure != nil {
-		complain(failure)
+		warn(failure)
 	}
 	if err := r.print(failure); err != nil {
-		complain(err)
+		warn(err)
 		failure = err
 	}
 	switch {
@@ -98,11 +98,11 @@ func (r *run) obey(arguments []string) int {
 	return exitDone
 }
 
-func complain(err error) {
+func warn(err error) {
 	fmt.Fprintf(os.Stderr, "goroutine-brigade: %v\n", err)
 }
 
-// parse reads the command line: a sub-command, which may be missing, and flags.
+// parse reads the command line: an optional subcommand, and flags.
 func (r *run) parse(arguments []string) (program, error) {
 	name := "brigade"
 	if len(arguments) > 0 && arguments[0][:min(1, len(arguments[0]))] != "-" {

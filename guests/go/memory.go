@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// memory measures what an idle goroutine holds: the slope of the figures over
-// the counts, in which what the process holds in any case drops out. Before
-// each reading the garbage collector runs, so that only what is held counts.
+// memory measures the memory of an idle goroutine: the slope of the figures
+// over the counts, which excludes the process's fixed memory. The garbage
+// collector runs before each reading, so that only live memory counts.
 //
-// Known biases: the runtime takes memory in large pieces, so the slope of what
-// it has from the system needs many goroutines. A goroutine here has touched
-// no more of its stack than waiting takes; one that calls deeper has a stack
-// of twice, four times, … the 2 KiB.
+// Known biases: the runtime allocates memory in large pieces, so the slope of
+// memory obtained from the system needs many goroutines. A goroutine here has
+// used only as much of its stack as waiting needs; with deeper calls its stack
+// is twice, four times, … the 2 KiB.
 var memory = program{
 	about: `Read the memory that N idle goroutines hold, at growing counts.
 
@@ -27,13 +27,13 @@ read.
 	tasks: 100_000, iters: 9, waits: true, measure: measureMemory,
 }
 
-// What --waiting names: one channel for all, or an hour's sleep for each.
+// Values of --waiting: one channel for all, or an hour's sleep for each.
 const (
 	waitingChannel = "channel"
 	waitingTimer   = "timer"
 )
 
-// ledgerPoint is what was held at one moment.
+// ledgerPoint is the memory at one moment.
 type ledgerPoint struct {
 	Tasks         int     `json:"tasks"`
 	Resident      *uint64 `json:"resident_bytes"`
@@ -79,7 +79,7 @@ func measureMemory(r *run) error {
 	}, create)
 }
 
-// held reads what the process holds while so many goroutines are alive.
+// held reads the process's memory while this many goroutines are alive.
 func held(goroutines int) ledgerPoint {
 	runtime.GC()
 	var of runtime.MemStats
@@ -94,8 +94,8 @@ func held(goroutines int) ledgerPoint {
 	}
 }
 
-// fields are the lines of a file of the kernel that read `Name: 12 kB`, in
-// bytes; none if it cannot be read.
+// fields returns the lines `Name: 12 kB` of a kernel file, in bytes; empty if
+// it cannot be read.
 func fields(path string) map[string]*uint64 {
 	text, _ := os.ReadFile(path)
 	found := map[string]*uint64{}

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// mostRings is how many brigades there may be at once.
+// mostRings is the most simultaneous brigades.
 const mostRings = 1024
 
-// ring is a brigade: where its driver sends, and where it receives.
+// ring is a brigade: the channels on which its driver sends and receives.
 type ring struct {
 	first chan<- uint64
 	last  <-chan uint64
 }
 
-// newRing starts the goroutines of a brigade, the first of which has this number.
+// newRing starts the goroutines of a brigade, numbered from this one on.
 func (r *run) newRing(number int, failed chan<- error) ring {
 	first := make(chan uint64, 1)
 	last := first
@@ -49,26 +49,26 @@ func (through ring) end() {
 	}
 }
 
-// ringRound is one of laps of all rings at once. The drivers draw their laps from one stock,
-// so that all run until it is used up. An iteration is as many laps as there are rings, of
-// whichever: it ends when so many more are done.
+// ringRound is a round of laps of all rings at once. The drivers draw their laps from one
+// pool, so that all run until it is empty. An iteration is as many laps as there are rings,
+// by any of them.
 type ringRound struct {
 	sync.Mutex
 	run *run
-	// Laps that have been begun, that are done, and how many there are.
+	// Laps started, laps finished, and their total.
 	drawn, done, most int
-	// Laps without which it is not over, and from when on none is drawn; 0 is never.
+	// Laps to run however late, and the time after which none is drawn; 0 means none.
 	fewest int
 	until  int64
 	ended  string
 	err    error
-	// When the iteration in hand began.
+	// When the current iteration began.
 	begun int64
-	// The times of iterations and of single laps; none where they are not kept.
+	// The times of iterations and of single laps; nil if not kept.
 	iterations, laps []int64
 }
 
-// measureRings measures brigades at once.
+// measureRings measures simultaneous brigades.
 func measureRings(r *run, rings []ring, failed <-chan error) error {
 	iteration := r.measurement("iteration", "hop", len(rings)*(r.tasks+1))
 	r.load.work.calibrate()
@@ -101,7 +101,7 @@ func measureRings(r *run, rings []ring, failed <-chan error) error {
 	return measured.err
 }
 
-// drive has every ring make its laps, all at once.
+// drive lets all rings run their laps at once.
 func (of *ringRound) drive(rings []ring, failed <-chan error) {
 	var running sync.WaitGroup
 	for _, through := range rings {
@@ -122,7 +122,7 @@ func (of *ringRound) drive(rings []ring, failed <-chan error) {
 	running.Wait()
 }
 
-// draw takes down how long a lap took, unless it is 0, and says whether there is another.
+// draw records a lap's duration, unless it is 0, and returns whether there is another.
 func (of *ringRound) draw(taken int64) bool {
 	rings := of.run.rings
 	of.Lock()

@@ -1,21 +1,21 @@
 package main
 
-// load is what every goroutine of a brigade does at a hop besides passing the token on,
-// as in the harness: work, and memory of its own that it touches.
+// load is what every goroutine of a brigade does at a hop, as in the harness: work, and
+// touching private memory.
 type load struct {
 	work       work
 	workingSet uint64
 	stride     uint64
 }
 
-// A word, and the stride between touched ones where none is asked for: a cache line.
+// A word, and the default distance between touched words: a cache line.
 const (
 	wordBytes     = 8
 	defaultStride = 64
 	mostBytes     = 1 << 40
 )
 
-// station is where one goroutine stands.
+// station is one goroutine's position.
 type station struct {
 	load  *load
 	words []uint64
@@ -29,7 +29,7 @@ func (l *load) station() station {
 	return station{l, words}
 }
 
-// visit is to be called before the token is sent on.
+// visit must be called before the token is sent on.
 func (s *station) visit() {
 	s.load.work.perform()
 	if len(s.words) > 0 {

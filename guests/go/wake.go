@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// wake measures how late goroutines run that are due at given times, as the program
-// wake-latency does of threads and of async tasks.
+// wake measures how late goroutines run after given times, as the program wake-latency
+// does for threads and async tasks.
 //
-// Wake-up k is due at k / rate seconds, whatever became of the one before, and belongs
-// to goroutine k modulo N. Its latency runs from there until the goroutine reads the
-// clock; none is left out. By timer each goroutine sleeps until its own times. By channel
-// wakers sleep instead, each a thread in nanosleep without timer slack, and send;
-// from_call is the time from the send alone.
+// Wake-up k is due at k / rate seconds, regardless of the one before, and belongs to
+// goroutine k modulo N. Its latency is the time until the goroutine reads the clock; none
+// is omitted. By timer each goroutine sleeps until its times. By channel wakers sleep
+// instead, each a thread in nanosleep without timer slack, and send; from_call is the time
+// from the send only.
 //
-// Known biases: an idle Go program waits for its timers in epoll_wait, by the
-// millisecond. A waker gives up its place among those that run at once when it sleeps, and
-// needs one to go on. The garbage collector has nothing to do: no wake-up allocates.
+// Known biases: an idle Go program waits for its timers in epoll_wait, to the
+// millisecond. A sleeping waker gives up its P, and needs one to continue. The garbage
+// collector has nothing to do: no wake-up allocates.
 var wake = program{
 	about: `Time how late N goroutines run that are due at given times.
 
@@ -31,27 +31,27 @@ a goroutine is to run, woken by its timer or by a send over its channel.
 	tasks: 4, iters: 10_000, warmups: fewestWarmups, wakes: true, measure: measureWake,
 }
 
-// The most wake-ups a second, the most sends that wait for a goroutine, and the most hogs.
+// The most wake-ups per second, the most pending sends to a goroutine, and the most hogs.
 const (
 	mostRate    = 1_000_000
 	mostWaiting = 512
 	mostHogs    = 1024
 )
 
-// From the start of a round to its first intended time, and the longest sleep after
-// which one looks whether the run was interrupted.
+// From the start of a round to its first intended time, and the longest sleep between
+// two checks for an interruption.
 const (
 	lead         = 10 * time.Millisecond
 	longestSleep = time.Second
 )
 
-// wakeFlags are the flags of its own.
+// wakeFlags are its additional flags.
 type wakeFlags struct {
 	rate, wakers, hogs int
 	source             string
 }
 
-// schedule is what the record tells of the intended times.
+// schedule is how well the intended times were kept.
 type schedule struct {
 	Missed     int64  `json:"missed"`
 	CalledLate *int64 `json:"called_late"`
@@ -71,8 +71,7 @@ func (w *wakeFlags) check(tasks int) error {
 	return nil
 }
 
-// plan is how many wake-ups there are before the measured ones, how many of these, and
-// what ends them.
+// plan is the number of warm-up and of measured wake-ups, and what ends them.
 func (r *run) plan() (warmups, iters int, endedBy string) {
 	within := func(limit time.Duration) int {
 		return int((int64(limit)*int64(r.wake.rate) + 999_999_999) / 1_000_000_000)
@@ -90,14 +89,14 @@ func (r *run) plan() (warmups, iters int, endedBy string) {
 	return warmups, iters, endedBy
 }
 
-// round is one of wake-ups at the intended times.
+// round is a round of wake-ups at the intended times.
 type round struct {
 	run          *run
 	begin        int64
 	count        int
 	calls        []chan int64
 	missed, late atomic.Int64
-	// What each goroutine has taken: from the intended time, and from the call.
+	// Each goroutine's latencies: from the intended time, and from the call.
 	intended, called [][]int64
 }
 
@@ -138,8 +137,8 @@ func measureWake(r *run) error {
 	return nil
 }
 
-// startHogs starts processes that do nothing but take CPU time, and returns what ends them.
-// The kernel ends them with the thread that has started them.
+// startHogs starts processes that only use CPU time, and returns a function that ends them.
+// The kernel ends them together with the thread that started them.
 func startHogs(count int) (func(), error) {
 	ended, end, started := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
@@ -179,8 +178,7 @@ func newRound(r *run, count int) *round {
 	return of
 }
 
-// make has all wake-ups of the round made, and then does ended while all goroutines are
-// alive.
+// make runs all wake-ups of the round, and then ended while all goroutines are alive.
 func (of *round) make(ended func()) {
 	var running, alive sync.WaitGroup
 	end := make(chan struct{})
@@ -214,7 +212,7 @@ func (of *round) due(number int) int64 {
 	return of.begin + int64(number)*1_000_000_000/int64(of.run.wake.rate)
 }
 
-// sleep is the life of a goroutine that is woken.
+// sleep is the body of a goroutine to be woken.
 func (of *round) sleep(task int) {
 	for number := task; number < of.count; number += of.run.tasks {
 		due := of.due(number)
@@ -251,7 +249,7 @@ func (of *round) take(task int, late int64, waited bool) {
 	}
 }
 
-// wakeOthers is the life of a waker: a thread that sends to its share of the goroutines.
+// wakeOthers is the body of a waker: a thread that sends to its share of the goroutines.
 func (of *round) wakeOthers(waker int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -277,8 +275,8 @@ func (of *round) wakeOthers(waker int) {
 	}
 }
 
-// sleepUntil sleeps until a time, and says whether it had to, and whether the time was
-// reached: not if the run was interrupted.
+// sleepUntil sleeps until a time, and returns whether it had to, and whether the time was
+// reached (not if the run was interrupted).
 func (of *round) sleepUntil(due int64, sleep func(time.Duration)) (waited, reached bool) {
 	for left := due - now(); left > 0; left = due - now() {
 		if of.run.interrupted.Load() {
@@ -293,6 +291,6 @@ func (of *round) sleepUntil(due int64, sleep func(time.Duration)) (waited, reach
 // nanosleep blocks the thread.
 func nanosleep(pause time.Duration) {
 	request := syscall.NsecToTimespec(int64(pause))
-	// One that is cut short by a signal is begun again.
+	// If a signal interrupts it, it starts again.
 	_ = syscall.Nanosleep(&request, nil)
 }

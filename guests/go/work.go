@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// work is done at every hop by whoever sends the token. Its units are those of
-// the harness: turns of a loop in which each step waits for the one before.
+// work is done by the sender at every hop. Its units are those of the harness:
+// iterations of a loop in which each step depends on the one before.
 type work struct {
 	units           uint64
 	calibrated      bool
@@ -18,8 +18,8 @@ type workReport struct {
 	NsPerUnit *float64 `json:"ns_per_unit"`
 }
 
-// The two amounts whose times make the slope, in units, and how often each is
-// timed, before the laps and after: 11 ms.
+// The two amounts whose times give the slope, in units, and how often each is
+// timed, before and after the laps: 11 ms.
 const (
 	short = 2_000
 	long  = 12_000
@@ -33,8 +33,7 @@ func (w *work) perform() {
 	}
 }
 
-// spend returns a result that nobody takes, which keeps the loop from being
-// removed.
+// spend returns an unused result, so that the compiler keeps the loop.
 //
 //go:noinline
 func spend(units uint64) uint64 {
@@ -45,8 +44,8 @@ func spend(units uint64) uint64 {
 	return state
 }
 
-// calibrate times both amounts, if there is any work. The quickest of many runs
-// counts: whatever else the machine does can only make one slower.
+// calibrate times both amounts, if there is any work. The fastest of many runs
+// counts: disturbances can only make one slower.
 func (w *work) calibrate() {
 	if w.units == 0 {
 		return
@@ -64,8 +63,7 @@ func (w *work) calibrate() {
 	}
 }
 
-// report has the slope, in which what both amounts share drops out; nil of a
-// program that offers no work.
+// report returns the slope, which cancels common costs; nil without --work.
 func (w *work) report(offered bool) *workReport {
 	if !offered {
 		return nil

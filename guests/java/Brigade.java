@@ -10,16 +10,16 @@ import java.util.stream.Collectors;
 import sun.misc.Signal;
 
 /**
- * What virtual threads cost: a hand-over, creation and memory, each as a sub-command. It prints
- * laps, as docs/PROTOCOL.md describes them.
+ * Measures virtual threads: a hand-over, creation and memory, each as a subcommand. Prints laps,
+ * as docs/PROTOCOL.md describes them.
  *
  * <p>A hop is one put and one take of a queue of capacity 1, and one wake-up of a virtual thread.
  * With one worker the driver is a virtual thread on the same carrier as all others, and the kernel
- * has nothing to switch; with several, a wake-up may go to an idle carrier, and no number is claimed.
+ * has nothing to switch; with several, a wake-up may go to an idle carrier: no number is claimed.
  *
- * <p>Known biases: the compiler works beside the first laps, so a warm-up lasts for a second unless
- * --warmups says otherwise, and a short run without one measures the interpreter. A number beyond 127
- * is an object, so a lap of more tasks allocates, and the collector may fall into it.
+ * <p>Known biases: the compiler runs during the first laps, so the default warm-up lasts a second; a
+ * short run without one measures the interpreter. A number above 127 is an object, so a lap of more
+ * tasks allocates, and the collector may run in it.
  */
 public final class Brigade {
     static final Map<String, String> flags = new TreeMap<>(Map.of(
@@ -89,7 +89,7 @@ public final class Brigade {
         });
     }
 
-    /** A lap starts so many virtual threads that end at once, and waits for them. */
+    /** A lap starts this many virtual threads, which end at once, and waits for them. */
     static void creation() {
         measure("create", "virtual thread creation and end", tasks, () -> {
             CountDownLatch running = new CountDownLatch(tasks);
@@ -100,7 +100,7 @@ public final class Brigade {
         });
     }
 
-    /** A lap starts a further share of the threads, which park; then memory is read. */
+    /** A lap starts another share of the threads, which park; then memory is read. */
     static void memory() {
         int step = (tasks - tasks / 2) / iters;
         List<Thread> alive = new ArrayList<>();
@@ -126,7 +126,7 @@ public final class Brigade {
         unless(waiting::await);
     }
 
-    /** What process and machine hold while so many threads are alive. */
+    /** Memory of process and machine while this many threads are alive. */
     static String held(int count) {
         System.gc();
         Runtime runtime = Runtime.getRuntime();
@@ -138,7 +138,7 @@ public final class Brigade {
                     if (words.length == 3 && words[2].equals("kB")) of.put(words[0], words[1] + "*");
                 }
             } catch (IOException absent) {
-                // What cannot be read is null.
+                // Unreadable figures are null.
             }
         }
         return "{\"tasks\":" + count + ",\"runtime_bytes\":" + (runtime.totalMemory() - runtime.freeMemory())
@@ -152,7 +152,7 @@ public final class Brigade {
         return ",\"" + name + "\":" + (kib == null ? "null" : Long.parseLong(kib.replace("*", "")) * 1024);
     }
 
-    /** Runs the warm-up, and between the two marks the measured laps, each of which returns its time. */
+    /** Runs the warm-up and, between the two marks, the measured laps; a lap returns its time. */
     static void measure(String name, String operation, int operations, LongSupplier lap) {
         int asked = Integer.parseInt(flags.get("warmups"));
         warmups = laps(asked < 0 ? 3 : asked, asked < 0 ? 1.0 : 0.0, lap).size();
@@ -165,7 +165,7 @@ public final class Brigade {
                 + operations + ",\"covers_all_tasks\":" + ledger.isEmpty() + ",\"laps_ns\":" + taken + "}");
     }
 
-    /** So many laps, and for so many seconds, at least; none begins after --max-time but the first. */
+    /** At least this many laps and seconds; only the first may begin after --max-time. */
     static List<Long> laps(int count, double seconds, LongSupplier lap) {
         List<Long> taken = new ArrayList<>(count);
         long begun = System.nanoTime();
@@ -177,7 +177,7 @@ public final class Brigade {
         return taken;
     }
 
-    /** Says a word and waits for a line, or for the end of the input: the runner reads our counters. */
+    /** Prints a word and waits for a line or end of file, while the runner reads our counters. */
     static void mark(String word) {
         System.out.println(word);
         unless(() -> {
@@ -204,7 +204,7 @@ public final class Brigade {
         void run() throws Exception;
     }
 
-    /** Runs what may throw; here nothing does that is not a failure. */
+    /** Runs code that may throw; any exception is a failure here. */
     static void unless(Body body) {
         try {
             body.run();

@@ -1,11 +1,10 @@
-// What promises cost: a hand-over between async functions, creation and memory, each as a
-// sub-command. It prints laps, as docs/PROTOCOL.md describes them.
+// Measures promises: a hand-over between async functions, creation and memory, each as a
+// subcommand. Prints laps, as docs/PROTOCOL.md describes them.
 //
-// The language has promises and no channels, so a hop is one promise that is resolved and
-// one async function that goes on behind its `await`; all of it runs on one thread, from the
-// queue of microtasks, without the event loop. Known biases: every hop makes a promise, so
-// the collector falls into some laps. Between laps the event loop runs once in 10 ms, so that
-// a signal is heard.
+// The language has promises but no channels, so a hop resolves one promise and continues one
+// async function after its `await`, all on one thread, from the microtask queue, without the
+// event loop. Known biases: every hop creates a promise, so the collector runs in some laps.
+// Between laps the event loop runs every 10 ms, to handle signals.
 "use strict";
 const fs = require("node:fs");
 const { setImmediate: turn } = require("node:timers/promises");

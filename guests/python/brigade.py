@@ -5,14 +5,14 @@ parser = argparse.ArgumentParser(description=__doc__)
 for flag, default in {"tasks": 500, "iters": 1000, "warmups": -1, "max-time": 1e9}.items():
     parser.add_argument("--" + flag, type=type(default), default=default)
 flags = parser.parse_args()
-stopped = []  # holds something once SIGINT has come
+stopped = []  # nonempty after SIGINT
 signal.signal(signal.SIGINT, lambda *_: stopped.append(True))
 
 async def relay(upstream, downstream):
     while True:
         await downstream.put(await upstream.get() + 1)
 
-async def measure(laps, seconds, first, last):  # so many laps, for so many seconds, at least
+async def measure(laps, seconds, first, last):  # at least this many laps and seconds
     times, begun = [], time.monotonic()
     while (len(times) < laps or time.monotonic() < begun + seconds) and not stopped:
         start = time.monotonic_ns()

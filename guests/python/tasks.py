@@ -1,25 +1,25 @@
-"""What tasks of Python cost beside brigade.py: hand-overs between threads, creation and memory.
+"""More tasks of Python: hand-overs between threads, creation and memory.
 
 threads    a token goes from a driver through N threads over queues and back
 creation   a lap starts N tasks that end at once, and waits for all of them
-memory     a lap starts a further share of N tasks, which wait; then memory is read
+memory     a lap starts another share of N tasks, which wait; then memory is read
 
-A thread runs while it has the interpreter's lock, so a hop is a switch of threads and a
+A thread holds the interpreter's lock while it runs, so a hop is a switch of threads and a
 hand-over of that lock.
 """
 import argparse, asyncio, gc, json, os, platform, queue, re, signal, sys, threading, time
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
 parser.add_argument("program", choices=["threads", "creation", "memory"])
-parser.add_argument("--kind", choices=["asyncio", "thread"], default="thread", help="what creation and memory make")
+parser.add_argument("--kind", choices=["asyncio", "thread"], default="thread", help="kind of the tasks of creation and memory")
 for flag, default in {"tasks": 500, "iters": 1000, "warmups": -1, "max-time": 1e9}.items():
     parser.add_argument("--" + flag, type=type(default), default=default)
 flags = parser.parse_args()
 flags.kind = "thread" if flags.program == "threads" else flags.kind
 if flags.tasks < 1 or flags.iters < 1: parser.error("--tasks and --iters are numbers from 1")
-stopped = []  # holds something once SIGINT has come
+stopped = []  # nonempty after SIGINT
 signal.signal(signal.SIGINT, lambda *_: stopped.append(True))
-threading.stack_size(1 << 20)  # as the other programs have it
+threading.stack_size(1 << 20)  # as in the other programs
 ledger = []
 
 def spawn(body, *arguments):
@@ -62,7 +62,7 @@ def memory():
             alive.extend(spawn(gate.wait) for _ in range(count))
         else:
             alive.extend(asyncio.create_task(wait()) for _ in range(count))
-            await asyncio.sleep(0)  # so that they begin
+            await asyncio.sleep(0)  # lets them begin
     step = (flags.tasks - flags.tasks // 2) // flags.iters
     flags.warmups = 0
     async def lap():
@@ -74,7 +74,7 @@ def memory():
         return taken
     return "create", f"{flags.kind} creation", step, lap
 
-def held(tasks):  # by process and machine, in bytes
+def held(tasks):  # memory of process and machine, in bytes
     gc.collect()
     text = "".join(open(f"/proc/{file}").read() for file in ("self/status", "self/smaps_rollup", "meminfo"))
     found = {name: int(kib) * 1024 for name, kib in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.M)}
@@ -82,7 +82,7 @@ def held(tasks):  # by process and machine, in bytes
              "kernel_stack": "KernelStack", "unreclaimable_slab": "SUnreclaim"}
     return {"tasks": tasks, **{f"{name}_bytes": found.get(key) for name, key in names.items()}}
 
-async def measure(laps, seconds, lap):  # so many laps, for so many seconds, at least
+async def measure(laps, seconds, lap):  # at least this many laps and seconds
     times, begun = [], time.monotonic()
     while (len(times) < laps or time.monotonic() < begun + seconds) and not stopped:
         times.append(await lap())
@@ -106,4 +106,4 @@ async def main():
             "covers_all_tasks": not ledger, "laps_ns": laps_ns}]}), flush=True)
 
 asyncio.run(main())
-os._exit(130 if stopped else 0)  # threads that wait for ever are not waited for
+os._exit(130 if stopped else 0)  # without waiting for threads that wait for ever

@@ -1,10 +1,9 @@
-//! What a lap costs that holds nothing, in reads of the clock.
+//! The cost of an empty lap, in reads of the clock.
 //!
-//! A lap reads the clock twice and takes one sample down, outside of what it times
-//! (`brigade prove` judges what lies inside). Here that is 2.6 to 2.8 reads; memory that
-//! neighbours of the machine keep busy slows the sample and not the clock, and 3.3 were
-//! seen. More would be an instrument that measures itself: ends with 1 when a lap costs
-//! four reads or more.
+//! A lap reads the clock twice and records one sample outside the timed part (`brigade prove`
+//! judges the timed part). Here that takes 2.6 to 2.8 reads; when neighbours keep the machine's
+//! memory busy, the sample slows but the clock does not, and 3.3 were seen. From four reads on, the
+//! harness would mostly measure itself, so the benchmark exits with 1.
 
 use harness::instrument::{EmptyLap, empty_lap};
 

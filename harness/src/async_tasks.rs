@@ -1,4 +1,4 @@
-//! Async tasks of any runtime as tasks, and how they end.
+//! Async tasks of any runtime, and how they end.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -9,10 +9,10 @@ use std::task::Poll;
 use crate::bench::Bench;
 use crate::threads::{TaskError, panic_text, root_cause};
 
-/// The outcome of a task, for a runtime that does not catch a panic itself.
+/// The outcome of a task, for a runtime that does not catch panics.
 ///
 /// # Errors
-/// That it failed or panicked.
+/// If it failed or panicked.
 pub async fn caught(task: impl Future<Output = io::Result<()>>) -> Result<(), TaskError> {
     let mut task = pin!(task);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(context))) {
@@ -22,18 +22,18 @@ pub async fn caught(task: impl Future<Output = io::Result<()>>) -> Result<(), Ta
     .await
 }
 
-/// Ends a brigade whose driver has `passed` its tokens or failed, as
+/// Ends a brigade after its driver has returned `result`, as
 /// [`crate::threads::end`] does; each of `tasks` reports its outcome.
 ///
 /// # Errors
-/// The failure that the others follow from, as for threads.
+/// The root cause, as for threads.
 pub async fn end<S>(
     bench: &Bench,
-    passed: anyhow::Result<()>,
+    result: anyhow::Result<()>,
     first: S,
     tasks: impl IntoIterator<Item = impl Future<Output = Result<(), TaskError>>>,
 ) -> anyhow::Result<()> {
-    let observed = passed.and_then(|()| bench.observe());
+    let observed = result.and_then(|()| bench.observe());
     drop(first);
     let mut outcomes = Vec::new();
     for task in tasks {

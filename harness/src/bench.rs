@@ -1,9 +1,8 @@
-//! The bench: what a program measures on.
+//! The bench, which a program asks for laps.
 //!
-//! [`crate::program::run`] makes one and hands it to the program, which asks
-//! it for laps. What the laps measured stays on the bench, so it is reported
-//! also when the program fails half way. Clones share one state: a driver that
-//! is itself an async task takes a clone along.
+//! [`crate::program::run`] creates it. Measurements stay on the bench, so they
+//! are reported even if the program fails half way. Clones share one state: a
+//! driver that is an async task takes a clone.
 
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
@@ -26,7 +25,7 @@ use crate::station::{Equipment, Shape, Station, Tracer, WorkingSet};
 use crate::work::Work;
 use crate::{clock, memory};
 
-/// What a program measures on. Clones share one state.
+/// Measures laps for a program. Clones share one state.
 #[derive(Clone, Debug)]
 pub struct Bench {
     pub(crate) shared: Arc<Shared>,
@@ -62,11 +61,11 @@ impl Bench {
         Self { shared: Arc::new(shared) }
     }
 
-    /// A bench without a command line, for tests and for benchmarks of the
-    /// harness itself: free placement, no progress, no signals.
+    /// A bench without a command line, for tests and for the harness's
+    /// benchmarks: free placement, no progress, no signals.
     ///
     /// # Errors
-    /// When the CPUs that this process may use cannot be read.
+    /// If the CPUs that this process may use cannot be read.
     pub fn standalone(
         tasks: u32,
         iters: u64,
@@ -91,8 +90,8 @@ impl Bench {
         Ok(Self::new(spec, flags, placement, Vec::new(), Arc::default()))
     }
 
-    /// The number of tasks; of a program that sweeps it, the most that `--tasks` gives, or 0
-    /// where the program decides.
+    /// The number of tasks. For a program that sweeps it: the maximum from `--tasks`, or 0 if the
+    /// program decides.
     pub fn tasks(&self) -> usize {
         self.shared.spec.tasks as usize
     }
@@ -107,13 +106,13 @@ impl Bench {
         &self.shared.placement
     }
 
-    /// What has been measured so far. Not to be kept: laps and [`Self::observe`] wait for it.
+    /// The measurements so far. Do not keep the guard: laps and [`Self::observe`] wait for it.
     pub fn findings(&self) -> MutexGuard<'_, Findings> {
         self.shared.findings()
     }
 
-    /// Measures a unit of work, if there is any, once more: in the driver's
-    /// thread, and so on a CPU of the placement in force.
+    /// Measures a unit of work once more, if there is any: in the driver's
+    /// thread, and so on a CPU of the placement.
     pub(crate) fn calibrate_work(&self) {
         let mut findings = self.findings();
         let Findings { work: Some(work @ WorkRecord { units: 1.., .. }), calibration, .. } =
@@ -125,8 +124,8 @@ impl Bench {
         work.ns_per_unit = Some(calibration.ns_per_unit());
     }
 
-    /// The numbers of the tasks, in the order in which the program creates
-    /// them. On a terminal they show as progress; an interruption ends them.
+    /// The numbers of the tasks, in the order of creation. Shows progress on a
+    /// terminal; an interruption ends them.
     pub fn creation(&self) -> impl Iterator<Item = usize> {
         let tasks = self.tasks();
         let mut progress = Progress::new(self.shared.shows_progress());
@@ -137,18 +136,18 @@ impl Bench {
         })
     }
 
-    /// The tracer of the brigade. With it, marked laps follow the measured ones.
+    /// The brigade's tracer. It adds marked laps after the measured ones.
     pub(crate) fn tracer(&self) -> Arc<Tracer> {
         let tracer = self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks())));
         Arc::clone(tracer)
     }
 
-    /// The station of a task. With stations, laps that are traced follow the measured ones.
+    /// The station of a task. Stations add traced laps after the measured ones.
     pub fn station(&self, task: usize) -> Station {
         self.station_with(Some((self.tracer(), task as u32)))
     }
 
-    /// The driver's station. The laps themselves note its CPU.
+    /// The driver's station. The laps record its CPU themselves.
     pub fn driver_station(&self) -> Station {
         self.station_with(None)
     }
@@ -158,30 +157,30 @@ impl Bench {
         Station::new(Equipment { work: self.shared.work, working_set, tracer })
     }
 
-    /// The principal laps: the warm-up, the measured iterations, and the
-    /// marked ones for the tracer. `phases` says what the parts of a lap are;
-    /// CPU time and switches are reported per operation of the first.
+    /// The principal laps: the warm-up, the measured iterations, and the marked
+    /// ones for the tracer. `phases` names the parts of a lap; CPU time and
+    /// switches are reported per operation of the first.
     pub fn laps(&self, phases: &[Measured]) -> Laps<'_> {
         self.calibrate_work();
         Laps::new(&self.shared, Purpose::Principal, phases)
     }
 
-    /// One lap without a warm-up: what the first time costs.
+    /// One lap without a warm-up: the cost of the first time.
     pub fn cold_lap(&self, measured: Measured) -> Laps<'_> {
         Laps::new(&self.shared, Purpose::Cold, &[measured])
     }
 
-    /// As many laps as the principal ones, in which the program takes samples itself with
+    /// As many laps as the principal ones, in which the program takes samples with
     /// [`crate::laps::Lap::sample`]; they do not count towards CPU time and switches.
     pub fn side_laps(&self, measured: Measured) -> Laps<'_> {
         Laps::new(&self.shared, Purpose::Side, &[measured])
     }
 
-    /// Looks at the process while its tasks are alive: reads its memory, then
+    /// Observes the process while its tasks are alive: reads its memory, then
     /// runs `--command`. Does nothing after an interruption.
     ///
     /// # Errors
-    /// When the command cannot be run or fails.
+    /// If the command cannot run or fails.
     pub fn observe(&self) -> anyhow::Result<()> {
         if self.is_interrupted() {
             return Ok(());
@@ -194,18 +193,18 @@ impl Bench {
         }
     }
 
-    /// Whether SIGINT or SIGTERM has come.
+    /// Whether SIGINT or SIGTERM has arrived.
     pub fn is_interrupted(&self) -> bool {
         self.shared.is_interrupted()
     }
 }
 
-/// Runs `line` by `sh -c`, `{pid}` replaced by this process's id, and waits
-/// for it. With `to_stderr` its standard output goes to ours of errors, which
-/// leaves standard output to the record.
+/// Runs `line` with `sh -c`, `{pid}` replaced by this process's id, and waits
+/// for it. With `to_stderr`, its standard output goes to our standard error, so
+/// that standard output contains only the record.
 ///
 /// # Errors
-/// When it cannot be started or does not end with 0.
+/// If it cannot be started or does not exit with 0.
 fn run_command(line: &str, to_stderr: bool) -> anyhow::Result<()> {
     io::stdout().flush().context("flushing standard output")?;
     let line = line.replace("{pid}", &std::process::id().to_string());
@@ -229,7 +228,7 @@ mod tests {
     use super::*;
 
     impl Bench {
-        /// What SIGINT does.
+        /// As SIGINT does.
         pub(crate) fn interrupt(&self) {
             self.shared.interrupted.store(true, Relaxed);
         }

@@ -1,10 +1,9 @@
-//! The clock: `CLOCK_MONOTONIC`, in nanoseconds.
-//!
-//! The C library is called directly: a wrapper that returns the time in a
-//! `Result` copies it once more, which made a read take 40 ns instead of 28.
+//! The clock: `CLOCK_MONOTONIC`, in nanoseconds. It calls the C library
+//! directly: a wrapper that returns the time in a `Result` copies it once more,
+//! and a read takes 40 ns instead of 28.
 
-/// Nanoseconds since an arbitrary point in the past, never going backwards,
-/// the same on every CPU.
+/// Nanoseconds since an arbitrary point in the past; monotonic, and the same on
+/// every CPU.
 #[inline]
 pub fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

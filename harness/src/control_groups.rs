@@ -1,8 +1,7 @@
-//! Control groups: those that this process is in, its own and all above it, in
-//! version 1's trees and in version 2's, as far as they are mounted here.
-//!
-//! This is the one walk through `/proc/self/cgroup` and the mounts: what reads
-//! limits and what describes the machine both take the groups from here.
+//! The control groups of this process and their parents, in the hierarchies of
+//! versions 1 and 2, as far as they are mounted here. This is the only code
+//! that reads `/proc/self/cgroup` and the mounts, for limits and for
+//! descriptions of the machine.
 
 use std::path::{Component, Path};
 
@@ -12,16 +11,16 @@ use crate::system_files::{SystemFiles, field};
 /// largest signed number, rounded down to a page.
 const NO_MEMORY_LIMIT: u64 = 1 << 62;
 
-/// Which of the two interfaces a group has.
+/// The interface version of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// A tree for each controller.
+    /// One hierarchy per controller.
     One,
-    /// One tree.
+    /// A single hierarchy.
     Two,
 }
 
-/// What a group allows.
+/// A group's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Allowance {
     /// At most this much.
@@ -31,8 +30,8 @@ pub enum Allowance {
 }
 
 impl Allowance {
-    /// Reads what a group's file says: a number, or what versions 2 and 1 write
-    /// where there is none.
+    /// Parses a group's file: a number, or the words of versions 2 and 1 for no
+    /// limit.
     pub fn parse(text: &str) -> Option<Self> {
         match text.trim() {
             "max" | "-1" => Some(Self::Unlimited),
@@ -46,14 +45,13 @@ impl Allowance {
 pub struct Group {
     /// Its folder below the root: `sys/fs/cgroup/pids/a`.
     pub folder: String,
-    /// Which interface it has.
+    /// Its interface version.
     pub version: Version,
 }
 
-/// The groups of `controller` that this process is in, its own first, then
-/// those above it up to the root of what is mounted. A controller is attached
-/// to a tree of version 1 or to that of version 2; a group of the other one has
-/// no files of it.
+/// The groups of `controller` that this process is in: its own first, then its
+/// parents up to the root of the mount. A controller is attached to a hierarchy
+/// of version 1 or 2; groups of the other version lack its files.
 pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<Group> {
     let membership = files.text("proc/self/cgroup").unwrap_or_default();
     let mounts = files.text("proc/self/mountinfo").unwrap_or_default();
@@ -83,7 +81,7 @@ fn names(list: &str, name: &str) -> bool {
     list.split(',').any(|listed| listed == name)
 }
 
-/// The root and the mount point of the tree, from `/proc/self/mountinfo`.
+/// The root and the mount point of the hierarchy, from `/proc/self/mountinfo`.
 fn mount_of<'a>(version: Version, controller: &str, mounts: &'a str) -> Option<(&'a str, &'a str)> {
     mounts.lines().find_map(|line| {
         let (mount, source) = line.split_once(" - ")?;
@@ -100,9 +98,9 @@ fn mount_of<'a>(version: Version, controller: &str, mounts: &'a str) -> Option<(
     })
 }
 
-/// Where a group lies below the root of a mount. A group outside the own
-/// namespace (`/../other`) is not shown, but the mount's own limits are; one
-/// beside the root is not under them.
+/// The position of a group below the root of a mount. A group outside this
+/// namespace (`/../other`) is not visible, but the mount's limits are; a
+/// sibling of the root is not subject to them.
 fn inside_mount<'a>(group: &'a Path, root: &Path) -> Option<&'a Path> {
     let leaves = |path: &Path| path.components().any(|part| part == Component::ParentDir);
     if leaves(group) || leaves(root) {
@@ -112,7 +110,7 @@ fn inside_mount<'a>(group: &'a Path, root: &Path) -> Option<&'a Path> {
 }
 
 impl Group {
-    /// The text of one of its files.
+    /// The content of one of its files.
     pub fn text(&self, files: &SystemFiles, file: &str) -> Option<String> {
         files.text(&self.path(file))
     }
@@ -122,12 +120,12 @@ impl Group {
         format!("{}/{file}", self.folder.trim_end_matches('/'))
     }
 
-    /// How many threads it may hold; `None` where it does not limit them.
+    /// The limit on its threads; `None` if it has none.
     pub fn most_threads(&self, files: &SystemFiles) -> Option<Allowance> {
         Allowance::parse(&self.text(files, "pids.max")?)
     }
 
-    /// How many threads it holds.
+    /// The number of its threads.
     pub fn threads(&self, files: &SystemFiles) -> Option<u64> {
         self.text(files, "pids.current")?.trim().parse().ok()
     }
@@ -140,7 +138,7 @@ impl Group {
         }
     }
 
-    /// How much memory it may hold, in bytes; `None` where it has no such file.
+    /// Its memory limit, in bytes; `None` without such a file.
     pub fn most_memory_bytes(&self, files: &SystemFiles) -> Option<Allowance> {
         match Allowance::parse(&self.text(files, self.memory_limit_file())?)? {
             Allowance::AtMost(bytes) if bytes < NO_MEMORY_LIMIT => Some(Allowance::AtMost(bytes)),
@@ -148,7 +146,7 @@ impl Group {
         }
     }
 
-    /// The memory that it is charged with, user and kernel, in bytes.
+    /// The memory charged to it, user and kernel, in bytes.
     pub fn memory_bytes(&self, files: &SystemFiles) -> Option<u64> {
         let file = match self.version {
             Version::One => "memory.usage_in_bytes",
@@ -157,8 +155,8 @@ impl Group {
         self.text(files, file)?.trim().parse().ok()
     }
 
-    /// What of [`Self::memory_bytes`] are pages of files, which the kernel
-    /// drops before it refuses memory, in bytes.
+    /// The part of [`Self::memory_bytes`] in file pages, which the kernel drops
+    /// before it refuses memory, in bytes.
     pub fn droppable_bytes(&self, files: &SystemFiles) -> u64 {
         let names = match self.version {
             Version::One => ["total_inactive_file", "total_active_file"],
@@ -184,12 +182,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_a_file_says_ends_the_program(
+        fn no_content_of_a_file_ends_the_program(
             membership in "([0-9]{1,3}|:|pids|/|\\.\\.|[ \n]|.){0,40}",
             mounts in "([0-9]{1,3}|/|\\.\\.| - |cgroup2?|pids|[ \n]|.){0,60}",
             limit in ".*|[0-9]{0,30}",
         ) {
-            let files = SystemFiles::made_up(&[
+            let files = SystemFiles::simulated(&[
                 ("proc/self/cgroup", &membership),
                 ("proc/self/mountinfo", &mounts),
             ]);
@@ -198,14 +196,14 @@ mod tests {
     }
 
     fn folders(controller: &str, membership: &str) -> Vec<String> {
-        let files = SystemFiles::made_up(&[
+        let files = SystemFiles::simulated(&[
             ("proc/self/cgroup", membership),
             ("proc/self/mountinfo", MOUNTS),
         ]);
         of_process(&files, controller).into_iter().map(|group| group.path("")).collect()
     }
 
-    /// In both trees, below a mount of part of a tree, and outside the namespace.
+    /// In both hierarchies, below a partial mount, and outside the namespace.
     #[test]
     fn every_ancestor_that_is_mounted_is_found() {
         for (controller, membership, expected) in [
@@ -235,7 +233,7 @@ mod tests {
     #[test]
     fn memory_is_read_from_the_files_of_the_groups_version() {
         let folder = "sys/fs/cgroup/memory".to_owned();
-        let files = SystemFiles::made_up(&[
+        let files = SystemFiles::simulated(&[
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "5000\n"),
             ("sys/fs/cgroup/memory/memory.stat", "active_file 1\ntotal_active_file 700\n"),

@@ -1,4 +1,4 @@
-//! CPU time and context switches as the kernel counts them, of this process or another.
+//! CPU time and context switches, counted by the kernel, of this process or another.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Those of this process, from `getrusage`.
+    /// This process's, from `getrusage`.
     pub(crate) fn own() -> Self {
         Self::of(UsageWho::RUSAGE_SELF)
     }
 
-    /// Those of the children of this process that have been waited for, and theirs.
+    /// Those of this process's reaped children and their descendants.
     pub fn of_children() -> Self {
         Self::of(UsageWho::RUSAGE_CHILDREN)
     }
@@ -44,11 +44,10 @@ impl Counters {
         }
     }
 
-    /// Those of another process, from `/proc`; `None` when it has gone. They
-    /// are exact while it is blocked; while it runs, its CPU time is as of the
-    /// last clock tick. Switches of threads that have ended are not among them:
-    /// the kernel keeps those of a process where only the process itself can
-    /// read them.
+    /// Another process's, from `/proc`; `None` if it has ended. They are exact
+    /// while it is blocked; while it runs, its CPU time is as of the last clock
+    /// tick. Switches of its ended threads are missing: only the process itself
+    /// can read those.
     pub(crate) fn of_process(pid: u32) -> Option<Self> {
         let files = SystemFiles::live();
         let folder = format!("proc/{pid}");
@@ -57,7 +56,7 @@ impl Counters {
         let user_ns = user_share(run_ns, stat.user_ticks, stat.system_ticks);
         let mut counters = Self { user_ns, system_ns: run_ns - user_ns, ..Self::default() };
         for task in files.names(&format!("{folder}/task")) {
-            // One that ends meanwhile is one that has ended.
+            // A thread that ends meanwhile counts as ended.
             let status = files.text(&format!("{folder}/task/{task}/status")).unwrap_or_default();
             let switches = |name| field(&status, name).and_then(|value| value.parse::<u64>().ok());
             counters.voluntary += switches("voluntary_ctxt_switches").unwrap_or(0);
@@ -66,8 +65,7 @@ impl Counters {
         Some(counters)
     }
 
-    /// These and those of the processes `peers`; `None` when one has gone and its counters
-    /// with it.
+    /// These plus those of the processes `peers`; `None` if one has ended.
     pub(crate) fn with_peers(self, peers: &[u32]) -> Option<Self> {
         peers.iter().try_fold(self, |sum, peer| Some(sum.and(Self::of_process(*peer)?)))
     }
@@ -76,7 +74,7 @@ impl Counters {
         self.each(other, |own, other| own + other)
     }
 
-    /// What has been counted since `before`.
+    /// The difference from `before`.
     pub fn since(self, before: Self) -> Self {
         self.each(before, u64::saturating_sub)
     }
@@ -95,16 +93,16 @@ fn nanoseconds(time: TimeVal) -> u64 {
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1_000
 }
 
-/// The time that all threads of a process have run, ended ones too, in
+/// The run time of all threads of a process, including ended ones, in
 /// nanoseconds.
 pub(crate) fn run_ns(pid: u32) -> Option<u64> {
     let clock = clock_getcpuclockid(Pid::from_raw(pid.try_into().ok()?)).ok()?;
     u64::try_from(Duration::from(clock.now().ok()?).as_nanos()).ok()
 }
 
-/// How much of `run_ns` was in user space. The scheduler's sum is exact, and
-/// the two times in clock ticks say how it divides, which is also how the
-/// kernel arrives at what `getrusage` tells.
+/// The part of `run_ns` in user space. The scheduler's sum is exact; the two
+/// times in clock ticks give the proportion. The kernel computes the times of
+/// `getrusage` in the same way.
 fn user_share(run_ns: u64, user_ticks: u64, system_ticks: u64) -> u64 {
     match user_ticks + system_ticks {
         0 => 0,
@@ -119,7 +117,7 @@ mod tests {
     use super::{Counters, user_share};
 
     #[test]
-    fn run_time_divides_as_the_ticks_do() {
+    fn run_time_is_split_in_proportion_to_the_ticks() {
         assert_eq!(user_share(1000, 1, 3), 250);
         assert_eq!(user_share(1000, 0, 0), 0);
         assert_eq!(user_share(u64::MAX, u64::MAX / 2, 0), u64::MAX);
@@ -143,7 +141,7 @@ mod tests {
             counted.wait();
             after
         });
-        // One that is kept from its CPU for so long has nothing to wait for.
+        // A thread that is kept from its CPU for that long does not wait.
         assert!(after.voluntary > before.voluntary + TIMES / 2, "{before:?} {after:?}");
         assert!(after.user_ns + after.system_ns > before.user_ns + before.system_ns);
     }

@@ -1,23 +1,22 @@
-//! Sets of CPUs: the list that a flag names and the mask of a thread.
+//! Sets of CPUs: lists in flags, and affinity masks.
 
 use std::fmt;
 use std::str::FromStr;
 
 use nix::errno::Errno;
 
-/// The most CPUs that a kernel is built for (`NR_CPUS` of x86 with
-/// `MAXSMP`).
+/// The most CPUs of any kernel build (`NR_CPUS` of x86 with `MAXSMP`).
 const MOST: usize = 8192;
-/// CPUs in a word of a mask.
+/// CPUs per word of a mask.
 const PER_WORD: usize = libc::c_ulong::BITS as usize;
 
-/// An ordered list of CPU numbers, written like `0,2-3`. Numbers start at 0;
-/// none occurs twice.
+/// An ordered list of CPU numbers, written like `0,2-3`. Numbers start at 0 and
+/// are unique.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuList(Vec<usize>);
 
 impl CpuList {
-    /// The CPU numbers, in the order in which they were named.
+    /// The CPU numbers, in the order given.
     pub fn numbers(&self) -> &[usize] {
         &self.0
     }
@@ -39,7 +38,7 @@ impl FromStr for CpuList {
     }
 }
 
-/// The numbers of `3` or of `2-5`.
+/// Parses `3` or `2-5`.
 fn range(part: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
     let (first, last) = part.split_once('-').unwrap_or((part, part));
     let number = |digits: &str| match digits.parse::<usize>() {
@@ -67,7 +66,7 @@ impl serde::Serialize for CpuList {
     }
 }
 
-/// A set of CPUs as the kernel takes it, of as many words as it needs.
+/// A kernel CPU set of any size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mask(Vec<libc::c_ulong>);
 
@@ -86,20 +85,20 @@ impl Mask {
         (0..self.0.len() * PER_WORD).filter(is_set).collect()
     }
 
-    /// Confines the calling thread, and the threads that it will create, to it.
-    /// Neither allocates nor locks.
+    /// Confines the calling thread and its future children to it, without
+    /// allocations or locks.
     ///
     /// # Errors
-    /// When none of the CPUs may be used.
+    /// If none of the CPUs may be used.
     pub fn confine(&self) -> nix::Result<()> {
         let mask = self.0.as_ptr().cast();
-        // SAFETY: the kernel reads so many bytes from the words.
+        // SAFETY: the kernel reads this many bytes from the words.
         let result = unsafe { libc::sched_setaffinity(0, size_of_val(&*self.0), mask) };
         Errno::result(result).map(drop)
     }
 
-    /// The mask that `read` fills in. The kernel refuses one with fewer bits
-    /// than it has CPUs.
+    /// The mask that `read` fills in. The kernel refuses a mask with fewer bits
+    /// than CPUs.
     fn read(read: impl Fn(&mut [libc::c_ulong]) -> nix::Result<()>) -> nix::Result<Self> {
         let mut mask = vec![0; 1024 / PER_WORD];
         loop {
@@ -116,28 +115,27 @@ impl Mask {
 /// The CPUs that the calling thread may run on, in ascending order.
 ///
 /// # Errors
-/// When the kernel refuses, as it does on machines with more CPUs than
-/// [`CpuList`] supports.
+/// If the kernel refuses, as on machines with more CPUs than [`CpuList`]
+/// supports.
 pub fn allowed() -> nix::Result<Vec<usize>> {
     let read = |mask: &mut [libc::c_ulong]| {
         let bytes = size_of_val(mask);
-        // SAFETY: the kernel writes at most so many bytes to the words.
+        // SAFETY: the kernel writes at most this many bytes to the words.
         let result = unsafe { libc::sched_getaffinity(0, bytes, mask.as_mut_ptr().cast()) };
         Errno::result(result).map(drop)
     };
     Mask::read(read).map(|mask| mask.numbers())
 }
 
-/// Confines the calling thread, and the threads that it will create, to
-/// `cpus`.
+/// Confines the calling thread and its future children to `cpus`.
 ///
 /// # Errors
-/// When none of them may be used.
+/// If none of them may be used.
 pub fn confine(cpus: &[usize]) -> nix::Result<()> {
     Mask::of(cpus).confine()
 }
 
-/// The CPU that the calling thread runs on at this moment.
+/// The calling thread's current CPU.
 #[inline]
 pub fn current() -> u32 {
     // SAFETY: sched_getcpu takes nothing and writes nothing.
@@ -157,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_given_names_supported_cpus_once_or_is_refused(text in ".*|[0-9,-]{0,40}") {
+        fn any_text_names_supported_cpus_once_or_is_refused(text in ".*|[0-9,-]{0,40}") {
             if let Ok(numbers) = parsed(&text) {
                 let mut unique = numbers.clone();
                 unique.sort_unstable();
@@ -175,9 +173,9 @@ mod tests {
         assert_eq!(parsed("1,0-2"), Ok(vec![1, 0, 2]));
     }
 
-    /// A kernel for 2048 CPUs takes no smaller mask.
+    /// A kernel built for 2048 CPUs accepts no smaller mask.
     #[test]
-    fn a_mask_grows_until_the_kernel_takes_it() {
+    fn a_mask_grows_until_the_kernel_accepts_it() {
         let kernel = |mask: &mut [libc::c_ulong]| {
             if mask.len() * PER_WORD < 2048 {
                 return Err(Errno::EINVAL);

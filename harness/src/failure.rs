@@ -1,4 +1,4 @@
-//! How a program ends: its exit codes and the errors that choose them.
+//! Exit codes of a program, and the errors that choose one.
 
 use std::fmt;
 use std::io;
@@ -9,33 +9,33 @@ use nix::errno::Errno;
 
 use crate::limits::Refusal;
 
-/// Done.
+/// Success.
 pub const DONE: u8 = 0;
 /// Something failed.
 pub const FAILED: u8 = 1;
-/// The command line cannot be followed.
+/// The command line is wrong.
 pub const USAGE: u8 = 2;
-/// A limit does not allow what was asked for.
+/// A limit is too low.
 pub const LIMIT: u8 = 3;
 /// SIGINT or SIGTERM.
 pub const INTERRUPTED: u8 = 130;
 
-/// The command line asks for what cannot be, found before anything is
+/// The command line asks for something impossible; found before anything is
 /// measured.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// The kernel, or a filter of its system calls, does not have what a flag asks for.
+/// The kernel, or a filter of its system calls, lacks something that a flag needs.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Unavailable(pub String);
 
-/// The machine gave out while the tasks were being created: a limit that could
-/// not be read before, or somebody else took what was left.
+/// A resource ran out while tasks were created: a limit that could not be read
+/// before, or other processes used the rest.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "creating {what}: {cause}; use fewer tasks, or raise the limit of this shell (ulimit), \
+    "cannot create {what}: {cause}; use fewer tasks, or raise the limit of this shell (ulimit), \
      user or control group (pids.max, memory.max)"
 )]
 pub struct Shortage {
@@ -44,14 +44,14 @@ pub struct Shortage {
 }
 
 impl Shortage {
-    /// What could not be created, and what the kernel said.
+    /// What could not be created, and the kernel's error.
     pub fn cause(&self) -> String {
-        format!("creating {}: {}", self.what, self.cause)
+        format!("cannot create {}: {}", self.what, self.cause)
     }
 }
 
-/// The error of a task or a channel, `what`, that could not be created: a
-/// [`Shortage`] where the kernel says that something has run out.
+/// The error for a task or channel, `what`, that could not be created: a
+/// [`Shortage`] if the kernel reports that something ran out.
 pub fn creating(what: fmt::Arguments<'_>, cause: io::Error) -> anyhow::Error {
     const RUN_OUT: [Errno; 5] =
         [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS];
@@ -59,16 +59,16 @@ pub fn creating(what: fmt::Arguments<'_>, cause: io::Error) -> anyhow::Error {
     if number.is_some_and(|number| RUN_OUT.contains(&number)) {
         Shortage { what: what.to_string(), cause }.into()
     } else {
-        anyhow!("creating {what}: {cause}")
+        anyhow!("cannot create {what}: {cause}")
     }
 }
 
-/// The error of the channel of this number, that could not be opened.
+/// The error for the channel with this number, which could not be opened.
 pub fn of_channel(number: usize) -> impl FnOnce(io::Error) -> anyhow::Error {
     move |error| creating(format_args!("channel {number}"), error)
 }
 
-/// The exit code that the design gives to this error.
+/// The exit code for this error.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let code = if error.is::<UsageError>() {
         USAGE
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_run_out_is_a_limit_and_anything_else_a_failure() {
+    fn a_resource_that_ran_out_is_a_limit_and_anything_else_a_failure() {
         for cause in [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE] {
             assert_eq!(code(cause), ExitCode::from(LIMIT), "{cause}");
         }

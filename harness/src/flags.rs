@@ -1,7 +1,6 @@
-//! The flags that every program has.
-//!
-//! A program adds its own with a `clap::Args` struct, whose documentation
-//! becomes the text of `--help`; see [`mod@crate::program`].
+//! The flags common to all programs. A program adds its flags with a
+//! `clap::Args` struct, whose documentation becomes the text of `--help`; see
+//! [`mod@crate::program`].
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,37 +17,37 @@ use crate::placement::Policy;
 use crate::runtime_kind::RuntimeKind;
 use crate::spec::{Count, Spec};
 
-/// The flag for the number of tasks, of programs that leave it open.
+/// `--tasks`, for programs without a fixed number.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 pub struct TasksFlag {
-    /// How many tasks
+    /// Number of tasks
     #[arg(long, visible_alias = "threads", value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub tasks: u32,
 }
 
-/// No time that a flag gives is as long: 31 years. Its nanoseconds fit into the
-/// numbers that count them.
+/// The upper bound of times in flags: 31 years. Its nanoseconds do not
+/// overflow.
 const LONGEST_TIME: Duration = Duration::from_secs(1_000_000_000);
 
-/// The bytes that a future may hold.
+/// The sizes of future buffers that are compiled in.
 const FUTURE_BYTES: [&str; 3] = ["0", "1024", "16384"];
 
-/// The flag for futures that hold much, which are as large as they are compiled.
+/// `--future-bytes`. The compiler fixes the size of a future.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct FutureFlag {
-    /// Bytes that the future of each task holds besides
+    /// Additional bytes in the future of each task
     #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true)]
     #[arg(value_parser = PossibleValuesParser::new(FUTURE_BYTES).try_map(|bytes| bytes.parse::<u32>()))]
     pub future_bytes: u32,
 }
 
 impl FutureFlag {
-    /// What the future of a task holds besides, on this runtime.
+    /// The additional memory of a task's future, on this runtime.
     ///
     /// # Errors
-    /// [`UsageError`] unless it is one of tokio.
+    /// [`UsageError`] unless it is a runtime of tokio.
     pub fn amounts(&self, runtime: RuntimeKind) -> Result<Amounts, UsageError> {
         let held = self.future_bytes;
         if held > 0 && !runtime.is_tokio() {
@@ -58,16 +57,16 @@ impl FutureFlag {
     }
 }
 
-/// The flag for the channel, of programs that take every [`Channel`].
+/// `--channel`, for programs that support every [`Channel`].
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct ChannelFlag {
-    /// What carries the byte
+    /// Channel that carries the byte
     #[arg(long, value_enum, default_value_t = Channel::Pipe)]
     pub channel: Channel,
 }
 
-/// The flag for the stacks of tasks that have one each.
+/// `--stack-size`, for tasks with stacks.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct StackFlag {
@@ -79,11 +78,11 @@ pub struct StackFlag {
 
 /// The flags common to all programs.
 #[derive(Clone, Debug, clap::Args, Serialize)]
-// clap names a group after each struct of flags, and those of the programs
-// have this name too.
+// clap names a group after each struct of flags, and those of the programs are
+// also called `Flags`.
 #[group(skip)]
 pub struct Flags {
-    /// The number of tasks, where the program offers the choice.
+    /// The number of tasks, for programs with that flag.
     #[arg(skip)]
     #[serde(flatten)]
     pub tasks: Option<TasksFlag>,
@@ -97,8 +96,7 @@ pub struct Flags {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub warmups: Option<u64>,
 
-    /// Start no further iteration after this many seconds of measuring, nor after as many
-    /// of warming up
+    /// Start no iteration after this many seconds of measuring, or of warming up
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     #[serde(serialize_with = "as_seconds")]
     pub max_time: Option<Duration>,
@@ -115,8 +113,7 @@ pub struct Flags {
     #[arg(long)]
     pub keep_awake: bool,
 
-    /// Run this by `sh -c` while the tasks are alive, with {pid} replaced; if it fails, so
-    /// does the program
+    /// Run this with `sh -c` while the tasks are alive, with {pid} replaced; fail if it fails
     #[arg(long, value_name = "CMD")]
     pub command: Option<String>,
 
@@ -138,7 +135,7 @@ impl Flags {
     /// Reads the common flags of a program.
     ///
     /// # Errors
-    /// Clap's, when `matches` are not those of [`with_common`].
+    /// Clap's, if `matches` are not those of [`with_common`].
     pub(crate) fn read(matches: &ArgMatches, count: Count) -> Result<Self, clap::Error> {
         let mut flags = Self::from_arg_matches(matches)?;
         if count != Count::Fixed {
@@ -156,13 +153,13 @@ pub fn name(value: &impl ValueEnum) -> String {
     value.to_possible_value().expect("no value is skipped").get_name().to_owned()
 }
 
-/// The smallest stack that glibc takes (`PTHREAD_STACK_MIN`), in bytes.
+/// The smallest stack that glibc accepts (`PTHREAD_STACK_MIN`), in bytes.
 const SMALLEST_STACK: usize = 16 << 10;
 
-/// Reads the value of `--stack-size`, in bytes.
+/// Parses the value of `--stack-size`, in bytes.
 ///
 /// # Errors
-/// What is wrong with the text, for the command line's error.
+/// The reason for clap's error message.
 pub fn stack_size(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(bytes) if (SMALLEST_STACK..=1 << 40).contains(&bytes) => Ok(bytes),
@@ -186,8 +183,7 @@ fn as_seconds<S: serde::Serializer>(
     time.map(|time| time.as_secs_f64()).serialize(serializer)
 }
 
-/// `command` with the program's own flags followed by the common ones, with the defaults of
-/// `spec`.
+/// Adds the program's flags to `command`, then the common ones with the defaults of `spec`.
 pub(crate) fn with_common(command: Command, spec: &Spec) -> Command {
     let about = (command.get_about().cloned(), command.get_long_about().cloned());
     let with_default =
@@ -211,14 +207,14 @@ pub(crate) fn with_common(command: Command, spec: &Spec) -> Command {
             });
         }
     }
-    // Augmenting replaces what the command says about itself.
+    // Augmenting replaces the command's description.
     command = Flags::augment_args(command).about(about.0.unwrap_or_default());
     if let Some(long) = about.1 {
         command = command.long_about(long);
     }
     if spec.count == Count::Swept {
         command = command.mut_arg("iters", |arg| {
-            arg.visible_alias("steps").help("In how many steps to go up to the most tasks")
+            arg.visible_alias("steps").help("Number of steps up to the most tasks")
         });
     }
     if let Some(warmups) = spec.warmups {

@@ -1,8 +1,7 @@
-//! The distribution of samples, in nanoseconds, as an HdrHistogram.
-//!
-//! It is allocated whole before the first sample, so that recording one never
-//! allocates. Values are kept to three significant digits; those above
-//! [`HIGHEST_NS`] count as `HIGHEST_NS`.
+//! The distribution of samples, in nanoseconds, as an HdrHistogram. All memory
+//! is allocated before the first sample, so that recording never allocates.
+//! Values have three significant digits; those above [`HIGHEST_NS`] count as
+//! `HIGHEST_NS`.
 
 use std::fmt::Write as _;
 
@@ -12,26 +11,25 @@ use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_zlib_with_limit};
 
-/// The largest sample that is distinguished from larger ones: an hour, in
-/// nanoseconds.
+/// The largest distinct sample: an hour, in nanoseconds.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 
-/// The longest encoded histogram that is read, in bytes; 10 KiB are usual, and
-/// one with every count different from 0 has some hundred.
+/// The longest encoded histogram accepted, in bytes; 10 KiB are usual, and a
+/// histogram with all counts nonzero takes a few hundred.
 pub const LONGEST_HISTOGRAM: usize = 512 * 1024;
 
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// The most bytes that an encoded histogram may inflate to: no more than a
-/// count of the longest form in every place.
+/// The most bytes that an encoded histogram may inflate to: the longest
+/// encoding of a count at every position.
 const LONGEST_INFLATED: usize = 1024 * 1024;
 
-/// The most samples that a histogram is read with: a nanosecond each, that is a
-/// hundred days of measuring. Sums of so many counts cannot overflow.
+/// The most samples accepted: at one nanosecond each, a hundred days. Sums of
+/// this many cannot overflow.
 const MOST_SAMPLES: u64 = 1 << 53;
 
-/// Reporting steps per halving of the distance to 100 %, as HdrHistogram's own
-/// programs use.
+/// Reporting steps per halving of the distance to 100 %, as in HdrHistogram's
+/// programs.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
 
 /// A distribution of samples in nanoseconds.
@@ -47,33 +45,33 @@ pub enum DecodeError {
     /// Not base64.
     #[error("decoding a histogram: {0}")]
     Base64(#[from] base64::DecodeError),
-    /// What is in the base64 does not inflate, or to too much.
+    /// The base64 content cannot be inflated, or is too large.
     #[error("decoding a histogram: inflating it: {0:?}")]
     Deflate(TINFLStatus),
     /// Not a header of HdrHistogram's V2 encoding with three significant digits.
     #[error("decoding a histogram: it is not HdrHistogram's V2 with three significant digits")]
     Header,
-    /// More samples than can have been measured.
+    /// More samples than anyone can measure.
     #[error("decoding a histogram: it has more than {MOST_SAMPLES} samples")]
     TooManySamples,
-    /// What follows the header is not counts.
+    /// The data after the header are not counts.
     #[error("decoding a histogram: {0:?}")]
     Hdr(hdrhistogram::serialization::DeserializeError),
 }
 
-/// Length of the header of HdrHistogram's V2 encoding, in bytes.
+/// Length of the header in HdrHistogram's V2 encoding, in bytes.
 const HEADER_BYTES: usize = 40;
 
-/// Length of what stands before the deflated bytes: cookie and length.
+/// Length of the prefix of the compressed data, in bytes: cookie and length.
 const COMPRESSED_BYTES: usize = 8;
 
-/// How an unsigned number of 9 bytes of ones is written. As a run of zeros it
-/// would be as long as the smallest signed number, which has no opposite.
+/// An unsigned number of 9 bytes of ones. As a run of zeros it would have the
+/// length of the smallest signed number, which has no positive counterpart.
 const NO_COUNT: [u8; 9] = [0xff; 9];
 
-/// Whether these bytes have a header of HdrHistogram's V2 encoding, with the precision of
-/// [`Histogram`], as far as it decides how much memory decoding takes: big-endian, as the
-/// reference implementation in Java writes it.
+/// Whether these bytes begin with a header of HdrHistogram's V2 encoding with the precision of
+/// [`Histogram`], as far as it determines the memory for decoding: big-endian, as the reference
+/// implementation in Java writes it.
 fn has_sound_header(bytes: &[u8]) -> bool {
     let word = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
     let long = |at: usize| Some(u64::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
@@ -92,18 +90,18 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Takes in one sample, in nanoseconds.
+    /// Adds one sample, in nanoseconds.
     #[inline]
     pub fn record(&mut self, nanoseconds: u64) {
         self.0.saturating_record(nanoseconds);
     }
 
-    /// Takes in all samples of `other`.
+    /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.0 += &other.0;
     }
 
-    /// Forgets all samples, and keeps the memory.
+    /// Removes all samples, but keeps the memory.
     pub fn clear(&mut self) {
         self.0.reset();
     }
@@ -131,11 +129,11 @@ impl Histogram {
         BASE64.encode(bytes)
     }
 
-    /// Reads what [`Histogram::encode`] wrote, from whomever it comes: in
+    /// Decodes the output of [`Histogram::encode`] from an untrusted source: in
     /// bounded memory, and only with the precision of this type.
     ///
     /// # Errors
-    /// [`DecodeError`] when the text is too long, is not base64 or holds
+    /// [`DecodeError`] if the text is too long, not base64, or contains
     /// something else.
     pub fn decode(text: &str) -> Result<Self, DecodeError> {
         if text.len() > LONGEST_HISTOGRAM {
@@ -159,8 +157,8 @@ impl Histogram {
     }
 
     /// HdrHistogram's percentile text, which its plotters load: a header, one
-    /// line for each step towards 100 % with value (nanoseconds), percentile
-    /// (0 to 1), samples up to there and 1/(1 − percentile), and a footer.
+    /// line per step towards 100 % with value (nanoseconds), percentile (0 to
+    /// 1), samples so far and 1/(1 − percentile), and a footer.
     pub fn percentile_text(&self) -> String {
         let mut text = String::from("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");
         let mut reached = 0;
@@ -214,7 +212,7 @@ mod tests {
         assert!(histogram.percentile(100.0) >= HIGHEST_NS);
     }
 
-    /// What stands for the cookie and the length of the deflated bytes.
+    /// A cookie and a length of compressed data.
     const PREFIX: [u8; 8] = [0x1c, 0x84, 0x93, 0x14, 0, 0, 0, 0];
 
     /// These bytes, deflated, as text.
@@ -222,7 +220,7 @@ mod tests {
         BASE64.encode([PREFIX.to_vec(), compress_to_vec_zlib(bytes, 6)].concat())
     }
 
-    /// A histogram of few samples, before it is deflated.
+    /// A histogram with few samples, before compression.
     fn plain() -> Vec<u8> {
         let mut bytes = Vec::new();
         let serialized = V2Serializer::new().serialize(&of([1, 200, 3_000_000]).0, &mut bytes);
@@ -230,7 +228,7 @@ mod tests {
         bytes
     }
 
-    /// What decoding says of those bytes after a change to them.
+    /// The result of decoding those bytes after a change.
     fn decoded_with(change: impl FnOnce(&mut Vec<u8>)) -> Result<Histogram, DecodeError> {
         let mut bytes = plain();
         change(&mut bytes);
@@ -238,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_asks_for_much_memory_is_refused() {
+    fn a_header_that_requires_much_memory_is_refused() {
         assert!(decoded_with(|_| ()).is_ok_and(|sound| sound.count() == 3));
         for at in [4, 12, 16, 24] {
             let decoded = decoded_with(|bytes| bytes[at] = 0x7f);
@@ -251,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_inflates_to_much_is_refused() {
+    fn data_that_inflate_too_much_are_refused() {
         let bomb = deflated(&vec![0; LONGEST_INFLATED + 1]);
         assert!(bomb.len() < 10_000);
         assert!(matches!(Histogram::decode(&bomb), Err(DecodeError::Deflate(_))));
@@ -259,7 +257,7 @@ mod tests {
         assert!(matches!(Histogram::decode(&long), Err(DecodeError::TooLong)));
     }
 
-    /// Replaces the counts of a header's bytes.
+    /// Replaces the counts after the header.
     fn with_counts(bytes: &mut Vec<u8>, counts: &[u8]) {
         bytes.truncate(40);
         bytes.extend(counts);
@@ -268,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_cannot_be_are_refused() {
+    fn impossible_counts_are_refused() {
         let decoded = decoded_with(|bytes| with_counts(bytes, &[0xff; 9]));
         assert!(matches!(decoded, Err(DecodeError::Header)), "{decoded:?}");
         let many = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff].repeat(3);

@@ -1,6 +1,6 @@
-//! The instrument, measured: what reading the clock and a lap cost, and whether
-//! the clocks of the CPUs agree. Laps are measured here as the harness is
-//! compiled; in a program, which inlines them, they cost no more.
+//! Measures Brigade itself: the cost of reading the clock and of a lap, and
+//! whether the CPUs' clocks agree. Laps are measured as compiled in the
+//! harness; programs inline them, and they cost no more.
 
 use std::hint::{black_box, spin_loop};
 use std::io;
@@ -14,33 +14,32 @@ use crate::bench::Bench;
 use crate::samples::Measured;
 use crate::{clock, cpus};
 
-/// Blocks of clock reads and of laps, which take turns.
+/// Alternating blocks of clock reads and of laps.
 const BLOCKS: usize = 41;
-/// Reads or laps in a block: enough that what is around them does not show.
+/// Reads or laps per block: enough to make the overhead around them negligible.
 const PER_BLOCK: u64 = 100_000;
 
-/// Hand-overs between two CPUs, and how long they may take where the machine
-/// has others to run.
+/// Hand-overs between two CPUs, and a time limit for a busy machine.
 const HAND_OVERS: u64 = 100_000;
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// What a lap that holds nothing costs, in nanoseconds.
+/// The cost of an empty lap, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EmptyLap {
     /// One read of the clock.
     pub read_ns: f64,
-    /// What the median lap says of itself: what is added to every lap.
+    /// The duration that the median lap reports: included in every lap.
     pub timed_ns: f64,
-    /// From one lap to the next, with the bookkeeping between them.
+    /// From one lap to the next, including the bookkeeping between them.
     pub whole_ns: f64,
 }
 
-/// Measures empty laps. Blocks of them and of clock reads are interleaved, and
-/// the block in whose moment a lap cost the median number of reads is told, so
-/// that a slow moment of the machine meets both alike.
+/// Measures empty laps. Blocks of laps and of clock reads alternate, and the
+/// block with the median ratio of the two is reported, so that a slow moment of
+/// the machine affects both alike.
 ///
 /// # Errors
-/// When the CPUs that this process may use cannot be read.
+/// If the CPUs that this process may use cannot be read.
 pub fn empty_lap() -> anyhow::Result<EmptyLap> {
     let mut blocks = Vec::with_capacity(BLOCKS);
     for _ in 0..BLOCKS {
@@ -62,7 +61,8 @@ fn clock_reads() -> f64 {
     (clock::now() - begun) as f64 / PER_BLOCK as f64
 }
 
-/// One empty lap, in nanoseconds: what it says of itself, and all of it.
+/// One empty lap, in nanoseconds: its reported duration, and its whole
+/// duration.
 fn laps() -> anyhow::Result<(f64, f64)> {
     let bench = Bench::standalone(1, PER_BLOCK, 0, None)?;
     let begun = clock::now();
@@ -74,8 +74,7 @@ fn laps() -> anyhow::Result<(f64, f64)> {
     Ok((timed, whole))
 }
 
-/// The smallest step between two reads of the clock that differ, in
-/// nanoseconds.
+/// The smallest difference between two reads of the clock, in nanoseconds.
 pub fn clock_step() -> u64 {
     let mut smallest = u64::MAX;
     let mut last = clock::now();
@@ -89,37 +88,37 @@ pub fn clock_step() -> u64 {
     smallest
 }
 
-/// What the clocks of several CPUs read as a word went to and fro between them.
+/// Readings of several CPUs' clocks, made in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossings {
-    /// Times that a CPU read the clock after another had.
+    /// How often a CPU read the clock after another had.
     pub hand_overs: u64,
-    /// Times that it read less.
+    /// How often its reading was smaller.
     pub backwards: u64,
-    /// The least that it read more, in nanoseconds, or below 0 less; `None`
-    /// without a hand-over.
+    /// The smallest difference, in nanoseconds, negative if the clock went
+    /// backwards; `None` without a hand-over.
     pub least_ns: Option<i64>,
 }
 
 /// Reads the clock on the first of `cpus` and on each of the others in turn,
-/// to and fro: who reads has seen that the other one has read. Nothing comes of
-/// a single CPU.
+/// back and forth: each reader has seen the other's reading. On a single CPU
+/// there are no hand-overs.
 ///
 /// # Errors
-/// When a CPU cannot be used.
+/// If a CPU cannot be used.
 pub fn clock_across(cpus: &[usize]) -> io::Result<Crossings> {
     across(cpus, |_| clock::now())
 }
 
-/// As [`clock_across`], with a clock of the caller's, which is told on which
-/// side of a pair it is read, 0 or 1.
+/// As [`clock_across`], with the caller's clock, which receives the side of the
+/// pair, 0 or 1.
 fn across(cpus: &[usize], now: fn(u64) -> u64) -> io::Result<Crossings> {
     let mut steps: Vec<i64> = Vec::new();
     for &other in cpus.iter().skip(1) {
         let word = Word::default();
         let (one, two) = thread::scope(|scope| {
             let two = scope.spawn(|| word.pass(1, other, now));
-            // Two threads, so that the caller's CPUs remain what they are.
+            // Two threads, so that the caller's affinity does not change.
             let one = scope.spawn(|| word.pass(0, cpus[0], now));
             (one.join().expect("no panic"), two.join().expect("no panic"))
         });
@@ -133,10 +132,10 @@ fn across(cpus: &[usize], now: fn(u64) -> u64) -> io::Result<Crossings> {
     })
 }
 
-/// What goes to and fro.
+/// Passed back and forth.
 #[derive(Default)]
 struct Word {
-    /// Readings so far: the side of its parity is next.
+    /// Readings so far; its parity tells whose turn it is.
     readings: AtomicU64,
     /// The last reading; 0 before the first.
     last: AtomicU64,
@@ -144,8 +143,8 @@ struct Word {
 }
 
 impl Word {
-    /// The part of one side, on a CPU of its own: by how many nanoseconds each of its readings
-    /// is after the other side's.
+    /// One side, on a separate CPU: returns how many nanoseconds each of its readings is after the
+    /// other side's.
     fn pass(&self, side: u64, cpu: usize, now: fn(u64) -> u64) -> io::Result<Vec<i64>> {
         if let Err(error) = cpus::confine(&[cpu]) {
             self.over.store(true, Relaxed);
@@ -168,7 +167,7 @@ impl Word {
         Ok(steps)
     }
 
-    /// Waits for the turn of `side`; `None` when it will not come.
+    /// Waits for the turn of `side`; `None` if the other side has failed.
     fn turn(&self, side: u64) -> Option<u64> {
         loop {
             let readings = self.readings.load(Acquire);
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_cannot_be_used_is_an_error_and_no_hang() {
+    fn an_unusable_cpu_is_an_error_and_does_not_hang() {
         let cpus = cpus::allowed().expect("the mask of this process");
         assert!(clock_across(&[cpus[0], 100_000]).is_err());
     }

@@ -7,12 +7,11 @@
 //! }
 //! ```
 //!
-//! The loop reads the same in sync and async code. It runs the warm-up, the
-//! measured iterations and the marked ones in turn. A warm-up lasts for a time,
-//! since ten laps of a small case would be over in microseconds. A lap's first timestamp is
-//! the last thing that happens before the body, the second is the first thing
-//! that `finish` does; all bookkeeping happens between laps. A lap that is
-//! dropped unfinished, because passing the token failed, is not counted.
+//! The loop is the same in sync and async code. It runs the warm-up, the measured iterations and
+//! the marked ones in turn. The warm-up lasts for a time, since ten laps of a small case would take
+//! microseconds. A lap takes its first timestamp directly before the body and its second first
+//! thing in `finish`; all bookkeeping happens between laps. An unfinished lap, dropped because
+//! passing the token failed, does not count.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -26,33 +25,32 @@ use crate::usage::Start;
 use crate::work::BetweenLaps;
 use crate::{clock, cpus};
 
-/// How long a warm-up by time takes at least: caches, branch predictors and the
-/// frequency of the CPU settle within milliseconds.
+/// The shortest timed warm-up: caches, branch predictors and the CPU's
+/// frequency settle within milliseconds.
 pub(crate) const SHORTEST_WARMUP: Duration = Duration::from_millis(20);
 
-/// How many laps a warm-up by time has at least.
+/// The fewest laps of a timed warm-up.
 pub(crate) const FEWEST_WARMUPS: u64 = 3;
 
-/// When a warm-up by time starts no more laps: of a million tasks, a lap may
-/// take a second.
+/// When a timed warm-up stops: with a million tasks, a lap may take a second.
 pub(crate) const LONGEST_WARMUP: Duration = Duration::from_secs(2);
 
-/// One marked lap follows so many measured ones, so that those take a tenth of
-/// the time of these at most.
+/// Measured laps per marked one, so that marked laps take at most a tenth of
+/// the time.
 const LAPS_PER_MARKED: u64 = 10;
 
-/// What a loop of laps is for.
+/// The purpose of a loop of laps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The program's principal measurement.
     Principal,
     /// One lap, the first, without a warm-up.
     Cold,
-    /// A further measurement, whose samples the program takes.
+    /// An additional measurement, whose samples the program takes.
     Side,
 }
 
-/// Where a loop of laps has got to.
+/// The progress of a loop of laps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Warmup,
@@ -74,8 +72,8 @@ pub struct Lap<'a> {
 }
 
 impl<'a> Lap<'a> {
-    /// The token to send round: 0, with a mark if there is something to do at every
-    /// hop, and another in a lap that is traced and not timed.
+    /// The token to send: 0, marked if there is a load at every hop, and marked differently in a
+    /// traced lap.
     #[inline]
     pub fn token<T: Token>(&self) -> T {
         T::marked(self.marks)
@@ -88,8 +86,8 @@ impl<'a> Lap<'a> {
         self.phase += 1;
     }
 
-    /// Takes a sample, in nanoseconds, in laps beside the principal ones. One
-    /// that is taken while warming up is thrown away.
+    /// Records a sample, in nanoseconds, in side laps. Samples of the warm-up
+    /// are discarded.
     pub fn sample(&self, nanoseconds: u64) {
         self.shared.side_samples().push(nanoseconds);
     }
@@ -112,11 +110,11 @@ pub struct Laps<'a> {
     stage: Stage,
     /// Laps still to start in this stage.
     left: u64,
-    /// When this stage must start no more laps.
+    /// When this stage stops starting laps.
     deadline: u64,
-    /// When a warm-up by time has taken long enough.
+    /// When a timed warm-up is long enough.
     warm_at: Option<u64>,
-    /// When the lap in hand began.
+    /// When the current lap began.
     begun: Option<u64>,
     samples: Vec<Samples>,
     iterations: u64,
@@ -124,9 +122,9 @@ pub struct Laps<'a> {
     ended_by: Option<Ending>,
     usage: Option<Start>,
     progress: Progress,
-    /// The mark of every token if there is something to do at every hop.
+    /// The mark of every token if there is a load at every hop.
     load_mark: u8,
-    /// Units of work timed between the measured laps, if laps have work.
+    /// Units of work timed between the measured laps, if there is work.
     units: Option<BetweenLaps>,
 }
 
@@ -155,8 +153,8 @@ impl<'a> Laps<'a> {
         }
     }
 
-    /// Takes down the lap that has just been finished, and returns when it
-    /// ended; `None` when there was none or it was dropped unfinished.
+    /// Records the lap that has just finished, and returns when it ended;
+    /// `None` if there was none or it was dropped unfinished.
     #[inline]
     fn close_lap(&mut self) -> Option<u64> {
         let phase_begun = self.begun.take()?;
@@ -179,7 +177,7 @@ impl<'a> Laps<'a> {
         Some(last)
     }
 
-    /// Takes down how long each phase of the lap in hand took.
+    /// Records the duration of each phase of the current lap.
     #[inline]
     fn take_phases(&mut self, mut phase_begun: u64, last: u64) {
         let (last_samples, earlier) = self.samples.split_last_mut().expect("a lap has a phase");
@@ -191,7 +189,7 @@ impl<'a> Laps<'a> {
         last_samples.add(last.saturating_sub(phase_begun));
     }
 
-    /// Takes down what the program sampled in the lap in hand.
+    /// Records the program's samples in the current lap.
     fn take_side_samples(&mut self) {
         for nanoseconds in self.shared.side_samples().drain(..) {
             if self.stage == Stage::Measured {
@@ -200,8 +198,8 @@ impl<'a> Laps<'a> {
         }
     }
 
-    /// Whether the stage in hand starts no further lap. At least one iteration
-    /// is measured, however late it is.
+    /// Whether this stage starts no more laps. At least one iteration is
+    /// measured, however late.
     #[inline]
     fn stage_is_over(&mut self, now: Option<u64>) -> bool {
         if self.shared.interrupted.load(Relaxed) {
@@ -218,15 +216,15 @@ impl<'a> Laps<'a> {
         late
     }
 
-    /// Whether a warm-up by time has been long enough.
+    /// Whether a timed warm-up is long enough.
     #[inline]
     fn is_warm(&self, now: Option<u64>) -> bool {
         self.warmups >= FEWEST_WARMUPS
             && self.warm_at.zip(now).is_some_and(|(warm_at, now)| now >= warm_at)
     }
 
-    /// Goes on to the next stage. The counters of usage are read last before
-    /// the measured laps and first after them.
+    /// Enters the next stage. Usage counters are read last before the measured
+    /// laps and first after them.
     fn advance(&mut self) {
         let interrupted = self.ended_by == Some(Ending::Signal);
         match self.stage {
@@ -271,12 +269,12 @@ impl<'a> Laps<'a> {
     }
 }
 
-/// When a stage that begins now must start no more laps.
+/// When a stage that begins now stops starting laps.
 fn deadline(shared: &Shared) -> u64 {
     in_future(shared.flags.max_time)
 }
 
-/// The clock's time after so much has passed; without any, never.
+/// The clock's value after this much time; without a time, never.
 fn in_future(time: Option<Duration>) -> u64 {
     time.map_or(u64::MAX, |time| clock::now().saturating_add(time.as_nanos() as u64))
 }
@@ -314,8 +312,8 @@ impl<'a> Iterator for Laps<'a> {
 }
 
 impl Drop for Laps<'_> {
-    /// Leaves what was measured on the bench, also when the loop was left in
-    /// the middle. A cold lap counts as the iterations until there are others.
+    /// Stores the measurements in the bench, even if the loop was left in the
+    /// middle. A cold lap counts as the iterations until there are others.
     fn drop(&mut self) {
         self.end_usage();
         let mut findings = self.shared.findings();
@@ -376,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_up_of_short_laps_goes_on_for_its_time() {
+    fn a_warm_up_of_short_laps_lasts_for_its_time() {
         let bench = bench_warmed_by_time(1);
         let begun = clock::now();
         let (mut laps, mut last) = (0, begun);
@@ -389,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_up_of_endless_laps_gives_way_to_the_measuring() {
+    fn a_warm_up_of_endless_laps_gives_way_to_measuring() {
         let bench = bench_warmed_by_time(5);
         let mut laps = bench.laps(&[Measured::hops(3)]);
         laps.deadline = 0;
@@ -419,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_side_laps_leave_out_the_warmup() {
+    fn samples_of_side_laps_exclude_the_warm_up() {
         let bench = bench(2, 3);
         for (number, lap) in bench.side_laps(Measured::single("start", "start")).enumerate() {
             lap.sample(number as u64);

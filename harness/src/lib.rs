@@ -1,9 +1,8 @@
-//! What every Brigade program shares, so that a program is a page: its flags,
-//! its tasks and its measured loop.
+//! The library of every Brigade program, which keeps a program to one page: flags, tasks and the
+//! measured loop.
 //!
-//! Start with [`mod@program`], which takes a program from its command line to its
-//! exit code, and [`laps`], the measured loop. [`record`] is the contract
-//! between the programs and the runner.
+//! Start with [`mod@program`], which runs a program from its command line to its exit code, and
+//! [`laps`], the measured loop. [`record`] is the contract between the programs and the runner.
 
 pub mod async_tasks;
 pub mod bench;

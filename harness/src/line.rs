@@ -4,7 +4,7 @@ use std::{io, mem};
 
 use crate::failure;
 
-/// A brigade whose tasks have been created.
+/// A brigade with its tasks created.
 #[derive(Debug)]
 pub struct Line<R, S, T> {
     /// Where the driver sends the token to task 0.
@@ -16,11 +16,11 @@ pub struct Line<R, S, T> {
 }
 
 impl<R, S, T> Line<R, S, T> {
-    /// Creates the tasks of these numbers: `start` starts each of them, between its upstream and
-    /// its downstream channel. `open` opens the channels.
+    /// Creates the tasks with these numbers: `start` starts each between its upstream and its
+    /// downstream channel. `open` opens the channels.
     ///
     /// # Errors
-    /// Those of `start`, and that a channel cannot be opened, which is named by its number.
+    /// Those of `start`, or a channel that cannot be opened, with its number.
     pub fn create(
         numbers: impl Iterator<Item = usize>,
         mut open: impl FnMut() -> io::Result<(R, S)>,

@@ -4,12 +4,12 @@ use crate::control_groups;
 use crate::record::Memory;
 use crate::system_files::{SystemFiles, kib_field};
 
-/// Reads what this process holds now; `None` where `/proc` does not tell.
+/// This process's memory now; `None` if `/proc` does not report it.
 pub fn now() -> Option<Memory> {
     of_process(std::process::id())
 }
 
-/// Reads what a process holds now; `None` when it has gone.
+/// A process's memory now; `None` if it has ended.
 pub fn of_process(pid: u32) -> Option<Memory> {
     of_status(&SystemFiles::live().text(&format!("proc/{pid}/status"))?)
 }
@@ -23,8 +23,8 @@ fn of_status(status: &str) -> Option<Memory> {
     })
 }
 
-/// What the memory control group of this process is charged with, user and
-/// kernel memory together, in bytes; `None` where there is no such group.
+/// Memory charged to this process's memory control group, user and kernel
+/// together, in bytes; `None` without such a group.
 pub fn of_group() -> Option<u64> {
     let files = SystemFiles::live();
     let groups = control_groups::of_process(&files, "memory");

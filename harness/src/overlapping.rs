@@ -1,7 +1,7 @@
-//! Operations that overlap: of many tasks at once, due at times that a rate gives.
+//! Overlapping operations: many tasks at once, with operations due at times given by a rate.
 //!
-//! There are no laps. Each task times its own operations, in [`Samples`] of its own, and
-//! the program hands in all of them when the last task has done its last:
+//! There are no laps. Each task times its operations in separate [`Samples`], and the program
+//! merges them all after the last operation:
 //!
 //! ```text
 //! let plan = bench.plan(rate);
@@ -12,7 +12,7 @@
 //! bench.take(plan, samples, kept);
 //! ```
 //!
-//! An iteration is one operation, of one task.
+//! An iteration is one operation of one task.
 
 use std::time::Duration;
 
@@ -23,19 +23,19 @@ use crate::record::{Ending, ScheduleKept};
 use crate::samples::Samples;
 use crate::usage::Start;
 
-/// How many operations there will be: what the flags come to at a given rate.
+/// The number of operations: the flags at a given rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Operations that are run first and not measured.
+    /// Unmeasured operations at the beginning.
     pub warmups: u64,
-    /// Operations that are measured, from 1.
+    /// Measured operations, from 1.
     pub iterations: u64,
     /// What ends them.
     ended_by: Ending,
 }
 
 impl Plan {
-    /// At `rate` operations a second, of which none begins when the time is over.
+    /// At `rate` operations per second; none begins after the time limit.
     fn of(flags: &Flags, tasks: u64, rate: u32) -> Self {
         let within = |time: Duration| {
             let operations = time.as_nanos() * u128::from(rate);
@@ -55,7 +55,7 @@ impl Plan {
     }
 }
 
-/// CPU time and switches, being counted.
+/// Counts CPU time and switches.
 #[derive(Debug)]
 #[must_use = "what is counted is kept when it ends"]
 pub struct Counting<'a> {
@@ -64,7 +64,7 @@ pub struct Counting<'a> {
 }
 
 impl Counting<'_> {
-    /// Ends the counting now.
+    /// Stops counting.
     pub fn end(self) {
         let span = self.start.end();
         self.bench.findings().span = span;
@@ -72,23 +72,21 @@ impl Counting<'_> {
 }
 
 impl Bench {
-    /// How many operations to run, at `rate` a second; every task has one in a warm-up by
-    /// time, unless that takes long.
+    /// How many operations to run, at `rate` per second; in a timed warm-up every task has one,
+    /// unless that takes long.
     pub fn plan(&self, rate: u32) -> Plan {
         Plan::of(self.flags(), self.tasks() as u64, rate)
     }
 
-    /// Begins to count CPU time and switches: the last thing before the first measured
-    /// operation.
+    /// Starts to count CPU time and switches, directly before the first measured operation.
     pub fn count(&self) -> Counting<'_> {
         Counting { bench: self, start: self.shared.usage_from_now() }
     }
 
-    /// Takes in what the tasks measured, the principal measurement first, and how the
-    /// schedule was kept.
+    /// Adds the tasks' measurements, the principal one first, and how well the schedule was kept.
     ///
     /// # Errors
-    /// When operations are missing although nobody interrupted the run.
+    /// If operations are missing although nobody interrupted the run.
     pub fn take(
         &self,
         plan: Plan,
@@ -104,7 +102,7 @@ impl Bench {
         findings.samples = samples.into_iter().filter(|samples| samples.count() > 0).collect();
         anyhow::ensure!(
             measured == plan.iterations || self.is_interrupted(),
-            "of {} operations that were due, {measured} were measured",
+            "only {measured} of {} due operations were measured",
             plan.iterations
         );
         Ok(())
@@ -130,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_up_by_time_has_an_operation_of_each_task_unless_that_takes_long() {
+    fn a_timed_warm_up_has_an_operation_per_task_unless_that_takes_long() {
         for (tasks, rate, warmups) in [(4, 10_000, 200), (4, 100, 4), (4, 1, 2), (1, 100, 3)] {
             assert_eq!(plan(None, None, tasks, rate), (warmups, 1000, Ending::Iterations));
         }
     }
 
     #[test]
-    fn no_operation_begins_when_the_time_is_over() {
+    fn no_operation_begins_after_the_time_limit() {
         let limited = Some(Duration::from_millis(25));
         // At 0, 10 and 20 ms.
         assert_eq!(plan(None, limited, 4, 100), (3, 3, Ending::MaxTime));
@@ -149,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_that_is_missing_is_a_failure() {
+    fn a_missing_operation_is_a_failure() {
         let bench = Bench::standalone(1, 2, 0, None).expect("affinity");
         let mut samples = Samples::new(Measured::single("wake-up", "wake-up"));
         samples.add(5);
         let plan = bench.plan(1000);
         let error = bench.take(plan, vec![samples.clone()], ScheduleKept::default());
         let error = error.expect_err("one is missing").to_string();
-        assert_eq!(error, "of 2 operations that were due, 1 were measured");
+        assert_eq!(error, "only 1 of 2 due operations were measured");
         samples.add(7);
         bench.take(plan, vec![samples], ScheduleKept::default()).expect("both");
         assert_eq!(bench.findings().iterations, 2);

@@ -7,7 +7,7 @@ use crate::failure::UsageError;
 use crate::record::Distance;
 use crate::system_files::SystemFiles;
 
-/// What `--placement` asks for.
+/// Values of `--placement`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
@@ -15,12 +15,12 @@ pub enum Policy {
     Free,
     /// Every task on one CPU, the first of the list
     SameCpu,
-    /// Neighbours on different CPUs, so that every hop crosses; of a runtime
-    /// with several workers, one worker on each CPU
+    /// Neighbours on different CPUs, so that every hop crosses; with several
+    /// workers, one worker per CPU
     Spread,
 }
 
-/// A policy, and the CPUs that it draws from.
+/// A policy and its CPUs.
 #[derive(Clone, Debug)]
 pub struct Placement {
     policy: Policy,
@@ -28,13 +28,12 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Checks what the flags ask for against the CPUs that this process may
-    /// use, and confines the calling thread and its future children to those
-    /// that are left.
+    /// Checks the flags against the CPUs that this process may use, and
+    /// confines the calling thread and its future children to the chosen ones.
     ///
     /// # Errors
-    /// [`UsageError`] when `--cpus` names a CPU that is not available, or
-    /// `spread` has fewer than two; an error of the kernel otherwise.
+    /// [`UsageError`] if `--cpus` names an unavailable CPU, or `spread` has
+    /// fewer than two; otherwise the kernel's.
     pub fn apply(policy: Policy, list: Option<&CpuList>) -> anyhow::Result<Self> {
         let allowed = cpus::allowed().map_err(|error| {
             anyhow::anyhow!("reading the CPUs that this process may use: {error}")
@@ -71,8 +70,8 @@ impl Placement {
             Policy::SameCpu => chosen.truncate(1),
             Policy::Spread if chosen.len() < 2 => {
                 return Err(UsageError(format!(
-                    "--placement spread needs two CPUs or more, and this process may use only \
-                     {}: widen --cpus or the mask given by taskset",
+                    "--placement spread needs two CPUs or more, but this process may use only {}: \
+                     widen --cpus or the mask given by taskset",
                     listed(&chosen)
                 )));
             }
@@ -91,19 +90,19 @@ impl Placement {
         &self.cpus
     }
 
-    /// Under `spread`, how far the CPU of each seat is from that of the next one,
-    /// once round the CPUs; `None` where the kernel does not tell.
+    /// Under `spread`, the distance from each seat's CPU to the next one's, once round the CPUs;
+    /// `None` if the kernel does not report it.
     pub fn neighbours(&self) -> Option<Vec<Distance>> {
         let spread = self.policy == Policy::Spread;
         spread.then(|| round(&SystemFiles::live(), &self.cpus)).flatten()
     }
 
     /// Under `spread`, pins the calling thread to the CPU of `seat`; otherwise
-    /// does nothing. Seats count round the brigade: the driver has 0, task i
-    /// has i + 1, and neighbours get different CPUs.
+    /// does nothing. Seats are numbered round the brigade: the driver has 0,
+    /// task i has i + 1, and neighbours get different CPUs.
     ///
     /// # Errors
-    /// The kernel's, when the CPU has gone away.
+    /// The kernel's, if the CPU is no longer available.
     pub fn pin(&self, seat: usize) -> io::Result<()> {
         if self.policy == Policy::Spread {
             cpus::confine(&[self.cpus[seat % self.cpus.len()]])?;
@@ -122,7 +121,7 @@ const CPUS: &str = "sys/devices/system/cpu";
 const NODES: &str = "sys/devices/system/node";
 
 /// The distance from each of `cpus` to the next one, and from the last one to
-/// the first; `None` where the kernel does not tell one of them.
+/// the first; `None` if the kernel does not report one of them.
 pub(crate) fn round(files: &SystemFiles, cpus: &[usize]) -> Option<Vec<Distance>> {
     let next = cpus.iter().cycle().skip(1);
     cpus.iter().zip(next).map(|(here, there)| between(files, *here, *there)).collect()
@@ -131,7 +130,7 @@ pub(crate) fn round(files: &SystemFiles, cpus: &[usize]) -> Option<Vec<Distance>
 fn between(files: &SystemFiles, here: usize, there: usize) -> Option<Distance> {
     let holds = |path: &str| Some(list(files, path)?.numbers().contains(&there));
     let topology = |name| holds(&format!("{CPUS}/cpu{here}/topology/{name}"));
-    // The second name is that of kernels before 5.3.
+    // The second name is for kernels before 5.3.
     if topology("core_cpus_list").or_else(|| topology("thread_siblings_list"))? {
         return Some(Distance::SmtSibling);
     }
@@ -164,10 +163,10 @@ fn list(files: &SystemFiles, path: &str) -> Option<CpuList> {
 mod tests {
     use super::*;
 
-    /// Two nodes of two caches of two cores each. The siblings have numbers
-    /// eight apart, as is usual on x86.
+    /// Two nodes of two caches of two cores each. The siblings' numbers are
+    /// eight apart, as usual on x86.
     fn machine() -> SystemFiles {
-        let mut files = SystemFiles::made_up(&[]);
+        let mut files = SystemFiles::simulated(&[]);
         for cpu in 0..16 {
             let (core, cache, node) = (cpu % 8, cpu % 8 / 2 * 2, cpu % 8 / 4);
             let folder = format!("sys/devices/system/cpu/cpu{cpu}");
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_those_of_the_topology_and_not_of_the_numbers() {
+    fn distances_follow_the_topology_and_not_the_numbers() {
         let cpus = [0, 8, 1, 2, 4];
         let expected = [
             Distance::SmtSibling,
@@ -199,11 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_does_not_tell_is_not_guessed() {
-        assert_eq!(round(&SystemFiles::made_up(&[]), &[0, 1]), None);
+    fn unreported_distances_are_not_guessed() {
+        assert_eq!(round(&SystemFiles::simulated(&[]), &[0, 1]), None);
         let cores = [0, 1].map(|cpu| format!("sys/devices/system/cpu/cpu{cpu}"));
         let topology = cores.clone().map(|core| format!("{core}/topology/core_cpus_list"));
-        let files = SystemFiles::made_up(&[(&topology[0], "0"), (&topology[1], "1")]);
+        let files = SystemFiles::simulated(&[(&topology[0], "0"), (&topology[1], "1")]);
         assert_eq!(round(&files, &[0, 1]), None, "no caches");
         let files = cores.iter().zip(["0", "1"]).fold(files, |files, (core, own)| {
             files.with(&format!("{core}/cache/index0/shared_cpu_list"), own)

@@ -1,5 +1,4 @@
-//! What the kernel tells of a process, or of a thread, in its `stat` file and at
-//! its end.
+//! A process's or thread's `stat` file, and its end.
 
 use std::{fs, io};
 
@@ -11,11 +10,10 @@ use nix::unistd::{ForkResult, Pid, fork, getppid};
 
 use crate::system_files::SystemFiles;
 
-/// Waits for the end of a child, whatever signal it sends then. A signal that is
-/// caught meanwhile does not cut the wait short.
+/// Waits for a child to end, whatever signal it sends then. A caught signal does not end the wait.
 ///
 /// # Errors
-/// The kernel's, when it is no child of this process.
+/// The kernel's, if it is no child of this process.
 pub fn reap(child: Pid) -> nix::Result<WaitStatus> {
     loop {
         match waitpid(child, Some(WaitPidFlag::__WALL)) {
@@ -29,7 +27,7 @@ pub fn reap(child: Pid) -> nix::Result<WaitStatus> {
 /// `proc_pid_stat(5)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessStat {
-    /// What it is doing, by the kernel's letter: `R` runs, `S` sleeps.
+    /// Its state, by the kernel's letter: `R` runs, `S` sleeps.
     pub state: char,
     /// CPU time in user space, in clock ticks.
     pub user_ticks: u64,
@@ -44,14 +42,14 @@ pub struct ProcessStat {
 }
 
 impl ProcessStat {
-    /// That of the process or thread whose folder this is, such as `proc/17`;
-    /// `None` if there is none, or its file is not one.
+    /// That of the process or thread with this folder, such as `proc/17`;
+    /// `None` if it does not exist or is malformed.
     pub fn read(files: &SystemFiles, folder: &str) -> Option<Self> {
         Self::parse(&files.text(&format!("{folder}/stat"))?)
     }
 
-    /// The name, in parentheses, may hold anything, parentheses too: what
-    /// follows the last one begins with the third field.
+    /// The name, in parentheses, may contain anything, even parentheses; the
+    /// third field follows the last one.
     fn parse(text: &str) -> Option<Self> {
         let (_, fields) = text.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
@@ -67,23 +65,23 @@ impl ProcessStat {
     }
 }
 
-/// Forks this process, whose child is then as able as itself.
+/// Forks this process; since it has a single thread, its child can do anything
+/// it can.
 ///
 /// # Errors
-/// That it has several threads, or the kernel's refusal.
+/// If it has several threads, or the kernel refuses.
 pub fn fork_alone() -> io::Result<ForkResult> {
     if fs::read_dir("/proc/self/task")?.count() != 1 {
-        return Err(io::Error::other("a process of several threads cannot be forked"));
+        return Err(io::Error::other("a process with several threads cannot be forked"));
     }
-    // SAFETY: this process has one thread, so no lock is held by another one
-    // that the child lacks.
+    // SAFETY: this process has one thread, so no other one can hold a lock.
     Ok(unsafe { fork() }?)
 }
 
-/// Arranges that the kernel kills this process when its parent ends.
+/// Makes the kernel kill this process when its parent ends.
 ///
 /// # Errors
-/// That the parent has ended already.
+/// If the parent has already ended.
 pub fn die_with(parent: Pid) -> io::Result<()> {
     set_pdeathsig(Signal::SIGKILL)?;
     if getppid() == parent { Ok(()) } else { Err(io::Error::other("its parent has ended")) }
@@ -95,8 +93,8 @@ mod tests {
 
     use std::thread;
 
-    /// A line of Linux 6.1, as far as the field after the start.
-    /// Field 41 is the policy.
+    /// A line from Linux 6.1, up to the field after the start. Field 41 is the
+    /// policy.
     const LINE: &str = "71 (cat) R 70 71 70 34816 71 4194304 103 0 0 0 5 7 0 0 20 -3 1 0 98765 0 \
                         0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1";
 
@@ -116,16 +114,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_line_is_none() {
+    fn a_malformed_line_is_none() {
         for text in ["", "71", "71 (cat)", "71 (cat) R 70", &LINE.replace('5', "x")] {
             assert_eq!(ProcessStat::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn a_process_of_several_threads_is_not_forked() {
-        // Whoever runs the tests waits for this thread, and is another one.
+    fn a_process_with_several_threads_is_not_forked() {
+        // The test runner's thread waits for this one.
         let error = thread::spawn(|| fork_alone().map(|_| ())).join().unwrap().unwrap_err();
-        assert_eq!(error.to_string(), "a process of several threads cannot be forked");
+        assert_eq!(error.to_string(), "a process with several threads cannot be forked");
     }
 }

@@ -1,9 +1,9 @@
-//! A program from its command line to its exit code.
+//! Runs a program from its command line to its exit code.
 //!
-//! A program is a `clap::Args` struct of its own flags, whose documentation is
+//! A program is a `clap::Args` struct with its flags, whose documentation is
 //! the text of `--help`, and a function that sets up the tasks and runs the
-//! laps. Everything around that is here, once, so that all programs treat
-//! flags, errors, interruption and output alike.
+//! laps. Everything around that is here, so that all programs treat flags,
+//! errors, interruption and output alike.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -35,31 +35,31 @@ use crate::system_files;
 use crate::terminal;
 use crate::threads::panic_text;
 
-/// Which program this is.
+/// Identifies a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// The name, as in its folder.
+    /// The name of its folder.
     pub name: &'static str,
     /// The version.
     pub version: &'static str,
 }
 
-/// The [`Program`] of the package that this is used in.
+/// The [`Program`] of the current package.
 #[macro_export]
 macro_rules! program {
     () => {
         $crate::program::Program {
-            // Without the `brigade-` of the registry.
+            // Without the `brigade-` of its name on crates.io.
             name: env!("CARGO_PKG_NAME").split_at(8).1,
             version: env!("CARGO_PKG_VERSION"),
         }
     };
 }
 
-/// Runs a program: reads its flags, checks what `declare` makes of them, gives `body` a
-/// bench, and prints what was measured, also when `body` fails or is interrupted.
+/// Runs a program: reads its flags, checks the result of `declare`, calls `body` with a bench, and
+/// prints the measurements, even if `body` fails or is interrupted.
 ///
-/// `defaults` is what `--help` shows; `declare` says what holds with these flags.
+/// `defaults` is what `--help` shows; `declare` computes the declaration for these flags.
 pub fn run<F: Args + Serialize>(
     program: Program,
     defaults: &Spec,
@@ -83,15 +83,15 @@ pub fn run<F: Args + Serialize>(
         .unwrap_or_else(|error| fail(program, &error))
 }
 
-/// The command line from the word that names the program: the first, or where another
-/// binary contains the program, the second.
+/// The command line from the program's name on: the first word, or the second if another binary
+/// contains the program.
 fn words(name: &str) -> impl Iterator<Item = OsString> {
     let is_contained = env::args_os().nth(1).is_some_and(|word| word == name);
     env::args_os().skip(usize::from(is_contained))
 }
 
-/// What `body` returns. Its panic is a failed run like any other: what was
-/// measured until then is told.
+/// The result of `body`. A panic is a failed run like any other: its
+/// measurements are still reported.
 fn caught(body: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
     catch_unwind(AssertUnwindSafe(body))
         .unwrap_or_else(|panic| Err(anyhow!("the driver panicked: {}", panic_text(&*panic))))
@@ -106,8 +106,8 @@ struct Session {
     histogram: Option<File>,
 }
 
-/// Raises a flag on the first SIGINT or SIGTERM and ends the process on the
-/// second one, for a lap that never ends.
+/// Sets a flag on the first SIGINT or SIGTERM and ends the process on the
+/// second, in case a lap never ends.
 fn watch_signals() -> io::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -122,7 +122,7 @@ fn watch_signals() -> io::Result<Arc<AtomicBool>> {
 }
 
 impl Session {
-    /// Does what flags and declaration ask for before anything is measured.
+    /// Applies flags and declaration before anything is measured.
     fn begin<F: Serialize>(
         program: Program,
         defaults: &Spec,
@@ -160,7 +160,7 @@ impl Session {
         Ok(Self { program, own_flags, bench, histogram })
     }
 
-    /// Reports what was measured, whatever came of it, and chooses the exit
+    /// Reports the measurements, even after a failure, and chooses the exit
     /// code.
     fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
         let interrupted = self.bench.is_interrupted();
@@ -182,9 +182,9 @@ impl Session {
         })
     }
 
-    /// Writes the histogram and prints the record or the summary: each of them
-    /// also when the other cannot be written. A histogram that cannot be is a
-    /// failure of the run, and the record says so.
+    /// Writes the histogram and prints the record or the summary; one is
+    /// written even if the other fails. A failed histogram fails the run, and
+    /// the record says so.
     fn write(&self, error: Option<&anyhow::Error>) -> anyhow::Result<()> {
         let written = self.write_histogram();
         let record = self.record(error.or(written.as_ref().err()))?;
@@ -260,16 +260,16 @@ impl Session {
     }
 }
 
-/// Checks the placement and every limit of the machine, before any task exists. The driver
-/// has a load too, and it takes something to observe the tasks.
+/// Checks the placement and every limit of the machine, before any task exists. Includes the
+/// driver's load and the observation of the tasks.
 ///
 /// # Errors
-/// [`UsageError`]; [`limits::Refusal`], which names the limit that binds.
+/// [`UsageError`]; [`limits::Refusal`] with the limit.
 fn check(spec: &Spec, placement: &Placement) -> anyhow::Result<()> {
     if placement.policy() == Policy::Spread && !spec.spread {
         bail!(UsageError(
-            "--placement spread: these tasks run on one thread, or are placed by an executor, \
-             or do not talk to one another, so there are no neighbours to put on different CPUs"
+            "--placement spread: these tasks run on one thread, are placed by an executor, or do \
+             not communicate, so no neighbours can be put on different CPUs"
                 .to_owned()
         ));
     }
@@ -297,14 +297,14 @@ fn parameters(flags: &Flags, own: Value) -> anyhow::Result<BTreeMap<String, Valu
         .collect())
 }
 
-/// Operations of the principal measurement that a span covers.
+/// The number of operations of the principal measurement in a span.
 fn principal_operations(findings: &Findings) -> Option<f64> {
     let operations = findings.samples.first()?.operations();
     (operations > 0).then_some(operations as f64)
 }
 
-/// What the rest of the machine did, without what the kernel did for this
-/// program's threads after they had ended.
+/// The activity of the rest of the machine, without the kernel's work for this
+/// program's ended threads.
 fn interference(findings: &Findings) -> Interference {
     let mut found = findings.span.as_ref().map(|span| span.interference).unwrap_or_default();
     if let (Some(others_ns), Some(each_ns)) = (&mut found.others_cpu_ns, findings.thread_end_ns) {
@@ -314,16 +314,16 @@ fn interference(findings: &Findings) -> Interference {
     found
 }
 
-/// Prints to standard output, safe for a terminal. A reader that has gone away
-/// has seen what it wanted; any other failure is an error.
+/// Prints to standard output, safe for a terminal. A closed pipe is not an
+/// error; any other failure is.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// If standard output cannot be written.
 pub fn print(text: &str) -> anyhow::Result<()> {
     write_out(&terminal::text(text))
 }
 
-/// Writes to standard output; colours stay where it is a terminal that wants
+/// Writes to standard output; keeps colours if it is a terminal that supports
 /// them.
 fn write_out(text: &str) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout().lock();
@@ -334,8 +334,7 @@ fn write_out(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Help and version go to standard output; anything else that clap says is
-/// told in one line.
+/// Prints help and version to standard output, and clap's errors as one line.
 fn refuse_flags(program: Program, error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return match write_out(&error.render().ansi().to_string()) {
@@ -350,7 +349,7 @@ fn refuse_flags(program: Program, error: &clap::Error) -> ExitCode {
     failure::USAGE.into()
 }
 
-/// Says why the program ends, and returns the exit code for that.
+/// Reports an error, and returns its exit code.
 fn fail(program: Program, error: &anyhow::Error) -> ExitCode {
     warn_of(program, error);
     failure::exit_code(error)
@@ -360,7 +359,7 @@ fn warn_of(program: Program, error: &anyhow::Error) {
     warn(program, &format!("{error:#}"));
 }
 
-/// Says one line on standard error. Where that is closed, nobody listens.
+/// Prints one line to standard error; ignores a failure.
 fn warn(program: Program, line: &str) {
     let _ = writeln!(io::stderr(), "{}: {}", program.name, terminal::line(line));
 }
@@ -372,7 +371,7 @@ mod tests {
     use crate::usage::Span;
 
     #[test]
-    fn the_ends_of_its_own_threads_are_not_others() {
+    fn the_ends_of_its_threads_are_not_others() {
         let mut created = Samples::new(Measured::per_task("create", "thread creation", 1000));
         created.add(50_000_000);
         let found = Interference { others_cpu_ns: Some(7_000_000), ..Interference::default() };

@@ -1,11 +1,11 @@
-//! Progress of a long loop, on a terminal only, drawn between its rounds.
+//! Progress of a long loop, on a terminal only, drawn between its iterations.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Least time between two drawings, in nanoseconds.
+/// The least time between two updates, in nanoseconds.
 const INTERVAL_NS: u64 = 100_000_000;
 
-/// A bar that counts what is done; without a terminal it is nothing.
+/// A progress bar; without a terminal it does nothing.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
@@ -17,7 +17,7 @@ impl Progress {
         Self { bar: visible.then(ProgressBar::hidden), drawn: 0 }
     }
 
-    /// Starts counting to `length`; `unit` names what is counted.
+    /// Starts counting to `length`; `unit` is the unit of the count.
     pub(crate) fn begin(&mut self, length: u64, unit: &'static str) {
         let Some(bar) = &self.bar else { return };
         let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}, {eta} left");
@@ -26,8 +26,8 @@ impl Progress {
         bar.set_length(length);
     }
 
-    /// Shows that `left` of them are left, unless it has just been shown.
-    /// `now` is the clock's time.
+    /// Shows that `left` remain, unless it was just updated. `now` is the
+    /// clock's time.
     #[inline]
     pub(crate) fn show(&mut self, now: u64, left: u64) {
         let Some(bar) = &self.bar else { return };

@@ -1,4 +1,4 @@
-//! The runtimes of tokio, and async tasks as tasks.
+//! The runtimes of tokio, and their tasks.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::placement::{Placement, Policy};
 use crate::runtime_kind::{RuntimeFlags, RuntimeKind};
 use crate::threads::{TaskError, panic_text};
 
-/// Creates a task on the runtime of tokio, of this kind, that runs the caller.
+/// Creates a task on the tokio runtime of this kind that runs the caller.
 pub fn spawn<F>(kind: RuntimeKind, task: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
@@ -31,7 +31,7 @@ where
     }
 }
 
-/// A runtime that is ready for a driver.
+/// A runtime, ready for a driver.
 #[derive(Debug)]
 pub struct AsyncRuntime(Started);
 
@@ -44,18 +44,19 @@ enum Started {
 }
 
 impl AsyncRuntime {
-    /// Starts a runtime of tokio without drivers: with one it would look for events, a system
-    /// call, every 61 polls. Under `spread` a multi-thread one gets one worker pinned to each
-    /// CPU; otherwise it gets the workers of the flag, or as many as this process has CPUs.
+    /// Starts a tokio runtime without I/O and time drivers: with one it would poll for events, a
+    /// system call, every 61 polls. Under `spread`, a multi-thread runtime gets one worker pinned
+    /// to each CPU; otherwise as many workers as the flag says, by default one per CPU of this
+    /// process.
     ///
     /// # Errors
-    /// [`UsageError`] when the flags contradict one another; otherwise the
-    /// kernel's, when the runtime cannot be started.
+    /// [`UsageError`] if the flags contradict one another; otherwise the kernel's, if the runtime
+    /// cannot be started.
     pub fn start(flags: impl Into<RuntimeFlags>, bench: &Bench) -> anyhow::Result<Self> {
         Self::start_with(|builder| builder, flags, bench)
     }
 
-    /// As [`Self::start`], of a runtime with the drivers that `enable` enables.
+    /// As [`Self::start`], with the drivers that `enable` enables.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -81,8 +82,9 @@ impl AsyncRuntime {
         started.map(Self).map_err(|error| creating(format_args!("the tokio runtime"), error))
     }
 
-    /// Runs the driver to its end. On several workers it runs as a task on one
-    /// of them: waiting for it from outside would add wake-ups across threads.
+    /// Runs the driver to its end. With several workers it runs as a task on
+    /// one of them: waiting for it from outside would add wake-ups across
+    /// threads.
     ///
     /// # Errors
     /// The driver's, or that it panicked.
@@ -101,7 +103,7 @@ impl AsyncRuntime {
     }
 }
 
-/// What builds a runtime under this placement, and how many workers it gets.
+/// The builder of a runtime under this placement, and its number of workers.
 fn multi_thread(
     workers: Option<usize>,
     placement: &Placement,
@@ -120,27 +122,27 @@ fn multi_thread(
     let placement = placement.clone();
     let seats = AtomicUsize::new(0);
     builder.on_thread_start(move || {
-        // A worker left unpinned shows in the crossing share.
+        // If pinning a worker fails, the crossing share shows it.
         let _ = placement.pin(seats.fetch_add(1, Relaxed));
     });
     Ok((builder, cpus))
 }
 
-/// How often a worker is looked for before it is missing: what the kernel lists can lack a
-/// thread when another one ends while it is listed.
+/// How often to look for a worker before it counts as missing: the kernel's list can omit a thread
+/// if another one ends meanwhile.
 const LOOKS: u32 = 10;
 
-/// A runtime of `workers` worker threads, built by `builder`.
+/// Builds a runtime with `workers` worker threads.
 ///
 /// # Errors
-/// The kernel's, if it cannot create the threads. They are tried beforehand:
-/// without its first worker tokio panics. And they are counted afterwards: of
-/// others it takes no notice, and then waits for ever for what was left to them.
+/// The kernel's, if it cannot create the threads. This function creates them once beforehand, since
+/// tokio panics without its first worker, and counts them afterwards: tokio ignores failures of
+/// later ones, whose tasks then wait for ever.
 pub fn with_workers(mut builder: Builder, workers: usize) -> io::Result<Runtime> {
     try_threads(workers)?;
     let before = threads()?;
     let runtime = builder.worker_threads(workers).build()?;
-    // By their numbers: others may end meanwhile.
+    // By id: others may end meanwhile.
     for _ in 0..LOOKS {
         if threads()?.difference(&before).count() >= workers {
             return Ok(runtime);
@@ -151,7 +153,7 @@ pub fn with_workers(mut builder: Builder, workers: usize) -> io::Result<Runtime>
     Err(Errno::EAGAIN.into())
 }
 
-/// Creates so many threads at once, and ends them.
+/// Creates this many threads at once, and ends them.
 fn try_threads(count: usize) -> io::Result<()> {
     let gate = Mutex::new(BTreeSet::new());
     thread::scope(|scope| {
@@ -165,14 +167,14 @@ fn try_threads(count: usize) -> io::Result<()> {
         io::Result::Ok(())
     })?;
     let passed = gate.into_inner().unwrap_or_default();
-    // One that has been joined counts until the kernel has let go of it.
+    // The kernel may list a joined thread for a moment.
     while !threads()?.is_disjoint(&passed) {
         thread::yield_now();
     }
     Ok(())
 }
 
-/// The threads of this process, by their numbers.
+/// The threads of this process, by id.
 fn threads() -> io::Result<BTreeSet<i32>> {
     let number = |entry: io::Result<fs::DirEntry>| -> io::Result<Option<i32>> {
         Ok(entry?.file_name().to_str().and_then(|name| name.parse().ok()))
@@ -180,10 +182,10 @@ fn threads() -> io::Result<BTreeSet<i32>> {
     fs::read_dir("/proc/self/task")?.filter_map(|entry| number(entry).transpose()).collect()
 }
 
-/// Waits for a task of a brigade, and returns how it ended.
+/// Waits for a task of a brigade, and returns its outcome.
 ///
 /// # Errors
-/// That it failed or panicked.
+/// If it failed or panicked.
 pub async fn outcome(task: JoinHandle<io::Result<()>>) -> Result<(), TaskError> {
     match task.await {
         Ok(result) => result.map_err(TaskError::Failed),
@@ -191,10 +193,10 @@ pub async fn outcome(task: JoinHandle<io::Result<()>>) -> Result<(), TaskError> 
     }
 }
 
-/// What the task of this number returns.
+/// The result of the task with this number.
 ///
 /// # Errors
-/// That it panicked, with its number.
+/// If it panicked, with its number.
 pub async fn join<T>(number: usize, task: JoinHandle<T>) -> anyhow::Result<T> {
     task.await.map_err(|error| panicked(error).of_task(number))
 }

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser
 use crate::failure::UsageError;
 use crate::limits::{Amounts, FILES_PER_RUNTIME};
 
-/// What `--runtime` names. Each program offers some of them, in its `Spec`.
+/// Values of `--runtime`. Each program offers some of them, in its `Spec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RuntimeKind {
@@ -22,11 +22,11 @@ pub enum RuntimeKind {
     AsyncExecutor,
     /// Compio on one thread, over io_uring
     Compio,
-    /// LocalPool of futures, which keeps no queue but its tasks' list
+    /// LocalPool of futures, which keeps no queue, only a list of tasks
     LocalPool,
-    /// No runtime: stackful coroutines that are resumed in turn
+    /// No runtime: stackful coroutines resumed in turn
     Coroutine,
-    /// Jobs of rayon, on as many threads as it likes
+    /// Jobs of rayon, on its thread pool
     Rayon,
 }
 
@@ -39,7 +39,7 @@ impl RuntimeKind {
         Self::OF_TOKIO.contains(&self)
     }
 
-    /// Reads one of the runtimes that a program offers.
+    /// Parses one of the runtimes that a program offers.
     pub(crate) fn one_of(offered: &[Self]) -> impl TypedValueParser<Value = Self> + use<> {
         let values = offered.iter().filter_map(Self::to_possible_value);
         PossibleValuesParser::new(values)
@@ -47,11 +47,11 @@ impl RuntimeKind {
     }
 }
 
-/// The flags of programs that offer several runtimes.
+/// The flags of programs with several runtimes.
 #[derive(Clone, Copy, Debug, clap::Args, serde::Serialize)]
 #[group(skip)]
 pub struct RuntimeFlags {
-    /// What runs the tasks
+    /// Runtime of the tasks
     #[arg(long, value_enum)]
     pub runtime: RuntimeKind,
 
@@ -62,10 +62,10 @@ pub struct RuntimeFlags {
 }
 
 impl RuntimeFlags {
-    /// What the runtime takes besides its tasks, on so many CPUs.
+    /// The needs of the runtime in addition to its tasks', on this many CPUs.
     ///
     /// # Errors
-    /// [`UsageError`] for workers of a runtime that has none.
+    /// [`UsageError`] for workers of a runtime without any.
     pub fn amounts(&self, cpus: usize) -> Result<Amounts, UsageError> {
         let tokio = Amounts { files: FILES_PER_RUNTIME, ..Amounts::NONE };
         match (self.runtime, self.workers) {
@@ -73,7 +73,7 @@ impl RuntimeFlags {
                 Ok(tokio.and(Amounts::workers(workers.unwrap_or(cpus) as u64)))
             }
             (_, Some(workers)) => Err(UsageError(format!(
-                "--workers {workers}: this runtime has none to choose; choose --runtime tokio"
+                "--workers {workers}: this runtime has no workers; choose --runtime tokio"
             ))),
             (RuntimeKind::Compio, None) => Ok(Amounts::compio()),
             (RuntimeKind::Rayon, None) => Ok(Amounts::workers(cpus as u64)),
@@ -83,7 +83,7 @@ impl RuntimeFlags {
     }
 }
 
-/// A runtime with as many workers as there are CPUs.
+/// A runtime with one worker per CPU.
 impl From<RuntimeKind> for RuntimeFlags {
     fn from(runtime: RuntimeKind) -> Self {
         Self { runtime, workers: None }

@@ -3,8 +3,7 @@
 use crate::histogram::Histogram;
 use crate::record::Measurement;
 
-/// What a sample measures: its name, and how many operations of what kind it
-/// covers.
+/// What a sample measures: its name, and its operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     /// The name of the measurement, as in the record.
@@ -25,18 +24,18 @@ impl Measured {
         Self { name: "iteration", operation: "hop", operations, covers_tasks: true }
     }
 
-    /// A sample that covers one operation for each of `tasks` tasks.
+    /// A sample with one operation for each of `tasks` tasks.
     pub fn per_task(name: &'static str, operation: &'static str, tasks: usize) -> Self {
         Self { name, operation, operations: tasks as u64, covers_tasks: true }
     }
 
-    /// A sample that is one operation of one task.
+    /// A sample with one operation of one task.
     pub fn single(name: &'static str, operation: &'static str) -> Self {
         Self { name, operation, operations: 1, covers_tasks: false }
     }
 }
 
-/// The samples taken of one measurement, in nanoseconds.
+/// The samples of one measurement, in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Samples {
     measured: Measured,
@@ -58,7 +57,7 @@ impl Samples {
         }
     }
 
-    /// Takes in one sample, in nanoseconds.
+    /// Adds one sample, in nanoseconds.
     #[inline]
     pub fn add(&mut self, nanoseconds: u64) {
         self.moments.add(nanoseconds);
@@ -67,7 +66,7 @@ impl Samples {
         self.max_ns = self.max_ns.max(nanoseconds);
     }
 
-    /// Takes in all samples of `other`, which are of the same measurement.
+    /// Adds all samples of `other`, from the same measurement.
     pub fn merge(&mut self, other: &Self) {
         self.moments.merge(&other.moments);
         self.histogram.merge(&other.histogram);
@@ -75,7 +74,7 @@ impl Samples {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Forgets all samples, and keeps the memory.
+    /// Removes all samples, but keeps the memory.
     pub fn clear(&mut self) {
         self.histogram.clear();
         (self.moments, self.min_ns, self.max_ns) = (Moments::default(), u64::MAX, 0);
@@ -86,7 +85,7 @@ impl Samples {
         self.moments.count()
     }
 
-    /// Operations covered by all samples together.
+    /// Operations in all samples together.
     pub fn operations(&self) -> u64 {
         self.measured.operations * self.count()
     }
@@ -96,8 +95,8 @@ impl Samples {
         &self.histogram
     }
 
-    /// The record's form, or `None` without samples. `tasks` is the number of
-    /// tasks that a sample of all tasks covers.
+    /// Converts to the record's form; `None` without samples. `tasks` is the
+    /// number of tasks in a sample that covers all of them.
     pub fn measurement(&self, tasks: u64) -> Option<Measurement> {
         let mean_ns = self.moments.mean()?;
         // The histogram rounds up to its precision; the extremes are exact.
@@ -132,7 +131,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Takes one more value in, in nanoseconds.
+    /// Adds one value, in nanoseconds.
     #[inline]
     pub fn add(&mut self, nanoseconds: u64) {
         self.count += 1;
@@ -140,26 +139,26 @@ impl Moments {
         self.squares += u128::from(nanoseconds) * u128::from(nanoseconds);
     }
 
-    /// Takes all values of `other` in.
+    /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
         self.squares += other.squares;
     }
 
-    /// How many values were taken in.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean in nanoseconds, or `None` without values.
+    /// The mean in nanoseconds; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         let (whole, rest) = self.division()?;
         Some(whole as f64 + rest as f64 / self.count as f64)
     }
 
-    /// The sample standard deviation in nanoseconds (divided by n − 1), or
-    /// `None` for fewer than two values.
+    /// The sample standard deviation in nanoseconds (divided by n − 1); `None`
+    /// for fewer than two values.
     pub fn stddev(&self) -> Option<f64> {
         let (whole, rest) = self.division().filter(|_| self.count > 1)?;
         // Σ(x − w)² = Σx² − w·(2Σx − nw) about w, the mean rounded down, and
@@ -169,7 +168,7 @@ impl Moments {
         Some((about_mean / (self.count - 1) as f64).sqrt())
     }
 
-    /// The mean rounded down, and the rest of that division.
+    /// The mean rounded down, and the remainder of that division.
     fn division(&self) -> Option<(u128, u128)> {
         let count = u128::from(self.count);
         Some((self.sum.checked_div(count)?, self.sum.checked_rem(count)?))
@@ -181,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merged_samples_are_those_of_both() {
+    fn merged_samples_equal_those_of_both() {
         let measured = Measured::single("wake-up", "wake-up");
         let of = |values: &[u64]| {
             let mut samples = Samples::new(measured);
@@ -210,7 +209,7 @@ mod tests {
             (&[3], Some(3.0), None),
             // Squared distances 9 1 1 1 0 0 4 16 sum to 32; 32 / 7.
             (&[2, 4, 4, 4, 5, 5, 7, 9], Some(5.0), Some((32.0_f64 / 7.0).sqrt())),
-            // Squared distances 1/9 1/9 4/9 sum to 2/3; a half of it.
+            // Squared distances 1/9 1/9 4/9 sum to 2/3; half of it.
             (&[1, 1, 2], Some(4.0 / 3.0), Some((1.0_f64 / 3.0).sqrt())),
         ] {
             let moments = of(values);
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_spread_beside_a_large_mean_survives() {
+    fn a_small_spread_around_a_large_mean_survives() {
         // A sum of squares in floating point gives 0 or NaN here.
         let hour = 3_600_000_000_000;
         let stddev = of(&[hour + 4, hour + 7, hour + 13, hour + 16]).stddev();

@@ -1,8 +1,8 @@
-//! Processes that spin beside the tasks.
+//! Processes that spin while the tasks run.
 //!
-//! Of those that keep CPUs from idling, one on each spins in the class `SCHED_IDLE`, to
-//! which everything else comes first. What a hop costs less beside them is the way into
-//! idleness and out of it. Hogs spin in the normal class, and take their share.
+//! To keep CPUs from idling, one spins on each in the class `SCHED_IDLE`, which yields to
+//! everything else: the time that hops save is that of entering and leaving idle states. Hogs spin
+//! in the normal class, and take their share.
 
 use std::hint::spin_loop;
 use std::io;
@@ -15,19 +15,19 @@ use nix::unistd::{ForkResult, Pid, getpid, getppid};
 use crate::cpus;
 use crate::process_stat::{fork_alone, reap};
 
-/// Processes that spin until this is dropped, or its process ends, however it does.
+/// Processes that spin until this is dropped or this process ends, even if it is killed.
 #[derive(Debug)]
 pub(crate) struct Spinners(Vec<Pid>);
 
 impl Spinners {
-    /// One on each of `cpus`, which are those of this process.
+    /// One on each of `cpus`, which this process may use.
     ///
     /// # Errors
-    /// When one cannot be created, or not in its class.
+    /// If one cannot be created, or not in its class.
     pub(crate) fn on(cpus: &[usize]) -> anyhow::Result<Self> {
         let mut spinners = Self(Vec::with_capacity(cpus.len()));
         let created = cpus.iter().try_for_each(|cpu| {
-            cpus::confine(&[*cpu]).with_context(|| format!("going to CPU {cpu}"))?;
+            cpus::confine(&[*cpu]).with_context(|| format!("moving to CPU {cpu}"))?;
             spinners.add(libc::SCHED_IDLE)
         });
         cpus::confine(cpus).context("returning to the CPUs of the placement")?;
@@ -35,17 +35,17 @@ impl Spinners {
         Ok(spinners)
     }
 
-    /// So many in the normal class, on the CPUs of this process, whatever class that is in.
+    /// This many in the normal class, on this process's CPUs, whatever its class.
     ///
     /// # Errors
-    /// When one cannot be created, or not in its class.
+    /// If one cannot be created, or not in its class.
     pub(crate) fn hogs(count: u32) -> anyhow::Result<Self> {
         let mut spinners = Self(Vec::new());
         (0..count).try_for_each(|_| spinners.add(libc::SCHED_OTHER))?;
         Ok(spinners)
     }
 
-    /// Adds one of this class, which inherits its CPUs from this process.
+    /// Adds one with this class; it inherits its CPUs from this process.
     fn add(&mut self, class: i32) -> anyhow::Result<()> {
         let parent = getpid();
         match fork_alone().context("starting a spinner")? {
@@ -57,7 +57,7 @@ impl Spinners {
         }
     }
 
-    /// Their process numbers.
+    /// Their process ids.
     pub(crate) fn processes(&self) -> Vec<u32> {
         self.0.iter().map(|spinner| spinner.as_raw().unsigned_abs()).collect()
     }
@@ -66,14 +66,14 @@ impl Spinners {
 impl Drop for Spinners {
     fn drop(&mut self) {
         for spinner in &self.0 {
-            // One that has ended is only reaped.
+            // If it has ended, it is only reaped.
             let _ = kill(*spinner, Signal::SIGKILL);
             let _ = reap(*spinner);
         }
     }
 }
 
-/// The life of a child: it ends with its parent.
+/// A child's main function: it ends with its parent.
 fn spin(parent: Pid) -> ! {
     if set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != parent {
         // SAFETY: it ends the process and nothing else.
@@ -84,7 +84,7 @@ fn spin(parent: Pid) -> ! {
     }
 }
 
-/// Puts a process into a class of the scheduler that knows no priorities.
+/// Puts a process into a scheduling class without priorities.
 fn set_class(process: Pid, class: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the kernel reads the parameters, which outlive the call.

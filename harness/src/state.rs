@@ -1,4 +1,4 @@
-//! The state of a bench: what its laps share with the driver, and what has been measured.
+//! The state of a bench, shared by its laps and the driver, and its measurements.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,68 +15,66 @@ use crate::station::{LOAD, Shape, Tracer};
 use crate::usage::{Span, Start};
 use crate::work::{Calibration, Work};
 
-/// The most parts that a lap can be split into.
+/// The most phases of a lap.
 pub(crate) const MOST_PHASES: usize = 4;
 
-/// When each phase of a lap ended; 0 for one that has not.
+/// When each phase of a lap ended; 0 if it has not.
 pub(crate) type Marks = [AtomicU64; MOST_PHASES];
 
-/// The state of a bench. The driver's laps write to it; nothing in it is
-/// touched between the two timestamps of a lap but `marks`.
+/// The state of a bench, written by the driver's laps. Between the two
+/// timestamps of a lap, only `marks` is accessed.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// What the program declares of this run; its tasks are those of all brigades.
+    /// The declaration for this run; its tasks are those of all brigades.
     pub spec: Spec,
     pub flags: Flags,
     pub placement: Placement,
     /// Processes that spin next to the tasks.
     pub spinners: Vec<Spinners>,
     pub interrupted: Arc<AtomicBool>,
-    /// Those of the lap in progress.
+    /// Those of the current lap.
     pub marks: Marks,
     pub tracer: OnceLock<Arc<Tracer>>,
-    /// The work at every hop.
     pub work: Work,
     /// The memory that each task touches at every hop.
     pub working_set: Shape,
-    /// What the program sampled in the side lap in progress, in nanoseconds.
+    /// The program's samples in the current side lap, in nanoseconds.
     pub side: Mutex<Vec<u64>>,
     pub findings: Mutex<Findings>,
 }
 
-/// What has been measured so far. The public fields are for programs that measure more than
-/// laps.
+/// The measurements so far. The public fields are for programs that measure more than laps.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// The measurements, the principal one first.
     pub samples: Vec<Samples>,
-    /// How many iterations have been measured.
+    /// The number of measured iterations.
     pub iterations: u64,
-    /// How many have been run before them.
+    /// The number of warm-up iterations.
     pub warmups: u64,
-    /// Why the measuring stopped.
+    /// Why measuring stopped.
     pub ended_by: Option<Ending>,
     pub(crate) span: Option<Span>,
     pub(crate) memory: Option<Memory>,
     pub(crate) work: Option<WorkRecord>,
     pub(crate) calibration: Calibration,
-    /// The processes whose CPU time and switches count as well, in the laps that follow. Each
-    /// has one thread and outlives the laps.
+    /// Processes whose CPU time and switches count, too, in later laps. Each has one thread and
+    /// outlives the laps.
     pub peers: Vec<u32>,
-    /// Claimed switches per operation: what the program declared, unless the run decides.
+    /// Claimed switches per operation: as declared, unless the program sets it during the run.
     pub expected_switches: Option<f64>,
     /// System calls per operation, as the program counted them.
     pub system_calls: Option<f64>,
-    /// CPU time of a thread's end that no process's account includes, in nanoseconds.
+    /// CPU time of a thread's end that is charged to no process, in nanoseconds.
     pub thread_end_ns: Option<f64>,
-    /// How a schedule was kept.
+    /// How well a schedule was kept.
     pub schedule: Option<ScheduleKept>,
-    /// What was in use at one moment after another.
+    /// Memory at successive moments.
     pub ledger: Vec<LedgerPoint>,
 }
 
 impl Shared {
-    /// The findings. A panic in the driver leaves them as they were.
+    /// The measurements so far, even after a panic of the driver.
     pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -85,26 +83,24 @@ impl Shared {
         self.interrupted.load(Relaxed)
     }
 
-    /// Usage, counted from now on: with the peers', and without that of this process's own
-    /// spinners.
+    /// Starts to count usage: including the peers', excluding this process's spinners.
     pub(crate) fn usage_from_now(&self) -> Start {
         let spinners = self.spinners.iter().flat_map(Spinners::processes).collect();
         Start::now(self.findings().peers.clone(), self.placement.cpus(), spinners)
     }
 
-    /// The mark of every token if there is something to do at every hop besides passing
-    /// it on.
+    /// The mark of every token if there is a load at every hop.
     pub(crate) fn load_mark(&self) -> u8 {
         let has_load = self.work.is_some() || self.working_set.bytes > 0;
         if has_load { LOAD } else { 0 }
     }
 
-    /// What the program sampled in the side lap in progress, in nanoseconds.
+    /// The program's samples in the current side lap, in nanoseconds.
     pub(crate) fn side_samples(&self) -> MutexGuard<'_, Vec<u64>> {
         self.side.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether someone sees progress that is drawn.
+    /// Whether progress is visible.
     pub(crate) fn shows_progress(&self) -> bool {
         !self.flags.quiet && io::stderr().is_terminal()
     }

@@ -1,4 +1,4 @@
-//! Stations: what a task of a brigade does besides passing the token on.
+//! Stations: the load of a task at each hop, and tracing.
 //!
 //! ```ignore
 //! let station = bench.station(task)?;
@@ -8,9 +8,9 @@
 //! }
 //! ```
 //!
-//! A token carries two marks, one for the load of a hop (`--work`, `--working-set`)
-//! and one for tracing, so that a task tests for both at once, and what they ask for
-//! lies beside the loop. `brigade prove` shows what that costs.
+//! A token carries two marks, one for the load of a hop (`--work`, `--working-set`) and one for
+//! tracing. A task tests for both at once, and the code for them is outside the loop. `brigade
+//! prove` shows the cost of the test.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -23,13 +23,13 @@ use serde::Serialize;
 use crate::cpus;
 use crate::work::{Work, WorkFlag};
 
-/// The mark of a token at whose every hop there is work to do or memory to touch.
+/// The mark of a token that makes each task do work or touch memory.
 pub(crate) const LOAD: u8 = 0b01;
-/// The mark of a token whose way over the CPUs is traced.
+/// The mark of a token whose path over the CPUs is traced.
 pub(crate) const TRACED: u8 = 0b10;
 
-/// What goes round a brigade: a byte, or a number to which each task may add
-/// one. The two highest bits are the marks.
+/// A token: a byte, or a number to which each task may add one. The two highest
+/// bits are the marks.
 pub trait Token: Copy {
     /// A token with these marks, otherwise 0.
     fn marked(marks: u8) -> Self;
@@ -62,18 +62,17 @@ impl Token for usize {
     }
 }
 
-/// Where a task, or the driver, stands in a brigade. It is a pointer to what few tokens
-/// ask for: a coroutine has it on its stack, where every line more that a hop touches
-/// shows.
+/// A task's or the driver's position in a brigade. It is a pointer to rarely used data: a coroutine
+/// has it on its stack, where every additional cache line per hop is measurable.
 #[derive(Debug)]
 pub struct Station(Box<Equipment>);
 
-/// What a task does for a token that asks for it.
+/// What a task does for a marked token.
 #[derive(Debug)]
 pub(crate) struct Equipment {
     pub(crate) work: Work,
     pub(crate) working_set: WorkingSet,
-    /// Where this task notes its CPU; the driver has none.
+    /// Where this task records its CPU; the driver has none.
     pub(crate) tracer: Option<(Arc<Tracer>, u32)>,
 }
 
@@ -82,13 +81,13 @@ impl Station {
         Self(Box::new(equipment))
     }
 
-    /// Does what the marks of `token` ask for. To be called before the token is
-    /// sent on.
+    /// Does what the marks of `token` require. Call it before sending the token
+    /// on.
     #[inline]
     pub fn visit(&self, token: impl Token) {
         let marks = token.marks();
-        // Without `black_box` the compiler puts this branch next to the loop's
-        // own, and a hop of async-mem-brigade takes 5 % longer, wherever its
+        // Without `black_box` the compiler places this branch next to the
+        // loop's, and a hop of async-mem-brigade takes 5 % longer, wherever its
         // code lies; with it, no longer than without this test.
         if black_box(marks != 0) {
             self.attend(marks);
@@ -106,12 +105,12 @@ impl Station {
     }
 }
 
-/// The most marked laps in a run.
+/// The most marked laps of a run.
 pub(crate) const MOST_TRACED: u64 = 32;
 
 const NOWHERE: u32 = u32::MAX;
 
-/// Where each task of a brigade was when the last tracer token passed.
+/// The CPU of each task when the last tracer token passed.
 #[derive(Debug)]
 pub struct Tracer {
     cpus: Box<[AtomicU32]>,
@@ -126,16 +125,16 @@ impl Tracer {
         Self { cpus, hops: AtomicU64::new(0), crossings: AtomicU64::new(0) }
     }
 
-    /// Notes the calling thread's CPU for the task at `position`, from 0.
+    /// Records the calling thread's CPU for the task at `position`, from 0.
     ///
     /// # Panics
-    /// When `position` is not that of a task.
+    /// If there is no task at `position`.
     pub(crate) fn note(&self, position: usize) {
         self.cpus[position].store(cpus::current(), Relaxed);
     }
 
-    /// Counts the hops of one lap whose two ends were on different CPUs. The
-    /// driver sent the token from CPU `sent` and took it on CPU `taken`.
+    /// Counts the hops of one lap whose ends were on different CPUs. The driver
+    /// sent the token from CPU `sent` and received it on CPU `taken`.
     pub(crate) fn count_lap(&self, sent: u32, taken: u32) {
         let mut here = sent;
         let stops = self.cpus.iter().map(|cpu| cpu.swap(NOWHERE, Relaxed)).chain([taken]);
@@ -158,12 +157,12 @@ impl Tracer {
 /// Bytes of a word.
 const WORD: u64 = size_of::<u64>() as u64;
 
-/// How much each task touches, and in which steps.
+/// How much each task touches, and the distance between touched words.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shape {
     /// The size of each working set, in bytes.
     pub bytes: u64,
-    /// From one touched word to the next, in bytes.
+    /// Distance between touched words, in bytes.
     pub stride: u64,
 }
 
@@ -171,20 +170,20 @@ pub(crate) struct Shape {
 #[derive(Debug)]
 pub(crate) struct WorkingSet {
     words: Box<[Cell<u64>]>,
-    /// From one touched word to the next, in words.
+    /// Distance between touched words, in words.
     step: usize,
 }
 
 impl WorkingSet {
-    /// Memory of this shape, written once, by the task's own thread where it has one: so
-    /// it lies near the thread's CPU.
+    /// Memory of this shape, written once, by the task's thread if it has one, so that it is near
+    /// the thread's CPU.
     pub(crate) fn new(Shape { bytes, stride }: Shape) -> Self {
-        // Not zeroes, for which the allocator may leave pages that do not exist yet.
+        // Not zeros: the allocator may leave zero pages unmapped.
         let words = (0..bytes.div_ceil(WORD)).map(|word| Cell::new(word + 1)).collect();
         Self { words, step: usize::try_from((stride / WORD).max(1)).unwrap_or(usize::MAX) }
     }
 
-    /// Touches all of it. Empty, it is one comparison.
+    /// Touches all of it. If it is empty, this is one comparison.
     #[inline]
     pub(crate) fn touch(&self) {
         if !self.words.is_empty() {
@@ -193,7 +192,7 @@ impl WorkingSet {
     }
 }
 
-/// Compiled once, so that every program walks alike.
+/// Compiled once, so that every program runs the same loop.
 #[inline(never)]
 fn touch(words: &[Cell<u64>], step: usize) {
     for word in words.iter().step_by(step) {
@@ -203,20 +202,18 @@ fn touch(words: &[Cell<u64>], step: usize) {
 
 #[cfg(test)]
 impl WorkingSet {
-    /// All words added up.
     pub(crate) fn sum(&self) -> u64 {
         self.words.iter().map(Cell::get).sum()
     }
 }
 
-/// The most bytes that a task touches at a hop: 1 TiB.
+/// The most bytes that a task touches per hop: 1 TiB.
 const MOST_WORKING_SET: u64 = 1 << 40;
 
-/// The stride of what a task touches, in bytes, unless another is asked for: a line of
-/// the caches.
+/// The default distance between touched words, in bytes: a cache line.
 const STRIDE: u64 = 64;
 
-/// The flags for what every task of a brigade does at a hop besides passing the token on.
+/// The flags for a task's load at each hop.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct LoadFlags {
@@ -225,7 +222,7 @@ pub struct LoadFlags {
     #[serde(flatten)]
     pub work: WorkFlag,
 
-    /// Memory of its own that each task reads and writes before each send
+    /// Bytes of private memory that each task reads and writes before each send
     #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORKING_SET))]
     pub working_set: u64,
@@ -254,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marked_token_has_the_memory_touched_and_a_plain_one_has_not() {
+    fn a_marked_token_touches_the_memory_and_a_plain_one_does_not() {
         let working_set = WorkingSet::new(Shape { bytes: 64, stride: 8 });
         let equipment = Equipment { work: Work::default(), working_set, tracer: None };
         let station = Station::new(equipment);
@@ -275,14 +272,14 @@ mod tests {
     }
 
     #[test]
-    fn crossings_are_counted_over_all_hops_with_the_drivers_two() {
+    fn crossings_are_counted_over_all_hops_including_the_drivers_two() {
         assert_eq!(share(0, &[0, 0, 0], 0), Some(0.0));
         assert_eq!(share(0, &[1, 0, 1], 0), Some(1.0));
         assert_eq!(share(0, &[0, 1, 1], 1), Some(0.25));
-        assert_eq!(share(0, &[u32::MAX], 1), None, "one that noted nothing is not guessed");
+        assert_eq!(share(0, &[u32::MAX], 1), None, "a task without a recorded CPU is not guessed");
     }
 
-    /// By how much each word has grown when all of it was touched twice.
+    /// How much each word has grown after touching everything twice.
     fn touched(bytes: u64, stride: u64) -> Vec<u64> {
         let set = WorkingSet::new(Shape { bytes, stride });
         set.touch();
@@ -296,7 +293,7 @@ mod tests {
             (40, 8, &[2, 2, 2, 2, 2][..]),
             (40, 16, &[2, 0, 2, 0, 2]),
             (40, 64, &[2, 0, 0, 0, 0]),
-            // What is no whole word counts as one.
+            // A partial word counts as one.
             (1, 1, &[2]),
             (9, 8, &[2, 2]),
             (0, 64, &[]),

@@ -1,4 +1,4 @@
-//! The human summary: a record in a few lines of text.
+//! The summary for people: a record in a few lines of text.
 
 use crate::record::{CpuTime, Distance, Ending, Measurement, Record, Waiting};
 
@@ -22,13 +22,13 @@ pub fn summary(record: &Record) -> String {
     }
     let operation = &principal.operation;
     if let Some(kept) = &record.schedule {
-        let late = kept.called_late.map(|late| format!(", {late} were called late"));
+        let late = kept.called_late.map(|late| format!(", {late} were requested late"));
         let late = late.unwrap_or_default();
-        text += &format!("schedule: {} found their task not waiting{late}\n", kept.missed);
+        text += &format!("schedule: {} came before their task waited{late}\n", kept.missed);
     }
     text += &record.cpu.map(|cpu| cpu_line(&cpu, principal)).unwrap_or_default();
     text += &record.waiting.as_ref().map(waiting_line).unwrap_or_default();
-    // Two operations that are one there and one back.
+    // Two operations, one there and one back.
     let there_and_back = principal.operations == 2 || operation == "switch";
     if let Some(ns) = wall_ns_per_operation(principal).filter(|_| there_and_back) {
         text += &format!("round trips per second: {:.0}\n", 0.5e9 / ns);
@@ -63,10 +63,10 @@ pub fn summary(record: &Record) -> String {
     text
 }
 
-/// The line that says how many tasks and iterations this is about.
+/// The heading with the numbers of tasks and iterations.
 fn heading(record: &Record) -> String {
     let incomplete = match (record.complete, record.ended_by) {
-        (true, Ending::MaxTime) => " (--max-time spent)",
+        (true, Ending::MaxTime) => " (--max-time reached)",
         (true, _) => "",
         (false, Ending::Signal) => " (incomplete: interrupted)",
         (false, _) => " (incomplete: failed)",
@@ -99,7 +99,7 @@ fn distribution(measurement: &Measurement) -> String {
 }
 
 /// Wall time of an operation as CPU time and waiting. CPU time of several
-/// threads at once can exceed the wall time, and then nothing waits.
+/// simultaneous threads can exceed the wall time; then nothing waits.
 fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
     let (user, system) = (cpu.user_ns_per_operation, cpu.system_ns_per_operation);
     let wall = wall_ns_per_operation(principal);
@@ -117,7 +117,7 @@ fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
     }
 }
 
-/// What may have kept the tasks waiting, per operation.
+/// Possible reasons for waiting, per operation.
 fn waiting_line(waiting: &Waiting) -> String {
     let states = waiting.idle_states.as_ref();
     let entries =
@@ -131,13 +131,14 @@ fn waiting_line(waiting: &Waiting) -> String {
     if parts.is_empty() { String::new() } else { format!("  {}\n", parts.join(", ")) }
 }
 
-/// The wall time of one operation, if the principal measurement is all that
-/// an iteration does.
+/// The wall time of one operation, if the principal measurement covers the
+/// whole iteration.
 fn wall_ns_per_operation(principal: &Measurement) -> Option<f64> {
     (principal.name == "iteration").then_some(principal.ns_per_operation)
 }
 
-/// How far neighbours are apart, with the share of the hops where it differs.
+/// The distances between neighbours, with their shares of the hops if they
+/// differ.
 fn neighbours_line(neighbours: &[Distance]) -> String {
     let distances = [
         (Distance::SmtSibling, "SMT siblings"),
@@ -191,7 +192,7 @@ mod tests {
         });
         let record: Record = serde_json::from_value(record).expect("a record");
         insta::assert_snapshot!(summary(&record), @r"
-        500 tasks, 10000 iterations (--max-time spent):
+        500 tasks, 10000 iterations (--max-time reached):
         mean 1.794ms per iteration, stddev 82.016µs (3.589µs per task per iter)
           min 1.600ms, p50 1.780ms, p90 1.900ms, p99 2.100ms, max 3.000ms
         start:

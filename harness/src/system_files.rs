@@ -1,6 +1,6 @@
-//! The kernel's text files, below `/` or written by a test. What reads limits,
-//! control groups or a machine's description goes through [`SystemFiles`], and
-//! so can be shown a machine that is not there.
+//! The kernel's text files, below `/` or simulated. Code that reads limits,
+//! control groups or a machine's description uses [`SystemFiles`], so tests can
+//! simulate any machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,16 +10,16 @@ use anyhow::{Context as _, ensure};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 use nix::unistd::{SysconfVar, sysconf};
 
-/// The longest text from the kernel that is recorded, in characters.
+/// The longest kernel text to record, in characters.
 const LONGEST_RECORDED: usize = 200;
 
 /// The kernel's files. Paths are relative to the root: `proc/self/status`.
 #[derive(Clone, Debug)]
 pub struct SystemFiles {
-    /// The folder that contains them; `None` where only some are simulated.
+    /// The folder that contains them; `None` if only some are simulated.
     root: Option<PathBuf>,
-    /// Texts by path, before those of the running system.
-    made_up: BTreeMap<String, String>,
+    /// Simulated contents by path; they override the running system's.
+    simulated: BTreeMap<String, String>,
 }
 
 impl SystemFiles {
@@ -30,40 +30,40 @@ impl SystemFiles {
 
     /// The files below another folder, as a system would show them.
     pub fn below(root: &Path) -> Self {
-        Self { root: Some(root.to_owned()), made_up: BTreeMap::new() }
+        Self { root: Some(root.to_owned()), simulated: BTreeMap::new() }
     }
 
-    /// A system that consists of these files, each a path and its text.
-    pub fn made_up(files: &[(&str, &str)]) -> Self {
-        let none = Self { root: None, made_up: BTreeMap::new() };
+    /// A simulated system with only these files, each a path and its content.
+    pub fn simulated(files: &[(&str, &str)]) -> Self {
+        let none = Self { root: None, simulated: BTreeMap::new() };
         files.iter().fold(none, |system, (path, text)| system.with(path, text))
     }
 
-    /// Whether they are, but for some, those of the running system.
+    /// Whether they are mostly those of the running system.
     pub fn is_live(&self) -> bool {
         self.root.as_deref() == Some(Path::new("/"))
     }
 
-    /// The same system but for one file.
+    /// The same system with one file replaced.
     pub fn with(mut self, path: &str, text: &str) -> Self {
-        self.made_up.insert(path.to_owned(), text.to_owned());
+        self.simulated.insert(path.to_owned(), text.to_owned());
         self
     }
 
-    /// The whole text of the file at `path`; `None` if it is not there or may
-    /// not be read.
+    /// The whole content of the file at `path`; `None` if it is missing or
+    /// unreadable.
     pub fn text(&self, path: &str) -> Option<String> {
         let there = || fs::read_to_string(self.root.as_ref()?.join(path)).ok();
-        self.made_up.get(path).cloned().or_else(there)
+        self.simulated.get(path).cloned().or_else(there)
     }
 
-    /// The text of a short file in a form fit to be recorded; `None` if it is
+    /// The content of a short file, made fit for a record; `None` if it is
     /// empty.
     pub fn line(&self, path: &str) -> Option<String> {
         self.text(path).map(|text| recordable(&text)).filter(|line| !line.is_empty())
     }
 
-    /// The number that a file begins with; `None` if it begins otherwise.
+    /// The number at the start of a file; `None` without one.
     pub fn number(&self, path: &str) -> Option<u64> {
         self.text(path)?.split_whitespace().next()?.parse().ok()
     }
@@ -74,7 +74,7 @@ impl SystemFiles {
             let rest = file.strip_prefix(path)?.strip_prefix('/')?;
             rest.split('/').next().map(str::to_owned)
         };
-        let mut names: BTreeSet<String> = self.made_up.keys().filter_map(inside).collect();
+        let mut names: BTreeSet<String> = self.simulated.keys().filter_map(inside).collect();
         if let Some(root) = &self.root
             && let Ok(entries) = fs::read_dir(root.join(path))
         {
@@ -85,8 +85,8 @@ impl SystemFiles {
     }
 }
 
-/// Checks that `/proc` is there, from which limits, counters and memory are read, and that
-/// this process may read its own counters.
+/// Checks that `/proc` is mounted, the source of limits, counters and memory, and that this process
+/// may read its counters.
 ///
 /// # Errors
 /// What is missing.
@@ -97,29 +97,29 @@ pub fn require_counters() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The smallest stack that a main thread here fits in, in bytes.
+/// The smallest stack that the main thread here fits in, in bytes.
 const SMALLEST_STACK: u64 = 512 * 1024;
 
-/// Checks that the main thread has room: past its end, the kernel kills without a word.
+/// Checks that the main thread's stack is large enough: on overflow the kernel kills silently.
 ///
 /// # Errors
-/// That it has not.
+/// If it is not.
 pub fn require_stack() -> anyhow::Result<()> {
     let (stack, _) = getrlimit(Resource::RLIMIT_STACK)?;
     let [stack, needed] = [stack, SMALLEST_STACK].map(|bytes| bytes / 1024);
     ensure!(
         stack >= needed,
-        "the stack may have {stack} KiB and needs {needed}: ulimit -s {needed}"
+        "the stack may have only {stack} KiB but needs {needed}: ulimit -s {needed}"
     );
     Ok(())
 }
 
-/// Bytes in a page, which some files count memory in.
+/// Bytes per page, the unit of some files.
 pub fn page_size() -> Option<u64> {
     system_constant(SysconfVar::PAGE_SIZE)
 }
 
-/// Clock ticks in a second, which some files count time in.
+/// Clock ticks per second, the unit of some files.
 pub fn ticks_per_second() -> Option<u64> {
     system_constant(SysconfVar::CLK_TCK)
 }
@@ -128,8 +128,8 @@ fn system_constant(which: SysconfVar) -> Option<u64> {
     sysconf(which).ok()??.try_into().ok()
 }
 
-/// `text` without its line end, printable ASCII only and bounded, so that what
-/// a machine says about itself cannot fill or garble a results folder.
+/// `text` without its line end, in printable ASCII only and bounded, so that a
+/// machine's description cannot fill or garble a results folder.
 pub fn recordable(text: &str) -> String {
     text.trim().chars().filter(|c| matches!(c, ' '..='~')).take(LONGEST_RECORDED).collect()
 }
@@ -141,7 +141,7 @@ pub fn kib_field(text: &str, name: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The value of the first line that reads `name: value`.
+/// The value of the first line `name: value`.
 pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -154,8 +154,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_none() {
-        let files = SystemFiles::made_up(&[("sys/empty", "\n"), ("sys/a/word", "many\n")]);
+    fn missing_files_are_none() {
+        let files = SystemFiles::simulated(&[("sys/empty", "\n"), ("sys/a/word", "many\n")]);
         assert_eq!(files.line("sys/absent"), None);
         assert_eq!(files.line("sys/empty"), None);
         assert_eq!(files.number("sys/a/word"), None);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn one_file_of_the_running_system_can_be_another() {
+    fn one_file_of_the_running_system_can_be_replaced() {
         let files = SystemFiles::live().with("proc/self/status", "Threads:\t7\n");
         assert_eq!(files.line("proc/self/status").as_deref(), Some("Threads:7"));
         assert_eq!(files.number("proc/self/stat"), Some(std::process::id().into()));

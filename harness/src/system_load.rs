@@ -1,4 +1,4 @@
-//! The load of the machine beside this process: CPU time that others had,
+//! The load of the machine apart from this process: CPU time used by others,
 //! steal, pressure and frequency, from the kernel's files.
 
 use std::collections::BTreeMap;
@@ -10,28 +10,28 @@ use crate::record::{IdleState, Interference, Waiting};
 use crate::system_files::{SystemFiles, ticks_per_second};
 use crate::{clock, cpus};
 
-/// The machine at one moment.
+/// The machine's counters at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct SystemLoad {
     at_ns: u64,
-    /// CPU time of children that have been waited for, and of companions.
+    /// CPU time of reaped children, and of companions.
     children_ns: u64,
     cpu_time: Option<CpuTime>,
     steal_ns: Option<u64>,
-    /// Of this process's control groups, its own first.
+    /// Of this process's control groups, innermost first.
     quotas: Vec<Quota>,
     psi_cpu_some_ns: Option<u64>,
     frequency_khz: Option<u64>,
 }
 
 impl SystemLoad {
-    /// The same at the moment that a span begins or ends, which is when nothing is read.
+    /// The same with the time at which a span begins or ends, when nothing may be read.
     pub(crate) fn at(self, at_ns: u64) -> Self {
         Self { at_ns, ..self }
     }
 
-    /// Reads it now. `cpus` are those that the tasks may run on; `companions` are
-    /// processes of this one's.
+    /// Reads it now. `cpus` are those that the tasks may run on; `companions` are helper processes
+    /// of this one.
     pub(crate) fn read(cpus: &[usize], companions: &[u32]) -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let of_companions: u64 = companions.iter().filter_map(|pid| run_ns(*pid)).sum();
@@ -46,8 +46,8 @@ impl SystemLoad {
         }
     }
 
-    /// What went on from `before` until now, in which this process, without
-    /// its children, had `own_ns` of CPU time.
+    /// The activity from `before` until now, in which this process, without its
+    /// children, used `own_ns` of CPU time.
     pub(crate) fn since(&self, before: &Self, own_ns: u64) -> Interference {
         let wall_ns = self.at_ns.saturating_sub(before.at_ns);
         let own_ns = own_ns + self.children_ns.saturating_sub(before.children_ns);
@@ -69,10 +69,11 @@ impl SystemLoad {
     }
 }
 
-/// A clock that stands still for longer is not one, in nanoseconds: three ticks of 10 ms.
+/// A CPU account that does not change for longer than this, in nanoseconds, is not maintained:
+/// three ticks of 10 ms.
 const LONGEST_STILL_NS: u64 = 30_000_000;
 
-/// What a control group has counted of its CPU quota since it was made.
+/// A control group's counts of its CPU quota since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Quota {
     throttled_ns: u64,
@@ -81,7 +82,7 @@ struct Quota {
 }
 
 impl Quota {
-    /// That in the text of `cpu.stat`, of either version.
+    /// Parses `cpu.stat`, of either version.
     fn of(stat: &str) -> Option<Self> {
         let number = |name: &str| -> Option<u64> {
             stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
@@ -101,26 +102,25 @@ impl Quota {
     }
 }
 
-/// The quotas of the control groups of this process, its own first.
+/// The quotas of this process's control groups, innermost first.
 fn quotas(files: &SystemFiles) -> Vec<Quota> {
     let groups = control_groups::of_process(files, "cpu");
     groups.iter().filter_map(|group| Quota::of(&group.text(files, "cpu.stat")?)).collect()
 }
 
-/// The two accounts that the kernel keeps of CPUs, since boot, summed over
-/// them.
+/// The kernel's two accounts of CPUs since boot, summed over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CpuTime {
     cpus: u64,
-    /// Measured, where the tick stops on idle CPUs.
+    /// Measured, if the tick stops on idle CPUs.
     idle_ns: u64,
     /// Sampled at ticks: user, nice, system, irq, softirq and steal.
     busy_ns: u64,
 }
 
 impl CpuTime {
-    /// That of `cpus` in the text of `/proc/stat`; `None` when one of them is
-    /// not there.
+    /// That of `cpus` in the text of `/proc/stat`; `None` if one of them is
+    /// missing.
     fn of(cpus: &[usize], stat: &str) -> Option<Self> {
         let none = Self { cpus: 0, idle_ns: 0, busy_ns: 0 };
         cpus.iter().try_fold(none, |sum, cpu| {
@@ -135,10 +135,10 @@ impl CpuTime {
         })
     }
 
-    /// The time that the CPUs were not idle, in nanoseconds: the smaller of two accounts, or
-    /// `None` if neither changes, as in some sandboxes. The complement of idle time includes
-    /// entering and leaving idle states at every wait. Sampled time misses tasks that run
-    /// between two ticks. The two agree while the CPUs always have work.
+    /// The time that the CPUs were not idle, in nanoseconds: the smaller of two accounts, or `None`
+    /// if neither changes, as in some sandboxes. The complement of idle time includes entering and
+    /// leaving idle states at every wait. Sampled time misses tasks that run between two ticks. The
+    /// two agree while the CPUs are always busy.
     fn busy_since(self, before: Self, wall_ns: u64) -> Option<u64> {
         let idle_ns = self.idle_ns.checked_sub(before.idle_ns)?;
         let sampled_ns = self.busy_ns.checked_sub(before.busy_ns)?;
@@ -150,7 +150,7 @@ impl CpuTime {
     }
 }
 
-/// The first eight numbers of the line of one CPU, in clock ticks.
+/// The first eight numbers in a CPU's line, in clock ticks.
 fn ticks_of(cpu: usize, stat: &str) -> Option<[u64; 8]> {
     let name = format!("cpu{cpu}");
     let mut words = stat
@@ -168,8 +168,8 @@ fn steal_in(stat: &str) -> Option<u64> {
     stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()
 }
 
-/// The sum of numbers of clock ticks, in nanoseconds; `None` where it is more
-/// than any machine can have counted.
+/// The sum of numbers of clock ticks, in nanoseconds; `None` if it exceeds what
+/// any machine can have counted.
 fn nanoseconds_in<const N: usize>(ticks: [u64; N]) -> Option<u64> {
     let ticks = ticks.into_iter().try_fold(0, u64::checked_add)?;
     ticks.checked_mul(1_000_000_000 / ticks_per_second()?)
@@ -198,17 +198,16 @@ fn frequency() -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// Above this many threads, their run delays are not read: a file for each of them
-/// costs more time than it tells.
+/// With more threads, their run delays are not read: a file per thread takes too long.
 const MOST_THREADS: usize = 10_000;
 
-/// What CPUs have counted since boot.
+/// The CPUs' counters since boot.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuCounts {
     at_ns: u64,
     cpus: u64,
-    /// Entries into each idle state and nanoseconds in it, by its name, over all
-    /// CPUs; `None` where the kernel has no driver of idle states.
+    /// Entries into each idle state and nanoseconds in it, by its name, over all CPUs; `None` if
+    /// the kernel has no driver of idle states.
     states: Option<BTreeMap<String, (u64, u64)>>,
     reschedules: Option<u64>,
     calls: Option<u64>,
@@ -227,8 +226,7 @@ impl CpuCounts {
         }
     }
 
-    /// What they have counted from `before` until now, in which threads waited for a
-    /// CPU for so long.
+    /// The differences from `before` until now, in which threads waited this long for a CPU.
     pub(crate) fn since(&self, before: &Self, run_delay_ns: Option<u64>) -> Waited {
         let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
         let wall_ns = self.at_ns.saturating_sub(before.at_ns);
@@ -278,9 +276,8 @@ fn states(files: &SystemFiles, cpus: &[usize]) -> Option<BTreeMap<String, (u64, 
     Some(sum)
 }
 
-/// How many interrupts of this kind `cpus` have had, by the text of
-/// `/proc/interrupts`: a heading with the CPUs that are online, and a line for each
-/// kind. `None` where there is no such kind.
+/// The number of interrupts of this kind on `cpus`, from the text of `/proc/interrupts`: a heading
+/// with the online CPUs, and one line per kind. `None` if there is no such kind.
 fn interrupts_of(text: &str, kind: &str, cpus: &[usize]) -> Option<u64> {
     let columns = text.lines().next()?.split_whitespace();
     let columns: Vec<Option<usize>> =
@@ -302,7 +299,7 @@ pub(crate) struct RunDelay {
 }
 
 impl RunDelay {
-    /// That of these processes now; `None` where the kernel does not report it.
+    /// That of these processes now; `None` if the kernel does not report it.
     pub(crate) fn read(files: &SystemFiles, processes: &[u32]) -> Option<Self> {
         let mut all = Self::default();
         for process in processes {
@@ -316,8 +313,7 @@ impl RunDelay {
                 let mut numbers = text.split_whitespace();
                 let ran_ns: u64 = numbers.next()?.parse().ok()?;
                 let delay_ns: u64 = numbers.next()?.parse().ok()?;
-                // A thread that has run and is said to have had no time is one that
-                // this kernel keeps no such account of.
+                // If a thread that has run shows no time, this kernel keeps no such account.
                 if ran_ns == 0 && numbers.next()?.parse() == Ok(0) && delay_ns == 0 {
                     return None;
                 }
@@ -328,8 +324,8 @@ impl RunDelay {
         Some(all)
     }
 
-    /// How long they waited from `before` until now, in nanoseconds; `None` if they
-    /// are other threads.
+    /// How long they waited from `before` until now, in nanoseconds; `None` if the threads have
+    /// changed.
     pub(crate) fn since(&self, before: &Self) -> Option<u64> {
         (self.threads == before.threads).then(|| self.ns.checked_sub(before.ns)).flatten()
     }
@@ -340,8 +336,8 @@ impl RunDelay {
 pub struct Waited {
     /// Time that threads of the process waited for a CPU, summed over them, in nanoseconds.
     pub run_delay_ns: Option<u64>,
-    /// Time in which all CPUs were idle at once: their idle times less what they
-    /// cannot have been idle together.
+    /// Time in which all CPUs were idle at once: the sum of their idle times minus the part that
+    /// cannot overlap.
     idle_ns: Option<u64>,
     /// The name of each idle state, entries into it and nanoseconds in it.
     states: Option<Vec<(String, u64, u64)>>,
@@ -350,7 +346,7 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// The same per operation, where the span had so many.
+    /// The same per operation, for a span with this many.
     pub fn per_operation(&self, operations: f64) -> Waiting {
         let each = |total: u64| total as f64 / operations;
         Waiting {
@@ -382,7 +378,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_a_file_says_ends_the_program(
+        fn no_content_of_a_file_ends_the_program(
             text in "(cpu0?|CPU0?|RES:|some|total=|[ \n=]|[0-9]{1,20}){0,40}"
         ) {
             let _ = (CpuTime::of(&[0], &text), steal_in(&text), pressure_in(&text));
@@ -391,14 +387,14 @@ mod tests {
     }
 
     #[test]
-    fn the_cpus_asked_for_are_summed_and_guests_counted_once() {
+    fn the_requested_cpus_are_summed_and_guests_counted_once() {
         let expected = CpuTime { cpus: 1, idle_ns: 9 * TICK, busy_ns: 60 * TICK };
         assert_eq!(CpuTime::of(&[1], STAT), Some(expected));
         let expected = CpuTime { cpus: 2, idle_ns: 16 * TICK, busy_ns: 135 * TICK };
         assert_eq!(CpuTime::of(&[0, 1], STAT), Some(expected));
     }
 
-    /// Two CPUs, of which an account says so much more than before.
+    /// Two CPUs, whose accounts grew by this much.
     fn taken(idle_ns: u64, busy_ns: u64, wall_ns: u64) -> Option<u64> {
         let before = CpuTime { cpus: 2, idle_ns: 50, busy_ns: 70 };
         let after = CpuTime { cpus: 2, idle_ns: 50 + idle_ns, busy_ns: 70 + busy_ns };
@@ -406,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_accounts_the_one_that_shows_less_counts() {
+    fn the_smaller_of_two_accounts_counts() {
         assert_eq!(taken(1500, 400, 1000), Some(400));
         assert_eq!(taken(1500, 600, 1000), Some(500));
         assert_eq!(taken(2100, 600, 1000), Some(0));
@@ -419,7 +415,7 @@ mod tests {
         assert_eq!(taken(0, TICK, LONGEST_STILL_NS), Some(TICK));
     }
 
-    /// Recorded of a container with a quota, under version 1 and under version 2.
+    /// Recorded in a container with a quota, under version 1 and version 2.
     #[test]
     fn a_quota_is_read_from_both_versions() {
         let one = "nr_periods 120\nnr_throttled 30\nthrottled_time 2500000000\n";
@@ -433,7 +429,7 @@ mod tests {
     #[test]
     fn of_all_groups_above_the_one_that_throttled_most_counts() {
         let at = |own: &str, above: &str| {
-            SystemFiles::made_up(&[
+            SystemFiles::simulated(&[
                 ("proc/self/cgroup", "4:cpu,cpuacct:/pod/box\n"),
                 ("proc/self/mountinfo", "32 31 0:27 / /cpu rw - cgroup cgroup rw,cpu,cpuacct\n"),
                 ("cpu/pod/box/cpu.stat", own),
@@ -456,12 +452,12 @@ mod tests {
         let after = load(&at(&stat(12, 5, 900), &stat(11, 3, 70)));
         let found = after.since(&before, 0);
         assert_eq!((found.throttled_ns, found.throttled_periods), (Some(70), Some([3, 4])));
-        let none = load(&SystemFiles::made_up(&[]));
+        let none = load(&SystemFiles::simulated(&[]));
         assert_eq!(none.since(&none, 0).throttled_periods, None);
     }
 
     #[test]
-    fn what_this_process_and_its_children_had_is_not_others() {
+    fn time_used_by_this_process_and_its_children_is_not_others() {
         let at = |at_ns, children_ns, idle_ns, busy_ns| SystemLoad {
             at_ns,
             children_ns,
@@ -488,7 +484,7 @@ mod tests {
         ERR:          0\n";
 
     #[test]
-    fn interrupts_are_those_of_the_cpus_that_are_asked_for() {
+    fn interrupts_are_counted_on_the_requested_cpus() {
         let of = |cpus: &[usize]| interrupts_of(INTERRUPTS, "Rescheduling interrupts", cpus);
         assert_eq!((of(&[0]), of(&[1, 3]), of(&[2])), (Some(100), Some(23), Some(0)));
         assert_eq!(interrupts_of(INTERRUPTS, "Function call interrupts", &[3]), Some(7));
@@ -497,11 +493,11 @@ mod tests {
         assert_eq!(interrupts_of(arm, "Rescheduling interrupts", &[0, 1]), Some(46));
     }
 
-    /// Two CPUs with a state that polls and one that sleeps.
+    /// Two CPUs with a polling state and a sleeping state.
     fn machine(polled_us: u64, slept_us: u64, entries: u64) -> SystemFiles {
         let cpus = [0, 1].into_iter();
         let states = cpus.flat_map(|cpu| [(cpu, 0, "POLL", polled_us), (cpu, 1, "C1", slept_us)]);
-        states.fold(SystemFiles::made_up(&[]), |files, (cpu, state, name, microseconds)| {
+        states.fold(SystemFiles::simulated(&[]), |files, (cpu, state, name, microseconds)| {
             let file = |of| format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/{of}");
             files
                 .with(&file("name"), &format!("{name}\n"))
@@ -510,7 +506,7 @@ mod tests {
         })
     }
 
-    /// What two CPUs counted in a millisecond in which each slept so long.
+    /// The counts of two CPUs in a millisecond in which each slept this long.
     fn waited(cpus: &[usize], slept_us: u64) -> Waiting {
         let before = CpuCounts { at_ns: 0, ..CpuCounts::read(&machine(5, 7, 3), cpus) };
         let after = machine(5, 7 + slept_us, 13);
@@ -519,21 +515,21 @@ mod tests {
     }
 
     #[test]
-    fn cpus_are_idle_together_for_what_they_cannot_have_been_one_by_one() {
+    fn cpus_are_idle_together_for_the_time_that_cannot_be_disjoint() {
         let idle = |cpus: &[usize], slept_us| waited(cpus, slept_us).idle_ns_per_operation;
         assert_eq!(idle(&[0], 400), Some(40_000.0));
         assert_eq!(idle(&[0, 1], 400), Some(0.0), "they may have taken turns");
         assert_eq!(idle(&[0, 1], 800), Some(60_000.0), "0.8 + 0.8 − 1 ms");
-        assert_eq!(idle(&[0, 1], 1001), Some(100_000.0), "no longer than there was");
-        assert_eq!(idle(&[0, 1, 2], 800), None, "one that the kernel tells nothing of");
+        assert_eq!(idle(&[0, 1], 1001), Some(100_000.0), "no longer than the span");
+        assert_eq!(idle(&[0, 1, 2], 800), None, "the kernel does not report this one");
         assert_eq!(idle(&[], 800), None);
     }
 
     #[test]
-    fn threads_that_wait_for_a_cpu_are_summed_if_they_are_the_same() {
+    fn run_delays_are_summed_if_the_threads_are_the_same() {
         let process = |delays: &[(u32, &str)]| {
             let file = |thread| format!("proc/7/task/{thread}/schedstat");
-            let files = delays.iter().fold(SystemFiles::made_up(&[]), |files, (thread, text)| {
+            let files = delays.iter().fold(SystemFiles::simulated(&[]), |files, (thread, text)| {
                 files.with(&file(thread), text)
             });
             RunDelay::read(&files, &[7])

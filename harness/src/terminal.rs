@@ -1,21 +1,20 @@
-//! Text that is safe to show on a terminal, even from untrusted files.
+//! Makes text safe to show on a terminal, even from untrusted files.
 //!
-//! A record, a manifest and what a program says on standard error are data.
-//! Written to a terminal as they are, they could move the cursor, change the
-//! window's title, or show something else than they hold (Boucher and Anderson,
-//! "Trojan Source", 2021). What acts instead of showing is therefore written as
-//! JSON escapes it, `\u001b`; so escaped JSON stays JSON.
+//! Records, manifests and programs' errors are data. Printed unchanged, they
+//! could move the cursor, change the window's title, or show something other
+//! than their content (Boucher and Anderson, "Trojan Source", 2021). So control
+//! characters are escaped as in JSON, `\u001b`; escaped JSON stays JSON.
 
 use std::borrow::Cow;
 
-/// `text` with every character escaped that acts instead of showing, line
-/// feeds excepted: for what has lines of its own.
+/// Escapes every control character in `text` except line feeds: for text of
+/// several lines.
 pub fn text(text: &str) -> Cow<'_, str> {
     escaped(text, |c| acts(c) && c != '\n')
 }
 
-/// `text` with every character escaped that acts instead of showing, line
-/// feeds too: for what stands on a line beside other things.
+/// Escapes every control character in `text`, including line feeds: for a part
+/// of a line.
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, acts)
 }
@@ -36,8 +35,8 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Whether a character affects its neighbours or is invisible: controls, changes of direction,
-/// line breaks, and the zero-width and tag characters in which text can hide.
+/// Whether a character affects its neighbours or is invisible: controls, changes of direction, line
+/// breaks, and the zero-width and tag characters that can hide text.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -53,7 +52,7 @@ mod tests {
     use super::{acts, line, text};
 
     #[test]
-    fn what_acts_is_escaped() {
+    fn control_characters_are_escaped() {
         assert_eq!(line("\u{1b}[31mred\u{7}"), "\\u001b[31mred\\u0007");
         assert_eq!(line("a\r\nb\tc\u{7f}\u{9b}"), "a\\u000d\\u000ab\\u0009c\\u007f\\u009b");
         assert_eq!(line("user\u{202e}nimda\u{2066}"), "user\\u202enimda\\u2066");
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn escaped_json_means_what_it_meant() {
+    fn escaped_json_keeps_its_meaning() {
         let value = "\u{202e}\u{e0041}\u{9b}\u{7f} plain";
         let json = serde_json::to_string(value).expect("a string");
         let escaped = text(&json);
@@ -72,7 +71,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_acts_is_left(string in ".*|[\u{0}-\u{20}\u{7f}-\u{a0}\u{2000}-\u{2070}]*") {
+        fn no_control_character_is_left(string in ".*|[\u{0}-\u{20}\u{7f}-\u{a0}\u{2000}-\u{2070}]*") {
             prop_assert!(!line(&string).contains(acts));
             prop_assert!(!text(&string).replace('\n', "").contains(acts));
         }

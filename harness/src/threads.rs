@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use crate::bench::Bench;
 use crate::failure;
 
-/// Creates the thread that is the task of this number, by `builder`.
+/// Creates the thread for the task with this number, with `builder`.
 ///
 /// # Errors
 /// The kernel's, with the number.
@@ -23,29 +23,29 @@ pub fn spawn<'scope>(
     thread.map_err(|error| failure::creating(format_args!("task {task}"), error))
 }
 
-/// Ends a brigade whose driver has `passed` its tokens or failed: observes the
-/// tasks, closes the channel `first`, at which they end one after another, and
-/// waits for them. Thread i is task i.
+/// Ends a brigade after its driver has returned `result`: observes the tasks,
+/// closes the channel `first`, so that they end one after another, and waits
+/// for them. Thread i is task i.
 ///
 /// # Errors
-/// The failure that the others follow from. When a task fails, its neighbours
-/// and the driver see closed channels: such an error is a consequence, and is
-/// returned only if no task has another.
+/// The root cause. When a task fails, its neighbours and the driver see closed
+/// channels: such an error is a consequence, and is returned only if there is
+/// no other.
 pub fn end<S>(
     bench: &Bench,
-    passed: anyhow::Result<()>,
+    result: anyhow::Result<()>,
     first: S,
     threads: Vec<ScopedJoinHandle<'_, io::Result<()>>>,
 ) -> anyhow::Result<()> {
-    let observed = passed.and_then(|()| bench.observe());
+    let observed = result.and_then(|()| bench.observe());
     drop(first);
     root_cause(threads.into_iter().map(outcome)).and(observed)
 }
 
-/// Waits for a thread of a brigade, and returns how it ended.
+/// Waits for a thread of a brigade, and returns its outcome.
 ///
 /// # Errors
-/// That it failed or panicked.
+/// If it failed or panicked.
 pub fn outcome(thread: ScopedJoinHandle<'_, io::Result<()>>) -> Result<(), TaskError> {
     match thread.join() {
         Ok(result) => result.map_err(TaskError::Failed),
@@ -53,7 +53,7 @@ pub fn outcome(thread: ScopedJoinHandle<'_, io::Result<()>>) -> Result<(), TaskE
     }
 }
 
-/// Waits for a thread that is a driver, and returns what it has returned.
+/// Waits for a driver's thread, and returns its result.
 ///
 /// # Errors
 /// The driver's, or that it panicked.
@@ -74,7 +74,7 @@ pub enum TaskError {
 }
 
 impl TaskError {
-    /// The error of the run of which task `number` failed like this.
+    /// The run's error after task `number` failed like this.
     pub fn of_task(self, number: usize) -> anyhow::Error {
         match self {
             Self::Failed(error) => anyhow!("task {number} failed: {error}"),
@@ -82,8 +82,8 @@ impl TaskError {
         }
     }
 
-    /// Whether it may be that a neighbour has gone. A socket whose other end
-    /// was closed with a token in it is reset.
+    /// Whether a neighbour's end may be the cause. A socket whose other end was
+    /// closed with a token in it is reset.
     fn is_consequence(&self) -> bool {
         use ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
         matches!(self, Self::Failed(error)
@@ -91,7 +91,7 @@ impl TaskError {
     }
 }
 
-/// Of the outcomes of tasks 0, 1, …, the failure that the others follow from.
+/// The root cause among the outcomes of tasks 0, 1, ….
 ///
 /// # Errors
 /// That failure, with the task's number.
@@ -106,11 +106,10 @@ pub fn root_cause(outcomes: impl IntoIterator<Item = Result<(), TaskError>>) -> 
     }
 }
 
-/// Waits for the thread that is the task of this number, and returns what its
-/// body has returned.
+/// Waits for the thread of the task with this number, and returns its result.
 ///
 /// # Errors
-/// That it panicked, with its number.
+/// If it panicked, with its number.
 pub fn join<T>(number: usize, thread: JoinHandle<T>) -> anyhow::Result<T> {
     thread.join().map_err(|panic| TaskError::Panicked(panic_text(&*panic)).of_task(number))
 }
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_is_told_before_its_consequences() {
+    fn the_cause_is_reported_before_its_consequences() {
         let cause = Err(TaskError::Failed(ErrorKind::OutOfMemory.into()));
         let reset = Err(TaskError::Failed(ErrorKind::ConnectionReset.into()));
         let error = root_cause([Ok(()), broken(), reset, cause, broken()]).expect_err("a failure");

@@ -1,9 +1,9 @@
-//! What the process used and what disturbed it, between two moments: CPU time
-//! and context switches from `getrusage`, migrations and run delays from the
-//! scheduler's per-thread files, idle CPUs, and the load of the machine.
+//! The process's usage and its disturbances between two moments: CPU time and context switches from
+//! `getrusage`, migrations and run delays from the scheduler's per-thread files, idle CPUs, and the
+//! load of the machine.
 //!
-//! Where tasks live in other processes, its peers, what these used is added. It is read
-//! from `/proc`, from outside and while they wait, so that counting costs them nothing.
+//! If tasks live in other processes (peers), their usage is added. It is read from `/proc` while
+//! they wait, so that counting costs them nothing.
 
 use std::fs;
 
@@ -13,8 +13,8 @@ use crate::record::Interference;
 use crate::system_files::SystemFiles;
 use crate::system_load::{CpuCounts, RunDelay, SystemLoad, Waited};
 
-/// Above this many threads migrations are not read: a file for each of them
-/// costs more time than it tells.
+/// With more threads, migrations are not read: a file per thread takes too
+/// long.
 const MOST_THREADS_READ: usize = 10_000;
 
 /// Migrations of all live threads of a process since each was created.
@@ -29,17 +29,17 @@ fn migrations_of(pid: u32) -> Option<u64> {
         .sum()
 }
 
-/// The start of a span. It reads this process's counters last, so that reading
-/// the files is not part of the span.
+/// The start of a span. It reads this process's counters last, so that the span
+/// excludes reading files.
 #[derive(Debug)]
 pub struct Start {
     /// The process whose migrations count.
     pid: u32,
-    /// Processes whose counters are added to those of this one, or, where it is
-    /// `pid`, stand for them.
+    /// Processes whose counters are added to this one's, or replace them if
+    /// this is not `pid`.
     others: Vec<u32>,
     cpus: Vec<usize>,
-    /// Processes of this one's that are not measured.
+    /// Unmeasured helper processes of this one.
     companions: Vec<u32>,
     migrations: Option<u64>,
     run_delay: Option<RunDelay>,
@@ -49,14 +49,14 @@ pub struct Start {
 }
 
 impl Start {
-    /// Starts a span now, over this process and its peers. What others do is watched on
-    /// `cpus`; what `companions` do there is not others'.
+    /// Starts a span now, over this process and its peers. Others are watched on `cpus`;
+    /// `companions` do not count as others.
     pub fn now(peers: Vec<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
         Self::of(std::process::id(), peers, cpus, companions)
     }
 
-    /// Starts a span now, over another process alone, which waits. What its children do
-    /// is not others'.
+    /// Starts a span now, over another process only, which is waiting. Its children do not count as
+    /// others.
     pub fn of_process(pid: u32, cpus: &[usize]) -> Self {
         Self::of(pid, vec![pid], cpus, children_of(pid))
     }
@@ -73,8 +73,7 @@ impl Start {
         Self { pid, others, cpus, companions, migrations, run_delay, load, cpu_counts, counters }
     }
 
-    /// Ends the span now; `None` when one of the other processes
-    /// has gone.
+    /// Ends the span now; `None` if one of the other processes has ended.
     pub fn end(self) -> Option<Span> {
         let at_ns = clock::now();
         let after = own(self.pid).with_peers(&self.others);
@@ -93,7 +92,7 @@ impl Start {
     }
 }
 
-/// The processes that a process has started and not waited for.
+/// A process's unreaped children.
 fn children_of(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let started =
@@ -104,7 +103,7 @@ fn children_of(pid: u32) -> Vec<u32> {
     started.flat_map(numbers).collect()
 }
 
-/// This process's own counters, which count if the span is over it.
+/// This process's counters, which count if the span covers it.
 fn own(pid: u32) -> Counters {
     if pid == std::process::id() { Counters::own() } else { Counters::default() }
 }
@@ -116,15 +115,15 @@ fn run_delay(pid: u32, others: &[u32]) -> Option<RunDelay> {
     RunDelay::read(&SystemFiles::live(), &processes)
 }
 
-/// What was used in a span of time.
+/// Usage in a span of time.
 #[derive(Clone, Debug, Default)]
 pub struct Span {
     /// CPU time and switches.
     pub used: Counters,
-    /// Moves of a thread to another CPU, where the kernel tells and threads
-    /// did not end meanwhile.
+    /// Moves of a thread to another CPU, if the kernel reports them and no
+    /// thread ended meanwhile.
     pub migrations: Option<u64>,
-    /// What the rest of the machine did.
+    /// Activity of the rest of the machine.
     pub interference: Interference,
     /// What kept tasks waiting.
     pub waited: Waited,
@@ -140,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_process_has_started_is_not_others() {
+    fn child_processes_are_not_others() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
         let start = Start::of_process(std::process::id(), &[]);
         assert!(start.companions.contains(&child.id()), "{start:?}");

@@ -1,9 +1,9 @@
-//! Work of a known length, which `--work` adds to every hop.
+//! Work of known duration, which `--work` adds to every hop.
 //!
-//! A unit is one turn of a loop in which each step waits for the one before:
-//! its speed is that of one multiplication and one rotation in a row. A loop
-//! that is bound by how much the core can do at once, such as an empty one,
-//! takes twice as long while a hidden neighbour has the core's other hardware
+//! A unit is one iteration of a loop in which each step depends on the one
+//! before: its speed is that of one multiplication and one rotation in
+//! sequence. A loop limited by the core's parallelism, such as an empty one,
+//! takes twice as long while a hidden neighbour uses the core's other hardware
 //! thread; this one does not.
 
 use std::hint::black_box;
@@ -12,19 +12,19 @@ use serde::Serialize;
 
 use crate::clock;
 
-/// An odd number with bits everywhere, that of Knuth's MMIX generator.
+/// An odd number with well-distributed bits, from Knuth's MMIX generator.
 const FACTOR: u64 = 6_364_136_223_846_793_005;
 
-/// The two amounts whose times make the slope, in units: long enough that
-/// reading the clock vanishes, short enough that some are not interrupted.
+/// The two amounts whose times give the slope, in units: long enough to make
+/// reading the clock negligible, short enough that some are not interrupted.
 const SHORT: u64 = 2_000;
 const LONG: u64 = 12_000;
 
-/// How often each of them is done, before the laps and after: 11 ms each.
+/// How often each is done, before and after the laps: 11 ms each.
 const TIMES: usize = 501;
 
-/// Does `units` of work. Compiled once, so that nobody has a faster loop, and
-/// written so that little optimization makes the same of it as much does.
+/// Does `units` of work. Compiled once, so that no program has a faster loop,
+/// and written so that the optimization level hardly matters.
 #[inline(never)]
 pub fn spend(units: u64) {
     let mut state = units;
@@ -36,14 +36,14 @@ pub fn spend(units: u64) {
     black_box(state);
 }
 
-/// The work that belongs to a hop. Whoever sends the token does it before.
+/// The work per hop. Each sender does it before sending the token.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
     units: u32,
 }
 
 impl Work {
-    /// This many units, which `--work` limits to what fits.
+    /// This many units; `--work` limits them to what fits.
     pub(crate) fn of(units: u64) -> Self {
         Self { units: u32::try_from(units).expect("the flag's range") }
     }
@@ -53,7 +53,7 @@ impl Work {
         self.units > 0
     }
 
-    /// Does it. Without units it is one comparison.
+    /// Does the work. Without units this is one comparison.
     #[inline]
     pub fn perform(self) {
         if self.units > 0 {
@@ -62,9 +62,9 @@ impl Work {
     }
 }
 
-/// The quickest of many short runs and of as many long ones, in nanoseconds.
-/// Whatever else the machine does can only make a run slower, and does so for
-/// tens of milliseconds on end: so there are looks before the laps and after.
+/// The fastest of many short runs and of as many long ones, in nanoseconds.
+/// Disturbances only make a run slower, and last for tens of milliseconds: so
+/// it samples before and after the laps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calibration {
     short_ns: u64,
@@ -78,7 +78,7 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// Runs both amounts in turn on the CPU that this thread is on.
+    /// Runs both amounts in turn on this thread's CPU.
     pub(crate) fn look(&mut self) {
         for _ in 0..TIMES {
             self.short_ns = self.short_ns.min(timed(SHORT));
@@ -86,16 +86,15 @@ impl Calibration {
         }
     }
 
-    /// How long a unit takes: the slope between the two amounts, in which what
-    /// is common to both, such as reading the clock, drops out. To be asked
-    /// after a look.
+    /// The duration of a unit: the slope between the two amounts, which cancels
+    /// common costs such as reading the clock. Call it after [`Self::look`].
     pub(crate) fn ns_per_unit(self) -> f64 {
         (self.long_ns as f64 - self.short_ns as f64) / (LONG - SHORT) as f64
     }
 }
 
-/// Work that is timed between laps, so that whatever slows the laps slows it
-/// alike: its mean is to theirs as [`Calibration`] is to the quickest lap.
+/// Work timed between laps, so that disturbances slow it as they slow the laps:
+/// its mean relates to theirs as [`Calibration`] relates to the fastest lap.
 #[derive(Debug, Default)]
 pub(crate) struct BetweenLaps {
     pieces: u64,
@@ -115,29 +114,29 @@ impl BetweenLaps {
     }
 }
 
-/// Nanoseconds that this many units take, with reading the clock once.
+/// Nanoseconds that this many units take, including one read of the clock.
 fn timed(units: u64) -> u64 {
     let begun = clock::now();
     spend(units);
     clock::now() - begun
 }
 
-/// The most units of work at a hop.
+/// The most units of work per hop.
 const MOST_WORK: u64 = 1_000_000_000;
 
-/// The flag for work at every hop, of programs whose tasks hand a token over.
+/// `--work`, for programs whose tasks hand a token over.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct WorkFlag {
-    /// Units of work done before each send; how long a unit takes is measured
-    /// before the laps and after
+    /// Units of work before each send; their duration is measured before and
+    /// after the laps
     #[arg(long, value_name = "UNITS", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
     pub work: u64,
 }
 
 impl WorkFlag {
-    /// The work of one hop.
+    /// The work per hop.
     pub fn work(self) -> Work {
         Work::of(self.work)
     }
@@ -148,10 +147,10 @@ mod tests {
     use super::{BetweenLaps, Calibration, LONG, SHORT};
 
     #[test]
-    fn a_slope_is_free_of_what_both_runs_have_in_common() {
+    fn a_slope_cancels_the_common_cost_of_both_runs() {
         let unit_ns = |short_ns, long_ns| Calibration { short_ns, long_ns }.ns_per_unit();
         assert_eq!(unit_ns(50 + 3 * SHORT, 50 + 3 * LONG), 3.0);
-        assert!(unit_ns(10, 9) < 0.0, "no figure is made nicer");
+        assert!(unit_ns(10, 9) < 0.0, "no figure is embellished");
     }
 
     #[test]

@@ -1,16 +1,15 @@
-//! The I/O of a brigade done by one thread: the baseline for thread-brigade
-//! and async-brigade.
+//! The I/O of a brigade in one thread: the baseline for thread-brigade and async-brigade.
 //!
-//! One iteration: one thread writes a byte into each of N + 1 channels in turn
-//! and reads it back. N + 1 hops, as a brigade of N tasks makes.
+//! One iteration: one thread writes a byte into each of N + 1 channels in turn and reads it back.
+//! That is N + 1 hops, as in a brigade of N tasks.
 //!
-//! What is counted: a hop is one `write` and one `read` that never blocks. No
-//! hop switches. With `--working-set` every hop touches memory of its own, as much
-//! in all as N tasks and their driver would.
+//! What is counted: a hop is one `write` and one `read` that never blocks. No hop switches. With
+//! `--working-set` every hop touches separate memory, as much in total as N tasks and their driver
+//! would.
 //!
-//! Known biases: the thread's own cache stays warmer than those of N tasks.
-//! Writing into a pipe that somebody waits on costs more than this, because
-//! the writer wakes the reader; that is part of a switch, not of the I/O.
+//! Known biases: the thread's cache stays warmer than those of N tasks. Writing into a pipe whose
+//! reader waits costs more, because the writer wakes the reader; that is part of a switch, not of
+//! the I/O.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
@@ -18,10 +17,10 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, failure};
 
-/// Time the I/O of a brigade of N tasks, done by one thread.
+/// Time the I/O of a brigade of N tasks, in one thread.
 ///
-/// One iteration: one thread writes a byte into each of N + 1 channels in
-/// turn and reads it back. That makes N + 1 hops without a switch.
+/// One iteration: one thread writes a byte into each of N + 1 channels in turn
+/// and reads it back. That makes N + 1 hops without a switch.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     #[command(flatten)]

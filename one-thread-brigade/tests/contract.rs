@@ -1,4 +1,4 @@
-//! one-thread-brigade from outside: flags in, record out.
+//! Tests one-thread-brigade from outside: flags in, record out.
 
 use contract::{Measurement, Program};
 

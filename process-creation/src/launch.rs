@@ -1,5 +1,4 @@
-//! The mechanisms: how each launches a task that ends at once, and how that
-//! task is joined.
+//! The mechanisms to launch a task that ends at once, and to join it.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -14,23 +13,23 @@ use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
-/// What `posix-spawn` executes: the smallest program that every system has.
+/// The program that `posix-spawn` executes: the smallest one on every system.
 const PROGRAM: &std::ffi::CStr = c"/bin/true";
 
-/// The stack of a child that shares its parent's memory, in 16-byte units as
-/// the x86-64 and AArch64 calling conventions align it. The child needs a few
-/// hundred bytes, and a signal handler some more.
+/// The stack of a child that shares its parent's memory, in 16-byte units, the
+/// alignment of the x86-64 and AArch64 calling conventions. The child needs a
+/// few hundred bytes, and a signal handler some more.
 const STACK_UNITS: usize = (64 << 10) / size_of::<u128>();
 
-/// What `--via` names.
+/// Values of `--via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Via {
     /// A copy of the process, which shares its pages until one side writes
     Fork,
-    /// A child that borrows the memory of its parent, which waits for its end
+    /// A child that borrows its parent's memory; the parent waits for it to end
     Vfork,
-    /// The C library's `posix_spawn` of /bin/true, its exec included
+    /// The C library's `posix_spawn` of /bin/true, including its exec
     PosixSpawn,
     /// A process that shares its parent's memory, both running
     CloneVm,
@@ -39,14 +38,13 @@ pub enum Via {
 }
 
 impl Via {
-    /// What one operation launches.
+    /// The name of one operation.
     pub fn operation(self) -> &'static str {
         if self == Self::Thread { "thread" } else { "process" }
     }
 }
 
-/// Launches tasks by one mechanism, and holds the stacks of those that need
-/// one of their own.
+/// Launches tasks by one mechanism, and owns their stacks if they need any.
 pub struct Launcher {
     via: Via,
     stacks: Vec<Box<[u128]>>,
@@ -54,11 +52,10 @@ pub struct Launcher {
     actions: PosixSpawnFileActions,
 }
 
-/// A task that was launched and must be joined.
+/// A launched task, to be joined.
 pub enum Launched {
     /// A child process.
     Process(Pid),
-    /// A thread.
     Thread(JoinHandle<()>),
 }
 
@@ -74,7 +71,7 @@ impl Launcher {
         })
     }
 
-    /// Launches a task; of those alive at once, it is number `task`.
+    /// Launches a task, number `task` among those alive.
     pub fn launch(&mut self, task: usize) -> anyhow::Result<Launched> {
         let launched = match self.via {
             Via::Fork => fork().map(Launched::Process),
@@ -117,8 +114,8 @@ impl Launched {
 }
 
 fn fork() -> io::Result<Pid> {
-    // SAFETY: the child does nothing but call `_exit`, which is
-    // async-signal-safe and so allowed whatever threads the parent has.
+    // SAFETY: the child only calls `_exit`, which is async-signal-safe and so
+    // allowed whatever threads the parent has.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: as above; `_exit` runs no destructor and flushes no buffer.
@@ -128,9 +125,9 @@ fn fork() -> io::Result<Pid> {
 }
 
 /// Launches a child that shares this process's memory. Rust cannot call
-/// `vfork` itself, which returns twice on one stack: the child's calls would
-/// overwrite the frames that the parent returns to. So the child gets a stack
-/// of its own, which is what `posix_spawn` of the C library does too.
+/// `vfork`, which returns twice on one stack: the child's calls would overwrite
+/// the frames that the parent returns to. So the child gets a separate stack,
+/// as in the C library's `posix_spawn`.
 fn clone(stack: &mut [u128], sharing: c_int) -> io::Result<Pid> {
     let top = stack.as_mut_ptr_range().end.cast::<c_void>();
     // SAFETY: `top` is the aligned end of a block that nobody else uses, and
@@ -143,7 +140,7 @@ fn clone(stack: &mut [u128], sharing: c_int) -> io::Result<Pid> {
     }
 }
 
-/// The whole life of a child that shares its parent's memory.
+/// The main function of a child that shares its parent's memory.
 extern "C" fn child(_: *mut c_void) -> c_int {
     // SAFETY: `_exit` ends this process alone and touches no shared memory.
     unsafe { libc::_exit(0) }

@@ -1,26 +1,23 @@
-//! What launching a process costs, until it is reaped, by mechanism and by the
-//! memory of its parent.
+//! The cost of launching a process, until it is reaped, by mechanism and by the memory of its
+//! parent.
 //!
-//! One iteration: launch N tasks (one by default) that end at once, then join
-//! them. `launch` is the time until the last call has returned to the parent;
-//! `join` the time from there until all are reaped. Before that the parent
-//! touches `--resident-mib` of memory, which `fork` has to copy the page
-//! tables of.
+//! One iteration: launch N tasks (one by default) that end at once, then join them. `launch` is the
+//! time until the last call returns in the parent; `join` the time from there until all are reaped.
+//! Before that the parent touches `--resident-mib` of memory, whose page tables `fork` must copy.
 //!
-//! What is counted: one operation is one process or thread. CPU time and
-//! switches are the parent's (`RUSAGE_SELF`): they hold the copying that
-//! `fork` does, and of the children only threads. Whether a child runs beside
-//! its parent or after it is the scheduler's choice, so no switch is claimed.
+//! What is counted: one operation is one process or thread. CPU time and switches are the parent's
+//! (`RUSAGE_SELF`): they include the copying by `fork`, but only children that are threads. The
+//! scheduler chooses whether a child runs at the same time as its parent or after it, so no switch
+//! is claimed.
 //!
-//! Known biases: `vfork` and `posix-spawn` return when the child has ended or
-//! called exec, so `launch` holds one or two switches that the others have in
-//! `join`. `posix-spawn` executes /bin/true: its `launch` holds the exec, its
-//! `join` the dynamic linking. `fork` copies the page tables of the parent, whose
-//! size the summary states: inside `brigade` that has some 60 pages of relocated
-//! tables more than in a binary of its own, and a fork takes 5 % longer. After a `fork` the parent pays a page fault for
-//! every page that it writes to; it writes to none of the resident ones here.
-//! Where huge pages are always on, the resident memory has fewer page tables
-//! to copy. Threads reuse the stacks of joined ones.
+//! Known biases: `vfork` and `posix-spawn` return when the child has ended or called exec, so
+//! `launch` includes one or two switches that are in `join` for the others. For `posix-spawn`,
+//! which executes /bin/true, `launch` includes the exec and `join` the dynamic linking. `fork`
+//! copies the parent's page tables, whose size is in the summary: in `brigade` there are about 60
+//! more pages of relocated tables than in a separate binary, and a fork takes 5 % longer. After a
+//! `fork` the parent takes a page fault for every page that it writes; here it writes none of the
+//! resident ones. If huge pages are always on, the resident memory has fewer page tables to copy.
+//! Threads reuse the stacks of joined ones.
 
 mod launch;
 
@@ -35,11 +32,11 @@ use launch::{Launcher, Via};
 /// Time launching and joining processes, by several mechanisms.
 ///
 /// One iteration: launch N processes or threads that end at once, then join
-/// them. One operation is one of them. `launch` is the time until the call has
-/// returned to the parent, `join` that until the last one is reaped.
+/// them. One operation is one of them. `launch` is the time until the call
+/// returns in the parent, `join` the time until the last one is reaped.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// What launches the tasks
+    /// Mechanism that launches the tasks
     #[arg(long, value_enum, default_value_t = Via::Fork)]
     via: Via,
 
@@ -72,7 +69,7 @@ fn run(&Flags { via, resident_mib }: &Flags, bench: &Bench) -> anyhow::Result<()
     let tasks = bench.tasks();
     let mut launcher = Launcher::new(via, tasks)?;
     let mut launched = Vec::with_capacity(tasks);
-    // A forked child has a copy of every buffer that is not empty.
+    // A forked child has a copy of every unflushed buffer.
     io::stdout().flush().context("flushing standard output")?;
 
     let phases = ["launch", "join"].map(|name| Measured::per_task(name, via.operation(), tasks));
@@ -85,7 +82,7 @@ fn run(&Flags { via, resident_mib }: &Flags, bench: &Bench) -> anyhow::Result<()
         for (task, child) in launched.drain(..).enumerate() {
             child.join(task)?;
         }
-        // Not before those are joined that were launched: they use the stacks.
+        // Only after joining the launched ones: they use the stacks.
         short?;
         lap.finish();
     }

@@ -1,4 +1,4 @@
-//! The program as a program: flags in, record out.
+//! Tests the program from outside: flags in, record out.
 
 use contract::record::check_measurements;
 use contract::{Measurement, Program};
@@ -40,7 +40,7 @@ fn every_mechanism_launches_and_joins() {
 }
 
 #[test]
-fn the_parent_holds_the_memory_that_was_asked_for() {
+fn the_parent_has_the_requested_memory() {
     let resident = |mib| {
         let record = record(&["--via", "clone-vm", "--resident-mib", mib]);
         record.memory.expect("memory").rss_bytes
@@ -49,7 +49,7 @@ fn the_parent_holds_the_memory_that_was_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_one_line() {
+fn impossible_requests_are_refused_in_one_line() {
     for size in ["-1", "0,1", "x", "", "4294967295"] {
         PROGRAM.refuses(&["--resident-mib", size], &["--resident-mib"]);
     }
@@ -66,7 +66,7 @@ fn a_task_that_cannot_be_launched_is_named_and_the_others_are_joined() {
         let flags = ["--resident-mib=0", "--tasks=50", "--iters=3", "--via", via];
         // A process counts until it is reaped.
         if let Some(run) = contract::limits::unseen(&PROGRAM, 20, &flags) {
-            run.failed(3, &["creating task 19: Resource temporarily unavailable"]);
+            run.failed(3, &["cannot create task 19: Resource temporarily unavailable"]);
         }
     }
 }

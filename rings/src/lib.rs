@@ -1,18 +1,17 @@
-//! Several brigades at once: what a hop costs next to others, and what all make together.
+//! Several brigades at once: the cost of a hop next to others, and their common throughput.
 //!
-//! Each of K rings is a brigade of N tasks with a driver and a token of its own, as in
-//! `thread-brigade` and `async-brigade`. The drivers draw their laps from one pool, so that
-//! all of them run until it is empty; a slow ring makes fewer. One iteration: as many laps as
-//! there are rings, of any of them. Its time by its K (N + 1) hops is what the machine takes
-//! for a hop while all rings run, the inverse of their throughput. What a hop takes in one
-//! ring is a second measurement, `ring`.
+//! Each of K rings is a brigade of N tasks with its driver and token, as in `thread-brigade` and
+//! `async-brigade`. The drivers draw their laps from one pool, so that all of them run until it is
+//! empty; a slow ring completes fewer. One iteration: as many laps as there are rings, by any of
+//! them. Its time divided by its K (N + 1) hops is the machine's time per hop while all rings run,
+//! the inverse of their throughput. The time of a hop in one ring is a second measurement, `ring`.
 //!
-//! What is counted: a hop between threads is one context switch; of one async runtime on one
-//! thread, none.
+//! What is counted: a hop between threads is one context switch; in an async runtime on one thread,
+//! none.
 //!
-//! Known biases: at the end a ring waits for the others, for less than a lap: of n laps of
-//! each ring the last one runs next to fewer, so the figures err by less than 1 / n. Between
-//! two laps a ring takes the lock of the pool, once in N + 1 hops.
+//! Known biases: at the end a ring waits for the others, for less than a lap: of n laps of each
+//! ring the last one runs next to fewer rings, so the error is less than 1 / n. Between two laps a
+//! ring takes the lock of the pool, once in N + 1 hops.
 
 mod round;
 mod tasks;
@@ -26,10 +25,10 @@ use harness::{Amounts, Bench, Launch, RuntimeFlags, RuntimeKind, Spec};
 
 /// Time bytes on their way through K rings of N tasks, all at once.
 ///
-/// One iteration: K laps, of any of the rings. That makes K (N + 1) hops.
+/// One iteration: K laps, by any of the rings. That makes K (N + 1) hops.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// How many rings run at once, each of --tasks tasks
+    /// Number of rings at once, each with --tasks tasks
     #[arg(long, value_name = "K", default_value_t = 4, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     rings: u32,
@@ -38,18 +37,18 @@ struct Flags {
     #[serde(flatten)]
     runtime: RuntimeFlags,
 
-    /// What carries the byte from one task to the next
+    /// Channel that carries the byte from one task to the next
     #[arg(long, value_enum, default_value_t = Carrier::Pipe)]
     channel: Carrier,
 }
 
-/// What `--channel` names.
+/// Values of `--channel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Carrier {
     /// A pipe
     Pipe,
-    /// A word in memory, and the system call futex; of threads
+    /// A word in memory, and the system call futex; for threads only
     Futex,
 }
 

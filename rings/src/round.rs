@@ -7,39 +7,39 @@ use harness::record::Ending;
 use harness::samples::Samples;
 use harness::{Bench, Measured, clock};
 
-/// A warm-up without `--warmups` lasts so long, and so many laps of each ring.
+/// Without `--warmups`, a warm-up takes this long, and this many laps of each
+/// ring.
 const WARMUP: Duration = Duration::from_millis(20);
 const FEWEST_WARMUPS: u64 = 3;
 
-/// The laps that a round has left, and what was measured of those that are done.
+/// The remaining laps of a round, and its measurements so far.
 pub struct Round {
     rings: u64,
     is_measured: bool,
-    /// What a lap of one ring measures.
+    /// The measurement of one ring's lap.
     of_ring: Measured,
     pool: Mutex<Pool>,
 }
 
 struct Pool {
-    /// Laps that a driver has begun.
+    /// Laps started.
     drawn: u64,
-    /// Laps that have been finished.
+    /// Laps finished.
     done: u64,
-    /// How many there are: a whole number of iterations.
+    /// The total: a whole number of iterations.
     most: u64,
-    /// From when on the drivers draw no more, and why.
+    /// When the drivers stop drawing, and why.
     until_ns: u64,
     ending: Ending,
-    /// Laps without which it is not over, however late.
+    /// Laps to run however late it is.
     fewest: u64,
-    /// When the iteration in progress began.
+    /// When the current iteration began.
     begun_ns: Option<u64>,
     iterations: Samples,
     of_rings: Samples,
 }
 
 impl Round {
-    /// The warm-up.
     pub fn warm_up(bench: &Bench, rings: usize) -> Self {
         let (warmups, longest) = (bench.flags().warmups, bench.flags().max_time);
         match warmups {
@@ -82,17 +82,16 @@ impl Round {
         Self { rings, is_measured, of_ring, pool: Mutex::new(pool) }
     }
 
-    /// Whether CPU time and switches are those of this round.
+    /// Whether CPU time and switches cover this round.
     pub fn is_measured(&self) -> bool {
         self.is_measured
     }
 
-    /// The laps of one ring.
     pub fn laps<'a>(&'a self, bench: &'a Bench) -> Laps<'a> {
         Laps { round: self, bench, begun_ns: None, samples: Samples::new(self.of_ring) }
     }
 
-    /// Leaves on the bench what was measured.
+    /// Stores the measurements on the bench.
     pub fn report(&self, bench: &Bench) {
         let pool = self.pool();
         let mut findings = bench.findings();
@@ -107,12 +106,12 @@ impl Round {
         findings.samples = measured.filter(|samples| samples.count() > 0).cloned().collect();
     }
 
-    /// The pool. A driver that has panicked leaves it as it was.
+    /// The pool, even after a driver has panicked.
     fn pool(&self) -> MutexGuard<'_, Pool> {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a lap is finished, if one is, and draws the next; whether there was one.
+    /// Records a finished lap, if any, and draws the next; returns whether there was one.
     fn draw(&self, finished: bool, is_interrupted: bool) -> bool {
         let mut pool = self.pool();
         let now_ns = clock::now();
@@ -136,7 +135,7 @@ impl Round {
 }
 
 impl Pool {
-    /// Counts a lap that is done, and an iteration where it is the last of one.
+    /// Counts a finished lap, and an iteration if it completes one.
     fn count(&mut self, rings: u64, now_ns: u64) {
         self.done += 1;
         if self.done.is_multiple_of(rings) {
@@ -145,7 +144,7 @@ impl Pool {
         }
     }
 
-    /// Ends the round: no driver draws any more.
+    /// Ends the round: drivers draw no more.
     fn end(&mut self, ending: Ending) {
         if self.drawn < self.most {
             (self.most, self.ending) = (self.drawn, ending);
@@ -157,13 +156,13 @@ impl Pool {
 pub struct Laps<'a> {
     round: &'a Round,
     bench: &'a Bench,
-    /// When the lap in progress began.
+    /// When the current lap began.
     begun_ns: Option<u64>,
     samples: Samples,
 }
 
 impl Laps<'_> {
-    /// Ends the lap in progress, and begins the next; whether there is one.
+    /// Ends the current lap, and begins the next; returns whether there is one.
     #[inline]
     pub fn next(&mut self) -> bool {
         let ended_ns = clock::now();
@@ -180,8 +179,8 @@ impl Laps<'_> {
 }
 
 impl Drop for Laps<'_> {
-    /// Leaves what was measured with the round. A lap in progress has failed, which ends the
-    /// round for all.
+    /// Adds its measurements to the round. An unfinished lap has failed, which ends the round for
+    /// all.
     fn drop(&mut self) {
         let mut pool = self.round.pool();
         if self.begun_ns.is_some() {
@@ -206,7 +205,8 @@ mod tests {
         }
     }
 
-    /// Iterations and laps of rings, and why it ended, of two rings.
+    /// Iterations and laps of rings, and the reason for the end, with two
+    /// rings.
     fn measured(max_time: Option<Duration>, iters: u64) -> (u64, u64, Option<Ending>) {
         let bench = Bench::standalone(6, iters, 0, max_time).expect("affinity");
         let round = Round::measured(&bench, 2);
@@ -227,14 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn time_that_is_spent_ends_the_round_after_a_whole_iteration() {
+    fn reaching_the_time_limit_ends_the_round_after_a_whole_iteration() {
         let (iterations, laps, ended_by) = measured(Some(Duration::from_nanos(1)), u64::MAX);
         assert_eq!((laps, ended_by), (2 * iterations, Some(Ending::MaxTime)));
         assert!(iterations >= 1);
     }
 
     #[test]
-    fn a_lap_that_is_left_unfinished_ends_the_round_for_all() {
+    fn an_unfinished_lap_ends_the_round_for_all() {
         let bench = Bench::standalone(6, u64::MAX, 0, None).expect("affinity");
         let round = Round::measured(&bench, 2);
         thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Rings of async tasks of tokio, over pipes.
+//! Rings of tokio tasks, over pipes.
 
 use std::io;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use tokio::runtime::Builder;
 
 use crate::round::Round;
 
-/// Of a ring the pipe that its driver writes into, and the one that it reads from.
+/// The pipe that a ring's driver writes into, and the one that it reads from.
 type Ends = (Sender, Receiver);
 
 /// Sets up rings of tasks, and measures them.
 ///
 /// # Errors
-/// Of the runtime, pipes and tasks.
+/// Those of the runtime, pipes and tasks.
 pub fn measure(flags: RuntimeFlags, bench: &Bench, rings: usize) -> anyhow::Result<()> {
     let runtime = AsyncRuntime::start_with(Builder::enable_io, flags, bench)?;
     runtime.drive(brigades(flags.runtime, bench.clone(), rings))
@@ -39,13 +39,13 @@ async fn brigades(kind: RuntimeKind, bench: Bench, rings: usize) -> anyhow::Resu
             tasks.extend(ring.tasks);
         }
     }
-    let mut passed = Ok(());
+    let mut result = Ok(());
     for round in [Round::warm_up, Round::measured] {
-        if passed.is_ok() && !bench.is_interrupted() {
-            passed = drive_all(kind, &bench, &mut ends, round).await;
+        if result.is_ok() && !bench.is_interrupted() {
+            result = drive_all(kind, &bench, &mut ends, round).await;
         }
     }
-    end(&bench, passed, ends, tasks).await
+    end(&bench, result, ends, tasks).await
 }
 
 /// Sends a token round each ring, all of them at once.
@@ -61,21 +61,21 @@ async fn drive_all(
     for mut ends in ends.drain(..) {
         let (bench, round) = (bench.clone(), Arc::clone(&round));
         drivers.push(spawn(kind, async move {
-            let passed = drive(&bench, &round, &mut ends).await;
-            (passed, ends)
+            let result = drive(&bench, &round, &mut ends).await;
+            (result, ends)
         }));
     }
-    let mut passed = Ok(());
+    let mut result = Ok(());
     for driver in drivers {
         let (of_ring, of_ends) = driver.await.context("running a driver")?;
         ends.push(of_ends);
-        passed = passed.and(of_ring);
+        result = result.and(of_ring);
     }
     if let Some(counting) = counting {
         counting.end();
     }
     round.report(bench);
-    passed
+    result
 }
 
 async fn drive(bench: &Bench, round: &Round, (first, last): &mut Ends) -> anyhow::Result<()> {

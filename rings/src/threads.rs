@@ -16,7 +16,7 @@ pub const STACK_BYTES: usize = 1 << 20;
 /// Sets up rings of threads with channels that `open` opens, and measures them.
 ///
 /// # Errors
-/// Of channels, threads and tasks.
+/// Those of channels, threads and tasks.
 pub fn measure<R: Source, S: Sink>(
     bench: &Bench,
     rings: usize,
@@ -25,7 +25,7 @@ pub fn measure<R: Source, S: Sink>(
     let tasks = bench.tasks() / rings;
     thread::scope(|scope| {
         let mut creation = bench.creation();
-        // Of each ring the channel that its driver sends into, and that it receives from.
+        // For each ring the channel that its driver sends into, and the one that it receives from.
         let mut ends = Vec::with_capacity(rings);
         let mut threads = Vec::with_capacity(bench.tasks());
         for _ in 0..rings {
@@ -36,10 +36,10 @@ pub fn measure<R: Source, S: Sink>(
             ends.push((ring.first, ring.last));
             threads.extend(ring.tasks);
         }
-        let passed = [Round::warm_up, Round::measured].into_iter().try_for_each(|round| {
+        let result = [Round::warm_up, Round::measured].into_iter().try_for_each(|round| {
             if bench.is_interrupted() { Ok(()) } else { drive_all(bench, &mut ends, round) }
         });
-        end(bench, passed, ends, threads)
+        end(bench, result, ends, threads)
     })
 }
 
@@ -51,7 +51,7 @@ fn drive_all<R: Source, S: Sink>(
 ) -> anyhow::Result<()> {
     let round = round(bench, ends.len());
     let counting = round.is_measured().then(|| bench.count());
-    let passed = thread::scope(|scope| {
+    let result = thread::scope(|scope| {
         let mut drivers = Vec::with_capacity(ends.len());
         for (number, ends) in ends.iter_mut().enumerate() {
             let laps = round.laps(bench);
@@ -67,7 +67,7 @@ fn drive_all<R: Source, S: Sink>(
         counting.end();
     }
     round.report(bench);
-    passed
+    result
 }
 
 fn drive(

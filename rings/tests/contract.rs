@@ -1,4 +1,4 @@
-//! rings from outside: flags in, record out.
+//! Tests rings from outside: flags in, record out.
 
 use contract::record::voluntary_switches;
 use contract::{Measurement, Program};
@@ -16,9 +16,9 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM);
 
-/// One CPU, on which a hop is a thread that blocks, whatever the other rings do.
+/// On one CPU a hop blocks one thread, whatever the other rings do.
 #[test]
-fn rings_at_once_are_so_many_brigades() {
+fn rings_at_once_are_that_many_brigades() {
     for (runtime, rings, switches) in [
         ("threads", 1, 1.0),
         ("threads", 3, 1.0),
@@ -32,7 +32,7 @@ fn rings_at_once_are_so_many_brigades() {
         assert_eq!((iteration.operations, iteration.count), (21 * rings, 100));
         for ring in of_one {
             assert_eq!((ring.name.as_str(), ring.operations, ring.count), ("ring", 21, 300));
-            // Of three rings that share a CPU each waits for the others.
+            // Three rings that share a CPU wait for one another.
             assert!(ring.ns_per_operation > iteration.ns_per_operation, "{runtime}");
         }
         assert_eq!(of_one.len(), usize::from(rings > 1));
@@ -42,12 +42,12 @@ fn rings_at_once_are_so_many_brigades() {
 }
 
 #[test]
-fn rings_need_as_much_as_all_of_them() {
+fn rings_need_as_much_as_all_of_them_together() {
     let limited = |rings: &str| {
         let flags = ["--tasks=20", "--iters=2", "--warmups=0", "--rings", rings];
         PROGRAM.with(&flags).limited(Resource::RLIMIT_NOFILE, 150, 150)
     };
-    // Two files of a channel for each task and each driver.
+    // A channel of two files for each task and each driver.
     limited("4").run().failed(3, &["80 tasks need 17"]);
     let _ = limited("3").run().succeeded();
     for rings in ["0", "-1", "1025", "two"] {
@@ -57,7 +57,7 @@ fn rings_need_as_much_as_all_of_them() {
 }
 
 #[test]
-fn rings_are_interrupted_like_one() {
+fn rings_are_interrupted_like_a_single_one() {
     for runtime in ["threads", "tokio"] {
         let flags = ["--tasks=20", "--rings=3", "--iters=1000000000000", "--json", "--runtime"];
         let mut running = PROGRAM.with(&flags).and(&[runtime]).start();

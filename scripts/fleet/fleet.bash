@@ -1,16 +1,16 @@
-# A folder that collects the runs of many machines: what the scripts of this
-# folder share. Sourced, not run; the sourcing script defines usage().
+# Functions of the scripts in this folder, for a folder that collects the runs of
+# many machines. Sourced, not run; the sourcing script defines usage().
 #
-#   results/             DATE-LABEL folders, which name no host: to be shared
-#   private/hosts.map    LABEL and host, separated by a tab: the owner's
+#   results/             DATE-LABEL folders, which name no host: safe to share
+#   private/hosts.map    LABEL and host, separated by a tab: private
 #   private/state/LABEL  state, seconds and reason, separated by tabs
-#   private/log/LABEL    what the machine had to say, which may name it
+#   private/log/LABEL    the machine's output, which may name it
 # shellcheck shell=bash
 
 # shellcheck source=../measure.bash
 source "$(dirname -- "${BASH_SOURCE[0]}")/../measure.bash"
 
-# open_fleet FOLDER: makes it, or goes on with it; sets `folder`.
+# open_fleet FOLDER: creates it, or continues in it; sets `folder`.
 open_fleet() {
     mkdir -p -- "$1/results" "$1/private/state" "$1/private/log" ||
         fail "$FAILED" "--folder: making $1/results: name another folder"
@@ -19,8 +19,8 @@ open_fleet() {
     touch -- "$folder/private/hosts.map"
 }
 
-# require_package FILE: FILE is a package, or the script ends; sets `package` and
-# its checksum, `sum`.
+# require_package FILE: ends the script unless FILE is a package; sets `package`
+# and its checksum, `sum`.
 require_package() {
     [[ $1 ]] || bad_usage "--package is missing"
     [[ -f $1 ]] || bad_usage "--package: '$1' is no file; scripts/package.sh makes one"
@@ -30,7 +30,7 @@ require_package() {
     sum=${sum%% *}
 }
 
-# label_hosts HOST...: gives each a label that it keeps: n000, n001 ...
+# label_hosts HOST...: assigns each a permanent label: n000, n001 ...
 label_hosts() {
     local host map=$folder/private/hosts.map count
     count=$(wc -l <"$map")
@@ -45,7 +45,7 @@ label_hosts() {
     ((count > 0)) || bad_usage "no hosts are named"
 }
 
-# note LABEL STATE SECONDS REASON: what became of a host, written at once or not.
+# note LABEL STATE SECONDS REASON: records a host's state atomically.
 note() {
     local file=$folder/private/state/$1 reason
     reason=$(tr -d '\000-\037\177' <<<"$4")
@@ -59,7 +59,7 @@ state_of() {
     printf '%s\n' "$state"
 }
 
-# reason_for STATUS LABEL MINUTES: why a run that ended so did not succeed, in one line.
+# reason_for STATUS LABEL MINUTES: why a run with this status failed, in one line.
 reason_for() {
     local last
     last=$(grep -v '^[[:space:]]*$' "$folder/private/log/$2" 2>/dev/null | tail -n 1) || true
@@ -87,7 +87,7 @@ show_progress() {
     [[ ! -t 2 ]] || printf '\r\033[K%s' "$(count_states)" >&2
 }
 
-# show_fleet: a row for each host and the counts; fails unless all are done.
+# show_fleet: prints a row per host and the counts; fails unless all are done.
 show_fleet() {
     local label state seconds reason counts
     [[ ! -t 2 ]] || printf '\r\033[K' >&2
@@ -100,7 +100,7 @@ show_fleet() {
         fi
         # The C locale counts the three bytes of a dash.
         [[ $seconds != '–' ]] || seconds='      –'
-        # A long reason goes on below, where it began.
+        # A long reason continues below, in its column.
         printf '%-5s  %-7s  %7s  %s\n' "$label" "$state" "$seconds" \
             "$(fold --spaces --width=54 <<<"$reason" | sed '2,$s/^/                         /')" |
             sed 's/ *$//'

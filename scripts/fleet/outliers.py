@@ -22,8 +22,8 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-RATE = 0.01  # of what is found, the share that chance may find
-FEWEST = 5  # hosts among which one is judged
+RATE = 0.01  # the share of findings that may be due to chance
+FEWEST = 5  # hosts needed to judge one
 # By the rules of scripts/fleet.sql: the first usable process of each round, or any.
 TIMES = """
 WITH rounds AS (
@@ -64,7 +64,7 @@ def read(folders, by):
     if by == "boot":
         host = {run: settings[run].get("boot", run) for run in runs}
     else:
-        # A second run of a day has the name of the first and a number.
+        # A second run on a day has the first's name plus a number.
         first = {run: re.sub(r"-\d+$", "", run) for run in runs}
         named = {run: first[run] if first[run] in set(runs) else run for run in runs}
         host = {run: re.sub(r"^\d{4}-\d\d-\d\d-", "", name) for run, name in named.items()}
@@ -92,8 +92,8 @@ def judge(times, margin):
     judged = hosts.verdict == "alike"
     hosts["p"] = np.nan
     if judged.sum() >= FEWEST:
-        # The median absolute deviation, in which slow hosts do not hide one another, is worth
-        # about a third of the hosts; the middle host has noise of its own.
+        # With the median absolute deviation slow hosts do not hide one another, but it is worth
+        # only about a third of the hosts; the middle host is noisy, too.
         of = hosts.log[judged]
         scale = stats.median_abs_deviation(of, scale="normal") * np.sqrt(1 + np.pi / 2 / len(of))
         chance = 2 * stats.t.sf(np.abs(of - of.median()) / max(scale, 1e-9), len(of) / 3)
@@ -110,7 +110,7 @@ def shared(settings, hosts, verdict):
     others = hosts.index[hosts.verdict == "alike"]
     rows = []
     for name in settings.columns if len(differ) and len(others) else []:
-        # What is another thing on most hosts is the host's name.
+        # A fact that differs on most hosts identifies the host.
         if settings[name].nunique() > max(2, len(settings) / 2):
             continue
         for value in settings.loc[differ, name].dropna().unique():

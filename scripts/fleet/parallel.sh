@@ -6,22 +6,22 @@ usage() {
     cat <<'EOF'
 Usage: parallel.sh --package FILE --folder DIR [FLAGS] [-- RUN FLAGS]
 
-Runs `brigade run RUN FLAGS` on every host: copies the package there unless its
-checksum is, in ~/.cache/brigade, runs it, and fetches the results into
-DIR/results. Hosts are n000, n001 ... in them; DIR/private has the map of these
-to hosts, logs and reasons, and stays with you. Called again, it goes on: a host
-that is done is not run again.
+Runs `brigade run RUN FLAGS` on every host: copies the package to
+~/.cache/brigade unless its checksum matches, runs it, and fetches the results
+into DIR/results. Hosts are called n000, n001 ... there; DIR/private maps these
+to hosts and contains logs and reasons: keep it private. Run it again to
+continue: hosts that are done are skipped.
 
-A run on a host outlives an interrupted script: it ends by itself, and until
-then the host refuses another.
+A run on a host continues after an interrupted script; until it ends, the host
+refuses another.
 
-  --package FILE   what scripts/package.sh made
-  --folder DIR     where everything goes, made or gone on with
-  --hosts FILE     what ssh connects to, a line each, such as me@node or
-                   ssh://me@node:2222; new ones join those of before
+  --package FILE   a package from scripts/package.sh
+  --folder DIR     output folder, new or to be continued
+  --hosts FILE     one ssh destination per line, such as me@node or
+                   ssh://me@node:2222; added to earlier ones
   --jobs N         hosts at the same time [default: 50]
-  --minutes N      how long a run may take [default: 30]
-  --resume-failed  also runs the hosts again that failed
+  --minutes N      time limit of a run [default: 30]
+  --resume-failed  run failed hosts again, too
   --ssh COMMAND    words [default: ssh -o BatchMode=yes -o ConnectTimeout=10
                    -o ServerAliveInterval=15]
   --help           show this
@@ -42,13 +42,13 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/fleet.bash"
 # The folder of the package in a user's home.
 readonly CACHE=.cache/brigade
 
-# on_host HOST COMMAND: runs a command of a shell there.
+# on_host HOST COMMAND: runs a shell command there.
 on_host() {
     # shellcheck disable=SC2086 # they are words
     $remote_shell "$1" "$2"
 }
 
-# deliver HOST: the package is there, unpacked and checked.
+# deliver HOST: copies, checks and unpacks the package there.
 deliver() {
     local status=0
     on_host "$1" "sh -c 'test -x \"\$HOME/$CACHE/$sum/brigade\"'" </dev/null || status=$?
@@ -62,7 +62,7 @@ deliver() {
         test -x $CACHE/$sum/brigade'" <"$package"
 }
 
-# measure HOST LABEL FOLDER: runs there, and unpacks what comes back into FOLDER.
+# measure HOST LABEL FOLDER: runs there, and unpacks the results into FOLDER.
 measure() {
     on_host "$1" 'sh -s' <<EOF | tar --extract --no-same-owner --directory "$3"
 out=\$(mktemp -d) || exit
@@ -94,7 +94,7 @@ keep() {
     return "$kept"
 }
 
-# run_host LABEL HOST: all of one host, and a note of what became of it.
+# run_host LABEL HOST: does everything for one host, and records its state.
 run_host() {
     local label=$1 host=$2 status=0 reason='' fetched log=$folder/private/log/$1
     SECONDS=0
@@ -158,7 +158,7 @@ run_flags=$(quoted "$@")
 export folder package sum minutes remote_shell run_flags CACHE
 export -f on_host deliver measure keep run_host note reason_for show_progress count_states state_of
 show_progress
-# Which hosts failed is in the notes.
+# The states record which hosts failed.
 PARALLEL_SHELL=$BASH parallel --will-cite --jobs "$jobs" --ungroup --colsep '\t' \
     --joblog "$folder/private/joblog" "$resume" run_host '{1}' '{2}' \
     :::: "$folder/private/hosts.map" </dev/null || true

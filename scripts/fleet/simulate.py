@@ -31,7 +31,7 @@ def write(out, like, flags):
         host.mkdir(parents=True)
         (host / "run.json").write_text(json.dumps(run))
         environment["processor.governor"] = "powersave" if is_slow else "performance"
-        # Settings that have nothing to do with it.
+        # Unrelated settings.
         environment["kernel.release"] = f"6.12.{rng.randrange(4)}"
         environment["processor.microcode"] = f"0x{rng.randrange(1, 3)}"
         environment["boot"] = f"{rng.randrange(2**32):08x}"
@@ -50,7 +50,7 @@ def record(like, name, index, round_, ns):
     line = copy.deepcopy(like)
     line |= {"case": name, "round": round_}
     of = line["record"]
-    of["parameters"]["work"] = index + 1  # tells the cases apart
+    of["parameters"]["work"] = index + 1  # distinguishes the cases
     of["interference"] |= {"others_cpu_ns": 0, "steal_ns": 0}
     measured = of["measurements"][0]
     mean = ns * measured["operations"]

@@ -6,23 +6,22 @@ usage() {
     cat <<'EOF'
 Usage: slurm.sh --package FILE --folder DIR [FLAGS] [NODES] [-- RUN FLAGS]
 
-Submits for every node a job that has it for itself and runs `brigade run RUN
-FLAGS` there, then watches until all have ended. DIR is on a file system that
-all nodes share; the package is unpacked in it and all results come to
-DIR/results. Nodes are n000, n001 ... in them; the number is the array index of
-the job. DIR/private has the map of these to nodes, logs and reasons, and stays
-with you.
+Submits an exclusive job for every node, which runs `brigade run RUN FLAGS`,
+and waits until all have ended. DIR must be on a file system that all nodes
+share; the package is unpacked there and all results go to DIR/results. Nodes
+are called n000, n001 ... there, by the array index of the job. DIR/private maps
+these to nodes and contains logs and reasons: keep it private.
 
-An interrupted script leaves the jobs running. Called again, it goes on: a node
-that is done is not run again.
+An interrupted script leaves the jobs running. Run it again to continue: nodes
+that are done are skipped.
 
   NODES            such as node[1-8],big3 [default: those of the partition]
-  --package FILE   what scripts/package.sh made
-  --folder DIR     where everything goes, made or gone on with
+  --package FILE   a package from scripts/package.sh
+  --folder DIR     output folder, new or to be continued
   --partition P    [default: the cluster's]
-  --minutes N      how long a run may take [default: 30]
-  --resume-failed  also runs the nodes again that failed
-  --sbatch WORD    a further flag of sbatch, such as --account=lab; repeatable
+  --minutes N      time limit of a run [default: 30]
+  --resume-failed  run failed nodes again, too
+  --sbatch WORD    an additional flag of sbatch, such as --account=lab; repeatable
   --help           show this
 
 Examples:
@@ -41,19 +40,19 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/fleet.bash"
 # How often to look at the queue, in seconds.
 readonly PAUSE=2
 
-# unpack: the package, once for all nodes.
+# unpack: unpacks the package once for all nodes.
 unpack() {
     local place=$folder/private/package-$sum new
     [[ ! -x $place/brigade ]] || return 0
     new=$(mktemp -d -- "$folder/private/new.XXXXXX")
     if ! tar --extract --gzip --strip-components=1 --directory "$new" --file "$package" ||
         ! (cd -- "$new" && sha256sum --quiet --check SHA256SUMS) >&2; then
-        fail "$FAILED" "--package: unpacking $package: it is not whole"
+        fail "$FAILED" "--package: unpacking $package: the file is damaged"
     fi
     mv -T -- "$new" "$place"
 }
 
-# on_node FOLDER SUM MINUTES RUN-FLAGS...: what a job does, on its node.
+# on_node FOLDER SUM MINUTES RUN-FLAGS...: the body of a job, on its node.
 on_node() {
     local folder=$1 sum=$2 minutes=$3 label status=0
     shift 3
@@ -71,7 +70,7 @@ on_node() {
     return "$status"
 }
 
-# write_job: the script that sbatch takes.
+# write_job: prints the script for sbatch.
 write_job() {
     {
         printf '#!/usr/bin/env bash\nset -u\nexport LC_ALL=C\n'
@@ -81,7 +80,7 @@ write_job() {
     } >"$folder/private/job"
 }
 
-# cannot_run NODE: why a job for it would wait for ever, if it would.
+# cannot_run NODE: prints why a job for it would wait for ever, if it would.
 cannot_run() {
     local state
     state=$(sinfo --noheader --nodes="$1" --format=%t 2>/dev/null | head -n 1) || true
@@ -90,7 +89,7 @@ cannot_run() {
     esac
 }
 
-# submit LABEL NODE RUN-FLAGS...: a job for a node, or a note of why there is none.
+# submit LABEL NODE RUN-FLAGS...: submits a node's job, or records why not.
 submit() {
     local label=$1 node=$2 job reason
     shift 2
@@ -100,7 +99,7 @@ submit() {
         note "$label" failed 0 "$reason"
         return
     fi
-    # A minute more than `timeout` has, so that the results of a slow node are kept.
+    # A minute more than `timeout`, so that the results of a slow node are kept.
     if job=$(sbatch --parsable --job-name=brigade --array=$((10#${label#n})) --nodes=1 --ntasks=1 \
         --exclusive --nodelist="$node" --time=$((minutes + 2)) --chdir=/ --no-requeue \
         --output="$folder/private/log/$label" "${sbatch_flags[@]}" \
@@ -111,24 +110,24 @@ submit() {
     fi
 }
 
-# end_lost: a note for every job that has left the queue without one.
+# end_lost: records a failure for every job that left the queue without a state.
 end_lost() {
     local queue file label job how
-    # Where the controller does not answer, nothing is known.
+    # If the controller does not answer, nothing is known.
     queue=$(squeue --noheader --me --format=%F 2>/dev/null) || return 0
     for file in "$folder"/private/jobs/n*; do
         [[ -e $file ]] || continue
         label=${file##*/} job=$(<"$file")
         case $(state_of "$label") in done | failed) continue ;; esac
         ! grep --quiet --line-regexp -- "$job" <<<"$queue" || continue
-        # Its note may have come between.
+        # It may have recorded its state meanwhile.
         case $(state_of "$label") in done | failed) continue ;; esac
         how=$(scontrol show job "$job" 2>/dev/null | sed -nE 's/.*JobState=([A-Z_]+).*/\1/p')
         note "$label" failed 0 "its job ended without a result: ${how:-Slurm no longer says why}"
     done
 }
 
-# submit_all RUN-FLAGS...: jobs for the nodes that are to run.
+# submit_all RUN-FLAGS...: submits jobs for the nodes that need one.
 submit_all() {
     local label node
     while IFS=$'\t' read -r label node <&3; do

@@ -1,5 +1,5 @@
-//! Async tasks on five runtimes. Each touches a block, then waits: for nothing, for a message,
-//! for a timer an hour from now, or for a pipe of its own.
+//! Async tasks on five runtimes. Each touches a block, then waits: for nothing, for a message, for
+//! a timer an hour from now, or for a private pipe.
 
 use std::fs::File;
 use std::future::{self, Future};
@@ -25,8 +25,8 @@ use crate::reading::touched;
 /// Longer than any sweep.
 const AN_HOUR: Duration = Duration::from_secs(3600);
 
-/// Tasks that have begun. It is no part of the tasks, which would hold a
-/// reference to it otherwise.
+/// Tasks that have begun. It is static, so that the tasks contain no reference
+/// to it.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
 fn begin(bytes: usize) -> Box<[u8]> {
@@ -39,8 +39,8 @@ fn begun() -> u64 {
     BEGUN.load(Relaxed)
 }
 
-/// A task that touches so many bytes and then waits. A block and no function, whose future
-/// would hold its arguments twice.
+/// A task that touches this many bytes and then waits. A block instead of a function, whose future
+/// would contain its arguments twice.
 macro_rules! task {
     ($bytes:ident, $wait:expr) => {
         async move {
@@ -50,25 +50,24 @@ macro_rules! task {
     };
 }
 
-/// What runs tasks. Some have neither timers nor pipes.
+/// A runtime. Some have neither timers nor pipes.
 pub trait Spawner {
-    /// The end of a pipe that would wake a task.
+    /// The writing end of a task's pipe.
     type Pipe;
 
-    /// Spawns a task.
     fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static);
 
-    /// Spawns a task that touches so many bytes and waits for a timer.
+    /// Spawns a task that touches this many bytes and waits for a timer.
     fn spawn_with_timer(&mut self, _: usize) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Spawns a task that touches so many bytes and waits for a pipe.
+    /// Spawns a task that touches this many bytes and waits for a pipe.
     fn spawn_with_pipe(&mut self, _: usize) -> io::Result<Self::Pipe> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Runs tasks until so many have begun.
+    /// Runs tasks until this many have begun.
     fn run_until_begun(&mut self, count: u64);
 }
 
@@ -77,7 +76,7 @@ pub struct Tasks<R: Spawner> {
     task: Task,
     count: u64,
     runtime: R,
-    /// The ends of channels and of pipes that would wake them.
+    /// The other ends of the tasks' channels and pipes.
     senders: Vec<mpsc::Sender<usize>>,
     pipes: Vec<R::Pipe>,
 }
@@ -94,7 +93,7 @@ impl<R: Spawner> Tasks<R> {
                 self.runtime.spawn(task!(bytes, future::pending::<()>()));
                 Ok(())
             }
-            // The channel is the same for every runtime, so that they differ by what is theirs.
+            // The channel is the same for every runtime, so that only the runtimes differ.
             Some(Waiting::Channel) => {
                 let (sender, mut receiver) = mpsc::channel::<usize>(1);
                 self.senders.push(sender);
@@ -133,8 +132,7 @@ pub enum Tokio {
 }
 
 impl Tokio {
-    /// A runtime, of tasks that never leave its thread if `local`, with the driver that they
-    /// wait for.
+    /// A runtime with the driver that its tasks wait for; if `local`, tasks never leave its thread.
     pub fn new(local: bool, task: Task) -> io::Result<Self> {
         let mut builder = Builder::new_current_thread();
         match task.waiting {
@@ -210,15 +208,14 @@ impl Spawner for compio::runtime::Runtime {
         Ok(sender)
     }
 
-    /// What tasks wait for is submitted when the thread has nothing else to run: at the
-    /// last poll here.
+    /// Tasks submit their waiting when the thread has nothing else to run: at the last poll here.
     fn run_until_begun(&mut self, count: u64) {
         self.block_on(yield_until_begun(count));
         self.poll_with(Some(Duration::ZERO));
     }
 }
 
-/// async-executor over async-io, of smol.
+/// async-executor on async-io, from smol.
 impl Spawner for LocalExecutor<'static> {
     type Pipe = File;
 
@@ -245,7 +242,7 @@ impl Spawner for LocalExecutor<'static> {
     }
 }
 
-/// Of `futures`, without timers and I/O.
+/// From `futures`, without timers and I/O.
 impl Spawner for LocalPool {
     type Pipe = ();
 

@@ -1,4 +1,4 @@
-//! The flags: what the tasks of a sweep are, and what they wait for.
+//! The flags: the kind of tasks in a sweep, and what they wait for.
 
 use std::fmt;
 
@@ -9,53 +9,52 @@ use harness::{Amounts, flags};
 
 use crate::population::Task;
 
-/// How much of the stack of a process may be touched, in bytes: half of the
-/// 8 MiB that Linux gives to the main thread.
+/// How much of a process's stack may be touched, in bytes: half of the 8 MiB of
+/// a main thread on Linux.
 const PROCESS_STACK_BYTES: usize = 4 << 20;
 
-/// Read what waiting tasks hold in memory, part by part.
+/// Read the memory of waiting tasks, part by part.
 ///
-/// Tasks are added step by step, and at each count the memory of the process
-/// and of the machine is read. One iteration adds the tasks of one step.
+/// Tasks are added step by step; after each step the memory of the process and
+/// of the machine is read. One iteration adds the tasks of one step.
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
-    /// What the tasks are; heap is no tasks but one block of memory
+    /// Kind of the tasks; heap means one block of memory instead of tasks
     #[arg(long, value_enum, default_value_t = Subject::Thread)]
     pub kind: Subject,
 
-    /// What each async task waits for; without it, nothing
+    /// What each async task waits for [default: nothing]
     #[arg(long, value_enum)]
     pub waiting: Option<Waiting>,
 
-    /// Tasks at the first reading; without it, half of the most
+    /// Tasks at the first reading [default: half of --to]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub from: Option<u32>,
 
-    /// What each task writes to before it waits, like 400KiB: of its stack, or
-    /// of a heap block where tasks have none
+    /// Bytes that each task writes before it waits, like 400KiB: on its stack,
+    /// or in a heap block without one
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size)]
     #[arg(allow_negative_numbers = true)]
     pub touch: usize,
 
-    /// Address space of each thread's or coroutine's stack; without it, 1MiB
+    /// Address space of each thread's or coroutine's stack [default: 1MiB]
     #[arg(long, value_name = "BYTES", value_parser = stack_size, allow_negative_numbers = true)]
     pub stack_size: Option<usize>,
 
-    /// The block of --kind heap; without it, 256MiB
+    /// Size of the block of --kind heap [default: 256MiB]
     #[arg(long, value_name = "BYTES", value_parser = size, allow_negative_numbers = true)]
     pub bytes: Option<usize>,
 
-    /// Make tasks one by one until there are as many as --tasks, or the kernel
-    /// refuses one
+    /// Create tasks one by one up to --tasks, or until the kernel refuses one
     #[arg(long)]
     pub until_refused: bool,
 }
 
 impl Flags {
-    /// What each task holds.
+    /// The memory of each task.
     ///
     /// # Errors
-    /// [`UsageError`] for flags that its kind cannot follow.
+    /// [`UsageError`] for flags that its kind does not support.
     pub fn task(&self) -> Result<Task, UsageError> {
         let Self { kind, waiting, touch, .. } = *self;
         let has_sized_stack = kind.kind(waiting).has_sized_stack();
@@ -67,7 +66,7 @@ impl Flags {
         Err(UsageError(if let Some(refusal) = kind.refusal(waiting) {
             refusal
         } else if self.stack_size.is_some() && !has_sized_stack {
-            format!("--stack-size: --kind {kind} does not choose stacks")
+            format!("--stack-size: --kind {kind} has no stacks to size")
         } else if self.bytes.is_some() {
             format!("--bytes: --kind {kind} has no block; use --touch")
         } else if touch > 0 && kind == Subject::IoUring {
@@ -98,13 +97,13 @@ impl Flags {
     }
 }
 
-/// What `--kind` names.
+/// Values of `--kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// No tasks but one block of memory: address space against memory
+    /// One block of memory instead of tasks: address space compared with memory
     Heap,
-    /// Threads that share nothing
+    /// Threads without a channel
     Thread,
     /// Threads with a channel in memory each
     ThreadFutex,
@@ -132,30 +131,30 @@ pub enum Subject {
     IoUring,
 }
 
-/// What `--waiting` names.
+/// Values of `--waiting`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waiting {
-    /// A message, each task from a channel of its own
+    /// A message, from a private channel
     Channel,
     /// A timer, an hour from now
     Timer,
-    /// A byte, each task from a pipe of its own
+    /// A byte, from a private pipe
     Pipe,
 }
 
 impl Subject {
-    /// Whether tasks are polled, and so wait for what `--waiting` names.
+    /// Whether tasks are polled, so that `--waiting` applies.
     fn is_polled(self) -> bool {
         use Subject::{AsyncExecutor, Compio, LocalPool, Tokio, TokioLocal};
         matches!(self, Tokio | TokioLocal | AsyncExecutor | Compio | LocalPool)
     }
 
-    /// Why such tasks cannot wait for that, if they cannot.
+    /// Why such tasks cannot wait for that; `None` if they can.
     fn refusal(self, waiting: Option<Waiting>) -> Option<String> {
         let waiting = waiting?;
         let why = if !self.is_polled() {
-            format!("--kind {self} says what its tasks wait for")
+            format!("--kind {self} determines what its tasks wait for")
         } else if self == Self::LocalPool && waiting != Waiting::Channel {
             "LocalPool has neither timers nor I/O; choose channel".into()
         } else {
@@ -164,8 +163,7 @@ impl Subject {
         Some(format!("--waiting {}: {why}", flags::name(&waiting)))
     }
 
-    /// The kind that limits know such tasks by: tasks of any runtime need what those of tokio
-    /// need.
+    /// The corresponding kind in the limits: tasks of any runtime need as much as tokio's.
     pub fn kind(self, waiting: Option<Waiting>) -> Kind {
         match waiting {
             Some(Waiting::Channel) => Kind::TokioChannel,
@@ -176,13 +174,13 @@ impl Subject {
         }
     }
 
-    /// What the tasks take together, besides what each takes.
+    /// The common needs of the tasks, in addition to those of each.
     pub fn shared(self) -> Amounts {
         if self == Self::Compio { Amounts::compio() } else { Amounts::default() }
     }
 
-    /// As many tasks as show in the machine's memory above its noise, half of them
-    /// beyond the free pages that the CPUs have on lists.
+    /// Enough tasks to exceed the noise in the machine's memory, half of them beyond the free pages
+    /// on per-CPU lists.
     pub fn default_tasks(self, waiting: Option<Waiting>) -> u64 {
         match self {
             Self::Process => 200,
@@ -200,7 +198,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Reads a size: a number of bytes, or of KiB, MiB or GiB, like `400KiB`.
+/// Parses a size: a number of bytes, or of KiB, MiB or GiB, like `400KiB`.
 pub fn size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -214,7 +212,8 @@ pub fn size(text: &str) -> Result<usize, String> {
     number.checked_mul(unit).filter(|bytes| *bytes <= 1 << 46).ok_or("more than 64 TiB".into())
 }
 
-/// Reads the value of `--stack-size`, within what threads and coroutines take.
+/// Parses the value of `--stack-size`, within the bounds of threads and
+/// coroutines.
 pub fn stack_size(text: &str) -> Result<usize, String> {
     flags::stack_size(&size(text)?.to_string())
 }

@@ -1,35 +1,28 @@
-//! What a task holds in memory while it waits, in user space and in the
-//! kernel.
+//! The memory of a waiting task, in user space and in the kernel.
 //!
-//! One iteration adds a step's tasks, each of which touches `--touch` bytes
-//! and then waits; `create` is the time of that. Between iterations, warm-ups
-//! too, process and machine are asked what they hold; the record has every
-//! reading. The slope of a figure over the number of tasks is what one task
-//! holds; what the process holds anyway is in the intercept and cancels.
+//! One iteration adds a step's tasks, each of which touches `--touch` bytes and then waits;
+//! `create` is the time of that. Between iterations, including warm-ups, the memory of process and
+//! machine is read; the record contains every reading. The slope of a figure over the number of
+//! tasks is the memory of one task; the process's fixed memory is in the intercept and cancels.
 //!
-//! What is counted: user memory (`Pss`), page tables, kernel stacks and
-//! unreclaimable slab are disjoint, and their sum can be held against the drop
-//! of what is available: `MemAvailable` and the free pages on lists of the CPUs,
-//! which it leaves out. A process draws from these first, so the
-//! first half of the tasks comes before the first reading, and the drop of
-//! `MemAvailable` alone agrees too. Of processes the user memory is
-//! proportional: pages shared with the parent are divided among those that
-//! share them. `--kind heap` has no tasks: it shows address
-//! space against memory.
+//! What is counted: user memory (`Pss`), page tables, kernel stacks and unreclaimable slab are
+//! disjoint. Their sum can be compared with the drop in available memory: `MemAvailable` plus the
+//! free pages on per-CPU lists, which it omits. A process allocates from these first, so half of
+//! the tasks are created before the first reading, and then the drop in `MemAvailable` agrees, too.
+//! For processes the user memory is proportional: pages shared with the parent are divided among
+//! their users. `--kind heap` has no tasks: it compares address space with memory.
 //!
-//! Known biases: kernel stacks, slab and `MemAvailable` are the whole
-//! machine's, so others' doings are in them; take many tasks and a quiet
-//! machine, and believe the intervals. Allocators and slabs grow by leaps. An
-//! async task holds what its future holds; by default it holds a pointer and
-//! waits for nothing, so it is the least that a task of its runtime can be.
-//! `--waiting` has each wait for a message, a timer or a byte instead: figures
-//! elsewhere are often of tasks with a timer each.
-//! A recursion touches stacks, whose last frame may reach 2 KiB too deep.
+//! Known biases: kernel stacks, slab and `MemAvailable` are the whole machine's, so they include
+//! others' activity; use many tasks and a quiet machine, and mind the intervals. Allocators and
+//! slabs grow in steps. An async task's memory is that of its future; by default it contains a
+//! pointer and waits for nothing, the minimum for a task of its runtime. With `--waiting` each
+//! waits for a message, a timer or a byte instead: published figures often have one timer per task.
+//! Stacks are touched by recursion, whose last frame may reach 2 KiB too deep.
 //!
-//! With `--until-refused` there is one iteration, in which tasks are made one by
-//! one until the kernel refuses one: the record says how many there were, and
-//! what was refused. Threads are made as the standard library makes them, by
-//! other code, since that code would abort the process.
+//! With `--until-refused` there is one iteration, which creates tasks one by one until the kernel
+//! refuses one: the record contains their number, and what was refused. These threads are created
+//! as the standard library does it but by different code, since the library would abort the
+//! process.
 
 mod async_tasks;
 mod flags;
@@ -86,7 +79,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     show(bench)
 }
 
-/// Prints the first reading and the last, if a text is asked for.
+/// Prints the first and the last reading, if text output is wanted.
 fn show(bench: &Bench) -> anyhow::Result<()> {
     if bench.flags().json || bench.flags().quiet {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The program by itself; its page is `lib.rs`.
+//! The program as a separate binary; its page is `lib.rs`.
 
 fn main() -> std::process::ExitCode {
     task_memory::main()

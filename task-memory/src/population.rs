@@ -1,4 +1,4 @@
-//! Populations: idle tasks of one kind, of which more can be added.
+//! Populations: growing sets of idle tasks of one kind.
 
 use std::io;
 use std::sync::mpsc::sync_channel;
@@ -19,15 +19,15 @@ use crate::flags::{Subject, Waiting};
 use crate::processes::Processes;
 use crate::threads::{Threads, touch_stack};
 
-/// What a task's stack must have besides what is touched, in bytes.
+/// Stack that a task needs in addition to what is touched, in bytes.
 const MARGIN_BYTES: usize = 16 << 10;
 
-/// What each task holds.
+/// The memory and waiting of each task.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
-    /// Address space of its stack, for the kinds that choose it.
+    /// Address space of its stack, for kinds that can choose it.
     pub stack_bytes: usize,
-    /// What it writes to before it waits: of its stack, or of a heap block
+    /// Bytes that it writes before it waits: on its stack, or in a heap block
     /// for kinds without a stack.
     pub touch_bytes: usize,
     /// What it waits for, if it is an async task that waits for something.
@@ -35,7 +35,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// What a task of this kind needs of every limited resource.
+    /// The needs of a task of this kind.
     pub fn amounts(self, subject: Subject) -> Amounts {
         let touch = Amounts { user_bytes: self.touch_bytes as u64, ..Amounts::default() };
         subject.kind(self.waiting).per_task_with_stack(self.stack_bytes as u64).and(touch)
@@ -49,35 +49,35 @@ impl Task {
 
 /// Idle tasks of one kind.
 pub trait Population {
-    /// Adds `count` tasks, and returns when each of them has touched its memory. Those that
-    /// were added before one is refused stay.
+    /// Adds `count` tasks, and returns when each of them has touched its memory. If one is refused,
+    /// the ones before it stay.
     ///
     /// # Errors
-    /// [`harness::failure::Shortage`] when the kernel refuses a task.
+    /// [`harness::failure::Shortage`] if the kernel refuses a task.
     fn add(&mut self, count: u64) -> anyhow::Result<()>;
 
-    /// How many tasks there are.
+    /// The number of tasks.
     fn count(&self) -> u64;
 
-    /// The processes that the tasks live in, as they are called in `/proc`.
+    /// The processes of the tasks, by their names in `/proc`.
     fn processes(&self) -> Vec<String> {
         vec!["self".into()]
     }
 
-    /// Ends all tasks that do not end with this process.
+    /// Ends all tasks that would outlive this process.
     ///
     /// # Errors
-    /// When a task failed.
+    /// If a task failed.
     fn end(self: Box<Self>) -> anyhow::Result<()> {
         Ok(())
     }
 }
 
-/// A population of no tasks yet; one that grows until a task is refused
-/// survives that refusal.
+/// An empty population. One that grows until a task is refused survives the
+/// refusal.
 ///
 /// # Errors
-/// When what all tasks share is not available.
+/// If a resource shared by all tasks is not available.
 pub fn open(
     subject: Subject,
     task: Task,
@@ -92,7 +92,7 @@ pub fn open(
     };
     let tokio = |local| anyhow::Ok(Tasks::new(Tokio::new(local, task).context(STARTING)?, task));
     Ok(match subject {
-        Subject::Heap => bail!("a block of memory has no tasks"),
+        Subject::Heap => bail!("--kind heap has no tasks"),
         Subject::Thread => threads(),
         Subject::ThreadFutex => linked(threads(), || {
             let (sender, receiver) = sync_channel(1);
@@ -125,9 +125,9 @@ fn coroutine(task: Task) -> io::Result<Coroutine<(), (), ()>> {
     Ok(coroutine)
 }
 
-/// Tasks, or what they need, that are made one like the other and then held.
+/// Identical tasks, or their resources, kept until the end.
 struct Each<T> {
-    /// What one of them is called in an error.
+    /// The name of one of them in an error.
     what: &'static str,
     make: Box<dyn Fn() -> io::Result<T>>,
     held: Vec<T>,
@@ -159,8 +159,8 @@ impl<T> Population for Each<T> {
 /// A channel and a thread for each task.
 struct Linked<C>(Each<C>, Box<dyn Population>);
 
-/// Threads with channels that `open` opens, each used once: a pipe that has carried a byte
-/// keeps a page.
+/// Threads with channels that `open` opens, each used once: a pipe that has carried a byte keeps a
+/// page.
 fn linked<R: Source + 'static, S: Sink + 'static>(
     threads: Box<dyn Population>,
     open: impl Fn() -> io::Result<(R, S)> + 'static,
@@ -180,7 +180,7 @@ impl<C> Population for Linked<C> {
         self.1.add(count)
     }
 
-    /// A channel whose thread was refused is no task.
+    /// A channel whose thread was refused does not count.
     fn count(&self) -> u64 {
         self.1.count()
     }

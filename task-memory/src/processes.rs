@@ -15,7 +15,7 @@ use crate::threads::touch_stack;
 pub struct Processes {
     task: Task,
     children: Vec<Pid>,
-    /// The children wait for its end of file, which comes when we close ours.
+    /// The children wait for its end of file: until we close our end.
     gate: (PipeReader, PipeWriter),
 }
 
@@ -26,8 +26,8 @@ impl Processes {
     }
 
     fn fork(&self, ready: &PipeWriter) -> io::Result<Pid> {
-        // SAFETY: the child calls nothing but `live`, which allocates nothing
-        // and takes no lock, so it does not matter what other threads hold.
+        // SAFETY: the child calls only `live`, which allocates nothing and
+        // takes no lock, so locks of other threads do not matter.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => self.live(ready),
@@ -35,9 +35,9 @@ impl Processes {
         }
     }
 
-    /// The whole life of a child. It writes a byte when it has touched what it
-    /// is to touch, and closes `ready`: when all have, or have died before,
-    /// that is the end of file.
+    /// A child's main function. It writes a byte when it has touched its
+    /// memory, and closes `ready`: when all have, or have died before, the
+    /// parent reads end of file.
     fn live(&self, ready: &PipeWriter) -> ! {
         touch_stack(self.task.touch_bytes);
         let mut byte = [0_u8];
@@ -45,10 +45,10 @@ impl Processes {
         // a buffer of one byte; `_exit` runs no destructor of the parent's.
         unsafe {
             libc::close(self.gate.1.as_raw_fd());
-            let told = libc::write(ready.as_raw_fd(), byte.as_ptr().cast(), 1);
+            let written = libc::write(ready.as_raw_fd(), byte.as_ptr().cast(), 1);
             libc::close(ready.as_raw_fd());
             let ended = libc::read(self.gate.0.as_raw_fd(), byte.as_mut_ptr().cast(), 1);
-            libc::_exit(if (told, ended) == (1, 0) { 0 } else { 1 })
+            libc::_exit(if (written, ended) == (1, 0) { 0 } else { 1 })
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Reading what is held: the process from `/proc/PID`, the machine from
-//! `/proc/meminfo`, the memory control group from its own file.
+//! Reads memory: the process's from `/proc/PID`, the machine's from
+//! `/proc/meminfo`, the memory control group's from its file.
 //!
-//! The kernel counts the machine's pages on each CPU and adds the counts up
-//! when they have grown large, or every `vm.stat_interval`: a figure can be
-//! hundreds of KiB behind. So [`settle`] comes before every reading.
+//! The kernel counts the machine's pages per CPU and adds the counts up only
+//! when they are large, or every `vm.stat_interval`: a figure can be hundreds
+//! of KiB behind. So [`settle`] precedes every reading.
 
 use std::fs;
 use std::hint::black_box;
@@ -14,25 +14,23 @@ use harness::record::LedgerPoint;
 use harness::system_files::{kib_field, page_size};
 use harness::{Amounts, Bench, Measured, limits, memory};
 
-/// Reading this file makes the kernel add up the counts of all CPUs. Only
-/// root may.
+/// Reading this file, as root, makes the kernel add up the counts of all CPUs.
 const REFRESH: &str = "/proc/sys/vm/stat_refresh";
 
-/// Without that file: how long to wait between two looks, how long at most,
-/// and by how much two looks may differ and count as the same.
+/// Without that file: the time between two readings, the longest wait, and how
+/// much two readings may differ to count as the same.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 const LONGEST: Duration = Duration::from_secs(3);
 const SAME_BYTES: u64 = 64 << 10;
 
-/// Reads everything when the machine's counts are current, with `tasks` tasks
-/// alive. `family` are the processes that the tasks live in, as they are called
-/// in `/proc`.
+/// Reads everything once the machine's counts are current, with `tasks` tasks
+/// alive in the processes `family`, by their names in `/proc`.
 pub fn read(tasks: u64, family: &[String]) -> LedgerPoint {
     settle();
     at_once(tasks, family)
 }
 
-/// As [`read`], without waiting for the counts of the machine.
+/// As [`read`], without waiting for the machine's counts.
 pub fn at_once(tasks: u64, family: &[String]) -> LedgerPoint {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let process = |file, name| of_family(family, file, name);
@@ -53,7 +51,7 @@ pub fn at_once(tasks: u64, family: &[String]) -> LedgerPoint {
     }
 }
 
-/// Makes the machine's counts current, or waits until two looks agree.
+/// Makes the machine's counts current, or waits until two readings agree.
 fn settle() {
     if fs::read(REFRESH).is_ok() {
         return shrink_lists();
@@ -70,8 +68,8 @@ fn settle() {
     }
 }
 
-/// With each refresh, Linux from 6.7 on also takes an eighth of the free pages
-/// that a CPU keeps for itself and does not need, until no more are left.
+/// From Linux 6.7 on, each refresh also takes an eighth of a CPU's unneeded
+/// free pages, until none are left.
 fn shrink_lists() {
     let mut last = listed();
     while fs::read(REFRESH).is_ok() {
@@ -89,7 +87,7 @@ fn look() -> [u64; 3] {
         .map(|name| kib_field(&machine, name).unwrap_or_default())
 }
 
-/// The sum of a figure over processes; `None` where one does not report it.
+/// The sum of a figure over processes; `None` if one does not report it.
 fn of_family(family: &[String], file: &str, name: &str) -> Option<u64> {
     family
         .iter()
@@ -100,14 +98,14 @@ fn of_family(family: &[String], file: &str, name: &str) -> Option<u64> {
         .sum()
 }
 
-/// The free pages on the lists of all CPUs, in bytes.
+/// The free pages on per-CPU lists, in bytes.
 fn listed() -> Option<u64> {
     listed_in(&fs::read_to_string("/proc/zoneinfo").ok()?)
 }
 
-/// The free pages on the lists of all CPUs, in bytes. Each CPU keeps what it
-/// freed for its next allocations, hundreds of MiB after a large process has
-/// ended, and the next process draws from there before `MemFree` falls.
+/// The free pages on per-CPU lists, in bytes. Each CPU keeps freed pages for
+/// its next allocations, hundreds of MiB after a large process has ended, and
+/// the next process takes these before `MemFree` falls.
 fn listed_in(zones: &str) -> Option<u64> {
     let counts = zones.lines().filter_map(|line| line.trim_start().strip_prefix("count:"));
     let counts: Option<Vec<u64>> = counts.map(|count| count.trim().parse().ok()).collect();
@@ -118,7 +116,7 @@ fn listed_in(zones: &str) -> Option<u64> {
 /// A figure of a reading, in bytes, and its name.
 type Figure = (&'static str, fn(&LedgerPoint) -> Option<u64>);
 
-/// Of the process, then of the machine.
+/// Figures of the process, then of the machine.
 const FIGURES: [Figure; 7] = [
     ("resident", |point| point.resident_bytes),
     ("resident, shared pages divided", |point| point.proportional_bytes),
@@ -129,8 +127,8 @@ const FIGURES: [Figure; 7] = [
     ("available on the machine", |point| point.available_bytes),
 ];
 
-/// The text for these readings: a line for each figure, and where the number of
-/// tasks differs, by how much the figure rose for each task.
+/// These readings as text: one line per figure, with its rise per task if the
+/// number of tasks differs.
 pub fn text(points: &[LedgerPoint]) -> String {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return String::new() };
     let moment = |point: &LedgerPoint| match &point.moment {
@@ -159,13 +157,13 @@ fn row(name: &str, first: &str, last: &str, per_task: &str) -> String {
 /// The least distance of two writes that touch every page, in bytes.
 const PAGE_BYTES: usize = 4096;
 
-/// A block on the heap of which every byte was written to.
+/// A heap block with every byte written.
 pub fn touched(bytes: usize) -> Box<[u8]> {
     vec![1; bytes].into()
 }
 
-/// `--kind heap`: allocates and touches a block of so many bytes, again and again for the
-/// times, and once more for the readings.
+/// `--kind heap`: allocates and touches a block of this many bytes, repeatedly for the times, and
+/// once more for the readings.
 pub fn observe_block(bytes: usize, bench: &Bench) -> anyhow::Result<()> {
     let block = Amounts::heap(bytes as u64);
     limits::require(&limits::Need { tasks: 1, per_task: block, fixed: Amounts::default() })?;
@@ -187,7 +185,7 @@ pub fn observe_block(bytes: usize, bench: &Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A block that was not written to: its capacity, not its length, is `bytes`.
+/// An unwritten block: its capacity, not its length, is `bytes`.
 fn allocate(bytes: usize) -> Vec<u8> {
     black_box(Vec::with_capacity(bytes))
 }

@@ -1,5 +1,4 @@
-//! One sweep: tasks are added step by step, and what is held is read at each
-//! count.
+//! A sweep: adds tasks step by step, and reads the memory after each.
 
 use harness::failure::{Shortage, UsageError};
 use harness::limits::raise_soft_file_limit;
@@ -10,19 +9,19 @@ use crate::flags::Subject;
 use crate::population::{Task, open};
 use crate::reading;
 
-/// From how many tasks to how many, and in which steps.
+/// The range of task counts, and its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Tasks at the first reading.
     pub from: u64,
-    /// Tasks added before each further one.
+    /// Tasks added before each later reading.
     pub step: u64,
-    /// The most tasks that were asked for; the last step may end below.
+    /// The most tasks; the last step may end below.
     pub to: u64,
 }
 
 impl Counts {
-    /// So many equal steps, of at least one task.
+    /// This many equal steps, each of at least one task.
     pub fn new(from: u64, to: u64, steps: u64) -> Result<Self, UsageError> {
         let step = to.saturating_sub(from) / steps;
         if step == 0 {
@@ -35,8 +34,8 @@ impl Counts {
     }
 }
 
-/// Sweeps once. One iteration adds a step's tasks; the readings are taken
-/// between iterations, warm-ups too.
+/// Sweeps once. One iteration adds a step's tasks; readings are taken between
+/// iterations, including warm-ups.
 pub fn sweep(subject: Subject, task: Task, counts: Counts, bench: &Bench) -> anyhow::Result<()> {
     let mut population = open(subject, task, false)?;
     let mut tasks = counts.from;
@@ -54,11 +53,11 @@ pub fn sweep(subject: Subject, task: Task, counts: Counts, bench: &Bench) -> any
     population.end().and(observed)
 }
 
-/// Makes as many tasks as `--tasks` asks for, or fewer where the kernel refuses
-/// one, reads what they hold, and ends them. No limit is checked before.
+/// Creates `--tasks` tasks, or fewer if the kernel refuses one, reads their
+/// memory, and ends them. Does not check limits first.
 ///
 /// # Errors
-/// When a task fails for another reason than a limit.
+/// If a task fails for any reason but a limit.
 pub fn until_refused(subject: Subject, task: Task, bench: &Bench) -> anyhow::Result<()> {
     let most = bench.tasks() as u64;
     if most == 0 {

@@ -16,8 +16,7 @@ use rustix::thread::futex;
 
 use crate::population::{Population, Task};
 
-/// What a call of [`touch_stack`] writes to, in bytes: less than a page, so that
-/// no page is left out.
+/// Bytes that a call of [`touch_stack`] writes: less than a page, so that no page is skipped.
 const FRAME_BYTES: usize = 2048;
 
 /// Writes to the `bytes` of this thread's stack below the caller's frame.
@@ -28,7 +27,7 @@ pub fn touch_stack(bytes: usize) {
     }
 }
 
-/// Calls itself until the stack has grown by `bytes` since `top`.
+/// Recurses until the stack has grown by `bytes` since `top`.
 #[inline(never)]
 fn descend(top: usize, bytes: usize) {
     let mut frame = [1_u8; FRAME_BYTES];
@@ -36,27 +35,27 @@ fn descend(top: usize, bytes: usize) {
     if top.saturating_sub(bottom) < bytes {
         descend(top, bytes);
     }
-    // What follows the call keeps it from becoming a loop in one frame.
+    // Work after the call prevents tail-call optimization.
     black_box(&mut frame);
 }
 
-/// What all threads of a population share.
+/// State shared by all threads of a population.
 #[derive(Default)]
 struct Shared {
     stack_bytes: usize,
     touch_bytes: usize,
-    /// Threads that have all that they need.
+    /// Threads that started completely.
     complete: AtomicU64,
     /// Threads without an alternate signal stack.
     incomplete: AtomicU64,
-    /// Why the last of the incomplete threads is incomplete.
+    /// Why the last of them is incomplete.
     refused: Mutex<Option<io::Error>>,
-    /// Not 0 when all threads must end.
+    /// Nonzero when all threads must end.
     over: AtomicU32,
 }
 
 impl Shared {
-    /// What a thread does when it has been made: with this signal stack.
+    /// A new thread's body, with this signal stack.
     fn live(&self, signal_stack: io::Result<()>) {
         touch_stack(self.touch_bytes);
         match signal_stack {
@@ -72,7 +71,7 @@ impl Shared {
     }
 }
 
-/// Idle threads, with what makes one and what joins it.
+/// Idle threads, with the functions that create and join one.
 pub struct Threads<T> {
     shared: Arc<Shared>,
     threads: Vec<T>,
@@ -104,16 +103,16 @@ impl Threads<JoinHandle<()>> {
 }
 
 impl Threads<libc::pthread_t> {
-    /// Threads that need what those of the standard library need, for counting how many fit. If
-    /// the alternate signal stack of a thread is refused, the standard library aborts the whole
+    /// Threads with the same needs as the standard library's, to count how many fit. If the
+    /// alternate signal stack of a thread is refused, the standard library aborts the whole
     /// process; these report it.
     ///
-    /// They are made by `pthread_create`, because that point lies inside a new thread of `std`,
-    /// before any code of ours. They hold a little less memory than one of `std`, so that
-    /// memory is measured with [`Threads::of_std`].
+    /// They use `pthread_create`, because the standard library fails inside a new thread, before
+    /// any of our code. They use slightly less memory than the library's, so memory is measured
+    /// with [`Threads::of_std`].
     pub fn refusable(task: Task) -> Self {
         Self::new(task, create, |_, thread| {
-            // SAFETY: a thread that was created here and is joined once.
+            // SAFETY: the thread was created here and is joined once.
             unsafe { libc::pthread_join(thread, ptr::null_mut()) };
             Ok(())
         })
@@ -142,7 +141,7 @@ impl<T> Population for Threads<T> {
         self.shared.complete.load(Acquire)
     }
 
-    /// Their maps must go before anything else needs one.
+    /// Unmaps their stacks before anything else needs a map.
     fn end(self: Box<Self>) -> anyhow::Result<()> {
         self.shared.over.store(1, Release);
         let _ = futex::wake(&self.shared.over, futex::Flags::PRIVATE, i32::MAX as u32);
@@ -155,8 +154,8 @@ fn create(shared: &Arc<Shared>) -> io::Result<libc::pthread_t> {
     let mut thread = MaybeUninit::uninit();
     let mut attributes = MaybeUninit::uninit();
     let argument = Arc::into_raw(Arc::clone(shared)).cast_mut().cast();
-    // SAFETY: the attributes are initialised before they are used and destroyed
-    // after; `live` takes the reference that `argument` is.
+    // SAFETY: the attributes are initialized before they are used and destroyed
+    // afterwards; `live` takes over the reference in `argument`.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), shared.stack_bytes);
@@ -173,33 +172,33 @@ fn create(shared: &Arc<Shared>) -> io::Result<libc::pthread_t> {
     Ok(unsafe { thread.assume_init() })
 }
 
-/// The whole life of a thread. It allocates once, as one of the standard
-/// library does, for the allocator to make it an arena; memory may be what is
-/// short, so nothing depends on it.
+/// A thread's main function. It allocates once, as in the standard library, so
+/// that the allocator creates an arena; memory may be short, so nothing depends
+/// on it.
 extern "C" fn live(argument: *mut c_void) -> *mut c_void {
-    // SAFETY: `create` passes a reference of this thread's own.
+    // SAFETY: `create` passes this thread's own reference.
     let shared = unsafe { Arc::from_raw(argument.cast_const().cast::<Shared>()) };
-    // SAFETY: what is allocated, or null, is not used but freed.
+    // SAFETY: the block, or null, is only freed.
     unsafe { libc::free(black_box(libc::malloc(1))) };
     shared.live(install_signal_stack());
     ptr::null_mut()
 }
 
-/// The least that the standard library takes (`SIGSTKSZ`), in bytes.
+/// The smallest size in the standard library (`SIGSTKSZ`), in bytes.
 const LEAST_SIGNAL_STACK: usize = 8 << 10;
 /// A guard page, in bytes.
 const GUARD_BYTES: usize = 4 << 10;
 
-/// Gives this thread the alternate signal stack that the standard library would give it, above
-/// a guard page. It is two maps, and past `vm.max_map_count` either call fails.
+/// Installs the alternate signal stack that the standard library would install, above a guard page.
+/// It is two maps, and beyond `vm.max_map_count` either call fails.
 fn install_signal_stack() -> io::Result<()> {
-    // SAFETY: a call without arguments that could be wrong.
+    // SAFETY: no argument can be wrong.
     let wanted = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
     let bytes = wanted.max(LEAST_SIGNAL_STACK).next_multiple_of(GUARD_BYTES) + GUARD_BYTES;
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new map at an address that the kernel chooses, whose first page nobody else
-    // knows. The stack above it stays mapped.
+    // SAFETY: a new map at an address that the kernel chooses, whose first page nobody else knows.
+    // The stack above it stays mapped.
     let installed = unsafe {
         let start = libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0);
         start != libc::MAP_FAILED && libc::mprotect(start, GUARD_BYTES, libc::PROT_NONE) == 0 && {

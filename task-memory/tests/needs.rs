@@ -1,8 +1,6 @@
-//! The needs in `harness::limits`, measured as the slope between two populations, in which what
-//! all tasks share cancels; and how many tasks fit into a limit.
-//!
-//! These tests make floods of tasks, so each has the machine for itself, and skips what does
-//! not fit.
+//! Measures the needs in `harness::limits` as slopes between two populations, which cancels common
+//! costs; and how many tasks fit into a limit. Each test has the machine to itself, and skips what
+//! does not fit.
 
 use contract::control_group::ControlGroup;
 use contract::invocation::Invocation;
@@ -19,7 +17,7 @@ const PROGRAM: Program = Program {
     ..Program::NEW
 };
 
-/// A run that makes so many tasks of a kind, or fewer.
+/// A run that creates this many tasks of a kind, or fewer.
 fn populating(kind: Kind, tasks: u64) -> Invocation {
     let kind = kind.flags();
     let kind: Vec<&str> = kind.iter().map(String::as_str).collect();
@@ -30,15 +28,15 @@ fn last(record: &Record) -> &LedgerPoint {
     record.ledger.as_ref().and_then(|points| points.last()).expect("a reading")
 }
 
-/// What a process with so many tasks holds, as its `--command` sees it: files, threads and
-/// processes, maps, bytes of address space, resident bytes; and the bytes that its control
-/// group is charged, of user and kernel, or 0 where they are not counted.
+/// The resources of a process with this many tasks, as its `--command` sees them: files, threads
+/// and processes, maps, bytes of address space, resident bytes; and the bytes charged to its
+/// control group, user and kernel, or 0 if not counted.
 fn held(kind: Kind, tasks: u64) -> [f64; 6] {
     let group = ControlGroup::of_memory();
     if let Err(why) = &group {
         skip("what a control group is charged for a task", why);
     }
-    // VmRSS is out of date by dozens of pages on each CPU; smaps_rollup counts.
+    // VmRSS is out of date by dozens of pages per CPU; smaps_rollup is exact.
     let look = "cd /proc/{pid} && ls fd | wc -l; wc -w < task/{pid}/children; wc -l < maps; \
                 awk '/^(VmSize|Threads):/ { print $2 }' status; \
                 awk '/^Rss:/ { print $2 }' smaps_rollup";
@@ -58,12 +56,13 @@ fn held(kind: Kind, tasks: u64) -> [f64; 6] {
     [files, threads + children, maps, virtual_kib * 1024.0, resident_kib * 1024.0, charged]
 }
 
-/// What a control group is charged ahead for each CPU, all together, in bytes.
+/// Memory that a control group is charged in advance per CPU, for all CPUs, in
+/// bytes.
 const CHARGED_AHEAD_BYTES: f64 = (1 << 20) as f64;
 
-/// Threads are exact. The shell that looks may run before the two files of its start are
-/// closed. Of maps, neighbours merge now and then. Bytes may be down to a third of what is
-/// reckoned with, and hardly more.
+/// Threads are exact. The observing shell may run before two start-up files are closed.
+/// Neighbouring maps sometimes merge. Bytes may be as little as a third of the assumed need, and
+/// hardly more.
 ///
 /// The first threads get an arena of the allocator each: the populations begin beyond them.
 fn check(kind: Kind, (few, many): (u64, u64)) {
@@ -94,7 +93,7 @@ fn check(kind: Kind, (few, many): (u64, u64)) {
 }
 
 #[test]
-fn a_task_of_each_kind_needs_what_is_reckoned() {
+fn a_task_of_each_kind_needs_what_is_assumed() {
     let _machine = contract::machine::alone();
     for (kind, tasks) in [
         (Kind::Thread, (500, 2500)),
@@ -112,8 +111,7 @@ fn a_task_of_each_kind_needs_what_is_reckoned() {
     }
 }
 
-/// Under a limit that leaves room for `predicted` tasks, the kernel refuses the next in one of
-/// these ways.
+/// Under a limit with room for `predicted` tasks, the kernel refuses the next in one of these ways.
 #[track_caller]
 fn check_stop(limited: Invocation, kind: Kind, predicted: u64, words: &[&str]) {
     if !fits_here(kind, predicted) {
@@ -133,7 +131,7 @@ fn fitting(kind: Kind, resource: Resource, available: u64) -> u64 {
 }
 
 #[test]
-fn each_limit_stops_tasks_where_reckoned() {
+fn each_limit_stops_tasks_where_predicted() {
     const FILES: u64 = 1000;
     let _machine = contract::machine::alone();
     use Kind::{ThreadEventfd, ThreadPipe, ThreadSocketpair, TokioPipe};
@@ -143,8 +141,7 @@ fn each_limit_stops_tasks_where_reckoned() {
         check_stop(limited, kind, predicted, &["Too many open files"]);
     }
     for kind in [Kind::Thread, Kind::Coroutine] {
-        // Beyond all arenas: while the last ones are made, one that does not fit
-        // leaves room for stacks.
+        // Beyond all arenas: while the last ones are created, a refused one leaves room for stacks.
         let bytes = kind.per_task().allocator(u64::MAX).address_space_bytes + (4 << 30);
         let predicted = fitting(kind, Resource::AddressSpace, bytes);
         let limited = populating(kind, 10_000).limited(Limited::RLIMIT_AS, bytes, bytes);

@@ -1,4 +1,4 @@
-//! The program as a program: flags in, record out.
+//! Tests the program from outside: flags in, record out.
 
 use clap::ValueEnum as _;
 use contract::{Measurement, Program, fits_here};
@@ -19,7 +19,7 @@ const PROGRAM: Program = Program {
     ..Program::NEW
 };
 
-/// It has iterations without end.
+/// It has unlimited iterations.
 const HEAP: Program = Program { flags: &["--kind=heap", "--bytes=1MiB"], ..PROGRAM };
 
 contract::keeps! { PROGRAM;
@@ -33,7 +33,7 @@ contract::keeps! { HEAP;
     ending::nothing_is_left_behind,
 }
 
-/// By how many bytes a figure of this process rose in a sweep, for each task that was added.
+/// How many bytes a figure of this process rose in a sweep per added task.
 fn rise(program: &Program, flags: &[&str], figure: fn(&LedgerPoint) -> Option<u64>) -> f64 {
     let points = program.record(flags).ledger.expect("a ledger");
     let (first, last) = (points.first().expect("a point"), points.last().expect("a point"));
@@ -45,7 +45,7 @@ fn resident(point: &LedgerPoint) -> Option<u64> {
     point.resident_bytes
 }
 
-/// Of each kind, and of every runtime with everything that its tasks can wait for.
+/// Each kind, and every runtime with everything that its tasks can wait for.
 #[test]
 fn every_kind_is_swept_from_first_count_to_last() {
     let kinds = Kind::value_variants().iter().filter(|kind| **kind != Kind::Goroutine);
@@ -72,9 +72,9 @@ fn every_kind_is_swept_from_first_count_to_last() {
     }
 }
 
-/// Of tokio a timer is part of the future, and fits where its task has room to spare.
+/// In tokio a timer is part of the future, and fits into a task's spare room.
 #[test]
-fn what_a_task_waits_for_is_held_too() {
+fn memory_includes_what_a_task_waits_for() {
     let held = |waiting: &[&str]| {
         let flags = ["--kind=async-executor", "--from=1000", "--to=9000", "--steps=2"];
         rise(&PROGRAM, &[&flags[..], waiting].concat(), resident)
@@ -86,11 +86,11 @@ fn what_a_task_waits_for_is_held_too() {
     assert!(timer > nothing + 50.0, "{timer} with a timer, {nothing} without");
 }
 
-/// So much that the few pages of stack that a forked process inherits, and that
-/// are resident before it touches them, do not matter.
+/// So much that the few resident pages of stack that a forked process inherits
+/// do not matter.
 const TOUCHED: f64 = 409_600.0;
 
-/// Of a program: that what `kind` touches of so many tasks shows in `figure`.
+/// Checks that the memory that tasks of `kind` touch shows in `figure`.
 #[track_caller]
 fn check_touched(program: &Program, kind: &str, figure: fn(&LedgerPoint) -> Option<u64>) {
     let touching = |bytes| {
@@ -101,10 +101,10 @@ fn check_touched(program: &Program, kind: &str, figure: fn(&LedgerPoint) -> Opti
     assert!((touched - idle - TOUCHED).abs() < TOUCHED * 0.1, "{kind}: {idle}, {touched}");
 }
 
-/// What a process maps of its binary differs by chance, so each page is divided among those
-/// that map it, which are of this test alone: the binary is a copy.
+/// Processes map a binary in different pieces by chance, and each page is divided among those that
+/// map it. Only this test maps the binary: it is a copy.
 #[test]
-fn what_tasks_touch_becomes_resident() {
+fn touched_memory_becomes_resident() {
     for kind in ["thread", "tokio", "async-executor", "coroutine"] {
         check_touched(&PROGRAM, kind, resident);
     }
@@ -114,7 +114,7 @@ fn what_tasks_touch_becomes_resident() {
     let path = copy.to_str().expect("UTF-8").to_owned().leak();
     let program = Program { path, ..PROGRAM };
     // The first run reads the binary into the page cache, and its processes map
-    // it in other pieces: not compared.
+    // it in different pieces: not compared.
     program.record(&["--kind=process", "--from=20", "--to=100", "--steps=2"]);
     check_touched(&program, "process", |point| point.proportional_bytes);
 }
@@ -142,7 +142,7 @@ fn a_heap_block_is_address_space_until_it_is_touched() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_one_line() {
+fn impossible_requests_are_refused_in_one_line() {
     for (flags, expected) in [
         (&["--kind", "fiber"][..], "--kind"),
         (&["--touch", "4KB"], "--touch"),
@@ -178,14 +178,14 @@ fn a_task_that_cannot_be_created_is_named_and_those_before_it_end() {
     for kind in ["thread", "process"] {
         let flags = ["--kind", kind, "--from=10", "--to=50", "--steps=4"];
         if let Some(run) = contract::limits::unseen(&PROGRAM, 30, &flags) {
-            let words = ["creating task 29: Resource temporarily unavailable"];
+            let words = ["cannot create task 29: Resource temporarily unavailable"];
             // The first step was measured.
             assert!(run.failed(3, &words).stdout.starts_with("20 tasks, 1 iteration (incomplete"));
         }
     }
 }
 
-/// The command kills one of them; a stack ends before what a process is to touch does.
+/// The command kills one of them; a stack overflows before a process has touched everything.
 #[test]
 fn processes_that_die_fail_the_run() {
     let kill = "kill -9 $(cut -d' ' -f3 /proc/{pid}/task/{pid}/children)";

@@ -1,4 +1,4 @@
-//! Brigades in which something goes wrong, over channels that misbehave.
+//! Brigades with failures, over channels that misbehave.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind};
@@ -9,7 +9,7 @@ use harness::{Bench, LoadFlags, StackFlag, WorkFlag, failure};
 use crate::brigade;
 use crate::flags::{Flags, ThreadChannel};
 
-/// The channel is not looked at: every brigade here opens its own.
+/// The flag for the channel is ignored: every brigade here opens its own.
 const FLAGS: Flags = Flags {
     kind: Reach::Thread,
     channel: ThreadChannel::Futex,
@@ -25,7 +25,7 @@ enum Fault {
     End,
 }
 
-/// A source that misbehaves when it has let so many tokens through.
+/// A source that misbehaves after this many tokens.
 struct Faulty<R> {
     source: R,
     fault: Option<Fault>,
@@ -44,8 +44,8 @@ impl<R: Source> Source for Faulty<R> {
     }
 }
 
-/// The error of a brigade of 20 tasks over channels that `open` opens by their numbers, which
-/// must have measured so many laps.
+/// The error of a brigade of 20 tasks over channels that `open` opens by their numbers, which must
+/// have measured this many laps.
 fn error_of<R: Source, S: Sink>(
     open: impl Fn(usize) -> io::Result<(R, S)>,
     laps: u64,
@@ -57,8 +57,8 @@ fn error_of<R: Source, S: Sink>(
     error.expect_err("a fault")
 }
 
-/// Of a task that leaves early the driver waits for the token, or its neighbour cannot send the
-/// next one. The last channel is the driver's.
+/// If a task ends early, the driver waits for the token, or its neighbour cannot send the next one.
+/// The last channel is the driver's.
 #[test]
 fn a_task_that_misbehaves_is_named_and_ends_the_run() {
     for number in [0, 7, 19, 20] {
@@ -85,12 +85,15 @@ fn a_task_that_misbehaves_is_named_and_ends_the_run() {
 }
 
 #[test]
-fn when_a_channel_cannot_be_opened_the_tasks_until_then_end() {
+fn if_a_channel_cannot_be_opened_the_tasks_so_far_end() {
     let open = |opened| match opened {
         13 => Err(io::Error::from_raw_os_error(libc::EMFILE)),
         _ => futex(),
     };
     let error = error_of(open, 0);
     assert!(error.is::<failure::Shortage>(), "{error:?}");
-    assert!(error.to_string().starts_with("creating channel 13: Too many open files"), "{error}");
+    assert!(
+        error.to_string().starts_with("cannot create channel 13: Too many open files"),
+        "{error}"
+    );
 }

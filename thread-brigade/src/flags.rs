@@ -1,4 +1,5 @@
-//! The program's flags, what they need, and the channels between the threads.
+//! The program's flags, its needs with them, and the channels between the
+//! threads.
 
 use std::sync::mpsc::sync_channel;
 
@@ -11,16 +12,17 @@ use crate::{brigade, processes};
 
 /// Time a byte on its way through N threads that wait for one another.
 ///
-/// One iteration: a byte goes from the driver through N OS threads and back, or
-/// N processes with --kind process; each blocks until its upstream channel has the byte and sends it
-/// downstream. That makes N + 1 hops, each of them a context switch.
+/// One iteration: a byte goes from the driver through N OS threads and back, or N processes with
+/// --kind process; each blocks until its upstream channel has the byte and sends it downstream.
+/// That makes N + 1 hops, each with a context switch.
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
     /// Whether the tasks are threads or processes
     #[arg(long, value_enum, default_value_t = Reach::Thread)]
     pub kind: Reach,
 
-    /// What carries the byte from one task to the next; between processes pipe or socketpair
+    /// Channel that carries the byte from one task to the next; pipe or socketpair between
+    /// processes
     #[arg(long, value_enum, default_value_t = ThreadChannel::Pipe)]
     pub channel: ThreadChannel,
 
@@ -33,32 +35,32 @@ pub struct Flags {
     pub load: LoadFlags,
 }
 
-/// What the program declares without flags.
+/// The declaration without flags.
 pub const SPEC: Spec =
     Spec { tasks: 500, iters: 10_000, switches: Some(1.0), spread: true, ..Spec::NEW };
 
-/// What it declares with these.
+/// The declaration with these flags.
 ///
 /// # Errors
-/// Of flags that contradict one another.
+/// If flags contradict one another.
 pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let channel = flags.channel.amounts();
     let per_task = match flags.kind {
         Reach::Thread => Amounts::thread(flags.stack.stack_size as u64).and(channel),
-        // Each has its channels in a table of its own.
+        // Each process has a separate table of files.
         Reach::Process => Amounts::process(),
     };
     if flags.kind == Reach::Process && flags.channel.of_kernel().is_none() {
-        let wrong = "--kind process: choose --channel pipe or socketpair, which cross processes";
+        let wrong = "--kind process: choose --channel pipe or socketpair, which connect processes";
         bail!(UsageError(wrong.to_owned()));
     }
     Ok(Spec { load: Some(flags.load), per_task, fixed: channel, ..SPEC })
 }
 
-/// Measures a brigade over the channels that the flags name.
+/// Measures a brigade over the channels in the flags.
 ///
 /// # Errors
-/// Of channels and tasks.
+/// Those of channels and tasks.
 pub fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     match (flags.channel, flags.channel.of_kernel()) {
         (_, Some(channel)) if flags.kind == Reach::Process => {
@@ -84,7 +86,7 @@ pub enum ThreadChannel {
     /// A pair of connected Unix stream sockets, used in one direction
     #[value(name = "socketpair")]
     SocketPair,
-    /// An event counter of the kernel
+    /// A kernel event counter
     #[value(name = "eventfd")]
     EventFd,
     /// A word in memory, and the system call futex
@@ -96,7 +98,7 @@ pub enum ThreadChannel {
 }
 
 impl ThreadChannel {
-    /// The pair of files that it is, if it is one.
+    /// The corresponding pair of files, if it is one.
     fn of_kernel(self) -> Option<Channel> {
         match self {
             Self::Pipe => Some(Channel::Pipe),
@@ -105,7 +107,7 @@ impl ThreadChannel {
         }
     }
 
-    /// What one channel takes.
+    /// The needs of one channel.
     pub fn amounts(self) -> Amounts {
         match self {
             Self::Pipe => Amounts::pipe(),

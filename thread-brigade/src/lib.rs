@@ -1,19 +1,19 @@
-//! A brigade of threads, or of processes: what a switch between them costs when each
-//! waits for another, by I/O or without it.
+//! A brigade of threads, or of processes: the cost of a switch between tasks that wait for one
+//! another, with or without I/O.
 //!
-//! One iteration: the driver sends a byte into the first channel, each of N
-//! threads in turn receives it from its upstream channel and sends it into its
-//! downstream one, and the driver receives it from the last: N + 1 hops.
+//! One iteration: the driver sends a byte into the first channel, each of N threads in turn
+//! receives it from its upstream channel and sends it into its downstream one, and the driver
+//! receives it from the last: N + 1 hops.
 //!
-//! What is counted: a hop wakes one thread, blocks another, and makes one context switch,
-//! because at any moment one thread runs and all others wait. The claim of 1 is checked against
-//! the kernel's count. Over `futex`, `mpsc` and `condvar` no file takes part.
+//! What is counted: a hop wakes one thread, blocks another, and makes one context switch, because
+//! at any moment one thread runs and all others wait. The claim of 1 is checked against the
+//! kernel's count. `futex`, `mpsc` and `condvar` use no files.
 //!
-//! Known biases: a hop over pipes includes the I/O, whose cost alone `one-thread-brigade`
-//! measures. Under free placement the kernel decides, anew in every process, whether neighbours
-//! share a CPU, and waking an idle CPU costs more than switching on a busy one: compare several
-//! runs. Of processes memory is that of the driver alone, crossings are not traced, and clock
-//! ticks are too coarse to divide the CPU time of many into user and kernel.
+//! Known biases: a hop over pipes includes the I/O; `one-thread-brigade` measures its cost alone.
+//! Under free placement the kernel decides in every process whether neighbours share a CPU, and
+//! waking an idle CPU costs more than switching on a busy one: compare several runs. For processes,
+//! memory is that of the driver only, crossings are not traced, and clock ticks are too coarse to
+//! divide the CPU time of many processes into user and kernel.
 
 mod flags;
 mod processes;
@@ -49,8 +49,8 @@ fn brigade<R: Source, S: Sink>(
             spawn(scope, task, builder, move || relay(bench, task, upstream, downstream))
         };
         let mut line = Line::create(bench.creation(), open, start)?;
-        let passed = drive(bench, &mut line.first, &mut line.last);
-        end(bench, passed, line.first, line.tasks)
+        let result = drive(bench, &mut line.first, &mut line.last);
+        end(bench, result, line.first, line.tasks)
     })
 }
 

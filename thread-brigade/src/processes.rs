@@ -1,5 +1,4 @@
-//! The tasks as processes: forks of this one, each of which keeps its two channels and nothing
-//! else that is open.
+//! The tasks as processes: forks of this one, each with only its two channels open.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -13,14 +12,14 @@ use harness::{Bench, Line, failure};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::{ForkResult, Pid, getpid};
 
-/// How a process ends that has failed without an error of the kernel's, or panicked.
+/// The exit code of a process that failed without a kernel error, or panicked.
 const FAILED: i32 = 254;
 const PANICKED: i32 = 255;
 
 /// Sets up the brigade, with channels that `open` opens, and measures it.
 ///
 /// # Errors
-/// Of channels and tasks. That of a process comes back as its exit code, an error number.
+/// Those of channels and tasks. A process returns its error number as its exit code.
 pub fn brigade(
     bench: &Bench,
     open: impl FnMut() -> io::Result<(File, File)>,
@@ -35,14 +34,14 @@ pub fn brigade(
     };
     let mut line = Line::create(bench.creation(), open, start)?;
     bench.findings().peers = line.tasks.iter().map(|task| task.as_raw().unsigned_abs()).collect();
-    let passed = crate::drive(bench, &mut line.first, &mut line.last);
-    let observed = passed.and_then(|()| bench.observe());
+    let result = crate::drive(bench, &mut line.first, &mut line.last);
+    let observed = result.and_then(|()| bench.observe());
     drop(line.first);
     root_cause(line.tasks.into_iter().map(outcome)).and(observed)
 }
 
-/// The life of a task, which leaves without what a Rust program does on leaving: what it has
-/// inherited is its parent's.
+/// A task's main function. It skips the usual clean-up of a Rust program: inherited objects are its
+/// parent's.
 fn live(bench: &Bench, parent: Pid, task: usize, upstream: File, downstream: File) -> ! {
     let relayed = catch_unwind(AssertUnwindSafe(|| {
         die_with(parent)?;
@@ -60,21 +59,19 @@ fn live(bench: &Bench, parent: Pid, task: usize, upstream: File, downstream: Fil
     unsafe { libc::_exit(code) }
 }
 
-/// Closes every file but the standard ones and these. An end of another channel that stayed
-/// open here would keep its reader from seeing that its writer has gone.
+/// Closes every file except the standard ones and these. An open end of another channel would hide
+/// from its reader that its writer has ended.
 fn close_all_but(kept: &[&File]) -> io::Result<()> {
     let names = fs::read_dir("/proc/self/fd")?.map(|entry| Ok(entry?.file_name()));
     let names = names.collect::<io::Result<Vec<_>>>()?;
     let open = names.iter().filter_map(|name| name.to_str()?.parse::<i32>().ok());
     for file in open.filter(|file| *file > 2 && kept.iter().all(|kept| kept.as_raw_fd() != *file)) {
-        // SAFETY: nothing in this process uses it any more: it ends without running what would
-        // drop it.
+        // SAFETY: nothing in this process uses it any more: it ends without destructors.
         unsafe { libc::close(file) };
     }
     Ok(())
 }
 
-/// How a task has ended.
 fn outcome(task: Pid) -> Result<(), TaskError> {
     let failed = |error| Err(TaskError::Failed(error));
     match reap(task) {

@@ -1,4 +1,4 @@
-//! thread-brigade from outside: flags in, record out.
+//! Tests thread-brigade from outside: flags in, record out.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ mod processes {
     contract::keeps!(PROCESSES);
 
     #[test]
-    fn one_that_is_killed_is_named_and_the_others_end() {
+    fn a_killed_task_is_named_and_the_others_end() {
         for channel in ["pipe", "socketpair"] {
             let flags =
                 ["--kind=process", "--channel", channel, "--tasks=20", "--iters=1000000000"];
@@ -54,19 +54,19 @@ mod processes {
     }
 }
 
-/// The channels, and the files that one takes.
+/// The channels, and their number of files.
 const CHANNELS: [(&str, usize); 6] =
     [("pipe", 2), ("socketpair", 2), ("eventfd", 1), ("futex", 0), ("mpsc", 0), ("condvar", 0)];
 
-/// On one CPU every hop is a thread that blocks. On recent kernels the woken thread may
-/// preempt its waker, which counts as an involuntary switch; those are not bounded here.
+/// On one CPU every hop blocks one thread. On recent kernels the woken thread may preempt its
+/// waker, which counts as an involuntary switch; those are not bounded here.
 #[test]
 fn a_brigade_over_any_channel_switches_crosses_and_ends() {
     for (channel, files) in CHANNELS {
         let of_channel = |flags: &[&'static str]| [flags, &["--channel", channel]].concat();
         let flags = of_channel(&["--tasks=50", "--iters=500", "--placement=same-cpu"]);
         let switches = voluntary_switches(&PROGRAM.record(&flags));
-        // A thread that the sender wakes while it has the lock of the list of those who wait
+        // If the sender wakes a thread while it holds the lock of the list of waiters, the thread
         // finds it taken, and blocks once more.
         let most = if channel == "mpsc" { 2.10 } else { 1.05 };
         assert!((0.90..=most).contains(&switches), "{channel}: {switches}");
@@ -75,7 +75,7 @@ fn a_brigade_over_any_channel_switches_crosses_and_ends() {
         let look = of_channel(&["--tasks=40", "--quiet", "--command=ls /proc/{pid}/fd | wc -l"]);
         let run = PROGRAM.with(&look).and(&["--iters=2"]).run().succeeded();
         let open: usize = run.stdout.trim().parse().expect("a count");
-        // The directory itself and the shell's two ends are open besides.
+        // The directory itself and the shell's two ends are open as well.
         assert!((files * 41..files * 41 + 10).contains(&open), "{channel}: {open} open files");
         if files > 0 {
             contract::limits::check_that_files_meet_their_limit(&PROGRAM, &of_channel(&[]));
@@ -84,7 +84,7 @@ fn a_brigade_over_any_channel_switches_crosses_and_ends() {
     }
 }
 
-/// SIGINT ends a run once it has so many threads.
+/// SIGINT ends a run once it has this many threads.
 fn check_interruption(flags: &[&str], threads: usize) {
     let mut running = PROGRAM.with(flags).and(&["--iters=1000000000000", "--json"]).start();
     running.wait_until("its threads were there", |pid| {
@@ -95,7 +95,7 @@ fn check_interruption(flags: &[&str], threads: usize) {
 }
 
 #[test]
-fn stacks_take_the_address_space_that_was_asked_for() {
+fn stacks_take_the_requested_address_space() {
     let flags = ["--tasks=100", "--iters=2", "--stack-size=16777216"];
     let memory = PROGRAM.record(&flags).memory.expect("Linux reports memory");
     assert!(memory.virtual_bytes >= 100 * (16 << 20), "{memory:?}");
@@ -110,14 +110,13 @@ fn as_many_threads_run_as_fit_into_memory_maps() {
     contract::limits::check_that_as_many_threads_run_as_fit(&PROGRAM, &flags);
 }
 
-/// What a process has in a field of `stat` from the third on; `None` for one that has
-/// ended.
+/// Field `number` of a process's `stat`, from the third on; `None` if it has ended.
 fn field(process: &str, number: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     Some(stat.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.to_owned())
 }
 
-/// The processes that a process has started, in order.
+/// The children of a process, in order.
 fn started_by(parent: i32) -> Vec<String> {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
     let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
@@ -132,7 +131,7 @@ fn is_alive(process: impl AsRef<str>) -> bool {
     field(process.as_ref(), 3).is_some_and(|state| state != "Z")
 }
 
-/// The processes of `SCHED_IDLE` that a process has started.
+/// The children of a process in class `SCHED_IDLE`.
 fn spinners(parent: i32) -> Vec<String> {
     let started = started_by(parent).into_iter();
     started.filter(|process| field(process, 41).as_deref() == Some("5")).collect()
@@ -152,7 +151,7 @@ fn keep_awake_spins_on_each_cpu_and_leaves_no_spinner() {
     }
 }
 
-/// On one CPU the sender goes on until it blocks, and the thread that it has woken waits.
+/// On one CPU the sender continues until it blocks, while the thread that it woke waits.
 #[test]
 fn hops_wait_for_their_cpu_or_wake_an_idle_one() {
     let flags = ["--tasks=5", "--iters=500"];

@@ -1,25 +1,22 @@
-//! What creating a thread costs, until it runs, and until it is joined.
+//! The cost of creating a thread: until it runs, and until it is joined.
 //!
-//! One iteration: create N threads whose body ends at once, then join them.
-//! `create` is the time until the last call has returned, for N threads;
-//! `join` the time from there until all are joined. `start` is taken in
-//! iterations of its own, for each thread: from the call that creates it to
-//! the first line of its body. `create_cold` is `create` of the very first
-//! iteration, when no stack can be reused yet.
+//! One iteration: create N threads whose body ends at once, then join them. `create` is the time
+//! until the last call returns, for N threads; `join` the time from there until all are joined.
+//! `start` is measured in separate iterations, for each thread: from the call that creates it to
+//! the first line of its body. `create_cold` is `create` in the very first iteration, when no stack
+//! can be reused yet.
 //!
-//! The C library keeps the stacks of joined threads and hands them out again, but
-//! 40 MiB of them at most. So the number of threads decides what `create` is:
-//! with few of them each has the stack of a joined thread, and with 1000 of 1 MiB
-//! 24 of 25 have one that has just been mapped.
+//! The C library keeps the stacks of joined threads for reuse, but at most 40 MiB of them. So the
+//! number of threads determines `create`: with few threads each gets the stack of a joined thread,
+//! and with 1000 threads of 1 MiB, 24 of 25 get a newly mapped one.
 //!
-//! What is counted: one operation is one thread. CPU time and switches are of
-//! creation and joining together. How many switches a thread takes depends on
-//! how far the new threads run beside their creator, so none is claimed. What the
-//! kernel does for a thread after it has been joined is in no account; it is
-//! measured in laps of its own, on one CPU, and recorded beside the CPU time.
+//! What is counted: one operation is one thread. CPU time and switches cover creation and joining
+//! together. How many switches a thread takes depends on how far the new threads run in parallel
+//! with their creator, so none is claimed. The kernel's work after a thread has been joined is
+//! charged to no process; it is measured in separate laps, on one CPU, and recorded next to the CPU
+//! time.
 //!
-//! Known biases: threads that end while others are being created leave fewer than
-//! N alive at once.
+//! Known biases: threads that end while others are being created leave fewer than N alive at once.
 
 mod ends;
 
@@ -33,11 +30,11 @@ use harness::{Amounts, Bench, Launch, Measured, Spec, StackFlag, clock, failure}
 
 /// Time creating, starting and joining N threads.
 ///
-/// One iteration: create N threads whose body ends at once, then join them.
-/// One operation is one thread. `start` is the time from the call to the first
-/// line of the body; `create_cold` is the first iteration's creation, before
-/// any stack can be reused. In later ones, stacks are reused as far as the C
-/// library keeps them, which is 40 MiB of them.
+/// One iteration: create N threads whose body ends at once, then join them. One
+/// operation is one thread. `start` is the time from the call to the first line
+/// of the body; `create_cold` is the creation in the first iteration, before
+/// any stack can be reused. Later ones reuse the stacks that the C library
+/// keeps, at most 40 MiB.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     #[command(flatten)]
@@ -118,7 +115,7 @@ fn spawn<T: Send + 'static>(
         .map_err(|error| failure::creating(format_args!("task {task}"), error))
 }
 
-/// Looks at the process while N threads are alive and blocked.
+/// Observes the process while N threads are alive and blocked.
 fn observe_alive(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let started = AtomicUsize::new(0);
     let gate = RwLock::new(());

@@ -1,4 +1,4 @@
-//! What the cases of suite.toml rest on.
+//! Assumptions behind cases of suite.toml.
 
 use std::fs;
 
@@ -9,9 +9,8 @@ use super::{Flags, StackFlag, create, join_all};
 
 const STACK: u64 = 1 << 20;
 
-/// Bytes of address space in maps that may be written to and are as large as a stack.
-/// The arenas of the allocator, of which there are more on more CPUs, have smaller
-/// ones, and reserve what may not be written to.
+/// Bytes of address space in writable maps at least as large as a stack. The allocator's arenas,
+/// whose number grows with that of CPUs, have smaller ones; their reserve is not writable.
 fn writable() -> u64 {
     let maps = fs::read_to_string("/proc/self/maps").expect("maps");
     let writable = maps.lines().filter(|line| line.contains(" rw"));
@@ -20,8 +19,8 @@ fn writable() -> u64 {
     ends.map(|(from, to)| end(to) - end(from)).filter(|bytes| *bytes >= STACK).sum()
 }
 
-/// Address space that a lap of `tasks` threads leaves behind, in stacks: of
-/// the first lap, and of one more.
+/// Address space of stacks left behind by laps of `tasks` threads: by the first
+/// lap, and by one more.
 fn stacks_left_behind(tasks: usize) -> [u64; 2] {
     let flags = Flags { stack: StackFlag { stack_size: STACK as usize } };
     [(); 2].map(|()| {
@@ -47,7 +46,8 @@ fn measuring_ends_leaves_the_cpus_as_they_were() {
     assert_eq!(cpus::allowed().expect("affinity"), before);
 }
 
-/// With the ends in one test, since address space is that of the process.
+/// In one test with the ends of threads, since address space belongs to the
+/// process.
 #[test]
 fn few_threads_reuse_all_stacks_and_many_reuse_few() {
     let [first, second] = stacks_left_behind(20);

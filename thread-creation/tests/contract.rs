@@ -1,4 +1,4 @@
-//! thread-creation from outside: flags in, record out.
+//! Tests thread-creation from outside: flags in, record out.
 
 use contract::{Measurement, Program};
 

@@ -1,4 +1,4 @@
-//! The program's flags, and which of them do not go together.
+//! The program's flags, and their contradictions.
 
 use harness::WorkFlag;
 use harness::failure::UsageError;
@@ -15,7 +15,7 @@ const LONGEST_ALONE: u64 = 64 << 10;
 ///
 /// One iteration is a round trip: the driver hands over to its partner and
 /// waits, the partner hands over to the driver and waits. That makes two
-/// switches. Where a hand-over takes less than a microsecond, an iteration is a
+/// switches. If a hand-over takes less than a microsecond, an iteration is a
 /// batch of round trips.
 #[derive(clap::Args, serde::Serialize)]
 pub struct Flags {
@@ -27,12 +27,12 @@ pub struct Flags {
     #[arg(long, value_enum, default_value_t = Reach::Thread)]
     pub kind: Reach,
 
-    /// Bytes that a hand-over carries by pipe or socketpair
+    /// Bytes per hand-over through pipe or socketpair
     #[arg(long, value_name = "BYTES", default_value_t = 1, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=LONGEST_MESSAGE))]
     pub message: u64,
 
-    /// Let one thread write, then read, by pipe, socketpair or eventfd: the
+    /// Let one thread write, then read, with pipe, socketpair or eventfd: the
     /// same calls without a switch
     #[arg(long = "self")]
     #[serde(rename = "self")]
@@ -43,19 +43,19 @@ pub struct Flags {
     pub work: WorkFlag,
 }
 
-/// What `--via` names.
+/// Values of `--via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Via {
-    /// A message over a pipe, one for each direction
+    /// A message through a pipe, one for each direction
     Pipe,
-    /// A message over a pair of Unix stream sockets
+    /// A message through a pair of Unix stream sockets
     #[value(name = "socketpair")]
     SocketPair,
-    /// An event counter of the kernel, one for each direction
+    /// A kernel event counter, one for each direction
     #[value(name = "eventfd")]
     EventFd,
-    /// A condition variable, signalled with its mutex held
+    /// A condition variable, signalled with its mutex locked
     Condvar,
     /// A word in memory, and the system call futex
     Futex,
@@ -65,9 +65,9 @@ pub enum Via {
     Channel,
     /// std's channel of capacity 0, one for each direction
     Rendezvous,
-    /// A word in memory, looked at until it changes; needs two CPUs
+    /// A word in memory, polled until it changes; needs two CPUs
     Spin,
-    /// A word in memory, and sched_yield until it changes; needs one CPU
+    /// A word in memory, polled with sched_yield; needs one CPU
     Yield,
 }
 
@@ -83,8 +83,8 @@ impl Via {
 }
 
 impl Flags {
-    /// Round trips in an iteration, or passes of one thread alone: as many as
-    /// take some 20 µs, and one where a hand-over takes a microsecond or more.
+    /// Round trips per iteration, or passes of one thread: enough for about 20
+    /// µs, and one if a hand-over takes a microsecond or more.
     pub fn batch(&self) -> u64 {
         match self.via {
             _ if self.alone && self.message <= libc::PIPE_BUF as u64 => 32,
@@ -94,7 +94,7 @@ impl Flags {
         }
     }
 
-    /// How many switches a hand-over makes, where that is certain.
+    /// Switches per hand-over, if certain.
     pub fn claim(&self) -> Option<f64> {
         match self.via {
             via if self.alone || via == Via::Spin => Some(0.0),
@@ -103,10 +103,10 @@ impl Flags {
         }
     }
 
-    /// Refuses flags that contradict one another or the CPUs there are.
+    /// Refuses flags that contradict one another or the available CPUs.
     ///
     /// # Errors
-    /// [`UsageError`], which says what to choose instead.
+    /// [`UsageError`], with an alternative.
     pub fn check(&self, placement: &Placement) -> Result<(), UsageError> {
         let Self { via, kind, message, alone, .. } = *self;
         let named = name(&via);
@@ -126,14 +126,14 @@ impl Flags {
                 "--self: --via {named} writes and reads nothing; choose pipe, socketpair or eventfd"
             )
         } else if alone && kind == Reach::Process {
-            "--self: one thread does all, so leave out --kind".into()
+            "--self: one thread does all, so omit --kind".into()
         } else if alone && message > LONGEST_ALONE {
             format!(
-                "--message {message}: with --self, at most {LONGEST_ALONE}, which a pipe can hold"
+                "--message {message}: with --self, at most {LONGEST_ALONE}, which fits into a pipe"
             )
         } else if via == Via::Spin && one_cpu {
             "--via spin needs two CPUs: on one, each would spin until the scheduler stops it; \
-             choose --placement spread, or widen --cpus"
+            choose --placement spread, or widen --cpus"
                 .into()
         } else if via == Via::Yield && !one_cpu {
             "--via yield needs one CPU: on two, there is no other task to yield to; choose \

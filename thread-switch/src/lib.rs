@@ -1,24 +1,21 @@
-//! Two tasks that hand over to each other: what a switch costs by each of the
-//! ways that threads and processes have of waiting for one another.
+//! Two tasks that hand over to each other: the cost of a switch, by the ways in which threads and
+//! processes can wait for one another.
 //!
-//! One iteration, a round trip: the driver, task 0, hands over to its partner,
-//! task 1, and waits; the partner hands over to the driver and waits. That is
-//! two hand-overs, and an operation is one of them. Where a hand-over takes less
-//! than a microsecond, an iteration is a batch of round trips: the clock, which
-//! takes some 25 ns to read, is read once for all of them.
+//! One iteration, a round trip: the driver, task 0, hands over to its partner, task 1, and waits;
+//! the partner hands over to the driver and waits. That is two hand-overs, and an operation is one
+//! of them. If a hand-over takes less than a microsecond, an iteration is a batch of round trips:
+//! the clock, which takes about 25 ns to read, is read once for all of them.
 //!
-//! What is counted: a hand-over by a mechanism that blocks is one context
-//! switch, and so is one by `yield`; `spin` makes none. The kernel's count, of
-//! both processes where there are two, stands beside that claim. A message
-//! longer than the kernel writes in one piece may take several, and of that
-//! nothing is claimed.
+//! What is counted: a hand-over by a blocking mechanism is one context switch, and so is one by
+//! `yield`; `spin` makes none. The claim is checked against the kernel's count, of both processes
+//! if there are two. A message longer than the kernel writes in one piece may take several
+//! switches, so it makes no claim.
 //!
-//! Known biases: a hand-over includes the system calls or the atomics that
-//! make it; for those that are I/O, `--self` measures that cost alone. Under
-//! free placement the kernel decides, anew in every process, whether the two
-//! share a CPU. On one CPU, a woken task that runs at once and finds its waker
-//! not ready yet switches back: condvar, rendezvous and socketpair make more
-//! switches than one. Memory is that of the driver's process.
+//! Known biases: a hand-over includes its system calls or atomics; for I/O, `--self` measures that
+//! cost alone. Under free placement the kernel decides in every process whether the two share a
+//! CPU. On one CPU, a woken task that runs at once and finds its waker not ready yet switches back:
+//! condvar, rendezvous and socketpair make more than one switch. Memory is that of the driver's
+//! process.
 
 mod flags;
 mod pair;

@@ -1,4 +1,4 @@
-//! The two sides that hand over in turn, and what each of them does.
+//! The two sides that hand over in turn.
 
 use std::io::{self, ErrorKind};
 use std::thread;
@@ -8,21 +8,20 @@ use harness::hand_over::{Sink, Source};
 use harness::threads::{outcome, root_cause, spawn};
 use harness::{Bench, Measured, Work};
 
-/// What a lap consists of.
+/// The contents of a lap.
 #[derive(Clone, Copy)]
 pub struct RoundTrips {
-    /// How many there are. The clock is read once for all of them.
+    /// Round trips per lap. The clock is read once for all of them.
     pub per_lap: u64,
     /// What each side does before it hands over.
     pub work: Work,
 }
 
-/// One of two sides, of which one has the turn while the other waits. Dropping it ends the turns
-/// of the other.
+/// One of two sides that alternate. Dropping it ends the other's turns.
 pub struct Side<R, S> {
-    /// Where its turn comes from.
+    /// Receives its turn.
     pub source: R,
-    /// Where it hands over to.
+    /// Hands over.
     pub sink: S,
 }
 
@@ -40,10 +39,10 @@ pub fn sides<R, S>([there, back]: [(R, S); 2]) -> [Side<R, S>; 2] {
 }
 
 impl<R: Source, S: Sink> Side<R, S> {
-    /// What the driver does: hand over and wait for its turn, lap after lap.
+    /// The driver's loop: hands over and waits for its turn, lap after lap.
     ///
     /// # Errors
-    /// The kernel's, or that the partner has gone.
+    /// The kernel's, or that the partner is gone.
     pub fn drive(&mut self, bench: &Bench, trips: RoundTrips) -> anyhow::Result<()> {
         let operations = 2 * trips.per_lap;
         let switches =
@@ -60,7 +59,7 @@ impl<R: Source, S: Sink> Side<R, S> {
         bench.observe()
     }
 
-    /// What the partner does: answer every turn until the driver has gone.
+    /// The partner's loop: answers every turn until the driver is gone.
     ///
     /// # Errors
     /// The kernel's.
@@ -80,7 +79,7 @@ fn gone() -> io::Error {
 /// Measures two threads that hand over to each other: this one, which is task 0, and a new one.
 ///
 /// # Errors
-/// That a thread cannot be created or placed, or the failure of either.
+/// If a thread cannot be created or placed, or either fails.
 pub fn measure<R: Source, S: Sink>(
     bench: &Bench,
     trips: RoundTrips,
@@ -100,8 +99,8 @@ pub fn measure<R: Source, S: Sink>(
     })
 }
 
-/// Measures the control: one thread writes, then reads what it has written. The same system
-/// calls as a hand-over makes, and no switch.
+/// Measures the control: one thread writes, then reads what it wrote. It makes the system calls of
+/// a hand-over without a switch.
 ///
 /// # Errors
 /// The kernel's.

@@ -19,12 +19,12 @@ use crate::pair::{RoundTrips, Side};
 /// How long the driver may take to notice that the child has died.
 const PATIENCE_SECONDS: u32 = 2;
 
-/// Measures two processes that hand over to each other: this one, which is
-/// task 0, and a child. The child reports over a pipe how it failed, and the
-/// end of that pipe is how this process learns of its death.
+/// Measures two processes that hand over to each other: this one, which is task
+/// 0, and a child. The child reports failures over a pipe; the end of that pipe
+/// tells this process that it has died.
 ///
 /// # Errors
-/// That the child cannot be created or placed, or the failure of either.
+/// If the child cannot be created or placed, or either fails.
 pub fn measure<R: Source, S: Sink>(
     bench: &Bench,
     trips: RoundTrips,
@@ -37,7 +37,7 @@ pub fn measure<R: Source, S: Sink>(
     match fork_alone().map_err(|error| failure::creating(format_args!("task 1"), error))? {
         ForkResult::Child => {
             drop(report);
-            // Files must be closed here, too; anything else would be closed for the parent.
+            // Close files here, too; closing anything else would close it for the parent.
             match closer {
                 None => drop(driver),
                 Some(_) => mem::forget(driver),
@@ -57,8 +57,8 @@ pub fn measure<R: Source, S: Sink>(
     }
 }
 
-/// The driver's part. The child's report comes before any other failure: the
-/// driver's is but its consequence.
+/// The driver's part. The child's report takes precedence: a failure of the
+/// driver is only its consequence.
 fn lead<R: Source, S: Sink>(
     bench: &Bench,
     trips: RoundTrips,
@@ -67,8 +67,8 @@ fn lead<R: Source, S: Sink>(
     closer: Option<Closer>,
 ) -> anyhow::Result<()> {
     thread::scope(|scope| {
-        // A thread that watches makes every system call on a file a little more
-        // expensive, so there is one only where it is needed.
+        // A watching thread makes every system call on a file slightly more
+        // expensive, so there is one only if it is needed.
         let (watcher, report) = match closer {
             None => (None, Some(report)),
             Some(close) => (Some(scope.spawn(|| watch(report, close))), None),
@@ -88,9 +88,8 @@ fn lead<R: Source, S: Sink>(
     })
 }
 
-/// Waits for the end of the child, then closes what it sent into. Where that wakes nobody,
-/// because the child was killed inside the C library's condition variable, SIGALRM ends this
-/// process.
+/// Waits for the child to end, then closes its sink. If that wakes nobody, because the child was
+/// killed inside the C library's condition variable, SIGALRM ends this process.
 fn watch(report: PipeReader, close: Closer) -> io::Result<String> {
     let failure = read_report(report);
     alarm::set(PATIENCE_SECONDS);
@@ -98,16 +97,15 @@ fn watch(report: PipeReader, close: Closer) -> io::Result<String> {
     failure
 }
 
-/// What the child reports until it ends.
+/// The child's report, up to its end.
 fn read_report(mut report: PipeReader) -> io::Result<String> {
     let mut text = String::new();
     report.read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// The child's life, from its creation to its end. It dies with its parent,
-/// and it leaves without what a Rust program does on leaving: the buffers that
-/// it has inherited are the parent's to flush.
+/// The child's main function. It dies with its parent, and skips the usual
+/// clean-up of a Rust program: inherited buffers are the parent's to flush.
 fn live<R: Source, S: Sink>(
     parent: Pid,
     placement: &Placement,
@@ -127,19 +125,18 @@ fn live<R: Source, S: Sink>(
         Err(panic) => Some(format!("it panicked: {}", panic_text(&*panic))),
     };
     if let Some(failure) = &failure {
-        // Without a reader nobody wants to know.
+        // Without a reader, nobody needs the report.
         let _ = report.write_all(failure.as_bytes());
     }
     // SAFETY: _exit ends the process and touches nothing in it.
     unsafe { libc::_exit(failure.is_some().into()) }
 }
 
-/// Waits for the end of the child.
 fn end(child: Pid) -> anyhow::Result<()> {
     match reap(child).context("waiting for the end of task 1")? {
-        // One that failed by itself has said how.
+        // If it failed by itself, it has reported why.
         WaitStatus::Exited(..) => Ok(()),
         WaitStatus::Signaled(_, signal, _) => bail!("task 1 was killed by {signal}"),
-        status => bail!("task 1 ended strangely: {status:?}"),
+        status => bail!("task 1 ended in an unknown way: {status:?}"),
     }
 }

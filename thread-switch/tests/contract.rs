@@ -1,4 +1,4 @@
-//! thread-switch from outside: flags in, record out.
+//! Tests thread-switch from outside: flags in, record out.
 
 use std::fs;
 
@@ -24,22 +24,22 @@ contract::keeps!(PROGRAM);
 
 /// Mechanisms that block in the kernel, or yield to it.
 const SWITCHING: [&str; 6] = ["pipe", "socketpair", "eventfd", "condvar", "futex", "yield"];
-/// Those of them that work inside one process only.
+/// Those of them that work only inside one process.
 const SWITCHING_THREADS: [&str; 3] = ["park", "channel", "rendezvous"];
 
 fn record(flags: &str) -> Record {
     PROGRAM.record(&flags.split_whitespace().collect::<Vec<_>>())
 }
 
-/// Each iteration has so many round trips of two operations.
+/// Each iteration consists of this many round trips of two operations.
 fn check_counts(record: &Record, trips: u64) {
     let iteration = record.principal().expect("a measurement");
     assert_eq!((record.complete, &*iteration.operation), (true, "switch"));
     assert_eq!((iteration.operations, iteration.count), (2 * trips, 200));
 }
 
-/// On one CPU each hand-over is a switch. The switches of both processes are counted: one has
-/// only every other. The kernel may preempt on top of that, so there is no upper bound.
+/// On one CPU each hand-over is a switch. The switches of both processes are counted: one has only
+/// every other. The kernel may preempt in addition, so there is no upper bound.
 #[test]
 fn threads_and_processes_switch_as_often_as_claimed() {
     let threads = SWITCHING.iter().chain(&SWITCHING_THREADS).map(|via| (*via, "thread"));
@@ -71,10 +71,9 @@ fn mechanisms_work_across_cpus() {
     }
 }
 
-/// Beyond what a pipe holds (64 KiB) and a socket buffers, a message travels
-/// in pieces.
+/// Messages larger than a pipe (64 KiB) or socket buffer travel in pieces.
 #[test]
-fn messages_of_any_length_come_through() {
+fn messages_of_any_length_arrive() {
     for bytes in [2, 4096, 4097, 1 << 20] {
         for (via, kind) in [("pipe", "thread"), ("pipe", "process"), ("socketpair", "process")] {
             let flags = format!("--via {via} --kind {kind} --message {bytes} --iters 200");
@@ -110,7 +109,7 @@ fn both_sides_work_before_they_hand_over() {
     }
 }
 
-/// The program between processes, by every mechanism that links them.
+/// The program between processes, by every mechanism that connects them.
 fn between_processes() -> impl Iterator<Item = Program> {
     const BETWEEN: [&[&str]; 7] = [
         &["--kind=process", "--via=pipe"],
@@ -125,9 +124,9 @@ fn between_processes() -> impl Iterator<Item = Program> {
     BETWEEN.into_iter().take(possible).map(|flags| Program { flags, ..PROGRAM })
 }
 
-/// Also where the kernel reports the death to nobody.
+/// Even if the kernel notifies nobody of the death.
 #[test]
-fn a_child_that_is_killed_is_a_failed_run_and_not_a_hang() {
+fn a_killed_child_is_a_failed_run_and_not_a_hang() {
     for program in between_processes() {
         let running = contract::ending::measuring(&program);
         let pid = running.pid();

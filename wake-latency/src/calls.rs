@@ -1,4 +1,5 @@
-//! The calls of one sleeper: a count that its waker raises, and when it did.
+//! The calls to one sleeper: a count that its waker increments, and their
+//! times.
 
 use std::future::poll_fn;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -15,19 +16,19 @@ use rustix::thread::futex;
 use crate::course::Course;
 use crate::tally::WakeUp;
 
-/// So many calls may wait for a sleeper. A waker that would make more waits for it, which
-/// delays its calls and not the times that they are measured from.
+/// The most pending calls to a sleeper. A waker that would exceed it waits, which delays its calls
+/// but not the times that they are measured from.
 const MOST_WAITING: u32 = 512;
 
-/// How long a waker waits before it looks again.
+/// How long a waker waits before it checks again.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// Memory of the calls of a sleeper, in bytes.
+/// Memory per sleeper, in bytes.
 pub const BYTES: u64 = size_of::<Calls<AtomicWaker>>() as u64;
 
 /// How a sleeper waits, and is woken.
 pub trait Bell: Default + Send + Sync + 'static {
-    /// Wakes the sleeper, that waits while the count is what it was.
+    /// Wakes the sleeper, which waits while the count is unchanged.
     fn ring(&self, count: &AtomicU32);
 }
 
@@ -47,23 +48,23 @@ impl Bell for AtomicWaker {
     }
 }
 
-/// The calls of one sleeper.
+/// The calls to one sleeper.
 #[repr(align(64))]
 #[derive(Debug)]
 pub struct Calls<B> {
     bell: B,
-    /// How many have been made; wraps.
+    /// Calls made; wraps.
     made: AtomicU32,
-    /// How many the sleeper has taken; wraps.
+    /// Calls taken by the sleeper; wraps.
     taken: AtomicU32,
     /// Whether no more will be made.
     closed: AtomicBool,
-    /// When each of the latest was made.
+    /// The time of each of the latest calls.
     at_ns: [AtomicU64; MOST_WAITING as usize],
 }
 
 impl<B: Bell> Calls<B> {
-    /// Of so many sleepers, none yet.
+    /// For this many sleepers, without calls.
     pub fn of(sleepers: usize) -> Vec<Self> {
         (0..sleepers).map(|_| Self::new()).collect()
     }
@@ -78,8 +79,8 @@ impl<B: Bell> Calls<B> {
         }
     }
 
-    /// Calls the sleeper. Where too many calls wait for it, waits until it takes one or the
-    /// run is over.
+    /// Calls the sleeper. If too many calls are pending, waits until it takes one or the run is
+    /// over.
     pub fn make(&self, course: &Course) {
         let made = self.made.load(Relaxed);
         while made.wrapping_sub(self.taken.load(Acquire)) >= MOST_WAITING {
@@ -100,8 +101,8 @@ impl<B: Bell> Calls<B> {
         self.bell.ring(&self.made);
     }
 
-    /// Takes a call that has been made for this intended time; `Err` with the count where
-    /// none has, and `Ok(None)` where no more will be.
+    /// Takes a call made for this intended time; `Err` with the count if there is none, and
+    /// `Ok(None)` if there will be none.
     #[inline]
     fn take(&self, intended_ns: u64, waited: bool) -> Result<Option<WakeUp>, u32> {
         let (made, taken) = (self.made.load(Acquire), self.taken.load(Relaxed));
@@ -119,13 +120,13 @@ impl<B: Bell> Calls<B> {
 }
 
 impl Calls<Futex> {
-    /// Waits for the call of this intended time; `None` when no more will be made.
+    /// Waits for the call for this intended time; `None` if no more will be made.
     pub fn wait(&self, intended_ns: u64) -> Option<WakeUp> {
         let mut waited = false;
         loop {
             match self.take(intended_ns, waited) {
                 Ok(wake_up) => return wake_up,
-                // It does not wait when the count has changed meanwhile.
+                // Returns at once if the count has changed meanwhile.
                 Err(count) => {
                     let slept = futex::wait(&self.made, futex::Flags::PRIVATE, count, None);
                     waited |= slept != Err(Errno::AGAIN);
@@ -136,7 +137,7 @@ impl Calls<Futex> {
 }
 
 impl Calls<AtomicWaker> {
-    /// As [`Calls::wait`], of a task.
+    /// As [`Calls::wait`], but for a task.
     pub async fn wait_as_task(&self, intended_ns: u64) -> Option<WakeUp> {
         let mut waited = false;
         poll_fn(|context| {
@@ -144,7 +145,7 @@ impl Calls<AtomicWaker> {
                 return Poll::Ready(wake_up);
             }
             self.bell.register(context.waker());
-            // One that was made meanwhile found nobody to wake.
+            // A call made meanwhile found nobody to wake.
             match self.take(intended_ns, waited) {
                 Ok(wake_up) => Poll::Ready(wake_up),
                 Err(_) => {

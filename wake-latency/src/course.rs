@@ -1,5 +1,5 @@
-//! The course of a run: the warm-up, then the measured wake-ups, each a round that all
-//! sleepers and wakers begin together and of which the last to finish tells the driver.
+//! The course of a run: the warm-up, then the measured wake-ups, each a round that all sleepers and
+//! wakers begin together. The last one to finish a round notifies the driver.
 
 use std::future::Future;
 use std::io;
@@ -24,15 +24,15 @@ use crate::schedule::Schedule;
 use crate::sleep;
 use crate::tally::{Tally, WakeUp};
 
-/// From the moment at which a round is announced to its first intended time, so that all
-/// are waiting then: this, and so much more for each of them.
+/// From the announcement of a round to its first intended time, so that all are waiting by then:
+/// this, plus an amount for each of them.
 const LEAD: Duration = Duration::from_millis(10);
 const LEAD_FOR_EACH: Duration = Duration::from_micros(100);
 
-/// How often the driver looks whether it was interrupted.
+/// How often the driver checks for an interruption.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// A round that is announced.
+/// An announced round.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     /// Its intended times.
@@ -41,34 +41,33 @@ pub struct Round {
     pub is_measured: bool,
 }
 
-/// Where rounds are announced: `None` before the first. When it is closed, the run is over.
+/// Announces rounds: `None` before the first. Closing it ends the run.
 pub type Announced = watch::Receiver<Option<Round>>;
 
-/// The round that comes next; `None` when there is none.
+/// The next round; `None` if there is none.
 async fn next(rounds: &mut Announced) -> Option<Round> {
     rounds.changed().await.ok()?;
     *rounds.borrow_and_update()
 }
 
-/// How far a round has come.
+/// The progress of a round.
 #[derive(Debug, Default)]
 pub struct Course {
-    /// Sleepers and wakers that have not finished the round.
+    /// Sleepers and wakers still in the round.
     busy: Mutex<usize>,
     finished: Condvar,
     over: AtomicBool,
-    /// Measured calls whose time had passed when their waker came to them.
+    /// Measured calls that their waker reached after their time.
     late: AtomicU64,
 }
 
-/// A part in a round, which ends when this is dropped.
+/// Participation in a round, which ends when this is dropped.
 #[must_use]
 #[derive(Debug)]
 pub struct Part<'a>(&'a Course);
 
 impl Course {
-    /// Whether the run is over although the schedule is not: it was interrupted, or
-    /// something failed.
+    /// Whether the run ended before its schedule: it was interrupted, or something failed.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.over.load(Relaxed)
@@ -78,17 +77,17 @@ impl Course {
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes part in the round in hand. A task that panics ends the run.
+    /// Takes part in the current round. A task that panics ends the run.
     pub fn part(&self) -> Part<'_> {
         Part(self)
     }
 
-    /// Ends the run before its time.
+    /// Ends the run early.
     pub fn end(&self) {
         self.over.store(true, Relaxed);
     }
 
-    /// Waits until all have finished the round in hand.
+    /// Waits until all have finished the current round.
     fn wait(&self, bench: &Bench) {
         let mut busy = self.busy();
         while *busy > 0 {
@@ -116,14 +115,15 @@ impl Drop for Part<'_> {
 
 /// How a sleeper waits for its next wake-up.
 pub trait Wait: Send {
-    /// The wake-up of this intended time; `None` when the run is over. A thread blocks in it.
+    /// The wake-up for this intended time; `None` if the run is over. In a thread, it blocks.
     ///
     /// # Errors
     /// The kernel's.
     fn wait(&self, intended_ns: u64) -> impl Future<Output = io::Result<Option<WakeUp>>> + Send;
 }
 
-/// The life of a sleeper that has been `placed`, or not: it records its wake-ups of every round.
+/// A sleeper's main function: it records its wake-ups in every round. `placed` is the result of its
+/// placement.
 ///
 /// # Errors
 /// The kernel's.
@@ -158,27 +158,26 @@ pub async fn sleeper(
     result
 }
 
-/// Who conducts a run, whose sleepers wait for its first round.
+/// Conducts a run, whose sleepers wait for its first round.
 #[derive(Debug)]
 pub struct Conductor<'a, B> {
     /// The program's flags.
     pub flags: &'a Flags,
-    /// What it measures on.
     pub bench: &'a Bench,
-    /// How far it is.
+    /// The progress.
     pub course: &'a Course,
-    /// The calls of each sleeper; none where sleepers wake themselves.
+    /// The calls to each sleeper; empty if sleepers wake themselves.
     pub calls: &'a [Calls<B>],
 }
 
 impl<B: Bell> Conductor<'_, B> {
-    /// Runs all rounds, with wakers where there are any, and ends the run.
+    /// Runs all rounds, with wakers if there are any, and ends the run.
     ///
     /// # Errors
-    /// When a waker cannot be created, fails or panics; those of `--command`.
+    /// If a waker cannot be created, fails or panics; those of `--command`.
     pub fn conduct(&self, plan: Plan, rounds: watch::Sender<Option<Round>>) -> anyhow::Result<()> {
         thread::scope(|scope| {
-            // What fails here closes the channel of rounds, at which all end.
+            // Any failure here closes the channel of rounds, which ends all tasks.
             let rounds = rounds;
             let mut wakers = Vec::new();
             for number in 0..self.wakers() {
@@ -229,7 +228,7 @@ impl<B: Bell> Conductor<'_, B> {
         self.course.wait(self.bench);
     }
 
-    /// The life of waker `number`.
+    /// The main function of waker `number`.
     fn wake(&self, number: usize, mut announced: Announced) -> io::Result<()> {
         let placed = self.bench.placement().pin(number);
         let mut result = placed.and_then(|()| sleep::be_punctual());
@@ -261,10 +260,10 @@ impl<B: Bell> Conductor<'_, B> {
         Ok(())
     }
 
-    /// Hands in what the sleepers have measured.
+    /// Stores the sleepers' measurements.
     ///
     /// # Errors
-    /// When wake-ups are missing.
+    /// If wake-ups are missing.
     pub fn report(
         &self,
         plan: Plan,
@@ -279,7 +278,7 @@ impl<B: Bell> Conductor<'_, B> {
         self.bench.take(plan, vec![from_intended, from_call], kept)
     }
 
-    /// Claims a switch for each time that a sleeper or a waker waited.
+    /// Claims a switch for each time that a sleeper or waker waited.
     fn claim_switches(&self, wake_ups: u64, kept: ScheduleKept) {
         let waits = match kept.called_late {
             None => wake_ups.saturating_sub(kept.missed),

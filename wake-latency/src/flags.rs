@@ -1,10 +1,10 @@
-//! The program's flags, and which of them do not go together.
+//! The program's flags, and their contradictions.
 
 use harness::failure::UsageError;
 use harness::flags::name;
 use harness::{RuntimeFlags, RuntimeKind};
 
-/// The most wake-ups a second: one each microsecond.
+/// The most wake-ups per second: one each microsecond.
 const MOST_RATE: i64 = 1_000_000;
 
 /// The most wakers, and the most hogs.
@@ -12,9 +12,8 @@ const MOST_BESIDE: i64 = 1024;
 
 /// Time how late tasks run that are due at given times.
 ///
-/// One iteration is one wake-up: at its intended time, which does not depend on the ones
-/// before, a sleeper is to run, woken by a timer or by another thread. Its latency runs
-/// from the intended time until it does.
+/// One iteration is one wake-up: at its intended time, independent of earlier wake-ups, a timer or
+/// another thread wakes a sleeper. Its latency is the time from then until it runs.
 #[derive(Clone, Debug, clap::Args, serde::Serialize)]
 pub struct Flags {
     /// What wakes a sleeper
@@ -25,36 +24,36 @@ pub struct Flags {
     #[serde(flatten)]
     pub runtime: RuntimeFlags,
 
-    /// Wake-ups a second, of all sleepers together
+    /// Wake-ups per second, of all sleepers together
     #[arg(long, value_name = "N", default_value_t = 10_000, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_RATE))]
     pub rate: u32,
 
-    /// Threads that wake sleepers, each its share of them; without it, 1
+    /// Threads that wake sleepers, each its share of them [default: 1]
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_BESIDE))]
     pub wakers: Option<u32>,
 
-    /// Processes that do nothing but take CPU time beside the tasks
+    /// Processes that only use CPU time, next to the tasks
     #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=MOST_BESIDE))]
     pub hogs: u32,
 }
 
-/// What `--source` names.
+/// Values of `--source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// Another thread, by the system call futex; of threads
+    /// Another thread, with the system call futex; for threads
     Futex,
-    /// Another thread, by the task's waker; of tasks
+    /// Another thread, with the task's waker; for tasks
     Waker,
     /// Its own timer
     Timer,
 }
 
 impl Flags {
-    /// How many wakers there are.
+    /// The number of wakers.
     pub fn wakers(&self) -> u32 {
         match self.source {
             Source::Timer => 0,
@@ -65,7 +64,7 @@ impl Flags {
     /// Refuses flags that contradict one another.
     ///
     /// # Errors
-    /// [`UsageError`], which says what to choose instead.
+    /// [`UsageError`], with an alternative.
     pub fn check(&self, tasks: u32) -> Result<(), UsageError> {
         let refuse = |reason: String| Err(UsageError(reason));
         let runtime = self.runtime.runtime;
@@ -83,7 +82,7 @@ impl Flags {
         }
         match self.wakers {
             Some(wakers) if self.source == Source::Timer => refuse(format!(
-                "--wakers {wakers}: by --source timer each sleeper wakes itself; leave it out"
+                "--wakers {wakers}: with --source timer each sleeper wakes itself; omit it"
             )),
             Some(wakers) if wakers > tasks => refuse(format!(
                 "--wakers {wakers}: each needs its own sleeper, but there are {tasks}; raise --tasks"

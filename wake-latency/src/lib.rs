@@ -1,27 +1,26 @@
-//! Sleepers that are due to run at given times: how late a task runs that should run now.
+//! Sleepers that are due to run at given times: how late a task runs.
 //!
-//! The intended times are a clock's: wake-up k is due at k / rate seconds, whatever became
-//! of the one before, and belongs to sleeper k modulo N. One iteration is one wake-up, and
-//! so is one operation: its latency runs from the intended time to the moment when the
-//! sleeper reads the clock. A wake-up that comes late because an earlier one was late is
-//! late by all of it (no coordinated omission), and none is left out.
+//! The intended times are an open loop: wake-up k is due at k / rate seconds, regardless of the one
+//! before, and belongs to sleeper k modulo N. One iteration is one wake-up, and so is one
+//! operation: its latency runs from the intended time to the moment when the sleeper reads the
+//! clock. A wake-up that is late because an earlier one was late counts in full (no coordinated
+//! omission), and none is omitted.
 //!
-//! By `timer` each sleeper waits for its own times: a thread in `clock_nanosleep`, an async
-//! task in tokio's `sleep_until`. By `futex` and `waker` M threads wait for them instead, in
-//! `clock_nanosleep` without timer slack, and wake the sleeper: a thread by the system call
-//! futex, a task by its `std::task::Waker`. What the waker itself is late is part of the
-//! latency; `from_call` is the time from the call alone.
+//! With `timer` each sleeper waits for its times: a thread in `clock_nanosleep`, an async task in
+//! tokio's `sleep_until`. With `futex` and `waker` M threads wait for them instead, in
+//! `clock_nanosleep` without timer slack, and wake the sleeper: a thread with the system call
+//! futex, a task with its `std::task::Waker`. The waker's own delay is part of the latency;
+//! `from_call` is the time from the call only.
 //!
-//! What is counted: a thread that waits makes one switch per wake-up, by `futex` the waker
-//! makes one more. A sleeper that is still busy when it is called, or whose time has passed,
-//! does not wait and does not switch, nor does a waker that comes late; the record's
-//! `schedule` counts both, and the claim is without them. For tasks of a runtime no number
-//! is claimed.
+//! What is counted: a waiting thread makes one switch per wake-up; with `futex` the waker makes one
+//! more. A sleeper that is still busy when it is called, or whose time has passed, does not wait
+//! and does not switch, nor does a late waker; the record's `schedule` counts both, and the claim
+//! excludes them. For tasks of a runtime no number is claimed.
 //!
-//! Known biases: the sleeper does nothing else, so its caches are those of an idle thread.
-//! Threads of the normal class have a timer slack of 50 µs, by which the kernel may delay
-//! them; that is part of the latency, as it is of any program's. Tokio's timers tick in
-//! milliseconds. Run it under `chrt -f 80` for threads of real time.
+//! Known biases: the sleeper does nothing else, so its caches are those of an idle thread. Threads
+//! of the normal class have a timer slack of 50 µs, by which the kernel may delay them; that is
+//! part of the latency, as in any program. Tokio's timers tick in milliseconds. Run it with `chrt
+//! -f 80` for real-time threads.
 
 mod calls;
 mod course;

@@ -1,15 +1,15 @@
 //! The intended times: an open loop, which no wake-up delays.
 
-/// So many wake-ups at a rate, of tasks in turn.
+/// A number of wake-ups at a rate, for tasks in turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     /// The intended time of the first, on the clock of [`harness::clock`].
     pub begin_ns: u64,
-    /// Wake-ups a second.
+    /// Wake-ups per second.
     pub rate: u32,
     /// Wake-ups in all.
     pub count: u64,
-    /// Tasks that they belong to in turn.
+    /// Number of tasks, which take turns.
     pub tasks: u64,
 }
 
@@ -27,8 +27,8 @@ impl Schedule {
             .take_while(move |number| *number < count)
     }
 
-    /// The wake-ups that one of so many wakers makes, in order, each with its task. All of a
-    /// task are one waker's.
+    /// The wake-ups by one of several wakers, in order, each with its task. Each task belongs to
+    /// one waker.
     pub fn of_waker(
         &self,
         waker: usize,

@@ -1,4 +1,4 @@
-//! Sleeping until a time, by `clock_nanosleep` with an absolute time, as cyclictest does.
+//! Sleeping until a time, with `clock_nanosleep` and an absolute time, as in cyclictest.
 
 use std::io;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use harness::clock;
 use crate::course::Course;
 use crate::tally::WakeUp;
 
-/// The longest sleep, after which a sleeper looks whether the run is over.
+/// The longest sleep between two checks of whether the run is over.
 pub const LONGEST: Duration = Duration::from_secs(1);
 
-/// Sleeps until `time_ns`; `None` when the run is over before.
+/// Sleeps until `time_ns`; `None` if the run ends before.
 ///
 /// # Errors
-/// The kernel's, when it refuses to let the thread sleep.
+/// The kernel's, if it does not let the thread sleep.
 pub fn until(time_ns: u64, course: &Course) -> io::Result<Option<WakeUp>> {
     let mut waited = false;
     loop {
@@ -38,8 +38,8 @@ fn nanosleep(until_ns: u64) -> io::Result<()> {
         tv_sec: seconds.unwrap_or(libc::time_t::MAX),
         tv_nsec: (until_ns % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: the kernel reads the time, which outlives the call; of an absolute one it
-    // writes no rest.
+    // SAFETY: the kernel reads the time, which outlives the call; for absolute times it writes no
+    // remainder.
     let error = unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,
@@ -54,14 +54,13 @@ fn nanosleep(until_ns: u64) -> io::Result<()> {
     }
 }
 
-/// Lets the kernel wake the calling thread without delay, where it may delay others by
-/// their timer slack, to wake several at once.
+/// Disables timer slack, by which the kernel delays threads to wake several at once.
 ///
 /// # Errors
 /// The kernel's.
 pub fn be_punctual() -> io::Result<()> {
     const LEAST_NS: libc::c_ulong = 1;
-    // SAFETY: the call takes numbers alone.
+    // SAFETY: the call takes only numbers.
     match unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, LEAST_NS, 0, 0, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -1,14 +1,15 @@
-//! What one sleeper has measured.
+//! One sleeper's measurements.
 
 use harness::Measured;
 use harness::samples::Samples;
 
-/// What one sleeper has measured. Its memory is there before its first wake-up.
+/// One sleeper's measurements. Their memory is allocated before its first
+/// wake-up.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// From the intended time.
     pub from_intended: Samples,
-    /// From the waker's call; empty where nobody calls.
+    /// From the waker's call; empty without calls.
     pub from_call: Samples,
     /// Wake-ups for which the sleeper did not wait.
     pub missed: u64,
@@ -28,18 +29,18 @@ pub struct WakeUp {
 }
 
 impl Tally {
-    /// Memory of one, in bytes, rounded up: two histograms of 264 KiB.
+    /// Memory of a tally, in bytes, rounded up: two histograms of 264 KiB.
     pub const BYTES: u64 = 544 << 10;
-    /// Memory maps of one: the allocator maps what is so large by itself.
+    /// Memory maps of a tally: the allocator maps large blocks separately.
     pub const MAPS: u64 = 2;
 
-    /// Of a sleeper that has not been woken.
+    /// An empty tally.
     pub fn new() -> Self {
         let samples = |name| Samples::new(Measured::single(name, "wake-up"));
         Self { from_intended: samples("wake-up"), from_call: samples("from_call"), missed: 0 }
     }
 
-    /// Takes down one wake-up.
+    /// Records one wake-up.
     #[inline]
     pub fn add(&mut self, wake_up: WakeUp) {
         let WakeUp { intended_ns, called_ns, ran_ns, waited } = wake_up;
@@ -57,7 +58,7 @@ impl Tally {
         self.missed = 0;
     }
 
-    /// What all sleepers have measured.
+    /// The measurements of all sleepers.
     pub fn sum(tallies: impl IntoIterator<Item = Self>) -> Self {
         tallies.into_iter().fold(Self::new(), |mut sum, tally| {
             sum.from_intended.merge(&tally.from_intended);

@@ -1,4 +1,4 @@
-//! Sleepers that are tasks of tokio.
+//! Sleepers as tasks of tokio.
 
 use std::io;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::flags::Flags;
 use crate::sleep::LONGEST;
 use crate::tally::{Tally, WakeUp};
 
-/// By the runtime's timer.
+/// Woken by the runtime's timer.
 struct Timer {
     course: Arc<Course>,
     /// One moment on the runtime's clock and on ours.
@@ -48,7 +48,7 @@ impl Wait for Timer {
     }
 }
 
-/// By its waker, which a thread calls.
+/// Woken by its waker, which a thread calls.
 struct Called {
     calls: Arc<[Calls<AtomicWaker>]>,
     task: usize,
@@ -60,7 +60,7 @@ impl Wait for Called {
     }
 }
 
-/// What a run of tasks shares.
+/// State shared by the tasks of a run.
 #[derive(Clone)]
 struct Run {
     flags: Flags,
@@ -84,7 +84,7 @@ impl Run {
 /// Measures tasks that sleep until their times.
 ///
 /// # Errors
-/// When the runtime cannot be started, and as [`measure`].
+/// If the runtime cannot be started, and as [`measure`].
 pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = AsyncRuntime::start_with(Builder::enable_time, flags.runtime, bench)?;
     let run = Run::new(flags, bench, 0);
@@ -95,7 +95,7 @@ pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 /// Measures tasks that a thread wakes.
 ///
 /// # Errors
-/// When the runtime cannot be started, and as [`measure`].
+/// If the runtime cannot be started, and as [`measure`].
 pub fn by_waker(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = AsyncRuntime::start(flags.runtime, bench)?;
     let run = Run::new(flags, bench, bench.tasks());
@@ -103,11 +103,11 @@ pub fn by_waker(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     runtime.drive(measure(run, move |task| Called { calls: Arc::clone(&calls), task }))
 }
 
-/// Creates the tasks, each of which waits as `wait` says, and has a thread of its own conduct
-/// the run: the runtime runs the sleepers alone.
+/// Creates the tasks, each of which waits with `wait`, and lets a separate thread conduct the run:
+/// the runtime runs only the sleepers.
 ///
 /// # Errors
-/// When a task panics; those of the conductor.
+/// If a task panics; those of the conductor.
 async fn measure<W: Wait + 'static>(run: Run, wait: impl Fn(usize) -> W) -> anyhow::Result<()> {
     let plan = run.bench.plan(run.flags.rate);
     let (rounds, announced) = watch::channel(None);

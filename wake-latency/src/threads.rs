@@ -1,4 +1,4 @@
-//! Sleepers that are threads.
+//! Sleepers as threads.
 
 use std::io;
 use std::thread::{self, Builder};
@@ -15,7 +15,7 @@ use crate::flags::Flags;
 use crate::sleep;
 use crate::tally::{Tally, WakeUp};
 
-/// By the kernel's timer.
+/// Woken by the kernel's timer.
 struct Timer<'a>(&'a Course);
 
 impl Wait for Timer<'_> {
@@ -24,7 +24,7 @@ impl Wait for Timer<'_> {
     }
 }
 
-/// For a futex.
+/// Woken through a futex.
 struct Called<'a>(&'a Calls<Futex>);
 
 impl Wait for Called<'_> {
@@ -51,10 +51,10 @@ pub fn by_futex(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     measure(flags, bench, &Course::default(), &calls, |task| Called(&calls[task]))
 }
 
-/// Measures threads, each of which waits as `wait` says.
+/// Measures threads, each of which waits with `wait`.
 ///
 /// # Errors
-/// When a thread cannot be created, fails or panics; those of the conductor.
+/// If a thread cannot be created, fails or panics; those of the conductor.
 fn measure<B: Bell, W: Wait>(
     flags: &Flags,
     bench: &Bench,

@@ -1,4 +1,4 @@
-//! wake-latency from outside: flags in, record out.
+//! Tests wake-latency from outside: flags in, record out.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use contract::{Measurement, Program};
 use harness::record::Record;
 use nix::sys::signal::Signal;
 
-/// A sample for each wake-up.
+/// One sample per wake-up.
 const fn wake_ups(name: &'static str) -> Measurement {
     Measurement { operations: |_| 1, covers_tasks: false, ..Measurement::per_task(name, "wake-up") }
 }
@@ -37,7 +37,7 @@ fn counted(record: &Record) -> Vec<(&str, u64)> {
 }
 
 #[test]
-fn no_wake_up_is_left_out() {
+fn no_wake_up_is_omitted() {
     for way in WAYS {
         for tasks in ["--tasks=1", "--tasks=7"] {
             let record = PROGRAM.record(&[&way[..], &[tasks, "--iters=500"]].concat());
@@ -51,7 +51,7 @@ fn no_wake_up_is_left_out() {
     }
 }
 
-/// However far behind it is: each is measured from its own intended time.
+/// However far behind it is: each is measured from its intended time.
 #[test]
 fn a_rate_that_cannot_be_kept_shows_in_the_latency() {
     let flags = ["--rate=1000000", "--iters=20000", "--wakers=2", "--placement=same-cpu"];
@@ -68,7 +68,7 @@ fn a_rate_that_cannot_be_kept_shows_in_the_latency() {
 fn flags_that_contradict_one_another_are_usage_errors() {
     PROGRAM.refuses(&["--source=waker"], &["--source waker", "choose futex or timer"]);
     PROGRAM.refuses(&["--runtime=tokio"], &["--source futex", "choose waker or timer"]);
-    PROGRAM.refuses(&["--source=timer", "--wakers=1"], &["--wakers 1", "leave it out"]);
+    PROGRAM.refuses(&["--source=timer", "--wakers=1"], &["--wakers 1", "omit it"]);
     PROGRAM.refuses(&["--wakers=5"], &["--wakers 5", "there are 4"]);
     PROGRAM.refuses(&["--workers=2"], &["--workers 2", "--runtime tokio"]);
     for rate in ["0", "1.5", "1000001"] {
@@ -77,7 +77,7 @@ fn flags_that_contradict_one_another_are_usage_errors() {
     PROGRAM.refuses(&["--hogs=1025"], &["--hogs"]);
 }
 
-/// Four hogs would have most of the time.
+/// Four hogs would use most of the time.
 #[test]
 fn hogs_end_with_the_program_and_their_cpu_time_is_not_the_tasks() {
     contract::ending::nothing_is_left_behind(&Program { flags: &["--hogs=2"], ..PROGRAM });
@@ -89,7 +89,7 @@ fn hogs_end_with_the_program_and_their_cpu_time_is_not_the_tasks() {
     assert!(own_ns < wall_ns / 2.0, "{own_ns} of {wall_ns} ns");
 }
 
-/// Sleepers whose next time is far off too.
+/// Even for sleepers whose next time is far off.
 #[test]
 fn an_interruption_ends_every_way_to_wait() {
     for way in WAYS {

@@ -1,23 +1,23 @@
-//! What a switch adds to a unit of work.
+//! The cost of a switch after a unit of work.
 //!
-//! One cycle: a task does its work, then gives up the processor in the way that
-//! `--scenario` names, until it is its turn again. One iteration is a block of
-//! 5000 cycles, so that the time to read the clock vanishes; 100 iterations,
+//! One cycle: a task does its work, then yields the processor in the way of
+//! `--scenario`, until it is its turn again. One iteration is a block of 5000
+//! cycles, so that the time to read the clock is negligible; 100 iterations,
 //! the default, are 500,000 cycles. The work is a counted loop of `--work`
-//! units, the same machine code in every scenario, and `no-switch` is that
-//! work alone: what a scenario adds is its time minus that of `no-switch` with
-//! as much work.
+//! units, the same machine code in every scenario, and `no-switch` is that work
+//! alone: the cost of a scenario is its time minus that of `no-switch` with the
+//! same work.
 //!
-//! What is counted: an await that yields must poll its task once a cycle, one
-//! that does not, never; a coroutine must come back once a cycle; the kernel
-//! must switch threads once a cycle on `sched_yield`, and a thread that hands
-//! over the event must not be the one that takes it. Otherwise the run fails.
+//! What is counted: an await that yields must poll its task once per cycle, one
+//! that does not, never; a coroutine must be resumed once per cycle; the kernel
+//! must switch threads once per cycle with `sched_yield`, and a thread that
+//! hands over the event must not take it again. Otherwise the run fails.
 //!
 //! Known biases: a task that yields finds no other in the queue, the best case
 //! for a runtime. Tasks that yield wake themselves, so that every runtime is
-//! measured with the same future; `tokio::task::yield_now` also lets tokio look
-//! for I/O. `sched-yield` runs on one CPU, where alone it switches threads,
-//! `thread-event` wherever the kernel puts it.
+//! measured with the same future; `tokio::task::yield_now` would also let tokio
+//! poll for I/O. `sched-yield` runs on one CPU, since only there it switches
+//! threads; the kernel places `thread-event`.
 
 mod tasks;
 mod threads;
@@ -26,13 +26,13 @@ use std::process::ExitCode;
 
 use harness::{Amounts, Bench, Count, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, WorkFlag};
 
-/// Cycles in one iteration.
+/// Cycles per iteration.
 const CYCLES: u64 = 5_000;
 
-/// Time what switching adds to a unit of work.
+/// Time the cost of switching after a unit of work.
 ///
-/// One cycle: work, then a switch of the kind that --scenario names, until it
-/// is the task's turn again. One iteration is a block of 5000 cycles.
+/// One cycle: work, then a switch of the kind in --scenario, until it is the
+/// task's turn again. One iteration is a block of 5000 cycles.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// What a cycle does after its work
@@ -44,7 +44,7 @@ struct Flags {
     work: WorkFlag,
 }
 
-/// What `--scenario` names.
+/// Values of `--scenario`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Scenario {
@@ -52,17 +52,17 @@ enum Scenario {
     NoSwitch,
     /// Await something that is ready
     AwaitReady,
-    /// Await with a yield to the LocalPool of `futures`
+    /// Yield to the LocalPool of `futures`
     YieldLocalPool,
-    /// Await with a yield to tokio on one thread
+    /// Yield to tokio on one thread
     YieldTokioCt,
-    /// Await with a yield to tokio on several threads
+    /// Yield to tokio on several threads
     YieldTokioMt,
     /// Suspend a stackful coroutine and resume it
     Coroutine,
     /// `sched_yield` between two threads; needs --placement same-cpu
     SchedYield,
-    /// As many threads as CPUs hand one auto-reset event around
+    /// As many threads as CPUs pass one auto-reset event around
     ThreadEvent,
 }
 
@@ -97,7 +97,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    // The scenarios call the loop themselves, without a test for whether there is work.
+    // The scenarios call the loop directly, without testing for work.
     let work = flags.work.work;
     match flags.scenario {
         Scenario::NoSwitch => tasks::no_switch(bench, work),
@@ -111,7 +111,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     }
 }
 
-/// What one iteration is.
+/// The measurement of one iteration.
 fn block() -> Measured {
     Measured { name: "iteration", operation: "cycle", operations: CYCLES, covers_tasks: true }
 }

@@ -1,5 +1,5 @@
-//! Cycles of one task: work alone, awaits that yield and awaits that do not, told apart by
-//! counting how often their task is polled, and a coroutine.
+//! Cycles of one task: work alone, awaits with and without a yield (distinguished by counting
+//! polls), and a coroutine.
 
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
@@ -37,9 +37,8 @@ pub fn local_pool(
     pool.run_until(task)
 }
 
-/// Measures cycles that end with a yield to the runtime. They run as a task of
-/// its own: what a runtime waits for from outside does not go through its
-/// queue.
+/// Measures cycles that end with a yield to the runtime. They run as a spawned
+/// task: a future that a runtime blocks on bypasses its queue.
 pub fn tokio(kind: RuntimeKind, bench: &Bench, units: u64) -> anyhow::Result<()> {
     let cycles = yielding_cycles(bench.clone(), units);
     AsyncRuntime::start(kind, bench)?
@@ -80,8 +79,8 @@ pub async fn yielding_cycles(bench: Bench, units: u64) -> anyhow::Result<()> {
     counted(&polls, cycles(&bench, units, Yield::new, &polls, CYCLES)).await
 }
 
-/// The laps of a task that awaits at the end of every cycle. `polls` counts
-/// how often the task is polled, which must be `expected` times a lap.
+/// The laps of a task that awaits at the end of every cycle. `polls` counts how
+/// often the task is polled, which must be `expected` times per lap.
 async fn cycles<F: Future<Output = ()>>(
     bench: &Bench,
     units: u64,
@@ -102,8 +101,8 @@ async fn cycles<F: Future<Output = ()>>(
     bench.observe()
 }
 
-/// Runs `future` and counts how often it is polled. Nobody else counts, so
-/// that the count needs no locked instruction.
+/// Runs `future` and counts its polls. Nobody else counts, so that the count
+/// needs no locked instruction.
 async fn counted<T>(polls: &AtomicU64, future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -113,19 +112,18 @@ async fn counted<T>(polls: &AtomicU64, future: impl Future<Output = T>) -> T {
     .await
 }
 
-/// A future that wakes its task and lets go of the processor, once.
+/// A future that wakes its task and yields, once.
 struct Yield {
     yielded: bool,
 }
 
 impl Yield {
-    /// One that yields.
     fn new() -> Self {
         Self { yielded: false }
     }
 
-    /// One that has yielded and is ready, which the compiler is kept from
-    /// knowing: it would remove the await.
+    /// A future that has already yielded. The compiler must not know that: it
+    /// would remove the await.
     fn ready() -> Self {
         Self { yielded: black_box(true) }
     }
@@ -155,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yield_is_a_poll_more_and_a_ready_await_is_none() {
+    fn a_yield_is_one_more_poll_and_a_ready_await_is_none() {
         assert_eq!(polls_of(async {}), 1);
         assert_eq!(polls_of(async { Yield::ready().await }), 1);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Cycles of threads that take turns: on one CPU by `sched_yield`, or handing an auto-reset
+//! Cycles of threads that take turns: on one CPU with `sched_yield`, or by passing an auto-reset
 //! event around. Turns are counted and verified.
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::{CYCLES, block};
 /// Refuses two CPUs.
 ///
 /// # Errors
-/// [`UsageError`], with the flag that is needed.
+/// [`UsageError`], with the missing flag.
 pub fn check_sched_yield(placement: &Placement) -> Result<(), UsageError> {
     if placement.policy() != Policy::SameCpu {
         let reason = "--scenario sched-yield: threads yield only to others on their CPU; \
@@ -50,8 +50,8 @@ pub fn sched_yield(bench: &Bench, units: u64) -> anyhow::Result<()> {
     })
 }
 
-/// Measures cycles of as many threads as there are CPUs, two at least, of
-/// which one at a time has the event.
+/// Measures cycles of as many threads as there are CPUs, at least two; one at a
+/// time owns the event.
 pub fn thread_event(bench: &Bench, units: u64) -> anyhow::Result<()> {
     let threads = bench.tasks();
     let (turns, event) = (&Turns::default(), &AutoResetEvent::default());
@@ -79,28 +79,28 @@ pub fn thread_event(bench: &Bench, units: u64) -> anyhow::Result<()> {
     })
 }
 
-/// Stack that the standard library gives a thread, in bytes.
+/// The standard library's default stack of a thread, in bytes.
 pub const STACK: u64 = 2 << 20;
 
-/// The share of cycles that must have given another thread its turn: a
-/// scheduler may let one run on.
+/// The least share of cycles that must pass the turn to another thread: a
+/// scheduler may let one continue.
 const LEAST_TURNS: f64 = 0.9;
 
-/// The share of cycles for which the kernel must have counted a switch. With
-/// two idle CPUs, a thread that is woken before it is asleep needs none; how
-/// many there were stands in the record.
+/// The least share of cycles for which the kernel must count a switch. With two
+/// idle CPUs, a thread that is woken before it sleeps needs none; the record
+/// contains the count.
 const LEAST_SWITCHES: f64 = 0.5;
 
-/// The cycles of a lap, which several threads work off together.
+/// The cycles of a lap, shared by several threads.
 #[derive(Debug, Default)]
 pub struct Turns {
-    /// Cycles of this lap that nobody has begun.
+    /// Cycles of this lap that have not begun.
     left: AtomicI64,
-    /// Whether no lap will follow.
+    /// Set after the last lap.
     pub over: AtomicBool,
-    /// The thread that had the last turn.
+    /// The thread with the latest turn.
     last: AtomicU64,
-    /// Turns that went to another thread than the one before.
+    /// Turns that changed the thread.
     switched: AtomicU64,
 }
 
@@ -121,8 +121,8 @@ pub fn join(others: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result
     root_cause(iter::once(Ok(())).chain(others.into_iter().map(outcome)))
 }
 
-/// Ends the turns when it is dropped, for whatever reason: threads that wait for
-/// the event are let through, one after the other, and leave.
+/// Ends the turns when dropped: lets threads that wait for the event through, one after the other,
+/// so that they end.
 pub struct EndOfTurns<'a> {
     pub turns: &'a Turns,
     pub event: Option<&'a AutoResetEvent>,
@@ -135,8 +135,8 @@ impl Drop for EndOfTurns<'_> {
     }
 }
 
-/// The laps, in the first of the threads. Each ends when the cycles are worked
-/// off and it is this thread's turn again.
+/// The laps, in the first of the threads. A lap ends when its cycles are done
+/// and it is this thread's turn again.
 pub fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow::Result<()> {
     let usage = Start::now(Vec::new(), bench.placement().cpus(), Vec::new());
     let mut cycles = 0;
@@ -158,15 +158,15 @@ pub fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> any
     bench.observe()
 }
 
-/// Fails when too small a share of the cycles switched threads.
+/// Fails if too small a share of the cycles switched threads.
 fn verify(what: &str, switched: u64, cycles: u64, least: f64) -> anyhow::Result<()> {
     let enough = switched as f64 >= least * cycles as f64;
     ensure!(enough, "only {switched} {what} in {cycles} cycles: this did not measure switches");
     Ok(())
 }
 
-/// An auto-reset event, as Win32 and .NET have it: set, it lets one waiting thread through and is
-/// unset again. Threads pass in the order in which they came.
+/// An auto-reset event, as in Win32 and .NET: when set, it lets one waiting thread through and is
+/// unset again. Threads pass in the order of arrival.
 #[derive(Debug, Default)]
 pub struct AutoResetEvent {
     state: Mutex<State>,
@@ -180,7 +180,7 @@ struct State {
 }
 
 impl State {
-    /// Unsets the event, or else stands in line.
+    /// Unsets the event, or else joins the queue.
     fn pass_or_queue(&mut self) -> bool {
         let passes = std::mem::take(&mut self.set);
         if !passes {
@@ -189,7 +189,7 @@ impl State {
         passes
     }
 
-    /// Takes the first thread out of the line, or else leaves the event set.
+    /// Removes the first thread from the queue, or else leaves the event set.
     fn release(&mut self) -> Option<Thread> {
         let first = self.waiting.pop_front();
         self.set = first.is_none();
@@ -198,7 +198,7 @@ impl State {
 }
 
 impl AutoResetEvent {
-    /// How many threads wait.
+    /// The number of waiting threads.
     pub fn waiting(&self) -> usize {
         self.state().waiting.len()
     }
@@ -217,9 +217,9 @@ impl AutoResetEvent {
         released.inspect(Thread::unpark);
     }
 
-    /// Lets another thread through and waits. The caller stands in line before
-    /// the other one runs: in two steps, a thread that is preempted between
-    /// them leaves the event to be taken again by whoever set it.
+    /// Lets another thread through and waits. The caller joins the queue before
+    /// the other one runs: in two steps, a thread preempted between them would
+    /// let the setter take the event again.
     pub fn set_and_wait(&self) {
         let mut state = self.state();
         let released = state.release();
@@ -231,8 +231,8 @@ impl AutoResetEvent {
         }
     }
 
-    /// Blocks until the calling thread is no longer in line; a thread may be
-    /// unparked for no reason.
+    /// Blocks until the calling thread has left the queue; threads may be
+    /// unparked spuriously.
     fn until_released(&self) {
         let own = thread::current().id();
         loop {
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cycles_that_did_not_switch_threads_fail_the_run() {
+    fn cycles_without_thread_switches_fail_the_run() {
         assert!(verify("turns changed threads", 950, 1000, LEAST_TURNS).is_ok());
         assert!(verify("turns changed threads", 890, 1000, LEAST_TURNS).is_err());
         assert!(verify("switches were counted", 820, 1000, LEAST_SWITCHES).is_ok());
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_pass_in_the_order_in_which_they_came() {
+    fn threads_pass_in_the_order_of_arrival() {
         let event = AutoResetEvent::default();
         let order = Mutex::new(Vec::new());
         thread::scope(|scope| {

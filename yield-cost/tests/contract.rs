@@ -1,4 +1,4 @@
-//! yield-cost from outside: flags in, record out.
+//! Tests yield-cost from outside: flags in, record out.
 
 use contract::record::check_measurements;
 use contract::{Measurement, Program};
@@ -18,7 +18,7 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM);
 
-/// Every scenario, and the flags that it needs.
+/// Every scenario, and its required flags.
 const SCENARIOS: [&[&str]; 8] = [
     &["--scenario=no-switch"],
     &["--scenario=await-ready"],
@@ -54,13 +54,14 @@ fn threads_that_yield_to_one_another_are_switched_by_the_kernel() {
     PROGRAM.refuses(&SCENARIOS[6][..1], &["--scenario sched-yield", "--placement same-cpu"]);
 }
 
-/// Of threads that wait for one another, those that are there must not wait
-/// for one that never comes.
+/// Threads that exist must not wait for one that was never created.
 #[test]
 fn a_thread_that_cannot_be_created_is_a_limit_and_not_a_hang() {
-    for (scenario, what) in
-        [(6, "creating task 1: "), (7, "creating task 1: "), (4, "creating the tokio runtime: ")]
-    {
+    for (scenario, what) in [
+        (6, "cannot create task 1: "),
+        (7, "cannot create task 1: "),
+        (4, "cannot create the tokio runtime: "),
+    ] {
         if let Some(run) = contract::limits::unseen(&PROGRAM, 1, SCENARIOS[scenario]) {
             run.failed(3, &[what, "Resource temporarily unavailable"]);
         }

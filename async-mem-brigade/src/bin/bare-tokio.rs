@@ -1,5 +1,5 @@
-//! What `brigade prove` holds async-mem-brigade against: the same brigade over the same tokio,
-//! without laps, stations, tracer or work. Prints the mean time of a hop in nanoseconds.
+//! An independent implementation for `brigade prove`: the brigade of async-mem-brigade on the same
+//! tokio, without laps, stations, tracer or work. Prints the mean time of a hop in nanoseconds.
 //!
 //! Usage: `bare-tokio TASKS SECONDS`
 

@@ -1,5 +1,5 @@
-//! `brigade advise`: which settings of this machine move what is measured, and what one of
-//! them does when it is tried.
+//! `brigade advise`: lists settings of this machine that change the results, and measures the
+//! effect of one.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::show::page::{item, lines};
 /// Runs `brigade advise`.
 ///
 /// # Errors
-/// When the flags are wrong, a setting cannot be written or put back, or standard
+/// If the flags are wrong, a setting cannot be written or restored, or standard
 /// output cannot be written; otherwise as `brigade compare`.
 pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
     let root = flags.root.as_deref().unwrap_or(Path::new("/"));
@@ -35,17 +35,16 @@ pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Warns of settings that an attempt has left changed, since it was killed with all of its
-/// helpers.
+/// Warns of settings that a killed `advise --try` did not restore.
 pub fn warn_of_left(root: &Path) {
     for (path, text) in settings::left_behind(root) {
         let path = path.display();
-        let restore = format!("brigade advise --restore puts back {text}");
-        output::complain(&format!("{path} is as a killed `advise --try` left it: {restore}"));
+        let restore = format!("brigade advise --restore restores {text}");
+        output::warn(&format!("a killed `advise --try` left {path} changed: {restore}"));
     }
 }
 
-/// Measures the cases that show a setting, with its value and with that of `wish`.
+/// Measures the cases that a setting affects, with its current value and with `wish`.
 fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> anyhow::Result<Exit> {
     let (name, value) =
         wish.split_once('=').map_or((wish, None), |(name, value)| (name, Some(value)));
@@ -56,20 +55,20 @@ fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> any
     let then: Vec<Content> = now.iter().map(|(path, _)| (path.clone(), value.to_owned())).collect();
     let cases = if flags.cases.is_empty() { &setting.cases } else { &flags.cases };
     if cases.is_empty() {
-        let advice = format!("advise --try {name}: suite.toml names no case for it; use --case");
+        let advice = format!("advise --try {name}: suite.toml lists no case for it; use --case");
         return Err(UsageError(advice).into());
     }
-    // Nothing changes, but it fails where the right is missing.
-    write(&now).context("advise --try changes the machine, as root")?;
+    // Writes the current value: changes nothing, but fails without permission.
+    write(&now).context("advise --try changes a machine setting: run it as root")?;
     for (path, text) in &now {
         let path = path.display();
-        output::complain(&format!("{path} is {text}, will be {value} in turn, and then {text}"));
+        output::warn(&format!("{path} is {text}; it alternates with {value} and ends as {text}"));
     }
     let restorer =
         Restorer::start(root, &now).context("starting the process that restores settings")?;
     let side = |contents, text| Side { setting: Some((text, contents)), ..Side::default() };
     let sides = [
-        side(now, format!("{name} as it is: {}", setting.value)),
+        side(now, format!("{name} unchanged: {}", setting.value)),
         side(then, format!("{name}={value}")),
     ];
     let compare_flags = CompareFlags {
@@ -87,11 +86,11 @@ fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> any
     let restored = restorer.restore();
     let exit = compared?;
     restored?;
-    output::complain(&format!("{name} is {} again", setting.value));
+    output::warn(&format!("{name} is {} again", setting.value));
     Ok(exit)
 }
 
-/// The setting of this name, if it can be changed while the machine runs.
+/// The setting with this name, if it can be changed at run time.
 fn found<'a>(advice: &'a Advice, name: &str) -> Result<&'a Setting, UsageError> {
     let reason = match advice.settings.iter().find(|setting| setting.about.name == name) {
         Some(setting) if !setting.files.is_empty() => return Ok(setting),
@@ -100,26 +99,26 @@ fn found<'a>(advice: &'a Advice, name: &str) -> Result<&'a Setting, UsageError> 
             let known = advice.settings.iter().filter(|setting| !setting.files.is_empty());
             let known: Vec<&str> = known.map(|setting| setting.about.name.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            format!("no such setting applies here; try one of: {known}")
+            format!("no such setting on this machine; try one of: {known}")
         }
     };
     Err(UsageError(format!("advise --try {name}: {reason}")))
 }
 
-/// All settings as text, 80 columns wide except for longer commands.
+/// All settings as text, 80 columns wide except for long commands.
 fn text(advice: &Advice) -> String {
     if advice.settings.is_empty() {
         return lines("No setting known to change the results applies here.");
     }
-    let heading = "Settings of this machine that are known to move what is measured, the \
-                   greatest expected effect first. Only --try changes one.";
+    let heading = "Settings of this machine that are known to change the results, largest effect \
+        first. Only --try changes one.";
     let settings = advice.settings.iter().map(|setting| {
         let Setting { about, value, advised, cases, change, .. } = setting;
         let About { name, effect, does, source, .. } = about;
         let effect = match effect {
-            Effect::Factor => "may change costs by a factor",
-            Effect::Tenths => "may change costs by tenths",
-            Effect::Percents => "may change costs by some percent",
+            Effect::Factor => "may change costs several-fold",
+            Effect::Tenths => "may change costs by 10 % or more",
+            Effect::Percents => "may change costs by a few percent",
         };
         let heading = lines(&format!("{name}: {value}; {advised} {effect}"));
         let about = item(&format!("{does} ({source})"));

@@ -1,5 +1,5 @@
-//! `brigade check`: every case for a few iterations, verified instead of
-//! measured.
+//! `brigade check`: runs every case for a few iterations and verifies its
+//! record.
 
 use harness::record::Record;
 use harness::terminal;
@@ -16,7 +16,7 @@ use crate::measure::executables::Executables;
 use crate::measure::invoke::{Job, invoke, without};
 use crate::store::invocation::{Invocation, Outcome};
 
-/// What came of the check of one case.
+/// The result of checking one case.
 #[derive(Debug, PartialEq, Eq)]
 enum Finding {
     Passed,
@@ -27,9 +27,9 @@ enum Finding {
 /// Runs `brigade check`.
 ///
 /// # Errors
-/// When the flags or the manifest are wrong, the programs cannot be built, or
-/// standard output cannot be written. A failing program is no error but a
-/// finding.
+/// If the flags or the manifest are wrong, the programs cannot be built, or
+/// standard output cannot be written. A failing program is a finding, not an
+/// error.
 pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     let mut manifest = flags.programs.manifest()?;
     pair_with_machine(&mut manifest, Which::One)?;
@@ -57,13 +57,12 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     Ok(if session.signals.stops() > 0 { Exit::Interrupted } else { tally.exit() })
 }
 
-/// Runs a case at the size of its program's check, not at its own size, and
-/// examines what comes.
+/// Runs a case at its program's check size and verifies the record.
 fn examine(case: &Case, session: &mut Session, binaries: &Executables) -> Finding {
     let size = session.manifest.check_size(case);
     let flags = size_flags(size);
     let mut case = case.clone();
-    // A time limit of the group would end it early on a slow machine.
+    // A group's time limit would end the check early on a slow machine.
     let replaced = [&flags[..], &["--max-time".to_owned(), "0".to_owned()]].concat();
     case.flags = without(&case.flags, &replaced);
     let case = &case;
@@ -95,7 +94,7 @@ fn line(case: &str, finding: &Finding) -> String {
     terminal::line(&text).into_owned() + "\n"
 }
 
-/// How many cases came out how.
+/// Counts of cases by result.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
@@ -134,7 +133,7 @@ fn judge(case: &Case, size: CheckSize, invocation: &Invocation) -> Finding {
     }
 }
 
-/// Verifies that a record, consistent in itself, tells of what was asked for.
+/// Verifies that a consistent record matches the requested size.
 fn verify(case: &Case, size: CheckSize, record: &Record) -> Result<(), String> {
     for (what, expected, found) in [
         ("tasks", size.tasks.unwrap_or(record.tasks), record.tasks),

@@ -1,5 +1,4 @@
-//! `brigade explain CASE`: what a case does, what is counted, which biases are known, and how
-//! to run it by hand.
+//! `brigade explain CASE`: describes a case, its counts, its known biases and its command.
 
 use harness::terminal;
 
@@ -14,7 +13,7 @@ use crate::show::page::lines;
 /// Runs `brigade explain`.
 ///
 /// # Errors
-/// [`UsageError`] for a case that is not there; when standard output cannot be written.
+/// [`UsageError`] if there is no such case; otherwise if standard output cannot be written.
 pub fn explain(flags: &ExplainFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let by_title = manifest.cases.iter().find(|case| manifest.title(case) == flags.case);
@@ -48,7 +47,7 @@ fn text(manifest: &Manifest, case: &Case) -> String {
     text + "\n" + &terminal::text(&(by_hand + &run))
 }
 
-/// The paragraphs of a module's documentation, filled anew.
+/// The paragraphs of a module's documentation, rewrapped.
 fn paragraphs(source: &str) -> String {
     let of_module = source.lines().map_while(|line| line.strip_prefix("//!"));
     let text: Vec<&str> = of_module.map(str::trim).collect();

@@ -25,7 +25,7 @@ pub struct Cli {
     /// The subcommand.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// The flags of `run`, which is what happens without a subcommand.
+    /// The flags of `run`, the default subcommand.
     #[command(flatten)]
     pub run: RunFlags,
 }
@@ -33,10 +33,10 @@ pub struct Cli {
 /// The subcommands of `brigade`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run every case once per round, keep every record
+    /// Run every case once per round and save every record
     #[command(after_help = after(&format!("{RUNNING}\n\n{MEASURING}"), &[Exit::Limit]))]
     Run(RunCommand),
-    /// Show the table and the findings of runs from their folders
+    /// Show saved runs as a report
     #[command(after_help = after(REPORTING, &[]))]
     Report(ReportFlags),
     /// Show the groups and profiles, or the cases of a group or profile
@@ -48,36 +48,36 @@ pub enum Command {
     /// Run every case for a few iterations and verify what it reports
     #[command(after_help = after(&format!("{CHECKING}\n\n{MEASURING}"), &[Exit::Limit]))]
     Check(CheckFlags),
-    /// Predict how many tasks fit on this machine, and which limit stops them
+    /// Predict how many tasks fit on this machine, and which limit stops more
     #[command(after_help = after(&format!("{FITTING}\n\n{MEASURING}"), &[Exit::Limit]))]
     Limits(LimitsFlags),
-    /// Compare two saved runs, or two builds, commands or sets of flags side by side
+    /// Compare two saved runs, or two builds, commands or sets of flags
     #[command(after_help = after(COMPARING, &[Exit::Limit, Exit::Slower]))]
     Compare(CompareFlags),
-    /// Verify the instrument itself by experiments of known outcome
+    /// Verify Brigade itself: experiments with known outcomes
     #[command(after_help = after(PROVING, &[Exit::NotShown]))]
     Prove(ProveFlags),
-    /// List the settings of this machine that change the results, and try one
+    /// List settings of this machine that change the results; try one
     #[command(after_help = after(ADVISING, &[Exit::Limit]))]
     Advise(AdviseFlags),
-    /// Estimate whether switches matter to a program, from their cost on this machine
+    /// Estimate how much a program loses to context switches on this machine
     #[command(after_help = after(EXPLAINING, &[]))]
     Impact(ImpactFlags),
     /// Write the manual pages into this folder
     #[command(hide = true)]
     Man {
-        /// The folder.
+        /// Output folder.
         folder: PathBuf,
     },
 }
 
-/// The version, and the commit that a release build is of.
+/// The version, and the commit of a release build.
 fn version() -> String {
     let revision = REVISION.map(|revision| format!(" ({revision})"));
     env!("CARGO_PKG_VERSION").to_owned() + &revision.unwrap_or_default()
 }
 
-/// The help after the flags: `text`, and the exit codes besides those of every command.
+/// The help after the flags: `text`, and exit codes that not every command has.
 fn after(text: &str, more: &[Exit]) -> String {
     let codes = [&[Exit::Done, Exit::Failed, Exit::Usage], more, &[Exit::Interrupted]].concat();
     format!("{text}\n\n{}", Exit::help(&codes))
@@ -117,8 +117,8 @@ Examples:
   brigade limits --kind thread --verify";
 
 const MEASURING: &str = "\
-Only one brigade measures at a time: it holds the lock /run/lock/brigade.lock, or \
-/tmp/brigade.lock where that cannot be written; BRIGADE_LOCK=PATH names another file.";
+Only one brigade measures at a time: it locks /run/lock/brigade.lock, or /tmp/brigade.lock if \
+that is not writable. BRIGADE_LOCK=PATH names another file.";
 
 const COMPARING: &str = "\
 Examples:
@@ -128,43 +128,42 @@ Examples:
   brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
   brigade compare --with '--tasks 50' --with '--tasks 500'
 
-The first of each is the baseline, the second the candidate. A flag that is given once holds \
-for both. Builds, conditions and flags are compared side by side: in every round both run \
-every case, in balanced order, until the budget is spent.";
+The first value is the baseline, the second the candidate. A flag given once applies to both. \
+Builds, commands and flags are compared side by side: every round runs every case once for each, \
+in balanced order, until the budget is used up.";
 
 const ADVISING: &str = "\
 Examples:
   brigade advise
   brigade advise --try guest_halt_poll_ns=200000
 
---try changes the machine while it measures, and needs the right to. A detached process puts \
-the old value back at the end, even after Ctrl-C or if the runner is killed.";
+--try changes a machine setting while it measures, so it needs root. A detached process restores \
+the old value at the end, even after Ctrl-C or if the runner is killed.";
 
 const EXPLAINING: &str = "\
 Examples:
   brigade impact --pid 1234 --seconds 10
   brigade impact -- make -j2
 
-The program's switches are multiplied with what a switch costs in the latest run of this machine \
-in results/, from the cheapest to the most expensive. Of a command, the processes that it starts and \
-waits for count as well.";
+Multiplies the program's switches by the cost of a switch in this machine's latest run in \
+results/, from cheapest to most expensive. For a command, processes that it starts and waits for \
+are included.";
 
 const PROVING: &str = "\
 Examples:
   brigade prove
   brigade prove --run results/2026-11-24-amd-epyc-2cpu
 
-Each property holds, FAILS, is NOT SHOWN because the machine is too busy, or cannot be \
-measured here.";
+Each property holds, FAILS, is NOT SHOWN (the machine is too busy), or cannot be measured here.";
 
 /// The flags of `brigade compare`.
 #[derive(Debug, Default, Args)]
 pub struct CompareFlags {
-    /// Folders of two saved runs, the baseline and the candidate; or several of the baseline
+    /// Two saved runs, baseline and candidate; or several runs of the baseline
     #[arg(value_name = "RUN", num_args = 1.., conflicts_with_all = ["bin", "under", "with", "cases"])]
     #[arg(add = Completer::new(values::runs))]
     pub runs: Vec<PathBuf>,
-    /// Folders of the candidate: each run, such as one of each host or boot, is one sample
+    /// Runs of the candidate: each run, such as one per host or boot, is one sample
     #[arg(last = true, value_name = "RUN", requires = "runs")]
     #[arg(add = Completer::new(values::runs))]
     pub others: Vec<PathBuf>,
@@ -185,7 +184,8 @@ pub struct CompareFlags {
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
     #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
-    /// Rounds, each with every case once on both sides, instead of a budget
+    /// Number of rounds, instead of a budget; a round runs every case once on
+    /// both sides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[arg(conflicts_with = "budget")]
     pub rounds: Option<u32>,
@@ -201,30 +201,31 @@ pub struct CompareFlags {
     /// Format of the comparison
     #[arg(long, value_enum, default_value_t)]
     pub format: ComparisonFormat,
-    /// Seed of the order of the invocations, to repeat an earlier one
+    /// Seed for the order of invocations, to repeat an earlier comparison
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Parent of the two folders of records [default: results/ of the repository, or brigade-results/]
+    /// Where to create the two results folders [default: results/ of the repository, or
+    /// brigade-results/]
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
     /// Label for the two results folders [default: CPU model and count]
     #[arg(long, value_name = "LABEL", value_parser = label)]
     pub name: Option<String>,
-    /// The manifest and how to get its programs.
+    /// The manifest and its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
 }
 
-/// The verdicts that make a comparison fail.
+/// Verdicts that make a comparison fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A case takes longer; it fails, too, if nothing could be compared
+    /// A case is slower, or nothing could be compared
     Slower,
-    /// Likewise, or if a verdict is unresolved
+    /// As slower, or a verdict is unresolved
     Unresolved,
 }
 
-/// The default profile of groups.
+/// The default profile when groups are named.
 pub const GROUP_PROFILE: &str = "group";
 
 /// `brigade run`.
@@ -251,7 +252,7 @@ impl RunCommand {
 #[derive(Debug, Args)]
 pub struct RunFlags {
     /// How thoroughly to measure: a profile of the manifest [default: default,
-    /// or group where groups are named]
+    /// or group if groups are named]
     #[arg(long)]
     #[arg(add = Candidates::new(values::profiles))]
     pub profile: Option<String>,
@@ -259,29 +260,29 @@ pub struct RunFlags {
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
     #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
-    /// Run all pairs of CPUs, even on more than 32 CPUs, where a sample of each distance is
-    /// the default
+    /// Run all pairs of CPUs; above 32 CPUs the default is a sample of each distance
     #[arg(long)]
     pub all_pairs: bool,
-    /// Rounds, instead of the profile's number
+    /// Number of rounds, instead of the profile's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: Option<u32>,
-    /// Seconds that all invocations and waits between rounds may take, while further
-    /// rounds narrow the widest intervals, instead of the profile's
+    /// Seconds for all invocations and the waits between rounds, instead of the profile's; extra
+    /// rounds narrow the widest intervals
     #[arg(long, value_name = "SECONDS", value_parser = budget, conflicts_with = "rounds")]
     pub budget: Option<f64>,
-    /// Seed of the order of the cases, to repeat that of an earlier run
+    /// Seed for the order of cases, to repeat an earlier run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Folder that receives the folder of this run [default: results/ of the repository, or brigade-results/]
+    /// Where to create this run's folder [default: results/ of the repository, or brigade-results/]
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
-    /// Name of this run's folder after the date, instead of CPU model and count
+    /// Label for this run's folder, after the date [default: CPU model and
+    /// count]
     #[arg(long, value_name = "LABEL", value_parser = label)]
     pub name: Option<String>,
     #[command(flatten)]
     pub show: ShowFlags,
-    /// Resume the run in this folder, which was interrupted or killed
+    /// Resume an interrupted or killed run in this folder
     #[arg(
         long,
         value_name = "DIR",
@@ -291,18 +292,18 @@ pub struct RunFlags {
     )]
     #[arg(add = Completer::new(values::runs))]
     pub resume: Option<PathBuf>,
-    /// The manifest and how to get its programs.
+    /// The manifest and its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
 }
 
-/// What to print besides the first screen.
+/// What to print in addition to the first screen.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct ShowFlags {
     /// Print all tables and notes instead of the first screen
     #[arg(long)]
     pub full: bool,
-    /// Also print the notes on single cases
+    /// Also print the notes on individual cases
     #[arg(long)]
     pub notes: bool,
 }
@@ -310,8 +311,7 @@ pub struct ShowFlags {
 /// The flags of `brigade report`.
 #[derive(Debug, Args)]
 pub struct ReportFlags {
-    /// Folders of runs, as `run` leaves them in results/; several are set side by side
-    /// [default: the latest run]
+    /// Folders of saved runs; several are shown side by side [default: the latest run]
     #[arg(value_name = "DIR")]
     #[arg(add = Completer::new(values::runs))]
     pub folders: Vec<PathBuf>,
@@ -323,15 +323,14 @@ pub struct ReportFlags {
     /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Open the page, which is report.html in the folder of the run unless --output
-    /// names another file
+    /// Open the page in a browser; it is report.html in the run's folder, or --output
     #[arg(long, conflicts_with = "update")]
     pub open: bool,
-    /// Rewrite the figures between the markers of these Markdown files
+    /// Rewrite the figures between markers in these Markdown files
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["folders", "output"])]
     pub update: Vec<PathBuf>,
-    /// The manifest, which has groups, headline and findings
-    /// [default: the one in this binary]
+    /// The manifest, which defines groups and the first screen [default: the
+    /// one in this binary]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
 }
@@ -339,37 +338,37 @@ pub struct ReportFlags {
 /// A format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Plain text of 80 columns
+    /// Plain text, 80 columns
     Text,
-    /// An HTML page in one file
+    /// One HTML page
     Html,
-    /// The picture of a run to post, 1200 × 630
+    /// A picture to share, 1200 × 630
     Svg,
-    /// A page in Markdown
+    /// Markdown
     Markdown,
-    /// One object, as report.schema.json describes it
+    /// JSON, as in report.schema.json
     Json,
-    /// A row for each value of each invocation
+    /// One row per value and invocation
     Csv,
-    /// The format of Go's benchmarks, which benchstat reads
+    /// Go's benchmark format, for benchstat
     Benchstat,
     /// Bencher Metric Format
     Bmf,
-    /// The JSON of github-action-benchmark, smaller is better
+    /// JSON for github-action-benchmark, smaller is better
     Github,
 }
 
 /// A format of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ComparisonFormat {
-    /// Plain text of 80 columns
+    /// Plain text, 80 columns
     #[default]
     Text,
-    /// An HTML page in one file
+    /// One HTML page
     Html,
-    /// A comment on a change: what is the same is folded away
+    /// A pull request comment; unchanged cases are folded away
     Markdown,
-    /// One object, as comparison.schema.json describes it
+    /// JSON, as in comparison.schema.json
     Json,
 }
 
@@ -412,7 +411,7 @@ pub struct CheckFlags {
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
     #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
-    /// The manifest and how to get its programs.
+    /// The manifest and its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
 }
@@ -427,17 +426,17 @@ pub struct ProveFlags {
     /// How long each invocation measures [default: the manifest's]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub seconds: Option<f64>,
-    /// Compare the halves of this saved run, instead of the rounds that run here
+    /// Compare the halves of this saved run instead of new rounds
     #[arg(long, value_name = "DIR")]
     #[arg(add = Completer::new(values::runs))]
     pub run: Option<PathBuf>,
-    /// Seed of the order of the invocations
+    /// Seed for the order of invocations
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print the proof as one JSON object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// The manifest and how to get its programs.
+    /// The manifest and its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
 }
@@ -445,39 +444,41 @@ pub struct ProveFlags {
 /// The flags of `brigade advise`.
 #[derive(Debug, Args)]
 pub struct AdviseFlags {
-    /// Measure the cases that a setting touches, side by side as it is and with another
-    /// value, without one the advised
+    /// Compare a setting's current value with another (default: the advised one) on the cases it
+    /// affects
     #[arg(long = "try", value_name = "NAME[=VALUE]", conflicts_with = "json")]
     #[arg(add = Candidates::new(values::settings))]
     pub tried: Option<String>,
-    /// Put back what an attempt left changed that was killed with all of its helpers
+    /// Restore settings that a killed --try left changed
     #[arg(long, conflicts_with = "tried")]
     pub restore: bool,
-    /// Print one JSON object instead
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Try it with these cases instead
+    /// Try the setting with these cases instead
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
     #[arg(requires = "tried")]
     #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
-    /// Rounds, each with every case once on both sides, instead of a budget
+    /// Number of rounds, instead of a budget; a round runs every case once on
+    /// both sides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[arg(conflicts_with = "budget")]
     pub rounds: Option<u32>,
     /// Start no invocation after this many seconds [default: 25 per case]
     #[arg(long, value_name = "SECONDS", value_parser = positive, requires = "tried")]
     pub budget: Option<f64>,
-    /// Seed of the order of the invocations, to repeat an earlier one
+    /// Seed for the order of invocations, to repeat an earlier comparison
     #[arg(long, value_name = "N", requires = "tried")]
     pub seed: Option<u64>,
-    /// Parent of the two folders of records [default: results/ of the repository, or brigade-results/]
+    /// Where to create the two results folders [default: results/ of the repository, or
+    /// brigade-results/]
     #[arg(long, value_name = "DIR", requires = "tried")]
     pub results: Option<PathBuf>,
     /// Label for the two results folders [default: CPU model and count]
     #[arg(long, value_name = "LABEL", value_parser = label, requires = "tried")]
     pub name: Option<String>,
-    /// The folder that contains the settings, for a simulated machine
+    /// Folder to read settings from, for a simulated machine
     #[arg(long, value_name = "DIR", hide = true)]
     pub root: Option<PathBuf>,
     #[command(flatten)]
@@ -487,7 +488,7 @@ pub struct AdviseFlags {
 /// The flags of `brigade impact`.
 #[derive(Debug, Args)]
 pub struct ImpactFlags {
-    /// Watch this process, all of its threads
+    /// Watch all threads of this process
     #[arg(
         long,
         value_name = "PID",
@@ -498,15 +499,15 @@ pub struct ImpactFlags {
     /// How long to watch, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = budget, default_value = "10")]
     pub seconds: f64,
-    /// Run this command to its end instead
+    /// Run this command instead, until it ends
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// Folder of the run that measured the cost of a switch [default: the latest of this
-    /// machine in results/ of the repository, or brigade-results/]
+    /// Run that measured the cost of a switch [default: this machine's latest in results/ of the
+    /// repository, or brigade-results/]
     #[arg(long, value_name = "DIR")]
     #[arg(add = Completer::new(values::runs))]
     pub run: Option<PathBuf>,
-    /// Print one JSON object instead
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
     /// The manifest [default: the one in this binary]
@@ -517,23 +518,23 @@ pub struct ImpactFlags {
 /// The flags of `brigade limits`.
 #[derive(Debug, Args)]
 pub struct LimitsFlags {
-    /// Show all limits of one kind of task
+    /// Show all limits for one kind of task
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
-    /// Exit with 3 unless this many tasks fit, and print the commands that make room
+    /// Exit with 3 unless this many tasks fit, and print commands that raise the limits
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub tasks: Option<u64>,
-    /// Create tasks up to the limit, to verify the prediction
+    /// Create tasks up to the limit to verify the prediction
     #[arg(long, requires = "kind")]
     pub verify: bool,
-    /// Print one JSON object instead
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub programs: ProgramFlags,
 }
 
-/// The flags of every command that runs programs.
+/// Flags of every command that runs programs.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ProgramFlags {
     /// The manifest [default: the one in this binary]
@@ -543,16 +544,16 @@ pub struct ProgramFlags {
     /// ../share/brigade]
     #[arg(long, value_name = "DIR")]
     pub guests: Option<PathBuf>,
-    /// Run the programs in other languages without building them again
+    /// Use the programs in other languages as they are, without building them
     #[arg(long)]
     pub no_build: bool,
-    /// Wait while another brigade measures, instead of refusing
+    /// Wait if another brigade is measuring, instead of failing
     #[arg(long)]
     pub wait: bool,
 }
 
 impl ProgramFlags {
-    /// The manifest that they name, or the one in this binary.
+    /// The manifest in the flags, or the one in this binary.
     ///
     /// # Errors
     /// As [`Manifest::load`].
@@ -561,7 +562,7 @@ impl ProgramFlags {
     }
 }
 
-/// Accepts what is safe as part of a folder's name on any system.
+/// Accepts characters that are safe in a folder's name on any system.
 fn label(text: &str) -> Result<String, String> {
     let safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if text.is_empty() || !text.chars().all(safe) {
@@ -575,7 +576,7 @@ fn positive(text: &str) -> Result<f64, String> {
     number(text).filter(|number| *number > 0.0).ok_or_else(|| "use a number above 0".to_owned())
 }
 
-/// Seconds of measuring: above zero, and less than two weeks.
+/// Seconds: above zero, and less than two weeks.
 fn budget(text: &str) -> Result<f64, String> {
     let bounded = positive(text).ok().filter(|seconds| *seconds < 1e6);
     bounded.ok_or_else(|| "use a number of seconds above 0 and below 1000000".to_owned())
@@ -583,22 +584,24 @@ fn budget(text: &str) -> Result<f64, String> {
 
 /// A number of zero or more.
 fn not_negative(text: &str) -> Result<f64, String> {
-    number(text).filter(|number| *number >= 0.0).ok_or_else(|| "use a number from 0".to_owned())
+    number(text)
+        .filter(|number| *number >= 0.0)
+        .ok_or_else(|| "use a number of at least 0".to_owned())
 }
 
 fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Prints the help, version or error of clap: help and version on standard output,
-/// anything else as one line on standard error.
+/// Prints clap's help, version or error: help and version to standard output, errors as one line to
+/// standard error.
 pub fn explain(error: &clap::Error) -> Exit {
     let text = error.render().to_string();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return match output::print(&text) {
             Ok(()) => Exit::Done,
             Err(error) => {
-                output::complain(&format!("{error:#}"));
+                output::warn(&format!("{error:#}"));
                 Exit::Failed
             }
         };
@@ -607,15 +610,15 @@ pub fn explain(error: &clap::Error) -> Exit {
         && Manifest::load(None, None)
             .is_ok_and(|suite| suite.groups.iter().any(|of| of.name == *name))
     {
-        output::complain(&format!("'{name}' is a group: brigade run {name}"));
+        output::warn(&format!("'{name}' is a group: brigade run {name}"));
         return Exit::Usage;
     }
-    // Flags that are missing stand on lines of their own.
+    // clap prints each missing flag on a separate line.
     let lines: Vec<&str> =
         text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
     let said = lines.join(" ");
     let reason = said.strip_prefix("error: ").unwrap_or(&said);
-    output::complain(&format!("{reason} (try 'brigade --help')"));
+    output::warn(&format!("{reason} (try 'brigade --help')"));
     Exit::Usage
 }
 

@@ -1,5 +1,5 @@
-//! `brigade impact`: whether switches matter to a program, by how many it makes and what
-//! one costs on this machine.
+//! `brigade impact`: estimates whether switches matter to a program, from their number and their
+//! cost on this machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,8 +28,8 @@ use crate::store::saved_run::SavedRun;
 /// Runs `brigade impact`.
 ///
 /// # Errors
-/// When the flags are wrong, there is no run of this machine, or the program cannot be
-/// started or watched.
+/// If the flags are wrong, there is no run of this machine, or the program cannot be started or
+/// watched.
 pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let Some(plan) = &manifest.impact else {
@@ -46,60 +46,63 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     let json = || anyhow::Ok(serde_json::to_string(&impact)? + "\n");
     output::print(&if flags.json { json()? } else { show::text::impact(&impact) })?;
     if let Some(status) = failed {
-        output::complain(&format!("{}: {status}", flags.command.join(" ")));
+        output::warn(&format!("{}: {status}", flags.command.join(" ")));
         return Ok(Exit::Failed);
     }
     Ok(if signals.stops() > 0 { Exit::Interrupted } else { Exit::Done })
 }
 
-/// What a process does for so long, or until a stop is asked for.
+/// Counts what a process uses for this long, or until a signal.
 fn watch(pid: u32, seconds: Duration, signals: &mut Signals) -> anyhow::Result<Used> {
     let folder = format!("/proc/{pid}");
     ensure!(Path::new(&folder).exists(), "--pid {pid}: there is no such process");
-    let cpus = cpus::allowed().context("reading the CPUs that may be used")?;
+    let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
     let threads = || fs::read_dir(format!("{folder}/task")).map_or(0, Iterator::count);
     let began = Instant::now();
     let start = Start::of_process(pid, &cpus);
-    let (threads, seen) = beside(pid, || {
+    let (threads, seen) = watching(pid, || {
         signals.sleep_until(began + seconds);
         threads()
     });
     let wall = began.elapsed();
     let Some(span) = start.end() else {
-        bail!("--pid {pid}: it ended while it was watched; start it by brigade impact -- COMMAND");
+        bail!(
+            "--pid {pid}: the process ended while it was watched; start it with brigade impact -- \
+             COMMAND"
+        );
     };
     Ok(used(&span, wall, threads.min(cpus.len()), &seen))
 }
 
-/// What a command does from its start to its end, and its status if that is not 0.
+/// Runs a command and counts what it uses. Returns its status if that is not 0.
 fn run_command(command: &[String]) -> anyhow::Result<(Used, Option<ExitStatus>)> {
     let [program, arguments @ ..] = command else {
         return Err(UsageError("impact: name a process, --pid PID, or a command".to_owned()).into());
     };
-    let at_once = cpus::allowed().context("reading the CPUs that may be used")?.len();
+    let at_once = cpus::allowed().context("reading the CPUs that this process may use")?.len();
     let before = Counters::of_children();
     let began = Instant::now();
     let mut child = Command::new(program)
         .args(arguments)
         .spawn()
         .with_context(|| format!("starting {program}"))?;
-    let ended = beside(child.id(), || child.wait().map(|status| (status, began.elapsed())));
+    let ended = watching(child.id(), || child.wait().map(|status| (status, began.elapsed())));
     let (ended, seen) = ended;
     let (status, wall) = ended.with_context(|| format!("waiting for {program}"))?;
     let span = Span { used: Counters::of_children().since(before), ..Span::default() };
     Ok((used(&span, wall, at_once, &seen), (!status.success()).then_some(status)))
 }
 
-/// How often the threads of a process and its children are looked at.
+/// How often to look at the threads of a process and its children.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// Switches by the CPU on which their threads were seen.
+/// Switches, by the CPU that their threads were seen on.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Of each thread: all its switches so far, and its CPU.
+    /// For each thread: all its switches so far, and its CPU.
     threads: BTreeMap<u32, (u64, u32)>,
     by_cpu: BTreeMap<u32, u64>,
-    /// The switches of threads that changed CPU meanwhile.
+    /// Switches of threads that moved to another CPU meanwhile.
     moved: u64,
 }
 
@@ -138,9 +141,8 @@ impl Seen {
         }
     }
 
-    /// The most of all `switches` that can have been between two CPUs, as a share: each that is
-    /// not on the busiest CPU may have come from there and led back. `None` if most of them
-    /// were not seen.
+    /// Upper bound on the share of `switches` that crossed CPUs: each one off the busiest CPU may
+    /// have come from there and gone back. `None` if most switches were not seen.
     fn crossing(&self, switches: u64) -> Option<f64> {
         let most = self.by_cpu.values().copied().max().unwrap_or(0);
         let seen = self.by_cpu.values().sum::<u64>() + self.moved;
@@ -150,13 +152,13 @@ impl Seen {
     }
 }
 
-/// Runs `body`, and looks at the threads of a process meanwhile.
-fn beside<T>(pid: u32, body: impl FnOnce() -> T) -> (T, Seen) {
+/// Runs `body` and watches the threads of a process meanwhile.
+fn watching<T>(pid: u32, body: impl FnOnce() -> T) -> (T, Seen) {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let looking = scope.spawn(|| {
             let mut seen = Seen::default();
-            // What a process that is watched did before counts for nothing.
+            // Switches from before do not count.
             seen.look(pid);
             (seen.by_cpu, seen.moved) = (BTreeMap::new(), 0);
             while !over.load(Relaxed) {
@@ -184,15 +186,15 @@ fn used(span: &Span, wall: Duration, at_once: usize, seen: &Seen) -> Used {
     }
 }
 
-/// What switches cost by a run.
+/// The cost of switches in one run.
 struct Prices {
     run: String,
     costs: Costs,
-    /// What was wrong with the machine.
+    /// What disturbed that run.
     disturbed: Option<String>,
 }
 
-/// The run that is named, or else the latest of this machine, undisturbed if there is one.
+/// The named run, or else this machine's latest, undisturbed if possible.
 fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow::Result<Prices> {
     let cases: Vec<&str> = plan.cases().map(|(_, case)| case.as_str()).collect();
     let needed = format!("brigade run --case {}", cases.join(" "));
@@ -208,7 +210,7 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
     };
     if let Some(folder) = &flags.run {
         return of_run(folder.clone())?
-            .with_context(|| format!("--run {}: it has no case {needed}", folder.display()));
+            .with_context(|| format!("--run {}: it lacks case {needed}", folder.display()));
     }
     let parent = manifest.results();
     let label = Environment::capture(manifest)?.label();
@@ -221,7 +223,9 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
     }
     let parent = parent.display();
     latest.with_context(|| {
-        format!("{parent} has no run of this machine, {label}, with the cases it needs: {needed}")
+        format!(
+            "{parent} contains no run of this machine, {label}, with the cases needed: {needed}"
+        )
     })
 }
 
@@ -230,12 +234,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switches_are_of_the_cpu_on_which_their_thread_stays() {
+    fn switches_count_for_the_cpu_that_their_thread_stays_on() {
         let mut seen = Seen::default();
         seen.count(1, 100, 0);
         seen.count(2, 300, 1);
         assert_eq!(seen.crossing(400), Some(0.5));
-        // The other way: thread 1 goes to where thread 2 is.
+        // The other direction: thread 1 moves to the CPU of thread 2.
         seen.count(1, 150, 1);
         seen.count(2, 350, 1);
         assert_eq!(seen.crossing(500), Some(250.0 / 500.0));
@@ -244,7 +248,7 @@ mod tests {
 
     #[test]
     fn threads_of_a_process_are_seen() {
-        let (_, seen) = beside(std::process::id(), || {
+        let (_, seen) = watching(std::process::id(), || {
             (0..50).for_each(|_| thread::sleep(Duration::from_millis(2)));
         });
         let all = seen.by_cpu.values().sum::<u64>() + seen.moved;

@@ -1,5 +1,5 @@
-//! `brigade limits`: how many tasks of each kind fit, which limit binds, what
-//! raises it, and whether that is true.
+//! `brigade limits`: predicts how many tasks of each kind fit and which limit
+//! to raise, and verifies the prediction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
@@ -25,21 +25,21 @@ use crate::show::limits::{KindForecast, LimitsReport, OfTasks, SCHEMA_VERSION, V
 use crate::store::environment::Environment;
 use crate::store::saved_run::SavedRun;
 
-/// How far beyond the prediction it tries, in percent.
+/// How far beyond the prediction to try, in percent.
 const BEYOND_PERCENT: u64 = 2;
-/// The least that is left of a limit that others share, in tasks; of a large
-/// one it is a two-hundredth.
+/// Tasks to leave of a limit shared with other processes; of a large limit,
+/// 1/200.
 const LEAST_MARGIN: u64 = 64;
 
 /// Runs `brigade limits`.
 ///
 /// # Errors
-/// When the program that makes tasks cannot be run, or standard output
-/// cannot be written.
+/// If the program that creates tasks cannot run, or standard output cannot be
+/// written.
 pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
     let limits = in_force(&SystemFiles::live());
     let kinds = flags.kind.map_or_else(|| Kind::value_variants().to_vec(), |kind| vec![kind]);
-    // What a program would say.
+    // The same words as a program's refusal.
     let refusal = |kind: &Kind| {
         let refusal = admit(&need(*kind, flags.tasks?), &limits).err()?;
         Some(if flags.kind.is_some() { refusal.to_string() } else { format!("{kind}: {refusal}") })
@@ -72,9 +72,9 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
         page(&report, prlimit_fails)
     };
     output::print(&text)?;
-    // The table of all kinds says which fit.
+    // The table of all kinds already shows which fit.
     if all == 1 || flags.json {
-        refusals.iter().for_each(|refusal| output::complain(refusal));
+        refusals.iter().for_each(|refusal| output::warn(refusal));
     }
     Ok(match (none_fit, wrong) {
         (true, _) => Exit::Limit,
@@ -83,16 +83,17 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
     })
 }
 
-/// What tasks take by the runs of this machine.
+/// The cost of tasks in this machine's saved runs.
 #[derive(Default)]
 struct Measured {
-    /// By kind: nanoseconds to create one, and bytes that it holds.
+    /// By kind: creation time per task in nanoseconds, and memory per task in
+    /// bytes.
     kinds: Vec<(Kind, Option<f64>, Option<f64>)>,
     runs: Vec<String>,
 }
 
 impl Measured {
-    /// By the latest run that has each case; without a manifest or a run nothing is known.
+    /// From the latest run of each case; empty without a manifest or a run.
     fn here(flags: &ProgramFlags) -> Self {
         let Ok(manifest) = flags.manifest() else {
             return Self::default();
@@ -130,7 +131,7 @@ impl Measured {
         Self { kinds: plans.iter().flat_map(of_plan).collect(), runs }
     }
 
-    /// What so many tasks take.
+    /// The cost of this many tasks.
     fn of(&self, kind: Kind, tasks: u64) -> OfTasks {
         let known = self.kinds.iter().find(|(of, ..)| *of == kind);
         let all = |each: Option<f64>| Some(each? * tasks as f64);
@@ -145,25 +146,23 @@ fn need(kind: Kind, tasks: u64) -> Need {
     Need { tasks, per_task: kind.per_task(), fixed: kind.fixed() }
 }
 
-/// Runs the manifest's program, which makes tasks of a kind up to the limit, to see whether the
-/// prediction is right: so the runner survives anything that the kernel does to it. Where
-/// other processes share the limit, it stays below: a machine without a thread to spare cannot
-/// even be asked to stop.
+/// Creates tasks up to the limit in a separate program, to verify the prediction; if the kernel
+/// kills it, the runner survives. It stays below limits shared with other processes: on a machine
+/// without a spare thread, nothing could even stop it.
 ///
 /// # Errors
-/// When no limit binds that could be reached safely, or the program cannot be
-/// run.
+/// If no limit can be reached safely, or the program cannot run.
 fn verify(kind: Kind, forecast: &Forecast, flags: &ProgramFlags) -> anyhow::Result<Verified> {
     let binding = forecast.binding().with_context(|| format!("--verify: no limit binds {kind}"))?;
     if binding.limit.resource == Resource::Memory {
         bail!(
-            "--verify: what binds {kind} is {}, and the kernel answers that by killing \
-             processes; lower another limit below it, as with prlimit, and verify that",
+            "--verify: the limit on {kind} is {}, and the kernel enforces it by killing processes; \
+             set a lower limit, for example with prlimit, and verify that one",
             binding.limit.name
         );
     }
     if !kind.can_be_made() {
-        bail!("--verify: the other ends of the connections would be on this machine, too");
+        bail!("--verify: the peers of the connections would be on this machine, too");
     }
     let predicted = binding.allows.unwrap_or_default();
     let wanted = wanted(predicted, forecast);
@@ -175,8 +174,8 @@ fn verify(kind: Kind, forecast: &Forecast, flags: &ProgramFlags) -> anyhow::Resu
     Ok(Verified { predicted, asked: wanted, reached, difference_percent, stopped_by })
 }
 
-/// How many tasks to make: a little more than predicted, but not so many that
-/// others would miss what they share with them.
+/// How many tasks to create: slightly more than predicted, but never all of a
+/// shared limit.
 fn wanted(predicted: u64, forecast: &Forecast) -> u64 {
     let beyond = predicted + (predicted * BEYOND_PERCENT / 100).max(1);
     let shared = forecast.limits.iter().filter(|line| is_shared(line));
@@ -184,7 +183,7 @@ fn wanted(predicted: u64, forecast: &Forecast) -> u64 {
     shared.filter_map(|line| line.allows.map(margin)).fold(beyond, u64::min)
 }
 
-/// Whether other processes would miss what the tasks take.
+/// Whether other processes share this limit.
 fn is_shared(line: &Line) -> bool {
     use Resource::{CommittedMemory, Files, Memory, Threads};
     match line.limit.resource {
@@ -194,7 +193,7 @@ fn is_shared(line: &Line) -> bool {
     }
 }
 
-/// Runs the program that makes the tasks: how many there were, and what stopped
+/// Runs the program that creates tasks. Returns their number, and what stopped
 /// it.
 fn count(kind: Kind, wanted: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, Option<String>)> {
     if wanted == 0 {
@@ -202,14 +201,17 @@ fn count(kind: Kind, wanted: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, 
     }
     let manifest = flags.manifest()?;
     let plan = manifest.limits.as_ref().ok_or_else(|| {
-        UsageError("the manifest has no table [limits], which says what makes tasks".to_owned())
+        UsageError(
+            "the manifest has no table [limits], which names the program that creates tasks"
+                .to_owned(),
+        )
     })?;
     let mut session = Session::begin(&manifest, flags)?;
     let needed = BTreeSet::from([&*plan.program]);
     let binaries = session.programs(&needed)?;
     let binary = binaries
         .get(&plan.program)
-        .ok_or_else(|| UsageError(format!("[limits]: program '{}' is not there", plan.program)))?;
+        .ok_or_else(|| UsageError(format!("[limits]: there is no program '{}'", plan.program)))?;
     let mut command = binary.command(&[]);
     command.args(["--until-refused", "--json", "--quiet"]).args(kind.flags());
     command.args(["--tasks", &wanted.to_string()]).stderr(Stdio::piped());
@@ -218,7 +220,7 @@ fn count(kind: Kind, wanted: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, 
     if session.signals.stops() > 0 { Err(Interrupted.into()) } else { Ok(reached(&ended)) }
 }
 
-/// How many tasks there were, and what the kernel refused, or why nobody knows.
+/// The number of tasks, and what the kernel refused, or why that is unknown.
 fn reached(ended: &Ended) -> (u64, Option<String>) {
     let verdict = classify(ended, None);
     match (verdict.error, verdict.record) {
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_the_process_is_passed_and_a_shared_one_is_not_reached() {
+    fn a_limit_of_the_process_is_exceeded_and_a_shared_one_is_not_reached() {
         assert_eq!(wanted(10_000, &forecast(100_000, 40_000)), 10_200);
         assert_eq!(wanted(10_000, &forecast(10_100, 40_000)), 10_100 - 64);
         assert_eq!(wanted(100_000, &forecast(100_000, 800_000)), 99_500);
@@ -250,11 +252,12 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_binds_is_not_used_up() {
+    fn memory_as_a_limit_is_not_used_up() {
         let memory = Limit::new(Resource::Memory, "available memory", "here", Some(1 << 20));
         let forecast = Forecast::new(&need(Kind::Goroutine, 0), vec![memory], None);
         let flags = ProgramFlags::default();
-        let error = verify(Kind::Goroutine, &forecast, &flags).expect_err("nothing safe to do");
-        assert!(error.to_string().starts_with("--verify: what binds goroutine is available"));
+        let error =
+            verify(Kind::Goroutine, &forecast, &flags).expect_err("nothing can be tried safely");
+        assert!(error.to_string().starts_with("--verify: the limit on goroutine is available"));
     }
 }

@@ -1,4 +1,4 @@
-//! `brigade list`: the groups and profiles, and the cases that they have.
+//! `brigade list`: prints groups, profiles and their cases.
 
 use harness::terminal;
 
@@ -15,7 +15,7 @@ use crate::store::results::Skipped;
 /// Runs `brigade list`.
 ///
 /// # Errors
-/// When the flags or the manifest are wrong, or standard output cannot be
+/// If the flags or the manifest are wrong, or standard output cannot be
 /// written.
 pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
     let mut manifest = Manifest::load(flags.manifest.as_deref(), None)?;
@@ -42,7 +42,7 @@ pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The cases that cannot run here, a paragraph for each reason.
+/// The cases that cannot run here, one paragraph per reason.
 fn skipped_lines(skipped: &[Skipped]) -> String {
     let reasons = by_reason(skipped).into_iter();
     let line =

@@ -1,5 +1,5 @@
-//! What `brigade` can be asked to do. A command reads its flags, calls the other
-//! layers and prints; it is the only layer that knows all of them.
+//! The commands of `brigade`. A command reads its flags, calls the other layers and prints; no
+//! other layer knows all of them.
 
 mod advise;
 mod check;
@@ -29,7 +29,7 @@ use crate::store::invocation::{Invocation, Outcome};
 use flags::{Cli, Command, RunCommand};
 pub use report::renderings;
 
-/// All of the binary: does what the command line of this process says.
+/// The whole binary: runs the command on this process's command line.
 pub fn main() -> ExitCode {
     let done = system_files::require_stack().and_then(|()| {
         shell::complete();
@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
     let exit = done.unwrap_or_else(|error| {
         let exit = Exit::of(&error);
         if exit != Exit::Interrupted {
-            output::complain(&format!("{error:#}"));
+            output::warn(&format!("{error:#}"));
         }
         exit
     });
@@ -74,8 +74,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     }
 }
 
-/// The exit code of measuring that was not interrupted, after these
-/// invocations. What was interrupted before and run again does not count.
+/// The exit code after these invocations, if nothing interrupted them.
+/// Invocations that were interrupted and run again do not count.
 fn exit_after<'a>(invocations: impl IntoIterator<Item = &'a Invocation> + Clone) -> Exit {
     let any = |outcome| {
         let mut all = invocations.clone().into_iter();

@@ -1,6 +1,5 @@
-//! Writing to the caller: the one place where text leaves the runner, and where
-//! it is made safe for a terminal. A reader that has gone away is no failure; a
-//! full disk is one.
+//! All output of the runner, made safe for a terminal. A closed pipe is not an
+//! error; a full disk is.
 
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -12,16 +11,16 @@ use harness::terminal;
 use crate::show::screen::Style;
 use crate::store::results;
 
-/// Writes text to standard output, with what would act on a terminal escaped;
-/// JSON stays the same JSON.
+/// Writes text to standard output and escapes control characters; JSON keeps
+/// its meaning.
 ///
 /// # Errors
-/// When standard output cannot be written, unless its reader has closed it.
+/// If standard output cannot be written, unless its reader has closed it.
 pub fn print(text: &str) -> anyhow::Result<()> {
     print_coloured(&terminal::text(text))
 }
 
-/// Writes text that is safe for a terminal already, and may have colours.
+/// Writes text that is already safe for a terminal and may contain colours.
 ///
 /// # Errors
 /// As `print`.
@@ -35,7 +34,7 @@ pub fn print_coloured(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// How a screen is written here: in colours on a terminal, unless NO_COLOR is set.
+/// How to print a screen: in colour on a terminal, unless NO_COLOR is set.
 pub fn style() -> Style {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
@@ -51,31 +50,30 @@ fn is_ascii() -> bool {
     !(locale.contains("utf-8") || locale.contains("utf8"))
 }
 
-/// Writes text to the file that `--output` names, escaped likewise: what shows it
-/// may be a terminal.
+/// Writes text to the `--output` file, escaped likewise: it may be shown on a terminal.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, terminal::text(text).as_bytes())
         .with_context(|| format!("--output {}", path.display()))
 }
 
-/// Writes text, escaped likewise, to a file in place of what has its name.
+/// Replaces a file by this text, escaped likewise.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
     results::replace(path, &terminal::text(text))
 }
 
-/// Where a page to look at is, as the last line that is printed.
+/// Where to find the page; the last line of the output.
 pub fn page_at(path: &Path) -> String {
     format!("{}\n", path.display())
 }
 
 /// Writes one line to standard error, after the program's name.
-pub fn complain(message: &str) {
-    // Where standard error is gone there is nobody left to tell.
+pub fn warn(message: &str) {
+    // Without standard error, nobody can read the warning.
     let _ = writeln!(io::stderr(), "brigade: {}", terminal::line(message));
 }

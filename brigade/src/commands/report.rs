@@ -1,19 +1,17 @@
-//! `brigade report RUN…`: saved runs, side by side; and what the report of a run is made from,
-//! at its end or later.
+//! `brigade report RUN…`: shows saved runs side by side.
 //!
-//! `brigade report --update FILE…`: writes the figures of Markdown files anew,
-//! between their markers, from the runs that the markers name.
+//! `brigade report --update FILE…`: rewrites the figures between the markers of Markdown files,
+//! from the runs that the markers name.
 //!
-//! - `<!-- brigade report RUN PART -->` … `<!-- end -->`, each on a line of its
-//!   own: a part of the report of RUN, a folder next to the manifest such as
-//!   `results/2026-11-22-amd-epyc-2cpu`. PART is `first-screen`, `kinds`,
-//!   `groups`, `group=NAME`, `comparisons=NAME` or `notes`.
-//! - `<!-- figure CASE [MEASUREMENT] -->…<!-- end -->` within a line: a time with
-//!   its interval, of the run that the file's first block names.
-//! - `<!-- brigade report RUN picture=FILE.svg -->`, likewise: the picture of RUN in FILE.svg,
-//!   a path from the folder of the Markdown file.
+//! - `<!-- brigade report RUN PART -->` … `<!-- end -->`, each on a separate line: a part of the
+//!   report of RUN, a folder next to the manifest such as `results/2026-11-22-amd-epyc-2cpu`. PART
+//!   is `first-screen`, `kinds`, `groups`, `group=NAME`, `comparisons=NAME` or `notes`.
+//! - `<!-- figure CASE [MEASUREMENT] -->…<!-- end -->` within a line: a time with its interval,
+//!   from the run that the file's first block names.
+//! - `<!-- brigade report RUN picture=FILE.svg -->`, likewise: the picture of RUN in FILE.svg, a
+//!   path relative to the Markdown file.
 //!
-//! A block of another run than the file's first one says so.
+//! A block from another run than the file's first one says so.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,8 +42,8 @@ use crate::store::saved_run::{SavedRun, optional};
 /// Runs `brigade report`.
 ///
 /// # Errors
-/// When a folder is not that of a run, the manifest that `--manifest` names is
-/// wrong, or what is asked for cannot be written.
+/// If a folder contains no run, the `--manifest` is wrong, or the output cannot
+/// be written.
 pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let format = format(flags)?;
     let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
@@ -65,7 +63,7 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
             path
         }
         (None, Some(path)) => {
-            // The page of a recorded run is part of the record.
+            // A recorded run keeps its page: it is part of the record.
             if !path.symlink_metadata().is_ok_and(|file| file.is_file()) {
                 output::replace(path, &text)?;
             }
@@ -87,7 +85,7 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The format that is asked for. Only a page is opened.
+/// The requested format. Only a page can be opened.
 fn format(flags: &ReportFlags) -> Result<Format, UsageError> {
     match flags.format {
         None if flags.open => Ok(Format::Html),
@@ -127,7 +125,7 @@ fn picture(report: &Report) -> anyhow::Result<String> {
         .context("there is no picture: the run has no case of the first screen")
 }
 
-/// The first screen of one run, or all of several runs or of what `--full` asks for.
+/// The first screen of one run, or everything for several runs or `--full`.
 fn text_of(report: &Report, folders: &[String], what: ShowFlags, style: Style) -> String {
     match folders {
         [folder] if !what.full => {
@@ -141,14 +139,14 @@ fn text_of(report: &Report, folders: &[String], what: ShowFlags, style: Style) -
     }
 }
 
-/// The folder of the run that was started last.
+/// The folder of the latest run.
 fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
     let parent = manifest.results();
     let latest = SavedRun::latest_first(&parent, None).into_iter().next();
-    latest.with_context(|| format!("{} has no run: brigade run makes one", parent.display()))
+    latest.with_context(|| format!("{} contains no run: brigade run makes one", parent.display()))
 }
 
-/// The run before that of this folder, on a machine of this label, with its name.
+/// The run before this folder's, on a machine with this label, with its name.
 fn previous(folder: &Path, label: &str) -> Option<(String, SavedRun)> {
     let folder = folder.canonicalize().ok()?;
     let runs = SavedRun::latest_first(folder.parent()?, Some(label));
@@ -157,7 +155,7 @@ fn previous(folder: &Path, label: &str) -> Option<(String, SavedRun)> {
     Some((name, SavedRun::read(before).ok()?))
 }
 
-/// The page to open where no file is named: that of the run.
+/// The page to open if `--output` names no file: that of the run.
 fn page(flags: &ReportFlags, folders: &[PathBuf]) -> Result<Option<PathBuf>, UsageError> {
     match (&flags.output, folders) {
         (None, [folder]) if flags.open => Ok(Some(folder.join(results::HTML_PAGE))),
@@ -168,8 +166,7 @@ fn page(flags: &ReportFlags, folders: &[PathBuf]) -> Result<Option<PathBuf>, Usa
     }
 }
 
-/// Opens a page with what this desktop opens pages with. Over SSH, where nobody would see it,
-/// it prints how to fetch the page.
+/// Opens a page in the desktop's browser. Over SSH it prints how to fetch the page.
 fn open(path: &Path) -> anyhow::Result<Exit> {
     let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
     if let Some(server) = connection.split(' ').nth(2) {
@@ -181,13 +178,13 @@ fn open(path: &Path) -> anyhow::Result<Exit> {
     command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match command.status() {
         Ok(status) if status.success() => return Ok(Exit::Done),
-        Ok(status) => output::complain(&format!("xdg-open did not open the page: {status}")),
-        Err(error) => output::complain(&format!("the page is not opened: xdg-open: {error}")),
+        Ok(status) => output::warn(&format!("xdg-open did not open the page: {status}")),
+        Err(error) => output::warn(&format!("the page is not opened: xdg-open: {error}")),
     }
     Ok(Exit::Failed)
 }
 
-/// A run with the schedule that it followed.
+/// A run and the schedule that it followed.
 pub struct Summary<'a> {
     manifest: &'a Manifest,
     run: &'a RunDescription,
@@ -200,9 +197,8 @@ pub struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// The summary of `run`, made in `environment`, after these invocations,
-    /// whose records are in `folder`, with the proof of the instrument that the
-    /// run ended with, if it did.
+    /// Summarizes `run`, measured in `environment`, from its invocations. Their
+    /// records are in `folder`; `proof` is that of the run's end, if any.
     pub fn new(
         manifest: &'a Manifest,
         run: &'a RunDescription,
@@ -218,14 +214,14 @@ impl<'a> Summary<'a> {
         Self { manifest, run, environment, invocations, folder, proof, schedule, complete }
     }
 
-    /// How the run ended; `None` if it is not complete, or a side of a
+    /// How the run ended; `None` if it is incomplete, or a side of a
     /// comparison.
     pub fn end(&self) -> Option<RunEnd> {
         let ended = self.complete && self.run.side.is_none();
         ended.then(|| self.schedule.end(&self.run.cases))
     }
 
-    /// What a report is made from.
+    /// The input of a report.
     pub fn data(&self) -> RunData<'a> {
         let RunDescription { procedure, rounds, side, .. } = self.run;
         let interrupted = self.invocations.iter().filter(|of| of.interrupted).count();
@@ -261,7 +257,7 @@ impl<'a> Summary<'a> {
         report(self.manifest, &[self.data()])
     }
 
-    /// What is printed where the run was interrupted: how far it came, how to go on, and where.
+    /// Printed after an interruption: progress, how to resume, and the folder.
     pub fn interrupted(&self) -> String {
         let RunProgress { ended, remaining, .. } = self.data().progress;
         let folder = self.folder.display().to_string();
@@ -278,14 +274,14 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Whether a run ends with a proof: its profile asks for one, and it has all cases
-/// of that.
+/// Whether a run ends with a proof: its profile requests one, and it contains all cases of that
+/// profile.
 pub fn is_to_be_proven(manifest: &Manifest, run: &RunDescription) -> bool {
     let RunDescription { profile, cases, skipped, .. } = run;
-    let asked = manifest.profiles.get(profile).is_some_and(|profile| profile.prove);
+    let proves = manifest.profiles.get(profile).is_some_and(|profile| profile.prove);
     let skipped = || skipped.iter().map(|skipped| &skipped.case);
     let has = |name| cases.iter().chain(skipped()).any(|case| case == name);
-    asked && manifest.prove.is_some() && manifest.cases_of(profile).all(|case| has(&case.name))
+    proves && manifest.prove.is_some() && manifest.cases_of(profile).all(|case| has(&case.name))
 }
 
 /// A saved run as text, as Markdown and as HTML.
@@ -308,7 +304,7 @@ pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 3] {
 /// The report of the runs in these folders, side by side.
 ///
 /// # Errors
-/// When one of them is not the folder of a run.
+/// If a folder contains no run.
 pub fn report_of(manifest: &Manifest, folders: &[PathBuf]) -> anyhow::Result<Report> {
     let saved: Vec<(SavedRun, Option<Proof>)> =
         folders.iter().map(|folder| read(folder)).collect::<anyhow::Result<_>>()?;
@@ -319,11 +315,10 @@ pub fn report_of(manifest: &Manifest, folders: &[PathBuf]) -> anyhow::Result<Rep
     Ok(report(manifest, &runs.collect::<Vec<RunData>>()))
 }
 
-/// A saved run and the proof that it ended with, if it did. What is left out of
-/// either is complained of.
+/// Reads a saved run and its proof, if any. Warns of what cannot be used.
 ///
 /// # Errors
-/// When `path` is not the folder of a run, or no record of it can be used.
+/// If `path` contains no run, or no record of it can be used.
 pub fn read(path: &Path) -> anyhow::Result<(SavedRun, Option<Proof>)> {
     let read = with_proof(path, SavedRun::read(path)?);
     let is_usable = read.0.rejected == 0 || !read.0.invocations.is_empty();
@@ -331,12 +326,12 @@ pub fn read(path: &Path) -> anyhow::Result<(SavedRun, Option<Proof>)> {
     Ok(read)
 }
 
-/// What was read of `path`, and the proof, likewise.
+/// A run read from `path`, and its proof, likewise.
 pub fn with_proof(path: &Path, mut saved: SavedRun) -> (SavedRun, Option<Proof>) {
     let warnings = &mut saved.warnings;
     let proof = optional(path, results::PROOF, warnings);
     for warning in warnings {
-        output::complain(&format!("{}: {warning}", path.display()));
+        output::warn(&format!("{}: {warning}", path.display()));
     }
     (saved, proof)
 }
@@ -349,8 +344,7 @@ const END: &str = "<!-- end -->";
 /// Runs `brigade report --update`.
 ///
 /// # Errors
-/// When a file cannot be read or written, a marker is not understood, or what it
-/// names is not there.
+/// If a file cannot be read or written, a marker is malformed, or its run or case does not exist.
 pub fn update(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let mut runs = Runs { manifest: &manifest, reports: BTreeMap::new(), pictures: Vec::new() };
@@ -373,7 +367,7 @@ pub fn update(flags: &ReportFlags) -> anyhow::Result<Exit> {
 struct Runs<'a> {
     manifest: &'a Manifest,
     reports: BTreeMap<String, Report>,
-    /// The pictures of the document that is being updated, with their files.
+    /// The pictures of the document being updated, with their files.
     pictures: Vec<(String, String)>,
 }
 
@@ -395,9 +389,8 @@ impl Runs<'_> {
             let (before, from) = rest.split_at(at);
             let (words, after) =
                 from[marker.len()..].split_once(CLOSE).context("marker not closed")?;
-            let (_, after) = after
-                .split_once(END)
-                .with_context(|| format!("`{words}`: there is no {END} after it"))?;
+            let (_, after) =
+                after.split_once(END).with_context(|| format!("`{words}`: no {END} follows it"))?;
             let words: Vec<&str> = words.split_whitespace().collect();
             let new = match (marker, &words[..]) {
                 (BLOCK, [run, part]) => {
@@ -410,7 +403,7 @@ impl Runs<'_> {
                     let run = first.as_deref().context("a figure comes before the first block")?;
                     self.figure(run, case, measurement.first().copied())?
                 }
-                _ => bail!("`{}`: not understood", words.join(" ")),
+                _ => bail!("`{}`: unknown marker", words.join(" ")),
             };
             updated += &format!("{before}{marker}{}{CLOSE}{new}{END}", words.join(" "));
             rest = after;
@@ -427,18 +420,18 @@ impl Runs<'_> {
         }
         let of = Part::named(name).with_context(|| format!("there is no part '{name}'"))?;
         let blocks = part(self.report(run)?, &of);
-        ensure!(!blocks.is_empty(), "{run} has nothing of '{name}'");
+        ensure!(!blocks.is_empty(), "{run} has no '{name}'");
         Ok(markdown::blocks(&blocks))
     }
 
     fn figure(&mut self, run: &str, case: &str, part: Option<&str>) -> anyhow::Result<String> {
         let figure = figure(self.report(run)?, case, part);
-        let figure = figure.with_context(|| format!("{run} has no figure of '{case}'"))?;
+        let figure = figure.with_context(|| format!("{run} has no figure for '{case}'"))?;
         Ok(figure.replace(NO_BREAK_SPACE, " "))
     }
 }
 
-/// Where the next marker is, and which.
+/// The position of the next marker, and which one it is.
 fn next_marker(text: &str) -> Option<(usize, &'static str)> {
     let found = [BLOCK, FIGURE].into_iter().filter_map(|marker| Some((text.find(marker)?, marker)));
     found.min()

@@ -1,5 +1,5 @@
-//! `brigade run`: every case once per round, each time as a fresh process, and
-//! every record kept.
+//! `brigade run`: runs every case once per round, each time in a fresh process,
+//! and saves every record.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -33,9 +33,9 @@ use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescripti
 /// Runs `brigade run`.
 ///
 /// # Errors
-/// When the flags or the manifest are wrong, the programs cannot be built, or
-/// the results or standard output cannot be written. A failing program is no
-/// error but a result.
+/// If the flags or the manifest are wrong, the programs cannot be built, or the
+/// results or standard output cannot be written. A failing program is a result,
+/// not an error.
 pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     let flags = &args.flags;
     let mut manifest = flags.programs.manifest()?;
@@ -47,7 +47,7 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     let mut session = Session::begin(&manifest, &flags.programs)?;
     let (possible, _) = session.capabilities.divide(chosen.clone());
     let binaries = session.binaries(&possible)?;
-    // What turned out not to be buildable is left out too.
+    // Drops cases whose programs could not be built.
     let (cases, skipped) = session.capabilities.divide(chosen);
     if let ([], [first, ..], true) = (&cases[..], &skipped[..], flags.programs.no_build) {
         bail!("no case can run: {}: {}", first.case, first.reason);
@@ -71,7 +71,7 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     check_size(&description)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
     let mut folder = Folder::create(&results, &description, &label)?;
-    // A run whose run.json is there can be resumed: it comes last.
+    // `run.json` makes a run resumable, so it is written last.
     folder.write_once(results::ENVIRONMENT, &environment)?;
     folder.write_once(results::RUN, &description)?;
     let run = Run { manifest: &manifest, cases, binaries, description, environment };
@@ -91,14 +91,14 @@ fn check_size(run: &RunDescription) -> Result<(), UsageError> {
     )))
 }
 
-/// How the flags and the profile say that a run of these cases goes.
+/// The procedure for these cases, from the flags and the profile.
 fn procedure(
     manifest: &Manifest,
     profile: &Profile,
     cases: &[&Case],
     flags: &RunFlags,
 ) -> Procedure {
-    // A number of rounds that was asked for is the number of rounds.
+    // An explicit number of rounds is exact: no budget applies.
     let budget = flags.budget.or(profile.budget_seconds.filter(|_| flags.rounds.is_none()));
     let target_percent = profile.target_percent;
     let mut partners = manifest.partners();
@@ -136,7 +136,7 @@ fn command_line(args: &RunCommand, seed: u64) -> Vec<String> {
     words
 }
 
-/// The exit code of a run that is complete.
+/// The exit code of a complete run.
 pub fn exit_of(invocations: &[Invocation], proof: Option<&Proof>) -> Exit {
     match crate::commands::exit_after(invocations) {
         Exit::Done if proof.is_some_and(|proof| proof.status() == Status::Fails) => Exit::Failed,
@@ -144,26 +144,22 @@ pub fn exit_of(invocations: &[Invocation], proof: Option<&Proof>) -> Exit {
     }
 }
 
-/// A run that is described, with all that it takes.
+/// A run in progress.
 pub struct Run<'a> {
-    /// The manifest.
     pub manifest: &'a Manifest,
     /// The cases, as the description names them.
     pub cases: Vec<&'a Case>,
-    /// The binary of each case's program.
     pub binaries: Executables,
-    /// What is run.
     pub description: RunDescription,
-    /// What it runs on.
     pub environment: Environment,
 }
 
 impl Run<'_> {
-    /// Runs the remaining invocations, then proves unless there is a `proof`, reports and
-    /// saves. `run-end.json` comes last.
+    /// Runs the remaining invocations, then proves unless there is a `proof`, reports and saves.
+    /// `run-end.json` is written last.
     ///
     /// # Errors
-    /// When the results or standard output cannot be written.
+    /// If the results or standard output cannot be written.
     pub fn finish(
         &self,
         folder: &mut Folder,
@@ -190,9 +186,8 @@ impl Run<'_> {
             0 => summary.text(&report, show),
             _ => summary.interrupted(),
         };
-        let printed = output::print_coloured(&text).with_context(|| {
-            format!("showing the results that are in {}", folder.path().display())
-        });
+        let printed = output::print_coloured(&text)
+            .with_context(|| format!("showing the results in {}", folder.path().display()));
         if let Some(proof) = &made {
             folder.write_once(results::PROOF, proof)?;
         }
@@ -205,8 +200,8 @@ impl Run<'_> {
         Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_of(&invocations, proof) })
     }
 
-    /// Takes turns until the run is complete or the runner is interrupted,
-    /// and appends each invocation to `folder` as it ends.
+    /// Runs turns until the run is complete or a signal arrives. Appends each
+    /// invocation to `folder` as it ends.
     fn measure(
         &self,
         folder: &mut Folder,
@@ -218,7 +213,7 @@ impl Run<'_> {
         let spacing = procedure.map_or(Duration::ZERO, Procedure::spacing);
         let mut schedule = Schedule::of(&self.description, invocations);
         let mut progress = Progress::new(self.manifest, &self.description, spacing);
-        let cpus = cpus::allowed().context("reading which CPUs may be used")?;
+        let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
         let mut round: Option<(u32, Instant)> = None;
         while signals.stops() == 0
             && let Some(turn) = schedule.next_turn()
@@ -260,9 +255,8 @@ impl Run<'_> {
     }
 }
 
-/// How far a run is, on standard error: on a terminal a bar above the figures so far, otherwise
-/// a line now and then. It is drawn between invocations: nothing of the runner runs while a
-/// program measures.
+/// Progress on standard error: on a terminal a bar above the figures so far, otherwise a line
+/// now and then. It is drawn between invocations: the runner is idle while a program measures.
 struct Progress<'a> {
     bar: ProgressBar,
     manifest: &'a Manifest,
@@ -274,10 +268,10 @@ struct Progress<'a> {
     figures_at: Option<Instant>,
 }
 
-/// How old the figures on a terminal may get. They cost up to 0.2 s of CPU time.
+/// Interval between figures on a terminal, each of which costs up to 0.2 s of CPU time.
 const FIGURES_EVERY: Duration = Duration::from_secs(5);
 
-/// Where standard error is no terminal, a line is printed this often.
+/// Interval between lines if standard error is no terminal.
 const PRINTED_EVERY: Duration = Duration::from_secs(30);
 
 impl<'a> Progress<'a> {
@@ -302,7 +296,7 @@ impl<'a> Progress<'a> {
         self.bar.set_prefix(format!("\n\n{text}"));
     }
 
-    /// Shows that a turn of `schedule` starts now.
+    /// Shows that a turn of `schedule` starts.
     fn starting(&mut self, turn: Turn, schedule: &Schedule) {
         let RunDescription { rounds, cases, .. } = self.run;
         let remaining: u32 = schedule.remaining().iter().sum();
@@ -323,16 +317,13 @@ impl<'a> Progress<'a> {
         self.bar.tick();
         if !io::stderr().is_terminal() && self.printed.elapsed() >= PRINTED_EVERY {
             self.printed = Instant::now();
-            output::complain(&format!(
-                "{done} of {} done, {message}",
-                self.bar.length().unwrap_or(0)
-            ));
+            output::warn(&format!("{done} of {} done, {message}", self.bar.length().unwrap_or(0)));
         }
     }
 }
 
-/// How long the rest of a run takes at most if invocations go on taking `of_one`: the common
-/// rounds, which begin `spacing` apart, and what is left of the budget for further ones.
+/// Upper bound on the remaining time of a run if each invocation takes `of_one`: the common rounds,
+/// which begin `spacing` apart, and the unused budget for extra ones.
 fn time_left(
     schedule: &Schedule,
     (round, rounds): (u32, u32),
@@ -355,8 +346,8 @@ impl Drop for Progress<'_> {
 mod tests {
     use super::*;
 
-    /// Four cases of 50 ms in rounds that begin 5 s apart: in round 2 of 4 two waits are to
-    /// come, however short the invocations are.
+    /// Four cases of 50 ms in rounds that begin 5 s apart: in round 2 of 4, two waits remain,
+    /// however short the invocations are.
     #[test]
     fn the_time_left_counts_the_waits_between_rounds() {
         let run = serde_json::json!({

@@ -1,8 +1,5 @@
-//! What every command that runs programs begins with: the lock, the signals,
-//! what this machine can do, and the programs' binaries.
-//!
-//! Also the pairs of CPUs that the cases of a manifest are of: those of this machine, or of a
-//! saved run.
+//! Set-up of every command that runs programs: the lock, signals, the machine's capabilities and
+//! the binaries. It also assigns pairs of CPUs to cases, from this machine or a saved run.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -30,19 +27,17 @@ use crate::plan::pairs::pairs;
 use crate::store::environment::Environment;
 use crate::store::results::{self, CaseDetail, RunDescription};
 
-/// What the runner, its guard and a program with pipes have open, and room.
+/// Files that the runner, its guard and a program with pipes open, with some to
+/// spare.
 const FEWEST_FILES: u64 = 64;
 
-/// The right to measure on this machine, as long as it lives.
+/// The right to measure on this machine; dropping it releases the lock.
 pub struct Session<'a> {
-    /// Of the programs.
     pub manifest: &'a Manifest,
-    /// What this machine has of what they need.
     pub capabilities: Capabilities,
-    /// Whether to stop.
     pub signals: Signals,
     builds: bool,
-    // The last to go: the guard has it too.
+    // Dropped last: the guard has it, too.
     _lock: Lock,
 }
 
@@ -50,7 +45,7 @@ impl<'a> Session<'a> {
     /// Takes the lock.
     ///
     /// # Errors
-    /// When another process holds it, or this one cannot be set up.
+    /// If another process holds it, or the set-up fails.
     pub fn begin(manifest: &'a Manifest, flags: &ProgramFlags) -> anyhow::Result<Self> {
         require_means()?;
         let mut signals = Signals::register().context("setting up signal handlers")?;
@@ -68,7 +63,7 @@ impl<'a> Session<'a> {
         self.programs(&cases.iter().map(|case| &*case.program).collect())
     }
 
-    /// The programs of these names, likewise.
+    /// The programs with these names, likewise.
     ///
     /// # Errors
     /// As [`Session::binaries`].
@@ -78,23 +73,23 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Checks what no process is started, watched and ended without.
+/// Checks the means to start, watch and end a process.
 fn require_means() -> anyhow::Result<()> {
     let (files, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
     ensure!(
         files >= FEWEST_FILES,
-        "{files} files may be open at once and {FEWEST_FILES} are needed: ulimit -n {FEWEST_FILES}"
+        "{files} files may be open at once, but {FEWEST_FILES} are needed: ulimit -n {FEWEST_FILES}"
     );
     File::open("/dev/null").context("opening /dev/null")?;
-    kill(getpid(), None).context("kill is denied, by which programs are ended")?;
+    kill(getpid(), None).context("kill is denied, so programs could not be ended")?;
     match waitid(Id::All, WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT) {
         Ok(_) | Err(Errno::ECHILD) => Ok(()),
-        Err(error) => Err(error).context("waitid is denied, by which programs are watched"),
+        Err(error) => Err(error).context("waitid is denied, so programs could not be watched"),
     }
 }
 
-/// What every run of these `cases` has in its `run.json`; the groups are those
-/// that were `chosen`.
+/// The parts of `run.json` that do not depend on the procedure. The groups are
+/// the `chosen` ones.
 pub fn described(
     manifest: &Manifest,
     profile: &str,
@@ -116,8 +111,8 @@ pub fn described(
     }
 }
 
-/// What each of `cases` is, and the group that it is run for: of those that
-/// were `chosen`, or else of all, the first that has it.
+/// Details of each of `cases`, with its group: the first `chosen` group that
+/// contains it, or else the first of all.
 fn details(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Vec<CaseDetail> {
     let detail = |case: &&Case| {
         let CaseKey { program, parameters } = case.key();
@@ -129,21 +124,21 @@ fn details(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Vec<CaseD
     cases.iter().map(detail).collect()
 }
 
-/// Which pairs of this machine's CPUs.
+/// Which pairs of this machine's CPUs to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// Those that a run measures.
     Chosen,
     /// All of them.
     All,
-    /// One, which stands for all.
+    /// One, as an example.
     One,
 }
 
-/// Has the cases of pairs of CPUs be of pairs of this machine. There are none on one CPU.
+/// Assigns pairs of this machine's CPUs to the cases that need them. On one CPU there are none.
 ///
 /// # Errors
-/// [`UsageError`] when a case has the name of another.
+/// [`UsageError`] if two cases get the same name.
 pub fn pair_with_machine(manifest: &mut Manifest, which: Which) -> Result<(), UsageError> {
     if !manifest.has_pairs() {
         return Ok(());
@@ -156,10 +151,11 @@ pub fn pair_with_machine(manifest: &mut Manifest, which: Which) -> Result<(), Us
     manifest.pair(&pairs)
 }
 
-/// Has the cases of pairs of CPUs be of those that a run has, in their order.
+/// Assigns a run's pairs of CPUs to the cases that need them, in the run's
+/// order.
 ///
 /// # Errors
-/// [`UsageError`] when a case has the name of another.
+/// [`UsageError`] if two cases get the same name.
 pub fn pair_with_run(manifest: &mut Manifest, run: &RunDescription) -> Result<(), UsageError> {
     let mut seen = BTreeSet::new();
     let pair = |text: &String| -> Option<[usize; 2]> {

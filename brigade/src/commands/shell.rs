@@ -1,4 +1,4 @@
-//! What a shell and `man` show: completions, and manual pages.
+//! Shell completions and manual pages.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,16 +14,16 @@ use crate::commands::flags::Cli;
 use crate::exit::Exit;
 use crate::programs;
 
-/// The files of the manual pages.
+/// The FILES section of the manual pages.
 const FILES: &str = "\
 results/DATE-MACHINE/, in the repository\n\
-brigade-results/DATE-MACHINE/, elsewhere\n    what a run leaves: every record, and report.html\n\
+brigade-results/DATE-MACHINE/, elsewhere\n    a run: every record, and report.html\n\
 guests/ next to brigade, or ../share/brigade/guests/\n    programs in other languages\n\
-$XDG_CACHE_HOME/brigade/\n    what is built of them\n\
-/run/lock/brigade.lock\n    held while one brigade measures\n\
+$XDG_CACHE_HOME/brigade/\n    their builds\n\
+/run/lock/brigade.lock\n    locked while one brigade measures\n\
 /run/brigade-settings.json\n    old values, while advise --try measures";
 
-/// Answers a shell that asks for completions (`COMPLETE=bash brigade`), and ends this process.
+/// Answers a shell that requests completions (`COMPLETE=bash brigade`), and exits.
 pub fn complete() {
     let command = || programs::names().map(Command::new).fold(Cli::command(), Command::subcommand);
     CompleteEnv::with_factory(command).complete();
@@ -45,7 +45,7 @@ pub fn manual(folder: &Path) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A page: what follows the flags in the help is in sections.
+/// One page; the text after the flags becomes sections.
 fn page(name: &str, command: Command) -> std::io::Result<Vec<u8>> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let mut page = Vec::new();
@@ -66,7 +66,7 @@ fn page(name: &str, command: Command) -> std::io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Exit codes, one a line.
+/// Exit codes, one per line.
 fn by_code(codes: &str) -> String {
     let mut text = String::new();
     for part in codes.split(", ") {

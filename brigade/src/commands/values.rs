@@ -1,4 +1,4 @@
-//! The values that a shell completes flags with: what this machine and its runs have.
+//! Values for shell completion, from the manifest, this machine and its runs.
 
 use std::env;
 use std::ffi::OsStr;
@@ -17,17 +17,14 @@ fn of_suite(names: impl Fn(&Manifest) -> Vec<&String>) -> Vec<CompletionCandidat
     suite.iter().flat_map(names).map(CompletionCandidate::new).collect()
 }
 
-/// The groups.
 pub fn groups() -> Vec<CompletionCandidate> {
     of_suite(|suite| suite.groups.iter().map(|group| &group.name).collect())
 }
 
-/// The cases.
 pub fn cases() -> Vec<CompletionCandidate> {
     of_suite(|suite| suite.cases.iter().map(|case| &case.name).collect())
 }
 
-/// The profiles.
 pub fn profiles() -> Vec<CompletionCandidate> {
     of_suite(|suite| suite.profiles.keys().collect())
 }
@@ -39,7 +36,7 @@ pub fn settings() -> Vec<CompletionCandidate> {
     can_be.map(|setting| CompletionCandidate::new(setting.about.name)).collect()
 }
 
-/// The folders of runs, the latest first, or those that the path so far leads to.
+/// Folders of runs, latest first, or those below the path typed so far.
 pub fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
     let suite = Manifest::load(None, None).unwrap_or_default();
     let here = env::current_dir().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What an environment means: a label for its folder, a line for its readers, and how
-//! two of them differ.
+//! Interprets an environment: a label for its folder, a line for its readers, and its differences
+//! from another.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ const LONGEST_LABEL: usize = 48;
 /// Words of model names that do not distinguish machines.
 const NOISE: [&str; 4] = ["cpu", "processor", "core", "cores"];
 
-/// Facts about the kind of CPU.
+/// Facts that identify the kind of CPU.
 const OF_CPUS: [&str; 5] = [
     "processor.architecture",
     "processor.cache.",
@@ -22,8 +22,8 @@ const OF_CPUS: [&str; 5] = [
     "processor.model_number",
 ];
 
-/// Facts about the programs that were measured and about the boot, and which CPUs share
-/// what, which the facts about caches show in fewer words.
+/// Facts about the programs and the boot, and which CPUs share what: the facts about caches show
+/// that more briefly.
 const NOT_OF_MACHINES: [&str; 5] =
     ["boot", "software.brigade", "software.git_dirty", "software.git_revision", "topology."];
 
@@ -53,8 +53,8 @@ impl Environment {
         if label.is_empty() { format!("unknown-{end}") } else { label + &end }
     }
 
-    /// The machine in one line: its CPUs, their caches, whether it is virtual, how an
-    /// idle CPU waits and how the kernel preempts.
+    /// The machine in one line: its CPUs, their caches, its hypervisor, how an idle CPU waits and
+    /// how the kernel preempts.
     pub fn machine(&self) -> String {
         let idle = self.get("processor.idle_driver").map(|driver| {
             let polls = match self.number("processor.idle_poll_ns") {
@@ -69,7 +69,7 @@ impl Environment {
         join(facts.into_iter().chain(others))
     }
 
-    /// What the figures hold for, in the order in which it matters.
+    /// The conditions of the figures, most important first.
     pub fn sentence(&self) -> String {
         // `rustc 1.95.0 (59807616e 2026-04-14)` without its parentheses.
         let rustc = self.get("software.rustc");
@@ -88,7 +88,7 @@ impl Environment {
         format!("Measured on: {}.", join(facts.into_iter()))
     }
 
-    /// The caches for data, nearest first, such as `L2 2 MiB`.
+    /// Data caches, nearest first, such as `L2 2 MiB`.
     pub fn caches(&self) -> Vec<String> {
         let sizes = self.below("processor.cache.");
         let sizes = sizes.filter(|(name, _)| !name.contains("instruction") && !name.contains('.'));
@@ -96,8 +96,8 @@ impl Environment {
         sizes.map(|(name, size)| format!("{} {size}", level(name))).collect()
     }
 
-    /// The commit that the programs were built from, abbreviated, with `+` where files
-    /// differed from it.
+    /// The commit from which the programs were built, abbreviated, with `+` if files differed from
+    /// it.
     pub fn revision(&self) -> Option<String> {
         let commit: String = self.get("software.git_revision")?.chars().take(12).collect();
         let is_dirty = self.get("software.git_dirty") == Some("true");
@@ -120,7 +120,8 @@ impl Environment {
         }
     }
 
-    /// How many CPUs there were, and for this process, if those are fewer.
+    /// The number of CPUs, and how many of them this process could use, if
+    /// fewer.
     fn cpus(&self) -> Option<String> {
         let online = self.number("processor.online_cpus")?;
         let allowed = self.number("processor.allowed_cpus").filter(|allowed| *allowed < online);
@@ -145,8 +146,8 @@ fn join(facts: impl Iterator<Item = Option<String>>) -> String {
     facts.flatten().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// The words of a model name, lower case, without clock rate, trade marks, core counts
-/// and the built-in graphics.
+/// The words of a model name in lower case, without clock rate, trade marks, core counts and
+/// built-in graphics.
 fn significant_words(model: &str) -> Vec<String> {
     let mut model = model.to_ascii_lowercase();
     for end in ["@", "\n", " w/ ", " with "] {
@@ -164,7 +165,7 @@ fn significant_words(model: &str) -> Vec<String> {
 pub struct Difference {
     /// Its name in `environment.json`, such as `kernel.release`.
     pub name: String,
-    /// Its value in each; `null` where it is not known.
+    /// Its values; `null` if unknown.
     pub values: [Option<String>; 2],
 }
 
@@ -175,7 +176,8 @@ impl Difference {
         format!("{}: {first} → {second}", self.name)
     }
 
-    /// Whether every figure depends on it: it is about the kind of CPU.
+    /// Whether every figure depends on this fact, since it identifies the kind
+    /// of CPU.
     fn is_of_cpus(&self) -> bool {
         begins_with_any(&self.name, &OF_CPUS) && !self.name.ends_with(".shared_by")
     }
@@ -189,26 +191,26 @@ pub fn differences(first: &Environment, second: &Environment) -> Vec<Difference>
     all.filter(|of| of.values[0] != of.values[1]).collect()
 }
 
-/// The facts that differ between two machines, apart from what was measured.
+/// The facts that differ between two machines, apart from the programs.
 pub fn between_machines(first: &Environment, second: &Environment) -> Vec<Difference> {
     let mut found = differences(first, second);
     found.retain(|of| !begins_with_any(&of.name, &NOT_OF_MACHINES));
     found
 }
 
-/// A name that ends in a point is that of several facts.
+/// A name that ends in a dot matches several facts.
 fn begins_with_any(name: &str, names: &[&str]) -> bool {
     names.iter().any(|of| if of.ends_with('.') { name.starts_with(of) } else { name == *of })
 }
 
-/// The difference between CPUs of two kinds in a line, if both are known.
+/// The difference between two kinds of CPU in one line, if both are known.
 pub fn different_cpus(differences: &[Difference]) -> Option<String> {
     let known = differences.iter().filter(|of| of.is_of_cpus() && !of.values.contains(&None));
     let lines: Vec<String> = known.map(Difference::line).collect();
     (!lines.is_empty()).then(|| format!("different CPUs: {}", lines.join(", ")))
 }
 
-/// All other differences, a line each.
+/// All other differences, one line each.
 pub fn other_differences(differences: &[Difference]) -> Vec<String> {
     let has_line = |of: &&Difference| !of.is_of_cpus() || of.values.contains(&None);
     differences.iter().filter(has_line).map(Difference::line).collect()
@@ -241,7 +243,7 @@ mod tests {
         ("software.rustc", "rustc 1.95.0 (59807616e 2026-04-14)"),
     ];
 
-    /// The machine with other facts; an empty one is not known.
+    /// The machine with other facts; empty ones are unknown.
     fn with(facts: &[(&str, &str)]) -> Environment {
         let mut environment = environment(&[&MACHINE, facts].concat());
         environment.facts.retain(|_, value| !value.is_empty());

@@ -1,5 +1,5 @@
-//! Whether switches matter to a program: how many it makes, times the cost of one on this
-//! machine, as a share of its time.
+//! Estimates whether switches matter to a program: their number times the cost of one on this
+//! machine, as a share of the program's time.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::judge::statistics::{Estimate, Interval};
 /// Version of [`Impact`]'s schema.
 pub const SCHEMA_VERSION: &str = "1.0";
 
-/// The share of its time below which switching does not matter to a program, and that
-/// from which it does.
+/// Switching is negligible below the first share of a program's time, and matters from the second
+/// on.
 const NEGLIGIBLE: f64 = 0.02;
 const MATTERS: f64 = 0.1;
 
-/// What a program did in a span of time.
+/// What a program used in a span of time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Used {
@@ -28,33 +28,32 @@ pub struct Used {
     pub voluntary: u64,
     /// Switches because a thread was preempted.
     pub involuntary: u64,
-    /// Moves of a thread to another CPU; `null` where the kernel does not count them or
-    /// threads ended meanwhile.
+    /// Moves of a thread to another CPU; `null` if the kernel does not count them or threads ended
+    /// meanwhile.
     pub migrations: Option<u64>,
     /// Time that threads waited for a CPU, summed over them, in nanoseconds; likewise.
     pub run_delay_ns: Option<u64>,
-    /// How many of its threads may run at once: the fewer of its threads and the CPUs.
+    /// How many of its threads can run at once: the minimum of threads and CPUs.
     pub at_once: u64,
-    /// The most of its switches that can have been from one CPU to another, 0 to 1; `null`
-    /// where its threads were gone before they were seen.
+    /// Upper bound on the share of its switches that crossed CPUs, 0 to 1; `null` if its threads
+    /// ended before they were seen.
     pub crossing: Option<f64>,
 }
 
-/// The cost of a switch in one case of a run, in nanoseconds: intervals of 95 % over its
-/// processes.
+/// The cost of a switch in one case of a run, in nanoseconds: 95 % intervals over its processes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SwitchCost {
     /// The case.
     pub case: String,
-    /// CPU time of a switch and what comes with it.
+    /// CPU time of a switch with the work around it.
     pub cpu_ns: Interval,
     /// Wall time.
     pub wall_ns: Interval,
 }
 
-/// The costs of switches by a run: `lowest` and `highest`, and where the manifest has them,
-/// the highest with the CPUs kept `awake`, and `pinned` to one CPU.
+/// Costs of a switch from one run: `lowest` and `highest` and, if the manifest has them, the
+/// highest with CPUs kept `awake`, and `pinned` to one CPU.
 pub type Costs = BTreeMap<&'static str, SwitchCost>;
 
 /// Whether switching matters.
@@ -64,38 +63,38 @@ pub type Costs = BTreeMap<&'static str, SwitchCost>;
 pub enum Matters {
     /// Even the most expensive switches would not.
     No,
-    /// It depends on which switches they are.
+    /// It depends on the kind of switches.
     Perhaps,
     /// Even the cheapest ones would.
     Yes,
 }
 
-/// What switches can explain of a program's time. Shares are from 0 to 1.
+/// How much of a program's time switches can explain. Shares are from 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Impact {
     /// Schema version.
     pub schema_version: String,
-    /// What the program did.
+    /// What the program used.
     pub used: Used,
-    /// The name of the run's folder.
+    /// The run's folder.
     pub run: String,
-    /// What was wrong with the machine during that run; `null` if nothing was.
+    /// What disturbed that run; `null` if nothing did.
     pub disturbed: Option<String>,
-    /// What a switch costs here.
+    /// The cost of a switch here.
     pub costs: Costs,
-    /// The share of its CPU time, from the cheapest switches to the most expensive.
+    /// The share of its CPU time, for the cheapest switches and for the most expensive.
     pub cpu_share: Interval,
-    /// The share of the wall time: from the cheapest switches, made by as many threads at
-    /// once as possible, to the most expensive, one after the other. By key of the cost.
+    /// The share of wall time: for the cheapest switches, by as many threads at once as possible,
+    /// and for the most expensive, one after another. By key of the cost.
     pub wall_share: BTreeMap<&'static str, Interval>,
-    /// Whether that matters.
+    /// Whether switching matters.
     pub matters: Matters,
 }
 
 impl Impact {
-    /// What the switches of a program cost it. `costs` must have `lowest` and `highest`; a
-    /// switch that stays on its CPU costs at most what it does `pinned`, if that is known.
+    /// The cost of a program's switches. `costs` must contain `lowest` and `highest`; a switch that
+    /// stays on its CPU costs at most `pinned`, if that is known.
     pub fn of(used: Used, run: String, costs: Costs, disturbed: Option<String>) -> Self {
         let switches = (used.voluntary + used.involuntary) as f64;
         let share = |ns: f64, of_ns: u64| {
@@ -121,7 +120,7 @@ impl Impact {
         let others = costs.iter().filter(|(key, _)| **key != "lowest");
         let wall_share: BTreeMap<_, _> = others.map(|(key, cost)| (*key, wall(cost))).collect();
         let of_wall = wall_share["highest"];
-        // CPU time of a program that hardly uses any is no reason to change it.
+        // A program that hardly uses the CPU need not be changed.
         let of_a_cpu = |cpu_ns: f64| share(cpu_ns, used.wall_ns);
         let matters = if of_a_cpu(cpu_ns).max(of_wall.high) < NEGLIGIBLE {
             Matters::No
@@ -136,8 +135,8 @@ impl Impact {
 }
 
 impl SwitchCost {
-    /// That of a case of the first run of a report, for each switch that the kernel
-    /// counted; `None` where it was not measured.
+    /// The cost in a case of a report's first run, per switch that the kernel counted; `None` if
+    /// not measured.
     pub fn of(report: &Report, case: &str) -> Option<Self> {
         let mut cases = report.groups.iter().flat_map(|group| &group.cases);
         let estimate = cases.find(|found| found.name == case)?.first()?;
@@ -166,8 +165,7 @@ mod tests {
         SwitchCost { case: "a".to_owned(), cpu_ns, wall_ns: Interval { low, high } }
     }
 
-    /// So many switches in a second of two threads, each of which had half a second of
-    /// CPU time.
+    /// This many switches in one second by two threads, each with half a second of CPU time.
     fn used(switches: u64) -> Used {
         Used {
             wall_ns: 1_000_000_000,
@@ -209,7 +207,7 @@ mod tests {
         assert_eq!(staying.wall_share["highest"].high, 10_000.0 * 2e3 / 1e9);
         let half = of(Used { crossing: Some(0.5), ..used(10_000) });
         assert_eq!(half.wall_share["highest"].high, 10_000.0 * 21e3 / 1e9);
-        // Half of its CPU time, and nothing of the second.
+        // Half of its CPU time, but almost none of the second.
         let sleeper = of(Used { cpu_ns: 80_000, ..used(4) });
         assert_eq!((sleeper.cpu_share.high, sleeper.matters), (1.0, Matters::No));
     }

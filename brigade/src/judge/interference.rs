@@ -1,9 +1,9 @@
-//! Was an invocation disturbed, and which invocations are figures made from? The answer comes
-//! from records alone, by the thresholds below; docs/MEASURING.md says why these.
+//! Decides from records alone whether an invocation was disturbed, and which invocations are used.
+//! docs/MEASURING.md explains the thresholds.
 //!
-//! What the program itself does is no interference: its CPU time, that of its children, and
-//! the switches of tasks that hand over. Switches, moves and pressure count only if the
-//! program claims that none of its tasks ever waits for a CPU.
+//! The program's activity is not interference: its CPU time, that of its children, and switches of
+//! tasks that hand over. Switches, moves and pressure count only if the program claims that none of
+//! its tasks ever waits for a CPU.
 
 use std::collections::BTreeMap;
 
@@ -14,36 +14,38 @@ use serde_json::Value;
 use crate::judge::statistics::median;
 use crate::store::invocation::{Invocation, Outcome};
 
-/// What a share of time may exceed its threshold by, for each CPU, in
-/// nanoseconds: two ticks of the clock of `/proc/stat`.
+/// How far a share of time may exceed its threshold, per CPU, in nanoseconds:
+/// two ticks of the clock behind `/proc/stat`.
 const TICKS_NS: f64 = 20e6;
-/// What a count may exceed its threshold by.
+/// How far a count may exceed its threshold.
 const FEW: f64 = 5.0;
 
-/// The share of its CPUs' time that others may have in a clean invocation.
+/// The largest share of its CPUs' time that others use in a clean invocation.
 const CLEAN_SHARE: f64 = 0.02;
-/// The share from which an invocation says nothing about its case.
+/// From this share on, an invocation is unusable.
 const UNUSABLE_SHARE: f64 = 0.2;
-/// Involuntary switches per second of a clean invocation that claims no switch.
+/// The most involuntary switches per second in a clean invocation that claims
+/// no switch.
 const CLEAN_SWITCHES: f64 = 60.0;
-/// Moves to another CPU per second of a clean invocation that claims no switch.
+/// The most moves to another CPU per second in a clean invocation that claims
+/// no switch.
 const CLEAN_MIGRATIONS: f64 = 10.0;
-/// The share of time in which something may wait for a CPU during a clean
+/// The largest share of time in which something waits for a CPU in a clean
 /// invocation that claims no switch.
 const CLEAN_PRESSURE: f64 = 0.1;
-/// How far the frequency may have changed by the end of a clean invocation.
+/// The largest change of frequency in a clean invocation.
 const CLEAN_FREQUENCY_CHANGE: f64 = 0.1;
 
-/// How far an invocation can be trusted; the worse, the greater.
+/// How far an invocation can be trusted, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
-    /// Nothing recorded speaks against it.
+    /// No sign of a disturbance.
     Clean,
-    /// It is estimated from, and marked.
+    /// Used, but marked.
     Disturbed,
-    /// Must be repeated; used in an estimate only if that does not help.
+    /// To be repeated; used only if that does not help.
     Unusable,
 }
 
@@ -52,11 +54,11 @@ pub enum Trust {
 pub struct Assessment {
     /// How far to trust it.
     pub trust: Trust,
-    /// What was over its threshold, in a few words each; none if it is clean.
+    /// What exceeded its threshold, briefly; empty if it is clean.
     pub reasons: Vec<String>,
 }
 
-/// Judges one invocation. One without a record, or whose record lacks the counts, is clean.
+/// Judges one invocation. Without a record, or without counts in it, it is clean.
 pub fn assess(invocation: &Invocation) -> Assessment {
     let span = invocation.record.as_ref().and_then(Span::of);
     let mut found = span.map_or(Vec::new(), |span| span.excesses());
@@ -72,7 +74,7 @@ pub fn assess(invocation: &Invocation) -> Assessment {
     }
 }
 
-/// Something over its threshold, and how bad that is.
+/// What exceeded its threshold, and how severely.
 type Excess = (Trust, String);
 
 /// The measured part of an invocation.
@@ -101,8 +103,8 @@ impl<'a> Span<'a> {
         found
     }
 
-    /// CPU time that went to others. Two counts see parts of it: what was busy
-    /// and not ours, and what the hypervisor took; the larger one tells.
+    /// CPU time used by others. Two counts see parts of it: busy time that is
+    /// not ours, and stolen time; the larger one is used.
     fn taken(&self) -> Option<Excess> {
         let Interference { others_cpu_ns, steal_ns, .. } = *self.interference;
         let others_cpu_ns = others_cpu_ns.map(|ns| u64::try_from(ns).unwrap_or(0));
@@ -117,11 +119,11 @@ impl<'a> Span<'a> {
             return None;
         };
         let share = percent(taken_ns / (cpus * self.wall_ns));
-        let who = if steal_ns > others_cpu_ns { "the hypervisor took" } else { "others had" };
+        let who = if steal_ns > others_cpu_ns { "the hypervisor took" } else { "others used" };
         Some((trust, format!("{who} {share} of its CPUs' time")))
     }
 
-    /// Every process under a quota is, so that none is worth repeating.
+    /// A quota throttles every process, so none is worth repeating.
     fn throttled(&self) -> Option<Excess> {
         let [used_up, periods] = self.interference.throttled_periods?;
         let reason = || format!("its CPU quota throttled it in {used_up} of {periods} periods");
@@ -156,7 +158,7 @@ impl<'a> Span<'a> {
     }
 
     fn pressure(&self) -> Option<Excess> {
-        // What keeps its CPUs awake always waits for one.
+        // The spinners that keep the CPUs awake always wait for one.
         if self.record.parameters.get("keep_awake") == Some(&Value::Bool(true)) {
             return None;
         }
@@ -166,7 +168,7 @@ impl<'a> Span<'a> {
             .then(|| disturbed(format!("something waited for a CPU {share} of the time")))
     }
 
-    /// `count` per second, if that is more than `rate` allows.
+    /// `count` per second, if it exceeds `rate`.
     fn rate_above(&self, count: f64, rate: f64) -> Option<f64> {
         let seconds = self.wall_ns / 1e9;
         (count > rate * seconds + FEW).then_some(count / seconds)
@@ -182,22 +184,22 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// An invocation that measured.
+/// An invocation with a measurement.
 #[derive(Clone, Copy)]
 pub struct Sampled<'a> {
     /// The round, counted from 1.
     pub round: u32,
     /// The invocation.
     pub invocation: &'a Invocation,
-    /// What it measured.
+    /// Its record.
     pub record: &'a Record,
     /// How far it can be trusted.
     pub trust: Trust,
 }
 
-/// The invocations of one case that it is estimated from, in the order of
-/// rounds: of each round the least disturbed, the first of several; of those
-/// the usable ones, or all where none is.
+/// The invocations that a case's estimate uses, in the order of rounds: the
+/// least disturbed of each round, the first of equals; of those the usable
+/// ones, or all if none is usable.
 pub fn sample_of<'a>(invocations: &[&'a Invocation]) -> Vec<Sampled<'a>> {
     let mut rounds: BTreeMap<u32, Sampled> = BTreeMap::new();
     for run in invocations.iter().filter_map(|invocation| sampled(invocation)) {
@@ -219,7 +221,7 @@ fn sampled(invocation: &Invocation) -> Option<Sampled<'_>> {
     (invocation.outcome == Outcome::Measured).then_some(run)
 }
 
-/// The median over the runs whose record has the figure.
+/// The median over the runs whose record contains the figure.
 pub fn median_of(runs: &[Sampled], figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
     median(&runs.iter().filter_map(|run| figure(run.record)).collect::<Vec<_>>())
 }
@@ -262,12 +264,12 @@ mod tests {
         ] {
             assert_eq!(others(others_cpu_ns).trust, expected, "{others_cpu_ns} ns");
         }
-        assert_eq!(others(SECOND).reasons, ["others had 50 % of its CPUs' time"]);
+        assert_eq!(others(SECOND).reasons, ["others used 50 % of its CPUs' time"]);
         assert!(others(0).reasons.is_empty());
     }
 
     #[test]
-    fn of_what_others_had_and_what_was_stolen_the_larger_counts() {
+    fn the_larger_of_others_and_steal_counts() {
         let both = |others_cpu_ns: Option<u64>, steal_ns| {
             let others_cpu_ns = others_cpu_ns.map(u64::cast_signed);
             let found = Interference { others_cpu_ns, steal_ns, ..Interference::default() };
@@ -276,12 +278,12 @@ mod tests {
         let stolen = ["the hypervisor took 50 % of its CPUs' time"];
         assert_eq!(both(None, Some(SECOND)), stolen);
         assert_eq!(both(Some(0), Some(SECOND)), stolen);
-        assert_eq!(both(Some(SECOND), Some(0)), ["others had 50 % of its CPUs' time"]);
+        assert_eq!(both(Some(SECOND), Some(0)), ["others used 50 % of its CPUs' time"]);
         assert_eq!(both(Some(0), Some(0)), [""; 0]);
     }
 
     #[test]
-    fn what_tells_of_others_counts_only_in_a_program_that_claims_no_switch() {
+    fn switches_moves_and_pressure_count_only_in_a_program_that_claims_no_switch() {
         let check = |expected, change: &dyn Fn(&mut Record), reasons: &[&str]| {
             let mut invocation = invocation(expected, Interference::default());
             change(invocation.record.as_mut().unwrap());
@@ -331,8 +333,8 @@ mod tests {
         check(Some(0.0), &|record| record.interference = Interference::default(), &[]);
     }
 
-    /// The rounds and times of the sample of invocations, each of a round, a
-    /// time and the share of the CPUs' time that others had.
+    /// Rounds and times of the sample of these invocations, each given by its
+    /// round, its time and the share of CPU time that others used.
     fn sampled(invocations: &[(u32, f64, f64)]) -> Vec<(u32, f64)> {
         let invocations: Vec<Invocation> = invocations
             .iter()
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_invocations_are_estimated_from_only_for_want_of_others() {
+    fn unusable_invocations_are_used_only_if_there_are_no_others() {
         let mixed = [(1, 10.0, 0.0), (2, 30.0, 0.5), (3, 12.0, 0.1)];
         assert_eq!(sampled(&mixed), [(1, 10.0), (3, 12.0)]);
         assert_eq!(sampled(&[(1, 40.0, 0.4), (2, 50.0, 0.5)]), [(1, 40.0), (2, 50.0)]);

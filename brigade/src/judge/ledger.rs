@@ -1,20 +1,20 @@
-//! The ledger of a task's memory: bytes per task, part by part, as slopes over the number of
-//! tasks, and what remains of the machine's memory that no part explains. And the figure that a
-//! case is run for, which is memory or a time.
+//! The ledger of a task's memory: bytes per task, part by part, as slopes over the number of tasks,
+//! and the remainder of the machine's memory that no part explains. It also defines the principal
+//! figure of a case: memory or time.
 
 use harness::record::{LedgerPoint, Record};
 use serde::{Deserialize, Serialize};
 
 use crate::judge::statistics::slope;
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
     /// Time per operation, in nanoseconds.
     Nanoseconds,
-    /// How many times as long.
+    /// A ratio.
     Ratio,
     /// Memory per task, in bytes.
     Bytes,
@@ -23,7 +23,7 @@ pub enum Quantity {
 /// Reads a figure of a point, in bytes.
 type Figure = fn(&LedgerPoint) -> Option<u64>;
 
-/// What a task holds, each byte in one part only.
+/// The parts of a task's memory; each byte is in one part only.
 const PARTS: [(&str, Figure); 4] = [
     ("user memory", |point| point.proportional_bytes),
     ("page tables", |point| point.page_table_bytes),
@@ -39,22 +39,22 @@ const VIEWS: [(&str, Figure); 4] = [
     ("control group", |point| point.group_bytes),
 ];
 
-/// The line of all parts together.
+/// The line with the sum of all parts.
 pub const SUM: &str = "= sum";
 
 /// One line of the ledger.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What the bytes are.
+    /// Its name.
     pub name: &'static str,
-    /// Bytes per task, one figure for each sweep; `None` where a point of the
-    /// sweep lacks it.
+    /// Bytes per task, one figure per sweep; `None` if a point of the sweep
+    /// lacks it.
     pub bytes_per_task: Vec<Option<f64>>,
 }
 
-/// The ledger of several sweeps, each in its own process: the parts, their
-/// sum, what the sum leaves unexplained of the drop in available memory, that
-/// drop, and other views of the same bytes.
+/// The ledger of several sweeps, each in a separate process: the parts, their
+/// sum, the drop in available memory, the difference of the two, and other
+/// views of the same bytes.
 pub fn lines(sweeps: &[Vec<LedgerPoint>]) -> Vec<Line> {
     let of = |(name, figure): (&'static str, Figure)| Line {
         name,
@@ -79,29 +79,29 @@ pub fn lines(sweeps: &[Vec<LedgerPoint>]) -> Vec<Line> {
     lines
 }
 
-/// What a task holds by one sweep, all parts together, in bytes; `None` where a
-/// part is not known, or where it is lost in what others hold and free.
+/// The memory of a task in one sweep, all parts together, in bytes; `None` if a
+/// part is unknown or lost in what other processes allocate and free.
 fn held(points: &[LedgerPoint]) -> Option<f64> {
     let parts = PARTS.into_iter().map(|(_, figure)| per_task(points, figure));
     parts.sum::<Option<f64>>().filter(|bytes| *bytes > 0.0)
 }
 
-/// The figure that a case is run for: what a task holds, in bytes, where a record sweeps the
-/// number of tasks, and otherwise the time of its principal measurement, in nanoseconds.
+/// The principal figure of a case: bytes per task if a record sweeps the number of tasks, otherwise
+/// the time of its principal measurement, in nanoseconds.
 pub fn principal_figure(record: &Record) -> Option<(f64, Quantity)> {
     let held = record.ledger.as_ref().and_then(|points| held(points));
     let time = || Some((record.principal()?.ns_per_operation, Quantity::Nanoseconds));
     held.map(|bytes| (bytes, Quantity::Bytes)).or_else(time)
 }
 
-/// What could still be had: `MemAvailable` and what it leaves out, the free
-/// pages on lists of the CPUs, from which a process draws first.
+/// Available memory: `MemAvailable` plus the free pages on per-CPU lists, which
+/// it omits and from which a process allocates first.
 fn available(point: &LedgerPoint) -> Option<u64> {
     Some(point.available_bytes? + point.listed_free_bytes?)
 }
 
-/// The slope of a figure over the number of tasks, in bytes per task; `None`
-/// where one point lacks it.
+/// The slope of a figure over the number of tasks, in bytes per task; `None` if
+/// a point lacks it.
 fn per_task(points: &[LedgerPoint], figure: Figure) -> Option<f64> {
     let points: Option<Vec<_>> =
         points.iter().map(|point| Some((point.tasks as f64, figure(point)? as f64))).collect();
@@ -112,8 +112,8 @@ fn per_task(points: &[LedgerPoint], figure: Figure) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// A sweep in which each task takes 10 bytes of user memory, 20 of page
-    /// tables, 30 of kernel stack, 40 of slab, and `more` of no part.
+    /// A sweep in which each task uses 10 bytes of user memory, 20 of page
+    /// tables, 30 of kernel stack, 40 of slab, and `more` outside all parts.
     fn sweep(more: u64) -> Vec<LedgerPoint> {
         let point = |tasks: u64| LedgerPoint {
             tasks,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_that_lacks_a_part_is_no_figure() {
+    fn a_sum_without_one_of_its_parts_is_no_figure() {
         let mut points = sweep(0);
         points[1].page_table_bytes = None;
         let lines = lines(&[points]);

@@ -1,5 +1,5 @@
-//! Statistics and what follows from them: estimates, interference, attribution,
-//! comparisons, proofs. Pure functions that know no operating system.
+//! Statistics and conclusions: estimates, interference, attribution,
+//! comparisons, proofs. Pure functions, independent of the operating system.
 
 pub mod compare;
 pub mod environment;

@@ -1,9 +1,8 @@
-//! In which state a run met the machine, and how much runs of one build on one machine
-//! differ.
+//! The machine's state during a run, and how much runs of one build differ on one machine.
 //!
-//! A busy neighbour slows all programs by the same cause, for minutes. The work of the
-//! reference slows with them: divided by it, the times of two runs of one build differ by half
-//! as much as they do themselves (docs/STATISTICS.md, "Comparing a baseline and a candidate").
+//! A busy neighbour slows all programs for minutes, and reference work with them. Divided by the
+//! time of that work, the times of two runs of one build differ half as much (docs/STATISTICS.md,
+//! "Comparing a baseline and a candidate").
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +14,16 @@ use super::statistics::{Dependence, Estimate, Series};
 use crate::store::invocation::{Invocation, RecordedCase, seconds};
 use crate::store::saved_run::SavedRun;
 
-/// The share of figures that two runs of one build may differ by less than the spread.
+/// The share of figures of two runs of one build that differ by less than the spread.
 const CONFIDENCE: f64 = 0.95;
 
-/// The deviate of a normal value for [`CONFIDENCE`].
+/// The normal deviate for [`CONFIDENCE`].
 const DEVIATE: f64 = 1.96;
 
-/// The difference between two runs that does not matter, as a share.
+/// The largest difference between two runs that does not matter, as a share.
 const MARGIN: f64 = 0.03;
 
-/// How long work took before an invocation that belongs to no program, in nanoseconds.
+/// The time of the reference work before an invocation, in nanoseconds.
 fn reference_ns(invocation: &Invocation) -> Option<f64> {
     invocation.reference.map(|of| of.kernel_ns).filter(|ns| *ns > 0.0 && ns.is_finite())
 }
@@ -33,14 +32,14 @@ fn reference_ns(invocation: &Invocation) -> Option<f64> {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct State {
-    /// The lower quartile of the time of a unit of reference work, in nanoseconds.
+    /// The lower quartile of the time per unit of reference work, in nanoseconds.
     pub reference_ns: f64,
-    /// That of the later half of the run divided by that of the earlier.
+    /// The same of the run's later half divided by that of its earlier half.
     pub change: f64,
 }
 
 impl State {
-    /// That of a run; `None` where it has no references.
+    /// The state during a run; `None` for a run without references.
     pub fn of(invocations: &[Invocation]) -> Option<Self> {
         let speeds: Vec<f64> = invocations.iter().filter_map(reference_ns).collect();
         let quartile = |of: &[f64]| Some(Estimate::lower_quartile(of)?.value);
@@ -53,17 +52,17 @@ impl State {
 /// The figure of each case of a run: the lower quartile over processes.
 pub type Levels = BTreeMap<String, Estimate>;
 
-/// The figures of a run at the speed of the reference, of times divided by that of the
-/// reference work before each; a run without references has none.
+/// A run's figures at the speed of the reference: times divided by that of the reference work
+/// before each. Empty for a run without references.
 pub fn levels(invocations: &[Invocation]) -> Levels {
     levels_by(invocations, |of, quantity| match quantity {
-        // What a task holds does not depend on how fast the machine is.
+        // Memory does not depend on the machine's speed.
         Quantity::Bytes => Some(1.0),
         _ => reference_ns(of),
     })
 }
 
-/// The figures of a run divided by what `divisor` returns.
+/// A run's figures divided by what `divisor` returns.
 fn levels_by(
     invocations: &[Invocation],
     divisor: impl Fn(&Invocation, Quantity) -> Option<f64>,
@@ -92,21 +91,20 @@ fn levels_by(
     series.iter().filter_map(level).collect()
 }
 
-/// How much the figures of runs of one build on one machine differ beyond what their
-/// intervals say.
+/// How much the figures of runs of one build on one machine differ beyond their intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spread {
-    /// How many runs it is known from.
+    /// The number of runs compared.
     pub runs: usize,
-    /// The standard deviation of a figure between runs, of its logarithm.
+    /// The standard deviation of the logarithm of a figure between runs.
     pub deviation: f64,
 }
 
 impl Spread {
-    /// The least deviation with which 95 % of the differences between two runs, over all
-    /// pairs of runs and all cases, are within 1.96 standard errors. `None` for fewer than two
-    /// runs that have a case in common.
+    /// The smallest deviation with which 95 % of the differences between two runs, over all pairs
+    /// of runs and all cases, are within 1.96 standard errors. `None` without two runs that share a
+    /// case.
     pub fn of(runs: &[&Levels]) -> Option<Self> {
         let mut differences = Vec::new();
         for (index, first) in runs.iter().enumerate() {
@@ -135,7 +133,8 @@ impl Spread {
         (!differences.is_empty()).then_some(Self { runs: runs.len(), deviation })
     }
 
-    /// By how much the logarithms of two figures differ at most, with 95 %.
+    /// The largest difference between the logarithms of two figures, with 95 %
+    /// confidence.
     pub fn distance(&self) -> f64 {
         DEVIATE * 2_f64.sqrt() * self.deviation
     }
@@ -147,7 +146,7 @@ impl Spread {
 pub struct Repeat {
     /// How much the runs differ.
     pub spread: Spread,
-    /// How many times as slow the reference was as in the quietest of them.
+    /// How many times as slow the reference was as in the quietest run.
     pub slowness: f64,
 }
 
@@ -160,16 +159,16 @@ impl Repeat {
         let runs = alike.iter().map(|run| &run.invocations[..]);
         let quietest = runs.clone().filter_map(State::of).map(|of| of.reference_ns);
         let quietest = quietest.fold(f64::INFINITY, f64::min);
-        // Those that the report prints.
+        // As the report prints them.
         let figures: Vec<Levels> = runs.map(|run| levels_by(run, |_, _| Some(1.0))).collect();
         let spread = Spread::of(&figures.iter().collect::<Vec<_>>())?;
         Some(Self { spread, slowness: State::of(invocations)?.reference_ns / quietest })
     }
 }
 
-/// The cases whose figure moved between two runs, at the speed of the reference, by more than
-/// runs of one build differ, which is known from `alike`: how many times as large it became. All
-/// intervals together have the confidence [`CONFIDENCE`].
+/// The cases whose figure moved between two runs, at the speed of the reference, by more than runs
+/// of one build differ (known from `alike`), with the ratio. All intervals together have the
+/// confidence [`CONFIDENCE`].
 pub fn moved_since<'a>(
     before: &[Invocation],
     now: &'a [Invocation],
@@ -213,7 +212,7 @@ mod tests {
     use crate::store::fixtures::Sample;
     use crate::store::invocation::Reference;
 
-    /// A run of 20 rounds of cases with these times, on a machine that is `slow` times as slow.
+    /// A run with 20 rounds of cases with these times, on a machine `slow` times as slow.
     fn run(times: &[f64], slow: f64, rng: &mut Rng) -> Vec<Invocation> {
         let mut run = Vec::new();
         for round in 1..=20 {
@@ -275,7 +274,7 @@ mod tests {
         assert!(moved_since(&one, &now, &alike[..1]).is_empty());
     }
 
-    // The deviation that the figures of runs have besides their own error is found again.
+    // The simulated deviation between runs, beyond the figures' errors, is found again.
     #[test]
     fn the_spread_is_what_intervals_do_not_explain() {
         for deviation in [0.0, 0.05, 0.2] {

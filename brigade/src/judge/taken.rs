@@ -1,59 +1,59 @@
-//! What kept the tasks of a case from running, pooled over its processes, so that short ones
-//! lose nothing: others, the hypervisor, CPU quotas, stops, and what nothing explains.
+//! What kept the tasks of a case from running, pooled over its processes so that short ones count,
+//! too: other processes, the hypervisor, CPU quotas, stops, and an unexplained rest.
 
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::interference::Sampled;
 
-/// The share of the time from which it is reported.
+/// From this share of the time on, it is reported.
 pub const NOTABLE: f64 = 0.02;
-/// The share of a whole run from which its figures should not be quoted.
+/// From this share of a run's time on, its figures should not be quoted.
 pub const UNFIT: f64 = 0.05;
 
-/// The standard deviation of a difference of two readings of `/proc/stat`, which is in ticks
-/// of 10 ms, in nanoseconds: that of the sum of two rounding errors.
+/// The standard deviation of the difference of two readings of `/proc/stat`, in nanoseconds. Its
+/// ticks are 10 ms, and this is the sum of two rounding errors.
 const TICKS_NS: f64 = 10e6 * 0.408;
-/// Standard deviations of that which chance does not exceed in 20 cases.
+/// In 20 cases, chance hardly ever exceeds this many standard deviations.
 const DEVIATIONS: f64 = 3.0;
 
-/// What reading the counters of a process takes of its time, in nanoseconds.
+/// The time that reading a process's counters takes, in nanoseconds.
 const READING_NS: f64 = 2e5;
 
-/// A lap that lasts longer than this, in nanoseconds, and than so many others is a gap.
+/// A lap is a gap if it takes longer than this, in nanoseconds, and far longer than the others.
 const GAP_NS: u64 = 100_000_000;
 const GAP_LAPS: u64 = 20;
 
-/// Shares of the time of the CPUs that the tasks could use, over several processes.
+/// Shares of the time of the CPUs available to the tasks, over several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Taken {
-    /// What other processes, threads of the kernel and interrupts had; `null` where the
-    /// kernel does not count it.
+    /// Used by other processes, kernel threads and interrupts; `null` if the kernel does not count
+    /// it.
     pub others: Option<f64>,
     /// The smallest share of others that chance does not explain.
     pub resolution: f64,
-    /// What the hypervisor gave to others; `null` where the kernel does not count it.
+    /// Stolen by the hypervisor; `null` if the kernel does not count it.
     pub stolen: Option<f64>,
-    /// Time in which a CPU quota kept the program from running.
+    /// Time in which a CPU quota stopped the program.
     pub throttled: f64,
-    /// Periods of that quota in which it was used up, and periods in all; `null` without one.
+    /// Periods in which that quota was used up, and all periods; `null` without a quota.
     pub throttled_periods: Option<[u64; 2]>,
     /// Time in which the process was stopped by a signal.
     pub stopped: f64,
-    /// Time of tasks that never wait, or of laps far longer than all others, that none of
-    /// these explains: a container or virtual machine that was frozen, for instance.
+    /// Unexplained time of tasks that never wait, or of laps far longer than all others: a frozen
+    /// container or virtual machine, for instance.
     pub unexplained: f64,
 }
 
-/// What is known of processes, in nanoseconds.
+/// Sums over processes, in nanoseconds.
 #[derive(Clone, Copy, Default)]
 struct Account {
     /// Time of the CPUs.
     all: f64,
-    /// That of it which was not the program's, where its tasks always have something to do.
+    /// Time lost by the program, if its tasks never wait.
     lost: Option<f64>,
-    /// By the clock's ticks, and the variance of that.
+    /// From clock ticks, with their variance.
     others: Option<f64>,
     variance: f64,
     stolen: Option<f64>,
@@ -72,7 +72,7 @@ impl Account {
         let lost =
             is_always_busy(record).then(|| Some((wall - own_ns(record)? - READING_NS).max(0.0)));
         let lost = lost.flatten();
-        // A single thread loses the time of the CPU that it is on.
+        // A single thread loses only the time of its CPU.
         let used = if lost.is_some() { 1.0 } else { cpus };
         let stolen = found.steal_ns.map(|ns| (ns as f64).min(used * wall));
         let throttled = (found.throttled_ns.unwrap_or(0) as f64).min(used * wall);
@@ -113,8 +113,8 @@ impl Account {
         DEVIATIONS * self.variance.sqrt()
     }
 
-    /// Where it is known what was lost, no cause explains more of it than those before it have
-    /// left, and the ticks only tell others from what nothing explains.
+    /// If the lost time is known, each cause explains at most what those before it leave, and the
+    /// ticks only separate others from the unexplained rest.
     fn settled(self) -> Self {
         let Some(lost) = self.lost else { return self };
         let known = self.stolen.unwrap_or(0.0) + self.throttled + self.stopped;
@@ -137,14 +137,14 @@ impl Account {
     }
 }
 
-/// Whether one thread is running, or wants to, at any moment: on one CPU where no task waits
-/// for a time to come, or where none ever waits.
+/// Whether one thread is always running or ready: on one CPU if no task sleeps, or if none ever
+/// waits.
 fn is_always_busy(record: &Record) -> bool {
     let never_waits = || record.switches.is_some_and(|of| of.expected_per_operation == Some(0.0));
     record.schedule.is_none() && (record.affinity.len() == 1 || never_waits())
 }
 
-/// CPU time of the program in the span, with that of the ends of its threads.
+/// CPU time of the program in the span, including the ends of its threads.
 fn own_ns(record: &Record) -> Option<f64> {
     let principal = record.principal()?;
     let cpu = record.cpu.as_ref()?;
@@ -154,7 +154,7 @@ fn own_ns(record: &Record) -> Option<f64> {
     Some(each * principal.count as f64 * principal.operations as f64)
 }
 
-/// How much longer the longest lap lasted than most, if it is far from them.
+/// How much longer the longest lap took than most, if it is an outlier.
 fn gap_ns(record: &Record) -> f64 {
     let Some(laps) = record.principal() else { return 0.0 };
     let is_far = laps.max_ns > GAP_NS && laps.max_ns > laps.p50_ns.saturating_mul(GAP_LAPS);
@@ -162,8 +162,8 @@ fn gap_ns(record: &Record) -> f64 {
 }
 
 impl Taken {
-    /// What was taken from the processes of these cases together; `None` if none tells for how
-    /// long it measured.
+    /// What was taken from the processes of these cases together; `None` if no record has the
+    /// length of its span.
     pub fn from<'a>(cases: impl IntoIterator<Item = &'a [Sampled<'a>]>) -> Option<Self> {
         let of_case = |runs: &[Sampled]| {
             Some(runs.iter().filter_map(Account::of).reduce(Account::and)?.settled())
@@ -171,7 +171,7 @@ impl Taken {
         Some(cases.into_iter().filter_map(of_case).reduce(Account::and)?.shares())
     }
 
-    /// The sum of all that was taken.
+    /// The sum of all shares.
     pub fn share(&self) -> f64 {
         let seen = self.others.filter(|others| *others > self.resolution).unwrap_or(0.0);
         let known = self.stolen.unwrap_or(0.0) + self.throttled + self.stopped;
@@ -209,7 +209,7 @@ mod tests {
         Taken::from([sample_of(&all).as_slice()])
     }
 
-    /// Has it use so many milliseconds of CPU time, with what reading its counters takes.
+    /// Makes it use this much CPU time, including the reading of its counters.
     fn own(record: &mut Record, ms: f64) {
         let laps = record.principal().unwrap();
         let each = (ms * MS - READING_NS) / (laps.count as f64 * laps.operations as f64);
@@ -222,18 +222,18 @@ mod tests {
     }
 
     #[test]
-    fn of_a_quiet_machine_nothing_is_taken() {
+    fn on_a_quiet_machine_nothing_is_taken() {
         let quiet = processes(|_, _| {}).unwrap();
         assert_eq!((rounded(quiet.share()), quiet.is_notable()), (0.0, false));
     }
 
-    /// Each process is far below two ticks of the clock.
+    /// Each process loses far less than two clock ticks.
     #[test]
-    fn a_thief_of_a_tenth_is_seen_in_short_processes() {
+    fn taking_a_tenth_is_detected_in_short_processes() {
         let found = processes(|index, of| {
             let record = of.record.as_mut().unwrap();
             own(record, 45.0);
-            // The ticks of one process in two.
+            // Every other process sees a tick.
             record.interference.others_cpu_ns = Some([10_000_000, 0][index % 2]);
         });
         let found = found.unwrap();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_throttled_or_stopped_is_not_unexplained() {
+    fn throttled_or_stopped_time_is_not_unexplained() {
         let found = processes(|_, of| {
             let record = of.record.as_mut().unwrap();
             own(record, 20.0);
@@ -270,11 +270,11 @@ mod tests {
         let found = found.unwrap();
         assert_eq!((rounded(found.throttled), rounded(found.stopped)), (0.3, 0.2));
         assert_eq!(found.throttled_periods, Some([12, 24]));
-        assert_eq!(rounded(found.share()), 0.6, "and others had the rest, as far as ticks tell");
+        assert_eq!(rounded(found.share()), 0.6, "and others used the rest, as far as ticks show");
     }
 
     #[test]
-    fn time_that_a_busy_program_did_not_have_and_nobody_had_is_unexplained() {
+    fn time_that_a_busy_program_lost_and_nobody_used_is_unexplained() {
         let found = processes(|_, of| own(of.record.as_mut().unwrap(), 5.0)).unwrap();
         assert!(found.unexplained > 0.7, "{found:?}");
         let unknown = processes(|_, of| {

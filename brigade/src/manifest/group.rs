@@ -1,6 +1,6 @@
 //! Groups: the questions of the suite, each with the cases that answer it. An
-//! entry of a group stands for one case, or with axes for one of every
-//! combination of their values.
+//! entry of a group is one case or, with axes, one case for every combination
+//! of their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,21 +17,20 @@ use crate::exit::UsageError;
 /// A question and the cases that answer it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What `brigade run` calls it.
+    /// Its name on the command line.
     pub name: String,
-    /// The question, one sentence.
+    /// The question in one sentence.
     pub question: String,
-    /// What a reader should know about the answer, without figures.
+    /// A hint for readers of the answer, without figures.
     pub note: Option<String>,
     /// Cases to compare.
     pub comparisons: Vec<FigureSpec>,
-    /// Whether the answer is in the percentiles of single operations.
+    /// Whether the percentiles of single operations answer the question.
     pub tails: bool,
-    /// The names of its cases, in the order in which they are shown.
+    /// The names of its cases, in the order of the report.
     pub cases: Vec<String>,
 }
 
-/// A table `[[group]]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GroupTable {
@@ -42,12 +41,12 @@ pub(super) struct GroupTable {
     comparisons: Vec<FigureSpec>,
     #[serde(default)]
     tails: bool,
-    /// The program of the entries that name none.
+    /// The default program of its entries.
     program: Option<String>,
-    /// Flags of every case, before its own.
+    /// Flags of every case, before the entry's.
     #[serde(default)]
     flags: Vec<String>,
-    /// The keys below are those of the entries that lack them.
+    /// The keys below are defaults of its entries.
     #[serde(default)]
     profiles: BTreeSet<String>,
     #[serde(default)]
@@ -61,13 +60,13 @@ pub(super) struct GroupTable {
     entries: Vec<Spanned<Entry>>,
 }
 
-/// A table `[[group.case]]`: a case, or several that differ in their axes.
+/// A table `[[group.case]]`: one case, or several that differ in their axes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    /// With `{axis}` where the value of an axis stands.
+    /// With `{axis}` for the value of an axis.
     name: Option<String>,
-    /// Likewise, in place of the program's.
+    /// Likewise; overrides the program's.
     title: Option<String>,
     program: Option<String>,
     placement: Option<Placement>,
@@ -99,20 +98,19 @@ struct Entry {
 )]
 enum Values {
     Listed(Vec<Value>),
-    /// By what stands for them in the names of cases.
+    /// By their labels in the names of cases.
     Named(BTreeMap<String, Value>),
     OfMachine(OfMachine),
 }
 
-/// Values that the machine gives.
+/// Values that depend on the machine.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum OfMachine {
     Pairs,
 }
 
-/// The axis whose values may be pairs of CPUs, and what stands there as long as it is not
-/// known which there are.
+/// The axis whose values may be pairs of CPUs, and its label until they are known.
 const PAIRED: (&str, &str) = ("cpus", "pairs");
 
 /// A value of an axis.
@@ -132,7 +130,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Of every axis in order its name, a value, and what stands for that in names.
+/// For every axis in order: its name, a value, and that value's label.
 type Point<'a> = Vec<(&'a str, String, String)>;
 
 impl Entry {
@@ -140,7 +138,7 @@ impl Entry {
         60
     }
 
-    /// Whether it has a case for every pair of CPUs.
+    /// Whether it creates a case for every pair of CPUs.
     fn is_of_pairs(&self) -> bool {
         self.axes.values().any(|values| matches!(values.get_ref(), Values::OfMachine(_)))
     }
@@ -177,7 +175,7 @@ impl Entry {
                 }
             }
         };
-        // A table has lost the order in which the file lists its keys.
+        // TOML tables do not keep the order of their keys.
         let mut axes: Vec<_> = self.axes.iter().collect();
         axes.sort_by_key(|(_, values)| values.span().start);
         axes.into_iter().fold(vec![Point::new()], |points, (name, of)| {
@@ -210,7 +208,7 @@ impl Entry {
                 flags.extend([format!("--{axis}"), value.clone()]);
             }
         }
-        let program = program.ok_or_else(|| "program: there is none".to_owned())?;
+        let program = program.ok_or_else(|| "program: missing".to_owned())?;
         let filled = |pattern: &String| fill(pattern, point);
         let name = self.name.as_ref().map(filled).transpose()?;
         let given = parse_flags(&flags);
@@ -237,7 +235,7 @@ impl Entry {
     }
 }
 
-/// The title with `{program}` replaced by what stands for it in names.
+/// The title with `{program}` replaced by its label.
 fn with_program(title: &str, point: &Point<'_>) -> String {
     let shown = point.iter().find(|(axis, ..)| *axis == "program").map(|(.., shown)| shown);
     shown.map_or_else(|| title.to_owned(), |shown| title.replace("{program}", shown))
@@ -249,12 +247,12 @@ fn fill(pattern: &str, point: &Point<'_>) -> Result<String, String> {
         text.replace(&format!("{{{axis}}}"), shown)
     });
     match filled.find(['{', '}']) {
-        Some(_) => Err(format!("'{filled}' names no axis in its braces")),
+        Some(_) => Err(format!("'{filled}' contains an unknown axis in braces")),
         None => Ok(filled),
     }
 }
 
-/// The name of a case that is given none: program, values, placement.
+/// The default name of a case: program, values, placement.
 fn made_name(program: &str, flags: &[String], placement: Placement) -> String {
     let words = parse_flags(flags).into_iter().filter_map(|(flag, value)| value.or(flag));
     let mut name = [program].into_iter().chain(words).collect::<Vec<_>>().join(" ");
@@ -265,17 +263,17 @@ fn made_name(program: &str, flags: &[String], placement: Placement) -> String {
 }
 
 impl Manifest {
-    /// Has the cases of pairs of CPUs be of these. Without any, one case stands for all
-    /// of them, which no machine can run.
+    /// Assigns these pairs of CPUs to the cases that need them. Without pairs, one placeholder case
+    /// remains, which no machine can run.
     ///
     /// # Errors
-    /// [`UsageError`] when a case has the name of another.
+    /// [`UsageError`] if two cases get the same name.
     pub fn pair(&mut self, pairs: &[[usize; 2]]) -> Result<(), UsageError> {
         (self.groups, self.cases) = (Vec::new(), Vec::new());
         self.expand(pairs).map_err(|complaint| UsageError(complaint.reason))
     }
 
-    /// Whether some cases are of pairs of CPUs.
+    /// Whether some cases need pairs of CPUs.
     pub fn has_pairs(&self) -> bool {
         self.tables
             .iter()
@@ -283,7 +281,7 @@ impl Manifest {
             .any(|entry| entry.get_ref().is_of_pairs())
     }
 
-    /// Makes the groups and their cases of the tables, with these pairs of CPUs.
+    /// Creates the groups and cases of the tables, with these pairs of CPUs.
     pub(super) fn expand(&mut self, pairs: &[[usize; 2]]) -> Result<(), Complaint> {
         let tables = std::mem::take(&mut self.tables);
         let expanded = tables.iter().try_for_each(|table| self.expand_group(table, pairs));
@@ -306,7 +304,7 @@ impl Manifest {
             return Err(format!("group '{name}': use letters, digits and '-'").into());
         }
         if self.groups.iter().any(|group| group.name == *name) {
-            return Err(format!("group '{name}': there is another of this name").into());
+            return Err(format!("group '{name}': another group has this name").into());
         }
         let mut cases = table.cases.clone();
         for entry in &table.entries {
@@ -338,10 +336,10 @@ impl Manifest {
         let key = case.key();
         if let Some(known) = self.cases.iter().find(|known| known.key() == key) {
             let reason = format!("cases '{}' and '{}' are the same", case.name, known.name);
-            return Err(format!("{reason}: a group lists those of others in `cases`"));
+            return Err(format!("{reason}: a group lists cases of other groups in `cases`"));
         }
         if self.cases.iter().any(|known| known.name == case.name) {
-            return Err(format!("case '{}': there is another of this name", case.name));
+            return Err(format!("case '{}': another case has this name", case.name));
         }
         let name = case.name.clone();
         self.cases.push(case);
@@ -374,7 +372,7 @@ program = 'fake'
     }
 
     #[test]
-    fn axes_make_every_combination_the_last_varies_fastest() {
+    fn axes_create_every_combination_and_the_last_varies_fastest() {
         let axes = "via = ['pipe', 'futex'], placement = ['same-cpu', 'free'], tasks = [2, 50]";
         let manifest = parse(&format!("[[group.case]]\naxes = {{ {axes} }}")).unwrap();
         assert_eq!(
@@ -428,7 +426,7 @@ program = 'fake'
     }
 
     #[test]
-    fn a_value_may_have_a_name_and_a_rule_of_its_program() {
+    fn a_value_may_have_a_label_and_a_rule_of_its_program() {
         let rule = "with = [{ flags = ['--via', 'uring'], needs_io_uring = true, needs_cpus = 3 }]";
         let axes = "axes = { via = { y = 'uring', x = 'pipe' } }";
         let text = format!("{HEAD}[[group.case]]\nname = '{{via}}-brigade'\n{axes}");
@@ -457,9 +455,9 @@ program = 'fake'
     }
 
     #[test]
-    fn an_entry_that_makes_no_case_is_reported_with_its_line() {
+    fn an_invalid_entry_is_reported_with_its_line() {
         for (entries, expected) in [
-            ("[[group.case]]\nname = '{via}'", ":11: group 'g': '{via}' names no axis"),
+            ("[[group.case]]\nname = '{via}'", ":11: group 'g': '{via}' contains an unknown axis"),
             (
                 "[[group.case]]\naxes = { placement = ['near'] }",
                 "group \'g\': unknown placement 'near'",
@@ -470,7 +468,7 @@ program = 'fake'
             ),
             (
                 "[[group.case]]\nname = 'a'\n[[group.case]]\nname = 'a'\nplacement = 'spread'",
-                "group \'g\': case 'a': there is another of this name",
+                "group \'g\': case 'a': another case has this name",
             ),
             ("[[group.case]]\nname = ''", "group \'g\': a case has an empty name"),
             ("cases = ['a']", "group 'g': cases: unknown case 'a'"),
@@ -492,7 +490,7 @@ program = 'fake'
             ),
             (
                 "[[group.case]]\n[[group]]\nname = 'g'\nquestion = ''\ncase = []",
-                "group 'g': there is another of this name",
+                "group 'g': another group has this name",
             ),
             (
                 "[[group.case]]\n[[group]]\nname = 'a b'\nquestion = ''\ncase = []",
@@ -500,7 +498,7 @@ program = 'fake'
             ),
         ] {
             let error = parse(entries).unwrap_err();
-            assert!(error.contains(expected), "{error:?} does not say {expected:?}");
+            assert!(error.contains(expected), "{error:?} does not contain {expected:?}");
         }
     }
 }

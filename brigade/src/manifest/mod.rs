@@ -1,5 +1,5 @@
-//! `suite.toml`: which programs there are, which cases are made of them, and
-//! how thoroughly a profile measures. The runner knows no program but these.
+//! `suite.toml`: programs, the cases that run them, and profiles that say how
+//! thoroughly to measure. The runner knows no other programs.
 
 mod group;
 mod plans;
@@ -25,14 +25,14 @@ use program::{CheckSize, Form, Program};
 /// The longest time-out of a case, in seconds: 11 days.
 const LONGEST_TIMEOUT: u64 = 1_000_000;
 
-/// The most seconds from the start of a round to the start of the next one.
+/// The most seconds between the starts of two rounds.
 pub const LONGEST_SPACING: f64 = 60.0;
 
-/// How alike two names must be for one to be a slip for the other, by Jaro and
-/// Winkler's measure, from 0 to 1; clap uses a similar one.
+/// How similar a name must be to be suggested, by the Jaro-Winkler measure,
+/// from 0 to 1; clap uses a similar one.
 const ALIKE: f64 = 0.8;
 
-/// The most names that an error lists: a few lines of a terminal.
+/// The most names in an error: a few lines of a terminal.
 const MOST_NAMED: usize = 16;
 
 /// The manifest's file name.
@@ -45,44 +45,42 @@ const OWN: &str = include_str!("../../suite.toml");
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// The folder that the manifest lies in; of the one in this binary, that of the
-    /// repository around the current folder, if there is one.
+    /// The manifest's folder; for the one in this binary, the repository around the current folder,
+    /// if any.
     #[serde(skip)]
     pub root: Option<PathBuf>,
-    /// The folder of the programs that are not in this binary, if it is known; in the file,
-    /// relative to that.
+    /// The folder of the programs outside this binary, if known; in the file it is relative to
+    /// `root`.
     pub guests: Option<PathBuf>,
-    /// Crates whose versions belong to the results: those that the programs
-    /// measure.
+    /// Crates that the programs measure; their versions belong to the results.
     #[serde(default)]
     pub measured_crates: Vec<String>,
-    /// Flags for every program of a comparison side by side, in place of the
+    /// Flags for every program of a side-by-side comparison, instead of the
     /// profile's.
     pub compare_flags: Option<Vec<String>>,
     /// The profiles by name.
     pub profiles: BTreeMap<String, Profile>,
     /// The programs by name.
     pub programs: BTreeMap<String, Program>,
-    /// The groups as the file has them.
+    /// The groups as in the file.
     #[serde(default, rename = "group")]
     tables: Vec<GroupTable>,
-    /// The questions, in the order in which they are answered.
+    /// The questions, in the order of the report.
     #[serde(skip)]
     pub groups: Vec<Group>,
-    /// The cases of all groups, each once, in the order in which they are
-    /// shown.
+    /// The cases of all groups, each once, in the order of the report.
     #[serde(skip)]
     pub cases: Vec<Case>,
-    /// Words for the values of flags in the titles of cases.
+    /// Words for the values of flags in titles.
     #[serde(default)]
     words: title::Words,
-    /// The rows that a run's report begins with.
+    /// The main figures of a report.
     #[serde(default)]
     pub headline: Vec<FigureSpec>,
-    /// The first screen of a run's report.
+    /// The first screen of a report.
     #[serde(default)]
     pub screen: Vec<ScreenSpec>,
-    /// What the first screen may say below.
+    /// Candidates for the sentences below the first screen.
     #[serde(default, rename = "sentence")]
     pub sentences: Vec<SentenceSpec>,
     /// The times of recorded machines, with which the first screen compares this one.
@@ -90,37 +88,37 @@ pub struct Manifest {
     /// The rows of the table of all kinds of tasks.
     #[serde(default, rename = "kind")]
     pub kinds: Vec<KindSpec>,
-    /// What `brigade prove` runs; it cannot without.
+    /// The plan of `brigade prove`, which needs it.
     pub prove: Option<ProvePlan>,
-    /// What `brigade advise --try` runs.
+    /// The cases for `brigade advise --try`.
     #[serde(default)]
     pub advice: AdvicePlan,
-    /// What `brigade impact` takes a switch's cost from; it cannot without.
+    /// The cases with a switch's cost for `brigade impact`, which needs them.
     pub impact: Option<ImpactPlan>,
-    /// What `brigade limits` uses; without it there is no `--verify`.
+    /// The plan of `brigade limits`; without it there is no `--verify`.
     pub limits: Option<LimitsPlan>,
 }
 
-/// What `brigade limits` uses.
+/// The plan of `brigade limits`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsPlan {
-    /// The program that makes tasks of a `--kind` until one is refused, for `--verify`.
+    /// For `--verify`: the program that creates tasks of a `--kind` until one is refused.
     pub program: String,
-    /// The cases that tell what tasks take.
+    /// The cases that measure the cost of tasks.
     #[serde(default)]
     pub measured: Vec<MeasuredKinds>,
 }
 
-/// The cases that tell what tasks of some kinds take.
+/// The cases that measure the cost of some kinds of tasks.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredKinds {
-    /// The kinds; the cases are of the first, and the others have a channel besides.
+    /// The kinds; the cases measure the first, and the others need an additional channel.
     pub kinds: Vec<Kind>,
-    /// The case of creating one.
+    /// The case that creates one.
     pub create: Option<String>,
-    /// The case of its memory.
+    /// The case that measures its memory.
     pub memory: Option<String>,
 }
 
@@ -128,27 +126,27 @@ pub struct MeasuredKinds {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// How often each case is run, each time as a fresh process; where there
-    /// is a budget, at least.
+    /// How often each case runs, each time in a fresh process; with a budget,
+    /// at least this often.
     pub rounds: u32,
-    /// How long all invocations may take together, in seconds, while further
-    /// rounds are run of the cases whose interval is wider than the target;
-    /// `None` for no further rounds.
+    /// Seconds for all invocations together, including extra rounds of the
+    /// cases whose interval is wider than the target; `None` for no extra
+    /// rounds.
     pub budget_seconds: Option<f64>,
-    /// The half-width of a case's interval that is narrow enough, in percent
-    /// of its median.
+    /// The target for the half-width of a case's interval, in percent of its
+    /// median.
     #[serde(default = "Profile::default_target_percent")]
     pub target_percent: f64,
-    /// How often a case may run again because an invocation was too disturbed
-    /// to be used, over the whole run.
+    /// How often a case may be repeated because an invocation was too
+    /// disturbed, over the whole run.
     #[serde(default = "Profile::default_reruns")]
     pub reruns: u32,
-    /// The time over which the common rounds are spread evenly, in seconds, if they take
-    /// less: what disturbs a machine lasts for seconds, and processes of a case that follow
-    /// at once are not independent.
+    /// The time over which the common rounds are spread evenly, in seconds, if they take less:
+    /// disturbances last for seconds, so processes of a case in close succession are not
+    /// independent.
     #[serde(default)]
     pub spread_seconds: f64,
-    /// Whether a run of all its cases ends with a proof of the instrument.
+    /// Whether a run of all its cases ends with a proof.
     #[serde(default)]
     pub prove: bool,
     /// Flags for every program, such as `--max-time`.
@@ -165,7 +163,7 @@ impl Profile {
         2
     }
 
-    /// How long the rounds of so many cases measure, in seconds; `None`
+    /// Measuring time of the rounds of this many cases, in seconds; `None`
     /// unless `--max-time` bounds an invocation.
     pub fn seconds(&self, cases: usize) -> Option<f64> {
         let mut flags = self.flags.iter().skip_while(|flag| *flag != "--max-time");
@@ -174,7 +172,7 @@ impl Profile {
         Some(self.budget_seconds.map_or(common, |budget| budget.max(common)))
     }
 
-    /// The least time from the start of a round to the start of the next one, in seconds.
+    /// The least time between the starts of two rounds, in seconds.
     pub fn spacing_seconds(&self, rounds: u32) -> f64 {
         self.spread_seconds / f64::from(rounds.max(1))
     }
@@ -193,16 +191,16 @@ impl Profile {
         let spacing = self.spacing_seconds(self.rounds);
         if !(0.0..=LONGEST_SPACING).contains(&spacing) {
             let (seconds, most) = (self.spread_seconds, LONGEST_SPACING);
-            return Err(format!("spread_seconds is {seconds}; use 0 to {most} for each round"));
+            return Err(format!("spread_seconds is {seconds}; use 0 to {most} per round"));
         }
         Ok(())
     }
 }
 
-/// What is wrong with a manifest that parses.
+/// An error in a manifest that parses.
 #[derive(Debug)]
 struct Complaint {
-    /// Where the group or case begins that is wrong, in bytes.
+    /// Where the wrong group or case begins, in bytes.
     at: Option<usize>,
     reason: String,
 }
@@ -214,12 +212,11 @@ impl From<String> for Complaint {
 }
 
 impl Manifest {
-    /// Reads the manifest at `path`, or without one that of this binary. The folder of
-    /// guests is `guests`, or else where the manifest says, or where this binary was
-    /// installed with them.
+    /// Reads the manifest at `path`, by default the one in this binary. The folder of guests is
+    /// `guests`, or else the manifest's, or else the one installed with this binary.
     ///
     /// # Errors
-    /// [`UsageError`] if a path is wrong, or the manifest is, naming line and key.
+    /// [`UsageError`] if a path is wrong, or the manifest is, with line and key.
     pub fn load(path: Option<&Path>, guests: Option<&Path>) -> anyhow::Result<Self> {
         let name = path.unwrap_or(Path::new(FILE_NAME));
         let text = path.map_or_else(|| Ok(OWN.to_owned()), fs::read_to_string);
@@ -229,7 +226,7 @@ impl Manifest {
         let parsed = Self::parse(&text);
         let mut manifest =
             parsed.map_err(|reason| UsageError(format!("{}{reason}", name.display())))?;
-        // An empty path is no folder that a command could be run in.
+        // A command cannot run in the folder of an empty path.
         let folder = name.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let own = folder.join(manifest.guests.as_deref().unwrap_or(Path::new(".")));
@@ -242,7 +239,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Where runs go by default: next to the manifest or in the repository, or else here.
+    /// The default folder of runs: next to the manifest, in the repository, or here.
     pub fn results(&self) -> PathBuf {
         let root = self.root.as_ref();
         root.map_or_else(|| PathBuf::from("brigade-results"), |root| root.join("results"))
@@ -251,7 +248,7 @@ impl Manifest {
     /// Parses and validates.
     ///
     /// # Errors
-    /// What to write after the file's name: line, key and reason.
+    /// The text after the file's name: line, key and reason.
     pub fn parse(text: &str) -> Result<Self, String> {
         let placed = |at: Option<usize>, reason: &str| match at {
             Some(at) => format!(":{}: {reason}", text[..at].matches('\n').count() + 1),
@@ -275,7 +272,7 @@ impl Manifest {
                 Complaint { at: Some(case.at), reason }
             })?;
         }
-        // A row whose case does not exist would never be shown.
+        // A row with an unknown case would never be shown.
         let planned = self.planned_cases().map(|(place, case)| (place, case.as_str()));
         for (place, case) in self.cases_of_rows().chain(planned) {
             self.case(case).map_err(|reason| format!("{place}: {reason}"))?;
@@ -283,7 +280,7 @@ impl Manifest {
         Ok(plans::validate(self)?)
     }
 
-    /// The case of this name, or what is wrong with the name.
+    /// The case with this name, or an error about the name.
     fn case(&self, name: &str) -> Result<&Case, String> {
         let known = || self.cases.iter().map(|case| &case.name);
         let found = self.cases.iter().find(|case| case.name == name);
@@ -295,7 +292,7 @@ impl Manifest {
             return Err(unknown("program", &case.program, self.programs.keys()));
         }
         if self.program_of(case).form == Form::Laps && case.placement == Placement::Spread {
-            return Err("placement: tasks of a program of the form `laps` cannot be spread".into());
+            return Err("placement: tasks of a program with form `laps` cannot be spread".into());
         }
         if !(1..=LONGEST_TIMEOUT).contains(&case.timeout_seconds) {
             let seconds = case.timeout_seconds;
@@ -308,23 +305,23 @@ impl Manifest {
         baseline.map(drop).map_err(|reason| format!("baseline: {reason}"))
     }
 
-    /// The profile of this name.
+    /// The profile with this name.
     ///
     /// # Errors
-    /// [`UsageError`], listing the profiles there are.
+    /// [`UsageError`], listing all profiles.
     pub fn profile(&self, name: &str) -> Result<&Profile, UsageError> {
         self.profiles.get(name).ok_or_else(|| {
             UsageError(format!("--profile: {}", unknown("profile", name, self.profiles.keys())))
         })
     }
 
-    /// How `brigade check` runs a case.
+    /// The size at which `brigade check` runs a case.
     pub fn check_size(&self, case: &Case) -> CheckSize {
         case.check.unwrap_or(self.program_of(case).check)
     }
 
-    /// What the tasks of the case of this name are, or those of this program where
-    /// there is no such case.
+    /// The kind of the tasks of the case with this name, or of this program if there is no such
+    /// case.
     pub fn kind_of(&self, case: &str, program: &str) -> Option<TaskKind> {
         let case = self.cases.iter().find(|known| known.name == case);
         let program = self.programs.get(case.map_or(program, |case| &case.program))?;
@@ -336,7 +333,7 @@ impl Manifest {
         &self.programs[&case.program]
     }
 
-    /// The cases that `profile` includes.
+    /// The cases in `profile`.
     pub fn cases_of<'a, 'b>(
         &'a self,
         profile: &'b str,
@@ -344,16 +341,16 @@ impl Manifest {
         self.cases.iter().filter(move |case| case.profiles.contains(profile))
     }
 
-    /// The cases that some profile includes.
+    /// The cases in any profile.
     pub fn profiled_cases(&self) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(|case| !case.profiles.is_empty())
     }
 
-    /// The cases of these groups, or else those of these names, or else those of
-    /// the profile, in the manifest's order.
+    /// The cases of these groups, or else with these names, or else in the profile, in the
+    /// manifest's order.
     ///
     /// # Errors
-    /// [`UsageError`] for what is not there, listing what is.
+    /// [`UsageError`] for an unknown name, listing the known ones.
     pub fn chosen(
         &self,
         groups: &[String],
@@ -369,11 +366,11 @@ impl Manifest {
         Ok(chosen)
     }
 
-    /// The cases of the groups of these names, each once, in the manifest's
+    /// The cases of the groups with these names, each once, in the manifest's
     /// order.
     ///
     /// # Errors
-    /// [`UsageError`] for a group that is not there, listing those that are.
+    /// [`UsageError`] for an unknown group, listing the known ones.
     pub fn cases_of_groups(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
         let known = || self.groups.iter().map(|group| &group.name);
         if let Some(name) = names.iter().find(|name| !known().any(|known| known == *name)) {
@@ -386,10 +383,10 @@ impl Manifest {
         Ok(self.cases.iter().filter(chosen).collect())
     }
 
-    /// The cases of these names, in the manifest's order.
+    /// The cases with these names, in the manifest's order.
     ///
     /// # Errors
-    /// [`UsageError`] for a name that is not there, listing those that are.
+    /// [`UsageError`] for an unknown name, listing the known ones.
     pub fn cases_named(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
         for name in names {
             self.case(name).map_err(|reason| UsageError(format!("--case: {reason}")))?;
@@ -398,14 +395,13 @@ impl Manifest {
     }
 }
 
-/// The nearest folder with a manifest, from the current one up. Nothing in it is run.
+/// The nearest folder with a manifest, from the current one up. Nothing in it is executed.
 fn repository() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     here.ancestors().find(|folder| folder.join(FILE_NAME).is_file()).map(Path::to_owned)
 }
 
-/// The guests next to this binary, where a package installs them, or in the workspace whose
-/// `target/release` it is in.
+/// The guests installed next to this binary, or in the workspace around its `target/release`.
 fn installed_guests() -> Option<PathBuf> {
     let executable = std::env::current_exe().ok()?;
     let folders = ["guests", "../share/brigade/guests", "../../guests"];
@@ -413,9 +409,8 @@ fn installed_guests() -> Option<PathBuf> {
     folders.find(|folder| folder.is_dir())
 }
 
-/// What is wrong with the manifest, in words of its own: on one line, and with
-/// the known key that may have been meant. The message quotes by backticks the
-/// unknown key and then those that it expected.
+/// A parser's message on one line, with a suggestion for an unknown key. The
+/// message quotes with backticks the unknown key, then the expected ones.
 fn reason(message: &str) -> String {
     let message = message.trim();
     let Some(rest) = message.strip_prefix("unknown field") else { return message.to_owned() };
@@ -424,8 +419,7 @@ fn reason(message: &str) -> String {
     format!("unknown key{rest}{}", meant.unwrap_or_default())
 }
 
-/// Names what is not known, what is, unless that would fill the screen, and what
-/// may have been meant.
+/// Names the unknown name, the known ones unless they would fill the screen, and a suggestion.
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
     let all = if known.len() <= MOST_NAMED {
@@ -436,8 +430,7 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) 
     format!("unknown {what} '{name}'; {all}{}", meant(name, &known))
 }
 
-/// Words that ask whether the most similar of the `known` names was meant, or
-/// nothing if none is similar.
+/// Suggests the most similar of the `known` names; empty if none is similar.
 fn meant(name: &str, known: &[&str]) -> String {
     let likeness = |known: &&&str| strsim::jaro_winkler(name, known);
     let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
@@ -469,7 +462,7 @@ program = "fake"
 profiles = ["default"]
 "#;
 
-    /// Parses the good manifest with `from` replaced by `to`.
+    /// Parses the valid manifest with `from` replaced by `to`.
     fn parse_with(from: &str, to: &str) -> Result<Manifest, String> {
         assert!(GOOD.contains(from), "{from:?} is not in the manifest");
         Manifest::parse(&GOOD.replacen(from, to, 1))
@@ -477,7 +470,7 @@ profiles = ["default"]
 
     proptest! {
         #[test]
-        fn any_text_is_a_manifest_or_wrong_in_one_line(text in ".*|[\\[\\]a-z.\"'=\n{} 0-9]{0,80}") {
+        fn any_text_is_a_manifest_or_an_error_of_one_line(text in ".*|[\\[\\]a-z.\"'=\n{} 0-9]{0,80}") {
             prop_assert!(Manifest::parse(&text).is_err_and(|error| error.starts_with(':')));
         }
 
@@ -500,7 +493,7 @@ profiles = ["default"]
     }
 
     #[test]
-    fn errors_name_the_place_and_the_trouble() {
+    fn errors_name_the_place_and_the_reason() {
         for (from, to, expected) in [
             ("rounds = 5", "runds = 5", ":3: unknown key `runds`, expected one of `rounds`, "),
             ("rounds = 5", "rounds = 'five'", ":3: invalid type"),
@@ -558,7 +551,7 @@ profiles = ["default"]
             ),
         ] {
             let error = parse_with(from, to).unwrap_err();
-            assert!(error.contains(expected), "{error:?} does not say {expected:?}");
+            assert!(error.contains(expected), "{error:?} does not contain {expected:?}");
             assert!(!error.contains('\n'), "{error:?} is more than one line");
         }
     }
@@ -573,7 +566,7 @@ profiles = ["default"]
     }
 
     #[test]
-    fn no_case_of_a_recorded_run_has_lost_its_name() {
+    fn every_case_of_a_recorded_run_still_has_its_name() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let manifest = Manifest::load(Some(&root.join(FILE_NAME)), None).unwrap();
         for folder in contract::repository::recorded_runs() {
@@ -586,7 +579,7 @@ profiles = ["default"]
     }
 
     #[test]
-    fn cases_come_in_the_order_of_the_manifest() {
+    fn cases_are_in_the_order_of_the_manifest() {
         let second = "[[group.case]]\nname = \"b\"\nprogram = \"fake\"\nflags = [\"x\"]\n";
         let manifest = Manifest::parse(&format!("{GOOD}{second}")).unwrap();
         let named = manifest.cases_named(&["b".to_owned(), "a".to_owned()]).unwrap();
@@ -595,7 +588,7 @@ profiles = ["default"]
     }
 
     #[test]
-    fn a_similar_name_is_proposed() {
+    fn a_similar_name_is_suggested() {
         assert_eq!(meant("runds", &["flags", "rounds"]), "; did you mean 'rounds'?");
         assert_eq!(meant("x", &["flags", "rounds"]), "");
         let names: Vec<_> = (0..=MOST_NAMED).map(|number| format!("case-{number}")).collect();

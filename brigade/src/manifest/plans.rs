@@ -1,7 +1,5 @@
-//! The tables `[prove]`, `[advice]` and `[impact]`: which cases those commands use.
-//!
-//! The rows that reports show besides cases, too: figures to read first, comparisons and
-//! kinds of tasks.
+//! The tables `[prove]`, `[advice]` and `[impact]`, and the rows of a report other than cases: main
+//! figures, comparisons and kinds of tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,50 +7,50 @@ use serde::{Deserialize, Serialize};
 
 use super::{Case, Manifest, unknown};
 
-/// The fewest rounds with an interval of 99 %: all of n rounds lie on one side of their
-/// centre with probability 2 · 2⁻ⁿ.
+/// The fewest rounds with a 99 % interval: all of n rounds are on one side of their centre with
+/// probability 2 · 2⁻ⁿ.
 const FEWEST_ROUNDS: u32 = 8;
 
-/// What `brigade prove` runs.
+/// The plan of `brigade prove`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProvePlan {
-    /// The profile whose cases are compared with themselves.
+    /// The profile with the cases to compare with themselves.
     pub profile: String,
-    /// How long an invocation measures, in seconds.
+    /// Duration of an invocation, in seconds.
     pub seconds: f64,
     /// Pairs of invocations in a comparison of a case with itself.
     pub pairs: u32,
     /// Rounds of known work, of linearity and of opponents.
     pub rounds: u32,
-    /// Units of work at a hop.
+    /// Units of work per hop.
     pub units: Vec<u64>,
-    /// The cases to which work is added.
+    /// Cases that get additional work.
     pub work: Vec<String>,
-    /// How many tasks they have, where that can be chosen.
+    /// Their number of tasks, if that can be set.
     pub tasks: u64,
-    /// Comparisons of work with 5 % more work; 0 for none.
+    /// Comparisons of work with 5 % more; 0 for none.
     #[serde(default)]
     pub comparisons: u32,
-    /// Cases that record which hops cross from one CPU to another.
+    /// Cases that record hops between CPUs.
     #[serde(default)]
     pub crossing: Vec<String>,
-    /// A case on one CPU, to be disturbed on purpose.
+    /// A case on one CPU, to be disturbed.
     #[serde(default)]
     pub disturbed: Option<String>,
-    /// A case whose time a second clock measures.
+    /// A case to time with a second clock.
     #[serde(default)]
     pub timed: Option<String>,
-    /// What must take as long as something that has nothing of ours.
+    /// Independent implementations that must take as long as a case.
     #[serde(default)]
     pub opponents: Vec<Opponent>,
-    /// Cases whose hop takes as long among more tasks.
+    /// Cases whose hop must take as long with more tasks.
     #[serde(default)]
     pub linear: Option<Linear>,
     /// Cases whose context switches are counted from outside.
     #[serde(default)]
     pub watched: Vec<String>,
-    /// System calls of a hop.
+    /// System calls per hop.
     #[serde(default)]
     pub calls: BTreeMap<String, u32>,
     /// Cases whose tasks touch more memory.
@@ -60,63 +58,63 @@ pub struct ProvePlan {
     pub touching: Vec<String>,
 }
 
-/// Something that does what a case does, and prints the mean time of an operation.
+/// An independent implementation of a case, which prints the mean time of an operation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opponent {
     /// The case.
     pub case: String,
-    /// Its flags besides its own.
+    /// Flags in addition to the case's.
     #[serde(default)]
     pub flags: String,
-    /// A binary next to that of the case, or else the one in C.
+    /// A binary next to the case's; by default the one in C.
     #[serde(default)]
     pub binary: Option<String>,
-    /// Its arguments before the seconds for which to measure.
+    /// Its arguments before the duration in seconds.
     pub words: String,
-    /// The least and the most that the case may take, over the opponent.
+    /// Bounds of the case's time divided by the opponent's.
     pub ratio: [f64; 2],
 }
 
-/// Cases with the same work and growing numbers of tasks.
+/// Cases with the same work and increasing numbers of tasks.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Linear {
     /// The cases.
     pub cases: Vec<String>,
-    /// Their numbers of tasks, the smallest first.
+    /// Their numbers of tasks, smallest first.
     pub tasks: Vec<u64>,
-    /// Units of work at a hop.
+    /// Units of work per hop.
     pub units: u64,
 }
 
-/// A cost that a setting can move.
+/// A cost that a setting can affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
-    /// Of waking a sleeping CPU.
+    /// Waking a sleeping CPU.
     Waking,
-    /// Of switches and system calls.
+    /// Switches and system calls.
     Switching,
-    /// Of creating threads and processes.
+    /// Creating threads and processes.
     Creation,
 }
 
 /// The cases that show each cost, for `brigade advise`.
 pub type AdvicePlan = BTreeMap<Cost, Vec<String>>;
 
-/// The cases from which `brigade impact` takes the cost of a switch.
+/// The cases with the cost of a switch, for `brigade impact`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImpactPlan {
     /// The cheapest switch.
     pub lowest: String,
-    /// The most expensive one.
+    /// The most expensive switch.
     pub highest: String,
-    /// The most expensive one, with the CPUs kept awake.
+    /// The most expensive switch with the CPUs kept awake.
     pub awake: Option<String>,
-    /// The same on one CPU.
+    /// The most expensive switch on one CPU.
     pub pinned: Option<String>,
 }
 
@@ -167,7 +165,7 @@ impl ProvePlan {
         }
         for (key, count) in [("pairs", self.pairs), ("rounds", self.rounds)] {
             if count < FEWEST_ROUNDS {
-                return Err(format!("{key}: {count} are too few: use {FEWEST_ROUNDS} or more"));
+                return Err(format!("{key}: {count} are too few: use at least {FEWEST_ROUNDS}"));
             }
         }
         if self.units.iter().collect::<BTreeSet<_>>().len() < 2 {
@@ -192,7 +190,7 @@ pub(super) fn validate(manifest: &Manifest) -> Result<(), String> {
 }
 
 impl Manifest {
-    /// The cases that the tables name, each with the place that names it.
+    /// The cases that the tables use, each with its key.
     pub(super) fn planned_cases(&self) -> impl Iterator<Item = (String, &String)> {
         let prove = self.prove.iter().flat_map(ProvePlan::cases);
         let impact = self.impact.iter().flat_map(ImpactPlan::cases);
@@ -206,45 +204,46 @@ impl Manifest {
     }
 }
 
-/// A figure of one case, or of one case over or minus another, paired by round.
+/// A figure of one case, or of one case divided by another or minus it, paired
+/// by round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
-    /// What it is a figure of; the names of the cases by default.
+    /// Its description; by default the names of the cases.
     pub text: Option<String>,
     /// The case's name.
     pub case: String,
     /// The measurement's name; the principal one by default.
     pub measurement: Option<String>,
-    /// The case that its time is divided by.
+    /// The case to divide by.
     pub over: Option<String>,
-    /// The case whose time is subtracted.
+    /// The case to subtract.
     pub minus: Option<String>,
-    /// Whether the figure is memory per task, and not time.
+    /// Whether the figure is memory per task instead of time.
     #[serde(default)]
     pub memory: bool,
-    /// Whether the time is that of creating a task, running it and waiting for its end.
+    /// Whether the time covers creating a task, running it and waiting for its end.
     #[serde(default)]
     pub whole: bool,
 }
 
-/// A part of the first screen: what a reader does, and what that costs.
+/// A part of the first screen: one activity and its costs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScreenSpec {
-    /// What is done, such as `CREATE`.
+    /// The activity, such as `CREATE`.
     pub heading: String,
-    /// What one figure is of, such as `one hop`.
+    /// What one figure measures, such as `one hop`.
     pub of: String,
-    /// Rows that are compared with one another.
+    /// Blocks of rows that are compared with one another.
     pub blocks: Vec<BlockSpec>,
 }
 
-/// Rows of the first screen that are compared with one of them.
+/// Rows of the first screen that are divided by one of them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlockSpec {
-    /// What the rows have in common; nothing where the heading says it.
+    /// What the rows have in common; empty if the heading says it.
     #[serde(default)]
     pub name: String,
     /// The case that the others are divided by.
@@ -269,11 +268,11 @@ pub struct RecordedSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SentenceSpec {
-    /// The sentence, with `{}` for how many times.
+    /// The sentence, with `{}` for the ratio.
     pub text: String,
-    /// The case that is divided.
+    /// The case to divide.
     pub case: String,
-    /// The case that it is divided by.
+    /// The case to divide by.
     pub over: String,
     /// As in a row.
     #[serde(default)]
@@ -281,9 +280,9 @@ pub struct SentenceSpec {
     /// As in a row.
     #[serde(default)]
     pub whole: bool,
-    /// What a reader would have guessed.
+    /// The ratio that a reader would guess.
     pub guess: f64,
-    /// Whether it is said before others, however little it surprises.
+    /// Whether it comes before others, however unsurprising.
     #[serde(default)]
     pub first: bool,
 }
@@ -323,26 +322,26 @@ impl FigureSpec {
     }
 }
 
-/// A row of the table of all kinds of tasks: the cases that measure what one costs.
+/// A row of the table of all kinds of tasks: the cases that measure one kind.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KindSpec {
-    /// What it is called.
+    /// Its label.
     pub text: String,
-    /// The case of a hand-over.
+    /// The case that hands over.
     pub hop: Option<String>,
     /// The case that creates such tasks.
     pub create: Option<String>,
-    /// The case that reads what such a task holds in memory.
+    /// The case that measures such a task's memory.
     pub memory: Option<String>,
-    /// The crate of its runtime, whose version the row shows. A program in another
-    /// language reports that itself.
+    /// The crate of its runtime, whose version the row shows. A program in another language reports
+    /// its version itself.
     #[serde(rename = "crate")]
     pub crate_name: Option<String>,
 }
 
 impl KindSpec {
-    /// The cases that it names, each with the key that names it.
+    /// The cases that it uses, each with its key.
     pub fn cases(&self) -> impl Iterator<Item = (&'static str, &str)> {
         [("hop", &self.hop), ("create", &self.create), ("memory", &self.memory)]
             .into_iter()
@@ -350,22 +349,22 @@ impl KindSpec {
     }
 }
 
-/// What the tasks of a case are.
+/// The kind of a case's tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskKind {
-    /// A thread of the kernel.
+    /// A kernel thread.
     Thread,
     /// A task of an async runtime.
     AsyncTask,
-    /// A coroutine with a stack of its own.
+    /// A coroutine with its own stack.
     Coroutine,
     /// A goroutine.
     Goroutine,
     /// A process.
     Process,
-    /// None: the I/O or the work alone, to be subtracted.
+    /// None: only the I/O or the work, to be subtracted.
     Alone,
 }
 
@@ -394,14 +393,15 @@ impl TaskKind {
 }
 
 impl Manifest {
-    /// Every row of the headline and of a group's comparisons, with its table.
+    /// Every row of the main figures and of a group's comparisons, with its
+    /// table.
     fn figure_specs(&self) -> impl Iterator<Item = (&'static str, &FigureSpec)> {
         let comparisons = self.groups.iter().flat_map(|group| &group.comparisons);
         let headline = self.headline.iter().map(|row| ("headline", row));
         headline.chain(comparisons.map(|row| ("comparisons", row)))
     }
 
-    /// The cases that rows name, each with the place that names it.
+    /// The cases that rows use, each with its place.
     pub(super) fn cases_of_rows(&self) -> impl Iterator<Item = (String, &str)> {
         let figures = self.figure_specs().flat_map(|(table, row)| {
             row.cases().map(move |(key, case)| (format!("{table}: {key}"), case))

@@ -1,5 +1,5 @@
-//! A program of the manifest: where it comes from, what it needs, and the form in which it
-//! prints what it measured. A case is a program with its parameters.
+//! A program of the manifest: its file, its needs, and the form of its output. A case is a program
+//! with parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,67 +13,67 @@ use super::plans::TaskKind;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, try_from = "ProgramTable")]
 pub struct Program {
-    /// Where its file comes from.
+    /// The origin of its file.
     pub source: Source,
-    /// The words of a command that runs the file, such as `python3`; none for a
-    /// binary.
+    /// A command that runs the file, such as `python3`; empty for a binary.
     pub interpreter: Vec<String>,
-    /// What it prints.
+    /// The form of its output.
     pub form: Form,
-    /// What must be installed.
+    /// Tools that must be installed.
     pub needs: Vec<Tool>,
-    /// What its tasks are, where the runner is to check their limits.
+    /// The kind of its tasks, if the runner must check their limits.
     pub tasks: Option<Kind>,
-    /// What its tasks are in reports, unless a case says otherwise; `None` where
-    /// nothing is handed over or created.
+    /// The kind of its tasks in reports, unless a case overrides it; `None` if nothing is handed
+    /// over or created.
     pub kind: Option<TaskKind>,
-    /// How `brigade check` runs it.
+    /// The size at which `brigade check` runs it.
     pub check: CheckSize,
-    /// What is different with certain flags.
+    /// Rules for cases with certain flags.
     pub with: Vec<Rule>,
     /// The title of its cases, with `{flag}` for the value of a flag.
     pub title: Option<String>,
-    /// The values of flags that cases leave out, for the title.
+    /// Default values of flags, for the title.
     pub defaults: BTreeMap<String, String>,
 }
 
-/// What a program's cases with certain flags need, unless they say otherwise.
+/// Overrides for a program's cases with certain flags; a case overrides them in
+/// turn.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     flags: Vec<String>,
-    /// How `brigade check` runs them.
+    /// The size at which `brigade check` runs them.
     pub check: Option<CheckSize>,
-    /// What their tasks are in reports.
+    /// The kind of their tasks in reports.
     pub kind: Option<TaskKind>,
-    /// The least number of CPUs on which they make sense.
+    /// The fewest CPUs they need.
     pub needs_cpus: Option<usize>,
-    /// Whether they make no sense without io_uring.
+    /// Whether they need io_uring.
     #[serde(default)]
     pub needs_io_uring: bool,
-    /// Their title, in place of the program's.
+    /// Their title, instead of the program's.
     pub title: Option<String>,
 }
 
 impl Rule {
-    /// Whether it is for a case with these flags.
+    /// Whether it applies to a case with these flags.
     pub(super) fn applies(&self, flags: &[(Option<&str>, Option<&str>)]) -> bool {
         parse_flags(&self.flags).iter().all(|flag| flags.contains(flag))
     }
 }
 
-/// Where a program's file comes from.
+/// The origin of a program's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// This binary, which contains a program of this name.
+    /// This binary, which contains the program.
     Contained,
-    /// A file that nobody has to build; relative to the folder of guests.
+    /// An existing file; relative to the folder of guests.
     Path(PathBuf),
     /// A file that a command builds.
     Built(Build),
 }
 
-/// How a file is built.
+/// How to build a file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
@@ -84,14 +84,14 @@ pub struct Build {
     pub command: Vec<String>,
 }
 
-/// The form in which a program prints what it measured.
+/// The form of a program's output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// The full record.
+    /// A complete record.
     #[default]
     Record,
-    /// Laps, of which the runner makes a record.
+    /// Laps; the runner builds the record.
     Laps,
 }
 
@@ -101,26 +101,26 @@ pub enum Form {
 pub struct Tool {
     /// The command that prints its version.
     pub command: Vec<String>,
-    /// The oldest version that will do, such as `1.21`.
+    /// The oldest suitable version, such as `1.21`.
     pub version: Option<String>,
 }
 
-/// What `brigade check` asks of a program, and what it must then report.
+/// The size of a check, and the number of operations to expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckSize {
-    /// Value of `--tasks`; `None` for a program that does not offer it.
+    /// Value of `--tasks`; `None` for a program without that flag.
     pub tasks: Option<u64>,
     /// Value of `--iters`.
     pub iters: u64,
     /// Value of `--warmups`.
     pub warmups: u64,
     /// Operations in one sample of the principal measurement at this size;
-    /// `None` not to verify them.
+    /// `None` to skip the check.
     pub operations: Option<u64>,
 }
 
-/// A program as it stands in the manifest.
+/// A program as in the manifest.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProgramTable {
@@ -163,8 +163,8 @@ impl TryFrom<ProgramTable> for Program {
     }
 }
 
-/// The name of each flag, without dashes, and its value, if it has one; of a
-/// sub-command the value alone.
+/// The name of each flag, without dashes, and its value, if any; a subcommand
+/// is a value without a name.
 pub(super) fn parse_flags(words: &[String]) -> Vec<(Option<&str>, Option<&str>)> {
     let mut words = words.iter().map(String::as_str).peekable();
     let mut flags = Vec::new();
@@ -180,36 +180,36 @@ pub(super) fn parse_flags(words: &[String]) -> Vec<(Option<&str>, Option<&str>)>
     flags
 }
 
-/// A program with its parameters, and how it is run and reported.
+/// A program with parameters, and how to run and report it.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What reports call it: for display, and a unique address for `--case`.
+    /// Its unique name, for reports and `--case`.
     pub name: String,
-    /// What a stranger would call it, where not as its program says.
+    /// A title for readers who do not know it; overrides the program's.
     pub title: Option<String>,
     /// The program to run.
     pub program: String,
     /// Value of `--placement`.
     pub placement: Placement,
-    /// What distinguishes the case from others of its program; a sub-command
-    /// stands first.
+    /// Flags that distinguish it from other cases of its program; a subcommand
+    /// comes first.
     pub flags: Vec<String>,
-    /// How `brigade check` runs it, where not as its program says.
+    /// The size at which `brigade check` runs it; overrides the program's.
     pub check: Option<CheckSize>,
     /// The profiles that include the case.
     pub profiles: BTreeSet<String>,
-    /// How long one invocation may take before it is killed, in seconds.
+    /// Time-out of one invocation, in seconds.
     pub timeout_seconds: u64,
-    /// The least number of CPUs on which the case makes sense.
+    /// The fewest CPUs it needs.
     pub needs_cpus: usize,
-    /// Whether it makes no sense without io_uring.
+    /// Whether it needs io_uring.
     pub needs_io_uring: bool,
-    /// Whether its tasks may block more often than the program claims, as they
-    /// do where one that is woken finds a lock still held.
+    /// Whether its tasks may block more often than the program claims, because
+    /// a woken task may find a lock still held.
     pub may_block_more: bool,
     /// The case whose time reports subtract from this one's, round by round.
     pub baseline: Option<String>,
-    /// What its tasks are in reports, where not what its program says.
+    /// The kind of its tasks in reports; overrides the program's.
     pub kind: Option<TaskKind>,
     /// Where its entry begins in the manifest, in bytes.
     pub(super) at: usize,
@@ -222,15 +222,15 @@ impl Case {
     }
 }
 
-/// What identifies a case: its program and its parameters. Two cases of one key
-/// are one.
+/// Identifies a case: its program and its parameters. Two cases with one key
+/// are the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CaseKey {
     /// The program.
     pub program: String,
-    /// The flags that are given, by the names that records use: `resident_mib`
-    /// for `--resident-mib`. A flag without a value has the value `true`, a
-    /// sub-command is `subcommand`, and `placement` is always there.
+    /// The flags, by their names in records: `resident_mib` for
+    /// `--resident-mib`. A flag without a value has the value `true`, a
+    /// subcommand is `subcommand`, and `placement` is always included.
     pub parameters: BTreeMap<String, String>,
 }
 
@@ -250,17 +250,17 @@ impl CaseKey {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// The kernel decides.
+    /// Left to the kernel.
     #[default]
     Free,
-    /// All on one.
+    /// All on one CPU.
     SameCpu,
-    /// Neighbours on different ones.
+    /// Neighbours on different CPUs.
     Spread,
 }
 
 impl Placement {
-    /// All of them.
+    /// All placements.
     pub(super) const ALL: [Self; 3] = [Self::Free, Self::SameCpu, Self::Spread];
 
     /// The value of `--placement`.

@@ -1,20 +1,21 @@
-//! Titles of cases: what a stranger calls them, made of the case's flags.
+//! Titles of cases for readers who do not know them, composed from the case's
+//! flags.
 
 use std::collections::BTreeMap;
 
 use super::program::parse_flags;
 use super::{Case, Manifest};
 
-/// For each flag, by its name without dashes, words for its values. `*` is any other value,
-/// which replaces `{}`. Words that are empty leave the flag out.
+/// For each flag, by its name without dashes, words for its values. `*` matches any other value,
+/// which replaces `{}`. Empty words omit the flag.
 pub type Words = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The name of a sub-command among the flags.
+/// The name of a subcommand among the flags.
 const SUBCOMMAND: &str = "subcommand";
 
 impl Manifest {
-    /// The title of a case: the title of its program with every `{flag}` replaced, then the
-    /// other flags. Without a pattern it is the case's name.
+    /// The title of a case: its program's title with every `{flag}` replaced, then the other flags.
+    /// Without a pattern it is the case's name.
     pub fn title(&self, case: &Case) -> String {
         let Some(program) = self.programs.get(&case.program) else { return case.name.clone() };
         let given = parse_flags(&case.flags);
@@ -51,7 +52,7 @@ impl Manifest {
         [vec![title], more].concat().join(", ")
     }
 
-    /// The title of the case of this name, which is the name if the manifest lacks it.
+    /// The title of the case with this name; the name if the manifest lacks it.
     pub fn title_of(&self, name: &str) -> String {
         let case = self.cases.iter().find(|case| case.name == name);
         case.map_or_else(|| name.to_owned(), |case| self.title(case))
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_names_what_the_flags_say_and_the_defaults_of_the_rest() {
+    fn a_title_names_the_flags_and_the_defaults_of_the_rest() {
         let manifest = suite();
         for (name, title) in [
             ("async-brigade-ct", "tokio tasks over pipes, one worker"),
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn every_case_has_a_title_of_its_own_in_words() {
+    fn every_case_has_a_distinct_title_in_words() {
         let manifest = suite();
         let titles: Vec<String> = manifest.cases.iter().map(|case| manifest.title(case)).collect();
         for (case, title) in manifest.cases.iter().zip(&titles) {

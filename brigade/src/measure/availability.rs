@@ -17,15 +17,15 @@ use crate::measure::process;
 use crate::measure::process::last_line;
 use crate::store::results::Skipped;
 
-/// Why programs that are not in this binary cannot run where none are installed.
+/// Why programs outside this binary cannot run if none are installed.
 const NO_GUESTS: &str = "no guests next to brigade: see --guests";
 
-/// What this machine can do of what cases need.
+/// What this machine provides for the cases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// How many CPUs this process, and so its children, may use.
+    /// The number of CPUs that this process and its children may use.
     cpus: usize,
-    /// Why there is no io_uring, if there is none.
+    /// Why there is no io_uring; `None` if there is.
     no_io_uring: Option<String>,
     /// Why a program cannot run, by its name.
     missing: BTreeMap<String, String>,
@@ -35,11 +35,12 @@ impl Capabilities {
     /// Detects what this machine lacks for the programs of `manifest`.
     ///
     /// # Errors
-    /// When the kernel does not report which CPUs may be used.
+    /// If the kernel does not report which CPUs may be used.
     pub fn detect(manifest: &Manifest) -> anyhow::Result<Self> {
-        let mask = sched_getaffinity(Pid::this()).context("reading which CPUs may be used")?;
+        let mask =
+            sched_getaffinity(Pid::this()).context("reading the CPUs that this process may use")?;
         let cpus = (0..CpuSet::count()).filter(|&cpu| mask.is_set(cpu).unwrap_or(false)).count();
-        let mut asked = BTreeMap::new();
+        let mut troubles = BTreeMap::new();
         let mut missing = BTreeMap::new();
         for (name, program) in &manifest.programs {
             let lacking = match (&program.source, manifest.guests.as_deref()) {
@@ -47,7 +48,7 @@ impl Capabilities {
                 (_, None) => Some(NO_GUESTS.to_owned()),
                 (Source::Built(_), Some(guests)) if prebuilt(guests, name).is_some() => None,
                 (_, Some(guests)) => program.needs.iter().find_map(|tool| {
-                    asked.entry(tool).or_insert_with(|| trouble_with(tool, guests)).clone()
+                    troubles.entry(tool).or_insert_with(|| trouble_with(tool, guests)).clone()
                 }),
             };
             missing.extend(lacking.map(|reason| (name.clone(), reason)));
@@ -58,17 +59,17 @@ impl Capabilities {
         Ok(Self { cpus, no_io_uring, missing })
     }
 
-    /// Notes why a program cannot run, in one line.
+    /// Records in one line why a program cannot run.
     pub fn note_missing(&mut self, program: &str, reason: String) {
         self.missing.insert(program.to_owned(), reason);
     }
 
-    /// Why a program cannot run here, if it cannot.
+    /// Why a program cannot run here; `None` if it can.
     pub fn lacking_for(&self, program: &str) -> Option<&str> {
         self.missing.get(program).map(String::as_str)
     }
 
-    /// Why a case cannot run here, if it cannot.
+    /// Why a case cannot run here; `None` if it can.
     pub fn missing_for(&self, case: &Case) -> Option<String> {
         let Case { needs_cpus, needs_io_uring, program, .. } = case;
         if let Some(reason) = self.lacking_for(program) {
@@ -79,10 +80,10 @@ impl Capabilities {
         }
         let cpus = self.cpus;
         (cpus < *needs_cpus)
-            .then(|| format!("it needs {needs_cpus} CPUs, and this process may use {cpus}"))
+            .then(|| format!("it needs {needs_cpus} CPUs, but this process may use {cpus}"))
     }
 
-    /// Divides cases into those that can run here and those that cannot.
+    /// Divides cases into those that can run here and the others.
     pub fn divide<'a>(&self, cases: Vec<&'a Case>) -> (Vec<&'a Case>, Vec<Skipped>) {
         let mut possible = Vec::new();
         let mut skipped = Vec::new();
@@ -96,13 +97,12 @@ impl Capabilities {
     }
 }
 
-/// The file of a program that a command builds, where it was built before and lies with the
-/// guests: nobody needs its tools then.
+/// The file that an earlier build of a program left with the guests: running it needs no tools.
 pub fn prebuilt(guests: &Path, name: &str) -> Option<PathBuf> {
     Some(guests.join(name)).filter(|file| file.is_file())
 }
 
-/// Why a tool cannot be used, if it cannot. Its command is run in `folder`.
+/// Why a tool cannot be used; `None` if it can. Its command runs in `folder`.
 fn trouble_with(tool: &Tool, folder: &Path) -> Option<String> {
     let (name, arguments) = tool.command.split_first()?;
     let mut command = Command::new(name);
@@ -118,7 +118,7 @@ fn trouble_with(tool: &Tool, folder: &Path) -> Option<String> {
         }
         Err(error) => return Some(recordable(&format!("{name} cannot be run: {error}"))),
     };
-    // Some print their version as an error.
+    // Some tools print their version to standard error.
     let printed = [output.stdout, output.stderr].concat();
     let found = version_in(&String::from_utf8_lossy(&printed))?;
     let needed = tool.version.as_deref()?;
@@ -126,7 +126,7 @@ fn trouble_with(tool: &Tool, folder: &Path) -> Option<String> {
         .then(|| format!("{name} {found} is too old: {needed} or later is needed"))
 }
 
-/// The first version in what a tool prints: numbers joined by points.
+/// The first version in a tool's output: numbers joined by dots.
 fn version_in(printed: &str) -> Option<String> {
     let from = &printed[printed.find(|c: char| c.is_ascii_digit())?..];
     let end = from.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(from.len());
@@ -177,21 +177,21 @@ placement = "spread"
         let (possible, skipped) = capabilities.divide(manifest.cases.iter().collect());
         assert_eq!(possible.iter().map(|case| &case.name).collect::<Vec<_>>(), ["one"]);
         let skipped: Vec<_> = skipped.iter().map(|skipped| skipped.reason.as_str()).collect();
-        let reason = "it needs 2 CPUs, and this process may use 1";
+        let reason = "it needs 2 CPUs, but this process may use 1";
         assert_eq!(skipped, ["no-such-tool-of-brigade is not installed", reason]);
         capabilities.cpus = 2;
         capabilities.note_missing("crab", "it does not compile".to_owned());
         assert_eq!(capabilities.divide(manifest.cases.iter().collect()).0.len(), 0);
     }
 
-    /// What is wrong with a tool that prints this, where 1.21 is needed.
+    /// What is wrong with a tool that prints this, if 1.21 is needed.
     fn trouble(script: &str) -> Option<String> {
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
         trouble_with(&Tool { command, version: Some("1.21".to_owned()) }, Path::new("/"))
     }
 
     #[test]
-    fn a_tool_is_as_new_as_its_first_version() {
+    fn a_tools_version_is_the_first_one_it_prints() {
         for printed in ["tool 1.21", "go version go1.26.8 on 0.1", "v2", "1.21.0", "devel", "3."] {
             assert_eq!(trouble(&format!("echo '{printed}'")), None, "{printed}");
         }

@@ -1,4 +1,4 @@
-//! Reads the machine and the software that a run's figures hold for.
+//! Reads the machine and the software behind a run's figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -18,17 +18,17 @@ use crate::manifest::Manifest;
 use crate::measure::process;
 use crate::store::environment::Environment;
 
-/// The versions that this binary was built with.
+/// The versions of the crates in this binary.
 const LOCK: &str = include_str!(concat!(env!("OUT_DIR"), "/Cargo.lock"));
 
-/// The commit that this binary was built from, with `-dirty` if files differed from it; known
-/// in release builds from a working tree.
+/// The commit of this binary, with `-dirty` if files differed from it; known in release builds from
+/// a working tree.
 pub const REVISION: Option<&str> = option_env!("BRIGADE_REVISION");
 
-/// Where the kernel shows the CPUs.
+/// The kernel's folder of CPUs.
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// Where it shows the NUMA nodes.
+/// The kernel's folder of NUMA nodes.
 const NODES: &str = "sys/devices/system/node";
 
 /// Facts that are the only line of a file.
@@ -47,8 +47,8 @@ const LINES: [(&str, &str); 12] = [
     ("limits.memory_maps", "proc/sys/vm/max_map_count"),
 ];
 
-/// Boot parameters that change how fast tasks switch, start or wake. A command
-/// line may contain addresses, names and keys, so all others are left out.
+/// Boot parameters that change how fast tasks switch, start or wake. All others
+/// are omitted: a command line may contain addresses, names and keys.
 const BOOT_PARAMETERS: &str = "\
     amd_pstate clocksource cpuidle.governor cpuidle.off cpuidle_haltpoll.force \
     default_hugepagesz haltpoll.guest_halt_poll_ns highres hugepages hugepagesz idle \
@@ -62,7 +62,7 @@ impl Environment {
     /// measured crates of the `manifest`.
     ///
     /// # Errors
-    /// When `Cargo.lock` cannot be read as one.
+    /// If `Cargo.lock` is malformed.
     pub fn capture(manifest: &Manifest) -> anyhow::Result<Self> {
         let mut environment = Self::of_machine(&SystemFiles::live());
         environment.add_resource_limits();
@@ -72,7 +72,7 @@ impl Environment {
         Ok(environment)
     }
 
-    /// What the kernel's files show.
+    /// Facts in the kernel's files.
     fn of_machine(files: &SystemFiles) -> Self {
         let mut of = Self::topology(files);
         for (name, path) in LINES {
@@ -97,12 +97,13 @@ impl Environment {
         of.set("kernel.cpu_group_depth", cpu_group_depth(files));
         let memory = files.text("proc/meminfo");
         of.set("memory_total_bytes", memory.and_then(|text| kib_field(&text, "MemTotal")));
-        // Control groups: the smallest limit of the own one and all above it.
+        // Control groups: the smallest limit of the process's group and its
+        // parents.
         let smallest = |controller, limit| smallest(files, controller, limit);
         of.set("limits.cgroup.pids", smallest("pids", Group::most_threads));
         of.set("limits.cgroup.memory_bytes", smallest("memory", Group::most_memory_bytes));
         of.set("limits.cgroup.cpu_quota_millicpus", smallest("cpu", cpu_quota_millicpus));
-        // A checksum: the kernel's number of a boot would identify the machine.
+        // A checksum: the kernel's boot id would identify the machine.
         of.set(
             "boot",
             files.line("proc/sys/kernel/random/boot_id").map(|id| {
@@ -114,8 +115,8 @@ impl Environment {
         of
     }
 
-    /// Which CPUs this process may use, and the sets of CPUs that share a core, a cache of
-    /// the last level or a NUMA node, as the kernel lists them: `0-3;4-7`.
+    /// The CPUs that this process may use, and the sets of CPUs that share a core, a last-level
+    /// cache or a NUMA node, as the kernel lists them: `0-3;4-7`.
     pub fn topology(files: &SystemFiles) -> Self {
         let mut of = Self::default();
         let status = files.text("proc/self/status").unwrap_or_default();
@@ -123,7 +124,7 @@ impl Environment {
         let online = online(files);
         let core = |cpu: &usize| {
             let list = |name| files.line(&format!("{CPUS}/cpu{cpu}/topology/{name}"));
-            // The second name is that of kernels before 5.3.
+            // The second name is for kernels before 5.3.
             list("core_cpus_list").or_else(|| list("thread_siblings_list"))
         };
         let last_cache =
@@ -172,14 +173,13 @@ impl Environment {
         self.set("processor.idle_states", joined(states, ", "));
     }
 
-    /// How many sockets there are, cores in the socket that has most, and threads in the
-    /// core that has most.
+    /// The number of sockets, the most cores of a socket, and the most threads of a core.
     fn add_arrangement(&mut self, files: &SystemFiles, online: &[usize]) {
         let mut cores_of_socket = BTreeMap::<_, BTreeSet<_>>::new();
         let mut threads_of_core = BTreeMap::<_, usize>::new();
         for cpu in online {
             let list = |of| files.line(&format!("{CPUS}/cpu{cpu}/topology/{of}_cpus_list"));
-            // The lists serve as names: CPUs of one core name the same list.
+            // The lists serve as names: CPUs of one core have the same list.
             let (Some(socket), Some(core)) = (list("package"), list("core")) else { continue };
             cores_of_socket.entry(socket).or_default().insert(core.clone());
             *threads_of_core.entry(core).or_default() += 1;
@@ -190,8 +190,8 @@ impl Environment {
         self.set("processor.topology.threads_per_core", threads_of_core.into_values().max());
     }
 
-    /// The size of each kind of cache, and how many CPUs share one. CPUs of several kinds
-    /// have several of both.
+    /// The size of each kind of cache, and how many CPUs share one. If CPUs differ, there are
+    /// several values.
     fn add_caches(&mut self, caches: impl Iterator<Item = Cache>) {
         let mut sharers = BTreeMap::<Cache, usize>::new();
         for cache in caches {
@@ -230,8 +230,8 @@ impl Environment {
         }
     }
 
-    /// What this binary was built from and by, as its build script found out, and the
-    /// versions of what guests need.
+    /// What this binary was built from and with, as its build script recorded it, and the versions
+    /// of the guests' tools.
     fn add_software(&mut self, manifest: &Manifest) -> anyhow::Result<()> {
         self.set("software.brigade", Some(env!("CARGO_PKG_VERSION")));
         self.set("software.libc", libc_version());
@@ -252,7 +252,7 @@ impl Environment {
     }
 }
 
-/// What one CPU shows of one of its caches; the nearest first.
+/// One of a CPU's caches; ordered nearest first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Cache {
     level: u64,
@@ -293,18 +293,18 @@ fn cpu_list(list: &str) -> Option<Vec<usize>> {
     list.trim().parse().ok().map(|list: CpuList| list.numbers().to_vec())
 }
 
-/// Every text once, in the order in which they come.
+/// Every text once, in order of appearance.
 fn each_once(texts: impl Iterator<Item = String>) -> Option<String> {
     let mut seen = BTreeSet::new();
     joined(texts.filter(|text| seen.insert(text.clone())).collect::<Vec<_>>(), ";")
 }
 
-/// `None` where there are none.
+/// `None` if there are none.
 fn joined(texts: impl IntoIterator<Item = String>, by: &str) -> Option<String> {
     Some(texts.into_iter().collect::<Vec<_>>().join(by)).filter(|text| !text.is_empty())
 }
 
-/// `CONFIG_HZ` of the kernel, where its distribution publishes that.
+/// The kernel's `CONFIG_HZ`, if its distribution publishes it.
 pub fn timer_hz(files: &SystemFiles) -> Option<u64> {
     let release = files.line("proc/sys/kernel/osrelease")?;
     let places = [format!("boot/config-{release}"), format!("lib/modules/{release}/config")];
@@ -312,7 +312,7 @@ pub fn timer_hz(files: &SystemFiles) -> Option<u64> {
     config.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="))?.trim().parse().ok()
 }
 
-/// The mode in force if debugfs may be read, otherwise what the kernel was built for.
+/// The current mode if debugfs is readable, otherwise the kernel's build option.
 fn preemption(files: &SystemFiles) -> Option<String> {
     let choices = files.text("sys/kernel/debug/sched/preempt");
     if let Some(in_force) = choices.and_then(|choices| chosen(&choices, '(', ')')) {
@@ -330,16 +330,16 @@ fn preemption(files: &SystemFiles) -> Option<String> {
     Some(mode.map_or("none or voluntary", |(_, mode)| mode).to_owned())
 }
 
-/// The marked one of the choices in a line such as `always [madvise] never`.
+/// The selected choice in a line such as `always [madvise] never`.
 pub fn chosen(choices: &str, open: char, close: char) -> Option<String> {
     let mut words = choices.split_whitespace();
     words.find_map(|word| word.strip_prefix(open)?.strip_suffix(close)).map(recordable)
 }
 
-/// The recorded parameters of a kernel command line. As for the kernel, `-` and `_` are
-/// the same in a name, a later setting replaces an earlier one, and what follows `--` is
-/// not for the kernel. A value is withheld unless it is short and consists of what lists
-/// of CPUs, numbers and mode names need.
+/// The recorded parameters of a kernel command line. As in the kernel, `-` and `_` are the same in
+/// a name, a later setting replaces an earlier one, and what follows `--` is not for the kernel. A
+/// value is withheld unless it is short and contains only what CPU lists, numbers and names of
+/// modes need.
 fn boot_parameters(command_line: &str) -> BTreeMap<String, String> {
     let words = command_line.split_whitespace().take_while(|&word| word != "--");
     let parameters = words.map(|word| word.split_once('=').unwrap_or((word, "set")));
@@ -351,8 +351,7 @@ fn boot_parameters(command_line: &str) -> BTreeMap<String, String> {
     recorded.map(|(name, text)| (name, value(text))).collect()
 }
 
-/// How many groups that share out CPU time this process is in, below the root; `None`
-/// where there is no such tree.
+/// How deep below the root this process's group for CPU time is; `None` without such a hierarchy.
 pub fn cpu_group_depth(files: &SystemFiles) -> Option<u64> {
     let groups = control_groups::of_process(files, "cpu");
     let shares = |group: &&Group| match group.version {
@@ -361,7 +360,7 @@ pub fn cpu_group_depth(files: &SystemFiles) -> Option<u64> {
     };
     let of_one = groups.iter().any(|group| group.version == Version::One);
     let count = groups.iter().filter(shares).count() as u64;
-    // Of version 1 the root has the file, too.
+    // In version 1 the root has the file, too.
     (!groups.is_empty()).then(|| if of_one { count.saturating_sub(1) } else { count })
 }
 
@@ -424,8 +423,7 @@ fn virtualisation(files: &SystemFiles) -> Option<String> {
     files.line("sys/hypervisor/type")
 }
 
-/// The usual name for a hypervisor's twelve-byte signature; the signature itself where
-/// none is known.
+/// The usual name for a hypervisor's twelve-byte signature, or the signature if it is unknown.
 #[cfg(target_arch = "x86_64")]
 fn hypervisor(signature: &[u8]) -> Option<String> {
     let signature = recordable(&String::from_utf8_lossy(signature));
@@ -445,8 +443,8 @@ fn hypervisor(signature: &[u8]) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The versions of `names` in the `Cargo.lock` of `root`, which is not needed when there
-/// are no names; of several, all, joined by `, `.
+/// The versions of `names` in the `Cargo.lock` of `root`, which is not read if there are no names;
+/// several versions are joined by `, `.
 fn crate_versions(lock: &str, names: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
     #[derive(Deserialize)]
     struct Lock {
@@ -466,7 +464,7 @@ fn crate_versions(lock: &str, names: &[String]) -> anyhow::Result<BTreeMap<Strin
     Ok(names.iter().filter_map(|name| Some((name.clone(), versions(name)?))).collect())
 }
 
-/// What `program` prints when run in `directory`; `None` if it cannot be run or fails.
+/// The output of `program` in `directory`; `None` if it cannot run or fails.
 fn output(directory: &Path, program: &str, arguments: &[impl AsRef<OsStr>]) -> Option<String> {
     let mut command = Command::new(program);
     let output = process::ask(command.args(arguments).current_dir(directory)).ok()?;
@@ -493,9 +491,9 @@ mod tests {
 
     use proptest::prelude::*;
 
-    /// The facts that these files show.
+    /// The facts in these files.
     fn shown(files: &[(&str, &str)]) -> Environment {
-        Environment::of_machine(&SystemFiles::made_up(files))
+        Environment::of_machine(&SystemFiles::simulated(files))
     }
 
     fn workspace() -> &'static Path {
@@ -521,14 +519,14 @@ mod tests {
         }
     }
 
-    /// Whether `name` is in `text` as a word: `vmscape` does not reveal a host called `vm`.
+    /// Whether `text` contains `name` as a word: `vmscape` does not reveal a host called `vm`.
     fn names(text: &str, name: &str) -> bool {
         let part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         text.split(|c| !part_of_word(c)).any(|word| word == name)
     }
 
-    /// Whether a name identifies no host or user: it is empty, or a capture contains it
-    /// as that of a processor, a kernel or a hypervisor.
+    /// Whether a name identifies no host or user: it is empty, or a capture contains it as the name
+    /// of a processor, kernel or hypervisor.
     fn is_of_any_machine(name: &str) -> bool {
         let text = |path| std::fs::read_to_string(path).unwrap_or_default();
         let machines = text("/proc/cpuinfo")
@@ -538,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_names_neither_host_nor_user_nor_path() {
+    fn a_capture_contains_no_host_user_or_path() {
         let json = serde_json::to_string(&captured()).expect("serializes");
         let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("on Linux");
         let user = std::env::var("USER").unwrap_or_default();
@@ -552,7 +550,7 @@ mod tests {
         for secret in [home, Some(root), command_line].into_iter().flatten() {
             assert!(!json.contains(&secret), "{secret} is in {json}");
         }
-        // The check itself can fail.
+        // Verifies that the check can fail.
         assert!(is_of_any_machine("kvm") && !is_of_any_machine("alpha-7"));
         assert!(names(r#"{"release":"6.1.0","host":"alpha-7"}"#, "alpha-7"));
         assert!(!names(r#"{"vmscape":"KVM"}"#, "vm"));
@@ -578,7 +576,7 @@ mod tests {
     #[test]
     fn the_kernels_files_are_read() {
         let cpu = "sys/devices/system/cpu";
-        let mut files = SystemFiles::made_up(&[
+        let mut files = SystemFiles::simulated(&[
             (&format!("{cpu}/online"), "0-3\n"),
             ("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-2\n"),
             ("proc/cpuinfo", "cpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\n"),
@@ -655,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn preemption_in_force_goes_before_what_was_built() {
+    fn the_current_preemption_mode_overrides_the_build_option() {
         let built = |version| shown(&[("proc/sys/kernel/version", version)]);
         let preemption = |of: &Environment| of.get("kernel.preemption").map(str::to_owned);
         assert_eq!(preemption(&built("#1 SMP PREEMPT_RT Debian")).as_deref(), Some("rt"));

@@ -1,5 +1,5 @@
-//! The programs that can be started: those that this binary contains, files that are
-//! there, and files that a command of the manifest builds.
+//! The programs that can be started: those in this binary, existing files, and files that a command
+//! of the manifest builds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -22,30 +22,29 @@ use crate::measure::process::{self, Cause};
 use crate::measure::signals::Signals;
 use crate::programs;
 
-/// This binary, even where another one has taken the place of its file.
+/// This binary, even if its file was replaced.
 const OWN: &str = "/proc/self/exe";
 
 /// A program that can be started.
 #[derive(Clone, Debug)]
 pub struct Executable {
-    /// What is measured: a binary or a script.
+    /// The measured file: a binary or a script.
     pub file: PathBuf,
-    /// What the manifest says of it.
+    /// Its entry in the manifest.
     pub program: Program,
-    /// Its name in `file`, which is a `brigade`; `None` where the file is the program.
+    /// Its name in `file`, which is a `brigade`; `None` if the file is the program.
     contained: Option<String>,
-    /// The file as it was found.
+    /// The file's state when it was found.
     found: FileState,
 }
 
-/// By which a file that is replaced is noticed before an invocation: a run must not mix two
-/// builds.
+/// Detects before an invocation that a file was replaced: a run must not mix two builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileState {
     device: u64,
     inode: u64,
     length: u64,
-    /// When it was last written to: seconds and nanoseconds since 1970.
+    /// Time of the last write: seconds and nanoseconds since 1970.
     written: (i64, i64),
 }
 
@@ -69,12 +68,13 @@ impl Executable {
         Ok(Self { file, program: program.clone(), contained, found })
     }
 
-    /// The file by a path that other processes understand.
+    /// The file, as a path that is valid in other processes.
     pub fn path(&self) -> PathBuf {
         fs::read_link(&self.file).unwrap_or_else(|_| self.file.clone())
     }
 
-    /// Its process, by its interpreter, started by the command `under` unless that has no words.
+    /// A command that runs it through its interpreter, under the command `under` unless that is
+    /// empty.
     pub fn command(&self, under: &[String]) -> Command {
         let mut words = under.iter().chain(&self.program.interpreter).map(OsStr::new);
         let Some(first) = words.next() else {
@@ -89,21 +89,20 @@ impl Executable {
         command
     }
 
-    /// Whether there is another file in its place, or other contents in the file. One
-    /// that is gone is found out by starting it.
+    /// Whether the file was replaced or changed. If it is gone, starting it fails.
     pub fn is_replaced(&self) -> bool {
         FileState::of(&self.file).is_ok_and(|now| now != self.found)
     }
 }
 
-/// The programs that can be started here, by their names.
+/// The programs that can be started here, by name.
 pub type Executables = BTreeMap<String, Executable>;
 
-/// Finds the `needed` programs, after building what a command builds if `build` is true.
-/// What cannot be built is noted in `capabilities`.
+/// Finds the `needed` programs, and builds them first if `build` is true. Failed builds are
+/// recorded in `capabilities`.
 ///
 /// # Errors
-/// When a file is not where it should be, or this binary lacks a program; [`Interrupted`].
+/// If a file is missing, or this binary lacks a program; [`Interrupted`].
 pub fn executables(
     manifest: &Manifest,
     needed: &BTreeSet<&str>,
@@ -122,8 +121,8 @@ pub fn executables(
             Source::Contained => {
                 if programs::page(name).is_none() {
                     bail!(UsageError(format!(
-                        "program '{name}': brigade contains none of this name; give its `path` or \
-                         `build`"
+                        "program '{name}': brigade contains no program with this name; give its \
+                         `path` or `build`"
                     )));
                 }
                 executables.insert(name.clone(), Executable::new(OWN.into(), Some(name), program)?);
@@ -141,9 +140,9 @@ pub fn executables(
                 },
             },
         };
-        // A bare relative path would be looked up in $PATH.
+        // A relative path without a slash would be looked up in $PATH.
         let found = file.canonicalize().with_context(|| {
-            let cure = "build it first, by leaving out --no-build if the manifest says how";
+            let cure = "build it first, or omit --no-build if the manifest says how";
             format!("program '{name}': looking for {}: {cure}", file.display())
         })?;
         executables.insert(name.clone(), Executable::new(found, None, program)?);
@@ -151,12 +150,11 @@ pub fn executables(
     Ok(executables)
 }
 
-/// The programs of `cases` in `build`: a `brigade`, or a folder of one or of the programs'
-/// own binaries. What a `brigade` cannot contain, and a folder lacks that a command builds,
-/// is that of `others`.
+/// The programs of `cases` in `build`: a `brigade`, or a folder with one or with separate binaries.
+/// Programs that a command builds come from `others` if they are missing there.
 ///
 /// # Errors
-/// [`UsageError`] if one is not there.
+/// [`UsageError`] if one is missing.
 pub fn executables_in(
     build: &Path,
     manifest: &Manifest,
@@ -186,9 +184,8 @@ pub fn executables_in(
     Ok(found)
 }
 
-/// The file of program `name`, after building it if `build` is true; the command
-/// finds out by itself whether there is anything to do. The inner error is why it cannot
-/// be built, in one line.
+/// The file of program `name`, built first if `build` is true; the command decides whether there is
+/// anything to do. The inner error is the reason, in one line, why it cannot be built.
 fn by_command(
     guests: &Path,
     name: &str,
@@ -205,7 +202,7 @@ fn by_command(
     };
     let file = cache.join(name);
     if !build {
-        let lacking = "not built: build it by leaving out --no-build";
+        let lacking = "not built: omit --no-build to build it";
         return Ok(if file.exists() { Ok(file) } else { Err(lacking.to_owned()) });
     }
     if let Err(error) = fs::create_dir_all(&cache) {
@@ -227,8 +224,7 @@ fn by_command(
     })
 }
 
-/// Where what is built from `sources` is kept: two copies of a guest do not overwrite each
-/// other.
+/// The folder for builds of `sources`: two copies of a guest do not overwrite each other's.
 fn cache(sources: &Path) -> Option<PathBuf> {
     let of = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")))?;
@@ -236,12 +232,11 @@ fn cache(sources: &Path) -> Option<PathBuf> {
     Some(home.join(format!("brigade/{key:08x}")))
 }
 
-/// The fingerprint of the binary of each program that `cases` run, by the
-/// program's name: its length in bytes and its CRC-32. A run that is resumed must not
-/// mix two builds.
+/// The fingerprint of each program's binary in `cases`, by the program's name: its length in bytes
+/// and its CRC-32. A resumed run must not mix two builds.
 ///
 /// # Errors
-/// When a binary cannot be read.
+/// If a binary cannot be read.
 pub fn fingerprints(
     cases: &[&Case],
     executables: &Executables,
@@ -267,7 +262,7 @@ mod tests {
     fn a_fingerprint_is_the_length_and_the_checksum() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("binary");
-        // The check value of CRC-32 in every catalogue of checksums.
+        // The standard check value of CRC-32.
         fs::write(&path, "123456789").unwrap();
         assert_eq!(fingerprint(&path).unwrap(), "9 bytes, CRC-32 cbf43926");
     }

@@ -1,12 +1,9 @@
-//! What ends the processes that programs leave behind, whatever becomes of the
-//! runner.
+//! Ends processes that programs leave behind, even if the runner is killed.
 //!
-//! Every program has the lock's file open, and what it starts inherits that: as long
-//! as one of them lives, the lock is held. While the runner lives, it adopts what
-//! leaves its program, and ends it after each invocation. For when the runner is
-//! killed there is a guard: a process that sleeps until the runner has ended, and
-//! then kills the group of the program that was running, and whatever else holds the
-//! lock.
+//! Every program and its children inherit the lock's open file, so the lock is held as long as one
+//! of them lives. While the runner lives, it adopts orphans and kills them after each invocation.
+//! If the runner is killed, its guard takes over: a process that sleeps until the runner has ended,
+//! then kills the running program's process group and every other holder of the lock.
 
 use std::ffi::CStr;
 use std::fs::{self, File};
@@ -30,38 +27,38 @@ use nix::unistd::{
     ForkResult, Pid, dup2_stderr, dup2_stdin, dup2_stdout, fork, getpid, getppid, setsid,
 };
 
-/// The signals that reach a guard with the others of its terminal, or by the name
-/// that it shares with the runner.
+/// Signals that a guard may receive with others of its terminal, or because it shares the runner's
+/// name.
 const IGNORED: [Signal; 5] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD];
 
-/// How long the guard waits for what it has killed before it looks again.
+/// How long the guard waits after killing before it looks again.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The guard of this process. It ends when this is dropped.
+/// The guard of this process. Dropping it ends the guard.
 #[derive(Debug)]
 pub struct Guard {
     process: Pid,
     target: Target,
-    /// Closed by the kernel when the runner ends, which wakes the guard.
+    /// The kernel closes it when the runner ends, which wakes the guard.
     _alive: PipeWriter,
 }
 
-/// What a program takes with it.
+/// What a program inherits.
 #[derive(Clone, Copy, Debug)]
 struct Target {
-    /// The group of the program that is running, or 0: in memory that the runner, the
-    /// guard and the program share, until that is executed.
+    /// The running program's process group, or 0; shared memory of runner, guard and program, until
+    /// the program's exec.
     group: &'static AtomicI32,
     lock: RawFd,
 }
 
 impl Guard {
-    /// Starts the guard of this process, which must have no other thread, and has
-    /// what its programs leave adopted by it.
+    /// Starts the guard of this process, which must have no other thread, and makes this process
+    /// adopt its programs' orphans.
     ///
     /// # Errors
-    /// When the kernel refuses a process, a pipe or a page.
+    /// If the kernel refuses a process, a pipe or a page.
     pub fn start(lock: &File) -> io::Result<Self> {
         let target = Target { group: shared_number()?, lock: lock.as_raw_fd() };
         let (reader, alive) = io::pipe()?;
@@ -79,8 +76,7 @@ impl Guard {
         }
     }
 
-    /// Has `command` start a process that does not outlive this one, whatever
-    /// process ends when.
+    /// Makes `command` start a process that cannot outlive this one.
     pub fn watch(&self, command: &mut Command) {
         let Target { group, lock } = self.target;
         let attach = move || {
@@ -94,13 +90,12 @@ impl Guard {
         unsafe { command.pre_exec(attach) };
     }
 
-    /// Forgets the group of a program that has ended, whose number another process may
-    /// get once the program has been waited for.
+    /// Forgets the group of a program that has ended: after the wait, its number may be reused.
     pub fn forget(&self) {
         self.target.group.store(0, Ordering::SeqCst);
     }
 
-    /// Ends what a program has left outside of its group.
+    /// Kills what a program left outside its group.
     pub fn end_strays(&self) {
         loop {
             let children = children();
@@ -123,8 +118,8 @@ impl Drop for Guard {
     }
 }
 
-/// Has `command` start a process that is killed when this one ends. One that starts
-/// just then ends by itself.
+/// Makes `command` start a process that is killed when this one ends, even if that happens during
+/// the start.
 pub fn end_with_this(command: &mut Command) {
     let runner = getpid();
     let tie = move || {
@@ -135,8 +130,8 @@ pub fn end_with_this(command: &mut Command) {
     unsafe { command.pre_exec(tie) };
 }
 
-/// The processes that hold the lock of `file`, this one excepted, as far as they may
-/// be seen: those that have the file open as it was when the lock was taken.
+/// Other visible processes that hold the lock of `file`: those that have the locked file open, even
+/// if its name now leads to another.
 pub fn holders(file: &File) -> Vec<Pid> {
     let Ok(place) = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())) else {
         return Vec::new();
@@ -155,8 +150,8 @@ fn holds(process: Pid, place: &Path) -> bool {
     })
 }
 
-/// The children of this process: as the kernel lists them, or where it does not
-/// (`CONFIG_PROC_CHILDREN`), by asking every process for its parent.
+/// The children of this process: from the kernel's list, or without
+/// `CONFIG_PROC_CHILDREN` from every process's parent.
 fn children() -> Vec<Pid> {
     match fs::read_to_string(format!("/proc/self/task/{}/children", getpid())) {
         Ok(text) => text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>(),
@@ -167,19 +162,20 @@ fn children() -> Vec<Pid> {
     .collect()
 }
 
-/// The numbers of all processes that may be seen.
+/// The ids of all visible processes.
 fn processes() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The fourth field of `/proc/PID/stat`; the second, a name, may hold anything.
+/// The fourth field of `/proc/PID/stat`; the second, a name, may contain
+/// anything.
 fn parent_of(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// A number that this process shares with those that it forks.
+/// A number shared with forked processes.
 fn shared_number() -> io::Result<&'static AtomicI32> {
     let length = NonZeroUsize::new(size_of::<AtomicI32>()).expect("a number has bytes");
     let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
@@ -189,7 +185,7 @@ fn shared_number() -> io::Result<&'static AtomicI32> {
     Ok(unsafe { page.cast::<AtomicI32>().as_ref() })
 }
 
-/// What the guard does: sleeps until the runner has ended, then ends what is left.
+/// The guard's main function: sleeps until the runner has ended, then kills what is left.
 fn keep(mut runner: PipeReader, target: Target, lock: &File) -> ! {
     leave_alone(c"brigade-guard");
     let _ = runner.read(&mut [0]);

@@ -1,6 +1,5 @@
-//! A guest while it runs: a program that prints laps. It prints `measuring` before
-//! those that count and `measured` after them, and waits for a line each time;
-//! its counters are read meanwhile.
+//! A running guest: a program that prints laps. It prints `measuring` before the laps that count
+//! and `measured` after them, and each time waits for a line while its counters are read.
 
 use std::io::Write as _;
 use std::process::ChildStdin;
@@ -13,50 +12,48 @@ use nix::unistd::Pid;
 
 use crate::store::laps::{Laps, Outside};
 
-/// The longest part of a line that an error quotes, in characters.
+/// The most characters of a line that an error quotes.
 const LONGEST_QUOTE: usize = 60;
 
-/// What a guest has printed until now.
+/// A guest's output so far.
 #[derive(Debug)]
 pub struct Guest {
     placement: &'static str,
-    /// The CPUs that it may use.
+    /// The CPUs it may use.
     cpus: Vec<usize>,
-    /// Its process, and where its answers go; `None` until it is started.
+    /// Its process and standard input; `None` before the start.
     process: Option<(u32, ChildStdin)>,
-    /// How much of its output has been read, and how much of that which follows
-    /// holds no end of a line, in bytes.
+    /// How much of its output has been read, and how much of the rest contains
+    /// no line end, in bytes.
     read: usize,
     searched: usize,
     stage: Stage,
-    /// The line with its laps.
     laps: Option<Result<Laps, String>>,
 }
 
-/// How far a guest has come.
+/// A guest's progress.
 #[derive(Debug)]
 enum Stage {
     Before,
     Measuring(Box<Start>),
-    /// `None` where the process could not be read.
+    /// `None` if the process could not be read.
     Measured(Option<Box<(Span, Option<Memory>)>>),
     Wrong(String),
 }
 
 impl Guest {
-    /// One that is to run on `cpus`.
+    /// A guest to run on `cpus`.
     pub fn new(placement: &'static str, cpus: Vec<usize>) -> Self {
         let (stage, laps, process) = (Stage::Before, None, None);
         Self { placement, cpus, process, read: 0, searched: 0, stage, laps }
     }
 
-    /// Tells which process it is, and where its answers go.
+    /// Sets its process and its standard input.
     pub fn started(&mut self, pid: u32, answers: ChildStdin) {
         self.process = Some((pid, answers));
     }
 
-    /// Reads the whole lines that have come since; `stdout` is all of its output
-    /// until now.
+    /// Reads new complete lines; `stdout` is its whole output so far.
     pub fn hear(&mut self, stdout: &[u8]) {
         let from = |searched: usize| stdout[searched..].iter().position(|&byte| byte == b'\n');
         while let Some(length) = from(self.searched) {
@@ -68,10 +65,10 @@ impl Guest {
         self.searched = stdout.len();
     }
 
-    /// Reads what is left once it has ended, and makes a record of it.
+    /// Reads the rest after its end, and builds a record.
     ///
     /// # Errors
-    /// Why there is none, in one line.
+    /// The reason why there is none, in one line.
     pub fn record(mut self, stdout: &[u8]) -> Result<Record, String> {
         self.hear(stdout);
         let rest = &stdout[self.read..];
@@ -90,7 +87,7 @@ impl Guest {
         laps.into_record(Outside { placement: self.placement, affinity: self.cpus, span, memory })
     }
 
-    /// How far it came, where that explains its end.
+    /// Its progress, if that explains its end.
     pub fn whereabouts(&self) -> &'static str {
         match self.stage {
             Stage::Measuring(_) => " between `measuring` and `measured`",
@@ -98,7 +95,7 @@ impl Guest {
         }
     }
 
-    /// Reads a line; `more` tells whether there is more after it already.
+    /// Reads a line; `more`: another one follows already.
     fn hear_line(&mut self, line: &[u8], more: bool) {
         let pid = self.process.as_ref().map_or(0, |(pid, _)| *pid);
         let text = String::from_utf8_lossy(line);
@@ -111,7 +108,7 @@ impl Guest {
                 wrong("did not wait for a line after `measuring` or `measured`")
             }
             ("measuring", Stage::Before) => {
-                // A command that it runs under may have confined it.
+                // The command around it may have confined it.
                 if let Some(cpus) = affinity(pid) {
                     self.cpus = cpus;
                 }
@@ -131,17 +128,17 @@ impl Guest {
             }
             (text, _) => {
                 let quote: String = text.chars().take(LONGEST_QUOTE).collect();
-                wrong(&format!("printed '{quote}', which is neither a mark nor its laps"))
+                wrong(&format!("printed '{quote}', which is neither a mark nor laps"))
             }
         };
         match &self.stage {
-            // Without an answer to come, it reads the end of its input.
+            // Without an answer, it reads end of file.
             Stage::Wrong(_) => self.process = None,
             _ => self.answer(),
         }
     }
 
-    /// Lets it go on. One that has gone away needs no answer.
+    /// Lets it continue. Ignores a guest that has ended.
     fn answer(&mut self) {
         if let (Some((_, answers)), None) = (&mut self.process, &self.laps) {
             let _ = answers.write_all(b"\n");

@@ -1,5 +1,5 @@
-//! One invocation of one case: a fresh process, its outcome, its record, and the reason in
-//! one line if it did not measure.
+//! One invocation of one case: a fresh process, its outcome, and its record or the reason for a
+//! failure in one line.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
@@ -24,23 +24,23 @@ use crate::measure::signals::Signals;
 use crate::store::consistency;
 use crate::store::invocation::{Invocation, Outcome, SCHEMA_VERSION};
 
-/// One invocation to make.
+/// An invocation to run.
 pub struct Job<'a> {
     /// The case.
     pub case: &'a Case,
     /// The round, counted from 1.
     pub round: u32,
-    /// Which try of the case in this round, counted from 1.
+    /// Which attempt at the case in this round, counted from 1.
     pub attempt: u32,
-    /// The words of a command that runs the program, such as `taskset -c 1`;
-    /// none to run it directly.
+    /// The command around the program, such as `taskset -c 1`; empty to run it
+    /// directly.
     pub under: &'a [String],
     /// The program.
     pub binary: &'a Executable,
-    /// Flags besides the case's own: the profile's, or those of a check.
+    /// Flags in addition to the case's: the profile's or a check's.
     pub flags: &'a [String],
-    /// The CPU that the tasks share, if they share one: without it the first of
-    /// those that this process may use.
+    /// The CPU that the tasks share; by default the first one that this process
+    /// may use.
     pub shared_cpu: Option<usize>,
 }
 
@@ -55,8 +55,7 @@ impl Job<'_> {
         words
     }
 
-    /// The CPU that the tasks share, where the case has them share one and no flag
-    /// says which.
+    /// The CPU that the tasks share, if the case wants that and no flag names one.
     fn chosen_cpu(&self) -> Option<usize> {
         let is_free =
             !self.case.flags.iter().chain(self.flags).any(|flag| flag.starts_with("--cpus"));
@@ -64,9 +63,8 @@ impl Job<'_> {
     }
 }
 
-/// What to type to run a case of a program of this form with a profile's `flags`:
-/// its program's name and all flags, the case's own first. Of a flag that both
-/// give, the case's stands.
+/// The command that runs a case of a program with this form and a profile's `flags`: the program's
+/// name and all flags, the case's first. If both set a flag, the case's wins.
 pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
     let placement = case.placement.as_str();
     let fixed = match form {
@@ -89,7 +87,7 @@ pub fn without(flags: &[String], others: &[String]) -> Vec<String> {
     flags.iter().filter(stays).cloned().collect()
 }
 
-/// Makes an invocation. Whatever goes wrong is part of what is returned.
+/// Runs an invocation. Failures are part of the result.
 pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
     let words = job.words();
@@ -121,8 +119,8 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Cl
         (None, Classified { outcome, interrupted: false, error: Some(error), record: None })
     };
     if job.binary.is_replaced() {
-        let error = "could not be run: its file was replaced since the run began: put it back, or \
-                     start a new run";
+        let error = "could not be run: its file was replaced since the run began: restore it, or \
+            start a new run";
         return failed(Outcome::Failed, error.to_owned());
     }
     let time_out = Some(Duration::from_secs(job.case.timeout_seconds));
@@ -153,8 +151,8 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Cl
     }
 }
 
-/// Checks the limits that the tasks of a guest meet, where their kind is known
-/// and `--tasks` tells their number, of each of `--rings`.
+/// Checks the limits for a guest's tasks, if their kind is known; `--tasks`
+/// gives their number, per each of `--rings`.
 fn check_limits(job: &Job, words: &[String]) -> Result<(), Refusal> {
     let Some(kind) = job.binary.program.tasks else { return Ok(()) };
     let number = |flag: &str| -> Option<u64> {
@@ -167,7 +165,7 @@ fn check_limits(job: &Job, words: &[String]) -> Result<(), Refusal> {
     admit(&need, &in_force(&SystemFiles::live()))
 }
 
-/// Has a guest start on the CPUs that its placement leaves, and returns them.
+/// Makes a guest start on the CPUs of its placement, and returns them.
 fn place(process: &mut Command, job: &Job) -> nix::Result<Vec<usize>> {
     let mut allowed = cpus::allowed()?;
     if job.case.placement == Placement::SameCpu {
@@ -181,8 +179,8 @@ fn place(process: &mut Command, job: &Job) -> nix::Result<Vec<usize>> {
     Ok(allowed)
 }
 
-/// A word of a command without the folder that a path in it names: records are
-/// shared, and tell no path.
+/// A word of a command with paths reduced to file names: shared records contain
+/// no paths.
 pub fn without_place(word: &str) -> String {
     let (name, value) = word.split_at(word.find('=').map_or(0, |equals| equals + 1));
     let file = value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -193,22 +191,22 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What came of a process.
+/// A process's result.
 #[derive(Debug)]
 pub struct Classified {
     /// The outcome.
     pub outcome: Outcome,
-    /// Whether the runner ended it because it was interrupted itself.
+    /// Whether the runner ended it because it was interrupted.
     pub interrupted: bool,
     /// Why it is not [`Outcome::Measured`], in one line.
     pub error: Option<String>,
-    /// The record, if exactly one was printed, whatever the outcome.
+    /// The record, if the program printed exactly one, whatever the outcome.
     pub record: Option<Record>,
 }
 
 impl Classified {
-    /// Holds what was measured to what can be true and to what was asked for:
-    /// a record that is neither is kept and counts as failed.
+    /// Checks the record for plausibility and against the case. If that fails,
+    /// it is kept but counts as failed.
     pub fn held_to(mut self, case: &Case) -> Self {
         let Some(record) = &self.record else { return self };
         let verified = consistency::verify_origin(record, &case.program, case.placement.as_str())
@@ -221,7 +219,7 @@ impl Classified {
     }
 }
 
-/// Judges an ended process; `guest` is what was heard of one that prints laps.
+/// Judges an ended process; `guest` holds the output of one that prints laps.
 pub fn classify(ended: &Ended, guest: Option<Guest>) -> Classified {
     let whereabouts = guest.as_ref().map_or("", Guest::whereabouts);
     let record = match guest {
@@ -240,19 +238,19 @@ pub fn classify(ended: &Ended, guest: Option<Guest>) -> Classified {
         Cause::Flooded => (
             Outcome::Failed,
             Some(format!(
-                "was killed: it printed more than {} MiB on standard output",
+                "was killed: its standard output exceeded {} MiB",
                 STDOUT_BOUND / (1024 * 1024)
             )),
         ),
         Cause::Stopped if interrupted => {
-            (Outcome::Failed, Some("was interrupted with the run".to_owned()))
+            (Outcome::Failed, Some("was interrupted together with the run".to_owned()))
         }
         Cause::Stopped | Cause::Itself => judge_status(ended, &record, whereabouts),
     };
     Classified { outcome, interrupted, error, record: record.ok() }
 }
 
-/// Judges a process that ended by itself.
+/// Judges a process that ended without the runner.
 fn judge_status(
     ended: &Ended,
     record: &Result<Record, String>,
@@ -264,7 +262,7 @@ fn judge_status(
             Ok(record) if record.complete => (Outcome::Measured, None),
             Ok(_) => (
                 Outcome::Failed,
-                Some("exited with 0, but its record says that it is not complete".to_owned()),
+                Some("exited with 0, but its record is marked incomplete".to_owned()),
             ),
             Err(reason) => (Outcome::Failed, Some(reason.clone())),
         };
@@ -299,11 +297,11 @@ fn read_record(stdout: &[u8]) -> Result<Record, String> {
     }
     Record::parse(text).map_err(|error| match json_values(text) {
         0 | 1 => on_one_line(&error.to_string()),
-        n => format!("printed {n} JSON values, and not one record"),
+        n => format!("printed {n} JSON values instead of one record"),
     })
 }
 
-/// How many JSON values `text` consists of; 0 if it is anything else.
+/// The number of JSON values in `text`; 0 if it contains anything else.
 fn json_values(text: &str) -> usize {
     let values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     values.collect::<Result<Vec<_>, _>>().map_or(0, |values| values.len())
@@ -318,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_of_the_case_stands_for_that_of_the_profile() {
+    fn a_flag_of_the_case_overrides_that_of_the_profile() {
         let words =
             |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
         for (flags, of_case, left) in [
@@ -332,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recorded_word_names_no_folder() {
+    fn a_recorded_word_contains_no_folder() {
         for (word, recorded) in [
             ("taskset", "taskset"),
             ("/usr/bin/taskset", "taskset"),
@@ -372,7 +370,7 @@ mod outcome_tests {
         }
     }
 
-    /// The outcome and error of a process that ended by itself.
+    /// The outcome and error of a process that ended without the runner.
     fn judged(status: ExitStatus, stdout: &str, stderr: &str) -> (Outcome, String) {
         let verdict = classify(&ended(status, stdout, stderr), None);
         (verdict.outcome, verdict.error.unwrap_or_default())
@@ -388,17 +386,17 @@ mod outcome_tests {
     }
 
     #[test]
-    fn exit_3_is_refused_in_the_words_of_the_record() {
+    fn exit_3_is_refused_with_the_words_of_the_record() {
         let record = RECORD.replace(r#""error":null"#, r#""error":"--tasks 9: no room""#);
         let expected = (Outcome::Refused, "exited with 3: --tasks 9: no room".to_owned());
         assert_eq!(judged(exited(3), &record, "noise"), expected);
     }
 
     #[test]
-    fn a_cause_of_the_runners_goes_before_the_status() {
+    fn a_cause_in_the_runner_overrides_the_status() {
         for (cause, outcome, reason) in [
             (Cause::TimedOut, Outcome::TimedOut, "was killed after 2.0 s"),
-            (Cause::Flooded, Outcome::Failed, "more than 16 MiB"),
+            (Cause::Flooded, Outcome::Failed, "exceeded 16 MiB"),
             (Cause::Stopped, Outcome::Failed, "was interrupted"),
         ] {
             let killed = Ended { cause, ..ended(ExitStatus::from_raw(9), RECORD, "") };
@@ -410,7 +408,7 @@ mod outcome_tests {
     }
 
     #[test]
-    fn a_program_that_ended_well_despite_the_stop_has_measured() {
+    fn a_program_that_succeeded_despite_the_stop_has_measured() {
         let finished = Ended { cause: Cause::Stopped, ..ended(exited(0), RECORD, "") };
         let verdict = classify(&finished, None);
         assert_eq!((verdict.outcome, verdict.interrupted), (Outcome::Measured, false));

@@ -1,12 +1,10 @@
-//! The lock of this machine: a brigade that measures holds it, since two
-//! that measure at once measure each other.
+//! The machine-wide lock: two brigades that measure at the same time would disturb each other.
 //!
-//! It is a `flock` on a file in a folder that every user can write, so the
-//! kernel takes it back from a holder that died, however that happened: there
-//! is no stale lock. Programs inherit it: it is free when the last process of a
-//! run has ended. The file contains the number of the process that took it. It is never
-//! removed, as then two could hold two files of one name; where somebody else removes it, the
-//! second is refused by an abstract socket of the same name, which nobody can remove.
+//! It is a `flock` on a file in a folder that every user can write. The kernel releases it when its
+//! holder dies, so it is never stale. Programs inherit it: it is free when the last process of a
+//! run has ended. The file contains the id of its holder. It is never removed, since two processes
+//! could then lock two files with the same name; if somebody removes it, an abstract socket with
+//! the same name still refuses a second holder.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
@@ -30,18 +28,19 @@ use crate::store::results;
 /// The environment variable that names another file.
 pub const VARIABLE: &str = "BRIGADE_LOCK";
 
-/// Where the file is, in the first of these that every user may write.
+/// Candidates for the file's folder; the first that every user may write is
+/// used.
 const FOLDERS: [&str; 2] = ["/run/lock", "/tmp"];
 
 /// The file's name.
 const FILE_NAME: &str = "brigade.lock";
 
-/// The longest file that is taken for a lock, in bytes: anybody may write it, and
-/// another that is named by mistake is not overwritten.
+/// The longest file that can be a lock, in bytes: anybody may write it, and a file named by mistake
+/// is not overwritten.
 const LONGEST_SIGNATURE: u64 = 64;
 
-/// How long to wait for the guard of a run that was killed, which ends what that
-/// left, and how often to look.
+/// How long to wait for the guard of a killed run, which kills its leftovers, and how often to
+/// look.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -53,7 +52,7 @@ const PAUSE_OF_WAIT: Duration = Duration::from_millis(200);
 #[error("{0}")]
 struct Held(String);
 
-/// Held while programs are built or run, until it is dropped.
+/// Held while programs are built or run; dropping it releases the lock.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -61,11 +60,11 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of this machine, or that of the file that
-    /// `BRIGADE_LOCK` names. With `wait` it waits until another process has released it.
+    /// Takes the lock of this machine, or of the file in `BRIGADE_LOCK`. With `wait` it waits for
+    /// another holder.
     ///
     /// # Errors
-    /// When another process holds it, naming that, or the file cannot be used.
+    /// If another process holds it (the error names it), or the file cannot be used.
     pub fn take(wait: bool) -> anyhow::Result<Self> {
         let path = path(std::env::var_os(VARIABLE));
         loop {
@@ -107,21 +106,20 @@ impl Lock {
                 );
                 return Err(Held(error).into());
             }
-            // Filters of containers deny sockets; the file is the lock that counts.
+            // Containers may deny sockets; the file is the real lock.
             name => name.ok(),
         };
         sign(&mut file).with_context(trouble)?;
         Ok(Self { file, _name: name })
     }
 
-    /// The file whose lock it is.
+    /// The locked file.
     pub fn file(&self) -> &File {
         &self.file
     }
 }
 
-/// Takes the lock's path as the name of a socket without a file; the kernel takes it back from
-/// a holder that died.
+/// Binds the lock's path as an abstract socket; the kernel releases it when the holder dies.
 fn take_name(path: &Path) -> io::Result<UnixListener> {
     let key = crc32fast::hash(path.canonicalize()?.as_os_str().as_bytes());
     let name = SocketAddr::from_abstract_name(format!("{FILE_NAME}-{key:08x}"))?;
@@ -136,15 +134,15 @@ fn path(named: Option<OsString>) -> PathBuf {
     folder.map_or_else(std::env::temp_dir, PathBuf::from).join(FILE_NAME)
 }
 
-/// Whether every user may make files in `folder`. Asked of the mode and not by
-/// trying, so that root and others come to the same answer.
+/// Whether every user may create files in `folder`. Decided by its mode instead
+/// of an attempt, so that root and others get the same answer.
 fn is_for_everyone(folder: &str) -> bool {
     fs::metadata(folder)
         .is_ok_and(|folder| folder.is_dir() && folder.permissions().mode() & 0o002 != 0)
 }
 
-/// Opens the file, or makes it. An existing one is not opened with `O_CREAT`,
-/// which the kernel refuses in a shared folder where another user made it
+/// Opens or creates the file. An existing one is opened without `O_CREAT`,
+/// which the kernel refuses in a shared folder if another user created it
 /// (`fs.protected_regular`).
 fn open(path: &Path) -> anyhow::Result<File> {
     let mut options = OpenOptions::new();
@@ -153,16 +151,16 @@ fn open(path: &Path) -> anyhow::Result<File> {
     if kind_of(&opened) == Some(ErrorKind::NotFound) {
         opened = results::open_own(path, options.create_new(true), LONGEST_SIGNATURE);
         if let Ok(file) = &opened {
-            // For the next user, whatever this one's umask.
+            // For other users, regardless of this one's umask.
             file.set_permissions(Permissions::from_mode(0o666))?;
         }
     }
     if kind_of(&opened) == Some(ErrorKind::AlreadyExists) {
-        // Another brigade has just made it.
+        // Another brigade has just created it.
         opened = results::open_own(path, options.create_new(false), LONGEST_SIGNATURE);
     }
     if kind_of(&opened) == Some(ErrorKind::PermissionDenied) {
-        return opened.context("or have its owner let every user write this one (chmod 666)");
+        return opened.context("or ask its owner to let every user write it (chmod 666)");
     }
     opened
 }
@@ -172,15 +170,15 @@ fn kind_of(opened: &anyhow::Result<File>) -> Option<ErrorKind> {
     opened.as_ref().err()?.downcast_ref::<io::Error>().map(io::Error::kind)
 }
 
-/// Writes who holds the lock: this process.
+/// Writes this process's id as the holder.
 fn sign(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;
     file.write_all(format!("{}\n", std::process::id()).as_bytes())
 }
 
-/// The process that signed the file, and whether it lives: if it does not, its programs or
-/// its guard still hold the lock. `None` before it signs.
+/// The process that signed the file, and whether it is alive: if not, its programs or its guard
+/// still hold the lock. `None` before it signs.
 fn signer(file: &mut File) -> Option<(u32, bool)> {
     let mut text = String::new();
     file.rewind().ok()?;
@@ -190,8 +188,8 @@ fn signer(file: &mut File) -> Option<(u32, bool)> {
     Some((pid, stat.is_some_and(|stat| !"ZX".contains(stat.state))))
 }
 
-/// The process of any user that took the lock of `file`, unless it is another brigade: by
-/// the kernel's list of locks.
+/// The process, of any user, that locked `file`, unless it is another brigade; from the kernel's
+/// list of locks.
 fn taker(file: &File) -> Option<String> {
     let inode = format!(":{}", file.metadata().ok()?.ino());
     let locks = SystemFiles::live().text("proc/locks")?;
@@ -216,13 +214,15 @@ fn refusal(signer: Option<(u32, bool)>, file: &File, path: &Path) -> String {
         (Some((_, false)), Some(pid)) => {
             let name = SystemFiles::live().line(&format!("proc/{pid}/comm")).unwrap_or_default();
             return format!(
-                "process {pid} ({name}) is left of a brigade that was killed, and would be \
-                 measured too: end it with kill -KILL {pid} ({path} is locked)"
+                "process {pid} ({name}) is left over from a killed brigade and would be measured, \
+                 too: end it with kill -KILL {pid} ({path} is locked)"
             );
         }
         _ => match taker(file) {
             Some(who) => {
-                return format!("{who} holds the lock {path} and is no brigade: end it, or wait");
+                return format!(
+                    "{who}, which is no brigade, holds the lock {path}: end it, or wait"
+                );
             }
             None => "another brigade".to_owned(),
         },
@@ -249,8 +249,8 @@ mod tests {
         format!("{:#}", Lock::take_at(path, Duration::ZERO).unwrap_err())
     }
 
-    /// Takes a lock that has been let go of. A process that another test forks meanwhile
-    /// has the file open, and so the lock, until it becomes its own program.
+    /// Takes a released lock. A process that another test forks meanwhile inherits the open file,
+    /// and so the lock, until its exec.
     fn take_again(path: &Path) {
         let deadline = Instant::now() + Duration::from_secs(10);
         while let Err(error) = Lock::take_at(path, Duration::ZERO) {
@@ -260,11 +260,11 @@ mod tests {
     }
 
     #[test]
-    fn a_second_holder_is_refused_and_told_of_the_first() {
+    fn a_second_holder_is_refused_with_the_name_of_the_first() {
         let (_folder, path) = lock_file();
         let held = Lock::take_at(&path, Duration::ZERO).unwrap();
-        let told = format!("another brigade, process {}, is measuring", std::process::id());
-        assert!(refusal(&path).starts_with(&told), "{}", refusal(&path));
+        let expected = format!("another brigade, process {}, is measuring", std::process::id());
+        assert!(refusal(&path).starts_with(&expected), "{}", refusal(&path));
         drop(held);
         take_again(&path);
     }
@@ -303,7 +303,10 @@ mod tests {
         let mut holder = holder.spawn().unwrap();
         io::BufReader::new(holder.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
         let user = User::from_uid(geteuid()).unwrap().unwrap().name;
-        let named = format!("process {} (flock) of user {user} holds the lock", holder.id());
+        let named = format!(
+            "process {} (flock) of user {user}, which is no brigade, holds the lock",
+            holder.id()
+        );
         assert!(refusal(&path).starts_with(&named), "{}", refusal(&path));
         drop(holder.stdin.take());
         holder.wait().unwrap();
@@ -317,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_lock_is_not_written_to() {
+    fn a_file_that_is_no_lock_is_not_overwritten() {
         let (folder, path) = lock_file();
         let precious = folder.path().join("precious");
         fs::write(&precious, "kept").unwrap();

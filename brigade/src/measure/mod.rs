@@ -1,5 +1,5 @@
 //! Everything that touches the machine: finding, starting and watching
-//! processes, the lock, signals, and what the machine is.
+//! processes, the lock, signals, and facts about the machine.
 
 pub mod availability;
 pub mod environment;

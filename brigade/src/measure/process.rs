@@ -1,5 +1,5 @@
-//! One process from start to end: its own process group, a time-out, bounded
-//! output, and an orderly end when the runner itself is interrupted.
+//! Runs one process: its own process group, a time-out, bounded output, and an
+//! orderly end when the runner is interrupted.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -19,20 +19,20 @@ use crate::measure::guard::{self, Guard};
 use crate::measure::guest::Guest;
 use crate::measure::signals::Signals;
 
-/// The most that a process may print on standard output, in bytes. A record
-/// is a few KiB; this bounds what a broken program costs in memory.
+/// The most that a process may print to standard output, in bytes. A record is
+/// a few KiB; this bounds the memory that a broken program can use.
 pub const STDOUT_BOUND: usize = 16 * 1024 * 1024;
 
 /// How much of the end of standard error is kept, in bytes.
 const STDERR_BOUND: usize = 4 * 1024;
 
-/// How long a tool may take that is asked for its version.
+/// How long a tool may take to print its version.
 const LONGEST_ANSWER: Duration = Duration::from_secs(10);
 
-/// How often to look whether one has ended that does not print, in milliseconds.
+/// How often to check whether a silent process has ended, in milliseconds.
 const LOOK_MILLIS: u8 = 10;
 
-/// How long a process may take to end after SIGINT before it is killed.
+/// Grace period between SIGINT and SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// A process that has ended.
@@ -44,7 +44,7 @@ pub struct Ended {
     pub cause: Cause,
     /// Time from its start to its end.
     pub duration: Duration,
-    /// For how long of that a signal had stopped it.
+    /// How much of that time a signal had stopped it.
     pub stopped: Duration,
     /// Its standard output, at most [`STDOUT_BOUND`] bytes.
     pub stdout: Vec<u8>,
@@ -55,26 +55,25 @@ pub struct Ended {
 /// Who ended a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Itself, or somebody else.
+    /// The process itself, or somebody else.
     Itself,
     /// The runner, which was interrupted.
     Stopped,
     /// The runner, after the time-out.
     TimedOut,
-    /// The runner, because the process printed more than [`STDOUT_BOUND`].
+    /// The runner: the process printed more than [`STDOUT_BOUND`].
     Flooded,
 }
 
-/// Runs `command` to its end, without input, and ends whatever it leaves
-/// behind in its process group. Standard error is captured unless `command`
-/// says where it goes; without a time-out the process may take as long as it
-/// likes. If a signal to stop comes, the process gets SIGINT; if it has not
-/// ended 3 s later, or at the second signal, SIGKILL. It does not outlive the
-/// calling thread: were the runner killed, it would disturb the next one. Of
-/// what it started, the guard takes care.
+/// Runs `command` without input to its end, and kills what it leaves in its
+/// process group. Captures standard error unless `command` redirects it; there
+/// may be no time-out. On a signal to stop, the process gets SIGINT; 3 s later,
+/// or at the second signal, SIGKILL. It cannot outlive the calling thread: if
+/// the runner were killed, it would disturb the next run. The guard takes care
+/// of its children.
 ///
 /// # Errors
-/// When the process cannot be started or waited for.
+/// If the process cannot be started or waited for.
 pub fn run(
     command: &mut Command,
     time_out: Option<Duration>,
@@ -115,11 +114,11 @@ fn start(
     Running::new(command.spawn()?, started, time_out)
 }
 
-/// What a tool answers that is asked for something short, such as its version. One that
-/// does not end, because it waits for a network or was stopped, is killed.
+/// The short output of a tool, such as its version. If it does not end, because it waits for a
+/// network or was stopped, it is killed.
 ///
 /// # Errors
-/// When it cannot be started, and of kind `TimedOut` when it has not ended in time.
+/// If it cannot be started, and of kind `TimedOut` if it has not ended in time.
 pub fn ask(command: &mut Command) -> io::Result<Output> {
     ask_for(command, LONGEST_ANSWER)
 }
@@ -131,7 +130,7 @@ fn ask_for(command: &mut Command, patience: Duration) -> io::Result<Output> {
     while !running.has_ended()? && running.cause == Cause::Itself {
         let streams = [running.stdout.fd(), running.stderr.fd()].into_iter().flatten();
         let mut fds: Vec<PollFd> = streams.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-        // Its end is seen where it closes its output, or at the next look.
+        // It has ended when it closes its output, or at the next check.
         let _ = poll(&mut fds, PollTimeout::from(LOOK_MILLIS));
         running.stdout.read_some()?;
         running.stderr.read_some()?;
@@ -147,7 +146,7 @@ fn ask_for(command: &mut Command, patience: Duration) -> io::Result<Output> {
     }
 }
 
-/// A process that has been started.
+/// A running process.
 struct Running {
     child: Child,
     group: Pid,
@@ -155,7 +154,7 @@ struct Running {
     /// When to kill it.
     deadline: Option<Instant>,
     cause: Cause,
-    /// Since when a signal has stopped it, and for how long earlier ones had.
+    /// Since when a signal has stopped it, and the length of earlier stops.
     stopped_at: Option<Instant>,
     stopped: Duration,
     stdout: Capture,
@@ -198,15 +197,15 @@ impl Running {
         }
     }
 
-    /// Whether the process has ended. It is not reaped yet: that keeps its
-    /// number, and so its group's, from being given to somebody else.
+    /// Whether the process has ended. It stays unreaped, so that its id and its
+    /// group's are not reused.
     fn has_ended(&self) -> io::Result<bool> {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         Ok(waitid(Id::Pid(self.group), flags)? != WaitStatus::StillAlive)
     }
 
-    /// Keeps account of the times in which a signal had stopped the process. Each is reported
-    /// by the signal of a child that the loop wakes up for.
+    /// Records the times in which a signal had stopped the process. The kernel reports each by
+    /// SIGCHLD, which wakes the loop.
     fn note_stops(&mut self) {
         let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WCONTINUED | WaitPidFlag::WNOHANG;
         while let Ok(status) = waitid(Id::Pid(self.group), flags) {
@@ -224,8 +223,8 @@ impl Running {
         self.stopped += self.stopped_at.take().map_or(Duration::ZERO, |since| since.elapsed());
     }
 
-    /// Sleeps until the process prints or ends, a signal comes, or the
-    /// deadline.
+    /// Sleeps until the process prints or ends, a signal arrives, or the
+    /// deadline passes.
     fn sleep(&self, signals: &Signals) -> io::Result<()> {
         let streams = [self.stdout.fd(), self.stderr.fd()].into_iter().flatten();
         let mut fds: Vec<PollFd> =
@@ -236,15 +235,15 @@ impl Running {
         }
     }
 
-    /// The time to the deadline, rounded up to the milliseconds of `poll`.
+    /// The time until the deadline, rounded up to milliseconds for `poll`.
     fn poll_timeout(&self) -> PollTimeout {
         let Some(deadline) = self.deadline else { return PollTimeout::NONE };
         let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
         PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
     }
 
-    /// Ends the process if there is a reason to; `stops` is how often the
-    /// runner has been interrupted.
+    /// Ends the process if there is a reason; `stops` counts the runner's
+    /// interruptions.
     fn end_if_due(&mut self, stops: usize) {
         if self.cause == Cause::Itself && stops > 0 {
             self.cause = Cause::Stopped;
@@ -259,7 +258,7 @@ impl Running {
         }
     }
 
-    /// Kills the group. A cause that was there before stands.
+    /// Kills the group. An earlier cause is kept.
     fn kill(&mut self, cause: Cause) {
         if self.cause == Cause::Itself {
             self.cause = cause;
@@ -268,7 +267,7 @@ impl Running {
         self.signal(Signal::SIGKILL);
     }
 
-    /// Signals the group; there is nobody left to signal if that fails.
+    /// Signals the group; if that fails, nobody is left.
     fn signal(&self, signal: Signal) {
         let _ = killpg(self.group, signal);
     }
@@ -297,7 +296,7 @@ const READ_BYTES: usize = 64 * 1024;
 /// Reads that empty the largest pipe an unprivileged process may have, 1 MiB.
 const READS_TO_EMPTY: usize = 16;
 
-/// Which end of the output to keep when it is longer than the bound.
+/// Which part of the output to keep if it exceeds the bound.
 #[derive(Clone, Copy, Debug)]
 pub enum Keep {
     /// The beginning.
@@ -317,11 +316,11 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Captures what comes through `pipe`, at most `bound` bytes of it; with
-    /// no pipe the capture stays empty.
+    /// Captures at most `bound` bytes from `pipe`; without a pipe the capture
+    /// stays empty.
     ///
     /// # Errors
-    /// When the pipe cannot be made non-blocking.
+    /// If the pipe cannot be made non-blocking.
     pub fn new(pipe: Option<impl Into<OwnedFd>>, keep: Keep, bound: usize) -> io::Result<Self> {
         let source = pipe.map(|pipe| File::from(pipe.into()));
         if let Some(source) = &source {
@@ -330,7 +329,7 @@ impl Capture {
         Ok(Self { source, keep, bound, bytes: Vec::new(), dropped: false })
     }
 
-    /// What to poll; `None` once the stream has ended.
+    /// The file descriptor to poll; `None` once the stream has ended.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.source.as_ref().map(AsFd::as_fd)
     }
@@ -340,16 +339,16 @@ impl Capture {
         self.dropped
     }
 
-    /// What is kept until now.
+    /// The bytes kept so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Takes what one read yields, if anything is there. One read only: a
-    /// process that prints without end must not keep the caller here.
+    /// Reads once, if anything is available. Only once: a process that prints
+    /// endlessly must not keep the caller here.
     ///
     /// # Errors
-    /// When reading fails for a reason other than there being nothing yet.
+    /// If reading fails, other than because nothing is available.
     pub fn read_some(&mut self) -> io::Result<()> {
         let Some(source) = &mut self.source else { return Ok(()) };
         let mut buffer = [0; READ_BYTES];
@@ -362,8 +361,8 @@ impl Capture {
         Ok(())
     }
 
-    /// Takes what is still in the pipe after the process has ended, and gives
-    /// up the pipe even if a stranger still holds its other end.
+    /// Reads the rest of the pipe after the process has ended, and closes it
+    /// even if another process still holds its other end.
     ///
     /// # Errors
     /// As [`Self::read_some`].
@@ -406,7 +405,7 @@ pub fn last_line(bytes: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A process that would run until it is killed.
+    /// A process that runs until it is killed.
     fn endless(time_out: Duration) -> Running {
         let mut command = Command::new("sleep");
         let child = command.arg("infinity").process_group(0).spawn().unwrap();
@@ -414,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_is_asked_answers_or_is_given_up() {
+    fn a_tool_answers_or_is_killed() {
         let ask =
             |script| ask_for(Command::new("sh").args(["-c", script]), Duration::from_millis(300));
         let answer = ask("echo 1.2; echo no home >&2; exit 3").unwrap();
@@ -490,7 +489,7 @@ mod capture_tests {
     }
 
     #[test]
-    fn an_ended_stream_is_polled_no_more() {
+    fn an_ended_stream_is_no_longer_polled() {
         let (mut capture, writer) = captured(Keep::First, 5);
         drop(writer);
         assert!(capture.fd().is_some());

@@ -1,5 +1,5 @@
-//! Work that belongs to no program, done before every invocation: it shows how fast the
-//! machine is at that moment.
+//! Reference work before every invocation, the same for all programs: it shows the machine's speed
+//! at that moment.
 
 use std::os::fd::AsFd;
 use std::thread;
@@ -11,18 +11,18 @@ use nix::unistd::{pipe2, read, write};
 
 use crate::store::invocation::Reference;
 
-/// How long it is done: a fiftieth of a short invocation.
+/// Its duration: a fiftieth of a short invocation.
 const SPAN: Duration = Duration::from_millis(1);
 
-/// Repetitions between two looks at the clock.
+/// Repetitions between two reads of the clock.
 const BATCH: u32 = 16;
 
-/// The reference before the invocation with this `index`, on each of `cpus` in
-/// turn. `None` where the machine does not let it be measured, which is no reason
-/// to end a run.
+/// The reference before the invocation with this `index`, on each of `cpus` in turn. `None` if the
+/// machine does not allow the measurement; the run continues.
 pub fn reference(cpus: &[usize], index: usize) -> Option<Reference> {
     let cpu = *cpus.get(index.checked_rem(cpus.len())?)?;
-    // The runner's own thread stays free, and so does what it starts.
+    // On a separate thread, so that the runner's affinity, which children
+    // inherit, does not change.
     thread::scope(|scope| scope.spawn(|| on(cpu)).join().ok().flatten())
 }
 
@@ -37,7 +37,7 @@ fn on(cpu: usize) -> Option<Reference> {
     Some(Reference { cpu, kernel_ns })
 }
 
-/// The mean time of `operation` over the span, in nanoseconds; `None` where it
+/// The mean time of `operation` over the span, in nanoseconds; `None` if it
 /// fails.
 fn mean_ns(mut operation: impl FnMut() -> Option<()>) -> Option<f64> {
     let start = Instant::now();
@@ -66,7 +66,7 @@ mod tests {
             assert_eq!(cpu, cpus[index % cpus.len()]);
             assert!(kernel_ns > 0.0);
         }
-        assert_eq!(cpus::allowed().unwrap(), cpus, "this thread stays free");
+        assert_eq!(cpus::allowed().unwrap(), cpus, "the runner's thread is not confined");
         assert_eq!(reference(&[], 3), None);
     }
 }

@@ -1,5 +1,5 @@
-//! The settings of this machine that change the results: `settings.toml` lists them,
-//! this reads and writes them, and puts back what is only tried.
+//! Reads and writes the settings in `settings.toml`, which change the results, and restores those
+//! that are only tried.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -20,50 +20,49 @@ use crate::measure::environment::{chosen, cpu_group_depth, timer_hz};
 /// Version of [`Advice`]'s schema.
 pub const SCHEMA_VERSION: &str = "1.0";
 
-/// A file and what is written to it.
+/// A file and its new content.
 pub type Content = (PathBuf, String);
 
-/// How much a setting is expected to move the cases that show it: what orders settings,
-/// and no measurement.
+/// How much a setting is expected to change the cases it affects. It only orders settings; it is
+/// not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// By a factor.
+    /// Several-fold.
     Factor,
-    /// By a tenth or more.
+    /// By 10 % or more.
     Tenths,
-    /// By some percent.
+    /// By a few percent.
     Percents,
 }
 
-/// All settings that apply to a machine.
+/// All settings that exist on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Advice {
     /// Schema version.
     pub schema_version: String,
-    /// The settings, the greatest expected effect first.
+    /// The settings, largest expected effect first.
     pub settings: Vec<Setting>,
 }
 
-/// A setting of this machine that could be another.
+/// A setting of this machine that could be different.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Setting {
-    /// What is known of it.
+    /// Its description.
     #[serde(flatten)]
     pub about: About,
-    /// Its value now.
+    /// Its current value.
     pub value: String,
-    /// The value with which the costs may be lower.
+    /// The value that may lower the costs.
     pub advised: String,
-    /// The cases that show it, as the manifest has them.
+    /// The cases it affects, from the manifest.
     pub cases: Vec<String>,
     /// The command that changes it.
     pub change: String,
-    /// The files that contain it and what they contain, if it can be changed while the
-    /// machine runs.
+    /// Its files and their contents, if it can be changed at run time.
     pub files: BTreeMap<String, String>,
 }
 
@@ -73,13 +72,13 @@ pub struct Setting {
 pub struct About {
     /// Its name.
     pub name: String,
-    /// How much it is expected to move.
+    /// Its expected effect.
     pub effect: Effect,
-    /// The cost that it moves.
+    /// The cost it affects.
     pub cost: Cost,
     /// What it does.
     pub does: String,
-    /// Where that is documented.
+    /// Where it is documented.
     pub source: String,
 }
 
@@ -101,7 +100,7 @@ struct Known {
 }
 
 impl Advice {
-    /// The settings that apply here, with the plan's cases.
+    /// The settings of this machine, with the plan's cases.
     ///
     /// # Panics
     /// Never: `settings.toml` is part of this program.
@@ -117,7 +116,7 @@ impl Advice {
 }
 
 impl Known {
-    /// The setting as it is here; `None` where it does not apply.
+    /// The setting on this machine; `None` if it does not apply.
     fn applied(self, files: &SystemFiles, plan: &AdvicePlan) -> Option<Setting> {
         let is_met = |(file, value): (&String, &String)| match files.line(file) {
             None => value.is_empty(),
@@ -142,7 +141,7 @@ impl Known {
             choices.as_ref().is_none_or(has) && found.values().any(|now| now != *value)
         };
         let mut advised = self.advised.iter().find(can_be)?.clone();
-        // Control groups of version 1 have another word for no limit.
+        // Control groups of version 1 have a different word for no limit.
         if found.keys().any(|path| path.ends_with("cpu.cfs_quota_us")) {
             advised = "-1".to_owned();
         }
@@ -154,7 +153,7 @@ impl Known {
         if !found.values().any(|now| applies(now)) {
             return None;
         }
-        // Of any file of a folder, the name tells more than what is in it.
+        // For any file in a folder, the file's name is the value.
         let values: BTreeSet<&str> = if pattern.as_ref().is_some_and(|of| of.ends_with("/*")) {
             let applying = found.iter().filter(|(_, now)| applies(now));
             applying.filter_map(|(path, _)| path.rsplit('/').next()).collect()
@@ -171,15 +170,15 @@ impl Known {
         Some(Setting { about: self.about, value, advised, cases, change, files })
     }
 
-    /// The pattern of its files; `None` for a fact. Without an idle state that it needs, it
-    /// leads to no file.
+    /// The pattern of its files; `None` for a fact. If it needs an idle state that is missing, it
+    /// matches no file.
     fn pattern(&self, files: &SystemFiles) -> Option<String> {
         let states = files.names("sys/devices/system/cpu/cpu0/cpuidle");
         let deepest = states.iter().rfind(|name| name.starts_with("state") && *name != "state0");
         Some(self.file.as_ref()?.replace("{deepest}", deepest.map_or("none", String::as_str)))
     }
 
-    /// The files of a pattern and their lines.
+    /// The files that match a pattern, and their lines.
     fn in_files(&self, files: &SystemFiles, pattern: &str) -> BTreeMap<String, String> {
         let mut paths = vec![String::new()];
         for part in pattern.split('/') {
@@ -205,13 +204,13 @@ impl Known {
     }
 }
 
-/// The word that is marked in a list of choices.
+/// The selected word in a list of choices.
 fn choice(text: &str) -> Option<String> {
     chosen(text, '[', ']').or_else(|| chosen(text, '(', ')'))
 }
 
-/// A setting that is not simply in a file, and the file where there is one; `None` where it
-/// does not apply.
+/// A setting that is not simply the content of a file, and its file, if any; `None` if it does not
+/// apply.
 fn fact(files: &SystemFiles, name: &str) -> Option<(String, String)> {
     let contains = |path: &str, text: &str| files.text(path).is_some_and(|of| of.contains(text));
     let value = match name {
@@ -253,76 +252,75 @@ impl Setting {
     }
 }
 
-/// Writes to each of these files.
+/// Writes each of these files.
 ///
 /// # Errors
-/// When one cannot be written.
+/// If one cannot be written.
 pub fn write(contents: &[Content]) -> anyhow::Result<()> {
     contents.iter().try_for_each(|(path, text)| {
         fs::write(path, text).with_context(|| format!("writing {text} to {}", path.display()))
     })
 }
 
-/// Where the old values lie below the root while others are tried, until the machine restarts.
+/// Old values, below the root, while others are tried; it survives until the machine restarts.
 const JOURNAL: &str = "run/brigade-settings.json";
 
-/// The journal of an attempt that was killed, and its restorer with it.
+/// The journal of an attempt that was killed together with its restorer.
 fn abandoned(root: &Path) -> anyhow::Result<File> {
-    let file = File::open(root.join(JOURNAL)).context("nothing was left to put back")?;
+    let file = File::open(root.join(JOURNAL)).context("there is nothing to restore")?;
     // Only root writes there, or the owner of a simulated machine.
-    file.try_lock().context("a setting is being tried: wait for that to end")?;
+    file.try_lock().context("another process is trying a setting: wait for it to end")?;
     Ok(file)
 }
 
-/// What a killed attempt has left to be put back; nothing while one goes on.
+/// Values that a killed attempt left to restore; empty while one runs.
 pub fn left_behind(root: &Path) -> Vec<Content> {
     let contents = abandoned(root).ok().and_then(|file| serde_json::from_reader(file).ok());
     contents.unwrap_or_default()
 }
 
-/// Puts back what was left behind.
+/// Restores what a killed attempt left.
 ///
 /// # Errors
-/// When nothing was, an attempt goes on, or a file cannot be written.
+/// If there is nothing, an attempt is running, or a file cannot be written.
 pub fn restore(root: &Path) -> anyhow::Result<()> {
     let file = abandoned(root)?;
-    // One that was killed before it wrote its values had changed nothing.
+    // If it was killed before it wrote its values, it had changed nothing.
     write(&serde_json::from_reader::<_, Vec<Content>>(&file).unwrap_or_default())?;
     let journal = root.join(JOURNAL);
     fs::remove_file(&journal).with_context(|| format!("removing {}", journal.display()))
 }
 
 /// Writes the old values where the next command looks; locked as long as a process may still
-/// put them back.
+/// restore them.
 fn journal(root: &Path, contents: &[Content]) -> anyhow::Result<File> {
     let path = root.join(JOURNAL);
     let writing = || format!("writing {}, which outlives a crash", path.display());
-    // An earlier one has the only copy of the values before it.
+    // An earlier journal is the only copy of its values.
     let file = File::create_new(&path).with_context(|| {
-        format!("{}; after a crash, put back first: brigade advise --restore", writing())
+        format!("{}; after a crash, restore first: brigade advise --restore", writing())
     })?;
     file.lock().with_context(writing)?;
     serde_json::to_writer(&file, contents).with_context(writing)?;
     Ok(file)
 }
 
-/// A detached process that puts files back when it is asked to, or even if the runner is
-/// killed.
+/// A detached process that restores files on request, or if the runner is killed.
 #[derive(Debug)]
 pub struct Restorer {
-    /// Closed by the kernel when the runner and its guard have ended.
+    /// The kernel closes it when the runner and its guard have ended.
     alive: PipeWriter,
-    /// Why a file could not be put back; empty if all were.
+    /// Why a file could not be restored; empty if all were.
     failure: PipeReader,
     _journal: File,
 }
 
 impl Restorer {
-    /// Begins to watch over files that contain `contents` now. This process must have no
-    /// other thread, and no guard yet, which would end what it does not know.
+    /// Starts to guard files that now contain `contents`. This process must have no other thread,
+    /// and no guard yet, which would kill the restorer.
     ///
     /// # Errors
-    /// When the kernel refuses a process or a pipe, or the old values cannot be noted.
+    /// If the kernel refuses a process or a pipe, or the old values cannot be saved.
     pub fn start(root: &Path, contents: &[Content]) -> anyhow::Result<Self> {
         let journal = journal(root, contents)?;
         let (runner, alive) = io::pipe()?;
@@ -331,8 +329,7 @@ impl Restorer {
         match unsafe { fork() }? {
             ForkResult::Child => {
                 drop((alive, failure));
-                // Its parent ends at once, so that the runner is not its parent.
-                // SAFETY: as above.
+                // Its parent exits at once, so that it is no child of the runner. SAFETY: as above.
                 if let Ok(ForkResult::Child) = unsafe { fork() } {
                     keep(runner, report, root, contents);
                 }
@@ -346,16 +343,16 @@ impl Restorer {
         }
     }
 
-    /// Puts the files back now.
+    /// Restores the files now.
     ///
     /// # Errors
-    /// Why one was not.
+    /// The reason why one was not restored.
     pub fn restore(self) -> anyhow::Result<()> {
         drop(self.alive);
         let mut failure = String::new();
         let mut report = self.failure;
-        report.read_to_string(&mut failure).context("waiting for settings to be put back")?;
-        ensure!(failure.is_empty(), "putting back what was: {failure}");
+        report.read_to_string(&mut failure).context("waiting for settings to be restored")?;
+        ensure!(failure.is_empty(), "restoring settings: {failure}");
         Ok(())
     }
 }
@@ -382,7 +379,7 @@ mod tests {
 
     const CPU: &str = "sys/devices/system/cpu";
 
-    /// Every setting applies to this machine but `guest_halt_poll_ns`.
+    /// A machine with every setting except `guest_halt_poll_ns`.
     fn machine() -> SystemFiles {
         let files = [
             ("cpuidle/current_driver", "intel_idle"),
@@ -403,7 +400,7 @@ mod tests {
         let files = files.map(|(file, text)| (format!("{CPU}/{file}"), text));
         let machine = files
             .iter()
-            .fold(SystemFiles::made_up(&[]), |machine, (file, text)| machine.with(file, text));
+            .fold(SystemFiles::simulated(&[]), |machine, (file, text)| machine.with(file, text));
         machine
             .with("dev/cpu_dma_latency", "")
             .with("sys/kernel/debug/sched/preempt", "none voluntary (full)\n")
@@ -430,7 +427,7 @@ mod tests {
     fn each_setting_is_found_with_its_value() {
         let expected = [
             ("pm_qos_resume_latency_us", "0, n/a"),
-            ("cpu_dma_latency", "no bound that can be read without setting one"),
+            ("cpu_dma_latency", "unknown; it cannot be read without setting it"),
             ("deepest-idle-state-disable", "0, 1"),
             ("cpu-quota", "50000 100000"),
             ("sched_ext", "scx_rusty"),
@@ -449,8 +446,8 @@ mod tests {
         ];
         let settings = Advice::of(&machine(), &AdvicePlan::new()).settings;
         let settings: Vec<_> = settings.iter().map(|of| (&*of.about.name, &*of.value)).collect();
-        assert_eq!(settings, expected, "the greatest effect first");
-        assert!(Advice::of(&SystemFiles::made_up(&[]), &AdvicePlan::new()).settings.is_empty());
+        assert_eq!(settings, expected, "largest effect first");
+        assert!(Advice::of(&SystemFiles::simulated(&[]), &AdvicePlan::new()).settings.is_empty());
         for (name, change) in [
             ("cpu-quota", "echo max > /sys/fs/cgroup/a/cpu.max".to_owned()),
             ("idle-governor", format!("echo teo > /{CPU}/cpuidle/current_governor")),

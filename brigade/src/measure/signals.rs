@@ -1,6 +1,5 @@
-//! The signals that matter to a run, as file descriptors, so that the runner
-//! sleeps in one `poll` while a program measures and disturbs nothing. With them
-//! goes the guard, for the one that cannot be caught.
+//! Signals as file descriptors, so that the runner sleeps in one `poll` while a program measures.
+//! It also holds the guard, which handles the signal that cannot be caught.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,7 +17,7 @@ use signal_hook::{flag, low_level::pipe};
 use crate::exit::Exit;
 use crate::measure::guard::Guard;
 
-/// The signals that ask the runner to stop.
+/// Signals that ask the runner to stop.
 const STOPPING: [c_int; 3] = [SIGHUP, SIGINT, SIGTERM];
 
 /// Signals received since registration.
@@ -27,18 +26,17 @@ pub struct Signals {
     stop: UnixStream,
     stops: usize,
     exit_at_once: Arc<AtomicBool>,
-    /// What ends programs where the runner is killed.
+    /// Ends programs if the runner is killed.
     pub guard: Option<Guard>,
 }
 
 impl Signals {
-    /// Takes over SIGCHLD and the signals that ask to stop for the rest of the
-    /// process. Until the first child is started, those end it as they come. A
-    /// hang-up that is ignored, as under `nohup`, stays so; a file that reaches the
-    /// limit of its size is an error, and no signal.
+    /// Handles SIGCHLD and the signals to stop for the rest of the process's life. Until the first
+    /// child starts, signals to stop end the process directly. An ignored hang-up, as under
+    /// `nohup`, stays ignored; reaching a file size limit is an error, not a signal.
     ///
     /// # Errors
-    /// When the kernel refuses a socket pair or a handler.
+    /// If the kernel refuses a socket pair or a handler.
     pub fn register() -> io::Result<Self> {
         let exit_at_once = Arc::new(AtomicBool::new(true));
         let (stop, stop_writer) = waking_pair()?;
@@ -54,24 +52,25 @@ impl Signals {
         Ok(Self { child, stop, stops: 0, exit_at_once, guard: None })
     }
 
-    /// What to poll: readable when a child has ended or a stop was asked for.
+    /// File descriptors to poll: readable when a child has ended or a stop was
+    /// requested.
     pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
         [self.child.as_fd(), self.stop.as_fd()]
     }
 
-    /// Forgets the children that have ended so far: look for them after this
-    /// call, not before, and none is missed.
+    /// Forgets the children that have ended so far. Check for them after this
+    /// call, so that none is missed.
     pub fn forget_children(&mut self) {
         drain(&mut self.child);
     }
 
-    /// How often a signal to stop has come.
+    /// The number of signals to stop so far.
     pub fn stops(&mut self) -> usize {
         self.stops += drain(&mut self.stop);
         self.stops
     }
 
-    /// Sleeps until `end`, or until a stop is asked for.
+    /// Sleeps until `end`, or until a stop is requested.
     pub fn sleep_until(&mut self, end: Instant) {
         while self.stops == 0
             && let Some(left) = end.checked_duration_since(Instant::now())
@@ -83,14 +82,13 @@ impl Signals {
         }
     }
 
-    /// From now on the signals to stop do not end the process: there is a child that
-    /// has to be ended first.
+    /// From now on, signals to stop do not end the process: a child must be ended first.
     pub fn defer_stops(&self) {
         self.exit_at_once.store(false, Ordering::Relaxed);
     }
 
-    /// From now on the signals to stop end the process as they come: for when
-    /// no child is left that would have to be ended first.
+    /// From now on, signals to stop end the process directly: there is no child
+    /// to end first.
     pub fn exit_on_next_stop(&self) {
         self.exit_at_once.store(true, Ordering::Relaxed);
     }
@@ -111,7 +109,7 @@ fn waking_pair() -> io::Result<(UnixStream, UnixStream)> {
     Ok((reader, writer))
 }
 
-/// Reads all that is there and returns its length: one byte for each signal.
+/// Reads everything and returns its length: one byte per signal.
 fn drain(reader: &mut UnixStream) -> usize {
     let mut buffer = [0; 64];
     let mut total = 0;

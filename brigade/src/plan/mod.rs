@@ -1,16 +1,13 @@
-//! The order in which a run measures, and when it has measured enough.
+//! The order in which a run measures, and when it stops.
 //!
-//! First come the common rounds: every case once per round, shuffled, so that
-//! no case always follows the same other and none gets all of a quiet or a busy
-//! stretch of the machine. Cases that a sentence or a baseline sets side by side
-//! are partners, and run one after the other: what disturbs a machine for a
-//! second disturbs both. Where there is a budget, further rounds follow, of
-//! those cases whose interval a second of measuring narrows most, in the same
-//! kind of order.
+//! First come the common rounds: every case once per round, shuffled, so that no case always
+//! follows the same other and none gets all of a quiet or busy stretch. Cases that a sentence or a
+//! baseline compares are partners and run back to back, so that a disturbance of a second hits
+//! both. With a budget, extra rounds follow, in the same kind of order, of the cases whose
+//! intervals narrow most per second of measuring.
 //!
-//! What comes next depends on nothing but the seed and the invocations before. A
-//! run that was interrupted goes on where it was: its records are added again,
-//! and the next turn is the one that is missing.
+//! The next turn depends only on the seed and the invocations so far. An interrupted run resumes
+//! from its records, with the first missing turn.
 
 pub mod pairs;
 
@@ -26,51 +23,50 @@ use crate::judge::statistics::{Estimate, Modes, outlier};
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{FurtherRounds, Procedure, RunDescription};
 
-/// A further round takes the cases that gain at least this share of what the
-/// case gains that gains most.
+/// An extra round takes the cases that gain at least this share of the largest
+/// gain.
 const SHARE_OF_MOST: f64 = 0.5;
 
-/// A case with two modes gets at most so many times the common rounds, or
-/// [`FEWEST_WITH_MODES`]: how often it falls into one of them is what its interval
-/// shows, and more rounds do not change that.
+/// A case with two modes gets at most this many times the common rounds, or
+/// [`FEWEST_WITH_MODES`]: its interval shows how often it falls into one of them,
+/// and more rounds do not change that.
 const MOST_WITH_MODES: u32 = 2;
 
-/// Fewer rounds do not tell two modes from a wide scatter.
+/// Fewer rounds do not distinguish two modes from a wide scatter.
 const FEWEST_WITH_MODES: u32 = 20;
 
-/// The CPU on which tasks that share one run in `round`, counted from 1: each of
-/// `cpus` in turn, since the first often serves the interrupts. `None` without
-/// CPUs.
+/// The CPU for tasks that share one in `round`, counted from 1: each of `cpus` in turn, since the
+/// first often serves the interrupts. `None` without CPUs.
 pub fn shared_cpu(round: u32, cpus: &[usize]) -> Option<usize> {
     let turn = (round.saturating_sub(1) as usize).checked_rem(cpus.len())?;
     Some(cpus[turn])
 }
 
-/// One invocation to come.
+/// An invocation to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The round, counted from 1.
     pub round: u32,
     /// Index of the case.
     pub case: usize,
-    /// Which try of this case in this round, counted from 1.
+    /// Which attempt at this case in this round, counted from 1.
     pub attempt: u32,
 }
 
-/// An invocation that has ended, as far as it decides what comes next.
+/// The parts of an ended invocation that decide what comes next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attempt {
     /// How long the process lived.
     pub duration: Duration,
-    /// What it found, if it measured: a figure whose scatter decides how often
-    /// its case runs.
+    /// Its figure, if it measured; the figures' scatter decides how often the
+    /// case runs.
     pub figure: Option<f64>,
-    /// What it is worth.
+    /// Whether it counts.
     pub worth: Worth,
 }
 
 impl Attempt {
-    /// What this invocation found.
+    /// Extracts them from an invocation.
     pub fn of(invocation: &Invocation) -> Self {
         let measured = invocation.outcome == Outcome::Measured;
         let record = invocation.record.as_ref().filter(|_| measured);
@@ -89,14 +85,14 @@ impl Attempt {
     }
 }
 
-/// What an invocation is worth.
+/// Whether an invocation counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worth {
-    /// It stands, be it a measurement or a failure.
+    /// It counts, as a measurement or a failure.
     Stands,
-    /// Something disturbed it so much that it is worth another try.
+    /// It was too disturbed and should be repeated.
     Unusable,
-    /// The runner ended it because it was interrupted itself.
+    /// The runner ended it because it was interrupted.
     Interrupted,
 }
 
@@ -107,13 +103,13 @@ pub enum Worth {
 pub enum Reason {
     /// Its interval is narrow enough.
     Resolved,
-    /// The budget was spent before.
+    /// The budget was used up first.
     BudgetSpent,
     /// The number of rounds was fixed.
     RoundsDone,
-    /// It has two modes, and further rounds do not narrow its interval.
+    /// It has two modes, and more rounds do not narrow its interval.
     TwoModes,
-    /// An invocation did not measure, and further rounds are no cure for that.
+    /// An invocation failed, and more rounds would not help.
     Failed,
 }
 
@@ -138,14 +134,14 @@ pub struct CaseEnd {
     pub case: String,
     /// The rounds that measured.
     pub rounds: usize,
-    /// The half-width of the 95 % interval of its principal measurement, or of what
-    /// a task holds in memory, in percent; `null` for fewer than twelve rounds.
+    /// The half-width of the 95 % interval of its principal figure, in percent; `null` for fewer
+    /// than twelve rounds.
     pub half_width_percent: Option<f64>,
     /// Why it got no more rounds.
     pub reason: Reason,
 }
 
-/// What is known of the tries of one case in one round.
+/// The attempts at one case in one round.
 #[derive(Clone, Copy, Debug)]
 struct Tries {
     count: u32,
@@ -153,7 +149,7 @@ struct Tries {
     figure: Option<f64>,
 }
 
-/// What is known of one case.
+/// The invocations of one case.
 #[derive(Clone, Debug, Default)]
 struct CaseHistory {
     rounds: BTreeMap<u32, Tries>,
@@ -162,29 +158,28 @@ struct CaseHistory {
     spent: Duration,
 }
 
-/// A run as far as it has come.
+/// A run's progress.
 pub struct Schedule {
     rounds: u32,
     further: Option<FurtherRounds>,
     reruns: u32,
     spacing: Duration,
     rng: Rng,
-    /// All cases, partners together, as the latest round shuffled them.
+    /// All cases, partners together, in the order of the latest round.
     order: Vec<Vec<usize>>,
     round: u32,
-    /// The latest round of which there is an invocation.
+    /// The latest round with an invocation.
     latest: u32,
-    /// The cases of this round, in order.
+    /// This round's cases, in order.
     members: Vec<usize>,
     histories: Vec<CaseHistory>,
     spent: Duration,
-    /// What the latest round has of that.
+    /// Time used by the latest round so far.
     spent_on_latest: Duration,
 }
 
 impl Schedule {
-    /// The schedule of a run after these of its invocations; those of other cases are
-    /// passed over.
+    /// The schedule of a run after these invocations; unknown cases are skipped.
     pub fn of(run: &RunDescription, invocations: &[Invocation]) -> Self {
         let index = |name: &String| run.cases.iter().position(|case| case == name);
         let procedure = run.procedure.clone().unwrap_or_default();
@@ -200,7 +195,7 @@ impl Schedule {
         schedule
     }
 
-    /// A run of `cases` cases that has not begun; `seed` decides the order.
+    /// A run of `cases` cases that has not begun; `seed` determines the order.
     /// `partners` are pairs of indices of cases.
     fn new(
         cases: usize,
@@ -225,11 +220,11 @@ impl Schedule {
         }
     }
 
-    /// Records an invocation of `case` in `round` that has ended.
+    /// Records an ended invocation of `case` in `round`.
     pub fn record(&mut self, case: usize, round: u32, attempt: Attempt) {
         if round > self.latest {
             if self.latest > 0 {
-                // It could not begin before.
+                // Rounds begin at least `spacing` apart.
                 self.spent += self.spacing.saturating_sub(self.spent_on_latest);
             }
             (self.latest, self.spent_on_latest) = (round, Duration::ZERO);
@@ -239,7 +234,7 @@ impl Schedule {
         self.histories[case].record(round, attempt);
     }
 
-    /// The turn to take next; `None` when the run is complete.
+    /// The next turn; `None` if the run is complete.
     pub fn next_turn(&mut self) -> Option<Turn> {
         loop {
             if let Some(turn) = self.pending() {
@@ -249,7 +244,7 @@ impl Schedule {
         }
     }
 
-    /// Which turn of this round is next: first tries before others.
+    /// The next turn of this round: first attempts before repeats.
     fn pending(&self) -> Option<Turn> {
         let tries = |case: usize| self.histories[case].due(self.round, self.reruns);
         let due = self.members.iter().filter_map(|&case| Some((case, tries(case)?)));
@@ -257,12 +252,12 @@ impl Schedule {
         Some(Turn { round: self.round, case, attempt: tries + 1 })
     }
 
-    /// Whether this is a further round, and the budget for those is spent.
+    /// Whether this is an extra round and the budget is used up.
     fn is_spent(&self) -> bool {
         self.round > self.rounds && self.budget_left() == Some(Duration::ZERO)
     }
 
-    /// Begins the next round; `None` if there is none.
+    /// Starts the next round; `None` if there is none.
     fn begin_round(&mut self) -> Option<()> {
         let members = self.members_of(self.round + 1);
         if members.is_empty() {
@@ -276,11 +271,11 @@ impl Schedule {
         Some(())
     }
 
-    /// The cases of `round`, which the earlier rounds decide.
+    /// The cases of `round`, decided by earlier rounds.
     fn members_of(&self, round: u32) -> Vec<usize> {
         if (self.rounds + 1..self.latest).contains(&round) {
-            // It is over. To decide again would take a run of many rounds a time
-            // that grows with their square.
+            // A finished round is not decided again: that would take quadratic time over many
+            // rounds.
             let ran = |case: &usize| self.histories[*case].rounds.contains_key(&round);
             return (0..self.histories.len()).filter(ran).collect();
         }
@@ -300,9 +295,8 @@ impl Schedule {
         if wide.is_empty() { Vec::new() } else { self.worth_it(wide, narrow) }
     }
 
-    /// Of the `wide` cases those that gain at least half as much as the one that gains
-    /// most; and rather than wait, others in the order of their gains, `narrow` ones
-    /// last.
+    /// The `wide` cases that gain at least half as much as the best one; rather than waiting,
+    /// others follow in the order of their gains, `narrow` ones last.
     fn worth_it(&self, mut wide: Vec<(usize, f64)>, mut narrow: Vec<(usize, f64)>) -> Vec<usize> {
         let by_gain =
             |(_, first): &(usize, f64), (_, second): &(usize, f64)| second.total_cmp(first);
@@ -320,15 +314,15 @@ impl Schedule {
         in_order.take_while(is_worth_it).map(|(_, (case, _))| case).collect()
     }
 
-    /// Whether a case has two modes, and as many rounds before `round` as such a
-    /// case gets.
+    /// Whether a case has two modes and already has all the rounds that such a case gets before
+    /// `round`.
     fn is_capped(&self, history: &CaseHistory, round: u32) -> bool {
         let times = history.times(round);
         let most = self.rounds.saturating_mul(MOST_WITH_MODES).max(FEWEST_WITH_MODES);
         times.len() >= most as usize && Modes::of(&times).is_some()
     }
 
-    /// How many turns of the common rounds are left, by case.
+    /// Remaining turns of the common rounds, by case.
     pub fn remaining(&self) -> Vec<u32> {
         let rounds = self.rounds;
         let left = |history: &CaseHistory| {
@@ -339,7 +333,7 @@ impl Schedule {
         self.histories.iter().map(left).collect()
     }
 
-    /// How much of the budget for further rounds is left, if there is one.
+    /// The remaining budget for extra rounds, if there is one.
     pub fn budget_left(&self) -> Option<Duration> {
         let budget = Duration::try_from_secs_f64(self.further?.budget_seconds).unwrap_or_default();
         Some(budget.saturating_sub(self.spent))
@@ -395,7 +389,7 @@ impl CaseHistory {
         self.rounds.insert(round, tries);
     }
 
-    /// After how many tries another is due in `round`, if one is.
+    /// The number of attempts so far, if another is due in `round`.
     fn due(&self, round: u32, reruns: u32) -> Option<u32> {
         match self.rounds.get(&round) {
             None => Some(0),
@@ -405,8 +399,8 @@ impl CaseHistory {
         }
     }
 
-    /// The times of the rounds before `round` that a report estimates from:
-    /// those of unusable ones only where there are no others.
+    /// Times of the rounds before `round` that a report would use: unusable
+    /// ones only if there are no others.
     fn times(&self, round: u32) -> Vec<f64> {
         let times = |counts: fn(&Tries) -> bool| -> Vec<f64> {
             let tries = self.rounds.range(..round).map(|(_, tries)| tries);
@@ -416,14 +410,14 @@ impl CaseHistory {
         if usable.is_empty() { times(|_| true) } else { usable }
     }
 
-    /// How long an invocation takes, on average.
+    /// The mean duration of an invocation.
     fn mean_duration(&self) -> Duration {
         self.spent / u32::try_from(self.rounds.len()).unwrap_or(u32::MAX).max(1)
     }
 
-    /// By how much a second of further invocations narrows the interval over the
-    /// rounds before `round`, as a share of the case's time: the half-width falls
-    /// with the root of their number. Without an interval there is no bound to it.
+    /// How much one second of further invocations narrows the interval over the rounds before
+    /// `round`, as a share of the case's time: the half-width falls with the square root of their
+    /// number. Infinite without an interval.
     fn gain(&self, round: u32) -> f64 {
         let half_width = self.half_width(round);
         half_width.map_or(f64::INFINITY, |width| width / (2.0 * self.spent.as_secs_f64()))
@@ -433,14 +427,14 @@ impl CaseHistory {
     /// share of their median.
     fn half_width(&self, round: u32) -> Option<f64> {
         let times = self.times(round);
-        // What may be a second mode takes more rounds to decide.
+        // More rounds decide whether an outlier is a second mode.
         let estimate = Estimate::lower_quartile(&times).filter(|_| outlier(&times).is_none())?;
         estimate.half_width()
     }
 }
 
-/// The indices of `cases` cases, those together that partners link, directly or
-/// through others.
+/// The indices of `cases` cases, grouped by links between partners, direct or
+/// indirect.
 fn together(cases: usize, partners: &[[usize; 2]]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = (0..cases).map(|case| vec![case]).collect();
     for pair in partners {
@@ -456,16 +450,16 @@ fn together(cases: usize, partners: &[[usize; 2]]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// A seed for a run that was not given one: short enough to type again.
+/// A seed for a run without one: short enough to type.
 pub fn random_seed() -> u64 {
     fastrand::u32(..).into()
 }
 
-/// The orders of all rounds of a comparison.
+/// The orders of a comparison's rounds.
 #[derive(Debug)]
 pub struct Order {
     rng: Rng,
-    /// The side, 0 for the baseline, that was first in each case's last round.
+    /// The side, 0 for the baseline, that came first in each case's last round.
     first: Vec<usize>,
 }
 
@@ -479,13 +473,13 @@ pub struct SidesTurn {
 }
 
 impl Order {
-    /// An order of `cases` cases that `seed` determines.
+    /// An order of `cases` cases, determined by `seed`.
     pub fn new(cases: usize, seed: u64) -> Self {
         Self { rng: Rng::with_seed(seed), first: vec![0; cases] }
     }
 
-    /// The turns of a round, counted from 1, of the cases that are `open`. Of
-    /// two rounds the first is random and the second is its reverse.
+    /// The turns of a round, counted from 1, for the `open` cases. Of two
+    /// rounds the first is random and the second its reverse.
     pub fn turns(&mut self, round: u32, open: &[usize]) -> Vec<SidesTurn> {
         let mut cases = open.to_vec();
         self.rng.shuffle(&mut cases);
@@ -508,7 +502,7 @@ mod tests {
     use crate::judge::statistics::FEWEST_TIMES;
     use crate::store::fixtures::case;
 
-    /// What a run sets out to do.
+    /// A run's plan.
     #[derive(Clone, Copy)]
     struct Plan {
         rounds: u32,
@@ -519,10 +513,10 @@ mod tests {
 
     const FIXED: Plan = Plan { rounds: 3, further: None, reruns: 2, spacing_seconds: 0.0 };
 
-    /// Twelve rounds, then further ones until ± 3 % or 100 s.
+    /// Twelve rounds, then extra ones until ± 3 % or 100 s.
     const ADAPTIVE: Plan = Plan { rounds: 12, further: within(100.0), ..FIXED };
 
-    /// Until ± 3 %, or so many seconds are over.
+    /// Until ± 3 %, or this many seconds have passed.
     const fn within(budget_seconds: f64) -> Option<FurtherRounds> {
         Some(FurtherRounds { target_percent: 3.0, budget_seconds })
     }
@@ -542,7 +536,7 @@ mod tests {
         Attempt { duration: Duration::from_secs(1), figure: Some(figure), worth: Worth::Stands }
     }
 
-    /// Takes turns, at most `most`, that end as `outcome` says.
+    /// Takes at most `most` turns, with these outcomes.
     fn take(schedule: &mut Schedule, most: usize, outcome: impl Fn(Turn) -> Attempt) -> Vec<Turn> {
         let mut turns = Vec::new();
         while turns.len() < most
@@ -558,13 +552,13 @@ mod tests {
         take(&mut schedule(cases, plan, seed, &[]), 10_000, outcome)
     }
 
-    /// From −1 to 1 in even steps, as long as there are many rounds: no two modes.
+    /// From −1 to 1 in even steps over many rounds: no two modes.
     fn scatter(turn: Turn) -> f64 {
         f64::from(turn.round * 5 % 13) / 6.0 - 1.0
     }
 
-    /// Case 0 does not vary from round to round; the others do, by 40 % and a
-    /// little more each.
+    /// Case 0 does not vary between rounds; the others do, by 40 % and slightly
+    /// more each.
     fn spreading(turn: Turn) -> Attempt {
         let spread = if turn.case == 0 { 0.0 } else { 0.39 + 0.01 * turn.case as f64 };
         measured(100.0 * (1.0 + scatter(turn) * spread))
@@ -583,11 +577,11 @@ mod tests {
             }
         }
 
-        /// Stopped anywhere, and its records added again in any order, a run
-        /// takes the turns that it would have taken.
+        /// Stopped anywhere and with its records added again in any order, a
+        /// run takes the turns it would have taken.
         #[test]
-        fn a_run_goes_on_where_it_was(cases in 1_usize..6, seed: u64, stop in 0_usize..150) {
-            // Of case 1, every third round is unusable at first.
+        fn a_run_resumes_where_it_stopped(cases in 1_usize..6, seed: u64, stop in 0_usize..150) {
+            // For case 1, the first attempt of every third round is unusable.
             let outcome = |turn: Turn| match (turn.case, turn.round % 3, turn.attempt) {
                 (1, 0, 1) => Attempt { worth: Worth::Unusable, ..spreading(turn) },
                 _ => spreading(turn),
@@ -615,7 +609,7 @@ mod tests {
         assert_ne!(rounds[0], rounds[1]);
     }
 
-    /// How many turns each case got.
+    /// The number of turns of each case.
     fn count<const CASES: usize>(turns: &[Turn]) -> [usize; CASES] {
         std::array::from_fn(|case| turns.iter().filter(|turn| turn.case == case).count())
     }
@@ -624,15 +618,15 @@ mod tests {
     fn a_resolved_case_gets_the_common_rounds_and_the_widest_gets_the_rest() {
         let mut schedule = schedule(3, ADAPTIVE, 7, &[]);
         let turns = take(&mut schedule, 10_000, spreading);
-        // Cases 1 and 2 scatter by 40 % and 41 %: both are wide, to the end.
+        // Cases 1 and 2 scatter by 40 % and 41 %: both stay wide to the end.
         assert_eq!(count(&turns), [12, 44, 44]);
         let expected = [Reason::Resolved, Reason::BudgetSpent, Reason::BudgetSpent];
         assert_eq!(reasons(&schedule), expected);
         assert_eq!(schedule.histories[0].half_width(u32::MAX), Some(0.0));
     }
 
-    // After the common rounds case 1 gains three times as much in a second as
-    // case 0, until it has had so many more of them that case 0 gains half as much.
+    // After the common rounds case 1 gains three times as much per second as case 0, until it has
+    // so many more rounds that case 0 gains half as much.
     #[test]
     fn time_goes_where_it_narrows_most() {
         let turns = all(2, ADAPTIVE, 7, |turn| {
@@ -645,7 +639,8 @@ mod tests {
         assert!(wide > narrow, "{wide} rounds of the wide case, {narrow} of the other");
     }
 
-    // A round of the wide case lasts a second, and a round is to last three.
+    // A round of the wide case takes a second, and rounds begin three seconds
+    // apart.
     #[test]
     fn waits_between_rounds_are_part_of_the_budget() {
         let plan = Plan { spacing_seconds: 4.0, ..ADAPTIVE };
@@ -695,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn twelve_rounds_are_run_at_least_and_the_common_ones_in_any_case() {
+    fn at_least_twelve_rounds_are_run_and_the_common_ones_in_any_case() {
         let few = Plan { rounds: 2, ..ADAPTIVE };
         assert_eq!(all(1, few, 7, |_| measured(100.0)).len(), FEWEST_TIMES);
         let turns = all(2, Plan { further: within(2.0), ..ADAPTIVE }, 7, spreading);
@@ -703,7 +698,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_get_no_further_rounds() {
+    fn failures_get_no_extra_rounds() {
         let failing = |turn: Turn| match turn {
             Turn { case: 0, round: 2, .. } => Attempt { figure: None, ..measured(0.0) },
             _ => spreading(Turn { case: 1, ..turn }),
@@ -714,7 +709,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unusable_is_tried_again_at_the_end_of_its_round() {
+    fn unusable_attempts_are_repeated_at_the_end_of_their_round() {
         let outcome = |turn: Turn| match (turn.case, turn.round, turn.attempt) {
             (1, 2, 1 | 2) => Attempt { worth: Worth::Unusable, ..measured(1.0) },
             _ => measured(1.0),
@@ -734,7 +729,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_interrupted_is_run_again_and_counts_as_no_failure() {
+    fn interrupted_invocations_run_again_and_count_as_no_failure() {
         let mut schedule = schedule(1, FIXED, 7, &[]);
         let interrupted = Attempt { figure: None, worth: Worth::Interrupted, ..measured(1.0) };
         for attempt in 1..=5 {
@@ -751,8 +746,7 @@ mod tests {
         (spread * radius * (std::f64::consts::TAU * rng.f64()).cos()).exp()
     }
 
-    /// The share of runs whose interval, at the moment at which they end, holds
-    /// the true median.
+    /// The share of runs whose interval contains the true median when they end.
     fn coverage(spread: f64) -> f64 {
         const RUNS: u64 = 2000;
         let further = within(30.0);
@@ -768,8 +762,8 @@ mod tests {
         (0..RUNS).filter(holds).count() as f64 / RUNS as f64
     }
 
-    /// Looking at an interval until it is narrow costs some of what it
-    /// promises. docs/STATISTICS.md has these figures; `-- --nocapture` prints them.
+    /// Checking an interval until it is narrow reduces its coverage. docs/STATISTICS.md has these
+    /// figures; `-- --nocapture` prints them.
     #[test]
     fn ending_when_it_is_narrow_costs_little_coverage() {
         for spread in [0.02, 0.03, 0.05, 0.07, 0.1, 0.2] {
@@ -780,7 +774,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_of_memory_is_run_for_what_a_task_holds() {
+    fn a_sweep_of_memory_runs_for_its_bytes_per_task() {
         let [mut sweep] = case("memory", [7000.0]).try_into().unwrap();
         assert_eq!(Attempt::of(&sweep).figure, Some(7000.0));
         let point = |tasks: u64| LedgerPoint {
@@ -816,7 +810,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_has_every_open_case_once_in_an_order_of_its_own() {
+    fn a_round_has_every_open_case_once_in_a_new_order() {
         let mut order = Order::new(9, 3);
         let mut cases =
             |round| order.turns(round, &[1, 3, 5, 7, 8]).iter().map(|turn| turn.case).collect();

@@ -1,5 +1,5 @@
-//! Which pairs of CPUs a run measures: all of them on a small machine, and on a large
-//! one a sample of those of each distance.
+//! Which pairs of CPUs a run measures: all on a small machine, a sample of each distance on a large
+//! one.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,15 @@ use harness::record::Distance;
 
 use crate::store::environment::CpuPlace;
 
-/// The most CPUs whose pairs are all measured without being asked for: 496 pairs.
+/// The most CPUs whose pairs are all measured by default: 496 pairs.
 pub const MOST_WITH_ALL: usize = 32;
 
-/// The most pairs of one distance in a sample, or as many as there are CPUs.
+/// The most pairs of one distance in a sample, unless there are more CPUs.
 pub const SAMPLE: usize = 96;
 
-/// The pairs of these CPUs to measure, the lower number first, in the order of the
-/// places. With more than [`MOST_WITH_ALL`] CPUs it is a sample, unless `all` are asked
-/// for: of the rounds of a tournament, in which every CPU meets every other once, the
-/// first pairs of each distance in which no CPU has more than its share.
+/// The pairs of these CPUs to measure, the lower number first, in the order of the places. Above
+/// [`MOST_WITH_ALL`] CPUs it is a sample, unless `all` is set: from the rounds of a round-robin
+/// tournament, the first pairs of each distance in which no CPU exceeds its share.
 pub fn pairs(places: &[CpuPlace], all: bool) -> Vec<[usize; 2]> {
     let mut chosen: Vec<[usize; 2]> = match all || places.len() <= MOST_WITH_ALL {
         true => tournament(places.len()).collect(),
@@ -30,7 +29,7 @@ pub fn pairs(places: &[CpuPlace], all: bool) -> Vec<[usize; 2]> {
     chosen.into_iter().map(cpus).collect()
 }
 
-/// Of the pairs of each distance as many as there may be, by the indices of their places.
+/// As many pairs of each distance as allowed, by the indices of their places.
 fn sample(places: &[CpuPlace]) -> Vec<[usize; 2]> {
     let most = SAMPLE.max(places.len());
     let share = (2 * most).div_ceil(places.len());
@@ -49,8 +48,8 @@ fn sample(places: &[CpuPlace]) -> Vec<[usize; 2]> {
     tournament(places.len()).filter(has_room).collect()
 }
 
-/// The pairs of so many players, round by round, by the method of the circle: one player
-/// stays and the others go round. With an odd number one rests in each round.
+/// The pairs of a round-robin tournament, round by round, by the circle method: one player stays
+/// and the others rotate. With an odd number one rests in each round.
 fn tournament(players: usize) -> impl Iterator<Item = [usize; 2]> {
     let seats = players + players % 2;
     let circle = seats.saturating_sub(1);
@@ -89,7 +88,7 @@ mod tests {
 
     #[test]
     fn in_a_tournament_everybody_meets_everybody_once() {
-        // By hand: 3 stays, and 0, 1 and 2 go round.
+        // By hand: 3 stays, and 0, 1 and 2 rotate.
         let four: Vec<[usize; 2]> = tournament(4).collect();
         assert_eq!(four, [[0, 3], [1, 2], [1, 3], [0, 2], [2, 3], [0, 1]]);
         for players in 0..20 {
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_of_which_nothing_is_told_have_a_sample_too() {
+    fn cpus_without_a_known_topology_have_a_sample_too() {
         assert_eq!(pairs(&topology("0-63", "", "", "").places(), false).len(), SAMPLE);
     }
 }

@@ -1,5 +1,4 @@
-//! A comparison as the blocks of a page: the table, its legend, and notes on how far to trust
-//! it.
+//! A comparison as the blocks of a page: the table, its legend and notes on its precision.
 
 use harness::terminal;
 
@@ -15,10 +14,11 @@ use crate::judge::ledger::Quantity;
 use crate::judge::report::model::by_reason;
 use crate::judge::statistics::{Estimate, Interval};
 
-/// The fewest cases whose ratios show a change of the machine.
+/// The fewest cases whose ratios together show a change of the machine.
 const MANY_CASES: usize = 8;
 
-/// The parts of a comparison: over all cases, then by case, what moved first.
+/// The parts of a comparison: all cases together, then each case, changed ones
+/// first.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let Comparison { baseline, candidate, .. } = comparison;
     let mut page: Vec<Block> = all_together(comparison).map(Block::Paragraph).into_iter().collect();
@@ -35,7 +35,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     page
 }
 
-/// A row for each case: those that moved, then the open ones, and of each the largest ratio.
+/// One row per case: changed cases, then unresolved ones, each by size of the ratio.
 fn table(comparison: &Comparison) -> Table {
     let mut table = Table::of("case|>baseline|ratio [interval]|verdict");
     let size = |case: &CaseComparison| case.ratio.value.ln().abs();
@@ -93,7 +93,7 @@ fn legend(comparison: &Comparison) -> String {
         Design::Groups => "run",
     };
     format!(
-        "baseline: its time per operation, or memory per task; ratio: candidate / baseline; each \
+        "baseline: time per operation, or memory per task; ratio: candidate / baseline; each \
          {sample} is one sample. Intervals: {:.0} % together, {:.2} % each; same: within {} %.",
         confidence * 100.0,
         confidence_of_each * 100.0,
@@ -113,8 +113,8 @@ fn totals(comparison: &Comparison) -> String {
     format!("Cases: {}{missing}", counts.join(", "))
 }
 
-/// How large a change had to be for its interval to leave 1: in the case known best, in half of
-/// them, and in all.
+/// The smallest change that would have been detected: in the most precise case, in half of the
+/// cases, and in all.
 fn visible(comparison: &Comparison) -> Option<String> {
     let ends = comparison.cases.iter().filter_map(|case| case.ratio.interval);
     let mut widths: Vec<f64> =
@@ -123,10 +123,10 @@ fn visible(comparison: &Comparison) -> Option<String> {
     let (first, last) = (widths.first()?, widths.last()?);
     let middle = widths[(widths.len() - 1) / 2];
     Some(match widths.len() {
-        1 => format!("A change of {} or more would have been seen.", percent(*first)),
+        1 => format!("A change of {} or more would have been detected.", percent(*first)),
         _ => format!(
-            "A change of {} or more would have been seen in half of the cases: {} in the best \
-             known one, {} in all.",
+            "A change of {} or more would have been detected in half of the cases: {} in the most \
+             precise one, {} in all.",
             percent(middle),
             percent(*first),
             percent(*last)
@@ -134,7 +134,7 @@ fn visible(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// One sentence for each thing to know.
+/// One sentence per note.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = other_differences(&comparison.environment_differences);
     let missing = by_reason(&comparison.not_compared).into_iter();
@@ -152,11 +152,11 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         })
     };
     notes.extend(all("disturbed", |case| case.disturbed));
-    notes.extend(all("left out as unusable", |case| case.unusable));
+    notes.extend(all("not used", |case| case.unusable));
     notes.extend(all("failed", |case| case.failed));
     let open = comparison.count(Verdict::Unresolved);
     let advice = match comparison.design {
-        Design::TwoRuns => "compare the builds side by side (--bin), or runs of more rounds",
+        Design::TwoRuns => "compare the builds side by side (--bin), or runs with more rounds",
         Design::SideBySide => "a larger --budget gives more rounds",
         Design::Groups => "compare more runs",
     };
@@ -164,13 +164,13 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     notes
 }
 
-/// What separates two runs.
+/// How much two runs differ for other reasons.
 fn between(of: &BetweenRuns) -> Vec<String> {
     let BetweenRuns { states: [first, second], spread, .. } = of;
     let states = first.zip(*second).map(|(first, second)| {
         format!(
-            "The machine itself took {} times as long for the same work in the candidate's run. \
-             Ratios are of times divided by that work's.",
+            "The machine was {} times as slow at the same work during the candidate's run. The \
+             ratios are corrected for that.",
             thousandths(second.reference_ns / first.reference_ns),
         )
     });
@@ -180,27 +180,25 @@ fn between(of: &BetweenRuns) -> Vec<String> {
             apart(*of),
             of.runs,
         ),
-        None => "How much runs of one build on this machine differ is unknown, so there is no \
+        None => "Nothing shows how much runs of one build differ on this machine, so there is no \
                  verdict: record another run of either build next to it."
             .to_owned(),
     };
     states.into_iter().chain([spread]).collect()
 }
 
-/// The ratio over all cases, if they are enough to have one; a change that all share is rarely
-/// one of the programs.
+/// The ratio over all cases, if there are enough. A change common to all is rarely caused by the
+/// programs.
 fn all_together(comparison: &Comparison) -> Option<String> {
     let ratios: Vec<f64> = comparison.cases.iter().map(|case| case.ratio.value).collect();
     let middle = Estimate::of(&ratios).filter(|_| ratios.len() >= MANY_CASES)?;
     let is_shared = middle.excludes(1.0) && comparison.design != Design::SideBySide;
-    let why =
-        if is_shared { ": something that they share has changed, or the machine has" } else { "" };
+    let why = if is_shared { ": the cause is something they share, or the machine" } else { "" };
     let all = format!("Over all cases the candidate takes {} times as long", ratio(&middle));
     Some(all + why + ".")
 }
 
-/// The notes on one case. Its 99th percentile is one if that alone has moved by more than
-/// `margin`.
+/// Notes on one case, including its 99th percentile if only that moved by more than `margin`.
 fn about(case: &CaseComparison, margin: f64) -> Vec<String> {
     let modes = case.modes.map(|ModesOfSides { fast_ns, slow_ns, slow_share }| {
         format!(
@@ -230,7 +228,7 @@ mod tests {
     use crate::store::fixtures as sample;
 
     fn comparison() -> Comparison {
-        // Scatter of a side's rounds about its time.
+        // Scatter of a side's rounds around its time.
         const SCATTER: [f64; 10] = [1.0, 0.99, 1.01, 1.004, 0.996, 1.002, 0.998, 1.006, 0.994, 1.0];
         let side = |factors: [f64; 4]| {
             let names =

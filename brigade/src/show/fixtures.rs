@@ -1,4 +1,4 @@
-//! A fixed report for the tests of what is made from one.
+//! A fixed report for tests of the output formats.
 
 use harness::record::Distance;
 
@@ -11,7 +11,7 @@ use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{CaseDetail, Procedure, RUN_SCHEMA_VERSION, RunDescription, Skipped};
 use crate::store::saved_run::SavedRun;
 
-/// The manifest of the fixed report as text.
+/// The fixed report's manifest as text.
 pub const MANIFEST: &str = r#"
     [profiles.default]
     rounds = 5
@@ -66,13 +66,12 @@ pub const MANIFEST: &str = r#"
     measurement = "create_join"
 "#;
 
-/// The manifest of the fixed report.
+/// The fixed report's manifest.
 pub fn manifest() -> Manifest {
     Manifest::parse(MANIFEST).expect("a manifest")
 }
 
-/// Twelve rounds of `case`, up to two percent apart, whose factors begin with this
-/// one of the rounds.
+/// Twelve rounds of `case`, up to two percent apart; `offset` selects the first factor.
 fn rounds(case: &str, like: Sample, offset: usize) -> Vec<Invocation> {
     let mut factors = [1.0, 0.99, 1.01, 1.02, 0.98, 1.005, 1.0, 0.995, 1.012, 1.018, 0.985, 1.003];
     factors.rotate_left(offset);
@@ -100,7 +99,7 @@ fn invocations(slower: f64) -> Vec<Invocation> {
     .concat()
 }
 
-/// A run of all cases, which take so many times as long.
+/// A run of all cases, `slower` times as slow.
 pub fn run(slower: f64) -> SavedRun {
     let mut environment = Environment::default();
     for (name, value) in [
@@ -129,14 +128,14 @@ pub fn run(slower: f64) -> SavedRun {
     SavedRun { description, environment, invocations, warnings: Vec::new(), rejected: 0 }
 }
 
-/// The report of runs whose cases take so many times as long.
+/// The report of runs, each this many times as slow.
 pub fn report_of(slower: &[f64]) -> Report {
     let runs: Vec<SavedRun> = slower.iter().map(|slower| run(*slower)).collect();
     report_with(&manifest(), &runs)
 }
 
-/// The report of a run of a sample of the pairs of 64 CPUs, in which a hand-over takes the
-/// longer the farther the CPUs are apart.
+/// The report of a run with a sample of the pairs of 64 CPUs, in which a hand-over takes longer the
+/// farther apart the CPUs are.
 pub fn sixty_four() -> Report {
     let machine = sample::sixty_four_cpus();
     let places = machine.places();

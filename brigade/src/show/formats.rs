@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::judge::report::model::{Case, JudgedOutcome, MeasurementEstimate, Report, TaskKind};
 use crate::judge::statistics::Estimate;
 
-/// A row of CSV. `verdict` is the outcome of the invocation; `ns` is the mean time per
-/// operation, empty if there is none.
+/// A CSV row. `verdict` is the outcome of the invocation; `ns` is the mean time per operation, or
+/// empty.
 #[derive(Clone, Serialize)]
 struct Row<'a> {
     run: Cow<'a, str>,
@@ -26,8 +26,8 @@ struct Row<'a> {
     ns: Option<f64>,
 }
 
-/// The report as CSV, with a row for each value of each invocation, and one for each that
-/// measured nothing.
+/// The report as CSV, with one row per value and invocation, and one per invocation without
+/// measurements.
 ///
 /// # Errors
 /// Never: it is written to memory.
@@ -68,7 +68,7 @@ pub fn csv(report: &Report) -> anyhow::Result<String> {
     Ok(String::from_utf8(writer.into_inner()?)?)
 }
 
-/// Text as a cell that no spreadsheet takes for a formula.
+/// Text as a cell that no spreadsheet interprets as a formula.
 fn cell(text: &str) -> Cow<'_, str> {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         return format!("'{text}").into();
@@ -76,8 +76,7 @@ fn cell(text: &str) -> Cow<'_, str> {
     text.into()
 }
 
-/// The report in the format of Go's benchmarks, as benchstat reads it: a line for each value of
-/// each process that counts.
+/// The report in Go's benchmark format, for benchstat: one line per value and usable process.
 pub fn benchstat(report: &Report) -> String {
     let mut text = String::from("goos: linux\npkg: brigade\n");
     for (index, run) in report.runs.iter().enumerate() {
@@ -96,8 +95,7 @@ pub fn benchstat(report: &Report) -> String {
     text
 }
 
-/// The name of a benchmark: what an operation is, then the case, its placement and
-/// the kind of its tasks.
+/// The name of a benchmark: the operation, then the case, its placement and its kind of task.
 fn name(case: &Case, placement: Option<&str>, of: &MeasurementEstimate) -> String {
     let placement = placement.unwrap_or("free");
     let base = case.name.strip_suffix(placement).and_then(|name| name.strip_suffix('/'));
@@ -115,8 +113,7 @@ fn name(case: &Case, placement: Option<&str>, of: &MeasurementEstimate) -> Strin
     )
 }
 
-/// Words as one, each with a capital letter: what follows `Benchmark` must not
-/// begin with a small one.
+/// Words joined into one, each capitalized: Go requires that after `Benchmark`.
 fn capitalised(words: &str) -> String {
     let words = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let capital = |word: &str| {
@@ -126,7 +123,7 @@ fn capitalised(words: &str) -> String {
     words.map(capital).collect()
 }
 
-/// A name as a part of another: nothing in it ends the part, the name or the line.
+/// A name with characters replaced that would end it or the line.
 fn word(name: &str) -> String {
     let mut word = String::with_capacity(name.len());
     for c in name.replace(", ", ",").chars() {
@@ -143,7 +140,7 @@ fn word(name: &str) -> String {
     word
 }
 
-/// A measure of a benchmark in Bencher Metric Format. Unknown ends are left out.
+/// One measure of a benchmark in Bencher Metric Format. Unknown bounds are omitted.
 #[derive(Serialize)]
 struct Metric {
     value: f64,
@@ -164,8 +161,8 @@ impl From<&Estimate> for Metric {
     }
 }
 
-/// Every time and memory of a report, with the name of its benchmark: the case, and the
-/// measurement unless it is the principal one. Of several runs each name begins with the run's.
+/// Every time and memory figure of a report, with its benchmark's name: the case, and the
+/// measurement unless it is the principal one. With several runs, each name begins with the run's.
 fn benchmarks(report: &Report) -> Vec<(String, Quantity, &Estimate)> {
     let mut benchmarks = Vec::new();
     for (index, run) in report.runs.iter().enumerate() {
@@ -188,7 +185,7 @@ fn benchmarks(report: &Report) -> Vec<(String, Quantity, &Estimate)> {
     benchmarks
 }
 
-/// What is measured, as Bencher calls it, and its unit.
+/// Bencher's name of the measure, and its unit.
 type Quantity = (&'static str, &'static str);
 
 const LATENCY: Quantity = ("latency", "ns");
@@ -228,7 +225,7 @@ mod tests {
     const HEADINGS: &str = "run,host,case,program,parameters,measurement,round,attempt,verdict,ns";
 
     #[test]
-    fn every_value_has_a_row_and_so_has_what_did_not_measure() {
+    fn every_value_and_every_failed_invocation_has_a_row() {
         let text = csv(&report_of(&[1.0])).unwrap();
         let of =
             |case: &str| -> Vec<&str> { text.lines().filter(|line| line.contains(case)).collect() };

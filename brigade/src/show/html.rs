@@ -1,5 +1,5 @@
-//! A report as one page of HTML: the blocks of the text with plots, and the report as JSON.
-//! It loads nothing, can be read without its script, and its policy permits no other.
+//! A report as one HTML page: the blocks of the text with plots, and the report as JSON. It loads
+//! nothing, works without its script, and its policy allows no other script.
 
 use harness::terminal;
 use serde::Serialize;
@@ -16,14 +16,14 @@ use crate::judge::report::model::Report;
 const PAGE_STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
 
-/// The SHA-256 of `page.js`, by which the page's policy knows its script.
+/// The SHA-256 of `page.js`: the page's policy allows only that script.
 const SCRIPT_HASH: &str = "sha256-RMjJ4pQCx0vWaEUHLDMlH/tr0zb6QK7X1mP6koTmiKs=";
 
 /// The page of a report.
 pub fn html(report: &Report) -> String {
     let names: Vec<&str> = report.runs.iter().map(|run| run.name.as_str()).collect();
     let names = names.join(", ");
-    // Several runs are in columns of tables, not in plots.
+    // Several runs appear as columns of tables, not as plots.
     let plotted = Some(report).filter(|report| report.runs.len() == 1);
     let (heading, mut blocks) = match (plotted, &report.groups[..]) {
         (None, _) => {
@@ -43,7 +43,7 @@ pub fn html(report: &Report) -> String {
     page([&names, &heading], &head, &blocks, report, plotted)
 }
 
-/// The machine, the verdict, the picture, and what follows from it.
+/// The machine, the verdict, the picture and the conclusions.
 fn first_screen(report: &Report) -> String {
     let run = &report.runs[0];
     let (is_good, verdict) = notes::verdict_in_words(run);
@@ -73,8 +73,8 @@ pub fn comparison(comparison: &Comparison) -> String {
     page([&title, &title], "", &blocks, comparison, None)
 }
 
-/// A page of these blocks below a heading and what belongs to it, which embeds `value`. The
-/// plots are those of `report`.
+/// A page with a heading, the text below it, these blocks and `value` embedded. Plots are from
+/// `report`.
 fn page(
     [title, title_of_page]: [&str; 2],
     head: &str,
@@ -98,7 +98,7 @@ fn page(
         };
         let [id, heading] = [&*id, heading].map(escape);
         contents += &format!("<li><a href=\"#{id}\">{heading}</a></li>\n");
-        // The page may have this heading already.
+        // The heading may repeat the page's title.
         let hidden = if heading == escape(title_of_page) { " hidden" } else { "" };
         main.push(format!(
             "<section>\n<h2 id=\"{id}\"{hidden}><a href=\"#{id}\">{heading}</a></h2>\n{}</section>\n",
@@ -110,7 +110,7 @@ fn page(
         let signs = signs.map(|(class, words)| format!("<li class=\"{class}\">{words}</li>"));
         format!("<ul class=\"legend\">{}</ul>\n", signs.collect::<String>())
     });
-    // A page without a picture begins with its first plots.
+    // Without a picture, the page begins with its first plots.
     let first = usize::from(!head.is_empty() && !head.contains("<svg")).min(main.len());
     let (first, rest) = main.split_at(first);
     let [first, rest] = [first, rest].map(<[String]>::concat);
@@ -138,7 +138,7 @@ fn page(
     terminal::text(&page).into_owned()
 }
 
-/// What is below a heading: of a group its plots, and tables in a fold.
+/// The section below a heading: a group's plots, with its tables folded.
 fn contents_of(blocks: &[Block], report: Option<&Report>) -> String {
     let elements = |blocks: &[Block]| blocks.iter().map(element).collect::<String>();
     let at = blocks.iter().position(|block| matches!(block, Block::Plots(_)));
@@ -154,7 +154,7 @@ fn fold(summary: &str, contents: &str) -> String {
     format!("<details>\n<summary>{}</summary>\n{contents}</details>\n", escape(summary))
 }
 
-/// A heading as part of an address.
+/// A heading as a URL fragment.
 fn slug(heading: &str) -> String {
     let lower = heading.to_ascii_lowercase();
     let words: Vec<&str> =
@@ -187,7 +187,7 @@ fn code(text: &str) -> String {
     format!("<div class=\"scroll\" tabindex=\"0\"><pre>{}</pre></div>\n", lines.join("\n"))
 }
 
-/// A row without a name gets that of the row above, since a reader may sort or filter.
+/// A row without a name repeats the one above, since a reader may sort or filter.
 fn table_of(table: &Table) -> String {
     let class = |right: bool| if right { "" } else { " class=\"left\"" };
     let headings: String = table
@@ -213,8 +213,8 @@ fn table_of(table: &Table) -> String {
     )
 }
 
-/// The plots of a group: curves or maps of CPUs, or else its cases on an axis, and bars; and
-/// what is folded away with its tables.
+/// The plots of a group: curves or maps of CPUs, otherwise its cases on an axis, and bars; and what
+/// is folded with its tables.
 fn plots(report: &Report, name: &str) -> (String, String) {
     let Some(group) = report.groups.iter().find(|group| group.name == name) else {
         return Default::default();
@@ -239,7 +239,7 @@ fn plots(report: &Report, name: &str) -> (String, String) {
     (first + &bars, folded)
 }
 
-/// JSON in which nothing ends the element of script that it is in.
+/// JSON that cannot end the script element around it.
 fn embedded(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
@@ -252,7 +252,7 @@ mod tests {
     use crate::store::results::Skipped;
 
     #[test]
-    fn hostile_words_are_text_and_the_report_is_embedded_unchanged() {
+    fn hostile_words_are_escaped_and_the_report_is_embedded_unchanged() {
         let mut report = report_of(&[1.0]);
         let hostile = "</script><b onclick='x'>&{{ 1 }}<!--\u{1b}\u{202e}\u{2028}".to_owned();
         let group = &mut report.groups[0];

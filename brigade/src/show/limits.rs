@@ -1,6 +1,5 @@
-//! What `brigade limits` prints: one JSON object, whose schema is committed as
-//! `brigade/limits.schema.json`, or text, at most 80 columns wide except commands that
-//! are longer themselves.
+//! The output of `brigade limits`: one JSON object, with its schema in
+//! `brigade/limits.schema.json`, or text at most 80 columns wide except for long commands.
 
 use std::fmt::Write as _;
 
@@ -16,10 +15,10 @@ use super::text::blocks as blocks_as_text;
 /// Version of [`LimitsReport`]'s schema, `major.minor`.
 pub const SCHEMA_VERSION: &str = "1.0";
 
-/// The widest name of a limit in a table, in columns.
+/// The longest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
 
-/// As far as reached and predicted may be apart, in percent.
+/// The tolerated difference of reached and predicted, in percent.
 const TOLERANCE_PERCENT: f64 = 1.0;
 
 /// How many tasks of each kind fit on this machine, and why.
@@ -28,13 +27,13 @@ const TOLERANCE_PERCENT: f64 = 1.0;
 pub struct LimitsReport {
     /// Schema version of this object, `major.minor`.
     pub schema_version: String,
-    /// The number of tasks that must fit; `null` where none was given.
+    /// The number of tasks that must fit; `null` if none was given.
     pub tasks: Option<u64>,
     /// The kinds of tasks.
     pub kinds: Vec<KindForecast>,
-    /// The runs of this machine that tell what tasks take.
+    /// This machine's runs that measured the cost of tasks.
     pub runs: Vec<String>,
-    /// How good the prediction was; `null` without `--verify`.
+    /// The accuracy of the prediction; `null` without `--verify`.
     pub verified: Option<Verified>,
 }
 
@@ -42,51 +41,50 @@ pub struct LimitsReport {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KindForecast {
-    /// The kind.
+    /// The kind of task.
     pub kind: Kind,
     /// How many fit.
     #[serde(flatten)]
     pub forecast: Forecast,
-    /// What the number of tasks takes; `null` where none was given.
+    /// The cost of the given number of tasks; `null` if none was given.
     pub of_tasks: Option<OfTasks>,
 }
 
-/// What so many tasks take, by runs of this machine; `null` where none has measured it.
+/// The cost of this many tasks, from runs of this machine; `null` if none measured it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OfTasks {
-    /// Memory of all, with the channels that they wait for, in bytes.
+    /// Memory of all tasks, including the channels they wait on, in bytes.
     pub memory_bytes: Option<f64>,
-    /// Time to create all, one after the other, in nanoseconds.
+    /// Time to create all tasks in sequence, in nanoseconds.
     pub create_ns: Option<f64>,
 }
 
-/// What came of making tasks up to the limit.
+/// The result of creating tasks up to the limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verified {
     /// How many tasks were predicted to fit.
     pub predicted: u64,
-    /// How many the program tried to make: 2 % more, or fewer where the limit is one
-    /// that others share.
+    /// How many the program tried to create: 2 % more, or fewer if other processes share the limit.
     pub asked: u64,
-    /// How many were made.
+    /// How many were created.
     pub reached: u64,
-    /// The difference of reached and predicted, in percent of predicted.
+    /// The difference between reached and predicted, in percent of predicted.
     pub difference_percent: f64,
-    /// What the kernel refused, or how the process died; `null` where it made all.
+    /// What the kernel refused, or how the process died; `null` if all were created.
     pub stopped_by: Option<String>,
 }
 
 impl Verified {
-    /// Whether the prediction was right.
+    /// Whether the prediction was correct.
     pub fn confirms(&self) -> bool {
         self.difference_percent.abs() <= TOLERANCE_PERCENT
     }
 }
 
-/// The report as text: everything about one kind, or a line for each of several.
-/// `prlimit_fails` says whether even root may not raise a hard limit here.
+/// The report as text: everything about one kind, or one line for each of several. `prlimit_fails`:
+/// not even root may raise a hard limit here.
 pub fn page(report: &LimitsReport, prlimit_fails: bool) -> String {
     let blocks = match &report.kinds[..] {
         [kind] => of_kind(kind, report, prlimit_fails),
@@ -105,19 +103,21 @@ fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec
     let KindForecast { kind, forecast, of_tasks } = of;
     let tasks = kind.tasks();
     let mut page = vec![match forecast.binding().zip(forecast.fits) {
-        Some((line, fits)) => format!("{} {tasks} fit: {} binds.", count(fits), line.limit.name),
+        Some((line, fits)) => {
+            format!("{} {tasks} fit: the limit is {}.", count(fits), line.limit.name)
+        }
         None => format!("No limit binds {tasks}."),
     }];
     page.extend(forecast.next().and_then(|Line { limit, allows, .. }| {
-        Some(format!("Raise it, and {} is next, at {}.", limit.name, count((*allows)?)))
+        Some(format!("Once it is raised, {} is next, at {}.", limit.name, count((*allows)?)))
     }));
     let tasks = report.tasks.unwrap_or_default();
     page.extend(of_tasks.and_then(|of| of.memory_bytes).map(|all| {
         let created = of_tasks.and_then(|of| of.create_ns).map_or(String::new(), |ns| {
-            format!(" and are created in {}, one after the other", duration(ns))
+            format!(" and take {} to create, one after another", duration(ns))
         });
         let (tasks, runs) = (count(tasks), report.runs.join(", "));
-        format!("{tasks} hold {}{created}, by {runs}.", bytes(all))
+        format!("{tasks} use {}{created}, by {runs}.", bytes(all))
     }));
     page.push(format!("Each needs {}.", needs(forecast.per_task)));
     page.push(format!("The program also needs {}.", needs(forecast.besides)));
@@ -126,29 +126,28 @@ fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec
     page.push(Block::Table(table(forecast)));
     page.extend(forecast.limits.iter().filter_map(|line| {
         let reason = line.limit.exempt.as_ref()?;
-        Some(Block::Paragraph(format!("{} does not bind: {reason}.", short_name(line))))
+        Some(Block::Paragraph(format!("{} is no limit: {reason}.", short_name(line))))
     }));
     let commands = raising(forecast, report.tasks);
     if !commands.is_empty() {
         let heading = match report.tasks {
-            Some(tasks) => format!("To make room for {}, run all of:", count(tasks)),
-            None => "To allow twice as many, raise each by:".to_owned(),
+            Some(tasks) => format!("To fit {}, run all of:", count(tasks)),
+            None => "To fit twice as many, raise each by:".to_owned(),
         };
         page.push(Block::Heading(2, heading));
     }
     let needs_prlimit = commands.contains("prlimit");
     page.push(Block::Code(commands));
     if prlimit_fails && needs_prlimit {
-        let lacks = "prlimit needs CAP_SYS_RESOURCE to raise a hard limit, which root lacks here.";
+        let lacks = "prlimit needs CAP_SYS_RESOURCE to raise a hard limit; root lacks it here.";
         page.push(Block::Paragraph(lacks.to_owned()));
     }
     page
 }
 
-/// A row for each kind: whether so many fit, and what they take.
+/// One row per kind: whether this many fit, and their cost.
 fn of_tasks(kinds: &[KindForecast], tasks: u64) -> Table {
-    let mut table =
-        Table::of(&format!("{}|fit?|>memory|>created in|>at most|what binds", count(tasks)));
+    let mut table = Table::of(&format!("{}|fit?|>memory|>created in|>at most|limit", count(tasks)));
     for KindForecast { kind, forecast, of_tasks } in kinds {
         let fits = forecast.fits.is_none_or(|fits| fits >= tasks);
         let taken = |of: fn(&OfTasks) -> Option<f64>, shown: fn(f64) -> String| {
@@ -166,13 +165,13 @@ fn of_tasks(kinds: &[KindForecast], tasks: u64) -> Table {
     table
 }
 
-/// Where the figures are from, and what says more.
+/// The sources of the figures, and where to read more.
 fn advice(report: &LimitsReport) -> String {
-    let more = "Everything about one: brigade limits --kind KIND";
+    let more = "Details: brigade limits --kind KIND";
     match (&report.tasks, &report.runs[..]) {
         (None, _) => more.to_owned(),
         (Some(_), []) => {
-            format!("No run on this machine has measured what they take: brigade run. {more}")
+            format!("No run on this machine has measured their cost: brigade run. {more}")
         }
         (Some(tasks), runs) => {
             format!("Memory and times by {}. {more} --tasks {tasks}", runs.join(", "))
@@ -181,7 +180,7 @@ fn advice(report: &LimitsReport) -> String {
 }
 
 fn of_kinds(kinds: &[KindForecast]) -> Table {
-    let mut table = Table::of("kind|what binds|>fit|>when raised");
+    let mut table = Table::of("kind|limit|>fit|>when raised");
     let number = |number: Option<u64>| number.map_or(ABSENT.to_owned(), count);
     for KindForecast { kind, forecast, .. } in kinds {
         table.push(vec![
@@ -217,7 +216,7 @@ fn needs(amounts: Amounts) -> String {
 }
 
 fn table(forecast: &Forecast) -> Table {
-    let mut table = Table::of("|limit|>value|>in use|>a task|>allows");
+    let mut table = Table::of("|limit|>value|>in use|>per task|>allows");
     for line in &forecast.limits {
         let quantity = |amount| quantity(line.limit.resource, amount);
         table.push(vec![
@@ -232,7 +231,7 @@ fn table(forecast: &Forecast) -> Table {
     table
 }
 
-/// The commands that raise the limits that are too tight.
+/// The commands that raise limits that are too low.
 fn raising(forecast: &Forecast, tasks: Option<u64>) -> String {
     let too_tight =
         |line: &&Line| line.allows.is_some_and(|allows| tasks.is_none_or(|tasks| allows < tasks));
@@ -258,8 +257,8 @@ fn verification(verified: &Verified) -> String {
     format!("Predicted {predicted}, reached {reached} ({difference_percent:+.2} %); {why}.")
 }
 
-/// The name of a limit in a table: a setting as sysctl writes it, a group's
-/// file with as much of its path as there is room for.
+/// The name of a limit in a table: a setting as sysctl writes it, a control
+/// group's file with as much of its path as fits.
 fn short_name(line: &Line) -> String {
     let source = &line.limit.source;
     if let Some(setting) = source.strip_prefix("/proc/sys/") {
@@ -272,7 +271,7 @@ fn short_name(line: &Line) -> String {
     }
 }
 
-/// A count with its thousands apart: `16,370`.
+/// A count with thousands separators: `16,370`.
 fn count(number: u64) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);

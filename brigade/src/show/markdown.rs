@@ -1,5 +1,4 @@
-//! A report as a page in Markdown. What a name or a message holds is text there,
-//! whatever it looks like.
+//! A report as a Markdown page. Names and messages are escaped.
 
 use harness::terminal;
 
@@ -7,7 +6,7 @@ use super::page::{Block, NO_BREAK_SPACE, with_ids};
 use super::report::page;
 use crate::judge::report::model::Report;
 
-/// The report as a page, which names no path.
+/// The report as a page; it names no path.
 pub fn markdown(report: &Report) -> String {
     let names: Vec<String> = report.runs.iter().map(|run| escape(&run.name)).collect();
     let mut text = format!("# {}\n\n", names.join(", "));
@@ -22,7 +21,7 @@ pub fn markdown(report: &Report) -> String {
         + "\nThe records are next to this page; `brigade report` shows them.\n"
 }
 
-/// Parts of a page in Markdown, a blank line between two.
+/// Parts of a Markdown page, with a blank line between them.
 pub fn blocks(page: &[Block]) -> String {
     let shown = page.iter().filter(|of| !matches!(of, Block::Plots(_)));
     let blocks: Vec<String> = shown.map(block).collect();
@@ -47,7 +46,7 @@ fn inline(text: &str) -> String {
     with_ids(text, escape, |id| format!(" <sub>{}</sub>", escape(id)))
 }
 
-/// Lines as code in Markdown.
+/// Lines as a Markdown code block.
 pub fn indented(code: &str) -> String {
     let line = |line: &str| match line {
         "" => "\n".to_owned(),
@@ -56,7 +55,7 @@ pub fn indented(code: &str) -> String {
     terminal::text(code).lines().map(line).collect()
 }
 
-/// Text that stays text: nothing in it is markup, an element or a link.
+/// Escapes Markdown, HTML and links.
 pub fn escape(text: &str) -> String {
     let text = terminal::line(text);
     let mut escaped = String::with_capacity(text.len());
@@ -98,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_markup_is_text() {
+    fn markup_in_names_is_escaped() {
         for (text, expected) in [
             (
                 "thread-brigade/same-cpu, 1.79 µs [1.77, 1.81]",
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn where_some_processes_wait_and_others_overlap_both_are_shown_and_add_up() {
+    fn if_some_processes_wait_and_others_overlap_both_are_shown_and_add_up() {
         let mut run = fixtures::run(1.0);
         for of in run.invocations.iter_mut().filter(|of| of.case == "create" && of.round % 3 == 0) {
             let cpu = of.record.as_mut().and_then(|record| record.cpu.as_mut());

@@ -1,4 +1,4 @@
-//! What `judge` returns, as text, Markdown, HTML, CSV and JSON, and in pictures.
+//! Renders what `judge` returns as text, Markdown, HTML, CSV, JSON and pictures.
 
 pub mod comparison;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a reader must know about a run besides its figures, in words.
+//! Notes on a run: what a reader must know in addition to its figures.
 
 use super::page::{NO_BREAK_SPACE, named};
 use super::quantity::{duration, percent, small_share, three_digits};
@@ -10,12 +10,11 @@ use crate::judge::report::model::{
 use crate::judge::statistics::FEWEST_TIMES;
 use crate::judge::taken::{NOTABLE, Taken, UNFIT};
 
-/// A change of the machine's speed within a run that is reported, as a share.
+/// A change of the machine's speed within a run is reported from this share on.
 const LARGE_CHANGE: f64 = 0.1;
 
-/// The notes about the run of this index: cases that are imprecise, that have too few rounds
-/// for an interval, that did not measure or were disturbed, and figures that one value cannot
-/// describe.
+/// Notes on the run with this index: cases that are imprecise, had too few rounds for an interval,
+/// failed or were disturbed, and figures that one value cannot describe.
 pub fn notes(report: &Report, run: usize) -> Vec<String> {
     let summary = &report.runs[run];
     let cases = report.groups.iter().flat_map(|group| &group.cases);
@@ -45,7 +44,7 @@ pub fn notes(report: &Report, run: usize) -> Vec<String> {
     notes
 }
 
-/// The cases that are less precise than was aimed at.
+/// The cases that missed the precision target.
 fn wide(quality: &Quality, cases: &[(&Case, &CaseEstimate)]) -> Option<String> {
     let is_wide = |(case, _): &&(&Case, &CaseEstimate)| quality.wide.contains(&case.name);
     let wide = cases.iter().filter(is_wide).filter_map(|(case, estimate)| {
@@ -58,7 +57,7 @@ fn wide(quality: &Quality, cases: &[(&Case, &CaseEstimate)]) -> Option<String> {
     });
     let wide: Vec<String> = wide.collect();
     let target = quality.target_percent;
-    (!wide.is_empty()).then(|| format!("not within ± {target} %: {}.", wide.join("; ")))
+    (!wide.is_empty()).then(|| format!("wider than ± {target} %: {}.", wide.join("; ")))
 }
 
 fn missing(case: &CaseEstimate) -> Option<String> {
@@ -74,14 +73,14 @@ fn missing(case: &CaseEstimate) -> Option<String> {
 fn disturbed(case: &CaseEstimate) -> Option<String> {
     use JudgedOutcome::{Clean, Disturbed, Unusable};
     let unusable =
-        if case.uses_unusable() { "unusable, used anyway" } else { "unusable and not used" };
+        if case.uses_unusable() { "unusable, used anyway" } else { "unusable, not used" };
     let counts = counted(case, &[(Disturbed, "disturbed"), (Unusable, unusable)])?;
     let measured: usize = [Clean, Disturbed, Unusable].iter().map(|of| case.count(*of)).sum();
     let worst = case.worst_disturbance.join(", ");
     Some(format!("of {measured} processes {counts}; worst: {worst}"))
 }
 
-/// How many invocations came to each of these outcomes, if any did.
+/// How many invocations had each of these outcomes; `None` if none had.
 fn counted(case: &CaseEstimate, outcomes: &[(JudgedOutcome, &str)]) -> Option<String> {
     let counts = outcomes.iter().map(|(outcome, words)| (case.count(*outcome), words));
     let some = counts.filter(|(count, _)| *count > 0);
@@ -89,7 +88,7 @@ fn counted(case: &CaseEstimate, outcomes: &[(JudgedOutcome, &str)]) -> Option<St
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// Two modes, or one value far from the others.
+/// Two modes, or one outlier.
 fn spread(of: &MeasurementEstimate) -> impl Iterator<Item = String> {
     let modes = of.modes.map(|modes| {
         let mode = |median, share| format!("{} in {}", duration(median), percent(share));
@@ -102,8 +101,8 @@ fn spread(of: &MeasurementEstimate) -> impl Iterator<Item = String> {
     });
     let outlier = of.outlier_ns.map(|ns| {
         format!(
-            "one of {} processes took {}, far from the others: too few rounds to tell whether \
-             that is a second mode; the interval is the whole range",
+            "one of {} processes took {}, far from the others: more rounds would show whether that \
+             is a second mode; the interval is the whole range",
             of.time_ns.count,
             duration(ns)
         )
@@ -111,7 +110,7 @@ fn spread(of: &MeasurementEstimate) -> impl Iterator<Item = String> {
     modes.into_iter().chain(outlier)
 }
 
-/// What kept tasks from running, in a few words each.
+/// What kept tasks from running, briefly.
 fn causes(taken: &Taken) -> Vec<String> {
     let Taken { others, stolen, throttled, throttled_periods, stopped, unexplained, .. } = *taken;
     let shares = [
@@ -129,7 +128,7 @@ fn causes(taken: &Taken) -> Vec<String> {
     shares.map(|(share, words)| format!("{words} {}", percent(share))).chain(quota).collect()
 }
 
-/// What kept the tasks of a case from running, of the CPU time that it could have had.
+/// What kept a case's tasks from running, as shares of the CPU time available to it.
 fn taken(case: &CaseEstimate) -> Option<String> {
     let taken = case.taken.filter(Taken::is_notable)?;
     Some(format!("of its CPU time {}", causes(&taken).join(", ")))
@@ -138,7 +137,7 @@ fn taken(case: &CaseEstimate) -> Option<String> {
 /// The verdict on a run, in words: whether its figures can be quoted.
 fn verdict(taken: Option<Taken>) -> String {
     let Some(taken) = taken else {
-        return "What else used the CPUs is unknown".to_owned();
+        return "No record of what else used the CPUs".to_owned();
     };
     let causes = causes(&taken).join(", ");
     match taken.share() {
@@ -146,10 +145,10 @@ fn verdict(taken: Option<Taken>) -> String {
             format!("Do not quote these figures: of the CPU time {causes}")
         }
         share if share > NOTABLE => format!("Busy: of the CPU time {causes}"),
-        _ if taken.others.is_none() => "What else used the CPUs is unknown".to_owned(),
+        _ if taken.others.is_none() => "No record of what else used the CPUs".to_owned(),
         _ if taken.resolution > NOTABLE => {
             format!(
-                "Quiet, as far as ticks show: others of less than {} cannot be seen",
+                "Quiet, as far as ticks show: they miss others that use less than {}",
                 percent(taken.resolution)
             )
         }
@@ -157,8 +156,8 @@ fn verdict(taken: Option<Taken>) -> String {
     }
 }
 
-/// Whether the figures of a run can be quoted, and why, in words that begin with the verdict
-/// in capitals and a colon.
+/// Whether the figures of a run can be quoted, and why. The text begins with the verdict in
+/// capitals and a colon.
 pub fn verdict_in_words(run: &RunSummary) -> (bool, String) {
     let good = run.quality.median_half_width_percent;
     let good = good.map_or(String::new(), |percent| {
@@ -192,8 +191,8 @@ pub fn verdict_in_words(run: &RunSummary) -> (bool, String) {
         share => {
             let had = small_share(share);
             let words = match taken.others {
-                None => "what others had is not recorded.".to_owned(),
-                Some(_) => format!("others had {had} of the CPU time."),
+                None => "the run did not record the use by others.".to_owned(),
+                Some(_) => format!("others used {had} of the CPU time."),
             };
             (taken.others.is_some(), format!("QUIET ENOUGH: {words}"))
         }
@@ -201,15 +200,18 @@ pub fn verdict_in_words(run: &RunSummary) -> (bool, String) {
     (is_good, format!("{verdict}{good}{others}"))
 }
 
-/// Whether a run can be quoted, how precise it is and what disturbed it, in a line.
+/// Whether a run can be quoted, its precision and its disturbances, in one line.
 pub fn quality(quality: &Quality) -> String {
     let mut parts = Vec::new();
     parts.extend(quality.median_half_width_percent.map(|percent| {
-        format!("Times of this run are known to ± {percent:.1} % (median of {})", quality.cases)
+        format!(
+            "Half of this run's times are within ± {percent:.1} % (median of {})",
+            quality.cases
+        )
     }));
     let independent = quality.processes.zip(quality.independent_processes);
     parts.extend(independent.map(|(processes, independent)| {
-        format!("{processes:.0} processes a case, worth {independent:.0} independent ones")
+        format!("{processes:.0} processes per case, worth {independent:.0} independent ones")
     }));
     parts.extend(quality.steal_seconds.map(|seconds| format!("{seconds:.1} s of steal")));
     parts.extend(match quality.disturbed {
@@ -220,25 +222,26 @@ pub fn quality(quality: &Quality) -> String {
     let remedy = quality
         .remedy
         .as_ref()
-        .map(|flags| format!("; for ± {} % in all: {flags}", quality.target_percent));
+        .map(|flags| format!("; for ± {} % in every case: {flags}", quality.target_percent));
     let verdict = verdict(quality.taken);
     format!("{verdict}. {}{}", parts.join(", "), remedy.unwrap_or_default())
 }
 
-/// By how much figures of runs of one build differ.
+/// How much the figures of runs of one build differ.
 pub fn apart(spread: Spread) -> String {
     match spread.distance() {
-        0.0 => "no more than their intervals say".to_owned(),
+        0.0 => "no more than their intervals".to_owned(),
         distance => format!("up to {}", percent(distance.exp_m1())),
     }
 }
 
-/// The state of the machine, and how much runs of this build on it differ, in a line.
+/// The machine's state, and how much runs of this build differ on it, in one line.
 pub fn state(run: &RunSummary) -> Option<String> {
     let State { change, .. } = run.state?;
     let changed = (change - 1.0).abs() > LARGE_CHANGE;
-    let changed = changed
-        .then(|| format!("The machine became {} times as slow while it ran", three_digits(change)));
+    let changed = changed.then(|| {
+        format!("The machine became {} times as slow during the run", three_digits(change))
+    });
     let repeat = match run.repeat {
         Some(Repeat { spread, slowness }) => format!(
             "{} runs of this build differ by {}; the machine was {} times as slow as in the \
@@ -252,7 +255,7 @@ pub fn state(run: &RunSummary) -> Option<String> {
     Some(changed.into_iter().chain([repeat]).collect::<Vec<_>>().join(". "))
 }
 
-/// How far a run came, and what to repeat it with.
+/// How complete a run is, and how to repeat it.
 pub fn extent(run: &RunSummary) -> String {
     let progress = &run.progress;
     let RunProgress { planned, remaining, .. } = *progress;

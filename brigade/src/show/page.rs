@@ -1,29 +1,29 @@
-//! A page: what a report consists of before it becomes text or Markdown, and
-//! the one layout of tables.
+//! A page: a report before it becomes text or Markdown, and the layout of
+//! tables.
 
 use textwrap::{Options, WordSeparator, WrapAlgorithm};
 
-/// Columns of a terminal.
+/// Width of a terminal.
 pub const COLUMNS: usize = 80;
 
-/// The fewest columns that words are filled into at the end of a row.
+/// The narrowest column at the end of a row in which text is wrapped.
 const FEWEST_FILLED: usize = 24;
 
 /// A space at which no line breaks; it is printed as a space.
 pub const NO_BREAK_SPACE: char = '\u{a0}';
 
-/// What stands in a cell for which there is no figure.
+/// Shown in a cell without a figure.
 pub const ABSENT: &str = "–";
 
-/// Before an id that belongs to the words before it, and behind it.
+/// Delimits an id after the words it belongs to.
 const ID: char = '\u{1f}';
 
-/// A title and, for those who look for details, the id of what it is of.
+/// A title and, for readers of details, its id.
 pub fn named(title: &str, id: &str) -> String {
     if title == id { title.to_owned() } else { format!("{title}{ID}{id}{ID}") }
 }
 
-/// Text whose words and ids are shown by these.
+/// Renders text with these functions for words and ids.
 pub fn with_ids(text: &str, words: impl Fn(&str) -> String, id: impl Fn(&str) -> String) -> String {
     let parts = text.split(ID).enumerate();
     parts.map(|(at, part)| if at % 2 == 0 { words(part) } else { id(part) }).collect()
@@ -45,18 +45,18 @@ pub enum Block {
     Items(Vec<String>),
     /// A table.
     Table(Table),
-    /// Lines that are shown as they are.
+    /// Lines shown verbatim.
     Code(String),
-    /// The place of the plots of the group of this name, which only HTML has.
+    /// Where the plots of the group with this name go; only HTML has them.
     Plots(String),
 }
 
-/// To which side of its column a cell is set.
+/// The alignment of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// As text.
+    /// For text.
     Left,
-    /// As figures.
+    /// For figures.
     Right,
 }
 
@@ -70,14 +70,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table of these headings. The first column holds names.
+    /// An empty table with these headings. The first column holds names.
     pub fn new(columns: &[(&str, Side)]) -> Self {
         let columns = columns.iter().map(|(heading, side)| ((*heading).to_owned(), *side));
         Self { columns: columns.collect(), rows: Vec::new(), grows: false }
     }
 
-    /// An empty table of headings separated by `|`. Those that begin
-    /// with `>` are of figures.
+    /// An empty table with headings separated by `|`. Headings of figures begin
+    /// with `>`.
     pub fn of(headings: &str) -> Self {
         let column = |heading: &str| match heading.strip_prefix('>') {
             Some(heading) => (heading.to_owned(), Side::Right),
@@ -86,42 +86,39 @@ impl Table {
         Self { columns: headings.split('|').map(column).collect(), rows: Vec::new(), grows: false }
     }
 
-    /// The table, which may be wider than a terminal.
+    /// Lets the table be wider than a terminal.
     pub fn growing(self) -> Self {
         Self { grows: true, ..self }
     }
 
-    /// The table with a further column; it has no rows yet.
+    /// Adds a column to a table without rows.
     pub fn and(mut self, heading: &str, side: Side) -> Self {
         self.columns.push((heading.to_owned(), side));
         self
     }
 
-    /// The headings, and whether their columns are set to the right.
+    /// The headings, and whether their columns are right-aligned.
     pub fn columns(&self) -> impl Iterator<Item = (&str, bool)> {
         self.columns.iter().map(|(heading, side)| (heading.as_str(), *side == Side::Right))
     }
 
-    /// The rows.
     pub fn rows(&self) -> &[Vec<String>] {
         &self.rows
     }
 
-    /// Adds a row of as many cells as there are columns.
+    /// Adds a row, with one cell per column.
     pub fn push(&mut self, row: Vec<String>) {
         debug_assert_eq!(row.len(), self.columns.len());
         self.rows.push(row);
     }
 
-    /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// As text: aligned columns, one space apart. Columns are as wide as their
-    /// widest cell. Where that is wider than a terminal, words at the end of a
-    /// row are filled into several lines, and a name that is too long stands on
-    /// a line of its own.
+    /// The table as text: aligned columns, one space apart, as wide as their
+    /// widest cell. If that exceeds a terminal, text at the end of a row wraps,
+    /// and a long name gets a separate line.
     pub fn text(&self) -> String {
         let rows = self.rows.iter().map(|row| row.iter().map(|cell| without_ids(cell)).collect());
         Self { rows: rows.collect(), ..self.clone() }.set()
@@ -179,7 +176,7 @@ impl Table {
         cells.chain([width(&self.columns[column].0)]).max().unwrap_or(0)
     }
 
-    /// As a table of Markdown, whose cells `escape` makes safe.
+    /// The table as Markdown; `escape` makes its cells safe.
     pub fn markdown(&self, escape: impl Fn(&str) -> String) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let headings: Vec<String> =
@@ -202,18 +199,18 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// `text` broken at spaces so that no line is wider than a terminal unless a
-/// single word is, each line ended by a newline.
+/// `text` wrapped at spaces to a terminal's width, except for longer words;
+/// each line ends in a newline.
 pub fn lines(text: &str) -> String {
     filled(text, "", "")
 }
 
-/// `text` as one item of a list, broken likewise.
+/// `text` as a list item, wrapped likewise.
 pub fn item(text: &str) -> String {
     filled(text, "- ", "  ")
 }
 
-/// The same with `first` before it and `others` before its further lines.
+/// The same with `first` before the first line and `others` before the rest.
 pub fn filled(text: &str, first: &str, others: &str) -> String {
     let options = Options::new(COLUMNS)
         .initial_indent(first)
@@ -239,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_too_long_stands_on_a_line_of_its_own() {
+    fn a_name_that_is_too_long_gets_a_separate_line() {
         let long = "a-name-of-a-case-that-is-so-long-that-nothing-fits-beside-it/same-cpu";
         let text = table(["ring", long, "line"]).text();
         let lines: Vec<&str> = text.lines().collect();

@@ -1,4 +1,4 @@
-//! What an operation takes between pairs of CPUs, as tables.
+//! Times of an operation between pairs of CPUs, as tables.
 
 use super::page::{Block, Table};
 use super::quantity::{Unit, estimated_duration, letter};
@@ -16,14 +16,14 @@ impl Steps {
     /// The most steps.
     pub const MOST: usize = 8;
 
-    /// The steps of these pairs; `None` without a time.
+    /// The steps for these pairs; `None` without a time.
     pub fn of(pairs: &[PairTime]) -> Option<Self> {
         let times = || pairs.iter().map(|pair| pair.time_ns.value).filter(|ns| *ns > 0.0);
         let (low, high) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
         Some(Self { low, high, count: if high > low { Self::MOST } else { 1 } })
     }
 
-    /// How many there are.
+    /// The number of steps.
     pub fn count(self) -> usize {
         self.count
     }
@@ -56,7 +56,7 @@ pub fn of_group<'a>(report: &'a Report, group: &'a str) -> impl Iterator<Item = 
     report.pairs.iter().filter(move |map| map.group == group)
 }
 
-/// What a map is of: where there are several runs, which one.
+/// The title of a map; with several runs, it includes the run.
 pub fn name(report: &Report, map: &PairMap) -> String {
     match report.runs.len() {
         1 => map.name.clone(),
@@ -64,7 +64,7 @@ pub fn name(report: &Report, map: &PairMap) -> String {
     }
 }
 
-/// A group's pairs by distance; the page has a map, too.
+/// A group's pairs by distance; the page also has a map.
 pub fn blocks(report: &Report, group: &str) -> Vec<Block> {
     let table = distances(report, group);
     if table.is_empty() { Vec::new() } else { vec![Block::Table(table)] }
@@ -72,7 +72,7 @@ pub fn blocks(report: &Report, group: &str) -> Vec<Block> {
 
 /// A group's pairs by distance.
 fn distances(report: &Report, group: &str) -> Table {
-    let mut table = Table::of("two CPUs of||time [95 %]|>pairs|>quickest|>slowest");
+    let mut table = Table::of("CPUs that share||time [95 %]|>pairs|>fastest|>slowest");
     for map in of_group(report, group) {
         for (index, of) in map.distances.iter().enumerate() {
             let DistanceTime { distance, pairs, time_ns, range_ns } = of;
@@ -90,7 +90,7 @@ fn distances(report: &Report, group: &str) -> Table {
     table
 }
 
-/// The places of a pair's CPUs in a map, the later one first.
+/// The positions of a pair's CPUs in a map, the later one first.
 pub fn places(map: &PairMap, pair: &PairTime) -> Option<[usize; 2]> {
     let place = |cpu: usize| map.cpus.iter().position(|of| of.cpu == cpu);
     let [first, second] = pair.cpus.map(place);
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_cpus_have_a_table_by_distance_alone() {
+    fn many_cpus_have_a_table_by_distance_only() {
         let report = sixty_four();
         let [Block::Table(table)] = &blocks(&report, "cores")[..] else { panic!("one table") };
         let column =
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_have_equal_ratios_and_hold_both_ends() {
+    fn steps_have_equal_ratios_and_include_both_ends() {
         let pair = |ns: f64| PairTime {
             case: String::new(),
             cpus: [0, 1],

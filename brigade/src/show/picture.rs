@@ -1,5 +1,5 @@
-//! The picture of a run, to be posted: a row for each kind of task, and side by side a column
-//! of dots for each part of the first screen. A narrow page has the columns one below the other.
+//! The picture of a run, to share: one row per kind of task, one column of dots per part of the
+//! first screen. On a narrow page the columns are stacked.
 
 use super::notes;
 use super::plot::class_of;
@@ -10,22 +10,22 @@ use crate::judge::report::model::{Report, ScreenPart, ScreenRow, TaskKind};
 /// The title of the picture, and of the page of a whole run.
 pub const TITLE: &str = "What concurrency costs";
 
-/// How to read it.
 const LEGEND: &str = "Logarithmic axes. A dot is the lower quartile over processes, a stroke its \
                       95 % interval.";
 
-/// The size of the file, in pixels: what social networks show as a card.
+/// The size of the file in pixels, as social networks show it.
 const SIZE: [f64; 2] = [1200.0, 630.0];
 
 /// The margin on both sides, and the space above the columns.
 const MARGIN: f64 = 32.0;
 const HEAD: f64 = 116.0;
 
-/// The share of the width for the names of kinds, and between columns.
+/// The share of the width for the names of kinds, and for the space between
+/// columns.
 const NAMES: f64 = 0.105;
 const GAP: f64 = 0.045;
 
-/// A row of a part, with the name of its block.
+/// A row of a part, with its block's name.
 type Row<'a> = (&'a str, &'a ScreenRow);
 
 fn rows(part: &ScreenPart) -> impl Iterator<Item = Row<'_>> {
@@ -38,8 +38,8 @@ fn parts(report: &Report) -> Vec<(&ScreenPart, Axis)> {
     report.screen.iter().filter_map(|part| Some((part, axis(part)?))).collect()
 }
 
-/// The ticks of an axis between two shares of the width, which is so many pixels: lines down to
-/// `bottom`, and the values above as far as there is room.
+/// The ticks of an axis between two shares of the width, which measures `pixels`: lines down to
+/// `bottom`, and as many values above as fit.
 fn ticks(axis: &Axis, [from, to]: [f64; 2], pixels: f64, [y, bottom]: [f64; 2]) -> String {
     let mut svg = String::new();
     let mut free = f64::NEG_INFINITY;
@@ -58,7 +58,7 @@ fn ticks(axis: &Axis, [from, to]: [f64; 2], pixels: f64, [y, bottom]: [f64; 2]) 
     svg
 }
 
-/// A track with an interval, a dot and the value at it.
+/// A row's track with an interval, a dot and its value.
 fn track(axis: &Axis, row: &ScreenRow, [from, to]: [f64; 2], y: f64) -> String {
     let at = |value: f64| from + axis.scale.share(value) * (to - from);
     let value = row.figure.value;
@@ -74,13 +74,13 @@ fn track(axis: &Axis, row: &ScreenRow, [from, to]: [f64; 2], y: f64) -> String {
     svg + &shifted((at(value), shift), y + 4.0, anchor, "figure", &axis.show(value))
 }
 
-/// What a row says besides its kind.
+/// A row's words in addition to its kind.
 fn variant((block, row): Row) -> String {
     let rest = row.text.strip_prefix(row.kind.map_or("", TaskKind::as_str)).unwrap_or(&row.text);
     format!("{block}{rest}").trim_start_matches([',', ' ']).to_owned()
 }
 
-/// The columns side by side, so many pixels high; `None` without a figure.
+/// The columns side by side, `height` pixels high; `None` without a figure.
 fn columns(report: &Report, height: f64) -> Option<Picture> {
     const TOP: f64 = 66.0;
     const BAND: f64 = 8.0;
@@ -106,7 +106,7 @@ fn columns(report: &Report, height: f64) -> Option<Picture> {
         })
         .filter(|(_, _, lines)| *lines > 0)
         .collect();
-    // The kind that hands over most cheaply comes first.
+    // Kinds are sorted by the cost of their cheapest hand-over.
     let least = |cells: &[Vec<Row>]| {
         let values = cells.first().into_iter().flatten().map(|(_, row)| row.figure.value);
         values.fold(f64::INFINITY, f64::min)
@@ -147,7 +147,7 @@ fn picture(height: f64, body: String) -> Picture {
     Picture { title: TITLE.to_owned(), description: LEGEND.to_owned(), legend, height, body }
 }
 
-/// The columns one below the other.
+/// The columns stacked.
 fn stacked(report: &Report) -> Option<Picture> {
     const WIDTH: f64 = 368.0;
     const ENDS: [f64; 2] = [0.55, 1.0];
@@ -169,7 +169,7 @@ fn stacked(report: &Report) -> Option<Picture> {
                 y += PITCH;
             }
             for row in &block.rows {
-                // These letters are smaller than others.
+                // These letters are smaller.
                 let words = cut(&row.text, 1.1 * WIDTH * ENDS[0]);
                 let row_of = text(0.0, y + 12.0, Anchor::Start, "small", &words)
                     + &track(axis, row, ENDS, y + 8.0);
@@ -182,7 +182,7 @@ fn stacked(report: &Report) -> Option<Picture> {
     (!body.is_empty()).then(|| picture(y, body))
 }
 
-/// The picture for a page of any width; nothing without a figure.
+/// The picture for a page of any width; empty without a figure.
 pub fn figures(report: &Report) -> String {
     let both = [("wide", columns(report, SIZE[1] - HEAD - 24.0)), ("narrow", stacked(report))];
     let figure = |(class, picture): (&str, Option<Picture>)| {
@@ -194,7 +194,7 @@ pub fn figures(report: &Report) -> String {
 }
 
 /// The picture as a file, with the machine, the version and the verdict; `None` unless the run
-/// has what the first screen shows.
+/// measured what the first screen shows.
 pub fn svg(report: &Report) -> Option<String> {
     let run = report.runs.first()?;
     let picture = columns(report, SIZE[1] - HEAD - 24.0)?;

@@ -1,4 +1,4 @@
-//! The plots of a report: cases on an axis, bars of memory and of time, curves, and a map of CPUs.
+//! The plots of a report: cases on an axis, bars of memory and time, curves, and maps of CPUs.
 
 use super::pairs::{Steps, name, places, words};
 use super::quantity::{
@@ -24,7 +24,7 @@ const GAP: f64 = 8.0;
 /// The space for a name above its row on a narrow page; the rest is for a figure.
 const NAME: f64 = 300.0;
 
-/// The fewest CPUs of which there is a map.
+/// The fewest CPUs for a map.
 const FEWEST_CPUS: usize = 4;
 
 /// The class of a kind of task, which sets its colour.
@@ -39,20 +39,20 @@ pub fn class_of(kind: Option<TaskKind>) -> &'static str {
     }
 }
 
-/// The ends of an interval and the value in it.
+/// The value and the ends of its interval.
 fn extent(time: &Estimate) -> impl Iterator<Item = f64> {
     let ends = time.interval.into_iter().flat_map(|ends| [ends.low, ends.high]);
     ends.chain([time.value])
 }
 
-/// A title above its row, of which a narrow page shows as much as has room.
+/// A title above its row; a narrow page shows as much as fits.
 fn title(y: f64, words: &str) -> String {
     shortened(y, "name", words, NAME)
 }
 
-/// An axis of these values on which two ticks always differ visibly.
+/// An axis for these values whose ticks always differ visibly.
 fn axis(values: impl Iterator<Item = f64>) -> Option<Scale> {
-    /// The least ratio of its ends.
+    /// The smallest ratio of an axis's ends.
     const LEAST: f64 = 2.25;
     let values: Vec<f64> = values.filter(|value| *value > 0.0 && value.is_finite()).collect();
     let low = values.iter().copied().reduce(f64::min)?;
@@ -61,8 +61,8 @@ fn axis(values: impl Iterator<Item = f64>) -> Option<Scale> {
     Scale::of(values.into_iter().chain([low / stretch, high * stretch]))
 }
 
-/// A row for each case of a group that is run for a time, the shortest first: a picture of
-/// creations, and one of other operations, of at least two cases.
+/// One row per case of a group, shortest first: one picture of creations and one of other
+/// operations, each with at least two cases.
 pub fn dots(group: &Group) -> Vec<Picture> {
     let (mut created, mut others) = (Vec::new(), Vec::new());
     let timed = group.cases.iter().filter_map(|case| Some((case, measured(case)?)));
@@ -135,22 +135,22 @@ fn dots_of(mut rows: Vec<(&Case, Estimate, &str)>) -> Option<Picture> {
     })
 }
 
-/// A part of a bar: its class, what it is, and how long it is.
+/// A part of a bar: its class, its name and its length.
 type BarPart = (&'static str, &'static str, f64);
 
-/// A bar of parts that lie end to end.
+/// A bar of stacked parts.
 struct Bar<'a> {
     case: &'a Case,
-    /// The bars that are drawn together.
+    /// Bars in one panel are drawn together.
     panel: &'static str,
-    /// The value that is printed and marked.
+    /// The value printed and marked.
     total: f64,
     parts: Vec<BarPart>,
 }
 
-/// Bars by panel, and in a panel by magnitude: each has its own axis, which begins at 0.
+/// Bars by panel and, within one, by magnitude: each has its axis, which begins at 0.
 fn bars(mut bars: Vec<Bar>, show: fn(f64) -> String, round: fn(f64) -> f64) -> (f64, String) {
-    /// The most that bars of one axis differ by.
+    /// The largest ratio of bars on one axis.
     const MAGNITUDE: f64 = 12.0;
     const BAR: f64 = 10.0;
     const HEADING: f64 = 34.0;
@@ -206,32 +206,32 @@ fn bars(mut bars: Vec<Bar>, show: fn(f64) -> String, round: fn(f64) -> f64) -> (
     (y, body)
 }
 
-/// A figure without zeros at the end of its decimals.
+/// A figure without trailing zeros.
 fn short(figure: &str) -> String {
     let (number, unit) = figure.split_once(NO_BREAK_SPACE).unwrap_or((figure, ""));
     format!("{}{NO_BREAK_SPACE}{unit}", number.parse().map_or(number.to_owned(), brief))
 }
 
-/// The largest of 1, 2 or 5 times a power of ten that is no more than this.
+/// The largest of 1, 2 or 5 times a power of ten that is at most `value`.
 fn round_time(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     [5.0, 2.0, 1.0].map(|by| by * power).into_iter().find(|of| *of <= value).unwrap_or(power)
 }
 
-/// The same, of KiB from 1 KiB on.
+/// The same, in KiB from 1 KiB on.
 fn round_bytes(value: f64) -> f64 {
     let unit = 1024_f64.powf((value.max(1.0).ln() / 1024_f64.ln()).floor());
     unit * round_time(value / unit)
 }
 
-/// Where tasks run, in the order of the panels.
+/// Placements, in the order of the panels.
 const PLACEMENTS: [(&str, &str); 3] = [
     ("same-cpu", "all on one CPU"),
-    ("free", "where the kernel puts them"),
+    ("free", "placed by the kernel"),
     ("spread", "always to another CPU"),
 ];
 
-/// What each case of a group holds in memory, by part; `None` of fewer than two.
+/// The memory of each case of a group, by part; `None` for fewer than two.
 pub fn memory(group: &Group) -> Option<Picture> {
     let bar = |case| -> Option<Bar> {
         let estimate = Case::first(case)?;
@@ -241,7 +241,7 @@ pub fn memory(group: &Group) -> Option<Picture> {
         });
         let mut parts: Vec<BarPart> = parts.collect();
         let total = estimate.held()?.value;
-        // Each is an estimate of its own: scaled, they add up.
+        // The parts are estimated separately: scaled, they add up.
         let sum: f64 = parts.iter().map(|(_, _, size)| size).sum();
         parts.iter_mut().for_each(|(_, _, size)| *size *= total / sum.max(1e-9));
         Some(Bar { case, panel: "", total, parts })
@@ -250,8 +250,8 @@ pub fn memory(group: &Group) -> Option<Picture> {
     let most = found.iter().max_by(|a, b| a.total.total_cmp(&b.total))?;
     let (_, part, size) = most.parts.iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
     let words = format!(
-        "Memory of one task that waits, in bytes; bars of similar size share an axis. Most is held \
-         in \"{}\": {}, of which {} {part}.",
+        "Memory of one waiting task, in bytes; bars of similar size share an axis. \"{}\" uses \
+         most: {}, of which {} {part}.",
         most.case.title,
         bytes(most.total),
         percent(size / most.total),
@@ -264,7 +264,7 @@ fn stack(title: &str, description: String, (height, body): (f64, String)) -> Pic
     Picture { title: title.to_owned(), description, legend: Vec::new(), height, body }
 }
 
-/// Where the time of an operation of each case of a group goes; `None` of fewer than two.
+/// Where the time of an operation goes, for each case of a group; `None` for fewer than two.
 pub fn time(group: &Group) -> Option<Picture> {
     let bar = |case| -> Option<Bar> {
         let estimate = Case::first(case).filter(|of| of.held().is_none())?;
@@ -297,13 +297,13 @@ pub fn time(group: &Group) -> Option<Picture> {
     };
     let words = format!(
         "Where the time of one operation goes; bars of similar size share an axis. {waiting}. The \
-         line is the time elapsed: a longer bar ran on several CPUs at once."
+         line is the elapsed time: a longer bar ran on several CPUs at once."
     );
     (found.len() > 1)
         .then(|| stack("Where the time goes", words, bars(found, duration, round_time)))
 }
 
-/// What the parts of bars are, with their classes.
+/// The parts of bars, with their classes.
 const TIME: [(&str, &str); 6] = [
     ("h2", "user"),
     ("h6", "kernel"),
@@ -315,7 +315,7 @@ const TIME: [(&str, &str); 6] = [
 const MEMORY: [(&str, &str); 4] =
     [("h2", "user memory"), ("h6", "kernel stacks"), ("h1", "page tables"), ("h4", "slab")];
 
-/// Every colour of the plots of a report, each with its meaning.
+/// Every colour in the plots of a report, with its meaning.
 pub fn legend(report: &Report) -> Vec<(String, String)> {
     let cases = || report.groups.iter().flat_map(|group| &group.cases);
     let has = |kind: &TaskKind| cases().any(|case| case.kind == Some(*kind));
@@ -326,15 +326,15 @@ pub fn legend(report: &Report) -> Vec<(String, String)> {
     kinds.chain(parts).map(|(class, words)| (class.to_owned(), words.to_owned())).collect()
 }
 
-/// The first run's estimate of a case and its principal measurement. Cases of pairs of CPUs
-/// are on the map.
+/// The first run's estimate of a case and its principal measurement. Cases of CPU pairs are on the
+/// map instead.
 fn measured(case: &Case) -> Option<(&CaseEstimate, &MeasurementEstimate)> {
     let estimate = Case::first(case).filter(|_| case.key.pair().is_none())?;
     Some((estimate, estimate.measurement(None)?))
 }
 
-/// A picture for each number that cases of a group differ in, such as the number of tasks: a
-/// line for each series of cases, for a wide page and a narrow one.
+/// A picture for each number that cases of a group differ in, such as the number of tasks: one line
+/// per series of cases, for a wide page and a narrow one.
 pub fn curves(group: &Group) -> Vec<[Picture; 2]> {
     let mut parameters: Vec<&String> = Vec::new();
     for (name, value) in group.cases.iter().flat_map(|case| &case.key.parameters) {
@@ -357,7 +357,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The line of cases whose number has a logarithm; `None` of fewer than three.
+    /// The line for cases whose number is positive; `None` for fewer than three.
     fn of(series: Series<'a>) -> Option<Self> {
         let (_, first) = *series.first()?;
         let cases = series.into_iter().filter(|(number, _)| *number > 0.0);
@@ -372,11 +372,11 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What names begin and end with, such as `threads … of 16 KiB`; the first if they share
-/// nothing.
+/// The common beginning and end of names, such as `threads … of 16 KiB`; the first name if there is
+/// none.
 fn shared(names: &[&str]) -> String {
     let Some(first) = names.first() else { return String::new() };
-    // The names differ in a number: none of its digits belong to what they share.
+    // The names differ in a number, so the common part contains none of its digits.
     let common = |names: &[String]| -> String {
         let alike = |other: &String| {
             names[0].chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
@@ -400,16 +400,16 @@ fn shared(names: &[&str]) -> String {
 
 fn curve(parameter: &str, group: &Group, is_narrow: bool) -> Option<Picture> {
     const TOP: f64 = 12.0;
-    /// The height of a name.
     const NAME_HEIGHT: f64 = 16.0;
-    /// Where curves begin, as a share of the width.
+    /// Left end of curves, as a share of the width.
     const START: f64 = 0.065;
     let lines: Vec<Line> =
         series(parameter, &group.cases).into_iter().filter_map(Line::of).collect();
     let points = || lines.iter().flat_map(|of| &of.points);
     let numbers = axis(points().map(|(number, _)| *number))?;
     let times = axis(points().flat_map(|(_, time)| extent(time)))?;
-    // Where they end, and have their names. Those of a narrow page are below, by letters.
+    // Right end of curves and start of their names. A narrow page has the names below, keyed by
+    // letters.
     let [end, names] = if is_narrow { [0.9, 0.94] } else { [0.62, 0.66] };
     let inner = (lines.len() as f64 * NAME_HEIGHT).max(if is_narrow { 260.0 } else { 420.0 });
     let bottom = TOP + inner;
@@ -423,7 +423,7 @@ fn curve(parameter: &str, group: &Group, is_narrow: bool) -> Option<Picture> {
     let words = parameter.replace('_', " ");
     for (index, number) in numbers.ticks().iter().enumerate() {
         let x = across(*number);
-        // A narrow page has room for every second number.
+        // A narrow page shows every second number.
         let class = if index % 2 == 0 { "axis" } else { "axis note" };
         body += &line((x, TOP), (x, bottom), "grid");
         body += &text(x, bottom + 15.0, Anchor::Middle, class, &brief(*number));
@@ -476,8 +476,8 @@ fn curve(parameter: &str, group: &Group, is_narrow: bool) -> Option<Picture> {
     })
 }
 
-/// The places nearest to `wanted` at which no two labels are closer than `room` and all lie
-/// between the ends, as far as there is room.
+/// The positions nearest to `wanted` where labels are at least `room` apart and between the ends,
+/// as far as possible.
 fn apart(wanted: &[f64], room: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
@@ -495,13 +495,13 @@ fn apart(wanted: &[f64], room: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
     places
 }
 
-/// What an operation takes between each pair of CPUs: a cell for each pair, whose colour is
-/// the time; `None` without a pair, or of fewer CPUs than have a pattern.
+/// The time of an operation between each pair of CPUs: one cell per pair, coloured by time; `None`
+/// without a pair, or with too few CPUs for a pattern.
 pub fn heat(report: &Report, map: &PairMap) -> Option<Picture> {
     if map.cpus.len() < FEWEST_CPUS {
         return None;
     }
-    /// The share of the width before the first column.
+    /// The share of the width left of the first column.
     const LEFT: f64 = 0.1;
     let steps = Steps::of(&map.pairs)?;
     let count = map.cpus.len();
@@ -518,14 +518,14 @@ pub fn heat(report: &Report, map: &PairMap) -> Option<Picture> {
         let title = format!("CPUs {first} and {second}, {far}: {time}");
         let class = format!("cell h{}", steps.step(pair.time_ns.value));
         body += &rectangle([left(x), left(x + 1)], row * y as f64, row, &class, &title);
-        // Few cells have room for their figures.
+        // Only large cells have room for figures.
         if count <= 5 {
             let ([at, _], [_, down]) = (middle(x), middle(y));
             let figure = duration(pair.time_ns.value);
             body += &text(at, down + 4.0, Anchor::Middle, "figure", &figure);
         }
     }
-    // Lines between caches and, thicker, between nodes.
+    // Lines between caches, thicker ones between nodes.
     for (index, two) in map.cpus.windows(2).enumerate() {
         let class = if two[0].node != two[1].node {
             "middle node"
@@ -538,7 +538,7 @@ pub fn heat(report: &Report, map: &PairMap) -> Option<Picture> {
         body += &line((LEFT, down), (at, down), class);
         body += &line((at, down), (at, bottom), class);
     }
-    // As many numbers along both sides as there is room for.
+    // As many numbers along both sides as fit.
     let most = if map.cpus.iter().all(|place| place.cpu < 100) { 16 } else { 8 };
     for (index, CpuPlace { cpu, .. }) in
         map.cpus.iter().enumerate().step_by(count.div_ceil(most).max(1))
@@ -554,7 +554,7 @@ pub fn heat(report: &Report, map: &PairMap) -> Option<Picture> {
     Some(Picture {
         title: format!("{}: every pair of CPUs", name(report, map)),
         description: format!(
-            "{}: time of one operation between two CPUs, a cell for each pair. CPUs that share a \
+            "{}: time of one operation between two CPUs, one cell per pair. CPUs that share a \
              core, a cache or a NUMA node are neighbours. Lines separate caches, thick lines \
              nodes.",
             name(report, map)
@@ -574,7 +574,7 @@ mod tests {
         picture.body.matches(what).count()
     }
 
-    /// Cases of so many tasks, each of which costs 10 ns.
+    /// Cases with this many tasks, each costing 10 ns.
     fn growing(tasks: &[u64]) -> Group {
         let mut group = report_of(&[1.0]).groups.remove(0);
         let of = group.cases[0].clone();

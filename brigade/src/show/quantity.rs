@@ -1,5 +1,5 @@
-//! Figures as a reader sees them: three significant digits, in a unit that
-//! needs no more than three before the point.
+//! Figures for readers: three significant digits, in a unit that needs at most
+//! three before the decimal point.
 
 use crate::judge::statistics::Estimate;
 
@@ -22,7 +22,7 @@ impl Unit {
     ];
 
     /// The unit in which `ns` nanoseconds, of either sign, show as less than
-    /// 1000; seconds at the most.
+    /// 1000; at most seconds.
     pub fn of(ns: f64) -> Self {
         let [.., seconds] = Self::ALL;
         let fits = |unit: &Self| (ns / unit.ns).abs() < 999.5;
@@ -46,13 +46,13 @@ pub fn duration(ns: f64) -> String {
     format!("{}{NO_BREAK_SPACE}{}", unit.show(ns), unit.symbol)
 }
 
-/// `ns` nanoseconds as briefly as a label of an axis has it, such as `10 µs`.
+/// `ns` nanoseconds as an axis label, such as `10 µs`.
 pub fn tick(ns: f64) -> String {
     let unit = Unit::of(ns);
     format!("{}{NO_BREAK_SPACE}{}", brief(ns / unit.ns), unit.symbol)
 }
 
-/// `value` with three significant digits, without zeros at the end of decimals.
+/// `value` with three significant digits, without trailing zeros.
 pub fn brief(value: f64) -> String {
     let digits = three_digits(value);
     match digits.contains('.') {
@@ -82,7 +82,7 @@ pub fn estimated_bytes(bytes: &Estimate) -> String {
     format!("{}{NO_BREAK_SPACE}{symbol}{NO_BREAK_SPACE}{shown}", show(bytes.value))
 }
 
-/// So many bytes, such as `9.72 KiB`.
+/// A number of bytes, such as `9.72 KiB`.
 pub fn bytes(bytes: f64) -> String {
     let (symbol, unit) = unit_of_bytes(bytes);
     format!("{}{NO_BREAK_SPACE}{symbol}", three_digits(bytes / unit))
@@ -97,7 +97,7 @@ fn unit_of_bytes(bytes: f64) -> (&'static str, f64) {
     }
 }
 
-/// An interval, of which each end is shown likewise, such as `[1.77, 1.81]`.
+/// An interval with each end shown likewise, such as `[1.77, 1.81]`.
 pub fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
     match estimate.interval {
         Some(interval) => {
@@ -109,7 +109,7 @@ pub fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
 
 /// A share of 0 to 1 as a whole percentage, such as `40 %`.
 pub fn percent(share: f64) -> String {
-    // Adding 0 takes the sign from what is rounded to it.
+    // Adding 0 turns a rounded -0 into 0.
     format!("{:.0}{NO_BREAK_SPACE}%", (share * 100.0).round() + 0.0)
 }
 
@@ -121,8 +121,8 @@ pub fn small_share(share: f64) -> String {
     }
 }
 
-/// `value` with three significant digits, two decimals at the most; four
-/// columns wide, and one more for the sign below zero.
+/// `value` with three significant digits and at most two decimals; four columns
+/// wide, or five below zero.
 pub fn three_digits(value: f64) -> String {
     match value.abs() {
         0.0..0.005 => "0.00".to_owned(),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn three_digits_fill_four_columns_at_the_most() {
+    fn three_digits_fill_at_most_four_columns() {
         let pairs = [
             (0.0, "0.00"),
             (-0.001, "0.00"),

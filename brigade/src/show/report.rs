@@ -1,5 +1,4 @@
-//! A report as a page: the first screen, then the groups, then what has to be
-//! known about them.
+//! A report as a page: the first screen, then the groups, then the notes.
 
 use crate::judge::statistics::Estimate;
 use harness::terminal;
@@ -19,44 +18,44 @@ use crate::judge::report::model::{
 
 /// What the columns mean.
 const LEGEND: &str = "Per operation, over n processes [95 % interval]; p50, p99 and CPU time in \
-                      the unit of the time; whole: create, run and wait for the end, in one; sw: the \
-                      kernel's context switches; cross: hops between two CPUs. Elapsed, with the \
-                      time between laps, is user + kernel + waiting − overlap.";
+    the unit of the time; whole: create, run and wait for the end together; sw: context switches \
+    counted by the kernel; cross: hops between two CPUs. Elapsed, including the time between \
+    laps, is user + kernel + waiting − overlap.";
 
-/// The same of what waiting is for.
-const LEGEND_OF_WAITING: &str = "Waiting: all CPUs asleep; waking, on the way into an idle \
-                                 state or out of it; a task queued for its CPU. Idle/op, ipi/op: \
-                                 how often a CPU entered an idle state, and interrupted another.";
+/// Legend of the waiting columns.
+const LEGEND_OF_WAITING: &str = "Waiting: all CPUs asleep; waking: entering and leaving idle \
+    states; queued: a task waits for its CPU. Idle/op, ipi/op: how often a CPU entered an idle \
+    state, and interrupted another.";
 
-/// The heading of the table of all kinds of tasks, and what its columns mean.
+/// The table of all kinds of tasks: its heading and legend.
 const KINDS: &str = "By kind of task";
-const LEGEND_OF_KINDS: &str = "± is half of the 95 % interval. sw/hop: the kernel's context \
-                               switches for each hand-over. Creation includes running the task \
-                               and waiting for its end. Memory is of a task that waits, in user \
-                               space and in the kernel, as far as the program can read it.";
+const LEGEND_OF_KINDS: &str = "± is half of the 95 % interval. sw/hop: context switches per \
+    hand-over, counted by the kernel. Creation includes running the task and waiting for its end. \
+    Memory is that of a waiting task, in user space and in the kernel, as far as the program can \
+    read it.";
 
-/// Stands behind the count of processes where some were disturbed.
+/// After the count of processes if some were disturbed.
 const DISTURBED: &str = "~";
-/// Stands there where there are none but unusable ones.
+/// The same if all are unusable.
 const UNUSABLE: &str = "!";
 
 /// A part of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Machine, quality and headline.
+    /// Machine, quality and the main figures.
     FirstScreen,
     /// Hop, creation and memory by kind of task.
     Kinds,
-    /// All groups, or that of this name.
+    /// All groups, or the one with this name.
     Groups(Option<String>),
-    /// The comparisons of the group of this name.
+    /// The comparisons of the group with this name.
     Comparisons(String),
     /// The notes in words.
     Notes,
 }
 
 impl Part {
-    /// The part of this name, as in `group=switches`.
+    /// The part with this name, as in `group=switches`.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "first-screen" => Self::FirstScreen,
@@ -72,7 +71,7 @@ impl Part {
     }
 }
 
-/// The report as text. `folders` are where the records of each run are.
+/// The report as text; `folders` contain the records of the runs.
 pub fn as_text(report: &Report, folders: &[String]) -> String {
     let mut text = text::blocks(&page(report));
     for (run, folder) in report.runs.iter().zip(folders) {
@@ -82,7 +81,7 @@ pub fn as_text(report: &Report, folders: &[String]) -> String {
     text
 }
 
-/// That a run in this folder is not complete, and how to go on; nothing where it is complete.
+/// Says that the run in this folder is incomplete, and how to resume it; empty if it is complete.
 pub fn unfinished(progress: &RunProgress, folder: &str) -> String {
     if progress.is_complete {
         String::new()
@@ -93,9 +92,9 @@ pub fn unfinished(progress: &RunProgress, folder: &str) -> String {
     }
 }
 
-/// How to go on with the run in this folder.
+/// How to resume the run in this folder.
 pub fn to_go_on(folder: &str) -> String {
-    format!("not complete; to go on: brigade run --resume {}\n", terminal::line(folder))
+    format!("not complete; resume with: brigade run --resume {}\n", terminal::line(folder))
 }
 
 /// The page of a whole report.
@@ -103,14 +102,13 @@ pub fn page(report: &Report) -> Vec<Block> {
     [part(report, &Part::FirstScreen), moved(report), below(report)].concat()
 }
 
-/// What differs from the last run on this machine, a line for each case; nothing if nothing
-/// does.
+/// Changes since the last run on this machine, one line per case; empty if there are none.
 pub fn moved(report: &Report) -> Vec<Block> {
     let mut blocks = Vec::new();
     for run in report.runs.iter().filter(|run| !run.moved.is_empty()) {
         let since = run.moved[0].other.as_deref().unwrap_or_default();
         let lead = format!(
-            "{}, compared with {since}, beyond what runs of one build differ by:",
+            "{}, compared with {since}; changes larger than runs of one build differ:",
             run.name
         );
         let line = |row: &FigureRow| {
@@ -123,7 +121,7 @@ pub fn moved(report: &Report) -> Vec<Block> {
     blocks
 }
 
-/// What follows the first screen.
+/// Everything below the first screen.
 pub fn below(report: &Report) -> Vec<Block> {
     let mut page = Vec::new();
     for of in [Part::Groups(None), Part::Kinds, Part::Notes] {
@@ -147,7 +145,7 @@ pub fn below(report: &Report) -> Vec<Block> {
     page
 }
 
-/// A part of the page; a group that the report does not have is empty.
+/// A part of the page; empty if the report lacks that group.
 pub fn part(report: &Report, part: &Part) -> Vec<Block> {
     match part {
         Part::FirstScreen => first_screen(report),
@@ -192,8 +190,7 @@ pub fn estimators() -> &'static str {
     "Times are lower quartiles over processes."
 }
 
-/// A figure by its case and measurement, as it stands in a table, for the first
-/// run.
+/// The figure of a case and measurement, as in a table, for the first run.
 pub fn figure(report: &Report, case: &str, measurement: Option<&str>) -> Option<String> {
     let mut cases = report.groups.iter().flat_map(|group| &group.cases);
     let case = cases.find(|of| of.name == case)?;
@@ -201,7 +198,7 @@ pub fn figure(report: &Report, case: &str, measurement: Option<&str>) -> Option<
     Some(estimated_duration(&estimate.measurement(measurement)?.time_ns))
 }
 
-/// The title of a case of the report, with its id; `name` may name a measurement, too.
+/// The title of a case of the report, with its id; `name` may include a measurement.
 fn title(report: &Report, name: &str) -> String {
     let of = |name: &str| {
         let mut cases = report.groups.iter().flat_map(|group| &group.cases);
@@ -214,7 +211,7 @@ fn title(report: &Report, name: &str) -> String {
     of(name).or_else(with_measurement).unwrap_or_else(|| name.to_owned())
 }
 
-/// What stands before a line about one of several runs.
+/// Prefix of a line about one of several runs.
 fn label(report: &Report, index: usize) -> String {
     match report.runs.len() {
         1 => String::new(),
@@ -239,7 +236,7 @@ fn first_screen(report: &Report) -> Vec<Block> {
     page
 }
 
-/// A line for each run whose CPUs are not those of the first.
+/// One line for each run with other CPUs than the first.
 fn different_cpus(report: &Report) -> impl Iterator<Item = Block> {
     let runs = report.environment_differences.iter().enumerate();
     runs.filter_map(|(index, differences)| {
@@ -251,7 +248,7 @@ fn different_cpus(report: &Report) -> impl Iterator<Item = Block> {
     })
 }
 
-/// In what else the conditions of runs differ from the first's.
+/// Other differences between the conditions of runs and the first's.
 pub fn differences(report: &Report) -> impl Iterator<Item = String> {
     let runs = report.environment_differences.iter().enumerate();
     runs.flat_map(|(index, differences)| {
@@ -281,7 +278,7 @@ fn shown_as(row: &FigureRow, figure: &Estimate) -> String {
     }
 }
 
-/// The comparisons of a group: a case over another, or minus it.
+/// A group's comparisons: one case divided by another, or minus it.
 pub fn comparisons(report: &Report, group: &Group) -> Table {
     let mut table =
         runs_table(&["one case over or minus another"], report).and("unlike", Side::Left);
@@ -296,7 +293,7 @@ pub fn comparisons(report: &Report, group: &Group) -> Table {
     table
 }
 
-/// A table with a column for each run, and where there is one run its count.
+/// A table with one column per run; for a single run it also shows the count.
 fn runs_table(names: &[&str], report: &Report) -> Table {
     let letters: Vec<String> = (0..report.runs.len()).map(letter).collect();
     let mut columns: Vec<_> = names.iter().map(|name| (*name, Side::Left)).collect();
@@ -342,18 +339,18 @@ fn group(report: &Report, group: &Group) -> Vec<Block> {
     if page.len() > heading { page } else { Vec::new() }
 }
 
-/// The cases of a group that the first run has.
+/// The cases of a group that the first run measured.
 fn estimates(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
     group.cases.iter().filter_map(|case| Some((case, case.first()?)))
 }
 
-/// The measurements that are run for their time: a case of kept tasks is not about creating them.
+/// The measurements of time: cases that keep tasks are not about creating them.
 fn timed(group: &Group) -> impl Iterator<Item = (&Case, &CaseEstimate)> {
     estimates(group).filter(|(_, estimate)| estimate.held().is_none())
 }
 
-/// The times of a group's cases, with more percentiles and less else if these are what it asks
-/// for.
+/// The times of a group's cases; more percentiles and fewer other columns if the group asks for
+/// them.
 fn times(group: &Group) -> Table {
     let mut table = Table::of(if group.tails {
         "case|op|time [95 %]|>p50|>p90|>p99|>p99.9|>n"
@@ -397,13 +394,13 @@ fn case_name(case: &Case) -> String {
     named(&case.title, &case.name)
 }
 
-/// Whether a case waits for a process that it started, while that runs.
+/// Whether a case waits for a process that it started while that runs.
 pub fn waits_for_child(case: &Case, estimate: &CaseEstimate) -> bool {
     let operation = estimate.measurement(None).map(|of| of.short_name());
     case.kind == Some(TaskKind::Process) && operation == Some("launch")
 }
 
-/// What marks a case by what disturbed it; nothing if nothing did.
+/// The mark of a disturbed case; empty if undisturbed.
 fn mark(estimate: &CaseEstimate) -> &'static str {
     if estimate.uses_unusable() {
         UNUSABLE
@@ -450,7 +447,7 @@ fn waiting(group: &Group) -> Table {
     for (case, estimate) in timed(group) {
         let Some(of) = &estimate.attribution else { continue };
         let Some(reasons) = &of.parts.waiting_for else { continue };
-        // The child runs meanwhile, so the CPUs do not tell.
+        // The child runs meanwhile, so the CPUs' counters show nothing.
         if of.parts.waiting_ns.value <= 0.0 || waits_for_child(case, estimate) {
             continue;
         }
@@ -487,11 +484,11 @@ fn memory(group: &Group) -> Table {
     table
 }
 
-/// The cases of a group with a column for each run.
+/// The cases of a group, with one column per run.
 fn side_by_side(report: &Report, group: &Group) -> Table {
     let mut table = runs_table(&["case"], report);
     for case in &group.cases {
-        // The measurements that any run has, in the order of the first that does.
+        // Every measurement of any run, in order of first appearance.
         let mut names: Vec<&MeasurementEstimate> = Vec::new();
         for measurement in case.estimates.iter().flatten().flat_map(|of| &of.measurements) {
             if names.iter().all(|known| known.name != measurement.name) {
@@ -513,8 +510,7 @@ fn side_by_side(report: &Report, group: &Group) -> Table {
     table
 }
 
-/// The table, of a run that has several kinds; behind them the versions of what runs
-/// them.
+/// The table of kinds, if a run has several, and the versions of their runtimes.
 fn kinds(report: &Report) -> Vec<Block> {
     if report.kinds.len() < 2 {
         return Vec::new();

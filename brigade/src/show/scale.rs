@@ -1,16 +1,16 @@
 //! A logarithmic axis.
 
-/// How much wider a narrow axis is than its figures, as a share of their span.
+/// The margin of a narrow axis, as a share of its span.
 const MARGIN: f64 = 0.06;
 
-/// The least span of an axis in powers of ten: on a narrower one, ticks would differ in the
-/// third digit, and figures that hardly differ would lie far apart.
+/// The least span of an axis in powers of ten. On a narrower one, ticks would differ in the third
+/// digit, and nearly equal figures would lie far apart.
 const LEAST: f64 = 0.15;
 
-/// The most ticks of an axis.
+/// The most ticks on an axis.
 const MOST_TICKS: usize = 7;
 
-/// The span in powers of ten from which on an axis has whole powers.
+/// Axes at least this many powers of ten long begin and end at a power of ten.
 const WIDE: f64 = 1.5;
 
 /// A logarithmic axis.
@@ -22,8 +22,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The axis that shows these values as far as they are positive; `None` if
-    /// none is.
+    /// The axis that shows the positive ones of these values; `None` if there
+    /// are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let logs = values.into_iter().filter(|value| *value > 0.0).map(f64::log10);
         let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
@@ -42,20 +42,19 @@ impl Scale {
         Some(Self { low, high, ticks: round_values(10_f64.powf(low), 10_f64.powf(high)) })
     }
 
-    /// The place of a value, 0 to 1; that of a value beyond the axis is its end.
+    /// The position of a value, 0 to 1; values beyond the axis are at its end.
     pub fn share(&self, value: f64) -> f64 {
         let log = if value > 0.0 { value.log10() } else { self.low };
         ((log - self.low) / (self.high - self.low).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
     }
 
-    /// The values of its ticks.
     pub fn ticks(&self) -> &[f64] {
         &self.ticks
     }
 }
 
 /// Round values between these: 1, 2 and 5 times powers of ten, or equal steps
-/// where those are too few.
+/// if those are too few.
 fn round_values(low: f64, high: f64) -> Vec<f64> {
     let within = |value: &f64| (low..=high).contains(value);
     let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
@@ -78,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_those_of_logarithms() {
+    fn positions_are_logarithmic() {
         let scale = Scale::of([1.0, 100.0]).unwrap();
         let places = [0.0, 0.5, 1.0, 10.0, 100.0, 1e9].map(|at| scale.share(at));
         assert_eq!(places, [0.0, 0.0, 0.0, 0.5, 1.0, 1.0]);

@@ -1,6 +1,5 @@
-//! The first screen of a run: a verdict on the machine, what things cost with a dot on a
-//! logarithmic axis, and what that means. At most 40 lines of 80 columns; a screen of a
-//! group has at most 30.
+//! The first screen of a run: a verdict on the machine, costs as dots on a logarithmic axis, and
+//! conclusions. At most 40 lines of 80 columns; a group's screen has at most 30.
 
 use harness::terminal;
 
@@ -24,16 +23,16 @@ const MOST_LINES_OF_GROUP: usize = 30;
 /// The most sentences below the figures.
 const MOST_SENTENCES: usize = 5;
 
-/// The columns of the axis, and of a row's text before it.
+/// Columns of the axis, and of a row's text before it.
 const AXIS: usize = 24;
 const TEXT: usize = 32;
 
-/// How a screen is written.
+/// How to print a screen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Style {
-    /// With the colours of a terminal.
+    /// Use the colours of a terminal.
     pub colours: bool,
-    /// Without characters beyond ASCII on the axis.
+    /// Use only ASCII on the axis.
     pub ascii: bool,
 }
 
@@ -56,9 +55,9 @@ impl Style {
     }
 }
 
-/// The screen of a run, or those of its groups: what the run was for.
+/// The screen of a run, or those of the groups it ran.
 ///
-/// What comes from records and the manifest is escaped here, since the colours must not be.
+/// Text from records and the manifest is escaped here, since the colours must not be.
 pub fn screen(report: &Report, folder: &str, style: Style) -> String {
     let text = figures(report, style);
     let end = commands(report, folder);
@@ -107,7 +106,7 @@ fn head(report: &Report, style: Style) -> String {
     format!("{text}{}:{rest}{}", style.paint(colour, first), not_measured(report))
 }
 
-/// The machine without its caches and kernel options, which are in the full report.
+/// The machine without its caches and kernel options; the full report has them.
 fn machine_in_brief(run: &RunSummary) -> String {
     let is_brief = |part: &&str| {
         !["L1 ", "L2 ", "L3 ", "preemption", "idle "].iter().any(|of| part.starts_with(of))
@@ -115,14 +114,14 @@ fn machine_in_brief(run: &RunSummary) -> String {
     run.machine.split(", ").filter(is_brief).collect::<Vec<_>>().join(", ")
 }
 
-/// The machine, the day, and the version of Brigade, in a line.
+/// The machine, the day and Brigade's version, in one line.
 pub fn machine(run: &RunSummary) -> String {
     let day = run.started_at.get(..10).unwrap_or_default();
     format!("{}, {day}, Brigade {}", machine_in_brief(run), run.version)
 }
 
-/// How many cases have no figure, or lack some, and what of the proof fails: a line of each
-/// if there are any.
+/// One line each for cases without figures, cases with missing ones and failed properties of the
+/// proof.
 fn not_measured(report: &Report) -> String {
     let estimates = report.groups.iter().flat_map(|group| &group.cases);
     let estimates = estimates.filter_map(|case| case.first());
@@ -139,7 +138,7 @@ fn not_measured(report: &Report) -> String {
     let fails = report.runs[0].proof.as_ref().map(|proof| proof.names_of(Status::Fails));
     let fails = fails.filter(|names| !names.is_empty());
     let fails = fails.map_or(String::new(), |names| {
-        lines(&terminal::line(&format!("the instrument FAILS: {}", names.join(", "))))
+        lines(&terminal::line(&format!("proof FAILS: {}", names.join(", "))))
     });
     let all = all + skipped.len();
     let missing = match (&by_reason(skipped)[..], lacking) {
@@ -187,15 +186,14 @@ fn said(Sentence { text, ratio }: &Sentence) -> String {
     format!("{} {}.", text.trim_end_matches('.').replacen("{}", &words, 1), ends(ratio))
 }
 
-/// The cases of a group, cheapest first; where they do not fit, those in between are left out
-/// evenly.
+/// The cases of a group, cheapest first; if they do not fit, evenly spaced ones are left out.
 fn of_group(group: &Group, style: Style) -> String {
     let row = |case: &Case| {
         let figure = case.first()?.figure()?;
         let (text, name) = (case.title.clone(), case.name.clone());
         Some(ScreenRow { text, case: name, kind: case.kind, figure, ratio: None })
     };
-    // Bytes have no place on an axis of times.
+    // Bytes do not fit on an axis of times.
     let holds = |case: &Case| case.first().is_some_and(|of| of.held().is_some());
     let is_memory = group.cases.iter().all(holds);
     let cases = group.cases.iter().filter(|case| is_memory || !holds(case));
@@ -206,7 +204,7 @@ fn of_group(group: &Group, style: Style) -> String {
         return String::new();
     };
     let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
-    // A title that is too long for its column has a line of its own.
+    // A title too long for its column gets a separate line.
     let heights: Vec<usize> =
         rows.iter().map(|row| 1 + usize::from(row.text.chars().count() > TEXT)).collect();
     let room = MOST_LINES_OF_GROUP - 13 - note.lines().count();
@@ -227,7 +225,7 @@ fn of_group(group: &Group, style: Style) -> String {
     )
 }
 
-/// What to type next.
+/// Commands to type next.
 fn commands(report: &Report, folder: &str) -> String {
     let run = &report.runs[0];
     let total: usize = report.groups.iter().map(|group| group.cases.len()).sum();
@@ -237,7 +235,7 @@ fn commands(report: &Report, folder: &str) -> String {
     ];
     if !report.screen.is_empty() {
         let more = [
-            ("brigade impact --pid PID", "does any of this matter to my program?"),
+            ("brigade impact --pid PID", "does switching matter to my program?"),
             ("brigade advise", "which settings of this machine cost most"),
         ];
         commands.extend(more.map(|(command, why)| (command.to_owned(), why.to_owned())));
@@ -255,15 +253,15 @@ fn commands(report: &Report, folder: &str) -> String {
     text
 }
 
-/// A logarithmic axis of figures that count the same.
+/// A logarithmic axis for figures of one quantity.
 pub struct Axis {
-    /// The position of values on it.
+    /// Positions of values.
     pub scale: Scale,
     unit: Quantity,
 }
 
 impl Axis {
-    /// The axis of these values; `None` unless one is positive.
+    /// The axis for these values; `None` unless one is positive.
     pub fn of(values: impl Iterator<Item = f64>, unit: Quantity) -> Option<Self> {
         Some(Self { scale: Scale::of(values)?, unit })
     }
@@ -289,7 +287,7 @@ impl Axis {
         (self.scale.share(value) * (AXIS - 1) as f64).round() as usize
     }
 
-    /// A heading with the values of as many ticks above the axis as have room.
+    /// A heading with as many tick values as fit above the axis.
     fn heading(&self, text: &str) -> String {
         let mut labels = String::new();
         for tick in self.scale.ticks() {
@@ -305,10 +303,10 @@ impl Axis {
         format!("\n{:<before$}{labels}", terminal::line(text)).trim_end().to_owned() + "\n"
     }
 
-    /// A row: text, figure, half of the interval, ratio, dot.
+    /// A row: text, figure, half-width of the interval, ratio, dot.
     fn row(&self, row: &ScreenRow, style: Style) -> String {
         let text = terminal::line(&row.text).replace(NO_BREAK_SPACE, " ");
-        // One that is too long has a line of its own.
+        // Too long: it gets a separate line.
         let (before, text) = if text.chars().count() > TEXT {
             (format!("  {text}\n"), String::new())
         } else {
@@ -328,7 +326,7 @@ impl Axis {
     }
 }
 
-/// A ratio of two digits, or of three above a hundred.
+/// A ratio with two digits, or three above a hundred.
 pub fn factor(ratio: f64) -> String {
     match ratio {
         0.0..9.95 => format!("{ratio:.1}"),
@@ -337,19 +335,18 @@ pub fn factor(ratio: f64) -> String {
     }
 }
 
-/// The ends of the interval of a ratio.
 fn ends(ratio: &Estimate) -> String {
     ratio.interval.map_or(String::new(), |ends| {
         format!("[{},{NO_BREAK_SPACE}{}]", factor(ends.low), factor(ends.high))
     })
 }
 
-/// A sentence as one of several.
+/// A sentence as a list item.
 fn bullet(text: &str) -> String {
     filled(&terminal::line(text), "  · ", "    ")
 }
 
-/// The text with plain spaces, and with ASCII signs where the terminal has no others.
+/// Text with plain spaces, and in ASCII if the terminal needs that.
 fn plain(text: &str, style: Style) -> String {
     let text = text.replace(NO_BREAK_SPACE, " ");
     if style.ascii {

@@ -1,5 +1,5 @@
-//! Elements of SVG. What lies across is a share of the width, and what lies down is in
-//! pixels, so that a picture fills its place and its text keeps one size.
+//! Elements of SVG. Horizontal positions are shares of the width, vertical ones pixels, so that a
+//! picture fills its space and its text keeps one size.
 
 use harness::terminal;
 
@@ -18,7 +18,7 @@ pub struct Picture {
     pub title: String,
     /// How to read it, in a sentence or two.
     pub description: String,
-    /// Classes that have a colour or a look, each with its meaning.
+    /// Coloured classes, each with its meaning.
     pub legend: Vec<(String, String)>,
     /// Its height in pixels.
     pub height: f64,
@@ -27,7 +27,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// The picture as a figure of a page.
+    /// The picture as an HTML figure.
     pub fn figure(&self) -> String {
         let sign = |(class, words): &(String, String)| {
             format!("<li class=\"{class}\">{}</li>", escape(words))
@@ -48,7 +48,7 @@ impl Picture {
     }
 }
 
-/// A picture as a file of this size in pixels, between margins and with what is around it.
+/// The picture as a file of this size in pixels, with margins and `around` drawn around it.
 pub fn file(of: &Picture, [width, height]: [f64; 2], [x, y]: [f64; 2], around: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" \
@@ -68,18 +68,15 @@ pub fn file(of: &Picture, [width, height]: [f64; 2], [x, y]: [f64; 2], around: &
     )
 }
 
-/// Which end of a text is at its place.
+/// The part of a text at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
-    /// Its start.
     Start,
-    /// Its middle.
     Middle,
-    /// Its end.
     End,
 }
 
-/// Text that stays text in SVG and HTML, in an attribute too.
+/// Escapes text for SVG and HTML, attributes included.
 pub fn escape(text: &str) -> String {
     let text = terminal::line(text);
     let mut escaped = String::with_capacity(text.len());
@@ -96,10 +93,10 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A number with one decimal at most.
+/// A number with at most one decimal.
 pub fn number(value: f64) -> String {
     let value = if value.is_finite() { value } else { 0.0 };
-    // Adding 0 takes the sign from what is rounded to it.
+    // Adding 0 turns a rounded -0 into 0.
     format!("{}", (value * 10.0).round() / 10.0 + 0.0)
 }
 
@@ -109,19 +106,18 @@ fn across(share: f64) -> String {
     format!("{}%", (share * 1e4).round() / 100.0 + 0.0)
 }
 
-/// A text.
 pub fn text(share: f64, y: f64, anchor: Anchor, class: &str, text: &str) -> String {
     noted(share, y, anchor, class, [text, ""])
 }
 
-/// A text so many pixels to the right of a share of the width.
+/// Text some pixels to the right of a share of the width.
 pub fn shifted(at: (f64, f64), y: f64, anchor: Anchor, class: &str, words: &str) -> String {
     let (share, pixels) = at;
     let moved = format!("<text dx=\"{}\" ", number(pixels));
     text(share, y, anchor, class, words).replacen("<text ", &moved, 1)
 }
 
-/// A text and a note behind it, for which a narrow page has no room.
+/// Text and a note after it; a narrow page omits the note.
 pub fn noted(share: f64, y: f64, anchor: Anchor, class: &str, [text, note]: [&str; 2]) -> String {
     let anchor = match anchor {
         Anchor::Start => "",
@@ -136,7 +132,7 @@ pub fn noted(share: f64, y: f64, anchor: Anchor, class: &str, [text, note]: [&st
     format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}{note}</text>")
 }
 
-/// A text at the left edge, of which a narrow page shows what fits into so many pixels.
+/// Text at the left edge; a narrow page shows what fits into `pixels`.
 pub fn shortened(y: f64, class: &str, words: &str, pixels: f64) -> String {
     let head = cut(words, pixels);
     let plain = text(0.0, y, Anchor::Start, class, words);
@@ -150,7 +146,6 @@ pub fn shortened(y: f64, class: &str, words: &str, pixels: f64) -> String {
     format!("{}{rest}", &plain[..start])
 }
 
-/// A line.
 pub fn line(from: (f64, f64), to: (f64, f64), class: &str) -> String {
     let [x1, x2] = [from.0, to.0].map(across);
     let [y1, y2] = [from.1, to.1].map(number);
@@ -176,12 +171,12 @@ pub fn disc(at: (f64, f64), radius: f64, class: &str, title: &str) -> String {
     format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\">{title}</circle>")
 }
 
-/// Elements about one case, by whose name the page finds them.
+/// Elements of one case; the page finds them by its name.
 pub fn group(case: &str, class: &str, elements: &str) -> String {
     format!("<g class=\"{class}\" data-case=\"{}\">{elements}</g>", escape(case))
 }
 
-/// What a pointer over an element shows; nothing without words.
+/// An element's tooltip; empty without words.
 fn titled(words: &str) -> String {
     if words.is_empty() {
         return String::new();
@@ -189,7 +184,7 @@ fn titled(words: &str) -> String {
     format!("<title>{}</title>", escape(words).replace(NO_BREAK_SPACE, " "))
 }
 
-/// As much of a text as fits into so many pixels.
+/// As much of a text as fits into `pixels`.
 pub fn cut(text: &str, pixels: f64) -> String {
     let most = (pixels / CHARACTER) as usize;
     if text.chars().count() <= most {
@@ -203,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hostile_text_stays_text() {
+    fn hostile_text_is_escaped() {
         let hostile = "\"><script>alert('x')</script>&\u{1b}[31m\u{202e}";
         let picture = Picture {
             title: hostile.to_owned(),

@@ -1,5 +1,4 @@
-//! The blocks of a page, a proof and the answer of `brigade impact` as plain text for a terminal of 80
-//! columns.
+//! A page, a proof and the answer of `brigade impact` as plain text for a terminal of 80 columns.
 
 use harness::terminal;
 
@@ -9,7 +8,8 @@ use crate::judge::impact::{Impact, Matters, Used};
 use crate::judge::prove::{Figure, Proof, Property, Status};
 use crate::judge::statistics::Interval;
 
-/// Parts of a page as text: a blank line before tables, headings and lists.
+/// Parts of a page as text, with a blank line before tables, headings and
+/// lists.
 pub fn blocks(page: &[Block]) -> String {
     let mut text = String::new();
     let mut before: Option<&Block> = None;
@@ -37,7 +37,7 @@ pub fn blocks(page: &[Block]) -> String {
     terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()
 }
 
-/// The page: the outcome in a line, then each property with its figures.
+/// A proof: the outcome in one line, then each property with its figures.
 pub fn proof(proof: &Proof) -> String {
     let named = |status, what: &str| match proof.names_of(status).as_slice() {
         [] => None,
@@ -87,8 +87,8 @@ fn line(Figure { what, value, interval, unit, must, status }: &Figure) -> String
     format!("{what}: {value}{interval}{must}")
 }
 
-/// A figure in its unit: three digits, but counts in full, and ratios, which are near 1, to
-/// a thousandth.
+/// A figure in its unit: three digits, but counts in full and ratios, which are near 1, to a
+/// thousandth.
 fn show(value: f64, unit: &str) -> String {
     match unit {
         "" if value.fract() == 0.0 => format!("{value:.0}"),
@@ -97,25 +97,25 @@ fn show(value: f64, unit: &str) -> String {
     }
 }
 
-/// What switches mean to a program, in sentences.
+/// How much switches cost a program, in sentences.
 pub fn impact(impact: &Impact) -> String {
     let share = |of: &Interval| format!("{} to {}", percent(of.low), percent(of.high));
     let Impact { used, run, disturbed, costs, cpu_share, wall_share, matters, .. } = impact;
     let of_wall = wall_share["highest"];
     let mut text = lines(&match matters {
         Matters::No if of_wall.high < 0.001 => {
-            "No: switching is less than 0.1 % of the time that it takes.".to_owned()
+            "No: switching is less than 0.1 % of its time.".to_owned()
         }
         Matters::No => {
-            format!("No: switching is at most {} of the time that it takes.", percent(of_wall.high))
+            format!("No: switching is at most {} of its time.", percent(of_wall.high))
         }
         Matters::Perhaps => format!(
-            "Maybe: switching is {} of the time that it takes, and {} of its CPU time.",
+            "Maybe: switching is {} of its time, and {} of its CPU time.",
             share(&of_wall),
             share(cpu_share)
         ),
         Matters::Yes => format!(
-            "Yes: switching is {} of the time that it takes, and {} of its CPU time.",
+            "Yes: switching is {} of its time, and {} of its CPU time.",
             share(&of_wall),
             share(cpu_share)
         ),
@@ -146,7 +146,7 @@ pub fn impact(impact: &Impact) -> String {
     text
 }
 
-/// What the program did.
+/// The program's activity.
 fn did(used: &Used) -> String {
     let Used { wall_ns, cpu_ns, voluntary, involuntary, migrations, run_delay_ns, at_once, .. } =
         used;
@@ -155,8 +155,12 @@ fn did(used: &Used) -> String {
         rate => three_digits(rate),
     };
     let mut parts = vec![
-        format!("in {} {} of CPU time", duration(*wall_ns as f64), duration(*cpu_ns as f64)),
-        format!("{} voluntary switches a second", each_second(*voluntary)),
+        format!(
+            "In {} it used {} of CPU time",
+            duration(*wall_ns as f64),
+            duration(*cpu_ns as f64)
+        ),
+        format!("{} voluntary switches per second", each_second(*voluntary)),
         format!("{} involuntary ones", each_second(*involuntary)),
     ];
     parts.extend(migrations.map(|count| format!("{} moves to another CPU", each_second(count))));
@@ -166,7 +170,7 @@ fn did(used: &Used) -> String {
         .extend(used.crossing.map(|share| {
             format!("at most {} of its switches went to another CPU", percent(share))
         }));
-    lines(&format!("It had {}; at most {at_once} threads at once.", parts.join(", ")))
+    lines(&format!("{}; at most {at_once} threads at once.", parts.join(", ")))
 }
 
 #[cfg(test)]
@@ -214,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_of_two_groups_is_in_the_one_that_was_run() {
+    fn a_case_of_two_groups_is_shown_in_the_one_that_was_run() {
         let mut manifest = fixtures::manifest();
         manifest.groups[1].cases.push("tasks".to_owned());
         let groups_of = |run: SavedRun| {

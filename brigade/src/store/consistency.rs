@@ -1,20 +1,19 @@
-//! Whether a record can be true: its figures agree with one another, and it is of the
-//! requested case. A program may be broken and a file may be forged; estimates are made
-//! of neither.
+//! Checks whether a record is plausible: its figures agree with one another, and it matches the
+//! requested case. A program may be broken and a file forged; estimates use neither.
 
 use anyhow::{Context, ensure};
 use harness::histogram::LONGEST_HISTOGRAM;
 use harness::record::{LONGEST_NAME, Measurement, Record};
 use serde_json::Value;
 
-/// No figure of a record reaches this: in nanoseconds, 30 years.
+/// Every figure of a record is below this: in nanoseconds, 30 years.
 const ABSURD: f64 = 1e18;
 
-/// How far two ways to compute a figure may lie apart, as a share of it.
+/// The tolerated difference between two ways to compute a figure, as a share of
+/// it.
 const ROUNDING: f64 = 1e-6;
 
-/// The most values among a record's parameters, measurements or affinity: that
-/// of anything that a record has several of.
+/// The most values among a record's parameters, measurements or affinity.
 const MOST: usize = 10_000;
 
 /// Verifies that a record does not contradict itself.
@@ -60,15 +59,15 @@ pub fn verify(record: &Record) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Verifies that a record is of this program, under this placement.
+/// Verifies that a record is from this program, under this placement.
 ///
 /// # Errors
-/// The program or placement that it is of instead.
-pub fn verify_origin(record: &Record, program: &str, asked: &str) -> anyhow::Result<()> {
+/// The program or placement in the record, if it differs.
+pub fn verify_origin(record: &Record, program: &str, requested: &str) -> anyhow::Result<()> {
     let found = &record.program;
-    ensure!(found == program, "is the record of '{found}', not of '{program}'");
-    let placement = record.parameters.get("placement").and_then(Value::as_str).unwrap_or(asked);
-    ensure!(placement == asked, "reports the placement '{placement}', not '{asked}'");
+    ensure!(found == program, "is a record of '{found}', not of '{program}'");
+    let placement = record.parameters.get("placement").and_then(Value::as_str).unwrap_or(requested);
+    ensure!(placement == requested, "reports the placement '{placement}', not '{requested}'");
     Ok(())
 }
 
@@ -82,7 +81,7 @@ fn verify_name(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many values a parameter has, itself included.
+/// The number of values in a parameter, itself included.
 fn values_in(value: &Value) -> usize {
     1 + match value {
         Value::Array(values) => values.iter().map(values_in).sum(),
@@ -100,7 +99,7 @@ fn verify_measurement(of: &Measurement, tasks: u64) -> anyhow::Result<()> {
     ensure!(length <= LONGEST_HISTOGRAM, "has a histogram of {length} bytes");
     let (min, max) = (*min_ns as f64, *max_ns as f64);
     let slack = max * ROUNDING;
-    ensure!(max < ABSURD, "its longest sample, {max_ns} ns, is absurd");
+    ensure!(max < ABSURD, "its longest sample, {max_ns} ns, is implausible");
     ensure!(
         (min - slack..=max + slack).contains(mean_ns),
         "its mean, {mean_ns} ns, is not between {min_ns} and {max_ns} ns"
@@ -109,14 +108,14 @@ fn verify_measurement(of: &Measurement, tasks: u64) -> anyhow::Result<()> {
     let range = 0.0..=max - min + slack;
     ensure!(range.contains(&deviation), "its deviation, {deviation} ns, is not within its range");
     let percentiles = [of.p50_ns, of.p90_ns, of.p99_ns, of.p999_ns, *max_ns];
-    ensure!(percentiles.is_sorted(), "its percentiles do not rise");
+    ensure!(percentiles.is_sorted(), "its percentiles decrease");
     verify_quotient("operations", *mean_ns, *operations, of.ns_per_operation)?;
     of.ns_per_task.map_or(Ok(()), |figure| verify_quotient("tasks", *mean_ns, tasks, figure))
 }
 
-/// Verifies a figure that is the mean over some number of operations or tasks.
+/// Verifies a figure that is the mean over a number of operations or tasks.
 fn verify_quotient(of: &str, mean_ns: f64, divisor: u64, figure: f64) -> anyhow::Result<()> {
-    ensure!(divisor > 0, "has a mean per task, and there are no tasks");
+    ensure!(divisor > 0, "has a mean per task, but no tasks");
     let right = mean_ns / divisor as f64;
     let is_right = (figure - right).abs() <= right * ROUNDING;
     ensure!(is_right, "its mean over {divisor} {of} is {right} ns, not {figure}");
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_contradict_themselves_or_are_too_large_are_refused() {
+    fn contradictory_or_oversized_records_are_refused() {
         verify(&sound()).unwrap();
         for (change, expected) in [
             ((|r| r.measurements[0].count = 0) as fn(&mut Record), "has 0 samples"),
@@ -150,15 +149,15 @@ mod tests {
             (|r| r.measurements[0].mean_ns = -1.0, "its mean, -1 ns, is not between"),
             (|r| r.measurements[0].mean_ns = f64::NAN, "its mean, NaN ns"),
             (|r| r.measurements[0].mean_ns = 1e300, "is not between"),
-            (|r| r.measurements[0].max_ns = u64::MAX, "is absurd"),
+            (|r| r.measurements[0].max_ns = u64::MAX, "is implausible"),
             (|r| r.measurements[0].min_ns = u64::MAX, "is not between"),
             (|r| r.measurements[0].stddev_ns = Some(-1.0), "its deviation"),
             (|r| r.measurements[0].stddev_ns = Some(1e9), "its deviation"),
-            (|r| r.measurements[0].p50_ns = r.measurements[0].p99_ns + 1, "do not rise"),
-            (|r| r.measurements[0].p999_ns = r.measurements[0].max_ns + 1, "do not rise"),
+            (|r| r.measurements[0].p50_ns = r.measurements[0].p99_ns + 1, "percentiles decrease"),
+            (|r| r.measurements[0].p999_ns = r.measurements[0].max_ns + 1, "percentiles decrease"),
             (|r| r.measurements[0].ns_per_operation *= 1.001, "its mean over"),
             (|r| r.measurements[0].ns_per_task = Some(0.0), "tasks is"),
-            (|r| (r.tasks, r.measurements[0].ns_per_task) = (0, Some(1.0)), "there are no tasks"),
+            (|r| (r.tasks, r.measurements[0].ns_per_task) = (0, Some(1.0)), "but no tasks"),
             (|r| r.cpu.as_mut().unwrap().user_ns_per_operation = -1.0, "CPU time of -1"),
             (|r| r.cpu.as_mut().unwrap().system_ns_per_operation = 1e19, "CPU time of"),
             (|r| r.system_calls_per_operation = Some(-3.0), "system calls of -3"),
@@ -194,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_of_its_case_or_of_another() {
+    fn a_record_must_match_its_case() {
         let mut record = sound();
         record.program = "ring".to_owned();
         for (program, placement, reason) in [
             ("ring", Some("spread"), ""),
             ("ring", None, ""),
             ("ring", Some("free"), "reports the placement 'free', not 'spread'"),
-            ("line", Some("spread"), "is the record of 'line', not of 'ring'"),
+            ("line", Some("spread"), "is a record of 'line', not of 'ring'"),
         ] {
             record.program = program.to_owned();
             record.parameters.remove("placement");

@@ -1,8 +1,8 @@
-//! The machine and the software that a run's figures hold for: `environment.json`, a
-//! flat object of facts, such as `"kernel.preemption": "dynamic"`.
+//! The machine and the software behind a run's figures: `environment.json`, a flat object of facts,
+//! such as `"kernel.preemption": "dynamic"`.
 //!
-//! People share results folders, so nothing here names a host, a user, an address or a
-//! path. A fact that is not known is absent.
+//! People share results folders, so nothing here names a host, a user, an address or a path.
+//! Unknown facts are absent.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,13 +13,14 @@ use serde::{Deserialize, Serialize};
 /// Version of [`Environment`]'s schema, `major.minor`.
 pub const SCHEMA_VERSION: &str = "1.0";
 
-/// What `environment.json` holds: read once, before the first case of a run.
+/// The contents of `environment.json`: read once, before the first case of a
+/// run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Environment {
     /// Schema version of this object, `major.minor`.
     pub schema_version: String,
-    /// Facts by name, the parts of a name joined by points. Units are in the names.
+    /// Facts by name; the parts of a name are joined by dots. Units are in the names.
     #[serde(flatten)]
     pub facts: BTreeMap<String, String>,
 }
@@ -41,7 +42,7 @@ impl Environment {
         self.get(name)?.parse().ok()
     }
 
-    /// The facts whose names begin with this, by the rest of the name.
+    /// The facts whose names begin with `prefix`, by the rest of the name.
     pub fn below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
         let from = self.facts.range(prefix.to_owned()..);
         from.map_while(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_str())))
@@ -53,11 +54,11 @@ impl Environment {
     }
 }
 
-/// The most CPUs of a machine: as many as a [`CpuList`] may name.
+/// The most CPUs of a machine: as many as a [`CpuList`] can contain.
 const MOST: usize = 8192;
 
-/// Where a CPU lies. Cores, caches and nodes are numbered in the order of their first
-/// CPUs; `null` is one that the kernel does not tell.
+/// The position of a CPU. Cores, caches and nodes are numbered in the order of their first CPUs;
+/// `null` if the kernel does not report one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuPlace {
@@ -65,15 +66,15 @@ pub struct CpuPlace {
     pub cpu: usize,
     /// Its NUMA node.
     pub node: Option<usize>,
-    /// Its cache of the last level.
+    /// Its last-level cache.
     pub cache: Option<usize>,
     /// Its core.
     pub core: Option<usize>,
 }
 
 impl CpuPlace {
-    /// How far the CPUs are apart; `None` where the kernel does not tell, or they are
-    /// one.
+    /// The distance between two CPUs; `None` if the kernel does not report it, or they are the
+    /// same.
     pub fn distance(&self, other: &Self) -> Option<Distance> {
         let is_one = |here: Option<usize>, there: Option<usize>| Some(here? == there?);
         if self.cpu == other.cpu {
@@ -91,8 +92,7 @@ impl CpuPlace {
 }
 
 impl Environment {
-    /// Where the CPUs lie that the process may run on, those that are near one another
-    /// next to each other.
+    /// The CPUs that the process may use, ordered so that near ones are neighbours.
     pub fn places(&self) -> Vec<CpuPlace> {
         let list = |text: &str| text.trim().parse::<CpuList>().ok();
         let allowed = self.get("topology.allowed").and_then(list);
@@ -111,8 +111,8 @@ impl Environment {
     }
 }
 
-/// The index of the list with each CPU, of lists in the order of their first CPUs. A CPU
-/// is in one of them, which bounds the work on a stranger's folder.
+/// The index of each CPU's list, with lists in the order of their first CPUs. A CPU is in one list
+/// only, which bounds the work on a stranger's folder.
 fn indices(lists: &str) -> HashMap<usize, usize> {
     let lists = lists.split(';').filter_map(|list| list.trim().parse::<CpuList>().ok());
     let mut count = 0;
@@ -133,7 +133,7 @@ mod tests {
     use crate::store::fixtures::{sixty_four_cpus, topology};
 
     #[test]
-    fn cpus_lie_next_to_their_neighbours() {
+    fn cpus_are_ordered_by_neighbourhood() {
         // Two nodes; a cache for two cores; siblings whose numbers are four apart.
         let eight = topology("0-7", "1,5;0,4;2,6;3,7", "0-1,4-5;2-3,6-7", "0-1,4-5;2-3,6-7");
         let places = eight.places();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_those_of_the_nearest_thing_that_is_shared() {
+    fn distances_are_those_of_the_nearest_shared_part() {
         let places = sixty_four_cpus().places();
         let place = |cpu| places.iter().find(|place| place.cpu == cpu).unwrap();
         for (cpu, expected) in [
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_lists_are_read_to_an_end() {
+    fn endless_lists_are_read_in_bounded_time() {
         assert_eq!(indices(&"0-8191;".repeat(100_000)).len(), 8192);
     }
 }

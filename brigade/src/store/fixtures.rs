@@ -1,4 +1,4 @@
-//! Fixed invocations for tests of what is made from them.
+//! Fixed invocations for tests.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::store::invocation::{Invocation, Outcome, SCHEMA_VERSION};
 
 /// Operations in one sample.
 const OPERATIONS: u64 = 10;
-/// How long the measured part of one invocation took, on two CPUs: long
-/// enough that a clock tick is nothing.
+/// Duration of the measured part of an invocation, on two CPUs: so long that a
+/// clock tick does not matter.
 const SPAN_NS: u64 = 100_000_000_000;
 
-/// What one invocation measured, per operation.
+/// The measurements of one invocation, per operation.
 #[derive(Clone, Copy)]
 pub struct Sample {
     pub wall_ns: f64,
@@ -21,14 +21,14 @@ pub struct Sample {
     pub system_ns: f64,
     pub switches: f64,
     pub cross_cpu_share: f64,
-    /// Share of the CPUs' time that others had.
+    /// Share of the CPUs' time that others used.
     pub others_share: f64,
     pub placement: &'static str,
 }
 
 impl Sample {
-    /// An iteration of hops that take `wall_ns` each, half of it in the
-    /// kernel, on one CPU of the kernel's choice.
+    /// An iteration with hops of `wall_ns` each, half of it in the kernel, on
+    /// one CPU chosen by the kernel.
     pub fn hop(wall_ns: f64) -> Self {
         Self {
             wall_ns,
@@ -93,7 +93,7 @@ impl Sample {
     }
 }
 
-/// A generated machine whose CPUs share these, in the form of the facts.
+/// A generated machine whose CPUs share these, in the form of facts.
 pub fn topology(allowed: &str, cores: &str, caches: &str, nodes: &str) -> Environment {
     let mut environment = Environment::default();
     for (name, lists) in
@@ -104,20 +104,19 @@ pub fn topology(allowed: &str, cores: &str, caches: &str, nodes: &str) -> Enviro
     environment
 }
 
-/// 64 CPUs: two nodes of 16 cores, a cache for each eight of them, and siblings whose
-/// numbers are 32 apart.
+/// 64 CPUs: two nodes of 16 cores, eight cores per cache, and siblings whose numbers are 32 apart.
 pub fn sixty_four_cpus() -> Environment {
     let cores: Vec<_> = (0..32).map(|core| format!("{core},{}", core + 32)).collect();
     let caches = "0-7,32-39;8-15,40-47;16-23,48-55;24-31,56-63";
     topology("0-63", &cores.join(";"), caches, "0-15,32-47;16-31,48-63")
 }
 
-/// One measured invocation of `case` per round, with hops of these times.
+/// One measured invocation of `case` per round, with these hop times.
 pub fn case<const ROUNDS: usize>(case: &str, hop_ns: [f64; ROUNDS]) -> Vec<Invocation> {
     samples(case, hop_ns.map(Sample::hop))
 }
 
-/// One measured invocation of `case` per round, of two tasks that are pinned to two CPUs.
+/// One measured invocation of `case` per round, with two tasks pinned to two CPUs.
 pub fn paired<const ROUNDS: usize>(
     case: &str,
     [first, second]: [usize; 2],
@@ -136,7 +135,7 @@ pub fn samples<const ROUNDS: usize>(case: &str, samples: [Sample; ROUNDS]) -> Ve
     (1..).zip(samples).map(|(round, sample)| sample.in_round(case, round)).collect()
 }
 
-/// An invocation that printed no record.
+/// An invocation without a record.
 pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
     Invocation {
         schema_version: SCHEMA_VERSION.to_owned(),
@@ -157,7 +156,7 @@ pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
     }
 }
 
-/// The invocation with one more measurement in its record.
+/// Adds a measurement to the invocation's record.
 pub fn and_measurement(
     mut invocation: Invocation,
     name: &str,

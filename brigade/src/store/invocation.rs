@@ -1,5 +1,5 @@
-//! One line of `records.jsonl`: one invocation of one case, whatever came of
-//! it. A bad result is a line like any other, never a gap.
+//! One line of `records.jsonl`: one invocation of one case. A bad result is a
+//! line like any other, never a gap.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -22,89 +22,84 @@ pub struct Invocation {
     pub case: String,
     /// The round, counted from 1.
     pub round: u32,
-    /// Which try of the case in this round, counted from 1: a round is tried
-    /// again where the one before was unusable or interrupted.
+    /// Which attempt at the case in this round, counted from 1: a round is
+    /// repeated if an attempt was unusable or interrupted.
     pub attempt: u32,
-    /// When the process was started: UTC, RFC 3339.
+    /// When the process started: UTC, RFC 3339.
     pub started_at: String,
     /// How long the process lived, in nanoseconds.
     pub duration_ns: u64,
-    /// For how long of that a signal had stopped it, in nanoseconds; `null` in records that
-    /// are older than this figure.
+    /// How much of that time a signal had stopped it, in nanoseconds; `null` in older records.
     pub stopped_ns: Option<u64>,
-    /// The program's name and its flags: what to type to repeat this.
+    /// The program's name and flags, to repeat this invocation.
     pub command: Vec<String>,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// Whether the runner ended the process because it was interrupted itself, which
-    /// is no fault of the program's.
+    /// Whether the runner ended the process because it was interrupted, which is not the program's
+    /// fault.
     pub interrupted: bool,
-    /// The exit code; `null` when a signal ended the process or it never ran.
+    /// The exit code; `null` if a signal ended the process or it never ran.
     pub exit_code: Option<i32>,
-    /// The signal that ended the process, if one did.
+    /// The signal that ended the process, if any.
     pub signal: Option<i32>,
-    /// What went wrong, in one line, if anything did.
+    /// The error in one line, if there was one.
     pub error: Option<String>,
-    /// What the program measured, as it printed it; `null` when it printed
-    /// no record.
+    /// The program's record, as printed; `null` if there is none.
     pub record: Option<Record>,
-    /// How fast the machine was just before the process was started; `null` where
-    /// it was not measured.
+    /// The machine's speed just before the process started; `null` if not measured.
     pub reference: Option<Reference>,
 }
 
-/// A time in the form of [`Invocation::started_at`], in seconds since 1970.
+/// Converts a time like [`Invocation::started_at`] to seconds since 1970.
 pub fn seconds(started_at: &str) -> Option<f64> {
     let time = humantime::parse_rfc3339(started_at).ok()?;
     Some(time.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs_f64())
 }
 
-/// The time of work that belongs to no program: where it differs between two runs, the
+/// The time of reference work, the same for all programs: if it differs between two runs, the
 /// machine differs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reference {
-    /// The CPU that did it, another one each time.
+    /// The CPU used; a different one each time.
     pub cpu: usize,
-    /// A write of a byte to a pipe and its read, both by one thread, in nanoseconds.
+    /// Writing a byte to a pipe and reading it, both in one thread, in nanoseconds.
     pub kernel_ns: f64,
 }
 
-/// What came of an invocation.
+/// The outcome of an invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The program ended with 0 and printed a complete record.
+    /// The program exited with 0 and printed a complete record.
     Measured,
-    /// The program ended otherwise, or what it printed is not one record.
+    /// The program ended otherwise, or did not print exactly one record.
     Failed,
-    /// The program did not end within the case's time-out and was killed.
+    /// The program exceeded the case's time-out and was killed.
     TimedOut,
-    /// The program refused: it exited with 3, a limit.
+    /// The program exited with 3: a limit refused it.
     Refused,
 }
 
-/// Parameters that change for how long is measured or what is written, and not
-/// what is measured. `cpus` says where, which matters under `spread`: a case may be of
-/// two CPUs of a machine.
+/// Parameters that affect how long to measure or what to write, not what is measured. `cpus` only
+/// says where, which matters under `spread`: a case may name two CPUs.
 const NOT_MEASURED: [&str; 9] =
     ["command", "cpus", "histogram", "iters", "json", "max_time", "quiet", "rounds", "warmups"];
 
-/// A program and the parameters that change what it measures.
+/// A program and the parameters that affect what it measures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecordedCase {
     /// The program's name.
     pub program: String,
-    /// Its parameters, by the long names of their flags with underscores. One
-    /// that is absent, `null`, `false` or 0 is left out: a program that does not
-    /// know a flag yet does what it does without it.
+    /// Its parameters, by the long names of their flags with underscores. Absent, `null`, `false`
+    /// or 0 is left out: an older program without a flag behaves as if it were not given.
     pub parameters: BTreeMap<String, Value>,
 }
 
 impl RecordedCase {
-    /// The case that a record is of.
+    /// The case of a record.
     pub fn of(record: &Record) -> Self {
         let mut parameters = given_parameters(record, &NOT_MEASURED);
         let cpus = record.parameters.get("cpus").filter(|cpus| !cpus.is_null());
@@ -116,7 +111,7 @@ impl RecordedCase {
         Self { program: record.program.clone(), parameters }
     }
 
-    /// The two CPUs that it is of, where it is of two: its tasks are pinned to them.
+    /// Its two CPUs, if its tasks are pinned to two.
     pub fn pair(&self) -> Option<[usize; 2]> {
         let cpus: CpuList = self.parameters.get("cpus")?.as_str()?.parse().ok()?;
         cpus.numbers().try_into().ok()
@@ -128,8 +123,8 @@ impl RecordedCase {
     }
 }
 
-/// The parameters of a record but those of these names. One that is absent,
-/// `null`, `false` or 0 is not given.
+/// A record's parameters, except those with these names. Absent, `null`,
+/// `false` or 0 counts as not given.
 pub fn given_parameters(record: &Record, others: &[&str]) -> BTreeMap<String, Value> {
     let given = record.parameters.iter().filter_map(|(name, value)| {
         let value = single(value);
@@ -138,7 +133,7 @@ pub fn given_parameters(record: &Record, others: &[&str]) -> BTreeMap<String, Va
     given.collect()
 }
 
-/// The only element of a list that has one: a flag that may be repeated.
+/// The only element of a list with one element: a flag that may be repeated.
 fn single(value: &Value) -> &Value {
     match value {
         Value::Array(values) if values.len() == 1 => &values[0],
@@ -164,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_change_what_is_measured_tells_no_cases_apart() {
+    fn parameters_that_do_not_affect_the_measurement_do_not_distinguish_cases() {
         let plain = key(json!({ "tasks": 500, "via": "pipe" }));
         let other = json!({
             "tasks": 500, "via": "pipe", "iters": 7, "max_time": 0.1, "json": true, "work": 0,
@@ -175,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_tell_cases_apart_only_where_tasks_are_pinned_to_them() {
+    fn cpus_distinguish_cases_only_if_tasks_are_pinned_to_them() {
         let of = |placement: &str, cpus: &str| key(json!({ "placement": placement, "cpus": cpus }));
         assert_eq!(of("same-cpu", "0"), of("same-cpu", "1"));
         assert_ne!(of("spread", "0,1"), of("spread", "0,2"));
@@ -186,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_tells_them_apart() {
+    fn other_parameters_distinguish_cases() {
         let plain = key(json!({ "tasks": 500 }));
         for other in [json!({ "tasks": 2 }), json!({ "tasks": 500, "work": 1 }), json!({})] {
             assert_ne!(key(other), plain);

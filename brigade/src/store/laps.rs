@@ -1,8 +1,7 @@
-//! Laps: what a guest prints, a program in another language, and the record
-//! that is made of it.
+//! Laps, the output of a guest (a program in another language), and the record built from them.
 //!
-//! The committed schema, `brigade/laps.schema.json`, is generated from these types
-//! and a test compares the two; docs/PROTOCOL.md is the same in prose.
+//! The committed schema, `brigade/laps.schema.json`, is generated from these types; a test compares
+//! the two. docs/PROTOCOL.md describes the same in prose.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +14,17 @@ use harness::usage::Span;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The major version of the form that this reader understands.
+/// The major version that this reader understands.
 const READABLE_MAJOR: &str = "1";
 
-/// The most lap times that are taken, of all measurements together.
+/// The most lap times accepted, over all measurements.
 const MOST_LAPS: usize = 1_000_000;
 
-/// The longest lap that is taken, in nanoseconds: 11 days. The sum of the squares
-/// of so many fits into what it is kept in.
+/// The longest lap accepted, in nanoseconds: 11 days. The sum of this many squares does not
+/// overflow.
 const LONGEST_LAP_NS: u64 = 1_000_000_000_000_000;
 
-/// What a guest measured, in order: the laps.
+/// A guest's laps.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Laps {
@@ -48,25 +47,25 @@ pub struct Laps {
     /// Number of tokens in flight at once.
     #[serde(default = "one")]
     pub tokens: u64,
-    /// Laps run and thrown away before the first measured one.
+    /// Laps run and discarded before the first measured one.
     #[serde(default)]
     pub warmups: u64,
-    /// Why the measuring stopped.
+    /// Why measuring stopped.
     #[serde(default = "iterations")]
     pub ended_by: Ending,
-    /// What went wrong, if anything did.
+    /// The error, if there was one.
     pub error: Option<String>,
-    /// What was measured; the principal measurement, whose laps lie between
-    /// the two marks, is the first.
+    /// The measurements; the first is the principal one, whose laps lie between
+    /// the two marks.
     pub measurements: Vec<Lapped>,
-    /// Kernel context switches for each operation of the principal measurement
-    /// that the program claims; `null` where it claims nothing.
+    /// Kernel context switches per operation of the principal measurement, as
+    /// the program claims; `null` without a claim.
     pub expected_switches_per_operation: Option<f64>,
-    /// What was held at growing numbers of tasks.
+    /// Memory at increasing numbers of tasks.
     pub ledger: Option<Vec<LedgerPoint>>,
-    /// The work at every hop, of programs that offer `--work`.
+    /// The work at every hop, for programs with `--work`.
     pub work: Option<WorkRecord>,
-    /// How the schedule was kept, of programs whose operations are due at given times.
+    /// How well the schedule was kept, for programs whose operations are due at given times.
     pub schedule: Option<ScheduleKept>,
 }
 
@@ -112,24 +111,24 @@ fn iterations() -> Ending {
     Ending::Iterations
 }
 
-/// What the runner knows of a guest that has ended.
+/// What the runner observed of a guest that has ended.
 #[derive(Clone, Debug, Default)]
 pub struct Outside {
-    /// Value of `--placement`, which the runner obeyed.
+    /// Value of `--placement`, applied by the runner.
     pub placement: &'static str,
     /// The CPUs that the guest could use.
     pub affinity: Vec<usize>,
-    /// What it used between its marks; `None` if it made none.
+    /// Resources used between its marks; `None` without marks.
     pub span: Option<Span>,
-    /// What it held at the second mark.
+    /// Its memory at the second mark.
     pub memory: Option<Memory>,
 }
 
 impl Laps {
-    /// Reads the line that a guest prints last.
+    /// Parses a guest's last line.
     ///
     /// # Errors
-    /// Why it is none, in one line.
+    /// The reason why it contains no laps, in one line.
     pub fn parse(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -139,18 +138,17 @@ impl Laps {
         let Versioned { schema_version } = serde_json::from_str(text).map_err(wrong)?;
         if schema_version.split('.').next() != Some(READABLE_MAJOR) {
             return Err(format!(
-                "reading its laps: their version is {schema_version}, this reader knows \
+                "reading its laps: their version is {schema_version}, but this reader knows \
                  {READABLE_MAJOR}.x"
             ));
         }
         serde_json::from_str(text).map_err(wrong)
     }
 
-    /// The record that follows from the laps and from what was seen of the guest
-    /// from outside.
+    /// Builds the record from the laps and from observations of the guest.
     ///
     /// # Errors
-    /// Why there is none, in one line.
+    /// The reason why there is none, in one line.
     pub fn into_record(self, outside: Outside) -> Result<Record, String> {
         let laps: usize = self.measurements.iter().map(|taken| taken.laps_ns.len()).sum();
         if laps > MOST_LAPS {
@@ -201,7 +199,7 @@ impl Laps {
                 cross_cpu_share: None,
             }),
             interference: outside.span.map_or_else(Interference::default, |span| Interference {
-                // Those read are of the runner's CPU, not of the guest's.
+                // The observed values are of the runner's CPU, not of the guest's.
                 frequency_before_khz: None,
                 frequency_after_khz: None,
                 ..span.interference
@@ -219,17 +217,16 @@ impl Laps {
     }
 }
 
-/// The least share of the time between a guest's marks that its laps are, where they follow
-/// one another.
+/// The smallest share of the time between the marks that sequential laps may take.
 const LEAST_OF_SPAN: f64 = 0.5;
-/// The greatest: clocks differ.
+/// The largest share: clocks differ.
 const MOST_OF_SPAN: f64 = 1.02;
-/// What a process may wait for between a mark and a lap, in nanoseconds.
+/// How long a process may be delayed between a mark and a lap, in nanoseconds.
 const AROUND_LAPS_NS: f64 = 2e7;
 
-/// Checks a guest's laps against the time between its marks, which the runner took.
-/// Iterations follow one another, and are most of it. Other laps may overlap (wake-ups that
-/// are late all wait at once), but none is longer.
+/// Compares a guest's laps with the time between its marks, which the runner measured. Sequential
+/// iterations take most of it. Other laps may overlap (late wake-ups wait at the same time), but
+/// none is longer.
 fn fits(laps: &Measurement, wall_ns: u64) -> Result<(), String> {
     let wall = wall_ns as f64;
     let most = MOST_OF_SPAN * wall + AROUND_LAPS_NS;
@@ -243,7 +240,7 @@ fn fits(laps: &Measurement, wall_ns: u64) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "'{}': its {last} {ns:.0} ns, and {wall:.0} ns passed between its marks",
+        "'{}': its {last} {ns:.0} ns, but {wall:.0} ns passed between its marks",
         laps.name
     ))
 }
@@ -286,14 +283,14 @@ mod tests {
         Laps::parse(text)?.into_record(outside)
     }
 
-    /// What is wrong with the laps after a change.
+    /// The error after a change to the laps.
     fn wrong(from: &str, to: &str) -> String {
         assert!(LAPS.contains(from), "{from}");
         record(&LAPS.replace(from, to), Outside::default()).expect_err(to)
     }
 
     #[test]
-    fn laps_make_the_record_that_a_program_with_the_harness_prints() {
+    fn laps_become_the_record_of_a_program_with_the_harness() {
         let used = Counters { user_ns: 120, system_ns: 60, voluntary: 24, involuntary: 0 };
         let span = Span { used, ..Span::default() };
         let outside = Outside { placement: "same-cpu", span: Some(span), ..Outside::default() };
@@ -319,7 +316,7 @@ mod tests {
             let text = LAPS.replace("80,100,120", laps).replace("iteration", name);
             record(&text, Outside { span, ..Outside::default() })
         };
-        // Three laps, of 300 ms in all.
+        // Three laps, 300 ms in all.
         let laps = "100000000,80000000,120000000";
         for (wall_ms, fits) in [(148, false), (274, false), (276, true), (639, true), (641, false)]
         {
@@ -334,9 +331,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_record_is_refused_with_the_reason() {
+    fn malformed_laps_are_refused_with_the_reason() {
         for (from, to, reason) in [
-            ("1.0", "2.0", "their version is 2.0, this reader knows 1.x"),
+            ("1.0", "2.0", "their version is 2.0, but this reader knows 1.x"),
             ("\"form\":\"laps\"", "\"form\":\"record\"", "unknown variant `record`"),
             ("\"program\":\"p\",", "", "missing field `program`"),
             ("\"tasks\":3", "\"tasks\":0", "reports 0 tasks"),
@@ -352,7 +349,7 @@ mod tests {
             ),
         ] {
             let error = wrong(from, to);
-            assert!(error.contains(reason), "{error:.200} does not say {reason:?}");
+            assert!(error.contains(reason), "{error:.200} does not contain {reason:?}");
         }
         assert_eq!(
             wrong("80", "7,".repeat(MOST_LAPS).trim_end_matches(',')),
@@ -363,7 +360,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_laps_make_a_sound_record_or_none(
+        fn any_laps_become_a_sound_record_or_none(
             laps in prop::collection::vec(0..=LONGEST_LAP_NS + 1, 0..9),
             (tasks, operations) in (any::<u64>(), any::<u64>()),
         ) {

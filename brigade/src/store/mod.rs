@@ -1,4 +1,4 @@
-//! The folder of a run: written as the run goes, read back as untrusted input.
+//! A run's folder: written during the run, read back as untrusted input.
 
 pub mod consistency;
 pub mod environment;

@@ -1,9 +1,8 @@
-//! The folder of a run's results. It is only ever added to, and whatever moment
-//! the runner dies at, what is in it is whole.
+//! The folder of a run's results. Files are only added, and are complete whenever the runner dies.
 //!
-//! Files that are written to and lie where somebody else may have put something:
-//! opened without waiting, and only where they are nothing but themselves, or made
-//! anew and put in place whole.
+//! Somebody else may have put something in a file's place. So files are opened without blocking,
+//! only if they are regular and have one name; or they are created under a temporary name and
+//! renamed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -19,32 +18,31 @@ use tempfile::{NamedTempFile, PersistError};
 
 use crate::store::invocation::Invocation;
 
-/// The file that tells what was run.
+/// The description of the run.
 pub const RUN: &str = "run.json";
 
-/// The file that describes the machine.
+/// The description of the machine.
 pub const ENVIRONMENT: &str = "environment.json";
 
-/// The file that receives one line per invocation.
+/// One line per invocation.
 pub const RECORDS: &str = "records.jsonl";
 
-/// The file that tells how a run ended; written last, when all else is there.
+/// How the run ended; written last.
 pub const RUN_END: &str = "run-end.json";
 
-/// The page for readers, made from the others.
+/// The report in Markdown.
 pub const PAGE: &str = "report.md";
 
-/// The page to look at, made from the others.
+/// The report as a web page.
 pub const HTML_PAGE: &str = "report.html";
 
-/// The proof of the instrument that a run ended with.
+/// The proof at the end of a run.
 pub const PROOF: &str = "prove.json";
 
-/// The longest [`RECORDS`] that is read, in bytes. Half an hour of measuring fills
-/// some ten MiB.
+/// The longest [`RECORDS`] to read, in bytes. Half an hour of measuring fills about ten MiB.
 pub const RECORDS_BOUND: u64 = 128 * 1024 * 1024;
 
-/// The most invocations that a run may have or intend.
+/// The most invocations of a run, planned or recorded.
 pub const MOST_INVOCATIONS: usize = 100_000;
 
 /// Version of [`RunDescription`]'s schema.
@@ -58,28 +56,28 @@ pub struct RunDescription {
     pub schema_version: String,
     /// Version of the runner.
     pub brigade_version: String,
-    /// When the run was started: UTC, RFC 3339.
+    /// When the run started: UTC, RFC 3339.
     pub started_at: String,
     /// The profile's name.
     pub profile: String,
     /// Rounds of every case.
     pub rounds: u32,
-    /// Seed of the order of the cases.
+    /// Seed for the order of the cases.
     pub seed: u64,
     /// The cases that run.
     pub cases: Vec<String>,
-    /// What they are, in the same order.
+    /// Details of the cases, in the same order.
     pub details: Vec<CaseDetail>,
     /// The cases that cannot run here.
     pub skipped: Vec<Skipped>,
-    /// How it is run, and what resuming it needs; `null` for a side of a comparison.
+    /// How to run it, and what resuming needs; `null` for a side of a comparison.
     pub procedure: Option<Procedure>,
-    /// Which side of a comparison this is, `baseline` or `candidate`, whose rounds may be
-    /// fewer; `null` for a run.
+    /// Which side of a comparison this is, `baseline` or `candidate`, which may have fewer rounds;
+    /// `null` for a run.
     pub side: Option<String>,
 }
 
-/// What a case is, whatever its name.
+/// Identifies a case independently of its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseDetail {
@@ -87,9 +85,9 @@ pub struct CaseDetail {
     pub case: String,
     /// The program.
     pub program: String,
-    /// Its flags, without those of the profile, by the names that records use.
+    /// Its flags, without the profile's, by their names in records.
     pub parameters: BTreeMap<String, String>,
-    /// The group that it was run for.
+    /// The group that it ran for.
     pub group: Option<String>,
 }
 
@@ -99,29 +97,28 @@ pub struct CaseDetail {
 pub struct Skipped {
     /// The case's name.
     pub case: String,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
 }
 
-/// How a run goes, beyond its common rounds.
+/// The procedure of a run beyond its common rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Procedure {
-    /// What to type for another run like it.
+    /// The command for another run like it.
     pub command: Vec<String>,
-    /// The flags that the profile gives to every program.
+    /// The profile's flags for every program.
     pub flags: Vec<String>,
-    /// Until when further rounds follow the common ones; `null` if none do.
+    /// When to stop the extra rounds; `null` if there are none.
     pub further: Option<FurtherRounds>,
-    /// How often a case may run again because an invocation was unusable.
+    /// How often a case may be repeated because an invocation was unusable.
     pub reruns: u32,
-    /// The least time from the start of a round to the start of the next one, in
-    /// seconds.
+    /// The least time between the starts of two rounds, in seconds.
     pub spacing_seconds: f64,
-    /// Pairs of cases that run one after the other in every round, since a
-    /// sentence or a baseline sets them side by side.
+    /// Pairs of cases that run back to back in every round, since a sentence or
+    /// a baseline compares them.
     pub partners: Vec<[String; 2]>,
-    /// The command of each case, as its records have it.
+    /// The command of each case, as in its records.
     pub commands: BTreeMap<String, Vec<String>>,
     /// A fingerprint of each program's binary: its length in bytes and its
     /// CRC-32.
@@ -129,22 +126,21 @@ pub struct Procedure {
 }
 
 impl Procedure {
-    /// The least time from the start of a round to the start of the next one; none
-    /// where the figure is no such time.
+    /// The least time between the starts of two rounds; zero if the figure is invalid.
     pub fn spacing(&self) -> Duration {
         Duration::try_from_secs_f64(self.spacing_seconds).unwrap_or_default()
     }
 }
 
-/// Until when further rounds follow the common ones.
+/// When to stop the extra rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FurtherRounds {
-    /// The half-width of a case's interval that is narrow enough, in percent
-    /// of its median.
+    /// The target for the half-width of a case's interval, in percent of its
+    /// median.
     pub target_percent: f64,
-    /// How long all invocations together may take, and waits between rounds, in
-    /// seconds; none is started after this.
+    /// Seconds for all invocations and the waits between rounds; none starts
+    /// after this.
     pub budget_seconds: f64,
 }
 
@@ -157,19 +153,19 @@ pub struct Folder {
     length: u64,
 }
 
-/// How a file of records that may have been torn is mended.
+/// How to repair a file of records after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mending {
-    /// How many bytes are kept.
+pub struct Repair {
+    /// The number of bytes to keep.
     pub kept: usize,
-    /// How many are cut off: a line that was never finished.
+    /// The number of bytes to cut off: an incomplete line.
     pub cut: usize,
-    /// Whether the last line that is kept lacks its end.
+    /// Whether the last line that is kept needs a line end.
     pub lacks_end: bool,
 }
 
-impl Mending {
-    /// What these records need. A line that only lacks its end is kept.
+impl Repair {
+    /// What these records need. A line without only its line end is kept.
     pub fn of(records: &[u8]) -> Self {
         let whole = records.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         let torn = &records[whole..];
@@ -180,11 +176,11 @@ impl Mending {
     }
 }
 
-/// Checks that folders and files can be made in `parent`, which is made if it
-/// is not there: better now than after the measuring.
+/// Checks that folders and files can be created in `parent`, which is created
+/// if missing: better now than after measuring.
 ///
 /// # Errors
-/// When they cannot.
+/// If they cannot.
 pub fn check_writable(parent: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(parent)
         .and_then(|()| tempfile::tempfile_in(parent))
@@ -197,11 +193,11 @@ fn not_writable(parent: &Path) -> String {
 }
 
 impl Folder {
-    /// Makes a folder for a `run` in `parent`: `DATE-LABEL`, in UTC, or if that
-    /// exists `DATE-LABEL-2` and so on. An earlier run is never touched.
+    /// Creates a folder for a `run` in `parent`: `DATE-LABEL`, in UTC, or if
+    /// that exists `DATE-LABEL-2` and so on. Earlier runs are never touched.
     ///
     /// # Errors
-    /// When the folder or the file for the records cannot be made.
+    /// If the folder or the file for the records cannot be created.
     pub fn create(parent: &Path, run: &RunDescription, label: &str) -> anyhow::Result<Self> {
         let date = run.started_at.split('T').next().unwrap_or_default();
         let path = make_unused(parent, &format!("{date}-{label}"))
@@ -215,15 +211,14 @@ impl Folder {
         Ok(Self { path, records, length: 0 })
     }
 
-    /// Opens the folder of a run that did not come to its end, to add to it, and
-    /// returns what its records hold. Nothing is written before [`Self::mend`].
+    /// Opens the folder of an unfinished run to add to it, and returns its records. Nothing is
+    /// written before [`Self::repair`].
     ///
     /// # Errors
-    /// When the records are not a file that can be read and added to, or are
-    /// longer than any run's.
+    /// If the records are not a readable and writable file, or are longer than any run's.
     pub fn open(path: &Path) -> anyhow::Result<(Self, Vec<u8>)> {
         let file = path.join(RECORDS);
-        let going_on = || format!("going on with {}", file.display());
+        let going_on = || format!("resuming {}", file.display());
         let mut options = OpenOptions::new();
         let mut records = open_own(&file, options.read(true).append(true), RECORDS_BOUND)
             .with_context(going_on)?;
@@ -232,14 +227,13 @@ impl Folder {
         Ok((Self { path: path.to_owned(), records, length: bytes.len() as u64 }, bytes))
     }
 
-    /// Ends the records with a whole line, as `mending` says of what
-    /// [`Self::open`] returned.
+    /// Repairs the end of the records that [`Self::open`] returned.
     ///
     /// # Errors
-    /// When they cannot be written.
-    pub fn mend(&mut self, mending: Mending) -> anyhow::Result<()> {
-        let Mending { kept, cut, lacks_end } = mending;
-        let mut mend = || {
+    /// If they cannot be written.
+    pub fn repair(&mut self, repair: Repair) -> anyhow::Result<()> {
+        let Repair { kept, cut, lacks_end } = repair;
+        let mut repair = || {
             if cut > 0 {
                 self.records.set_len(kept as u64)?;
             }
@@ -248,7 +242,7 @@ impl Folder {
             }
             self.records.sync_data()
         };
-        mend().with_context(|| format!("going on with {}", self.path.join(RECORDS).display()))?;
+        repair().with_context(|| format!("resuming {}", self.path.join(RECORDS).display()))?;
         self.length = kept as u64 + u64::from(lacks_end);
         Ok(())
     }
@@ -258,19 +252,19 @@ impl Folder {
         &self.path
     }
 
-    /// Writes a value as a JSON file that is there in whole or not at all.
+    /// Writes a value as a JSON file, atomically.
     ///
     /// # Errors
-    /// When it cannot be written, or a file of this name exists.
+    /// If it cannot be written, or a file with this name exists.
     pub fn write_once(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(value)? + "\n";
         persist(&self.path.join(name), &text, |file, path| file.persist_noclobber(path))
     }
 
-    /// Writes how the run ended, unless that is there already.
+    /// Writes how the run ended, unless that file exists.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write_end(&self, end: &impl Serialize) -> anyhow::Result<()> {
         match self.path.join(RUN_END).symlink_metadata() {
             Ok(_) => Ok(()),
@@ -278,27 +272,26 @@ impl Folder {
         }
     }
 
-    /// Writes a text that is made from the other files, in place of an earlier
-    /// one.
+    /// Writes a text made from the other files, replacing an earlier one.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn replace(&self, name: &str, text: &str) -> anyhow::Result<()> {
         replace(&self.path.join(name), text)
     }
 
-    /// Appends an invocation as one line, by one write, and sees it to the
-    /// disk. If that fails, what was written of the line is taken back.
+    /// Appends an invocation as one line, with one write, and syncs it to disk.
+    /// If that fails, it removes what was written of the line.
     ///
     /// # Errors
-    /// When the line cannot be written, or the folder has gone meanwhile.
+    /// If the line cannot be written, or the folder has disappeared.
     pub fn append(&mut self, invocation: &Invocation) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(invocation)?;
         line.push(b'\n');
         let appending = || format!("appending to {}", self.path.join(RECORDS).display());
         let written = self.records.write_all(&line).and_then(|()| self.records.sync_data());
         if let Err(error) = written {
-            // The first error is the one to report.
+            // Report the first error.
             let _ = self.records.set_len(self.length);
             return Err(error).with_context(appending).with_context(|| {
                 format!("free some space, then: brigade run --resume {}", self.path.display())
@@ -308,13 +301,13 @@ impl Folder {
         ensure!(
             self.is_in_place()?,
             "{}: it was removed or replaced during the run: leave results alone while a run \
-             measures, and start a new one",
+             measures, and start a new run",
             appending()
         );
         Ok(())
     }
 
-    /// Whether the file that is open is the one that its name leads to.
+    /// Whether the open file is still the one under its name.
     fn is_in_place(&self) -> io::Result<bool> {
         let open = self.records.metadata()?;
         let named = fs::symlink_metadata(self.path.join(RECORDS));
@@ -322,7 +315,8 @@ impl Folder {
     }
 }
 
-/// Makes the folder `name`, `name-2`, `name-3` … that does not exist yet.
+/// Creates the first of the folders `name`, `name-2`, `name-3` … that does not
+/// exist.
 fn make_unused(parent: &Path, name: &str) -> io::Result<PathBuf> {
     let mut path = parent.join(name);
     let mut number = 1;
@@ -337,37 +331,35 @@ fn make_unused(parent: &Path, name: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Opens the file at `path` as `options` say, if it is a regular file of one name
-/// and of at most `bound` bytes: what is written to it reaches no other file.
+/// Opens the file at `path` with `options`, if it is a regular file with one name and at most
+/// `bound` bytes: writing to it reaches no other file.
 ///
 /// # Errors
-/// When it cannot be opened, or is anything else.
+/// If it cannot be opened, or is anything else.
 pub fn open_own(path: &Path, options: &mut OpenOptions, bound: u64) -> anyhow::Result<File> {
     let file = match options.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path) {
         Err(error) if error.raw_os_error() == Some(ELOOP) => bail!("it is a link"),
         opened => opened?,
     };
-    let metadata = file.metadata().context("reading what it is")?;
+    let metadata = file.metadata().context("reading its type")?;
     ensure!(metadata.is_file(), "it is not a regular file");
     ensure!(metadata.nlink() == 1, "it has {} names", metadata.nlink());
     ensure!(metadata.len() <= bound, "it has {} bytes, more than {bound}", metadata.len());
     Ok(file)
 }
 
-/// Writes a text to a file in place of what has its name, whatever that is: a link is
-/// not followed.
+/// Replaces a file by this text, whatever has its name: a link is not followed.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
     persist(path, text, |file, path| file.persist(path))
 }
 
-/// Writes a text to a file that is there in whole or not at all; `keep` gives it its
-/// name.
+/// Writes a text to a temporary file; `keep` renames it.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn persist(
     path: &Path,
     text: &str,
@@ -378,7 +370,7 @@ pub fn persist(
         _ => Path::new("."),
     };
     let write = || {
-        // Made to be shared: readable as far as the umask allows.
+        // Meant to be shared: readable as far as the umask allows.
         let permissions = Permissions::from_mode(0o666);
         let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
         file.write_all(text.as_bytes())?;
@@ -414,7 +406,7 @@ mod tests {
         }
     }
 
-    /// A new folder of a run.
+    /// A new run's folder.
     fn folder(parent: &Path) -> Folder {
         let run: RunDescription = serde_json::from_value(serde_json::json!({
             "schema_version": RUN_SCHEMA_VERSION, "brigade_version": "0", "profile": "default",
@@ -436,22 +428,22 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_not_finished_is_cut_off_and_the_next_follows_the_whole_ones() {
+    fn an_incomplete_line_is_cut_off_and_the_next_follows_complete_ones() {
         let parent = tempfile::tempdir().unwrap();
         let mut folder = folder(parent.path());
         folder.append(&invocation(1)).unwrap();
         let records = folder.path().join(RECORDS);
         let whole = fs::read(&records).unwrap();
         let line = serde_json::to_vec(&invocation(2)).unwrap();
-        // Torn anywhere, or the end of the line alone lost.
+        // Cut off anywhere, or without only the line end.
         for length in 0..=line.len() {
             fs::write(&records, [&whole, &line[..length]].concat()).unwrap();
             let (mut folder, bytes) = Folder::open(folder.path()).unwrap();
             let kept = length == line.len();
-            let mending = Mending::of(&bytes);
-            assert_eq!(mending.cut, if kept { 0 } else { length });
+            let repair = Repair::of(&bytes);
+            assert_eq!(repair.cut, if kept { 0 } else { length });
             assert_eq!(fs::read(&records).unwrap(), bytes, "it was written to");
-            folder.mend(mending).unwrap();
+            folder.repair(repair).unwrap();
             folder.append(&invocation(3)).unwrap();
             let text = fs::read_to_string(&records).unwrap();
             let rounds: Vec<u32> = text

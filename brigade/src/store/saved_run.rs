@@ -1,8 +1,8 @@
 //! A run read back from its folder.
 //!
-//! The folder may come from a stranger or from a run that was killed: every size is
-//! bounded, a line that is not an invocation costs that line and a warning, and nothing
-//! in it can make the reader fail otherwise than by an error.
+//! The folder may come from a stranger or from a killed run. Every size is bounded; an invalid line
+//! costs only that line and a warning; and no content makes the reader fail in any way but an
+//! error.
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -19,11 +19,11 @@ use crate::store::environment::Environment;
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{self, MOST_INVOCATIONS, RECORDS, RECORDS_BOUND, RunDescription};
 
-/// The longest `run.json` or `environment.json` that is read, in bytes; a few
-/// KiB are usual.
+/// The longest `run.json` or `environment.json` to read, in bytes; a few KiB
+/// are usual.
 const DOCUMENT_BOUND: u64 = 1024 * 1024;
 
-/// The longest line of `records.jsonl` that is read, in bytes; 20 KiB are usual.
+/// The longest line of `records.jsonl` to read, in bytes; 20 KiB are usual.
 const LINE_BOUND: usize = 2 * 1024 * 1024;
 
 /// The most lines of `records.jsonl` that get a warning each.
@@ -32,7 +32,7 @@ const MOST_WARNINGS: usize = 20;
 /// The most runs that [`SavedRun::alike`] reads.
 const MOST_ALIKE: usize = 8;
 
-/// A run, as its folder has it.
+/// A run, read from its folder.
 #[derive(Debug)]
 pub struct SavedRun {
     /// What was run: `run.json`.
@@ -41,28 +41,28 @@ pub struct SavedRun {
     pub environment: Environment,
     /// The invocations, in the order in which they ended: `records.jsonl`.
     pub invocations: Vec<Invocation>,
-    /// What of the folder was left out, and why: a sentence each, without its
-    /// end. They quote the folder's content, unescaped.
+    /// What was not used, and why: one sentence each, without its full stop.
+    /// They quote the folder's content, unescaped.
     pub warnings: Vec<String>,
-    /// How many whole lines are no invocation.
+    /// The number of complete lines that contain no invocation.
     pub rejected: u64,
 }
 
 impl SavedRun {
-    /// Reads the folder of a run, also of one that was interrupted or killed.
+    /// Reads the folder of a run, including an interrupted or killed one.
     ///
     /// # Errors
-    /// When `folder` is not the folder of a run, a file in it cannot be read or
-    /// is larger than any run's, `run.json` or `environment.json` is not what
-    /// it should be, or something is of another major schema version.
+    /// If `folder` contains no run, a file cannot be read or is larger than any
+    /// run's, `run.json` or `environment.json` is malformed, or something has
+    /// another major schema version.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         Self::read_with(folder, || open(folder, RECORDS, RECORDS_BOUND))
     }
 
-    /// The runs of the same build on the same machine in the folders next to this one and in
-    /// itself, of the newest [`MOST_ALIKE`]: all facts of their environments are equal but the
-    /// boot, and tools that are not installed in both. Sides of a comparison, which may be of
-    /// other builds, and folders that cannot be read are passed over.
+    /// Runs of the same build on the same machine in this folder and those next to it, among the
+    /// newest [`MOST_ALIKE`]. All facts of their environments are equal except the boot, and tools
+    /// that are not installed in both. Sides of a comparison, which may be other builds, and
+    /// unreadable folders are skipped.
     pub fn alike(folder: &Path) -> Vec<Self> {
         let environment = |folder: &Path| -> Option<Environment> {
             let text = document(folder, results::ENVIRONMENT).ok()?;
@@ -92,8 +92,8 @@ impl SavedRun {
         newest.filter(|run| run.description.side.is_none()).take(MOST_ALIKE).collect()
     }
 
-    /// The folders of runs, of machines of this label if there is one, the latest first. What is
-    /// no such folder, or a side of a comparison, is left out.
+    /// Folders of runs, on machines with this label if given, latest first. Other folders and sides
+    /// of a comparison are skipped.
     pub fn latest_first(parent: &Path, label: Option<&str>) -> Vec<PathBuf> {
         let folders = parent.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
         let began = |folder: PathBuf| {
@@ -108,7 +108,7 @@ impl SavedRun {
         runs.into_iter().rev().map(|(_, folder)| folder).collect()
     }
 
-    /// Reads the folder of a run whose records are these.
+    /// Reads the folder of a run with these records.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -124,7 +124,7 @@ impl SavedRun {
         let is_folder = folder.metadata().with_context(reading)?.is_dir();
         ensure!(
             is_folder,
-            "{}: it is not a folder; name the folder that holds {} and {RECORDS}",
+            "{}: it is not a folder; name the folder that contains {} and {RECORDS}",
             reading(),
             results::RUN,
         );
@@ -137,8 +137,8 @@ impl SavedRun {
     /// `records.jsonl`.
     ///
     /// # Errors
-    /// When the first two are not what they should be, something is of another
-    /// major schema version, or `records` cannot be read.
+    /// If the first two are malformed, something has another major schema
+    /// version, or `records` cannot be read.
     pub fn parse(
         description: &[u8],
         environment: &[u8],
@@ -157,21 +157,21 @@ impl SavedRun {
     }
 }
 
-/// A JSON file that need not be in the folder. A run is worth showing without one that
-/// cannot be read: that costs a warning.
+/// An optional JSON file of the folder. If it cannot be read, that costs only a warning: the run is
+/// still worth showing.
 pub fn optional<T: DeserializeOwned>(
     folder: &Path,
     name: &'static str,
     warnings: &mut Vec<String>,
 ) -> Option<T> {
-    // A link that leads nowhere is there, and gets a warning.
+    // A dangling link exists, and gets a warning.
     folder.join(name).symlink_metadata().ok()?;
     let parsed = document(folder, name).and_then(|bytes| parse_document(&bytes, name));
-    parsed.map_err(|error| warnings.push(format!("{error:#}: left out"))).ok()
+    parsed.map_err(|error| warnings.push(format!("{error:#}: not used"))).ok()
 }
 
-/// Opens a file of the folder, a named pipe too without waiting, and reads no more than
-/// `bound` bytes of it.
+/// Opens a file of the folder, without blocking on a named pipe, and reads at most `bound` bytes of
+/// it.
 fn open(folder: &Path, name: &str, bound: u64) -> anyhow::Result<impl Read + use<>> {
     let path = folder.join(name);
     let reading = || format!("reading {}: is this the folder of a run?", path.display());
@@ -183,7 +183,7 @@ fn open(folder: &Path, name: &str, bound: u64) -> anyhow::Result<impl Read + use
     ensure!(metadata.is_file(), "reading {path}: it is not a regular file");
     ensure!(
         length <= bound,
-        "reading {path}: it has {length} bytes, and no run writes more than {bound}"
+        "reading {path}: it has {length} bytes, but no run writes more than {bound}"
     );
     Ok(file.take(bound))
 }
@@ -197,7 +197,7 @@ fn document(folder: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What every document begins with, and every record in it.
+/// The beginning of every document and of every record in it.
 #[derive(Deserialize)]
 struct Versioned {
     schema_version: String,
@@ -205,13 +205,12 @@ struct Versioned {
 }
 
 impl Versioned {
-    /// Checks that the major version is 1. A minor one adds fields that an older reader
-    /// ignores.
+    /// Checks that the major version is 1. Minor versions add fields that older readers ignore.
     fn check(&self) -> anyhow::Result<()> {
         let found = &self.schema_version;
         ensure!(
             found.split('.').next() == Some("1"),
-            "its schema version is {found}, this Brigade reads 1.x: update Brigade to read it"
+            "its schema version is {found}, but this Brigade reads 1.x: update Brigade to read it"
         );
         self.record.as_ref().map_or(Ok(()), |record| record.check())
     }
@@ -222,8 +221,8 @@ fn parse_document<T: DeserializeOwned>(bytes: &[u8], name: &'static str) -> anyh
     serde_json::from_slice(bytes).context(name)
 }
 
-/// Reads every line that is an invocation, once, with a warning for each other one; counts the
-/// whole ones that are none.
+/// Reads every line with an invocation, once, with a warning for each other line; counts the
+/// complete ones without an invocation.
 fn read_lines(mut source: impl BufRead) -> anyhow::Result<(Vec<Invocation>, Vec<String>, u64)> {
     let (mut invocations, mut warnings, mut others) = (Vec::new(), Vec::new(), 0);
     let (mut seen, mut rejected) = (BTreeSet::new(), 0);
@@ -252,9 +251,9 @@ fn read_lines(mut source: impl BufRead) -> anyhow::Result<(Vec<Invocation>, Vec<
             Ok(invocation) => invocations.push(invocation),
             Err(_) if warnings.len() == MOST_WARNINGS => others += 1,
             Err(reason) => {
-                let torn = "ends in the middle, as where a run was killed";
+                let torn = "ends in the middle, as if the run was killed";
                 let reason = if is_whole { &reason } else { torn };
-                warnings.push(format!("{RECORDS} line {number}: {reason}: left out"));
+                warnings.push(format!("{RECORDS} line {number}: {reason}: not used"));
             }
         }
         ensure!(
@@ -263,12 +262,12 @@ fn read_lines(mut source: impl BufRead) -> anyhow::Result<(Vec<Invocation>, Vec<
         );
     }
     if others > 0 {
-        warnings.push(format!("{RECORDS}: {others} further lines are left out"));
+        warnings.push(format!("{RECORDS}: {others} more lines are not used"));
     }
     Ok((invocations, warnings, rejected))
 }
 
-/// An invocation; of one that measured, the record is verified.
+/// Parses an invocation; if it measured, verifies the record.
 fn parse_line(line: &[u8]) -> anyhow::Result<Invocation> {
     let invocation: Invocation = serde_json::from_slice(line)?;
     if invocation.outcome == Outcome::Measured {
@@ -279,8 +278,8 @@ fn parse_line(line: &[u8]) -> anyhow::Result<Invocation> {
     Ok(invocation)
 }
 
-/// Reads the next line, without its line feed, into `line`: one byte more than
-/// [`LINE_BOUND`] of one that is longer. Returns whether it ended with a line feed.
+/// Reads the next line, without its line feed, into `line`; of a longer one, one byte more than
+/// [`LINE_BOUND`]. Returns whether it ended with a line feed.
 fn next_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     source.by_ref().take(LINE_BOUND as u64 + 1).read_until(b'\n', line)?;
@@ -320,7 +319,7 @@ mod tests {
         fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
     }
 
-    /// A copy of a recorded run, with these bytes for its records.
+    /// A copy of a recorded run, with these records.
     fn folder_with(records: impl AsRef<[u8]>) -> TempDir {
         let copy = tempfile::tempdir().unwrap();
         for name in [results::RUN, results::ENVIRONMENT] {
@@ -362,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn the_side_of_a_comparison_is_no_run_of_the_same_build() {
+    fn a_side_of_a_comparison_is_not_a_run_of_the_same_build() {
         let results = tempfile::tempdir().unwrap();
         for name in ["one", "two", "candidate"] {
             let copy = folder_with(recorded_lines().swap_remove(0));
@@ -431,14 +430,14 @@ mod tests {
             let folder = folder_with(format!("{first}\n{}", &second[..length]));
             let run = SavedRun::read(folder.path()).unwrap();
             assert_eq!(run.invocations.len(), 1);
-            let expected = "records.jsonl line 2: ends in the middle, as where a run was killed: \
-                            left out";
+            let expected = "records.jsonl line 2: ends in the middle, as if the run was killed: \
+                not used";
             assert_eq!(run.warnings, [expected]);
         }
     }
 
     #[test]
-    fn a_line_that_is_no_invocation_is_named_and_the_others_are_read() {
+    fn an_invalid_line_is_named_and_the_others_are_read() {
         let [first, second, ..] = &recorded_lines()[..] else { panic!("too few") };
         let deep = "[".repeat(100_000);
         for (bad, reason) in [
@@ -457,7 +456,7 @@ mod tests {
             assert_eq!(run.invocations.len(), 2, "{reason}");
             let [warning] = &run.warnings[..] else { panic!("{:?}", run.warnings) };
             assert!(warning.starts_with("records.jsonl line 2: "), "{warning}");
-            assert!(warning.contains(reason) && warning.ends_with(": left out"), "{warning}");
+            assert!(warning.contains(reason) && warning.ends_with(": not used"), "{warning}");
         }
     }
 
@@ -467,7 +466,7 @@ mod tests {
         let run = SavedRun::read(folder_with(format!("{first}\n{first}\n{second}\n")).path());
         let run = run.unwrap();
         assert_eq!((run.invocations.len(), run.rejected), (2, 1));
-        assert_eq!(run.warnings, ["records.jsonl line 2: repeats an earlier line: left out"]);
+        assert_eq!(run.warnings, ["records.jsonl line 2: repeats an earlier line: not used"]);
     }
 
     #[test]
@@ -475,7 +474,7 @@ mod tests {
         let run = SavedRun::read(folder_with("\n".repeat(50_000)).path()).unwrap();
         assert_eq!(run.warnings.len(), MOST_WARNINGS + 1);
         let last = run.warnings.last().unwrap();
-        assert_eq!(last, "records.jsonl: 49980 further lines are left out");
+        assert_eq!(last, "records.jsonl: 49980 more lines are not used");
     }
 
     #[test]
@@ -505,11 +504,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_folder_of_a_run_is_refused_in_clear_words() {
+    fn a_folder_without_a_run_is_refused_in_clear_words() {
         let folder = folder_with("");
         let file = folder.path().join(results::RUN);
         assert!(
-            error_of(&file).contains("it is not a folder; name the folder that holds run.json")
+            error_of(&file).contains("it is not a folder; name the folder that contains run.json")
         );
         let none = folder.path().join("none");
         assert!(error_of(&none).contains("No such file or directory"));
@@ -523,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_refused_at_once() {
+    fn special_files_are_refused_at_once() {
         let folder = folder_with("");
         let records = folder.path().join(RECORDS);
         fs::remove_file(&records).unwrap();
@@ -535,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn files_beyond_any_runs_size_are_refused_unread() {
+    fn files_larger_than_any_runs_are_refused_unread() {
         for (name, bound) in [(results::RUN, DOCUMENT_BOUND), (RECORDS, RECORDS_BOUND)] {
             let folder = folder_with("");
             let file = OpenOptions::new().write(true).open(folder.path().join(name)).unwrap();
@@ -546,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_more_invocations_than_any_has_is_refused() {
+    fn a_run_with_too_many_invocations_is_refused() {
         let mut line: serde_json::Value = serde_json::from_str(&recorded_lines()[0]).unwrap();
         line["record"] = serde_json::Value::Null;
         line["outcome"] = "failed".into();
@@ -564,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_intends_too_much_is_refused() {
+    fn a_run_that_plans_too_many_invocations_is_refused() {
         let folder = folder_with("");
         edit(&folder, results::RUN, "\"rounds\": ", "\"rounds\": 9999999");
         assert!(error_of(folder.path()).contains("at most 100000"));

@@ -1,5 +1,5 @@
-//! `brigade advise` on a simulated machine: the settings it lists, and that it puts back what
-//! it tries. `brigade impact`: what a program's switches come to, by the costs of a run.
+//! `brigade advise` on a simulated machine: it lists settings, and restores what it tries. `brigade
+//! impact`: the cost of a program's switches, from a run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ const MACHINE: [(&str, &str); 7] = [
     ("machine/proc/sys/kernel/sched_autogroup_enabled", "1\n"),
 ];
 
-/// A bench on that machine, whose case takes half as long again while CPUs halt.
+/// A bench on that machine; its case takes half as long again while CPUs halt.
 fn bench() -> Bench {
     let slow = format!("[ $(cat {HALT_POLL}) = 0 ] && SLOWDOWN=500\n{NOISY}");
     let bench = Bench::new(&["thread-brigade/spread"], &slow);
@@ -38,7 +38,8 @@ fn bench() -> Bench {
     bench
 }
 
-/// `brigade advise` with the bench's manifest, whose case is one of waking.
+/// `brigade advise` with the bench's manifest, whose case shows the cost of
+/// waking.
 fn command(bench: &Bench, flags: &[&str]) -> Command {
     let manifest = bench.manifest() + "[advice]\nwaking = [\"thread-brigade/spread\"]\n";
     bench.brigade_with(&manifest, &[&["advise", "--root", "machine"], flags].concat())
@@ -60,19 +61,19 @@ fn settings_are_listed_with_value_effect_source_and_commands() {
 }
 
 #[test]
-fn a_faster_setting_is_found_and_put_back() {
+fn a_faster_setting_is_found_and_the_old_one_restored() {
     let bench = bench();
     let ended = advise(&bench, &["--try", "guest_halt_poll_ns=200000", "--seed", "1"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("0 slower, 1 faster"), "{ended:?}");
     assert!(ended.stdout.contains("guest_halt_poll_ns=200000\n"), "{ended:?}");
-    assert!(ended.stderr.contains("is 0, will be 200000 in turn, and then 0\n"), "{ended:?}");
+    assert!(ended.stderr.contains("is 0; it alternates with 200000 and ends as 0\n"), "{ended:?}");
     assert!(ended.stderr.ends_with("brigade: guest_halt_poll_ns is 0 again\n"), "{ended:?}");
     assert_eq!(fs::read_to_string(bench.path(HALT_POLL)).unwrap(), "0");
 }
 
 #[test]
-fn a_setting_is_put_back_however_the_runner_ends() {
+fn a_setting_is_restored_however_the_runner_ends() {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGKILL] {
         let bench = bench();
         let mut brigade = command(&bench, &["--try", "guest_halt_poll_ns"]);
@@ -86,9 +87,9 @@ fn a_setting_is_put_back_however_the_runner_ends() {
     }
 }
 
-/// The runner, its guard and the process that restores are all killed.
+/// The runner, its guard and the restorer are all killed.
 #[test]
-fn what_an_attempt_leaves_is_told_and_put_back() {
+fn an_unrestored_setting_is_reported_and_restored() {
     let bench = bench();
     let mut brigade = command(&bench, &["--try", "guest_halt_poll_ns"]);
     let brigade = brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -96,9 +97,9 @@ fn what_an_attempt_leaves_is_told_and_put_back() {
     eventually("it is tried", || value() == "200000");
     let journal = bench.path("machine/run/brigade-settings.json");
     let ended = advise(&bench, &[]);
-    assert_eq!(ended.stderr, "", "an attempt goes on");
+    assert_eq!(ended.stderr, "", "an attempt is running");
     assert_eq!(advise(&bench, &["--restore"]).code, Some(1));
-    assert!(journal.exists(), "the attempt that goes on keeps its journal");
+    assert!(journal.exists(), "the running attempt keeps its journal");
     for pid in holders(&journal) {
         kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
     }
@@ -109,13 +110,12 @@ fn what_an_attempt_leaves_is_told_and_put_back() {
     eventually("nobody is left", || holders(&journal).is_empty());
     fs::write(bench.path(HALT_POLL), "200000").unwrap();
     let ended = advise(&bench, &[]);
-    let told = "guest_halt_poll_ns is as a killed `advise --try` left it: brigade advise \
-                --restore puts back 0\n";
-    assert!(ended.stderr.ends_with(told), "{ended:?}");
+    let warning = "guest_halt_poll_ns changed: brigade advise --restore restores 0\n";
+    assert!(ended.stderr.ends_with(warning), "{ended:?}");
     // Another attempt would lose the only copy of the old value.
     fs::write(bench.path(HALT_POLL), "1").unwrap();
     let again = advise(&bench, &["--try", "guest_halt_poll_ns"]);
-    assert!(again.code == Some(1) && again.stderr.contains("put back first"), "{again:?}");
+    assert!(again.code == Some(1) && again.stderr.contains("restore first"), "{again:?}");
     assert_eq!(value(), "1");
     assert_eq!(advise(&bench, &["--restore"]).code, Some(0));
     assert_eq!((value(), journal.exists()), ("0".to_owned(), false));
@@ -139,8 +139,8 @@ fn holders(path: &Path) -> Vec<i32> {
 fn a_setting_that_cannot_be_tried_is_refused() {
     let bench = bench();
     for (wish, code, reason) in [
-        ("halt_poll", 2, "no such setting applies here; try one of: guest_halt_poll_ns"),
-        ("sched_autogroup_enabled", 2, "suite.toml names no case for it; use --case"),
+        ("halt_poll", 2, "no such setting on this machine; try one of: guest_halt_poll_ns"),
+        ("sched_autogroup_enabled", 2, "suite.toml lists no case for it; use --case"),
     ] {
         let ended = advise(&bench, &["--try", wish]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "{ended:?}");
@@ -157,8 +157,8 @@ fn a_setting_that_cannot_be_tried_is_refused() {
     assert!(bench.result_folders().is_empty());
 }
 
-/// A bench with a run whose cheapest switch takes a microsecond of CPU time and its
-/// most expensive one forty, and each 75 ns of wall time.
+/// A bench with a run whose cheapest switch takes a microsecond of CPU time and its most expensive
+/// one forty, and each 75 ns of wall time.
 fn with_costs() -> Bench {
     let record = |kind: &str, cpu_ns: u32| {
         let cpu = format!(
@@ -170,13 +170,14 @@ fn with_costs() -> Bench {
             .replacen("\"wall_ns\":null", "\"wall_ns\":300", 1)
             .replacen("\"voluntary_per_operation\":0.0", "\"voluntary_per_operation\":1.0", 1)
     };
-    let (cheap, dear) = (record("cheap", 1000), record("dear", 40_000));
-    let script = format!("case \"$*\" in *dear*) echo '{dear}' ;; *) echo '{cheap}' ;; esac");
-    Bench::new(&["cheap", "dear"], &script)
+    let (cheap, expensive) = (record("cheap", 1000), record("expensive", 40_000));
+    let script =
+        format!("case \"$*\" in *expensive*) echo '{expensive}' ;; *) echo '{cheap}' ;; esac");
+    Bench::new(&["cheap", "expensive"], &script)
 }
 
 fn impact_of(bench: &Bench, arguments: &[&str]) -> Command {
-    let manifest = bench.manifest() + "[impact]\nlowest = \"cheap\"\nhighest = \"dear\"\n";
+    let manifest = bench.manifest() + "[impact]\nlowest = \"cheap\"\nhighest = \"expensive\"\n";
     bench.brigade_with(&manifest, arguments)
 }
 
@@ -184,14 +185,14 @@ fn ends(bench: &Bench, arguments: &[&str]) -> Ended {
     Ended::from(impact_of(bench, arguments))
 }
 
-/// A share of a kind, from the cheapest to the most expensive.
+/// A share of a kind, for the cheapest switches and for the most expensive.
 fn share(impact: &Value, path: &str) -> [f64; 2] {
     let share = impact.pointer(path).unwrap();
     ["low", "high"].map(|end| share[end].as_f64().unwrap())
 }
 
 #[test]
-fn the_switches_of_a_command_are_multiplied_with_their_cost() {
+fn the_switches_of_a_command_are_multiplied_by_their_cost() {
     let bench = with_costs();
     assert_eq!(ends(&bench, &["run"]).code, Some(0));
     let sleeps = "i=0; while [ $i -lt 100 ]; do sleep 0.001; i=$((i + 1)); done";
@@ -200,7 +201,7 @@ fn the_switches_of_a_command_are_multiplied_with_their_cost() {
     let impact: Value = serde_json::from_str(&ended.stdout).unwrap();
     let used = |name: &str| impact["used"][name].as_u64().unwrap() as f64;
     let switches = used("voluntary") + used("involuntary");
-    // Each sleep is slept and waited for.
+    // Both the shell and the sleep block.
     assert!(switches >= 200.0, "{impact}");
     for (name, of_ns, [low_ns, high_ns]) in [
         ("/cpu_share", used("cpu_ns"), [1000.0, 40_000.0]),
@@ -214,7 +215,7 @@ fn the_switches_of_a_command_are_multiplied_with_their_cost() {
 }
 
 #[test]
-fn a_running_process_is_watched_and_one_that_is_gone_is_named() {
+fn a_running_process_is_watched_and_an_ended_one_is_named() {
     let bench = with_costs();
     assert_eq!(ends(&bench, &["run"]).code, Some(0));
     let mut works = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
@@ -235,7 +236,7 @@ fn a_missing_run_or_command_is_named() {
     let bench = with_costs();
     let ended = ends(&bench, &["impact", "--", "true"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("brigade run --case cheap dear"), "{ended:?}");
+    assert!(ended.stderr.contains("brigade run --case cheap expensive"), "{ended:?}");
     assert_eq!(ends(&bench, &["run"]).code, Some(0));
     let ended = ends(&bench, &["impact", "--", "false"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");

@@ -1,6 +1,6 @@
-//! The walls that docs/ARCHITECTURE.md describes: which layer of the runner may use
-//! which, no circles of modules, no program that depends on another. Paths that begin
-//! with `crate` or `super` are read from the sources, outside of tests.
+//! The rules in docs/ARCHITECTURE.md: which layer of the runner may use which, no circles of
+//! modules, no program that depends on another. Reads paths that begin with `crate` or `super` from
+//! the sources, except tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -85,7 +85,7 @@ fn used(module: &str, code: &str, sources: &Sources) -> BTreeSet<String> {
         for name in inner.unwrap_or_default().split(',') {
             let path = format!("{base}::{path}{}", name.trim());
             let path = path.trim_start_matches(':').trim_end_matches(':');
-            // The longest beginning that is a module; an item of the root has none.
+            // The longest prefix that is a module; an item of the root has none.
             let mut ends = path.rmatch_indices("::").map(|(end, _)| &path[..end]);
             let known = |path: &&str| sources.contains_key(*path);
             found.extend(Some(path).filter(known).or_else(|| ends.find(known)).map(str::to_owned));
@@ -100,7 +100,7 @@ fn arrows(sources: &Sources) -> BTreeMap<&str, BTreeSet<String>> {
     sources.iter().map(|source| (source.0.as_str(), of(source))).collect()
 }
 
-/// The arrows between layers that are not allowed.
+/// Uses between layers that are not allowed.
 fn wrong_arrows(sources: &Sources) -> Vec<String> {
     let layer = |module: &str| module.split("::").next().unwrap_or_default().to_owned();
     let mut wrong = Vec::new();
@@ -136,7 +136,7 @@ fn circles(sources: &Sources) -> Vec<&str> {
 }
 
 #[test]
-fn arrows_point_one_way_and_make_no_circles() {
+fn arrows_point_one_way_and_form_no_circles() {
     assert_eq!(wrong_arrows(&sources("brigade")), [""; 0]);
     assert_eq!(circles(&sources("brigade")), [""; 0]);
     assert_eq!(circles(&sources("harness")), [""; 0]);
@@ -185,8 +185,8 @@ fn programs_depend_on_no_other_program() {
     }
 }
 
-/// Every crate of these members and its features, as cargo builds them together. Macros
-/// run in the compiler, and no feature of theirs comes into a program.
+/// Every crate of these members and its features, as cargo builds them together. Macros run in the
+/// compiler, so their features are not part of a program.
 fn features_of(members: &[&str]) -> BTreeSet<String> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root()).args(["tree", "--locked", "--offline", "--prefix=none"]);
@@ -198,7 +198,7 @@ fn features_of(members: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_member_is_built_alone_as_all_are_together() {
+fn every_member_is_built_alone_with_the_same_features() {
     let together = features_of(&["--workspace"]);
     for member in members() {
         let package =

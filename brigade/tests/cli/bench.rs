@@ -1,4 +1,4 @@
-//! A temporary folder with a manifest and shell scripts for programs.
+//! A temporary folder with a manifest and shell scripts as programs.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -12,26 +12,24 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a condition may take to come true before a test gives up on it: longer than
-/// the busiest machine needs.
+/// How long to wait for a condition: longer than the busiest machine needs.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A record of the program `fake` for 1 task, 2 iterations, no warm-ups.
 pub const RECORD: &str = r#"{"schema_version":"1.0","program":"fake","version":"0.1.0","parameters":{},"tasks":1,"tokens":1,"iterations":2,"warmups":0,"complete":true,"ended_by":"iterations","error":null,"affinity":[0],"neighbours":null,"measurements":[{"name":"iteration","operation":"hop","operations":2,"count":2,"mean_ns":150.0,"stddev_ns":70.7,"min_ns":100,"p50_ns":100,"p90_ns":200,"p99_ns":200,"p999_ns":200,"max_ns":200,"ns_per_operation":75.0,"ns_per_task":150.0,"histogram":""}],"cpu":null,"switches":{"voluntary_per_operation":0.0,"involuntary_per_operation":0.0,"expected_per_operation":0.0,"migrations":null,"cross_cpu_share":null},"system_calls_per_operation":null,"schedule":null,"waiting":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null,"wall_ns":null,"others_cpu_ns":null,"throttled_ns":null,"throttled_periods":null,"frequency_before_khz":null,"frequency_after_khz":null},"memory":null,"ledger":null,"work":null}"#;
 
-/// The folder.
 pub struct Bench {
     folder: TempDir,
     cases: Vec<String>,
-    /// Further lines of every case.
+    /// More lines for every case.
     pub case_keys: &'static str,
 }
 
 impl Bench {
-    /// A bench whose cases, of these names, all run the script `script`.
+    /// A bench whose cases, with these names, all run the script `script`.
     pub fn new(cases: &[&str], script: &str) -> Self {
-        // What a test starts would inherit that a terminal's end is ignored, as under nohup.
-        // SAFETY: no handler is installed.
+        // Child processes would inherit an ignored hang-up, as under nohup. SAFETY: no handler is
+        // installed.
         unsafe { signal(Signal::SIGHUP, SigHandler::SigDfl) }.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("fake");
@@ -40,7 +38,7 @@ impl Bench {
         Self { folder, cases, case_keys: "" }
     }
 
-    /// A bench whose one case, `a`, prints `output`.
+    /// A bench whose only case, `a`, prints `output`.
     pub fn printing(output: &str) -> Self {
         Self::new(&["a"], &format!("cat <<'END'\n{output}\nEND"))
     }
@@ -58,7 +56,7 @@ impl Bench {
                         [[group]]\nname = \"letters\"\nquestion = \"Which?\"\n"
             .to_owned();
         for (index, case) in self.cases.iter().enumerate() {
-            // Two cases of the same parameters would be one case.
+            // Two cases with the same parameters would be one case.
             let flags = if index == 0 { String::new() } else { format!("flags = ['{case}']\n") };
             text += &format!(
                 "[[group.case]]\nname = \"{case}\"\nprogram = \"fake\"\n\
@@ -69,12 +67,12 @@ impl Bench {
         text
     }
 
-    /// `brigade` in this folder, with the bench's manifest in place.
+    /// `brigade` in this folder, after writing the bench's manifest.
     pub fn brigade(&self, arguments: &[&str]) -> Command {
         self.brigade_with(&self.manifest(), arguments)
     }
 
-    /// `brigade` in this folder, with another manifest in place. A run prints its tables.
+    /// `brigade` in this folder, after writing another manifest. A run prints its tables.
     pub fn brigade_with(&self, manifest: &str, arguments: &[&str]) -> Command {
         fs::write(self.path("suite.toml"), manifest).unwrap();
         let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
@@ -91,7 +89,7 @@ impl Bench {
         brigade
     }
 
-    /// `brigade` in this folder, started by another command, whose words come first.
+    /// `brigade` in this folder, started by another command.
     pub fn brigade_under(&self, words: &[&str], arguments: &[&str]) -> Command {
         let brigade = self.brigade(arguments);
         let mut command = Command::new(words[0]);
@@ -105,7 +103,7 @@ impl Bench {
         json_in(self.result_folders()[0].join(name))
     }
 
-    /// `brigade run --resume` of the first run, to its end.
+    /// Runs `brigade run --resume` on the first run.
     pub fn resumes(&self) -> Ended {
         self.ends(&["run", "--resume", self.result_folders()[0].to_str().unwrap()])
     }
@@ -115,7 +113,7 @@ impl Bench {
         Ended::from(self.brigade(arguments))
     }
 
-    /// The folders of all runs, in the order of their names.
+    /// The folders of all runs, sorted by name.
     pub fn result_folders(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.path("results")) else { return Vec::new() };
         let mut folders: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -136,7 +134,7 @@ pub fn records_in(folder: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Of each line that was not interrupted: its case and its round.
+/// The case and round of each line that was not interrupted.
 pub fn rounds_in(folder: &Path) -> Vec<(String, u64)> {
     let records = records_in(folder).into_iter().filter(|record| record["interrupted"] == false);
     let round = |record: Value| {
@@ -145,7 +143,7 @@ pub fn rounds_in(folder: &Path) -> Vec<(String, u64)> {
     records.map(round).collect()
 }
 
-/// What `brigade` said and how it ended.
+/// The output of `brigade` and its exit code.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -178,26 +176,26 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Starts `brigade`, whose output is kept.
+/// Starts `brigade` and captures its output.
 pub fn start(bench: &Bench, arguments: &[&str]) -> Child {
     spawned(bench.brigade(arguments))
 }
 
-/// Starts with another manifest.
+/// Starts it with another manifest.
 pub fn start_with(bench: &Bench, manifest: &str, arguments: &[&str]) -> Child {
     spawned(bench.brigade_with(manifest, arguments))
 }
 
 fn spawned(mut brigade: Command) -> Child {
-    // Where the tests are a job in the background, SIGINT is ignored, and one that comes
-    // before brigade handles it would be lost.
-    let heed = || {
+    // In a background job SIGINT is ignored, and one that arrives before brigade handles it would
+    // be lost.
+    let reset = || {
         // SAFETY: the default action calls nothing.
         unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }?;
         Ok(())
     };
     // SAFETY: between fork and exec, this makes one system call.
-    unsafe { brigade.pre_exec(heed) };
+    unsafe { brigade.pre_exec(reset) };
     brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -225,7 +223,7 @@ pub fn json_in(path: impl AsRef<Path>) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Rewrites a file of JSON.
+/// Edits a JSON file.
 pub fn edit(path: impl AsRef<Path>, edit: impl Fn(&mut Value)) {
     let mut value = json_in(&path);
     edit(&mut value);

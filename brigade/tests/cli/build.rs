@@ -1,4 +1,4 @@
-//! `brigade` with the programs that it contains, and with those that a command builds.
+//! `brigade` with the programs that it contains, and with programs that a command builds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::bench::{Bench, Ended, RECORD, json_in, records_in};
 
-/// `brigade` in a folder of its own, without a manifest, a repository or guests.
+/// `brigade` in an empty folder, without a manifest, a repository or guests.
 fn alone(bench: &Bench, arguments: &[&str]) -> Ended {
     let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
     brigade.args(arguments).current_dir(bench.path(""));
@@ -32,8 +32,7 @@ fn a_contained_program_runs_by_its_name_and_as_a_link() {
     assert!(ended.stdout.starts_with("3 tasks, 4 iterations"), "{ended:?}");
 }
 
-/// Every program that the suite has and nobody builds is in this binary, and is called by
-/// its name while it runs.
+/// This binary contains every program of the suite that needs no build, and runs it under its name.
 #[test]
 fn every_program_of_the_suite_is_contained() {
     let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/../suite.toml");
@@ -67,7 +66,7 @@ fn a_run_starts_contained_programs_as_processes_of_their_names() {
     let record = &bench.records()[0];
     assert_eq!(record["command"][0], "thread-brigade");
     assert_eq!(record["outcome"], "measured");
-    // By another command the program is found as well, in this build or another.
+    // The program is found under another command, too, in this build or another.
     let build = env!("CARGO_BIN_EXE_brigade");
     let under = ["compare", "--rounds", "1", "--results", "r", "--under", "env", "--under", "nice"];
     let builds = ["compare", "--rounds", "1", "--results", "b", "--bin", build, build];
@@ -81,15 +80,15 @@ fn a_run_starts_contained_programs_as_processes_of_their_names() {
     let unknown = manifest.replace("thread-brigade", "thread-brigand");
     let ended = Ended::from(bench.brigade_with(&unknown, &run));
     assert_eq!(ended.code, Some(2), "{ended:?}");
-    assert!(ended.stderr.contains("brigade contains none of this name"), "{ended:?}");
+    assert!(ended.stderr.contains("brigade contains no program with this name"), "{ended:?}");
 }
 
-/// The suite and the folder for results are there without a repository.
+/// The suite and a folder for results are available without a repository.
 #[test]
 fn the_file_alone_measures() {
     let bench = Bench::new(&[], "");
     let case = ["--case", "switch-futex/same-cpu", "goroutine-brigade"];
-    // Elsewhere than in the workspace, whose guests it would find.
+    // Outside the workspace, whose guests it would find.
     let file = bench.path("brigade");
     contract::executable::copy(Path::new(env!("CARGO_BIN_EXE_brigade")), &file);
     let mut brigade = Command::new(file);
@@ -107,14 +106,14 @@ fn the_file_alone_measures() {
 }
 
 #[test]
-fn a_folder_of_guests_that_is_none_is_refused() {
+fn a_missing_folder_of_guests_is_refused() {
     let ended = alone(&Bench::new(&[], ""), &["run", "--guests", "none"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert_eq!(ended.stderr, "brigade: --guests: 'none' is not a folder\n");
 }
 
-/// A bench whose program a tool builds, and a folder to be its `$PATH`, with a
-/// `tool` that is this shell script.
+/// A bench whose program a tool builds, and a folder for `$PATH` with a `tool`
+/// that is this shell script.
 fn built_by(tool: &str) -> (Bench, String) {
     let bench = Bench::new(&["a"], "");
     fs::remove_file(bench.path("fake")).unwrap();
@@ -163,7 +162,7 @@ fn a_command_of_the_manifest_builds_a_program_in_the_cache() {
     let (bench, manifest) = built_by(&tool);
     let ended = with_its_path(&bench, &manifest, &["run", "--no-build"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("leaving out --no-build"), "{ended:?}");
+    assert!(ended.stderr.contains("omit --no-build"), "{ended:?}");
 
     let ended = with_its_path(&bench, &manifest, &["run", "--rounds", "1"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
@@ -187,7 +186,7 @@ fn a_program_that_its_tool_cannot_build_is_skipped_with_the_reason() {
 }
 
 #[test]
-fn a_program_that_cannot_be_built_costs_its_own_cases_alone() {
+fn a_failed_build_affects_only_its_own_cases() {
     for tool in ["echo no cache >&2; exit 1", "[ $1 = version ] || { echo no cache >&2; exit 1; }"]
     {
         let (bench, manifest) = built_by(tool);
@@ -205,7 +204,7 @@ fn a_program_that_cannot_be_built_costs_its_own_cases_alone() {
     }
 }
 
-/// What is built before lies with the guests, and nobody needs its tool.
+/// An earlier build lies with the guests, so nobody needs its tool.
 #[test]
 fn a_guest_that_was_built_before_needs_no_tool() {
     let (bench, manifest) = built_by("");

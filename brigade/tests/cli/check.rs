@@ -1,9 +1,8 @@
-//! `brigade check`: a program that reports something else than was asked for
-//! is found.
+//! `brigade check` detects a program whose report does not match the request.
 
 use crate::bench::{Bench, Ended, RECORD};
 
-/// Checks what `brigade check` says of one case, and how it ends.
+/// Checks the output of `brigade check` for one case, and its exit code.
 fn check(bench: &Bench, line: &str, tally: &str, code: i32) {
     let ended = bench.ends(&["check"]);
     assert_eq!(ended.stdout, format!("{line}\n{tally}\n"), "{ended:?}");
@@ -11,13 +10,13 @@ fn check(bench: &Bench, line: &str, tally: &str, code: i32) {
 }
 
 #[test]
-fn a_program_that_does_what_was_asked_passes() {
+fn a_correct_program_passes() {
     let bench = Bench::printing(RECORD);
     check(&bench, "a: ok", "1 passed, 0 failed, 0 skipped", 0);
 }
 
 #[test]
-fn the_size_of_the_check_stands_for_that_of_the_case() {
+fn the_size_of_the_check_overrides_that_of_the_case() {
     let mut bench = Bench::new(&["a"], "echo \"$@\" >&2; exit 1");
     bench.case_keys = "flags = ['--tasks', '4000', '--max-time', '20']";
     let flags = "--tasks 1 --iters 2 --warmups 0 --placement free --json --quiet";
@@ -28,20 +27,20 @@ fn the_size_of_the_check_stands_for_that_of_the_case() {
 #[test]
 fn a_program_that_was_never_built_is_skipped_without_a_build() {
     let bench = Bench::new(&["a"], "");
-    // What lies with the guests would be found.
+    // A file next to the guests would be found.
     std::fs::remove_file(bench.path("fake")).unwrap();
     let built = "build = { in = '.', command = ['cp', 'other', '{output}'] }";
     let manifest = bench.manifest().replace("path = \"fake\"", built);
     let ended = Ended::from(bench.brigade_with(&manifest, &["check", "--no-build"]));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let line = "a: skipped not built: build it by leaving out --no-build\n";
+    let line = "a: skipped not built: omit --no-build to build it\n";
     assert!(ended.stdout.starts_with(line), "{ended:?}");
 }
 
 #[test]
 fn a_wrong_record_fails() {
     for (edits, reason) in [
-        (&[(r#""program":"fake""#, r#""program":"x""#)][..], "is the record of 'x', not of 'fake'"),
+        (&[(r#""program":"fake""#, r#""program":"x""#)][..], "is a record of 'x', not of 'fake'"),
         (&[(r#""warmups":0"#, r#""warmups":1"#)], "reports 1 warm-ups, not 0"),
         (&[(r#""count":2"#, r#""count":3"#)], "reports 3 samples, not 2, its iterations"),
         (
@@ -54,9 +53,9 @@ fn a_wrong_record_fails() {
         ),
         (
             &[(r#""complete":true"#, r#""complete":false"#)],
-            "exited with 0, but its record says that it is not complete",
+            "exited with 0, but its record is marked incomplete",
         ),
-        // Consistent, and smaller or larger than was asked for.
+        // Consistent, but smaller or larger than requested.
         (
             &[
                 (r#""tasks":1"#, r#""tasks":3"#),

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::bench::{Bench, Ended, edit, end_of, eventually, records_in, send, start};
 
-/// A program whose hop takes 1 ms, scattered evenly by 5 % as a hash of its
-/// count of invocations decides, and `SLOWDOWN` or `--slowdown` per mille
-/// longer. It counts in the file `count`.
+/// A program whose hop takes 1 ms, scattered evenly by 5 % by a hash of its
+/// count of invocations, and longer by `SLOWDOWN` or `--slowdown` per mille. It
+/// counts in the file `count`.
 pub const NOISY: &str = r#"
 slowdown=${SLOWDOWN:-0}
 while [ $# -gt 0 ]; do [ "$1" = --slowdown ] && slowdown=$2; shift; done
@@ -33,7 +33,7 @@ fn noisy(cases: &[&str]) -> Bench {
     bench
 }
 
-/// A folder with the bench's program, slowed down by so many per mille.
+/// A folder with the bench's program, slowed down by this many per mille.
 fn build(bench: &Bench, name: &str, slowdown: u32) -> String {
     let folder = bench.path(name);
     fs::create_dir(&folder).unwrap();
@@ -42,7 +42,7 @@ fn build(bench: &Bench, name: &str, slowdown: u32) -> String {
     name.to_owned()
 }
 
-/// What a comparison with `--format json` prints.
+/// The output of a comparison with `--format json`.
 fn compared(bench: &Bench, arguments: &[&str]) -> Value {
     let ended = bench.ends(&[&["compare", "--format", "json"], arguments].concat());
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -50,7 +50,7 @@ fn compared(bench: &Bench, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn a_slower_build_is_found_with_the_true_ratio_in_the_interval_and_can_fail() {
+fn a_slower_build_is_detected_with_the_true_ratio_in_the_interval_and_can_fail() {
     let bench = noisy(&["a", "b"]);
     let (old, new) = (build(&bench, "old", 0), build(&bench, "new", 50));
     for (old, new, code, verdict, truth) in
@@ -91,7 +91,7 @@ fn folders(bench: &Bench) -> [std::path::PathBuf; 2] {
 }
 
 #[test]
-fn both_sides_are_kept_in_balanced_order_and_reported_as_what_they_are() {
+fn both_sides_are_kept_in_balanced_order_and_reported_as_sides() {
     let bench = noisy(&["a", "b"]);
     let comparison =
         compared(&bench, &side_by_side(&["--with", "--slowdown 0", "--with", "--slowdown 400"]));
@@ -107,7 +107,7 @@ fn both_sides_are_kept_in_balanced_order_and_reported_as_what_they_are() {
         assert!(!reported.stdout.contains("not complete"), "{reported:?}");
         let resumed = bench.ends(&["run", "--resume", path]);
         assert_eq!(resumed.code, Some(1), "{resumed:?}");
-        assert!(resumed.stderr.contains(&format!("it is the {side} of a comparison")));
+        assert!(resumed.stderr.contains(&format!("this folder is the {side} of a comparison")));
     }
     let [first, second] = folders.map(|folder| records_in(&folder));
     for case in comparison["cases"].as_array().unwrap() {
@@ -118,7 +118,7 @@ fn both_sides_are_kept_in_balanced_order_and_reported_as_what_they_are() {
         let (first, second): (Vec<String>, Vec<String>) = (of(&first), of(&second));
         assert_eq!(serde_json::json!([first.len(), second.len()]), case["samples"]);
         let places = first.chunks_exact(2).zip(second.chunks_exact(2));
-        // Of each two rounds either side begins one. Starts within the same
+        // Of every two rounds each side begins one. Starts within the same
         // millisecond have no order.
         for (first, second) in places.filter(|(first, second)| {
             first.iter().zip(second.iter()).all(|(first, second)| first != second)
@@ -171,7 +171,7 @@ fn wrong_flags_are_refused() {
         (&["compare", "one", "two", "--bin", "old"], "cannot be used with"),
         (&["compare", "--bin", "old", "--bin", "empty"], "--bin: looking for programs in empty: "),
         (&["compare", "--bin", "old"], "give --bin, --under or --with twice"),
-        (&["compare", "--with", "", "--with", "", "--margin", "-1"], "use a number from 0"),
+        (&["compare", "--with", "", "--with", "", "--margin", "-1"], "use a number of at least 0"),
         (&["compare", "--with", "", "--with", "", "--budget", "0"], "use a number above 0"),
         (&["compare", "--with", "", "--with", "", "--case", "b"], "--case: unknown case 'b'"),
     ] {
@@ -182,8 +182,8 @@ fn wrong_flags_are_refused() {
     assert!(bench.result_folders().is_empty());
 }
 
-/// The folders of two runs of the bench's cases, in the same order whenever this
-/// is called: what [`NOISY`] programs measure is then the same, too.
+/// The folders of two runs of the bench's cases, in the same order in every call, so that [`NOISY`]
+/// programs measure the same.
 fn two_runs(bench: &Bench, rounds: &str) -> [String; 2] {
     for name in ["first", "second"] {
         let run = ["run", "--name", name, "--rounds", rounds, "--seed", "1"];
@@ -192,15 +192,15 @@ fn two_runs(bench: &Bench, rounds: &str) -> [String; 2] {
     folders(bench).map(|folder| on_an_even_machine(&folder))
 }
 
-/// A folder whose runs found the machine to be as fast as all others did: programs of a
-/// test are not slowed down by what else runs, but what is measured beside them is.
+/// Makes the runs in a folder report the same speed of the machine: the programs of a test are not
+/// slowed by other activity, but the reference next to them is.
 fn on_an_even_machine(folder: &Path) -> String {
     let folder = folder.to_str().unwrap().to_owned();
     set_reference(&folder, 1.0);
     folder
 }
 
-/// Rewrites how many times as long work beside the programs took.
+/// Changes how long the reference took, by this factor.
 fn set_reference(folder: &str, times: f64) {
     let path = format!("{folder}/records.jsonl");
     let records = fs::read_to_string(&path).unwrap();
@@ -213,8 +213,8 @@ fn set_reference(folder: &str, times: f64) {
     fs::write(&path, records.lines().map(with_reference).collect::<String>()).unwrap();
 }
 
-/// The folders of a run of a case, of a program that takes half as long again, and of another
-/// run of the first.
+/// The folders of a run of a case, of a program that takes half as long again, and of another run
+/// of the first.
 fn two_runs_and_a_slower_one(bench: &Bench) -> [String; 3] {
     for (name, slowdown) in [("first", "0"), ("second", "500"), ("third", "0")] {
         let mut run = bench.brigade(&["run", "--name", name, "--rounds", "16"]);
@@ -244,10 +244,10 @@ fn two_runs_are_compared_case_by_case() {
 }
 
 #[test]
-fn a_run_on_a_slower_machine_is_no_slower_program() {
+fn a_run_on_a_slower_machine_is_not_a_slower_program() {
     let bench = noisy(&["a"]);
     let [first, second, third] = two_runs_and_a_slower_one(&bench);
-    // Another run of the first build, even if a tool was installed in between.
+    // Another run of the first build, even if a tool was installed meanwhile.
     edit(format!("{third}/environment.json"), |environment| {
         environment["software.tools.abc --version"] = "1".into();
     });
@@ -260,7 +260,7 @@ fn a_run_on_a_slower_machine_is_no_slower_program() {
     let comparison = compared(&bench, &[&first, &second]);
     let speed = |run: usize| comparison["between"]["states"][run]["reference_ns"].as_f64();
     assert_eq!(speed(1).unwrap(), 9.0 * speed(0).unwrap());
-    // How much runs of the first build differ is no longer known.
+    // Now nobody knows how much runs of the first build differ.
     fs::remove_dir_all(third).unwrap();
     let ended = bench.ends(&["compare", &first, &second, "--fail-on", "unresolved"]);
     assert!(ended.stdout.contains("1 unresolved"), "{ended:?}");
@@ -268,7 +268,7 @@ fn a_run_on_a_slower_machine_is_no_slower_program() {
 }
 
 #[test]
-fn a_comparison_of_nothing_is_no_pass() {
+fn a_comparison_without_cases_fails() {
     let bench = noisy(&["a", "b"]);
     for (case, name) in [("a", "one"), ("b", "two")] {
         bench.ends(&["run", "--rounds", "12", "--case", case, "--name", name]);
@@ -282,7 +282,7 @@ fn a_comparison_of_nothing_is_no_pass() {
 }
 
 #[test]
-fn environments_that_differ_are_named() {
+fn different_environments_are_named() {
     let bench = noisy(&["a"]);
     let [first, second] = two_runs(&bench, "6");
     let ended = bench.ends(&["compare", &first, &second]);
@@ -292,7 +292,7 @@ fn environments_that_differ_are_named() {
         environment["processor.governor"] = "conservative".into();
         environment["processor.model"] = "Z80".into();
         environment.as_object_mut().unwrap().remove("software.rustc");
-        // Facts of the builds are no difference of the environments.
+        // Facts about the builds are no difference of the environments.
         environment["software.git_revision"] = "0".repeat(40).into();
         environment["software.git_dirty"] = "true".into();
     });
@@ -308,7 +308,7 @@ fn environments_that_differ_are_named() {
 }
 
 #[test]
-fn cases_that_are_not_the_same_are_not_compared() {
+fn different_cases_are_not_compared() {
     let bench = noisy(&["a", "b", "c"]);
     let [first, second] = two_runs(&bench, "6");
     let path = format!("{second}/records.jsonl");
@@ -326,7 +326,7 @@ fn cases_that_are_not_the_same_are_not_compared() {
     }
 }
 
-/// A record as another version might have written it: case `a` with another
+/// A record as another version could have written it: case `a` with another
 /// flag, and none of case `b`.
 fn other(line: &str) -> String {
     let mut record: Value = serde_json::from_str(line).unwrap();

@@ -1,4 +1,4 @@
-//! Disks that are full, or not to be written.
+//! Full and read-only disks.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::bench::{
 };
 
 #[test]
-fn a_results_folder_that_cannot_be_written_is_found_before_anything_runs() {
+fn an_unwritable_results_folder_is_detected_before_anything_runs() {
     let bench = Bench::new(&["a"], "touch ran");
     let ended = bench.ends(&["run", "--results", "fake/results"]);
     assert_eq!(ended.code, Some(1));
@@ -27,15 +27,15 @@ fn a_full_disk_behind_standard_output_loses_no_record() {
     let mut brigade = bench.brigade(&["run"]);
     let ended = Ended::from(brigade.stdout(full).stderr(Stdio::piped()).output().unwrap());
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.starts_with("brigade: showing the results that are in "), "{ended:?}");
+    assert!(ended.stderr.starts_with("brigade: showing the results in "), "{ended:?}");
     assert!(ended.stderr.contains("No space left on device"), "{ended:?}");
     assert_eq!(bench.records().len(), 3);
 }
 
 #[test]
-fn a_limit_of_file_sizes_costs_no_record_that_was_finished() {
+fn a_limit_on_file_sizes_costs_no_finished_record() {
     let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
-    // In blocks of 512 bytes, or of 1024.
+    // In blocks of 512 or 1024 bytes.
     let limited = ["sh", "-c", "ulimit -f 64; exec \"$0\" \"$@\""];
     let ended = Ended::from(bench.brigade_under(&limited, &["run", "--rounds", "200"]));
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
@@ -47,7 +47,7 @@ fn a_limit_of_file_sizes_costs_no_record_that_was_finished() {
 }
 
 #[test]
-fn a_folder_that_is_gone_during_a_run_is_noticed_at_the_next_record() {
+fn a_folder_that_disappears_during_a_run_is_noticed_at_the_next_record() {
     for (gone, left) in [
         ("rm -r results", None),
         ("mv results elsewhere", None),
@@ -73,12 +73,12 @@ fn a_folder_that_is_gone_during_a_run_is_noticed_at_the_next_record() {
     }
 }
 
-/// A file system in memory, of its own; unmounted at its end.
+/// A file system in memory, unmounted at its end.
 struct Mount(PathBuf);
 
 impl Mount {
-    /// Mounts one with these options over a folder of the bench, or says that
-    /// this cannot be tested here.
+    /// Mounts one with these options over a folder of the bench, or skips the
+    /// test.
     fn over(bench: &Bench, name: &str, options: &str) -> Option<Self> {
         let path = bench.path(name);
         fs::create_dir_all(&path).unwrap();
@@ -109,7 +109,7 @@ fn only_folder_in(parent: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_disk_that_fills_up_costs_no_record_that_was_finished() {
+fn a_disk_that_fills_up_costs_no_finished_record() {
     let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
     let Some(disk) = Mount::over(&bench, "disk", "size=64k") else { return };
     let ended = bench.ends(&["run", "--results", "disk", "--rounds", "200"]);
@@ -125,9 +125,9 @@ fn a_disk_that_fills_up_costs_no_record_that_was_finished() {
     assert!((10..200).contains(&kept), "{kept} records fit on the disk");
 
     let folder = folder.to_str().unwrap();
-    let told = bench.ends(&["report", "--full", folder]);
-    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
-    assert!(told.stdout.contains(&format!("{kept} of 200 invocations")), "{told:?}");
+    let reported = bench.ends(&["report", "--full", folder]);
+    assert_eq!((reported.code, reported.stderr.as_str()), (Some(0), ""));
+    assert!(reported.stdout.contains(&format!("{kept} of 200 invocations")), "{reported:?}");
 
     disk.remount("size=10m");
     assert_eq!(bench.ends(&["run", "--resume", folder]).code, Some(0));
@@ -136,7 +136,7 @@ fn a_disk_that_fills_up_costs_no_record_that_was_finished() {
 }
 
 #[test]
-fn a_disk_that_cannot_be_written_is_found_before_anything_runs() {
+fn a_read_only_disk_is_detected_before_anything_runs() {
     let bench = Bench::new(&["a"], &format!("touch ran; echo '{RECORD}'"));
     let Some(disk) = Mount::over(&bench, "results", "size=1m") else { return };
     let brigade = start(&bench, &["run", "--rounds", "10000"]);
@@ -145,9 +145,7 @@ fn a_disk_that_cannot_be_written_is_found_before_anything_runs() {
     assert_eq!(end_of(brigade).code, Some(130));
     fs::remove_file(bench.path("ran")).unwrap();
     disk.remount("ro");
-    for (ended, flag) in
-        [(bench.ends(&["run"]), "--results: "), (bench.resumes(), "going on with ")]
-    {
+    for (ended, flag) in [(bench.ends(&["run"]), "--results: "), (bench.resumes(), "resuming ")] {
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
         assert!(ended.stderr.starts_with(&format!("brigade: {flag}")), "{ended:?}");
         assert!(ended.stderr.contains("Read-only file system"), "{ended:?}");

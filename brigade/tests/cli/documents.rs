@@ -1,6 +1,6 @@
-//! The figures in documents are what the records say: each block between
-//! markers is what `brigade report --update` writes there. To write them anew:
-//! `cargo run --release -- report --update README.md docs/*.md`.
+//! The figures in documents match the records: each block between markers is
+//! what `brigade report --update` writes. To rewrite them: `cargo run --release
+//! -- report --update README.md docs/*.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The Markdown files beside the manifest and in `docs/`.
+/// The Markdown files next to the manifest and in `docs/`.
 fn documents() -> Vec<PathBuf> {
     let folders = [root(), root().join("docs")];
     let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
@@ -21,13 +21,13 @@ fn documents() -> Vec<PathBuf> {
     files.filter(|file| file.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
-/// What `--update` makes of a document, or the error that it prints.
+/// A document after `--update`, or the error.
 fn updated(text: &str) -> Result<String, String> {
     let folder = tempfile::tempdir().expect("a folder");
     updated_as(&folder.path().join("copy.md"), text)
 }
 
-/// The same as this file, next to which pictures are written.
+/// The same for this file; pictures are written next to it.
 fn updated_as(copy: &Path, text: &str) -> Result<String, String> {
     fs::write(copy, text).expect("writing the copy");
     let output = Command::new(env!("CARGO_BIN_EXE_brigade"))
@@ -56,7 +56,7 @@ fn no_figure_or_picture_in_a_document_is_stale() {
         let text = fs::read_to_string(&file).expect("a document");
         blocks += text.matches("<!-- brigade report ").count();
         let expected = updated_as(&copy, &text).unwrap_or_else(|error| panic!("{error}"));
-        let stale = "not what the records say: run brigade report --update";
+        let stale = "stale: run brigade report --update";
         assert!(text == expected, "{}: {stale}", file.display());
         fs::remove_file(copy).expect("the copy");
         for picture in fs::read_dir(docs).expect("the pictures") {
@@ -91,16 +91,16 @@ fn only_the_text_between_markers_is_replaced() {
 }
 
 #[test]
-fn a_marker_that_is_not_understood_is_named() {
+fn an_unknown_marker_is_named() {
     for (text, expected) in [
         (block(RUN, "moon"), "there is no part 'moon'"),
         (block("results/none", "groups"), "results/none"),
-        (block(RUN, "group=none"), "has nothing of 'group=none'"),
+        (block(RUN, "group=none"), "has no 'group=none'"),
         ("<!-- figure a -->1<!-- end -->".to_owned(), "a figure comes before the first block"),
-        (block(RUN, "groups").replace("end", "ende"), "there is no <!-- end --> after it"),
+        (block(RUN, "groups").replace("end", "ende"), "no <!-- end --> follows it"),
         (
             block(RUN, "first-screen") + "<!-- figure none -->1<!-- end -->",
-            "has no figure of 'none'",
+            "has no figure for 'none'",
         ),
     ] {
         let error = updated(&text).unwrap_err();
@@ -123,7 +123,7 @@ fn the_protocol_names_every_part_of_a_comparison() {
 }
 
 #[test]
-fn every_test_that_the_list_of_faults_names_exists() {
+fn every_test_named_in_the_list_of_faults_exists() {
     fn sources(folder: &Path, found: &mut String) {
         for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
             let path = entry.path();

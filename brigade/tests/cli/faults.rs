@@ -1,4 +1,4 @@
-//! Programs that fail in every way that a program can, and a clock that jumps.
+//! Programs that fail in every possible way, and a clock that jumps.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 
 use crate::bench::{Bench, Ended, RECORD, end_of, eventually, is_running, send, start};
 
-/// An empty folder lies over `/proc`.
+/// An empty folder is mounted over `/proc`.
 #[test]
 fn without_proc_every_command_ends_with_one_line() {
     let hide = "mount -t tmpfs none /proc && exec \"$@\"";
@@ -32,10 +32,10 @@ fn without_proc_every_command_ends_with_one_line() {
     assert!(bench.result_folders().is_empty());
 }
 
-/// A main thread without room, and a runner that may not do what it has to, ends before it
+/// A main thread with too small a stack, or a runner without the rights it needs, ends before it
 /// measures.
 #[test]
-fn what_the_runner_lacks_is_named_in_one_line() {
+fn missing_means_of_the_runner_are_named_in_one_line() {
     let bench = Bench::printing(RECORD);
     let refused = |mut brigade: Command, words: &str| {
         brigade.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -55,8 +55,8 @@ fn what_the_runner_lacks_is_named_in_one_line() {
         refused(brigade, words);
     }
     for (limit, words) in [
-        ("ulimit -n 16", "16 files may be open at once and 64 are needed"),
-        ("ulimit -s 64", "the stack may have 64 KiB and needs 512"),
+        ("ulimit -n 16", "16 files may be open at once, but 64 are needed"),
+        ("ulimit -s 64", "the stack may have only 64 KiB but needs 512"),
     ] {
         let limited = format!("{limit} && exec \"$0\" \"$@\"");
         refused(bench.brigade_under(&["sh", "-c", &limited], &["run"]), words);
@@ -70,7 +70,7 @@ fn what_the_runner_lacks_is_named_in_one_line() {
 }
 
 #[test]
-fn a_program_that_hangs_is_killed_with_all_that_it_started() {
+fn a_program_that_hangs_is_killed_with_all_its_children() {
     let mut bench = Bench::new(&["a"], "sleep 600 & echo $! >child; wait");
     bench.case_keys = "timeout_seconds = 1";
     let ended = bench.ends(&["run", "--rounds", "1"]);
@@ -83,7 +83,7 @@ fn a_program_that_hangs_is_killed_with_all_that_it_started() {
 }
 
 #[test]
-fn a_program_that_ignores_every_wish_to_end_is_killed() {
+fn a_program_that_ignores_every_signal_to_end_is_killed() {
     let script = "trap '' INT TERM; echo $$ >pid; touch ready; while :; do sleep 0.01; done";
     let bench = Bench::new(&["a"], script);
     let brigade = start(&bench, &["run"]);
@@ -94,13 +94,13 @@ fn a_program_that_ignores_every_wish_to_end_is_killed() {
     let record = &bench.records()[0];
     assert_eq!(record["signal"], Signal::SIGKILL as i32);
     assert_eq!(record["interrupted"], true);
-    // Some seconds of grace, and not until its case's time-out of a minute.
+    // After a few seconds of grace, not after its case's time-out of a minute.
     assert!(record["duration_ns"].as_u64().unwrap() < 30_000_000_000, "{record}");
     assert!(!is_running(fs::read_to_string(bench.path("pid")).unwrap().trim()));
 }
 
 #[test]
-fn a_program_that_is_missing_is_told_before_anything_runs() {
+fn a_missing_program_is_reported_before_anything_runs() {
     let bench = Bench::printing(RECORD);
     fs::remove_file(bench.path("fake")).unwrap();
     let ended = bench.ends(&["run"]);
@@ -112,7 +112,7 @@ fn a_program_that_is_missing_is_told_before_anything_runs() {
 }
 
 #[test]
-fn a_program_that_vanishes_or_is_replaced_costs_its_own_rounds_alone() {
+fn a_program_that_vanishes_or_is_replaced_costs_only_its_own_rounds() {
     for (change, reason) in [
         ("rm \"$0\"", "could not be run: No such file"),
         ("cp next new; mv new \"$0\"", "was replaced since"),
@@ -130,21 +130,20 @@ fn a_program_that_vanishes_or_is_replaced_costs_its_own_rounds_alone() {
     }
 }
 
-/// `brigade` with no more than 100 MiB of address space, which its programs
-/// inherit.
+/// `brigade` with at most 100 MiB of address space, which its programs inherit.
 fn in_little_memory(bench: &Bench) -> Ended {
     let limited = ["sh", "-c", "ulimit -v 102400 && exec \"$0\" \"$@\""];
     Ended::from(bench.brigade_under(&limited, &["run", "--rounds", "1"]))
 }
 
 #[test]
-fn output_without_end_is_neither_kept_nor_waited_for() {
+fn endless_output_is_neither_kept_nor_waited_for() {
     let flood = "head -c 104857600 /dev/zero";
     let bench = Bench::new(&["a"], &format!("echo $$ >pid; {flood}; exec yes"));
     let ended = in_little_memory(&bench);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let record = &bench.records()[0];
-    let error = "was killed: it printed more than 16 MiB on standard output";
+    let error = "was killed: its standard output exceeded 16 MiB";
     assert_eq!(record["error"], error);
     assert_eq!(record["signal"], Signal::SIGKILL as i32);
     assert!(!is_running(fs::read_to_string(bench.path("pid")).unwrap().trim()));
@@ -154,8 +153,8 @@ fn output_without_end_is_neither_kept_nor_waited_for() {
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
 }
 
-/// A library that puts the wall clock an hour forward and an hour back, in
-/// turn, for every process that preloads it; `None` without a C compiler.
+/// A library that sets the wall clock an hour forward and back, in turn, for
+/// every process that preloads it; `None` without a C compiler.
 fn stepping_clock(bench: &Bench) -> Option<PathBuf> {
     let source = r"
         #define _GNU_SOURCE
@@ -176,7 +175,7 @@ fn stepping_clock(bench: &Bench) -> Option<PathBuf> {
 }
 
 #[test]
-fn a_clock_that_is_set_during_a_run_changes_no_duration() {
+fn setting_the_clock_during_a_run_changes_no_duration() {
     let bench = Bench::printing(RECORD);
     let Some(clock) = stepping_clock(&bench) else {
         skip("a clock step", "there is no C compiler, cc");

@@ -62,22 +62,22 @@ fn document(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).unwrap()
 }
 
-/// The long flags in the help of clap.
+/// The long flags in clap's help.
 fn flags_in(help: &str) -> Vec<&str> {
     let lines = help.lines().filter(|line| line.starts_with("      --") || line.starts_with("  -"));
     let flags = lines.filter_map(|line| line[line.find("--")?..].split([' ', '[', '=']).next());
     flags.filter(|flag| !["--help", "--version"].contains(flag)).collect()
 }
 
-/// docs/PROTOCOL.md has a row for each command with all of its flags, README and the help
-/// the same commands, and both every exit code.
+/// docs/PROTOCOL.md has a row for each command with all of its flags; README and the help list the
+/// same commands; both documents list every exit code.
 #[test]
 fn the_documents_name_every_command_flag_and_exit_code() {
     let bench = Bench::printing(RECORD);
     let (protocol, readme) = (document("docs/PROTOCOL.md"), document("README.md"));
     let help = bench.ends(&["--help"]).stdout;
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    // Descriptions go on, further in.
+    // Descriptions continue with more indentation.
     let commands = commands.take_while(|line| !line.is_empty());
     let commands = commands.filter(|line| !line.starts_with("   "));
     let commands: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
@@ -96,7 +96,7 @@ fn the_documents_name_every_command_flag_and_exit_code() {
     }
 }
 
-/// So it does for the flags of programs.
+/// It also lists the flags of programs.
 #[test]
 fn the_protocol_has_every_flag_of_the_harness() {
     use clap::Args as _;

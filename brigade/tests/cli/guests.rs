@@ -1,6 +1,6 @@
-//! Guests, programs in other languages: what they print, the records that `brigade run` makes
-//! of it, and its errors for one that breaks the protocol. A guest whose language is not
-//! installed is skipped.
+//! Guests, programs in other languages: their output, the records that `brigade run` builds from
+//! it, and its errors if one breaks the protocol. A guest whose language is not installed is
+//! skipped.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -24,7 +24,7 @@ const ERLANG: &str = "erlang-brigade";
 const JAVA: &str = "java-brigade";
 const ASIO: &str = "asio-brigade";
 
-/// What runs a guest that nobody has to build, and its file.
+/// The command that runs a guest without a build, and its file.
 const SCRIPTS: [(&str, &str, &str); 4] = [
     (PYTHON, "python3", "guests/python/brigade.py"),
     (PYTHON_TASKS, "python3", "guests/python/tasks.py"),
@@ -36,7 +36,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the suite lies in the workspace")
 }
 
-/// Whether a tool can do this here, in the folder of a guest.
+/// Whether a tool can do this here, in a guest's folder.
 fn can(tool: &str, arguments: &[&str], folder: &str) -> bool {
     let command = [&[tool], arguments].concat().join(" ");
     let output = Command::new(tool).args(arguments).current_dir(root().join(folder)).output();
@@ -49,13 +49,13 @@ fn can(tool: &str, arguments: &[&str], folder: &str) -> bool {
     false
 }
 
-/// The words that start a guest, built once; `None` without its language.
+/// The command that starts a guest, built once; `None` without its language.
 fn guest(name: &str) -> Option<Vec<String>> {
     static GO_FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
         let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(GO);
         let mut go = Command::new("go");
         go.args(["build", "-o"]).arg(&binary).arg(".").current_dir(root().join("guests/go"));
-        // Building needs the toolchain that go.mod asks for, and a folder to cache in.
+        // Building needs the toolchain in go.mod, and a cache folder.
         can("go", &["build", "runtime"], "guests/go").then(|| {
             assert!(go.status().expect("run go").success(), "go build");
             binary
@@ -76,7 +76,7 @@ fn guest(name: &str) -> Option<Vec<String>> {
     Some(vec![file.as_ref()?.to_str()?.to_owned()])
 }
 
-/// What the script `build` in the folder of a guest makes; it says itself what is missing.
+/// The output of the script `build` in a guest's folder; it reports what is missing.
 fn built(name: &str, folder: &str) -> Option<PathBuf> {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     can("sh", &["build", file.to_str()?], folder).then_some(file)
@@ -90,7 +90,7 @@ fn process(words: &[String], flags: &[&str]) -> Command {
 }
 
 #[test]
-fn by_hand_a_guest_prints_laps_that_keep_the_schema() {
+fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
     let schema = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("laps.schema.json"));
     let schema: Value = serde_json::from_str(&schema.expect("the schema")).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
@@ -138,7 +138,7 @@ fn by_hand_a_guest_prints_laps_that_keep_the_schema() {
 }
 
 #[test]
-fn a_flag_that_a_guest_cannot_follow_is_usage() {
+fn an_unsupported_flag_of_a_guest_is_a_usage_error() {
     for name in [GO, PYTHON, PYTHON_TASKS, JAVA, NODE, ERLANG, ASIO] {
         let Some(words) = guest(name) else { continue };
         for flags in [&["--moon", "5"][..], &["tea"], &["creation", "--tasks", "few"]] {
@@ -149,7 +149,7 @@ fn a_flag_that_a_guest_cannot_follow_is_usage() {
 }
 
 #[test]
-fn an_interrupted_guest_prints_what_it_has_and_exits_with_130() {
+fn an_interrupted_guest_prints_its_laps_so_far_and_exits_with_130() {
     for name in [GO, PYTHON, PYTHON_TASKS, JAVA, NODE, ASIO] {
         let Some(mut words) = guest(name) else { continue };
         words.extend((name == PYTHON_TASKS).then(|| "threads".to_owned()));
@@ -165,7 +165,7 @@ fn an_interrupted_guest_prints_what_it_has_and_exits_with_130() {
         drop(answers);
         let rest: Vec<_> = std::iter::from_fn(next).collect();
         assert_eq!(child.wait().expect("it ends").code(), Some(130), "{name}");
-        // One that had no lap yet has nothing to print.
+        // A guest without a lap so far has nothing to print.
         if let Some(laps) = rest.iter().find(|line| line.starts_with('{')) {
             let laps: Value = serde_json::from_str(laps).expect("JSON");
             assert_eq!(laps["ended_by"], "signal", "{name}");
@@ -173,9 +173,9 @@ fn an_interrupted_guest_prints_what_it_has_and_exits_with_130() {
     }
 }
 
-/// Also where it waits for an answer, or is about to create tasks without end.
+/// Even while it waits for an answer, or is about to create tasks without end.
 #[test]
-fn a_guest_that_is_terminated_ends_at_once() {
+fn a_terminated_guest_ends_at_once() {
     for name in [GO, PYTHON, PYTHON_TASKS, JAVA, NODE, ASIO] {
         let Some(mut words) = guest(name) else { continue };
         words.extend((name == PYTHON_TASKS).then(|| "threads".to_owned()));
@@ -185,7 +185,7 @@ fn a_guest_that_is_terminated_ends_at_once() {
         BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a mark");
         kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
         let status = child.wait().expect("it ends");
-        // The virtual machine of Java ends by itself.
+        // Java's virtual machine exits by itself.
         assert!(status.signal() == Some(15) || status.code() == Some(143), "{name}: {status}");
     }
 }
@@ -202,7 +202,7 @@ fn more_goroutines_than_fit_are_refused_by_hand() {
     }
 }
 
-/// A script's laps: one, of one operation.
+/// A script's laps: one, with one operation.
 const LAPS: &str = "echo '{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"fake\",\
                     \"tasks\":1,\"measurements\":[{\"name\":\"create\",\
                     \"operation\":\"hop\",\"operations\":1,\"laps_ns\":[7]}]}'";
@@ -213,7 +213,7 @@ const OFF: &str = "echo measured; read -r line";
 struct Bench(TempDir);
 
 impl Bench {
-    /// The case runs `words` with `flags` and these further lines.
+    /// The case runs `words` with `flags` and these additional lines.
     fn of(program: &str, words: &[String], flags: &[&str], keys: &str) -> Self {
         let (file, interpreter) = words.split_last().expect("words");
         let manifest = format!(
@@ -237,7 +237,7 @@ impl Bench {
         bench
     }
 
-    /// The one invocation of `brigade run`.
+    /// The only invocation of `brigade run`.
     fn invocation(&self) -> Value {
         let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
         brigade.args(["run", "--manifest", "suite.toml"]).current_dir(self.0.path());
@@ -252,7 +252,7 @@ impl Bench {
         serde_json::from_str(&lines).expect("JSON")
     }
 
-    /// The record of the one invocation, which succeeded.
+    /// The record of the only invocation, which succeeded.
     fn record(&self) -> Record {
         let invocation = self.invocation();
         assert_eq!(invocation["outcome"], "measured", "{}", invocation["error"]);
@@ -261,7 +261,7 @@ impl Bench {
 }
 
 #[test]
-fn the_runner_makes_a_record_of_laps_and_counts_from_outside() {
+fn the_runner_builds_a_record_from_laps_and_counts_from_outside() {
     let one_worker = &["--workers", "1", "--tasks", "20"][..];
     let plain = &["--tasks", "20"];
     for (name, flags) in
@@ -278,8 +278,8 @@ fn the_runner_makes_a_record_of_laps_and_counts_from_outside() {
         assert!(switches.voluntary_per_operation < 0.1, "{name}: {switches:?}");
         let cpu = record.cpu.expect("CPU time");
         let cpu_ns = cpu.user_ns_per_operation + cpu.system_ns_per_operation;
-        // Without CPU time nothing is passed on. Threads of a virtual machine may work beside
-        // the tasks, but on no more CPUs than there are; a tick may be counted too much.
+        // Passing the token takes CPU time. Threads of a virtual machine may run at the same time
+        // as the tasks, but on no more CPUs than there are; one tick too many may be counted.
         let wall_ns = record.interference.wall_ns.expect("a span") as f64;
         let most_ns = (wall_ns + 1e7) * record.affinity.len() as f64 / (21.0 * 300.0);
         assert!(cpu_ns > 0.0 && cpu_ns < most_ns, "{name}: {cpu:?} in {wall_ns} ns");
@@ -313,15 +313,15 @@ fn a_guest_that_breaks_the_protocol_fails_with_the_reason() {
         ("printf 'measuring\\nmeasured\\n'".to_owned(), "failed", "did not wait for a line"),
         (format!("{ON}; {OFF}"), "failed", "printed no laps"),
         (format!("{ON}; {OFF}; {LAPS}; echo more"), "failed", "printed more after its laps"),
-        ("printf 'a\\033[31mb\\n'".to_owned(), "failed", "which is neither a mark nor its laps"),
+        ("printf 'a\\033[31mb\\n'".to_owned(), "failed", "which is neither a mark nor laps"),
         (format!("{ON}; {OFF}; echo '{{'"), "failed", "reading its laps: EOF while parsing"),
-        ("printf '\\377\\376'".to_owned(), "failed", "neither a mark nor its laps"),
+        ("printf '\\377\\376'".to_owned(), "failed", "neither a mark nor laps"),
         (format!("{ON}; exec sleep 60"), "timed-out", "was killed after 3."),
-        ("exec yes measuring".to_owned(), "failed", "more than 16 MiB"),
+        ("exec yes measuring".to_owned(), "failed", "exceeded 16 MiB"),
     ] {
         let invocation = Bench::script(&script).invocation();
         let error = invocation["error"].as_str().unwrap_or_default();
         assert_eq!(invocation["outcome"], outcome, "{script}: {error}");
-        assert!(error.contains(reason), "{script}: {error:?} does not say {reason:?}");
+        assert!(error.contains(reason), "{script}: {error:?} does not contain {reason:?}");
     }
 }

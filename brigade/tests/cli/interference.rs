@@ -1,4 +1,4 @@
-//! What a run says of a case that had to share its CPU.
+//! The report of a case that had to share its CPU.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use crate::bench::{Bench, Ended};
 
-/// What one clock tick or two on one CPU can be wrong by, in nanoseconds.
+/// The error of one or two clock ticks on one CPU, in nanoseconds.
 const TICKS_NS: f64 = 20e6;
 
 /// The example `busy-thread`. Cargo builds it with all tests of this member,
-/// and not with a single one; so it is asked to.
+/// but not with a single one; so build it here.
 fn busy_thread() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -28,12 +28,12 @@ fn busy_thread() -> &'static Path {
     })
 }
 
-/// Confines this thread, and what it starts, to the first CPU that it may use.
+/// Confines this thread and its children to the first CPU that it may use.
 fn keep_to_one_cpu() {
     cpus::confine(&cpus::allowed().unwrap()[..1]).unwrap();
 }
 
-/// A shell that never rests, until it is dropped or this process has died.
+/// A busy shell, until it is dropped or this process has died.
 struct Hog(Child);
 
 impl Hog {
@@ -59,8 +59,8 @@ fn run(busy: &Path) -> (Bench, Ended) {
     (bench, ended)
 }
 
-/// CPU time of others and of the program itself, and the length of the span,
-/// in nanoseconds.
+/// CPU time of others and of the program itself, and the length of the span, in
+/// nanoseconds.
 fn others_own_and_wall(record: &Value) -> (f64, f64, f64) {
     let figure = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{record}"));
     let laps = &record["measurements"][0];
@@ -72,23 +72,23 @@ fn others_own_and_wall(record: &Value) -> (f64, f64, f64) {
 }
 
 #[test]
-fn a_case_beside_a_hog_on_its_cpu_is_marked() {
+fn a_case_next_to_a_hog_on_its_cpu_is_marked() {
     let busy = busy_thread();
     keep_to_one_cpu();
     let hog = Hog::start();
     let (bench, ended) = run(busy);
     drop(hog);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.replace("\n  ", " ").contains("others had "), "{ended:?}");
+    assert!(ended.stdout.replace("\n  ", " ").contains("others used "), "{ended:?}");
     let row = ended.stdout.lines().skip_while(|line| !line.contains(" sw/op ")).nth(1).unwrap();
     assert!(row.ends_with("1!") || row.ends_with("1~"), "{row}");
     let (others, _, wall) = others_own_and_wall(&bench.records()[0]["record"]);
     assert!(others > 0.1 * wall, "{others} of {wall}");
 }
 
-// However busy the machine is, the program and the others cannot have had more
-// than the CPU gave. If the program's own time counted as that of others, the
-// two would add up to more.
+// However busy the machine is, the program and the others cannot use more than
+// the CPU's time. If the program's time counted as that of others, the sum
+// would exceed it.
 #[test]
 fn a_busy_program_does_not_disturb_itself() {
     let busy = busy_thread();

@@ -1,6 +1,5 @@
-//! `brigade limits` as its users meet it: what it prints, how it exits, and its predictions
-//! against what a program reaches. That program is a script here; `task-memory` has tests of
-//! what the kernel gives.
+//! `brigade limits` from outside: its output, its exit codes, and its predictions compared with
+//! what a program reaches. That program is a script here; `task-memory` tests the kernel's limits.
 
 use std::fs;
 use std::path::Path;
@@ -11,9 +10,9 @@ use clap::ValueEnum as _;
 use harness::limits::Kind;
 use serde_json::Value;
 
-/// What `brigade limits` with these flags prints, complains of, and exits with.
+/// The output, errors and exit code of `brigade limits` with these flags.
 fn limits(flags: &[&str]) -> (String, String, Option<i32>) {
-    // A lock of its own, so that these tests do not wait for one another.
+    // A separate lock, so that these tests do not wait for one another.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let lock = format!("limits-{}.lock", NUMBER.fetch_add(1, Relaxed));
     let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
@@ -28,7 +27,7 @@ fn parse(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Only commands, which have to be copied whole, may be wider than a terminal.
+/// Only commands, which must be copied whole, may be wider than a terminal.
 #[test]
 fn every_kind_has_a_line_and_a_page() {
     let lines = limits(&[]);
@@ -36,7 +35,7 @@ fn every_kind_has_a_line_and_a_page() {
         assert_eq!(lines.0.matches(&format!("\n{kind} ")).count(), 1, "{kind}: {lines:?}");
         let (text, complaints, code) = limits(&["--kind", &kind.to_string()]);
         assert_eq!((complaints.as_str(), code), ("", Some(0)), "{kind}");
-        assert_eq!(text.matches("\n> ").count(), 1, "one limit binds: {text}");
+        assert_eq!(text.matches("\n> ").count(), 1, "one limit is first: {text}");
         for line in text.lines().chain(lines.0.lines()).filter(|line| !line.starts_with("    ")) {
             assert!(line.chars().count() <= 80, "{line}");
         }
@@ -44,13 +43,13 @@ fn every_kind_has_a_line_and_a_page() {
 }
 
 #[test]
-fn tasks_that_do_not_fit_are_refused_with_the_sentence_of_the_programs() {
+fn tasks_that_do_not_fit_are_refused_with_the_programs_words() {
     let (text, complaints, code) = limits(&["--kind=thread", "--tasks=4294967295"]);
     assert_eq!((code, complaints.lines().count()), (Some(3), 1), "{complaints}");
     assert!(complaints.starts_with("brigade: 4294967295 tasks need "), "{complaints}");
-    assert!(complaints.contains(" tasks fit into; "), "{complaints}");
-    assert!(text.contains("To make room for 4,294,967,295, run all of:"), "{text}");
-    // More than `kernel.pid_max` can be.
+    assert!(complaints.contains(", enough for "), "{complaints}");
+    assert!(text.contains("To fit 4,294,967,295, run all of:"), "{text}");
+    // More than the largest `kernel.pid_max`.
     assert!(text.contains("kernel.pid_max\n    nothing: use fewer"), "{text}");
 
     let (text, complaints, code) = limits(&["--tasks=4294967295"]);
@@ -75,7 +74,7 @@ fn wrong_flags_are_usage_errors() {
 }
 
 #[test]
-fn the_json_has_what_the_page_has() {
+fn the_json_has_the_same_content_as_the_page() {
     let report = parse(&limits(&["--kind=thread", "--tasks=4294967295", "--json"]).0);
     assert_eq!((&report["tasks"], &report["verified"]), (&4_294_967_295_u64.into(), &Value::Null));
     let kind = &report["kinds"][0];
@@ -91,8 +90,8 @@ fn the_json_has_what_the_page_has() {
     assert_eq!((&maps["allows"], &kind["per_task"]["maps"]), (&(free / 4).into(), &4.into()));
 }
 
-/// What `--verify` of coroutines prints, complains of and exits with, when the program is this
-/// script, in which $asked is the number of tasks to make, and the manifest has this table.
+/// The output, errors and exit code of `--verify` for coroutines, if the program is this script, in
+/// which $asked is the number of tasks to create, and the manifest has this table.
 fn verify(script: &str, table: &str) -> (String, String, Option<i32>) {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = "while [ $# -gt 0 ]; do [ \"$1\" = --tasks ] && asked=$2; shift; done";
@@ -107,13 +106,13 @@ fn verify(script: &str, table: &str) -> (String, String, Option<i32>) {
 }
 
 #[test]
-fn what_the_program_reaches_decides_on_the_prediction() {
+fn the_number_that_the_program_reaches_confirms_or_refutes_the_prediction() {
     let printing = |tasks: &str, refused: &str| {
         let record = include_str!("limits/record.json").trim();
         let record = record.replace("TASKS", tasks).replace("REFUSED", refused);
         format!("cat <<END\n{record}\nEND")
     };
-    let refused = printing("$((asked * 100 / 102))", "\"creating task 7: no\"");
+    let refused = printing("$((asked * 100 / 102))", "\"cannot create task 7: no\"");
     let half = printing("$((asked / 2))", "null");
     for (script, code, difference, why) in [
         (&*refused, 0, -0.1..0.1, Some("task 7: no")),
@@ -133,7 +132,7 @@ fn what_the_program_reaches_decides_on_the_prediction() {
 }
 
 #[test]
-fn without_a_program_that_makes_tasks_nothing_is_verified() {
+fn without_a_program_that_creates_tasks_nothing_is_verified() {
     let (_, complaints, code) = verify("", "");
     assert_eq!(code, Some(2), "{complaints}");
     assert!(complaints.contains("no table [limits]"), "{complaints}");

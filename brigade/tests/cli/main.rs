@@ -1,5 +1,5 @@
-//! `brigade` as its users meet it: flags in, files and text out. The programs
-//! that it runs here are shell scripts.
+//! Tests `brigade` from outside: flags in, files and text out. Its programs are
+//! shell scripts here.
 
 mod advise;
 mod architecture;

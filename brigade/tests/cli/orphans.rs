@@ -1,5 +1,5 @@
-//! What a program started ends with the runner, whatever becomes of that; and two that
-//! measure on one machine refuse each other.
+//! Processes that a program started end with the runner, however that ends; and two runners on one
+//! machine refuse each other.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,8 +11,8 @@ use nix::unistd::{Pid, geteuid};
 
 use crate::bench::{Bench, Ended, RECORD, end_of, eventually, is_running, send, start};
 
-/// Starts a process that writes its number to `child` and lives for ever: in the
-/// group of the program, or in a session of its own.
+/// Starts an endless process that writes its id to `child`: in the program's process group, or in a
+/// new session.
 const STARTS: [&str; 2] = [
     "sh -c 'echo $$ >child.new; mv child.new child; exec sleep 6000' &",
     "setsid sh -c 'echo $$ >child.new; mv child.new child; exec sleep 6000' &",
@@ -29,12 +29,12 @@ fn waiting(starts: &str) -> (Bench, Child, String) {
 }
 
 #[test]
-fn what_a_program_started_ends_with_a_runner_that_is_killed() {
+fn child_processes_of_a_program_end_with_a_killed_runner() {
     for starts in STARTS {
         let (bench, mut brigade, child) = waiting(starts);
         brigade.kill().unwrap();
         brigade.wait().unwrap();
-        // The next does not measure beside what is left, nor is it refused.
+        // The next run neither measures next to leftovers nor is refused.
         let ended = bench.ends(&["run"]);
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
         assert!(!is_running(&child), "{starts}");
@@ -42,7 +42,7 @@ fn what_a_program_started_ends_with_a_runner_that_is_killed() {
 }
 
 #[test]
-fn what_a_program_started_ends_with_a_runner_that_is_stopped() {
+fn child_processes_of_a_program_end_with_a_stopped_runner() {
     for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
         for starts in STARTS {
             let (bench, brigade, child) = waiting(starts);
@@ -56,7 +56,7 @@ fn what_a_program_started_ends_with_a_runner_that_is_stopped() {
 }
 
 #[test]
-fn what_a_program_leaves_in_a_session_of_its_own_is_ended() {
+fn a_process_in_a_separate_session_is_ended() {
     let script =
         format!("{} while [ ! -e child ]; do sleep 0.01; done; echo '{RECORD}'", STARTS[1]);
     let bench = Bench::new(&["a"], &script);
@@ -66,7 +66,7 @@ fn what_a_program_leaves_in_a_session_of_its_own_is_ended() {
 }
 
 #[test]
-fn a_hang_up_that_is_ignored_stays_ignored() {
+fn an_ignored_hang_up_stays_ignored() {
     let bench = Bench::new(
         &["a"],
         &format!("touch ready; while [ ! -e go ]; do sleep 0.01; done; echo '{RECORD}'"),
@@ -81,7 +81,7 @@ fn a_hang_up_that_is_ignored_stays_ignored() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
-/// The numbers of the runner's children.
+/// The ids of the runner's children.
 fn children_of(brigade: &Child) -> Vec<Pid> {
     let is_child = |pid: &i32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -94,14 +94,14 @@ fn children_of(brigade: &Child) -> Vec<Pid> {
 }
 
 #[test]
-fn what_outlives_even_the_guard_holds_the_lock_and_is_named() {
+fn a_process_that_outlives_the_guard_holds_the_lock_and_is_named() {
     let (bench, mut brigade, child) = waiting(STARTS[1]);
     let program = children_of(&brigade);
     assert!(!program.is_empty());
     for pid in program {
         kill(pid, Signal::SIGSTOP).unwrap();
     }
-    // A runner that goes on would end what is left, now that its program has ended.
+    // A running runner would kill the leftovers now that its program has ended.
     kill(Pid::from_raw(brigade.id().cast_signed()), Signal::SIGSTOP).unwrap();
     for pid in children_of(&brigade) {
         kill(pid, Signal::SIGKILL).unwrap();
@@ -118,7 +118,7 @@ fn what_outlives_even_the_guard_holds_the_lock_and_is_named() {
 }
 
 #[test]
-fn nothing_runs_beside_a_program_but_what_sleeps() {
+fn only_sleeping_processes_run_next_to_a_program() {
     let (_bench, brigade, _) = waiting("sleep 6000 & echo $! >child.new; mv child.new child");
     let sleeps = |pid: &Pid| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
@@ -141,7 +141,7 @@ fn a_lock_is_free_as_soon_as_its_run_has_ended() {
     }
 }
 
-/// A `brigade run` whose program waits until the file `go` is there.
+/// A `brigade run` whose program waits until the file `go` exists.
 fn measuring() -> (Bench, Child) {
     let script = format!("touch ready; while [ ! -e go ]; do sleep 0.01; done; echo '{RECORD}'");
     let bench = Bench::new(&["a"], &script);
@@ -170,10 +170,10 @@ fn a_second_run_refuses_to_start_and_names_the_first() {
     assert_eq!(bench.ends(&["check"]).code, Some(0), "the first still holds the lock");
 }
 
-/// A file of another user's is to this one as one of its own that forbids it; who is
-/// root is first made as weak as others.
+/// To this user, another user's file is like an own file with access forbidden; root first drops
+/// its capabilities.
 #[test]
-fn a_lock_that_another_user_has_made_unreadable_is_told_with_what_to_do() {
+fn a_lock_that_another_user_made_unreadable_is_reported_with_a_remedy() {
     let weak = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--"];
     let becomes_weak = Command::new(weak[0]).args(&weak[1..]).arg("true").status();
     if geteuid().is_root() && !becomes_weak.is_ok_and(|status| status.success()) {
@@ -189,8 +189,8 @@ fn a_lock_that_another_user_has_made_unreadable_is_told_with_what_to_do() {
         bench.ends(&["run"])
     };
     let line = format!(
-        "brigade: taking the lock {}: name another file with BRIGADE_LOCK=PATH: or have its owner \
-         let every user write this one (chmod 666): Permission denied (os error 13)\n",
+        "brigade: taking the lock {}: name another file with BRIGADE_LOCK=PATH: or ask its owner \
+         to let every user write it (chmod 666): Permission denied (os error 13)\n",
         lock.display()
     );
     assert_eq!((ended.code, ended.stdout, ended.stderr), (Some(1), String::new(), line));

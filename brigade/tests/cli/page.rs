@@ -1,5 +1,5 @@
-//! `report.html`: what is in it, and what a browser makes of it. The tests with a browser
-//! need Chromium, and are skipped if it is not installed.
+//! `report.html`: its content, and how a browser shows it. The tests with a browser need Chromium,
+//! and are skipped without it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, Ended, RECORD};
 
-/// Measures the page from within, with all folds open, and leaves the result in an attribute
-/// of the root of the page around it.
+/// Measures the page from within, with all folds open, and stores the result in an attribute of the
+/// outer page's root.
 const PROBE: &str = r##"<script>
 document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -53,7 +53,7 @@ fn chromium(what: &str) -> Option<&'static str> {
     found
 }
 
-/// The document that the browser makes of a page at this width, and what its console prints.
+/// The document that the browser builds from a page at this width, and its console output.
 fn document(browser: &str, page: &Path, width: u32, flags: &[&str]) -> (String, Vec<String>) {
     let profile = tempfile::tempdir().unwrap();
     let output = Command::new(browser)
@@ -73,9 +73,8 @@ fn document(browser: &str, page: &Path, width: u32, flags: &[&str]) -> (String, 
     (document, console.collect())
 }
 
-/// What [`PROBE`] finds on a page at this width, within another: a window is never as
-/// narrow as a telephone. The page's policy is taken from it, which lets no other
-/// script run.
+/// The result of [`PROBE`] on a page at this width, within another page: a window cannot be as
+/// narrow as a phone. The page's policy is removed, since it allows no other script.
 fn probed(browser: &str, page: &str, width: u32, flags: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
@@ -115,11 +114,10 @@ fn page_of(names: &[&str]) -> String {
     ended.stdout
 }
 
-/// A default run and one of a single group, which has curves.
+/// A default run, and a run of a single group with curves.
 const RUN: &str = "2026-11-22-intel-xeon-6-207-2cpu";
 const HAND_OVERS: &str = "2026-11-24-hand-overs";
 
-/// The report that a page embeds.
 fn embedded(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"report\">").expect("a report");
     serde_json::from_str(rest.split_once("</script>").expect("an end").0).unwrap()
@@ -139,7 +137,7 @@ fn a_run_leaves_a_page_that_embeds_its_report() {
 }
 
 #[test]
-fn a_page_refers_to_nothing_outside() {
+fn a_page_references_nothing_outside() {
     let page = page_of(&[RUN]);
     for reference in ["http:", "https:", "src=", "@import", "url(", "<link", "<iframe"] {
         assert!(!page.contains(reference), "{reference}");
@@ -149,7 +147,7 @@ fn a_page_refers_to_nothing_outside() {
 }
 
 #[test]
-fn the_policy_of_a_page_knows_its_script() {
+fn the_policy_of_a_page_allows_its_script() {
     let page = page_of(&[RUN]);
     let script = page.split("<script>").nth(1).and_then(|rest| rest.split("</script>").next());
     let folder = tempfile::tempdir().unwrap();
@@ -196,7 +194,7 @@ fn a_browser_shows_every_plot_at_every_width() {
 }
 
 #[test]
-fn a_picture_is_xml_and_all_of_it_is_within_its_edges() {
+fn a_picture_is_xml_and_lies_within_its_edges() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("picture.svg");
     let output = Command::new(env!("CARGO_BIN_EXE_brigade"))
@@ -208,7 +206,7 @@ fn a_picture_is_xml_and_all_of_it_is_within_its_edges() {
     let picture = fs::read_to_string(&file).unwrap();
     assert!(!picture.contains("href") && !picture.contains("url("), "it loads something");
     let Some(browser) = chromium("the picture in a browser") else { return };
-    // A browser shows no picture that is not XML.
+    // A browser shows only pictures that are XML.
     let page = folder.path().join("page.html");
     let image = "<img src=\"picture.svg\" onload=\"document.title = this.naturalWidth\">";
     fs::write(&page, image).unwrap();
@@ -220,7 +218,7 @@ fn a_picture_is_xml_and_all_of_it_is_within_its_edges() {
 }
 
 #[test]
-fn the_filter_hides_the_prose_of_groups_that_have_no_such_case() {
+fn the_filter_hides_the_prose_of_groups_without_a_matching_case() {
     let Some(browser) = chromium("the filter") else { return };
     let script = "<script>
         const filter = document.getElementById(\"filter\");
@@ -238,7 +236,7 @@ fn the_filter_hides_the_prose_of_groups_that_have_no_such_case() {
 }
 
 #[test]
-fn a_page_is_opened_and_follows_no_link() {
+fn a_page_is_opened_and_a_link_is_not_followed() {
     let bench = Bench::printing(RECORD);
     bench.ends(&["run", "--rounds", "1"]);
     let folder = &bench.result_folders()[0];

@@ -1,9 +1,8 @@
-//! `brigade prove`: a truthful instrument passes, and each lie fails the property that it
-//! breaks.
+//! `brigade prove`: a truthful program passes, and each lie fails the property that it violates.
 //!
-//! The program is a script that behaves like one with two tasks on one CPU: a hop
-//! takes 1 µs and its work. Its times scatter by a percent, seeded by the number
-//! of the invocation, so every run of a test is the same.
+//! The program is a script that simulates two tasks on one CPU: a hop takes 1 µs plus its work. Its
+//! times scatter by a percent, seeded by the number of the invocation, so every run of a test is
+//! the same.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +12,8 @@ use serde_json::Value;
 
 use crate::bench::{Bench, Ended, end_of, eventually, send, start_with};
 
-/// Prints a record. `awk` gets the number of this invocation of the case, from 0,
-/// and changes the figures by `lie`.
+/// Prints a record. `awk` gets the number of this invocation of the case, from 0, and changes the
+/// figures by `lie`.
 fn script(lie: &str) -> String {
     let program = r#"
 units=0; placement=free; tasks=1; seconds=none
@@ -88,7 +87,7 @@ placement = "spread"
 profiles = ["default"]
 "#;
 
-/// Further properties of the plan.
+/// More properties of the plan.
 const FURTHER: &str = r#"
 comparisons = 12
 disturbed = "near/same-cpu"
@@ -103,8 +102,8 @@ fn prove_with(lie: &str, manifest: &str, flags: &[&str]) -> Ended {
     Ended::from(bench.brigade_with(manifest, &[&["prove", "--seed", "1"], flags].concat()))
 }
 
-/// The status of each property when the program lies. The clock and the empty lap are those
-/// of the real machine, and are judged with fixed ones next to their code.
+/// The status of each property if the program lies. The clock and the empty lap are the real
+/// machine's; tests next to their code judge fixed ones.
 fn statuses(lie: &str, manifest: &str) -> BTreeMap<String, String> {
     let ended = prove_with(lie, manifest, &["--json"]);
     let proof: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| panic!("{ended:?}"));
@@ -119,21 +118,21 @@ fn statuses(lie: &str, manifest: &str) -> BTreeMap<String, String> {
     all
 }
 
-/// The properties that have this status.
+/// The properties with this status.
 fn having(status: &str, of: &BTreeMap<String, String>) -> Vec<String> {
     of.iter().filter(|(_, is)| *is == status).map(|(name, _)| name.clone()).collect()
 }
 
-/// How many of the two cases run here.
+/// The number of cases that run here: one or two.
 fn cases() -> usize {
     if has_two_cpus() { 2 } else { 1 }
 }
 
-/// The truth, and lies with the properties that they break.
+/// The truth, and lies with the properties that they violate.
 #[test]
-fn each_lie_fails_the_property_that_it_breaks() {
-    // Cases are compared with themselves ten times in all, so a round of one of two is ten
-    // invocations, whose sides come as first, second and as second, first by turns.
+fn each_lie_fails_the_property_that_it_violates() {
+    // Ten comparisons of cases with themselves in all, so a round of one of two is ten invocations,
+    // whose sides alternate as first, second and second, first.
     let a_round = (20 / cases()).to_string();
     let second_side = "round = int(number / N); if ((number + round) % 2 == 1) lap *= 1.03";
     let mut lies = vec![
@@ -142,13 +141,13 @@ fn each_lie_fails_the_property_that_it_breaks() {
         (second_side.replace('N', &a_round), vec!["A/A"]),
         ("lap -= 0.1 * units * unit * operations".to_owned(), vec!["known work"]),
         ("mean = lap + 0.06 * units * unit * operations".to_owned(), vec!["known work"]),
-        // All means are of six percent more than there was.
+        // All means are six percent too large.
         ("mean = 1.06 * lap".to_owned(), vec!["accounting", "known work"]),
         ("crossing = 1".to_owned(), vec!["known crossing"]),
         ("if (units == 0) lap = 3000".to_owned(), vec!["independent rounds"]),
-        // Twelve rounds leave room for one that is disturbed.
+        // Twelve rounds tolerate a disturbed one.
         ("if (units == 4000 && number == 3) lap *= 1.5".to_owned(), vec![]),
-        // Four are too many to tell, and twelve more rounds tell.
+        // Four are too many to decide, and twelve more rounds decide.
         ("if (units > 0 && number < 12 && number % 3 == 0) lap *= 1.2".to_owned(), vec![]),
     ];
     if has_two_cpus() {
@@ -178,10 +177,10 @@ fn a_machine_too_busy_is_neither_lie_nor_proof() {
     assert!(having("fails", &found).is_empty(), "{found:?}");
 }
 
-/// The script makes no hops and no calls, whatever it tells, takes no time, and does not see
-/// the CPU time of others.
+/// The script makes no hops and no calls, whatever it reports, takes no time, and does not see the
+/// CPU time of others.
 #[test]
-fn further_properties_are_those_of_the_plan() {
+fn more_properties_follow_from_the_plan() {
     let manifest = MANIFEST.replacen("[programs.fake]", FURTHER.trim_start(), 1);
     for (lie, broken) in [
         ("", ""),
@@ -244,7 +243,7 @@ fn the_halves_of_a_saved_run_are_compared() {
 }
 
 #[test]
-fn a_run_of_a_profile_that_asks_for_it_ends_with_a_proof() {
+fn a_run_of_a_profile_that_requests_it_ends_with_a_proof() {
     let manifest = MANIFEST.replacen("rounds = 3", "rounds = 8\nprove = true", 1);
     let bench = Bench::new(&[], &script("crossing = 1"));
     let run = ["run", "--seed", "1", "--name", "x"];
@@ -260,14 +259,14 @@ fn a_run_of_a_profile_that_asks_for_it_ends_with_a_proof() {
     let shown = Ended::from(bench.brigade_with(&manifest, &["report", "--full", folder]));
     assert_eq!(shown.stdout, ended.stdout);
     let screen = Ended::from(bench.brigade_with(&manifest, &["report", folder])).stdout;
-    assert!(screen.contains("the instrument FAILS: known crossing"), "{screen}");
+    assert!(screen.contains("proof FAILS: known crossing"), "{screen}");
     let resumed = Ended::from(bench.brigade_with(&manifest, &["run", "--resume", folder]));
     assert_eq!(resumed.code, Some(1), "its proof still fails: {resumed:?}");
     std::fs::write(format!("{folder}/prove.json"), "{}").unwrap();
     let shown = Ended::from(bench.brigade_with(&manifest, &["report", folder]));
     assert_eq!(shown.code, Some(0), "{shown:?}");
     assert!(shown.stderr.contains("prove.json: missing field"), "{shown:?}");
-    assert!(!shown.stdout.contains("the instrument"), "{shown:?}");
+    assert!(!shown.stdout.contains("proof FAILS"), "{shown:?}");
 }
 
 #[test]
@@ -280,9 +279,9 @@ fn a_run_of_some_cases_proves_nothing() {
 }
 
 #[test]
-fn a_plan_that_cannot_be_followed_is_refused() {
+fn an_impossible_plan_is_refused() {
     for (from, to, reason) in [
-        ("pairs = 8", "pairs = 7", "prove: pairs: 7 are too few: use 8 or more"),
+        ("pairs = 8", "pairs = 7", "prove: pairs: 7 are too few: use at least 8"),
         ("[1000, 4000]", "[5, 5]", "prove: units: a slope needs two different amounts"),
         ("seconds = 0.1", "seconds = 0", "prove: seconds: 0: use more than 0"),
         ("\"far/spread\"", "\"far\"", "unknown case 'far'; known: near"),
@@ -305,8 +304,8 @@ fn a_plan_that_cannot_be_followed_is_refused() {
     }
 }
 
-/// A run that is stopped while its proof is made is not complete: its proof is
-/// still to be made.
+/// A run that is stopped during its proof is not complete: the proof is
+/// missing.
 #[test]
 fn a_run_that_is_stopped_during_its_proof_is_completed() {
     let waits = "case \"$*\" in *--max-time*)\n\
@@ -318,14 +317,17 @@ fn a_run_that_is_stopped_during_its_proof_is_completed() {
     send(&brigade, Signal::SIGINT);
     let ended = end_of(brigade);
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert!(ended.stdout.contains("not complete; to go on: brigade run --resume "), "{ended:?}");
+    assert!(ended.stdout.contains("not complete; resume with: brigade run --resume "), "{ended:?}");
     let folder = bench.result_folders()[0].clone();
     let exist = || ["prove.json", "run-end.json"].map(|name| folder.join(name).exists());
     assert_eq!(exist(), [false, false]);
 
     let path = folder.to_str().unwrap();
-    let told = Ended::from(bench.brigade_with(&manifest, &["report", path]));
-    assert!(told.stdout.contains("not complete; to go on: brigade run --resume "), "{told:?}");
+    let reported = Ended::from(bench.brigade_with(&manifest, &["report", path]));
+    assert!(
+        reported.stdout.contains("not complete; resume with: brigade run --resume "),
+        "{reported:?}"
+    );
 
     std::fs::write(bench.path("go"), "").unwrap();
     let resume = || Ended::from(bench.brigade_with(&manifest, &["run", "--resume", path]));

@@ -1,7 +1,6 @@
-//! What other programs make of what Brigade writes: DuckDB of folders of results and of
-//! CSV, benchstat of Go's format, a reader of Markdown of its tables, `scripts/recompute.py` of
-//! every figure. A test is skipped where its program is not installed; `.ci/run` installs them
-//! all.
+//! Reads Brigade's output with other programs: folders of results and CSV with DuckDB, Go's format
+//! with benchstat, tables with a Markdown parser, and every figure with `scripts/recompute.py`. A
+//! test is skipped if its program is not installed; `.ci/run` installs them all.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -18,7 +17,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// What a program of this name prints, of a test that is about to be skipped without it.
+/// The output of a program, for a test that is skipped without it.
 fn printed(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().expect("it can be run");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -37,7 +36,7 @@ fn has_module(module: &str, package: &str, what: &str) -> bool {
     has
 }
 
-/// The rows of a query after `scripts/fleet.sql`, in a folder that has results.
+/// The rows of a query after `scripts/fleet.sql`, in a folder with results.
 fn rows(folder: &Path, query: &str) -> Vec<Value> {
     const ASK: &str = "
 import duckdb, json, sys
@@ -116,7 +115,7 @@ fn fleet(slow: u32) -> tempfile::TempDir {
     folder
 }
 
-/// What `outliers.py` finds in such a fleet.
+/// The output of `outliers.py` for such a fleet.
 fn outliers(slow: u32) -> Value {
     let folder = fleet(slow);
     let runs = fs::read_dir(folder.path().join("results")).unwrap();
@@ -126,7 +125,7 @@ fn outliers(slow: u32) -> Value {
 }
 
 #[test]
-fn slow_hosts_are_found_with_what_they_share_and_like_ones_are_not() {
+fn slow_hosts_are_found_with_the_settings_they_share_and_equal_ones_are_not() {
     if !has_module("statsmodels", "duckdb pandas scipy statsmodels", "slow hosts of a fleet") {
         return;
     }
@@ -228,14 +227,14 @@ fn benchstat_reads_every_line_and_compares_hosts() {
         assert!(rows.contains(name), "{name}: {table}");
     }
     assert!(names.len() > 40, "{names:?}");
-    // Seconds, whatever the unit of the text is.
+    // In seconds, whatever the text's unit.
     let threads = "Hop/case=thread-brigade/placement=same-cpu/kind=thread,";
     let row = table.lines().find(|line| line.starts_with(threads)).unwrap();
     let seconds: f64 = row.split(',').nth(1).unwrap().parse().unwrap();
     assert!((1e-7..1e-4).contains(&seconds), "{row}");
 }
 
-/// What its `extractCustomBenchmarkResult` takes: names, units and values, and a range in words.
+/// The input of its `extractCustomBenchmarkResult`: names, units and values, and a range in words.
 #[test]
 fn entries_have_the_shape_that_github_action_benchmark_documents() {
     let entries: Value = serde_json::from_str(&report("github", &RUNS[..1])).unwrap();
@@ -276,7 +275,7 @@ fn metrics_have_the_shape_that_bencher_documents() {
     }
 }
 
-/// How many tables a reader of Markdown finds, and what is left of tables in its text.
+/// How many tables a Markdown parser finds, and table markup left in the text.
 fn rendered(markdown: &str) -> Value {
     const RENDER: &str = "
 import json, sys
@@ -309,7 +308,7 @@ fn tables_of_markdown_render() {
     }
     let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
     brigade.current_dir(root()).args(["compare", "--format", "markdown"]);
-    // Both of one build on one machine.
+    // Two runs of one build on one machine.
     let alike = ["2026-11-24-amd-epyc-25-17-2cpu", "2026-11-24-amd-epyc-25-17-2cpu-2"];
     let comparison = printed(brigade.args(alike.map(|run| format!("results/{run}"))));
     for (what, page) in [
@@ -327,7 +326,7 @@ fn tables_of_markdown_render() {
     }
 }
 
-/// What `scripts/recompute.py` prints of these pages, and whether all figures agree.
+/// The output of `scripts/recompute.py` for these pages, and whether all figures agree.
 fn recomputed(pages: &[String]) -> (bool, String) {
     let mut python = Command::new("python3");
     python.arg(root().join("scripts/recompute.py")).args(pages).current_dir(root());
@@ -339,7 +338,7 @@ fn recomputed(pages: &[String]) -> (bool, String) {
 
 #[test]
 fn every_printed_figure_follows_from_the_records_by_the_documented_rules() {
-    // Python's reader of TOML came with 3.11.
+    // Python has a TOML parser since 3.11.
     if !has_module("tomllib", "python 3.11", "figures computed a second time") {
         return;
     }
@@ -360,8 +359,8 @@ fn every_printed_figure_follows_from_the_records_by_the_documented_rules() {
 }
 
 #[test]
-fn a_figure_that_is_off_by_one_in_its_last_digit_is_found() {
-    if !has_module("tomllib", "python 3.11", "figures that are off by one") {
+fn a_figure_wrong_by_one_in_its_last_digit_is_detected() {
+    if !has_module("tomllib", "python 3.11", "figures wrong by one") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

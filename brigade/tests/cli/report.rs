@@ -1,4 +1,4 @@
-//! What brigade prints of saved runs, and of the manifest.
+//! What brigade prints from saved runs, and from the manifest.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn the_page_in_the_folder_is_the_report_in_markdown_and_names_no_path() {
 }
 
 #[test]
-fn several_runs_are_set_side_by_side() {
+fn several_runs_are_shown_side_by_side() {
     let bench = Bench::printing(RECORD);
     for name in ["one", "two"] {
         bench.ends(&["run", "--rounds", "1", "--name", name]);
@@ -74,7 +74,7 @@ fn a_report_is_written_to_a_file() {
 fn a_run_of_another_manifest_can_be_reported_without_it() {
     let bench = Bench::printing(RECORD);
     bench.ends(&["run", "--rounds", "1"]);
-    // Nor is one read that only lies here.
+    // Nor is a local one read.
     fs::write(bench.path("suite.toml"), "no manifest").unwrap();
     let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
     brigade.current_dir(bench.path("")).args(["report", "--full"]).arg(&bench.result_folders()[0]);
@@ -84,14 +84,14 @@ fn a_run_of_another_manifest_can_be_reported_without_it() {
 }
 
 #[test]
-fn what_is_no_run_is_refused_and_named() {
+fn a_folder_without_a_run_is_refused_and_named() {
     let bench = Bench::printing(RECORD);
     let ended = reported(&bench, &["nowhere"]);
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("nowhere"), "{ended:?}");
     let ended = reported(&bench, &[]);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("results has no run"), "{ended:?}");
+    assert!(ended.stderr.contains("results contains no run"), "{ended:?}");
 }
 
 #[test]

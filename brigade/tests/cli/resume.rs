@@ -1,5 +1,5 @@
-//! `brigade run` stopped or killed, and `--resume`: what was interrupted is completed, and
-//! nothing is lost or run twice.
+//! `brigade run` stopped or killed, and `--resume`: interrupted runs are completed, and nothing is
+//! lost or run twice.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,8 +15,8 @@ use crate::bench::{
     Bench, Ended, RECORD, edit, end_of, eventually, lines_of, rounds_in, send, start, start_with,
 };
 
-/// A bench of two cases whose program waits in its third run until `go` is
-/// there, having made `ready`.
+/// A bench of two cases whose program creates `ready` in its third run, and
+/// waits for `go`.
 fn waiting() -> Bench {
     let script = format!(
         "echo run >>runs\n\
@@ -38,7 +38,7 @@ pub fn killed() -> Bench {
     bench
 }
 
-/// The rounds of a run that was never interrupted, in order.
+/// The rounds of an uninterrupted run, in order.
 fn uninterrupted() -> Vec<(String, u64)> {
     let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
     assert_eq!(bench.ends(&["run", "--seed", "7"]).code, Some(0));
@@ -46,7 +46,7 @@ fn uninterrupted() -> Vec<(String, u64)> {
 }
 
 #[test]
-fn a_killed_run_is_completed_in_the_order_that_it_had() {
+fn a_killed_run_is_completed_in_its_original_order() {
     let bench = killed();
     let ended = bench.resumes();
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
@@ -56,7 +56,7 @@ fn a_killed_run_is_completed_in_the_order_that_it_had() {
 }
 
 #[test]
-fn what_was_interrupted_is_kept_and_run_again() {
+fn an_interrupted_invocation_is_kept_and_run_again() {
     let bench = waiting();
     let brigade = start(&bench, &["run", "--seed", "7"]);
     eventually("the third is running", || bench.path("ready").exists());
@@ -64,13 +64,13 @@ fn what_was_interrupted_is_kept_and_run_again() {
     let ended = end_of(brigade);
     assert_eq!(ended.code, Some(130));
     let folder = &bench.result_folders()[0];
-    let hint = format!("not complete; to go on: brigade run --resume {}\n", folder.display());
+    let hint = format!("not complete; resume with: brigade run --resume {}\n", folder.display());
     assert!(ended.stdout.contains(&hint), "{ended:?}");
     assert!(!folder.join("run-end.json").exists(), "it has not ended");
 
     fs::write(bench.path("go"), "").unwrap();
     let ended = bench.resumes();
-    assert_eq!(ended.code, Some(0), "what was interrupted counts as failed: {ended:?}");
+    assert_eq!(ended.code, Some(0), "the interrupted invocation counts as failed: {ended:?}");
     assert!(ended.stdout.contains("6 of 6 invocations (1 interrupted)"), "{ended:?}");
     assert!(!ended.stdout.contains("failed"), "{ended:?}");
     let records = bench.records();
@@ -89,19 +89,19 @@ fn what_was_interrupted_is_kept_and_run_again() {
 }
 
 #[test]
-fn a_line_that_was_torn_is_cut_off_and_run_again() {
+fn an_incomplete_line_is_cut_off_and_run_again() {
     let bench = killed();
     let folder = &bench.result_folders()[0];
     let mut records = fs::File::options().append(true).open(folder.join("records.jsonl")).unwrap();
     records.write_all(b"{\"schema_version\":\"1.1\",\"case\":\"").unwrap();
     let ended = bench.resumes();
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stderr.contains("cut off 32 bytes of a line"), "{ended:?}");
+    assert!(ended.stderr.contains("cut off 32 bytes of an incomplete line"), "{ended:?}");
     assert_eq!(rounds_in(folder), uninterrupted());
 }
 
-/// Checks that a killed run is refused with these words, once `change` has
-/// been made, and that nothing is run.
+/// Checks that a killed run is refused with these words after `change`, and
+/// that nothing runs.
 fn check_refusal(change: impl Fn(&Bench, &Path), manifest: impl Fn(String) -> String, says: &str) {
     let bench = killed();
     let folder = bench.result_folders()[0].clone();
@@ -113,7 +113,7 @@ fn check_refusal(change: impl Fn(&Bench, &Path), manifest: impl Fn(String) -> St
     let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--resume", path]));
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
     assert!(ended.stderr.starts_with("brigade: --resume "), "{ended:?}");
-    assert!(ended.stderr.contains(says), "{ended:?} does not say {says:?}");
+    assert!(ended.stderr.contains(says), "{ended:?} does not contain {says:?}");
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
     assert_eq!(fs::read(folder.join("records.jsonl")).unwrap(), records);
     assert_eq!(fs::read(bench.path("runs")).unwrap(), runs, "something was run");
@@ -128,23 +128,23 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
         |manifest| {
             manifest.replacen("program = \"fake\"\n", "program = \"fake\"\nflags = ['x']\n", 1)
         },
-        "case 'a' was 'fake --max-time 1 --placement free --json --quiet' and is 'fake x --max",
+        "case 'a' was 'fake --max-time 1 --placement free --json --quiet' and is now 'fake x --max",
     );
     check_refusal(
         nothing,
         |manifest| manifest.replacen("name = \"b\"", "name = \"c\"", 1),
-        "suite.toml has no case 'b' any more",
+        "suite.toml no longer has case 'b'",
     );
     check_refusal(
         nothing,
         |manifest| manifest.replace("profiles = [", "needs_cpus = 100000\nprofiles = ["),
-        "case 'a' cannot run here any more: it needs 100000 CPUs",
+        "case 'a' can no longer run here: it needs 100000 CPUs",
     );
     let rebuild = |bench: &Bench, _: &Path| {
         let mut program = fs::File::options().append(true).open(bench.path("fake")).unwrap();
         program.write_all(b"# another build\n").unwrap();
     };
-    check_refusal(rebuild, same, "the program 'fake' is not the one that the run began with");
+    check_refusal(rebuild, same, "program 'fake' has changed since the run began");
     let kernel = |_: &Bench, folder: &Path| {
         edit(folder.join("environment.json"), |json| json["kernel.release"] = "2.4.0".into());
     };
@@ -154,16 +154,16 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
             json.as_object_mut().unwrap().remove("procedure");
         });
     };
-    check_refusal(old, same, "it is from a Brigade that did not record what resuming needs");
-    let early = |_: &Bench, folder: &Path| fs::remove_file(folder.join("run.json")).unwrap();
     check_refusal(
-        early,
+        old,
         same,
-        "there is no run.json: it is not the folder of a run, or of one that",
+        "an older Brigade, which did not record what resuming needs, started it",
     );
+    let early = |_: &Bench, folder: &Path| fs::remove_file(folder.join("run.json")).unwrap();
+    check_refusal(early, same, "there is no run.json: this is no run, or one that ended before");
 }
 
-/// How often a run is interrupted in the test below.
+/// How often the test below interrupts a run.
 const MOMENTS: usize = 20;
 
 /// The rounds and cases of those runs.
@@ -180,8 +180,8 @@ fn a_run_interrupted_at_any_moment_is_completed() {
     let mut in_the_middle = 0;
     for number in 0..MOMENTS {
         let signal = if number % 2 == 0 { Signal::SIGINT } else { Signal::SIGKILL };
-        // The moment: after so many records, and then some. The last invocation waits
-        // for it, on however busy a machine.
+        // The moment: after this many records, and a bit more. The last invocation waits for it,
+        // however busy the machine is.
         let records = rng.usize(0..ROUNDS * CASES.len());
         let and_then = Duration::from_micros(rng.u64(0..20_000));
         let last = ROUNDS * CASES.len();
@@ -197,7 +197,7 @@ fn a_run_interrupted_at_any_moment_is_completed() {
         send(&brigade, signal);
         end_of(brigade);
         fs::write(bench.path("go"), "").unwrap();
-        eventually("what it left has ended", || is_free(&bench.path("lock")));
+        eventually("its leftovers have ended", || is_free(&bench.path("lock")));
         let what = format!("{signal} after {records} records and {and_then:?}, seed {seed}");
         in_the_middle += usize::from(is_completed(&bench, &what));
     }
@@ -209,8 +209,8 @@ fn is_free(lock: &Path) -> bool {
     fs::File::open(lock).map_or(true, |file| file.try_lock().is_ok())
 }
 
-/// Manifests for as many rounds, in turn because they are asked for, and
-/// because six are the fewest that show the program to be precise.
+/// Manifests for the same number of rounds, by request or because six are the
+/// fewest that show the program to be precise, in turn.
 fn fixed_or_not(bench: &Bench, number: usize) -> String {
     let rounds = match number % 4 {
         0 | 1 => format!("rounds = {ROUNDS}"),
@@ -219,19 +219,19 @@ fn fixed_or_not(bench: &Bench, number: usize) -> String {
     bench.manifest().replacen("rounds = 3", &rounds, 1)
 }
 
-/// Whether there was something to complete; that it is then complete.
+/// Completes a run; returns whether there was something to complete.
 fn is_completed(bench: &Bench, what: &str) -> bool {
     let folders = bench.result_folders();
     let Some(folder) = folders.first().filter(|folder| folder.join("run.json").exists()) else {
         return false;
     };
     let before = rounds_in(folder);
-    let told = bench.ends(&["report", folder.to_str().unwrap()]);
-    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{what}: {told:?}");
+    let reported = bench.ends(&["report", folder.to_str().unwrap()]);
+    assert_eq!((reported.code, reported.stderr.as_str()), (Some(0), ""), "{what}: {reported:?}");
     let ended = bench.resumes();
     assert_eq!(ended.code, Some(0), "{what}: {ended:?}");
     let after = rounds_in(folder);
-    assert_eq!(after[..before.len()], before, "{what}: what was there has changed");
+    assert_eq!(after[..before.len()], before, "{what}: existing files have changed");
     let mut times: BTreeMap<(String, u64), usize> = BTreeMap::new();
     after.into_iter().for_each(|round| *times.entry(round).or_default() += 1);
     assert_eq!(times.len(), ROUNDS * CASES.len(), "{what}: lost: {times:?}");
@@ -240,32 +240,33 @@ fn is_completed(bench: &Bench, what: &str) -> bool {
 }
 
 #[test]
-fn a_stop_ends_the_program_and_tells_what_there_is() {
+fn a_stop_ends_the_program_and_reports_the_progress() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        let script = "trap 'touch told; exit 130' INT; touch ready; while :; do sleep 0.01; done";
+        let script =
+            "trap 'touch stopped; exit 130' INT; touch ready; while :; do sleep 0.01; done";
         let bench = Bench::new(&["a"], script);
         let brigade = start(&bench, &["run"]);
         eventually("the program is running", || bench.path("ready").exists());
         send(&brigade, signal);
         let ended = end_of(brigade);
         assert_eq!(ended.code, Some(130), "{ended:?}");
-        assert!(bench.path("told").exists(), "the program was not sent SIGINT");
+        assert!(bench.path("stopped").exists(), "the program was not sent SIGINT");
         assert!(
             ended.stdout.starts_with("interrupted: 0 invocations done, 3 to go\n"),
             "{ended:?}"
         );
-        assert_eq!(bench.records()[0]["error"], "was interrupted with the run");
+        assert_eq!(bench.records()[0]["error"], "was interrupted together with the run");
     }
 }
 
 #[test]
 fn a_second_stop_ends_a_program_that_ignores_the_first() {
-    let script = "trap 'touch told' INT; touch ready; while :; do sleep 0.01; done";
+    let script = "trap 'touch stopped' INT; touch ready; while :; do sleep 0.01; done";
     let bench = Bench::new(&["a"], script);
     let brigade = start(&bench, &["run"]);
     eventually("the program is running", || bench.path("ready").exists());
     send(&brigade, Signal::SIGINT);
-    eventually("the program was told", || bench.path("told").exists());
+    eventually("the program received the signal", || bench.path("stopped").exists());
     send(&brigade, Signal::SIGINT);
     let ended = end_of(brigade);
     assert_eq!(ended.code, Some(130), "{ended:?}");

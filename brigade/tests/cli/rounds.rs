@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::bench::{Bench, Ended, RECORD, end_of, eventually, lines_of, send, start_with};
 
-/// A bench whose case `steady` always measures the same; `noisy`, which has a
-/// flag more, 1, 1.1, 1.2 … 2.5 times as much in turn: no two modes.
+/// A bench whose case `steady` always measures the same; `noisy`, which has one
+/// more flag, measures 1, 1.1, 1.2 … 2.5 times as much in turn: no two modes.
 fn steady_and_noisy() -> (Bench, String) {
     let times = (10..26).map(|tenths| {
         let factor = f64::from(tenths) / 10.0;
@@ -63,7 +63,7 @@ fn a_precise_case_ends_and_the_budget_goes_to_the_other() {
     assert_eq!(end["cases"][0], steady);
     assert_eq!(end["cases"][1]["reason"], "budget-spent");
     assert_eq!(end["cases"][1]["rounds"], lines["noisy"]);
-    assert!(ended.stdout.contains("\n- not within ± 0.5 %: noisy ± "), "{ended:?}");
+    assert!(ended.stdout.contains("\n- wider than ± 0.5 %: noisy ± "), "{ended:?}");
     assert!(!ended.stdout.contains("steady ±"), "{ended:?}");
 
     let spent = |records: &[Value]| -> u64 {
@@ -74,7 +74,7 @@ fn a_precise_case_ends_and_the_budget_goes_to_the_other() {
     assert!(spent(before) < 2_000_000_000 && spent(&records) >= 2_000_000_000);
 }
 
-/// A bench whose program is beside a busy neighbour in its first `times` runs.
+/// A bench whose program has a busy neighbour in its first `times` runs.
 fn disturbed(times: u32) -> Bench {
     let unusable = RECORD
         .replace("\"wall_ns\":null", "\"wall_ns\":1000000000")
@@ -94,7 +94,7 @@ fn rounds_and_attempts(bench: &Bench) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn a_case_is_run_again_twice_and_no_more() {
+fn a_case_is_repeated_at_most_twice() {
     let bench = disturbed(100);
     let ended = bench.ends(&["run"]);
     assert_eq!(ended.code, Some(0));
@@ -102,7 +102,7 @@ fn a_case_is_run_again_twice_and_no_more() {
     assert!(ended.stdout.contains("3 of 3 invocations"), "{ended:?}");
 }
 
-/// It may be stopped for longer than it asked for, on a busy machine.
+/// It may be stopped for longer than requested, on a busy machine.
 #[test]
 fn the_time_in_which_a_signal_stopped_a_process_is_recorded_and_it_is_run_again() {
     let stop = "(sleep 0.3; kill -CONT $$) & kill -STOP $$; wait;";
@@ -148,7 +148,7 @@ fn tasks_that_share_a_cpu_share_another_one_in_the_next_round() {
         assert_eq!(command[command.len() - 2..], ["--cpus", &cpu], "{command:?}");
     }
 
-    // A flag of the case says which.
+    // A flag of the case overrides it.
     let own = bench.manifest().replace("placement =", "flags = ['--cpus', '0']\nplacement =");
     fs::remove_dir_all(bench.path("results")).unwrap();
     assert_eq!(Ended::from(bench.brigade_with(&own, &["run"])).code, Some(0));

@@ -1,4 +1,4 @@
-//! `brigade run`: what is run, in which order, and what is kept of it.
+//! `brigade run`: what runs, in which order, and what is saved.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::bench::{Bench, Ended, RECORD, eventually, records_in, rounds_in};
 
 #[test]
-fn every_round_runs_every_case_once_and_keeps_its_record() {
+fn every_round_runs_every_case_once_and_saves_its_record() {
     let bench = Bench::new(&["a", "b", "c"], &format!("echo '{RECORD}'"));
     let ended = bench.ends(&["run", "--name", "here", "--seed", "7"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
@@ -25,8 +25,8 @@ fn every_round_runs_every_case_once_and_keeps_its_record() {
     assert!(last_line.ends_with("-here"), "{last_line}");
     let page = fs::read_to_string(bench.result_folders()[0].join("report.md")).unwrap();
     for text in [&ended.stdout, &page] {
-        let told = text.lines().filter(|line| line.contains("Measured on: ")).count();
-        assert_eq!(told, 1, "{text}");
+        let count = text.lines().filter(|line| line.contains("Measured on: ")).count();
+        assert_eq!(count, 1, "{text}");
     }
 
     let records = bench.records();
@@ -56,7 +56,7 @@ fn a_terminal_shows_a_line_that_fits_and_the_figures_while_the_rest_is_measured(
     let ended = Ended::from(output);
     let (figure, last_bar) = (ended.stdout.find("75.0 ns"), ended.stdout.rfind("░"));
     assert!(figure.is_some() && figure < last_bar, "{ended:?}");
-    // The first 40 columns of `0 seconds left, round 1 of 3, a` after the bar.
+    // 40 columns have room for the bar and `0 seconds left,`.
     assert!(ended.stdout.contains(" left,") && !ended.stdout.contains("round 1"), "{ended:?}");
 }
 
@@ -71,7 +71,7 @@ fn without_a_terminal_a_line_is_printed_now_and_then() {
 }
 
 #[test]
-fn the_command_can_be_typed_again_and_tells_no_path() {
+fn the_command_can_be_repeated_and_contains_no_path() {
     let mut bench = Bench::printing(RECORD);
     bench.case_keys = "placement = 'same-cpu'\nflags = ['--stack-size', '1']";
     bench.ends(&["run", "--rounds", "1"]);
@@ -94,7 +94,7 @@ fn an_earlier_run_is_never_touched() {
         folders.iter().map(|folder| folder.file_name().unwrap().to_str().unwrap()).collect();
     let (dates, suffixes): (Vec<_>, Vec<_>) =
         names.iter().map(|name| name.split_at("2026-01-01".len())).unzip();
-    // At midnight the numbers begin anew.
+    // At midnight the numbers start again.
     if dates.iter().all(|date| *date == dates[0]) {
         assert_eq!(suffixes, ["-x", "-x-2", "-x-3"], "{names:?}");
     }
@@ -103,11 +103,11 @@ fn an_earlier_run_is_never_touched() {
 }
 
 #[test]
-fn whatever_a_program_does_is_a_record() {
+fn every_outcome_of_a_program_is_a_record() {
     for (script, outcome, reason, code) in [
         ("echo oops >&2; exit 1", "failed", "exited with 1: oops", 1),
         ("kill -SEGV $$", "failed", "ended by SIGSEGV: it gave no reason", 1),
-        ("yes", "failed", "more than 16 MiB on standard output", 1),
+        ("yes", "failed", "standard output exceeded 16 MiB", 1),
         ("echo 'open files: 10' >&2; exit 3", "refused", "open files: 10", 3),
     ] {
         let bench = Bench::new(&["a"], script);
@@ -115,14 +115,14 @@ fn whatever_a_program_does_is_a_record() {
         let record = &bench.records()[0];
         assert_eq!(record["outcome"], outcome, "{script}: {record}");
         let error = record["error"].as_str().unwrap();
-        assert!(error.contains(reason), "{script}: {error:?} does not say {reason:?}");
+        assert!(error.contains(reason), "{script}: {error:?} does not contain {reason:?}");
         assert_eq!(ended.code, Some(code), "{script}: {ended:?}");
         let said = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
             said.contains(&format!("- a: 1 {outcome}, of 1 started; first: {error}")),
             "{ended:?}"
         );
-        // Paths are as long as they are.
+        // Paths can have any length.
         let place = bench.path("").display().to_string();
         let mut words = ended.stdout.lines().filter(|line| !line.contains(&place));
         assert!(words.all(|line| line.chars().count() <= 80), "{ended:?}");
@@ -144,13 +144,13 @@ fn a_case_that_needs_more_cpus_is_skipped_without_running() {
     assert!(bench.records().is_empty() && !bench.path("ran").exists());
 }
 
-/// By a filter of system calls, which a container may have.
+/// With a filter of system calls, as in containers.
 #[test]
-fn a_case_that_needs_io_uring_is_skipped_with_the_reason_where_it_is_denied() {
+fn a_case_that_needs_io_uring_is_skipped_with_the_reason_if_it_is_denied() {
     let mut bench = Bench::printing(RECORD);
     bench.case_keys = "needs_io_uring = true";
     let mut brigade = bench.brigade(&["run"]);
-    // SAFETY: it makes two system calls, on values of its own, and no more.
+    // SAFETY: it only makes two system calls, on local values.
     unsafe { brigade.pre_exec(|| deny(libc::SYS_io_uring_setup)) };
     let ended = Ended::from(brigade);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -159,7 +159,7 @@ fn a_case_that_needs_io_uring_is_skipped_with_the_reason_where_it_is_denied() {
 }
 
 #[test]
-fn cases_can_be_chosen_whatever_the_profile_says() {
+fn cases_can_be_chosen_regardless_of_the_profile() {
     let bench = Bench::new(&["a", "b", "c"], "exit 1");
     let manifest = bench.manifest().replace("[\"default\"]", "[]");
     let ended = Ended::from(
@@ -170,7 +170,7 @@ fn cases_can_be_chosen_whatever_the_profile_says() {
     assert_eq!(cases, ["\"a\"".to_owned(), "\"c\"".to_owned()].into(), "{ended:?}");
 }
 
-/// A bench with a second group, one of whose two cases is of the first too.
+/// A bench with a second group; one of its two cases is also in the first.
 fn with_two_groups() -> (Bench, String) {
     let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
     let manifest = bench.manifest().replacen(
@@ -232,7 +232,7 @@ fn a_group_is_run_with_the_profile_for_groups() {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_failure() {
+fn a_closed_pipe_is_no_failure() {
     let bench = Bench::printing(RECORD);
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
@@ -249,7 +249,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// The CPUs that this process may use, if they are several.
+/// The CPUs that this process may use, if there are several.
 fn several_cpus(what: &str) -> Option<Vec<usize>> {
     let cpus = cpus::allowed().unwrap();
     if cpus.len() < 2 {
@@ -282,7 +282,7 @@ fn every_pair_is_a_case_that_is_pinned_to_its_cpus() {
 }
 
 #[test]
-fn a_run_goes_on_with_the_pairs_that_it_began_with() {
+fn a_resumed_run_keeps_its_pairs() {
     let Some(_) = several_cpus("pairs of CPUs") else { return };
     let bench = bench();
     assert_eq!(bench.ends(&["run", "--rounds", "2"]).code, Some(0));
@@ -306,13 +306,13 @@ fn on_one_cpu_pairs_are_skipped_with_the_reason() {
         let ended = Ended::from(bench.brigade_under(&["taskset", "-c", &cpu], arguments));
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let said = ended.stdout.replace("\n  ", " ");
-        let expected = "core/pairs: skipped: it needs 2 CPUs, and this process may use 1";
+        let expected = "core/pairs: skipped: it needs 2 CPUs, but this process may use 1";
         assert!(said.contains(expected), "{ended:?}");
     }
 }
 
-/// Runs a program that prints these bytes and exits with 0, and checks what is
-/// kept of it and what is said.
+/// Runs a program that prints these bytes and exits with 0, and checks the
+/// saved record and the messages.
 fn check_failure(printed: impl AsRef<[u8]>, reason: &str) {
     let bench = Bench::new(&["a"], "cat printed");
     fs::write(bench.path("printed"), printed).unwrap();
@@ -321,26 +321,26 @@ fn check_failure(printed: impl AsRef<[u8]>, reason: &str) {
     let [line] = &bench.records()[..] else { panic!("not one record") };
     assert_eq!(line["outcome"], "failed", "{reason}");
     let error = line["error"].as_str().unwrap();
-    assert!(error.contains(reason), "{error:?} does not say {reason:?}");
+    assert!(error.contains(reason), "{error:?} does not contain {reason:?}");
     assert!(ended.stdout.contains("- a: 1 failed, of 1 started; first: "), "{ended:?}");
     assert!(!error.contains('\n'), "{error:?}");
 }
 
-/// The sound record with `from` replaced by `to`.
+/// The valid record with `from` replaced by `to`.
 fn with(from: &str, to: &str) -> String {
     assert!(RECORD.contains(from), "{from} is not in the record");
     RECORD.replacen(from, to, 1)
 }
 
 #[test]
-fn what_is_no_record_is_a_failure() {
+fn output_that_is_no_record_is_a_failure() {
     let twice = format!("{RECORD}\n{RECORD}");
     let long = RECORD.to_owned() + &" ".repeat(1 << 20) + ".";
     for (printed, reason) in [
         ("garbage", "reading a record: expected value at line 1 column 1"),
         (" \n\n", "printed no record"),
         (&RECORD[..RECORD.len() / 2], "reading a record: EOF while parsing"),
-        (&twice, "printed 2 JSON values, and not one record"),
+        (&twice, "printed 2 JSON values instead of one record"),
         (&twice[..RECORD.len() + 99], "reading a record: trailing characters"),
         (&"[".repeat(100_000), "reading a record: "),
         (&long, "more than 1048576"),
@@ -353,9 +353,9 @@ fn what_is_no_record_is_a_failure() {
 }
 
 #[test]
-fn a_record_that_is_wrong_is_a_failure() {
+fn a_wrong_record_is_a_failure() {
     for (from, to, reason) in [
-        ("\"fake\"", "\"other\"", "is the record of 'other', not of 'fake'"),
+        ("\"fake\"", "\"other\"", "is a record of 'other', not of 'fake'"),
         (
             "\"parameters\":{}",
             "\"parameters\":{\"placement\":\"spread\"}",

@@ -1,5 +1,5 @@
-//! The scripts as their users meet them: flags in, table and exit code out.
-//! Cargo and the programs are stand-ins here, so that the figures are known.
+//! Tests the scripts from outside: flags in, table and exit code out. Cargo and
+//! the programs are replaced by stubs, so that the figures are known.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name)
 }
 
-/// A directory of stand-ins: tools that go before those of `PATH`, and the
-/// release folder of a build.
+/// A directory of stubs: tools that precede those in `PATH`, and the release
+/// folder of a build.
 struct Stage(tempfile::TempDir);
 
 impl Stage {
@@ -38,7 +38,7 @@ impl Stage {
         stage
     }
 
-    /// Adds a shell script that knows the value of `--tasks` as `$tasks`.
+    /// Adds a shell script that has the value of `--tasks` in `$tasks`.
     fn write(&self, path: &str, body: &str) {
         let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().expect("a parent")).expect("create a directory");
@@ -80,7 +80,7 @@ impl Ended {
     }
 }
 
-/// What pmap prints last, with these KiB.
+/// The last line of pmap, with these KiB.
 fn pmap_total(resident: &str) -> String {
     format!("echo \"total kB $((5000 + tasks)) {resident} 7\"")
 }
@@ -137,7 +137,7 @@ fn wrong_flags_are_refused_in_one_line_before_anything_is_built() {
 }
 
 #[test]
-fn elsewhere_a_command_meets_each_condition_and_a_table_says_what_came_of_it() {
+fn elsewhere_runs_a_command_under_each_condition_and_prints_the_results() {
     let stage = Stage::new();
     stage.write("tools/go", "exit 0");
     let command = "command -v go >/dev/null && echo there; echo $RUST_TEST_THREADS; \
@@ -152,7 +152,7 @@ fn elsewhere_a_command_meets_each_condition_and_a_table_says_what_came_of_it() {
     assert!(ended.stderr.ends_with(": 1 of 4 failed\n"), "{ended:?}");
 }
 
-/// A runner that keeps all promises until it does `fault`.
+/// A runner that keeps all promises until it commits `fault`.
 fn runner(fault: &str) -> Stage {
     let body = format!(
         "[ \"$1\" != report ] || exit 0\n\
@@ -171,7 +171,7 @@ fn runner(fault: &str) -> Stage {
 }
 
 #[test]
-fn a_fault_that_a_signal_leaves_is_named_with_its_seed() {
+fn a_fault_left_by_a_signal_is_named_with_its_seed() {
     let ended = runner("").run("signals.sh", &["--seconds", "2"]);
     assert!(ended.last_line().starts_with("no fault: "), "{ended:?}");
     for (fault, says) in [
@@ -187,7 +187,7 @@ fn a_fault_that_a_signal_leaves_is_named_with_its_seed() {
         ("rm \"$run/run.json\"", "it has records and no run.json"),
         ("exit 1", "it ended with 1, and its records say 0"),
     ] {
-        // Time for a run that meets no signal before it comes to its fault.
+        // Time for a run without signals to reach its fault.
         let stage = runner(fault);
         let ended = stage.run("signals.sh", &["--seconds", "60", "--seed", "7"]);
         assert_eq!(ended.code, Some(1), "{fault}: {ended:?}");
@@ -200,7 +200,7 @@ fn a_fault_that_a_signal_leaves_is_named_with_its_seed() {
 }
 
 #[test]
-fn what_the_fuzzer_finds_ends_its_script_with_1() {
+fn a_finding_of_the_fuzzer_ends_its_script_with_1() {
     for (code, expected) in [(0, 0), (77, 1)] {
         let stage = Stage::new();
         stage.write("tools/rustc", "echo host: here");
@@ -213,9 +213,9 @@ fn what_the_fuzzer_finds_ends_its_script_with_1() {
 }
 
 #[test]
-fn memory_off_a_line_gives_the_least_squares_line() {
-    // Worked by hand: (1, 1), (2, 3), (3, 4) have slope 3/2, intercept -1/3
-    // and R² 27/28.
+fn memory_that_deviates_from_a_line_gives_the_least_squares_line() {
+    // Worked by hand: (1, 1), (2, 3), (3, 4) have slope 3/2, intercept -1/3 and
+    // R² 27/28.
     let body = pmap_total("$((tasks == 1 ? 1 : tasks + 1))");
     let stage = Stage::new().program("async-brigade", &body);
     stage.write("tools/pmap", "");
@@ -225,7 +225,7 @@ fn memory_off_a_line_gives_the_least_squares_line() {
 }
 
 #[test]
-fn a_refused_count_ends_the_table_and_the_line_is_that_of_the_others() {
+fn a_refused_count_ends_the_table_and_the_others_give_the_line() {
     let body = "[ \"$tasks\" -le 300 ] || { echo 'thread-brigade: too many' >&2; exit 3; }\n";
     let stage = Stage::new().program("thread-brigade", &(body.to_owned() + &pmap_total("$tasks")));
     stage.write("tools/pmap", "");

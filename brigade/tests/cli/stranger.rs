@@ -1,5 +1,5 @@
-//! A folder or a manifest from a stranger: read within bounds, shown as text, and
-//! nothing outside of it is touched.
+//! A folder or a manifest from a stranger: it is read within bounds and shown as text, and nothing
+//! outside it is touched.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -26,19 +26,19 @@ mod saved_run;
 /// The end of a file that `--resume` would cut off.
 const TORN: &str = "{\"schema_version\":\"1.1\",\"case\":\"";
 
-/// Resumes the killed run of a bench whose records have been replaced, and checks
-/// that this is refused with these words, at once.
+/// Resumes the killed run of a bench whose records have been replaced, and checks that this is
+/// refused with these words, at once.
 fn check_refusal(bench: &Bench, says: &str) {
     let folder = bench.result_folders()[0].to_str().unwrap().to_owned();
     let mut brigade = start(bench, &["run", "--resume", &folder]);
     eventually("it is refused", || brigade.try_wait().unwrap().is_some());
     let ended = end_of(brigade);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
-    assert!(ended.stderr.contains(says), "{ended:?} does not say {says:?}");
+    assert!(ended.stderr.contains(says), "{ended:?} does not contain {says:?}");
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
 }
 
-/// A killed run whose records `replaced` puts in place, from a file elsewhere.
+/// A killed run whose records `replaced` replaces, from a file elsewhere.
 fn with_records(replaced: impl Fn(&Path, &Path)) -> (Bench, PathBuf) {
     let bench = killed();
     let (records, elsewhere) =
@@ -51,7 +51,7 @@ fn with_records(replaced: impl Fn(&Path, &Path)) -> (Bench, PathBuf) {
 }
 
 #[test]
-fn records_that_are_linked_to_another_file_are_not_touched() {
+fn linked_records_are_not_touched() {
     let hard = |from: &Path, to: &Path| fs::hard_link(from, to).unwrap();
     let soft = |from: &Path, to: &Path| symlink(from, to).unwrap();
     for (link, says) in
@@ -64,7 +64,7 @@ fn records_that_are_linked_to_another_file_are_not_touched() {
 }
 
 #[test]
-fn records_that_never_end_are_refused_at_once() {
+fn endless_records_are_refused_at_once() {
     for (replaced, says) in [
         ((|path| mkfifo(path, Mode::S_IRWXU).unwrap()) as fn(&Path), "it is not a regular file"),
         (|path| symlink("/dev/zero", path).unwrap(), "it is a link"),
@@ -77,12 +77,12 @@ fn records_that_never_end_are_refused_at_once() {
 }
 
 #[test]
-fn a_run_that_cannot_go_on_is_not_mended() {
+fn a_run_that_cannot_be_resumed_is_not_repaired() {
     let (bench, _) = with_records(|from, to| assert!(fs::copy(from, to).is_ok()));
     let folder = bench.result_folders()[0].clone();
     let run = fs::read_to_string(folder.join("run.json")).unwrap();
     for (from, to, says) in [
-        ("\"a\",", "\"z\",", "suite.toml has no case 'z' any more"),
+        ("\"a\",", "\"z\",", "suite.toml no longer has case 'z'"),
         ("\"schema_version\": \"1.", "\"schema_version\": \"9.", "update Brigade"),
     ] {
         fs::write(folder.join("run.json"), run.replace(from, to)).unwrap();
@@ -94,36 +94,39 @@ fn a_run_that_cannot_go_on_is_not_mended() {
 
 /// Nor does it wait for years between two rounds.
 #[test]
-fn a_run_takes_no_flag_and_no_spacing_from_its_folder_alone() {
+fn a_run_takes_neither_flags_nor_spacing_from_its_folder_alone() {
     let bench = killed();
     let file = bench.result_folders()[0].join("run.json");
     let run = fs::read_to_string(&file).unwrap();
     for flag in ["--command", "--histogram=/tmp/x"] {
         let run = run.replace("\"--max-time\",", &format!("\"--max-time\", \"1\", \"{flag}\","));
         fs::write(&file, run).unwrap();
-        check_refusal(&bench, &format!("its profile gives every program {flag}, and suite.toml"));
+        check_refusal(
+            &bench,
+            &format!("its profile gives {flag} to every program, but suite.toml"),
+        );
     }
     fs::write(&file, run).unwrap();
     for seconds in [1e9, 1e300, -1.0] {
         edit(&file, |run| run["procedure"]["spacing_seconds"] = seconds.into());
-        check_refusal(&bench, "s apart, and suite.toml allows 60; start a new run");
+        check_refusal(&bench, "s apart, but suite.toml allows 60; start a new run");
     }
 }
 
 #[test]
-fn the_name_of_a_folder_is_escaped_where_a_run_is_not_complete() {
+fn the_name_of_an_incomplete_runs_folder_is_escaped() {
     let bench = killed();
     let folder = bench.path("results/\u{1b}[31mred");
     fs::rename(&bench.result_folders()[0], &folder).unwrap();
     for flags in [&["report"][..], &["report", "--full"]] {
         let ended = bench.ends(&[flags, &[folder.to_str().unwrap()]].concat());
-        assert!(ended.stdout.contains("to go on: brigade run --resume "), "{ended:?}");
+        assert!(ended.stdout.contains("resume with: brigade run --resume "), "{ended:?}");
         assert!(!ended.stdout.contains('\u{1b}'), "{ended:?}");
     }
 }
 
 #[test]
-fn a_report_is_escaped_for_the_format_that_is_written() {
+fn a_report_is_escaped_for_its_format() {
     let hostile = "\u{1b}[31m<script>alert(1)</script>\u{202e}";
     let bench = Bench::printing(RECORD);
     bench.ends(&["run"]);
@@ -142,12 +145,12 @@ fn a_report_is_escaped_for_the_format_that_is_written() {
             bench.ends(&["report", "--full", folder, "--format", format, "--output", "report"]);
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let text = fs::read_to_string(bench.path("report")).unwrap();
-        // That has no names of measurements.
+        // This format has no names of measurements.
         let is_named = text.to_lowercase().contains("script");
         assert!(is_named || ["bmf", "github"].contains(&format), "{format}: {text}");
         let acts = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
         assert!(!text.contains(acts), "{format}: {text:?}");
-        // In a block of code, which is indented, a page shows it as it is.
+        // An indented block of code is shown verbatim.
         let is_markup = |line: &&str| line.contains("<script>") && !line.starts_with("    ");
         assert!(format != "markdown" || !text.lines().any(|line| is_markup(&line)), "{text}");
     }
@@ -193,8 +196,8 @@ fn figures_beyond_any_run_are_refused_in_one_line() {
         let ended = Ended::from(bench.brigade_with(&manifest, arguments));
         assert_eq!(ended.code, Some(2), "{says}: {ended:?}");
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
-        assert!(ended.stderr.contains(says), "{ended:?} does not say {says:?}");
-        assert!(bench.result_folders().is_empty(), "{says}: it began");
+        assert!(ended.stderr.contains(says), "{ended:?} does not contain {says:?}");
+        assert!(bench.result_folders().is_empty(), "{says}: it started");
     }
 }
 
@@ -206,8 +209,8 @@ const HOSTILE: &str =
 /// The beginning of [`HOSTILE`] as it is shown.
 const SHOWN: &str = "\\u001b[31m\\u001b]0;title\\u0007\\u001b[2J\\u001b[A\\u202ex\\u2066";
 
-/// Checks that what was printed holds nothing that acts, and shows what was
-/// hostile.
+/// Checks that the output contains no control characters, and shows the hostile
+/// text.
 fn check_shown(ended: &Ended) {
     let printed = format!("{}{}", ended.stdout, ended.stderr);
     let reverses = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -217,14 +220,14 @@ fn check_shown(ended: &Ended) {
     assert!(printed.split_whitespace().collect::<String>().contains(SHOWN), "{printed:?}");
 }
 
-/// [`HOSTILE`] as a shell's `printf` or JSON has it.
+/// [`HOSTILE`] as written for a shell's `printf` or in JSON.
 fn as_json() -> String {
     let quoted = serde_json::to_string(HOSTILE).unwrap();
     quoted.trim_matches('"').to_owned()
 }
 
 #[test]
-fn what_a_program_prints_on_standard_error_is_escaped() {
+fn standard_error_of_a_program_is_escaped() {
     let bench = Bench::new(&["a"], "cat words >&2; exit 1");
     fs::write(bench.path("words"), HOSTILE.replace(['\r', '\n'], "")).unwrap();
     for command in ["run", "check"] {
@@ -277,7 +280,7 @@ fn the_words_of_a_manifest_are_escaped() {
 }
 
 #[test]
-fn a_flag_is_quoted_escaped() {
+fn a_quoted_flag_is_escaped() {
     let bench = Bench::printing(RECORD);
     for arguments in [["run", "--profile", HOSTILE], ["run", "--case", HOSTILE]] {
         let ended = bench.ends(&arguments);
@@ -286,7 +289,7 @@ fn a_flag_is_quoted_escaped() {
     }
 }
 
-/// The corpus in bytes: small enough for a repository.
+/// The size limit of the corpus, in bytes: small enough for a repository.
 const CORPUS_BOUND: u64 = 200 * 1024;
 
 /// The inputs of a target.
@@ -299,10 +302,10 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
     inputs
 }
 
-/// Checked as the fuzzer checks it, so that what it once found stays found. `scripts/fuzz.sh`
-/// makes up new inputs.
+/// Checked as by the fuzzer, so that earlier findings stay fixed. `scripts/fuzz.sh` generates new
+/// inputs.
 #[test]
-fn the_corpus_is_read_without_harm_and_small() {
+fn the_corpus_is_read_without_harm_and_is_small() {
     let mut bytes = 0;
     for (target, check) in [
         ("saved-run", saved_run::check as fn(&[u8])),
@@ -316,8 +319,5 @@ fn the_corpus_is_read_without_harm_and_small() {
             bytes += input.len() as u64;
         }
     }
-    assert!(
-        bytes <= CORPUS_BOUND,
-        "{bytes} bytes: leave out inputs that show nothing of their own"
-    );
+    assert!(bytes <= CORPUS_BOUND, "{bytes} bytes: remove inputs that show nothing new");
 }

@@ -1,5 +1,5 @@
-//! What `brigade prove` holds coroutine-brigade against: the same coroutines, resumed in turn,
-//! without laps, stations, tracer or work. Prints the mean time of a hop in nanoseconds.
+//! An independent implementation for `brigade prove`: the coroutines of coroutine-brigade, resumed
+//! in turn, without laps, stations, tracer or work. Prints the mean time of a hop in nanoseconds.
 //!
 //! Usage: `bare-coroutines TASKS SECONDS`
 
@@ -12,7 +12,7 @@ use corosensei::{Coroutine, CoroutineResult};
 
 /// Laps that are not timed.
 const WARMUPS: u32 = 10;
-/// Bytes of a stack.
+/// Bytes per stack.
 const STACK: usize = 1 << 20;
 
 fn main() -> anyhow::Result<()> {

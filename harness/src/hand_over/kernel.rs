@@ -1,4 +1,4 @@
-//! Channels through files: pipes, socket pairs, event counters.
+//! Channels through file descriptors: pipes, socket pairs, event counters.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -11,7 +11,7 @@ use rustix::event::EventfdFlags;
 use super::{Closer, Sink, Source};
 use crate::limits::Amounts;
 
-/// What `--channel` names, of programs that wait for files.
+/// Values of `--channel`, for programs that wait for file descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Channel {
@@ -24,7 +24,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// What one takes.
+    /// The resources of one channel.
     pub fn amounts(self) -> Amounts {
         match self {
             Self::Pipe => Amounts::pipe(),
@@ -32,8 +32,8 @@ impl Channel {
         }
     }
 
-    /// Opens one: the end to read from and the end to write to, both blocking
-    /// and closed on `exec`.
+    /// Opens one: the reading end and the writing end, both blocking and closed
+    /// on `exec`.
     ///
     /// # Errors
     /// The kernel's, such as too many open files.
@@ -65,9 +65,8 @@ impl Sink for File {
     }
 }
 
-/// An end of a stream that carries messages of a given length, of which the first byte is the
-/// token. One that is longer than the kernel's buffer travels in pieces, which the other end
-/// takes meanwhile.
+/// One end of a stream of fixed-length messages; the first byte is the token. Messages longer than
+/// the kernel's buffer travel in pieces, while the other end reads.
 #[derive(Debug)]
 pub struct Message {
     file: File,
@@ -97,9 +96,9 @@ impl Sink for Message {
     }
 }
 
-/// What an event counter holds with a token, besides its value in the lowest byte.
+/// Added to an event counter with a token, whose value is in the lowest byte.
 const TOKEN: u64 = 1 << 8;
-/// What is added when the sink closes.
+/// Added to it when the sink closes.
 const END: u64 = 1 << 32;
 
 fn add(mut counter: &File, number: u64) -> io::Result<()> {
@@ -147,7 +146,7 @@ impl Drop for EventFdSink {
     }
 }
 
-/// A channel over an event counter of the kernel (`eventfd`): one file.
+/// A channel over a kernel event counter (`eventfd`), which is one file.
 ///
 /// # Errors
 /// The kernel's, such as too many open files.

@@ -1,6 +1,5 @@
-//! Channels through a word in memory, on a cache line of its own, and four ways to wait until
-//! it changes: in the kernel (`futex`), by parking the thread, in a loop, and by letting
-//! others run (`yield`).
+//! Channels through a word in memory on a separate cache line, with four ways to wait until it
+//! changes: in the kernel (`futex`), by parking the thread, in a loop, and by yielding in a loop.
 
 use std::fmt::Debug;
 use std::hint::spin_loop;
@@ -14,45 +13,46 @@ use rustix::thread::futex::{self as kernel, Flags};
 
 use super::{Closer, Reach, Sink, Source};
 
-/// The bit that changes with each token, whose value is in the lowest byte.
+/// The bit that changes with each token; the token's value is in the lowest
+/// byte.
 const TURN: u32 = 1 << 8;
 /// The bit that is set when the sink closes.
 const CLOSED: u32 = 1 << 9;
 
-/// How a source waits for the word to change, and a sink wakes it.
+/// How a source waits for the word to change, and how a sink wakes it.
 ///
-/// Implementations are `#[inline]`: a call that the compiler leaves in another crate returns
-/// through a frame that the switch has made cold, which cost 0.4 µs a hop.
+/// Implementations are `#[inline]`: a call into another crate returns through a stack frame that
+/// the switch has evicted from the cache, which cost 0.4 µs per hop.
 pub trait Waiting: Debug + Send + Sync + 'static {
-    /// Registers the calling thread as the one that waits.
+    /// Registers the calling thread as the waiter.
     fn begin(&self) {}
 
-    /// Waits while the word is `seen`, or shorter.
+    /// Waits while the word is `seen`; may return early.
     fn wait_while(&self, word: &AtomicU32, seen: u32);
 
-    /// Wakes the source, waiting first until it has begun.
+    /// Wakes the source, but first waits until it has registered.
     fn wake(&self, word: &AtomicU32);
 
-    /// Wakes the source if it has begun.
+    /// Wakes the source if it has registered.
     #[inline]
     fn wake_last(&self, word: &AtomicU32) {
         self.wake(word);
     }
 }
 
-/// Waits by the system call `futex`.
+/// Waits with the system call `futex`.
 #[derive(Debug)]
 pub struct Futex(Flags);
 
 impl Futex {
-    /// `PRIVATE` between threads, which saves the kernel looking for the page.
+    /// `PRIVATE` between threads, which saves the kernel looking up the page.
     pub fn of(reach: Reach) -> Self {
         Self(if reach == Reach::Thread { Flags::PRIVATE } else { Flags::empty() })
     }
 }
 
 impl Waiting for Futex {
-    /// Returns at once if the word has changed meanwhile, and early when a signal is caught.
+    /// Returns at once if the word has changed meanwhile, and early if a signal is caught.
     #[inline]
     fn wait_while(&self, word: &AtomicU32, seen: u32) {
         let _ = kernel::wait(word, self.0, seen, None);
@@ -64,7 +64,7 @@ impl Waiting for Futex {
     }
 }
 
-/// Waits by `std`'s thread parking.
+/// Waits by parking the thread with `std`.
 #[derive(Debug, Default)]
 pub struct Park(OnceLock<Thread>);
 
@@ -95,7 +95,7 @@ impl Waiting for Park {
     }
 }
 
-/// Waits in a loop, keeping the CPU.
+/// Waits in a loop, without giving up the CPU.
 #[derive(Debug)]
 pub struct Spin;
 
@@ -123,8 +123,8 @@ impl Waiting for Yield {
     fn wake(&self, _: &AtomicU32) {}
 }
 
-/// A word of two halves, each of which is a channel. Two that hand over in turn share a cache
-/// line, which costs half as much as two lines.
+/// A word of two halves, each of which is a channel. Two threads that alternate share one cache
+/// line, which costs half as much as two.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Word<W> {
@@ -132,12 +132,11 @@ struct Word<W> {
     waiting: [W; 2],
 }
 
-/// A half of a word.
 #[derive(Debug)]
 struct Half<W: 'static> {
     word: &'static Word<W>,
     waiting: &'static W,
-    /// How far up it is in the word, in bits.
+    /// Its position in the word, in bits.
     shift: u32,
 }
 
@@ -152,7 +151,7 @@ impl<W: Waiting> Half<W> {
 #[derive(Debug)]
 pub struct WordSource<W: Waiting> {
     half: Half<W>,
-    /// The word's bit for this half's [`TURN`], and what it was at the last token.
+    /// The word's bit for this half's [`TURN`], as of the last token.
     turn_bit: u32,
     turn: u32,
 }
@@ -189,14 +188,14 @@ impl<W: Waiting> Source for WordSource<W> {
 }
 
 impl<W: Waiting> Drop for WordSource<W> {
-    /// A sink that sends may be waiting to know which thread to wake.
+    /// A sink that sends may be waiting for the waiter to register.
     fn drop(&mut self) {
         self.half.waiting.begin();
     }
 }
 
 impl<W: Waiting> Sink for WordSink<W> {
-    /// An exchange, so that closing at the same time is not overwritten.
+    /// An exchange, so that it does not overwrite a simultaneous close.
     fn send(&mut self, token: u8) -> io::Result<()> {
         let Half { word, waiting, shift } = self.half;
         let change = TURN | u32::from(self.last ^ token);
@@ -219,7 +218,7 @@ pub type WordChannel<W> = (WordSource<W>, WordSink<W>);
 /// A channel over each half of a new word.
 ///
 /// # Errors
-/// The kernel's, without memory.
+/// The kernel's, if memory runs out.
 pub fn halves<W: Waiting>(
     waiting: impl Fn() -> W,
     reach: Reach,
@@ -234,25 +233,25 @@ pub fn halves<W: Waiting>(
     }))
 }
 
-/// A channel between threads over the first half of a new word, by `futex`.
+/// A channel between threads over the first half of a new word, with `futex`.
 ///
 /// # Errors
-/// The kernel's, without memory.
+/// The kernel's, if memory runs out.
 pub fn futex() -> io::Result<WordChannel<Futex>> {
     let [channel, unused] = halves(|| Futex::of(Reach::Thread), Reach::Thread)?;
-    // Closing it would wake somebody.
+    // Dropping it would close it and wake somebody.
     mem::forget(unused);
     Ok(channel)
 }
 
-/// Puts `value` into memory that all tasks see until the process ends.
+/// Puts `value` into memory that all tasks share until the process ends.
 pub(super) fn place<T: Sync>(value: T, reach: Reach) -> io::Result<&'static T> {
     if reach == Reach::Thread {
         return Ok(Box::leak(Box::new(value)));
     }
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-    // SAFETY: a new mapping, at an address of the kernel's choice, overlaps nothing.
+    // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
     let memory = unsafe { libc::mmap(ptr::null_mut(), size_of::<T>(), protection, flags, -1, 0) };
     if memory == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());

@@ -1,8 +1,8 @@
-//! Channels that carry a token from one thread or process to the next.
+//! Channels that pass a token from one thread or process to the next.
 //!
-//! A channel goes one way and has room for one token: its sender does not send again before
-//! the receiver has taken the last one, which is how a token goes round. Its sink closes when
-//! it is dropped, so a brigade ends from its first task to its last, also if one has failed.
+//! A channel has one direction and room for one token: its sender waits to send again until the
+//! receiver has taken the last one, as in a ring. Dropping the sink closes it, so a brigade ends
+//! from its first task to its last, even after a failure.
 
 mod kernel;
 mod memory;
@@ -19,7 +19,7 @@ pub use memory::{
 };
 pub use monitor::{MonitorSink, MonitorSource, SharedSink, SharedSource, monitor, shared_monitor};
 
-/// Which tasks a channel links.
+/// The tasks that a channel connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reach {
@@ -29,16 +29,17 @@ pub enum Reach {
     Process,
 }
 
-/// The end of a channel that tokens come out of.
+/// The receiving end of a channel.
 pub trait Source: Send {
-    /// Waits for a token and takes it; `None` when there is none left and the sink is closed.
-    /// A signal that is caught does not end the wait.
+    /// Waits for a token and takes it; `None` if the channel is empty and its sink closed. A caught
+    /// signal does not end the wait.
     ///
     /// # Errors
     /// The kernel's.
     fn receive(&mut self) -> io::Result<Option<u8>>;
 
-    /// What closes the sink from here after its process was killed; `None` if the kernel does.
+    /// A function that closes the sink after its process was killed; `None` if the kernel closes
+    /// it.
     fn closer(&self) -> Option<Closer> {
         None
     }
@@ -47,19 +48,19 @@ pub trait Source: Send {
 /// Closes the sink of a process that was killed.
 pub type Closer = Box<dyn FnOnce() + Send>;
 
-/// The end of a channel that tokens go into.
+/// The sending end of a channel.
 pub trait Sink: Send {
-    /// Puts a token in. A signal that is caught does not end it.
+    /// Sends a token. A caught signal does not end it.
     ///
     /// # Errors
-    /// The kernel's; of some channels [`io::ErrorKind::BrokenPipe`] when the source has gone.
+    /// The kernel's; for some channels [`io::ErrorKind::BrokenPipe`] if the source is gone.
     fn send(&mut self, token: u8) -> io::Result<()>;
 }
 
-/// Sends a token round a brigade: into its first channel, and out of its last one.
+/// Sends a token through a brigade: into its first channel, and out of its last.
 ///
 /// # Errors
-/// That a task has ended or failed.
+/// If a task has ended or failed.
 #[inline]
 pub fn send_round(token: u8, first: &mut impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
     first.send(token).context("sending the token to task 0")?;

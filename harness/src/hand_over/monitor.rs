@@ -1,8 +1,8 @@
-//! Channels through a slot under a mutex, with a condition variable to wait for a token.
+//! Channels through a slot under a mutex, with a condition variable.
 //!
-//! `std`'s notifies when the mutex is free again, so that the receiver does not wake up only to
-//! wait for it. The C library's, which also links processes, signals with the mutex locked: the
-//! textbook's form. A thread that is woken at once finds the mutex locked and blocks again.
+//! `std`'s monitor notifies after unlocking, so that the receiver does not wake up only to wait for
+//! the mutex. The C library's, which also connects processes, signals with the mutex locked, as in
+//! textbooks: a thread that is woken at once finds the mutex locked and blocks again.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::memory::place;
 use super::{Closer, Reach, Sink, Source};
 
-/// What the mutex guards.
+/// The data under the mutex.
 #[derive(Debug, Default)]
 struct Slot {
     token: Option<u8>,
@@ -38,11 +38,11 @@ impl Monitor {
     }
 }
 
-/// The source of a monitor of `std`.
+/// The source of a `std` monitor.
 #[derive(Debug)]
 pub struct MonitorSource(Arc<Monitor>);
 
-/// The sink of a monitor of `std`.
+/// The sink of a `std` monitor.
 #[derive(Debug)]
 pub struct MonitorSink(Arc<Monitor>);
 
@@ -81,8 +81,8 @@ struct Shared {
     slot: UnsafeCell<Slot>,
 }
 
-// SAFETY: the mutex and the condition variable are made to be shared, and the
-// slot is touched only with the mutex locked.
+// SAFETY: the mutex and the condition variable may be shared, and the slot is
+// accessed only with the mutex locked.
 unsafe impl Sync for Shared {}
 
 impl fmt::Debug for Shared {
@@ -92,14 +92,14 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// Makes a new monitor one for processes. Its mutex becomes robust: a process that dies
-    /// with it locked does not lock it for ever.
+    /// Makes a new monitor usable across processes. Its mutex becomes robust: a process that dies
+    /// with it locked does not leave it locked.
     fn open_to_processes(&self) -> io::Result<()> {
         let mut mutex = MaybeUninit::uninit();
         let mut condition = MaybeUninit::uninit();
-        // SAFETY: the attributes are initialised before they are used, and
-        // nobody uses the mutex and the condition variable yet. They stay
-        // where they are, as the mapping is never given back.
+        // SAFETY: the attributes are initialized before use, and nobody uses
+        // the mutex and the condition variable yet. They stay in place, since
+        // the mapping is never unmapped.
         unsafe {
             let shared = libc::PTHREAD_PROCESS_SHARED;
             done(libc::pthread_mutexattr_init(mutex.as_mut_ptr()))?;
@@ -146,12 +146,12 @@ impl Locked<'_> {
         unsafe { &mut *self.0.slot.get() }
     }
 
-    /// Checks how the mutex was locked. A process that died with it locked closes the channel.
+    /// Checks how the mutex was locked. If a process died with it locked, closes the channel.
     fn taken(&mut self, code: libc::c_int) -> io::Result<()> {
         if code != libc::EOWNERDEAD {
             return done(code);
         }
-        // SAFETY: the mutex is locked by this thread, which was told of the death.
+        // SAFETY: this thread locked the mutex, and was notified of the death.
         done(unsafe { libc::pthread_mutex_consistent(self.0.mutex.get()) })?;
         self.slot().closed = true;
         Ok(())
@@ -172,7 +172,7 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// What the threads library returns: 0 or the number of an error.
+/// Checks a return value of the threads library: 0 or an error number.
 fn done(code: libc::c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
@@ -215,7 +215,7 @@ impl Drop for SharedSink {
 /// A channel over a monitor of the C library.
 ///
 /// # Errors
-/// The library's, or the kernel's without memory.
+/// The library's, or the kernel's if memory runs out.
 pub fn shared_monitor(reach: Reach) -> io::Result<(SharedSource, SharedSink)> {
     let shared = place(
         Shared {
@@ -237,15 +237,15 @@ mod tests {
 
     use super::*;
 
-    /// A thread that ends with the mutex locked is to the mutex as a process that is killed.
+    /// To the mutex, a thread that ends with it locked is the same as a killed process.
     #[test]
-    fn a_channel_closes_when_one_dies_with_its_mutex() {
+    fn a_channel_closes_if_a_process_dies_with_its_mutex() {
         let (mut source, sink) = shared_monitor(Reach::Process).unwrap();
         let shared = sink.0;
         let dying = thread::spawn(|| mem::forget(shared.locked().unwrap()));
         dying.join().unwrap();
         assert_eq!(source.receive().unwrap(), None);
-        // And nobody is blocked.
+        // Nobody blocks on it either.
         shared.close();
     }
 }

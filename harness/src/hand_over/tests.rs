@@ -1,4 +1,4 @@
-//! What every channel must do, whatever carries the token.
+//! Requirements on every channel.
 
 use std::fs;
 use std::os::unix::thread::JoinHandleExt as _;
@@ -46,9 +46,9 @@ fn channels() -> impl Iterator<Item = (&'static str, Ends)> {
     channels.into_iter()
 }
 
-/// Tokens differ, so that a lost one shows.
+/// Tokens differ, so that a lost one is noticed.
 #[test]
-fn tokens_come_in_order_and_the_end_reaches_who_waits() {
+fn tokens_arrive_in_order_and_closing_reaches_the_waiter() {
     for ((name, there), (_, back)) in channels().zip(channels()) {
         let (mut source, mut sink) = (back.0, there.1);
         let partner = thread::spawn(move || {
@@ -69,8 +69,8 @@ fn tokens_come_in_order_and_the_end_reaches_who_waits() {
 }
 
 #[test]
-fn the_last_token_comes_out_before_the_end() {
-    // A rendezvous and a long message are not left behind; the source of `park` has to be known
+fn the_last_token_arrives_before_the_end() {
+    // A rendezvous and a long message leave nothing behind; the source of `park` must register
     // before it can be woken.
     let kept = channels().filter(|(name, _)| !["rendezvous", "messages", "park"].contains(name));
     for (name, (mut source, mut sink)) in kept {
@@ -82,7 +82,7 @@ fn the_last_token_comes_out_before_the_end() {
 }
 
 #[test]
-fn the_closer_ends_the_wait_for_a_process_that_was_killed() {
+fn the_closer_ends_the_wait_for_a_killed_process() {
     for (name, (mut source, sink)) in channels() {
         let Some(close) = source.closer() else { continue };
         std::mem::forget(sink);
@@ -92,15 +92,15 @@ fn the_closer_ends_the_wait_for_a_process_that_was_killed() {
     }
 }
 
-/// The signals that have been caught.
+/// The number of signals caught.
 static CAUGHT: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn count(_: libc::c_int) {
     CAUGHT.fetch_add(1, Relaxed);
 }
 
-/// Sends a thread signals while it sleeps, each of which ends the system call that it sleeps in:
-/// the handler is not one that restarts them.
+/// Sends signals to a sleeping thread, each of which interrupts its system call: the handler does
+/// not restart it.
 fn disturb<T>(thread: &JoinHandle<T>, number: Pid) {
     for _ in 0..20 {
         let stat = format!("/proc/self/task/{number}/stat");
@@ -117,11 +117,11 @@ fn disturb<T>(thread: &JoinHandle<T>, number: Pid) {
 }
 
 #[test]
-fn signals_that_are_caught_do_not_disturb_a_wait() {
+fn caught_signals_do_not_disturb_a_wait() {
     let action = SigAction::new(SigHandler::Handler(count), SaFlags::empty(), SigSet::empty());
-    // SAFETY: the handler does nothing but add to an atomic number.
+    // SAFETY: the handler only adds to an atomic number.
     unsafe { sigaction(Signal::SIGUSR1, &action) }.expect("a handler");
-    // One that yields does not sleep.
+    // A yielding source does not sleep.
     for (name, (mut source, mut sink)) in channels().filter(|(name, _)| *name != "yield") {
         let (sender, number) = mpsc::channel();
         let receiver = thread::spawn(move || {

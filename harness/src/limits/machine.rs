@@ -1,5 +1,5 @@
-//! The limits of this machine, with what is in use already. One that cannot be
-//! read is left out: it may still bind, and then the kernel's own error is what the user sees.
+//! The limits of this machine, and their current use. Unreadable limits are omitted: they may still
+//! apply, and then the user sees the kernel's error.
 
 use std::ptr;
 
@@ -11,32 +11,32 @@ use super::needs::{PAGES_PER_PIPE, Resource};
 use crate::control_groups::{self, Allowance, Group};
 use crate::system_files::{SystemFiles, field, kib_field, page_size};
 
-/// One limit of this machine, as it holds for this process.
+/// One limit, as it applies to this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Limit {
-    /// What it counts.
+    /// The resource that it counts.
     pub resource: Resource,
-    /// Its name, as an administrator knows it.
+    /// Its name, as administrators know it.
     pub name: String,
-    /// Where it was read: a file, or a resource limit.
+    /// Its source: a file, or a resource limit.
     pub source: String,
-    /// Its value; `null` where none is set.
+    /// Its value; `null` if there is none.
     pub value: Option<u64>,
-    /// How much of it is in use already.
+    /// How much of it is in use.
     pub in_use: u64,
-    /// The greatest value that the kernel takes; `null` where nothing bounds
-    /// it that tasks could reach.
+    /// The largest value that the kernel accepts; `null` if no bound is within
+    /// reach of tasks.
     pub greatest: Option<u64>,
-    /// Commands that raise it, with `{}` for the new value: each of them is
-    /// enough. None where no command does.
+    /// Alternative commands that raise it, with `{}` for the new value. Empty
+    /// if no command can.
     pub raise: Vec<String>,
-    /// Why it does not bind this process; `null` where it does.
+    /// Why it does not apply to this process; `null` if it does.
     pub exempt: Option<String>,
 }
 
 impl Limit {
-    /// A limit with nothing in use that nothing raises.
+    /// An unused limit that no command raises.
     pub fn new(resource: Resource, name: &str, source: &str, value: Option<u64>) -> Self {
         Self {
             resource,
@@ -50,30 +50,30 @@ impl Limit {
         }
     }
 
-    /// The same with so much in use.
+    /// Sets the amount in use.
     pub fn in_use(self, in_use: u64) -> Self {
         Self { in_use, ..self }
     }
 
-    /// The same with one more command that raises it.
+    /// Adds a command that raises it.
     pub fn raised_by(mut self, command: &str) -> Self {
         self.raise.push(command.to_owned());
         self
     }
 
-    /// The same with a reason why it does not bind, if there is one.
+    /// Sets the reason why it does not apply, if there is one.
     pub fn exempt(self, reason: Option<&str>) -> Self {
         Self { exempt: reason.map(str::to_owned), ..self }
     }
 
-    /// How much is left of it; `None` where it does not bind.
+    /// The amount left; `None` if it does not apply.
     pub fn available(&self) -> Option<u64> {
         let value = self.value.filter(|_| self.exempt.is_none())?;
         Some(value.saturating_sub(self.in_use))
     }
 
-    /// The commands that make room for `amount` more than is in use; none
-    /// where no command can.
+    /// The commands that allow `amount` more than is in use; empty if no
+    /// command can.
     pub fn commands_for(&self, amount: u64) -> Vec<String> {
         let enough = amount.saturating_add(self.in_use);
         if self.greatest.is_some_and(|greatest| enough > greatest) {
@@ -83,28 +83,27 @@ impl Limit {
     }
 }
 
-/// Numbers below this are given to threads only until the first round of all
-/// numbers is over (`RESERVED_PIDS`).
+/// Ids below this are assigned only until they first wrap around
+/// (`RESERVED_PIDS`).
 const RESERVED_NUMBERS: u64 = 300;
-/// The greatest `kernel.pid_max` (`PID_MAX_LIMIT` of a 64-bit kernel).
+/// The largest `kernel.pid_max` (`PID_MAX_LIMIT` of a 64-bit kernel).
 const MOST_NUMBERS: u64 = 1 << 22;
-/// The greatest `kernel.threads-max` (`FUTEX_TID_MASK`).
+/// The largest `kernel.threads-max` (`FUTEX_TID_MASK`).
 const MOST_THREADS: u64 = 0x3fff_ffff;
-/// Pages of a pipe of a user who is below the soft limit (`PIPE_DEF_BUFFERS`).
+/// Pages of a pipe for a user below the soft limit (`PIPE_DEF_BUFFERS`).
 const PAGES_PER_FULL_PIPE: u64 = 16;
 
-/// Makes an exception for control of the machine (`CAP_SYS_ADMIN`), by its number in
-/// `linux/capability.h`.
+/// Capability to administer the machine (`CAP_SYS_ADMIN`), by its number in `linux/capability.h`.
 const ADMIN: u32 = 21;
-/// May exceed resource limits (`CAP_SYS_RESOURCE`).
+/// Capability to exceed resource limits (`CAP_SYS_RESOURCE`).
 const RESOURCE: u32 = 24;
-/// May lock memory (`CAP_IPC_LOCK`).
+/// Capability to lock memory (`CAP_IPC_LOCK`).
 const LOCK: u32 = 14;
 
 const PRIVILEGED: &str = "CAP_SYS_RESOURCE or CAP_SYS_ADMIN exempts this process";
 
-/// Every limit that tasks can reach, with what is in use already, as it holds
-/// for this process on the machine that `files` describe.
+/// Every limit that tasks can reach, with its current use, as it applies to
+/// this process on the machine in `files`.
 pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
     let machine = Machine::new(files);
     let limits = [machine.of_files(), machine.of_threads(), machine.of_memory(), machine.of_user()];
@@ -117,23 +116,23 @@ pub fn may_raise_hard_limits(files: &SystemFiles) -> bool {
     Machine::new(files).has(RESOURCE)
 }
 
-/// Raises the soft file limit to the hard one. Failing is not an error here:
-/// opening a file will say so.
+/// Raises the soft file limit to the hard one. Ignores a failure: opening a
+/// file will report it.
 pub fn raise_soft_file_limit() {
     if let Ok((_, hard)) = getrlimit(Rlimit::RLIMIT_NOFILE) {
         let _ = setrlimit(Rlimit::RLIMIT_NOFILE, hard, hard);
     }
 }
 
-/// The machine, and who this process is to its kernel.
+/// The machine, and this process's privileges.
 struct Machine<'a> {
     files: &'a SystemFiles,
-    /// The real user, as this namespace numbers them.
+    /// The real user id in this namespace.
     user: u64,
-    /// Whether the real user is root of the machine.
+    /// Whether the real user is the machine's root.
     is_root: bool,
-    /// Effective capabilities, over the whole machine: one inside a user namespace is none for
-    /// the machine's limits.
+    /// Effective capabilities over the whole machine: those inside a user namespace do not count
+    /// for the machine's limits.
     capabilities: u64,
 }
 
@@ -143,8 +142,7 @@ impl<'a> Machine<'a> {
         let map = files.text("proc/self/uid_map").unwrap_or_default();
         let user = real_user(&status).unwrap_or(u64::MAX);
         let effective = field(&status, "CapEff").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-        // First number inside, first outside, how many. The first namespace maps every number
-        // to itself.
+        // First id inside, first outside, count. The initial namespace maps every id to itself.
         let number = |word: &str| word.parse::<u64>().ok();
         let ranges: Vec<Vec<u64>> =
             map.lines().map(|line| line.split_whitespace().filter_map(number).collect()).collect();
@@ -161,13 +159,13 @@ impl<'a> Machine<'a> {
         self.capabilities & (1 << capability) != 0
     }
 
-    /// Why many limits do not bind this process, if they do not.
+    /// Why many limits do not apply to this process; `None` if they do.
     fn privilege(&self) -> Option<&'static str> {
         (self.has(RESOURCE) || self.has(ADMIN)).then_some(PRIVILEGED)
     }
 
-    /// The soft and the hard value of the resource limit whose line in `/proc/self/limits`
-    /// begins with `title`; `None` in them for no limit.
+    /// The soft and the hard value of the resource limit whose line in `/proc/self/limits` begins
+    /// with `title`; `None` in them means no limit.
     fn resource_limit(&self, title: &str) -> Option<(Option<u64>, Option<u64>)> {
         let text = self.files.text("proc/self/limits")?;
         let line = text.lines().find_map(|line| line.strip_prefix(title))?;
@@ -179,7 +177,7 @@ impl<'a> Machine<'a> {
     }
 
     /// A limit of this process, whose line in `/proc/self/limits` begins with `title`, and which
-    /// `option` of prlimit raises.
+    /// prlimit's `option` raises.
     fn of_process(
         &self,
         resource: Resource,
@@ -190,20 +188,20 @@ impl<'a> Machine<'a> {
         Some(limit.raised_by(&format!("sudo prlimit --pid $$ --{option}={{}}:{{}}")))
     }
 
-    /// The value of a setting of the kernel, which is named as sysctl names it.
+    /// The value of a kernel setting, by its sysctl name.
     fn setting(&self, name: &str) -> Option<u64> {
         self.files.number(&setting_path(name))
     }
 
-    /// A limit that is a setting of the kernel, and that `sysctl` raises.
+    /// A limit that is a kernel setting, which `sysctl` raises.
     fn of_setting(&self, resource: Resource, name: &str, sysctl: &str) -> Option<Limit> {
         let source = format!("/{}", setting_path(sysctl));
         let limit = Limit::new(resource, name, &source, Some(self.setting(sysctl)?));
         Some(limit.raised_by(&format!("sudo sysctl {sysctl}={{}}")))
     }
 
-    /// The limit in `file` of a control group, with its value and what is in use.
-    /// Where systemd made the group, it can raise it too, by `property`.
+    /// The limit in a control group's `file`, with its value and use. If systemd created the group,
+    /// setting `property` also raises it.
     fn of_group(
         &self,
         group: &Group,
@@ -225,10 +223,10 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The command that sets a property of the unit that systemd made a group for.
-    /// Units below a user's manager are that manager's.
+    /// The command that sets a property of a group's systemd unit. Units below a user's manager
+    /// belong to that manager.
     fn systemctl(&self, group: &Group) -> Option<String> {
-        // What sd_booted(3) looks at.
+        // The same check as sd_booted(3).
         if !self.files.names("run/systemd").contains(&"system".to_owned()) {
             return None;
         }
@@ -238,13 +236,13 @@ impl<'a> Machine<'a> {
         made.then(|| format!("{manager} set-property {unit}"))
     }
 
-    /// How many descriptors are open. The limits are ones of numbers: an inherited
-    /// descriptor beyond `limit` takes no place.
+    /// The number of open descriptors below `limit`: the limits are on numbers, and an inherited
+    /// descriptor beyond it takes no place.
     fn open_below(&self, limit: Option<u64>) -> u64 {
         let limit = limit.unwrap_or(u64::MAX);
         let names = self.files.names("proc/self/fd").into_iter();
         let open = names.filter(|name| name.parse::<u64>().is_ok_and(|number| number < limit));
-        // Reading the folder takes one more descriptor.
+        // Reading the folder opens one more descriptor.
         (open.count() as u64).saturating_sub(1)
     }
 
@@ -257,7 +255,7 @@ impl<'a> Machine<'a> {
         };
         let hard = rlimit.map(|(_, hard)| of_process("hard", hard));
         let soft = rlimit.map(|(soft, _)| of_process("soft", soft));
-        // What no process may exceed, whatever its own limit.
+        // The upper bound for every process.
         let numbers = self.of_setting(Resource::Files, "fs.nr_open", "fs.nr_open");
         let all = "the machine's file limit (fs.file-max)";
         let all = self.of_setting(Resource::Files, all, "fs.file-max");
@@ -271,8 +269,8 @@ impl<'a> Machine<'a> {
         ]
     }
 
-    /// Threads of the whole machine: the second number of
-    /// `0.00 0.01 0.05 2/345 6789`.
+    /// Threads of the whole machine: the second number of `0.00 0.01 0.05 2/345
+    /// 6789`.
     fn count_threads(&self) -> Option<u64> {
         let loadavg = self.files.text("proc/loadavg")?;
         let (_, all) = loadavg.split_whitespace().nth(3)?.split_once('/')?;
@@ -285,8 +283,8 @@ impl<'a> Machine<'a> {
             let limit = self.of_setting(Resource::Threads, name, name)?.in_use(in_use?);
             Some(Limit { greatest: Some(greatest), ..limit })
         };
-        // Every thread has a number below `kernel.pid_max`. Those below `RESERVED_NUMBERS` count
-        // as in use, whether a thread has them or not.
+        // Every thread has an id below `kernel.pid_max`. Ids below `RESERVED_NUMBERS` count as in
+        // use, assigned or not.
         let is_thread = |number: &u64| self.files.text(&format!("proc/{number}/stat")).is_some();
         let low = (1..RESERVED_NUMBERS).filter(is_thread).count() as u64;
         let numbers = all.map(|all| all.saturating_sub(low) + RESERVED_NUMBERS);
@@ -303,8 +301,8 @@ impl<'a> Machine<'a> {
         limits
     }
 
-    /// `RLIMIT_NPROC` counts the threads of the real user. The kernel makes an
-    /// exception for the machine's root and for two capabilities (`copy_process`).
+    /// `RLIMIT_NPROC` counts the threads of the real user. The kernel exempts the machine's root
+    /// and two capabilities (`copy_process`).
     fn threads_of_user(&self) -> Option<Limit> {
         let names = ["Max processes", "the user's thread limit", "RLIMIT_NPROC", "nproc"];
         let limit = self.of_process(Resource::Threads, names)?;
@@ -336,7 +334,7 @@ impl<'a> Machine<'a> {
         let memory = "available memory (MemAvailable)";
         let memory = |bytes| Limit::new(Resource::Memory, memory, "MemAvailable", Some(bytes));
         let of_group = |group: Group| {
-            // Pages of files do not count as in use: the kernel drops them first.
+            // File pages do not count as in use: the kernel drops them first.
             let held = group.memory_bytes(self.files).unwrap_or(0);
             let in_use = held.saturating_sub(group.droppable_bytes(self.files));
             let used = (group.most_memory_bytes(self.files)?, in_use);
@@ -348,7 +346,7 @@ impl<'a> Machine<'a> {
         let stack = "the stack limit (RLIMIT_STACK)";
         let stack = self.resource_limit("Max stack size").map(|(soft, _)| {
             Limit::new(Resource::AddressSpace, stack, "RLIMIT_STACK", soft)
-                .exempt(Some("it bounds the first thread's stack; tasks here choose their own"))
+                .exempt(Some("it limits the first thread's stack; tasks here choose theirs"))
         });
         limits.extend([self.address_space(), stack, self.committed()]);
         limits
@@ -365,9 +363,9 @@ impl<'a> Machine<'a> {
         Some(limit.in_use(self.files.number("proc/self/statm")? * page_size()?))
     }
 
-    /// With `vm.overcommit_memory` at 2 the kernel refuses writable private maps
-    /// beyond `CommitLimit`, of which it reserves some for root and for
-    /// the user. Otherwise it refuses only one that is larger than the machine.
+    /// With `vm.overcommit_memory` = 2 the kernel refuses writable private maps beyond
+    /// `CommitLimit`, part of which it reserves for root and for the user. Otherwise it only
+    /// refuses single maps larger than the machine.
     fn committed(&self) -> Option<Limit> {
         let meminfo = self.files.text("proc/meminfo")?;
         let reserve = |name| self.setting(name).unwrap_or(0) << 10;
@@ -378,17 +376,19 @@ impl<'a> Machine<'a> {
         let name = "the machine's limit of committed memory (CommitLimit)";
         let limit = Limit::new(Resource::CommittedMemory, name, "CommitLimit", Some(value));
         let exempt = match self.setting("vm.overcommit_memory")? {
-            0 => Some("vm.overcommit_memory is 0: only a map beyond memory and swap is refused"),
+            0 => Some(
+                "vm.overcommit_memory is 0: only a single map beyond memory and swap is refused",
+            ),
             1 => Some("vm.overcommit_memory is 1: nothing is refused"),
             _ => None,
         };
         Some(limit.in_use(in_use).exempt(exempt).raised_by("sudo sysctl vm.overcommit_memory=0"))
     }
 
-    /// What the kernel counts for each user. How much of it other processes of the user have is
-    /// shown nowhere, so it is not subtracted.
+    /// Limits per user. The use by other processes of the user is not visible, so it is not
+    /// subtracted.
     fn of_user(&self) -> Vec<Option<Limit>> {
-        // Over the soft limit a user's new pipes are smaller: it refuses none.
+        // Above the soft limit a user's new pipes are smaller, not refused.
         let soft = "fs.pipe-user-pages-soft";
         let soft = self.of_setting(Resource::PipePages, soft, soft).map(|limit| {
             let smaller = "beyond it a pipe gets 2 pages instead of 16, and is not refused";
@@ -402,15 +402,15 @@ impl<'a> Machine<'a> {
             self.of_setting(Resource::EpollWatches, watches, "fs.epoll.max_user_watches"),
             self.locked_memory(),
             self.io_uring_setting(),
-            // What no setting says: a kernel that is built without io_uring, or a filter of
-            // system calls, as containers have it.
+            // Not visible in settings: a kernel built without io_uring, or a filter of system
+            // calls, as in containers.
             self.files.is_live().then(try_io_uring).and_then(denied_rings),
         ]
     }
 
-    /// The hard limit refuses pipes; 0 is none. Pipes below the soft limit take 16
-    /// pages, and what these are more than two counts as in use: `alloc_pipe_info`
-    /// decides by the pages that the user has when a pipe is opened.
+    /// Above the hard limit pipes are refused; 0 means no limit. Pipes below the soft limit take 16
+    /// pages, and their excess over two counts as in use: `alloc_pipe_info` decides by the user's
+    /// pages when a pipe is opened.
     fn pipe_pages_hard(&self) -> Option<Limit> {
         let name = "fs.pipe-user-pages-hard";
         let hard = self.setting(name)?;
@@ -424,9 +424,9 @@ impl<'a> Machine<'a> {
         Some(Limit { value, raise: vec![format!("sudo sysctl {name}=0")], ..limit })
     }
 
-    /// The memory of a ring was charged as locked before Linux 5.12, and is again
-    /// since 6.14 (`io_create_region`), for users without `CAP_IPC_LOCK`. It is
-    /// given back late: rings that have just been closed may still count.
+    /// A ring's memory counted as locked before Linux 5.12, and does again since 6.14
+    /// (`io_create_region`), for users without `CAP_IPC_LOCK`. It is released late: rings that have
+    /// just been closed may still count.
     fn locked_memory(&self) -> Option<Limit> {
         let of_user = "the user's limit of locked memory";
         let names = ["Max locked memory", of_user, "RLIMIT_MEMLOCK", "memlock"];
@@ -447,13 +447,12 @@ impl<'a> Machine<'a> {
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
     }
 
-    /// `kernel.io_uring_disabled` is 0 for nobody, 1 for those without privilege,
-    /// 2 for everybody: whom it does not forbid has no such limit. Kernels before
-    /// 6.6 do not have it.
+    /// `kernel.io_uring_disabled` is 0 for nobody, 1 for unprivileged users, 2 for everybody; it is
+    /// no limit for anyone else. Kernels before 6.6 lack it.
     fn io_uring_setting(&self) -> Option<Limit> {
         let disabled = self.setting("kernel.io_uring_disabled")?;
         let forbidden = disabled == 2 || (disabled == 1 && !self.has(ADMIN));
-        let name = "what kernel.io_uring_disabled leaves";
+        let name = "the setting kernel.io_uring_disabled";
         let source = "/proc/sys/kernel/io_uring_disabled";
         let limit = Limit::new(Resource::Rings, name, source, Some(0));
         forbidden.then(|| limit.raised_by("sudo sysctl kernel.io_uring_disabled=0"))
@@ -469,10 +468,10 @@ fn real_user(status: &str) -> Option<u64> {
     field(status, "Uid")?.split_whitespace().next()?.parse().ok()
 }
 
-/// Whether the kernel lets this process make a ring: it is asked for one without
-/// saying which, so that none is made.
+/// Whether the kernel lets this process create a ring: the request has no parameters, so that none
+/// is created.
 fn try_io_uring() -> nix::Result<()> {
-    // SAFETY: the kernel reads the parameters, which are missing, and writes
+    // SAFETY: the kernel reads the parameters, which are absent, and writes
     // nothing.
     let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 0, ptr::null_mut::<u8>()) };
     match Errno::result(result) {
@@ -494,7 +493,7 @@ mod tests {
     use super::*;
     use crate::control_groups::Version;
 
-    /// What a small machine says of itself, to an unprivileged process.
+    /// A small machine's files, for an unprivileged process.
     const MACHINE: [(&str, &str); 18] = [
         (
             "proc/self/limits",
@@ -527,10 +526,9 @@ mod tests {
         ),
     ];
 
-    /// The limits of `resource` on a machine that is the small one but for these files: value,
-    /// in use, exempt.
+    /// The limits of `resource` on the small machine with these files: value, in use, exempt.
     fn with(files: &[(&str, &str)], resource: Resource) -> Vec<(Option<u64>, u64, bool)> {
-        let limits = in_force(&SystemFiles::made_up(&[&MACHINE[..], files].concat())).into_iter();
+        let limits = in_force(&SystemFiles::simulated(&[&MACHINE[..], files].concat())).into_iter();
         let limits = limits.filter(|limit| limit.resource == resource);
         limits.map(|limit| (limit.value, limit.in_use, limit.exempt.is_some())).collect()
     }
@@ -539,8 +537,8 @@ mod tests {
     const ADMINISTRATOR: (&str, &str) = (STATUS, "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000204000\n");
 
     #[test]
-    fn a_group_of_systemd_is_raised_by_its_unit_too() {
-        let files = SystemFiles::made_up(&[("run/systemd/system/x", "")]);
+    fn a_limit_of_a_systemd_group_can_also_be_raised_by_its_unit() {
+        let files = SystemFiles::simulated(&[("run/systemd/system/x", "")]);
         for (folder, expected) in [
             ("system.slice/ssh.service", Some("sudo systemctl set-property ssh.service")),
             ("user.slice/user@7.service", Some("sudo systemctl set-property user@7.service")),
@@ -558,7 +556,7 @@ mod tests {
 
     #[test]
     fn files_are_limited_by_number_by_process_and_by_machine() {
-        // Descriptor 30000 was inherited from a time with a higher limit.
+        // Descriptor 30000 was inherited from a process with a higher limit.
         let open = ["proc/self/fd/0", "proc/self/fd/1", "proc/self/fd/2", "proc/self/fd/30000"];
         let open = open.map(|path| (path, ""));
         for (privilege, exempt) in [(&[][..], false), (&[ADMINISTRATOR], true)] {
@@ -573,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_limited_by_machine_number_user_and_groups() {
+    fn threads_are_limited_by_machine_id_user_and_groups() {
         let files = [
             ("proc/12/stat", ""),
             ("proc/12/status", "Uid:\t7\t7\t7\t7\nThreads:\t40\n"),
@@ -590,9 +588,9 @@ mod tests {
         assert_eq!(with(&files, Resource::Threads), [&of_machine[..], &of_others].concat());
     }
 
-    /// Root of a namespace is not the machine's.
+    /// Root of a namespace is not the machine's root.
     #[test]
-    fn the_users_limit_does_not_bind_root_and_the_privileged() {
+    fn the_users_limit_does_not_apply_to_root_and_the_privileged() {
         let first = "0 0 4294967295\n";
         for (user, capabilities, map, exempt) in [
             ("0", "0000000000000000", first, true),
@@ -610,7 +608,7 @@ mod tests {
 
     #[test]
     fn memory_is_limited_by_maps_machine_groups_and_settings() {
-        // Pages of files do not count against a group.
+        // File pages do not count against a group.
         let group = [
             ("proc/self/cgroup", "0::/job\n"),
             ("proc/self/mountinfo", "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
@@ -643,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn pipes_beyond_the_soft_limit_take_two_pages() {
+    fn pipes_above_the_soft_limit_take_two_pages() {
         for (soft, hard, pipes) in [
             ("16384", "0", None),
             ("16384", "20480", Some(1024 + (20_480 - 16_384) / 2)),

@@ -1,11 +1,10 @@
-//! Limits: what tasks need, what this machine allows, and which limit binds
-//! first, found out before any task exists.
+//! Limits: the needs of tasks, the machine's limits, and which is reached first, checked before any
+//! task exists.
 //!
-//! [`in_force`] reads every limit that tasks can reach, with what is in use
-//! already; [`admit`] compares a [`Need`] with them, and [`Forecast`] computes how
-//! many tasks fit. What a task needs is an [`Amounts`]; [`Kind`] names the
-//! kinds that the programs have. A program's check and `brigade limits` are the
-//! same code and print the same sentence.
+//! [`in_force`] reads every limit that tasks can reach, with its current use; [`admit`] compares a
+//! [`Need`] with them, and [`Forecast`] computes how many tasks fit. [`Amounts`] are the needs of
+//! one task; [`Kind`] lists the kinds of the programs. A program's check and `brigade limits` share
+//! this code and its messages.
 
 mod machine;
 mod needs;
@@ -20,29 +19,29 @@ pub use needs::{Amounts, Kind, RING_ENTRIES, Resource, STACK_BYTES, arenas};
 
 use crate::system_files::SystemFiles;
 
-/// What a number of tasks needs.
+/// The needs of a number of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// How many tasks.
+    /// The number of tasks.
     pub tasks: u64,
-    /// What each task needs.
+    /// The needs of each task.
     pub per_task: Amounts,
-    /// What the program needs, however many tasks there are.
+    /// The program's fixed needs.
     pub fixed: Amounts,
 }
 
 impl Need {
-    /// How much of a resource they need together, with what the allocator maps
-    /// for them.
+    /// The total need of a resource, including what the allocator maps for
+    /// them.
     pub fn of(&self, resource: Resource) -> u64 {
         let tasks = self.per_task.of(resource).saturating_mul(self.tasks);
         let allocator = self.per_task.allocator(self.tasks).of(resource);
         tasks.saturating_add(allocator).saturating_add(self.fixed.of(resource))
     }
 
-    /// How many tasks fit into `available` of a resource. The first threads take
-    /// more than those that follow, so it is found by trying. A few more may fit
-    /// where not all arenas do: a thread whose arena is refused shares one.
+    /// How many tasks fit into `available` of a resource. The first threads take more than later
+    /// ones, so it is found by trying. A few more may fit if not all arenas do: a thread whose
+    /// arena is refused shares one.
     pub fn fits(&self, resource: Resource, available: u64) -> u64 {
         let each = self.per_task.of(resource);
         if each == 0 {
@@ -61,7 +60,7 @@ impl Need {
     }
 }
 
-/// A limit refuses: what is asked for does not fit.
+/// A limit refuses the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     need: Box<Need>,
@@ -85,23 +84,23 @@ impl fmt::Display for Refusal {
         )?;
         if need.per_task.of(limit.resource) > 0 {
             let fitting = need.fits(limit.resource, limit.available().unwrap_or(u64::MAX));
-            write!(out, ", which {fitting} tasks fit into")?;
+            write!(out, ", enough for {fitting} tasks")?;
         }
         match (limit.commands_for(amount).first(), limit.greatest) {
             (Some(command), _) => write!(out, "; raise it with: {command}"),
             (None, Some(greatest)) if !limit.raise.is_empty() => {
-                write!(out, "; it cannot be raised beyond {greatest}: use fewer tasks")
+                write!(out, "; the largest possible value is {greatest}: use fewer tasks")
             }
             (None, _) => write!(out, "; free some or use fewer tasks"),
         }
     }
 }
 
-/// Finds the limit that refuses `need`: of several, the one that the fewest
-/// tasks fit into.
+/// Finds the limit that refuses `need`: of several, the one with the fewest
+/// tasks.
 ///
 /// # Errors
-/// [`Refusal`] when a limit is too small.
+/// [`Refusal`] if a limit is too small.
 pub fn admit(need: &Need, limits: &[Limit]) -> Result<(), Refusal> {
     let binding = limits
         .iter()
@@ -114,24 +113,24 @@ pub fn admit(need: &Need, limits: &[Limit]) -> Result<(), Refusal> {
     }
 }
 
-/// Checks every limit that `need` meets on this machine and raises the soft
-/// file limit to the hard one.
+/// Checks every limit of this machine against `need` and raises the soft file
+/// limit to the hard one.
 ///
 /// # Errors
-/// [`Refusal`] when a limit is too small.
+/// [`Refusal`] if a limit is too small.
 pub fn require(need: &Need) -> Result<(), Refusal> {
     admit(need, &in_force(&SystemFiles::live()))?;
     raise_soft_file_limit();
     Ok(())
 }
 
-/// How many of the tasks of `need` fit on this machine: all, or fewer.
+/// How many of the tasks of `need` fit on this machine.
 pub fn fitting(need: &Need) -> u64 {
     let forecast = Forecast::new(need, in_force(&SystemFiles::live()), None);
     forecast.fits.map_or(need.tasks, |fit| fit.min(need.tasks))
 }
 
-/// What one limit says of a kind of task.
+/// One limit's effect on a kind of task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Line {
@@ -140,32 +139,32 @@ pub struct Line {
     pub limit: Limit,
     /// How much of its resource one task takes.
     pub per_task: u64,
-    /// How many tasks fit into it; `null` where it does not bind.
+    /// How many tasks fit; `null` if the limit does not apply.
     pub allows: Option<u64>,
-    /// Whether it is the one that binds.
+    /// Whether it is the one that is reached first.
     pub binding: bool,
-    /// Commands, each of which makes room: for the wanted tasks, if they do not fit, otherwise
-    /// for twice as many as are allowed.
+    /// Alternative commands that raise it: for the wanted tasks, if they do not fit, otherwise for
+    /// twice as many as allowed.
     pub commands: Vec<String>,
 }
 
-/// What all limits that a kind of task can reach say of it.
+/// The effect of all limits on a kind of task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Forecast {
-    /// What one task needs.
+    /// The needs of one task.
     pub per_task: Amounts,
-    /// What the program needs besides, with as many tasks as fit.
+    /// The program's other needs, with as many tasks as fit.
     pub besides: Amounts,
-    /// How many tasks fit; `null` where no limit binds.
+    /// How many tasks fit; `null` without a limit.
     pub fits: Option<u64>,
-    /// Every limit that the tasks can reach, the tightest first. The first binds, unless it
-    /// allows `null`; the second does when the first is raised.
+    /// Every limit that the tasks can reach, tightest first. The first is reached first, unless it
+    /// allows `null`; the second if the first is raised.
     pub limits: Vec<Line>,
 }
 
 impl Forecast {
-    /// Compares what a task of `need` needs with `limits`, for as many tasks as fit or, in the
+    /// Compares the needs of a task of `need` with `limits`, for as many tasks as fit or, in the
     /// commands, for `wanted` tasks.
     pub fn new(need: &Need, limits: Vec<Limit>, wanted: Option<u64>) -> Self {
         let per_task = need.per_task;
@@ -190,12 +189,12 @@ impl Forecast {
         Self { per_task, besides, fits, limits }
     }
 
-    /// The limit that binds; `None` where none does.
+    /// The limit that is reached first; `None` without one.
     pub fn binding(&self) -> Option<&Line> {
         self.limits.first().filter(|line| line.binding)
     }
 
-    /// The limit that binds once the binding one is raised.
+    /// The limit that is reached once the first is raised.
     pub fn next(&self) -> Option<&Line> {
         self.limits.get(1).filter(|line| line.allows.is_some())
     }
@@ -218,7 +217,7 @@ mod tests {
         Need { tasks, per_task, fixed: Amounts::pipe() }
     }
 
-    /// Checks what the limits say of so many threads over pipes: how a refusal ends.
+    /// Checks the limits for this many threads over pipes, and how a refusal ends.
     #[track_caller]
     fn check(tasks: u64, limits: &[Limit], expected: Option<&str>) {
         let refusal = admit(&threads_over_pipes(tasks), limits).err().map(|it| it.to_string());
@@ -228,11 +227,11 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_limit_that_binds_refuses() {
+    fn the_tightest_limit_refuses() {
         use Resource::{Files, Maps};
         check(10, &[limit(Files, 25, 3)], None);
         check(11, &[limit(Files, 25, 3)], Some(""));
-        // The sum does not wrap.
+        // The sum does not overflow.
         check(u64::MAX, &[limit(Files, u64::MAX - 1, 0)], Some(""));
         let exempt = limit(Files, 1, 0).exempt(Some("root is exempt"));
         check(1000, &[exempt, of(Files, None)], None);
@@ -240,30 +239,30 @@ mod tests {
             100,
             &[limit(Maps, 100_000, 0), limit(Files, 20, 5)],
             Some(
-                "100 tasks need 202 open files, but the limit is 20 with 5 in use, \
-                 which 6 tasks fit into; raise it with: raise 207",
+                "100 tasks need 202 open files, but the limit is 20 with 5 in use, enough for 6 \
+                 tasks; raise it with: raise 207",
             ),
         );
-        // No command is named that the kernel would refuse.
+        // No command would be refused by the kernel.
         let greatest = threads_over_pipes(1000).of(Maps);
         let limits = [Limit { greatest: Some(greatest), ..limit(Maps, 100, 0) }];
         check(1000, &limits, Some(&format!("raise it with: raise {greatest}")));
-        let words = format!("cannot be raised beyond {greatest}: use fewer tasks");
+        let words = format!("the largest possible value is {greatest}: use fewer tasks");
         check(1001, &limits, Some(&words));
     }
 
     #[test]
-    fn what_no_task_needs_is_not_counted_in_tasks() {
+    fn a_resource_that_no_task_needs_is_not_counted_in_tasks() {
         let fixed = Amounts { threads: 8, ..Amounts::default() };
         let need = Need { tasks: 3, per_task: Amounts::async_task(), fixed };
         let refusal = admit(&need, &[limit(Resource::Threads, 10, 5)]).expect_err("too many");
         assert!(!refusal.to_string().contains("fit into"), "{refusal}");
     }
 
-    /// On a machine of many CPUs the arenas alone may be more than is there: the
-    /// threads that fit have one each.
+    /// On a machine with many CPUs the arenas alone may exceed the memory: the threads that fit
+    /// have one each.
     #[test]
-    fn arenas_are_charged_as_they_are_made() {
+    fn arenas_are_charged_as_they_are_created() {
         let per_task = Amounts::thread(1 << 20);
         let need = |tasks| Need { tasks, per_task, fixed: Amounts::default() };
         let few = need(5).of(Resource::AddressSpace);
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_limit_binds_and_the_second_is_next() {
+    fn the_tightest_limit_is_first_and_the_second_is_next() {
         use Resource::{Files, Maps, Memory, Rings, Threads};
         let forecast = |limits| Forecast::new(&threads_over_pipes(0), limits, Some(20_000));
         let exempt = limit(Threads, 7, 0).exempt(Some("root is exempt"));

@@ -1,7 +1,7 @@
-//! What tasks need of what is limited: a row for each kind of task and of channel.
+//! The needs of tasks: a row for each kind of task and of channel.
 //!
-//! The constants are facts about Linux, glibc and the standard library; tests of
-//! `task-memory` measure each of them on populations of tasks, seen from outside.
+//! The constants are facts about Linux, glibc and the standard library; tests of `task-memory`
+//! measure each of them from outside, on many tasks.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -12,40 +12,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::system_files::page_size;
 
-/// Stack that the standard library gives a thread, in bytes, unless asked for
-/// another.
+/// The standard library's default stack of a thread, in bytes.
 const STANDARD_STACK_BYTES: u64 = 2 << 20;
-/// Arenas that glibc's allocator makes for each CPU while threads are created
-/// (`M_ARENA_MAX` of mallopt(3), on 64 bits).
+/// Arenas per CPU that glibc's allocator creates for threads (`M_ARENA_MAX` of
+/// mallopt(3), on 64 bits).
 const ARENAS_PER_CPU: u64 = 8;
-/// Memory maps of an arena: what is in use of it, and what is reserved.
+/// Memory maps of an arena: its used and its reserved part.
 const MAPS_PER_ARENA: u64 = 2;
-/// Address space that an arena reserves, in bytes (`HEAP_MAX_SIZE` of glibc, on
+/// Address space reserved for an arena, in bytes (`HEAP_MAX_SIZE` of glibc, on
 /// 64 bits).
 const ADDRESS_SPACE_PER_ARENA: u64 = 64 << 20;
-/// Memory maps of the few blocks that the allocator maps by themselves.
+/// Memory maps of the few blocks that the allocator maps separately.
 const MAPS_OF_LARGE_BLOCKS: u64 = 8;
-/// Pages that the kernel counts for a pipe of a user who is over the soft
-/// limit (`PIPE_MIN_DEF_BUFFERS`, since Linux 5.14); one below it takes 16.
+/// Pages that the kernel counts for a pipe of a user above the soft limit
+/// (`PIPE_MIN_DEF_BUFFERS`, since Linux 5.14); below it, 16.
 pub const PAGES_PER_PIPE: u64 = 2;
-/// Entries of the submission queue of the ring that a need is given for.
+/// Entries in the submission queue of the ring in a need.
 pub const RING_ENTRIES: u32 = 64;
-/// Entries of the queue that compio asks for.
+/// Entries of compio's queue.
 const COMPIO_ENTRIES: u32 = 1024;
-/// Files that an async runtime opens: two handles of its `epoll` and the `eventfd` that
-/// wakes it.
+/// Files of an async runtime: two handles of its `epoll` and the `eventfd` that wakes it.
 pub(crate) const FILES_PER_RUNTIME: u64 = 3;
-/// The stack of a thread or coroutine, in bytes, unless `--stack-size` says otherwise.
+/// The default stack of a thread or coroutine, in bytes.
 pub const STACK_BYTES: u64 = 1 << 20;
 
-/// What a limit counts.
+/// A resource that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
     /// Open file descriptors.
     Files,
-    /// Threads, which the kernel also calls tasks and pids.
+    /// Threads, also called tasks and pids in the kernel.
     Threads,
     /// Memory maps of the process.
     Maps,
@@ -53,20 +51,20 @@ pub enum Resource {
     Memory,
     /// Bytes of address space.
     AddressSpace,
-    /// Bytes that writable private maps could come to hold.
+    /// Bytes of writable private maps.
     CommittedMemory,
     /// Bytes of memory that cannot be swapped out.
     LockedMemory,
-    /// Pages that the buffers of pipes may come to hold.
+    /// Pages that the buffers of pipes may fill.
     PipePages,
-    /// Files that an epoll instance watches.
+    /// Files in an epoll instance.
     EpollWatches,
     /// Rings of io_uring.
     Rings,
 }
 
 impl Resource {
-    /// What it counts, in the plural, and how much of it amounts contain.
+    /// Its unit in the plural, and its amount in amounts.
     fn row(self) -> (&'static str, fn(&Amounts) -> u64) {
         match self {
             Self::Files => ("open files", |of| of.files),
@@ -82,7 +80,7 @@ impl Resource {
         }
     }
 
-    /// Whether amounts of it are bytes.
+    /// Whether its unit is bytes.
     pub fn is_bytes(self) -> bool {
         self.row().0.starts_with("bytes")
     }
@@ -94,7 +92,7 @@ impl fmt::Display for Resource {
     }
 }
 
-/// Declares [`Amounts`], so that its fields are listed once.
+/// Declares [`Amounts`] with each field listed once.
 macro_rules! amounts {
     ($($(#[$doc:meta])* $field:ident,)*) => {
         /// Amounts of each resource.
@@ -108,7 +106,7 @@ macro_rules! amounts {
             /// Nothing.
             pub const NONE: Self = Self { $($field: 0,)* };
 
-            /// This and `other` together.
+            /// The sum of this and `other`.
             pub fn and(self, other: Self) -> Self {
                 Self { $($field: self.$field + other.$field,)* }
             }
@@ -119,7 +117,7 @@ macro_rules! amounts {
 amounts! {
     /// Open file descriptors.
     files,
-    /// Threads, and so pids.
+    /// Threads, and thus pids.
     threads,
     /// Memory maps.
     maps,
@@ -131,35 +129,35 @@ amounts! {
     address_space_bytes,
     /// Writable private maps, in bytes.
     committed_bytes,
-    /// Memory that is charged as locked, in bytes.
+    /// Memory charged as locked, in bytes.
     locked_bytes,
-    /// Pages of pipes, as counted over the soft limit.
+    /// Pages of pipes, as counted above the soft limit.
     pipe_pages,
-    /// Files watched by an epoll instance.
+    /// Files in an epoll instance.
     epoll_watches,
     /// Rings of io_uring.
     rings,
 }
 
 impl Amounts {
-    /// A thread that blocks, with a stack of `stack_bytes`.
+    /// A blocked thread with a stack of `stack_bytes`.
     pub fn thread(stack_bytes: u64) -> Self {
         Self::thread_of_pages(stack_bytes, page_bytes())
     }
 
     fn thread_of_pages(stack_bytes: u64, page_bytes: u64) -> Self {
-        // The alternate signal stack: what the CPU's registers may take, and `SIGSTKSZ`.
+        // The alternate signal stack: the size of the CPU's registers plus `SIGSTKSZ`.
         let signal_stack_bytes = (12_u64 << 10).next_multiple_of(page_bytes);
-        // A guard page lies below the stack, and one below that for signals.
+        // A guard page lies below the stack, another below that of signals.
         let besides_stack = signal_stack_bytes + 2 * page_bytes;
         Self {
             threads: 1,
             // Under glibc: the two stacks and their guards.
             maps: 4,
-            // What blocking writes to of the two stacks.
+            // Blocking touches both stacks.
             user_bytes: 5 * page_bytes / 2,
-            // A stack, one page where pages are larger, about 2 KiB of page tables, and 6 KiB
-            // of other objects.
+            // A stack (one page if pages are larger), about 2 KiB of page tables, and 6 KiB of
+            // other objects.
             kernel_bytes: page_bytes.max(16 << 10) + (8 << 10),
             ..Self::mapped(stack_bytes.saturating_add(besides_stack))
         }
@@ -170,12 +168,12 @@ impl Amounts {
         Self::heap(2 << 10)
     }
 
-    /// Memory that is mapped to be written to.
+    /// Mapped memory that is written.
     fn mapped(bytes: u64) -> Self {
         Self { address_space_bytes: bytes, committed_bytes: bytes, ..Self::NONE }
     }
 
-    /// Memory that is allocated and written to.
+    /// Allocated memory that is written.
     pub fn heap(bytes: u64) -> Self {
         Self { user_bytes: bytes, ..Self::mapped(bytes) }
     }
@@ -195,22 +193,22 @@ impl Amounts {
         }
     }
 
-    /// A process that blocks, a copy of this one; all but the thread is rounded up.
+    /// A blocked process, a copy of this one; all but the thread is rounded up.
     pub fn process() -> Self {
         Self {
             threads: 1,
-            // The pages that were written.
+            // The pages written.
             user_bytes: 24 * page_bytes(),
             // Stack, page tables and other objects.
             kernel_bytes: 40 * page_bytes(),
-            // The heap and the data of one of the programs here.
+            // The heap and data of a typical program.
             committed_bytes: 1 << 20,
             ..Self::NONE
         }
     }
 
-    /// A channel of the standard library, or a slot with a futex or a condition variable,
-    /// rounded up.
+    /// A channel of the standard library, or a slot with a futex or a condition variable, rounded
+    /// up.
     pub fn channel_in_memory() -> Self {
         Self::heap(1 << 10)
     }
@@ -230,8 +228,8 @@ impl Amounts {
         Self { files: 1, kernel_bytes: 1 << 10, ..Self::NONE }
     }
 
-    /// One end of a TCP connection without data: its socket, file, inode and directory entry,
-    /// 3.9 KiB of slab on Linux 6.18.
+    /// One end of a TCP connection without data: its socket, file, inode and directory entry, 3.9
+    /// KiB of slab on Linux 6.18.
     pub fn connection() -> Self {
         Self { files: 1, kernel_bytes: 4 << 10, ..Self::NONE }
     }
@@ -241,13 +239,13 @@ impl Amounts {
         Self::ring_of(RING_ENTRIES)
     }
 
-    /// A read that waits in such a ring: the request and what wakes it, rounded up.
+    /// A waiting read in such a ring: the request and its wake-up, rounded up.
     pub fn ring_read() -> Self {
         Self { kernel_bytes: 512, ..Self::NONE }
     }
 
-    /// For each 64 entries it locks a page of the two queues' heads and the completions, and
-    /// one of submissions of 64 bytes. They are two maps.
+    /// For each 64 entries it locks a page of the two queues' heads and the completions, and one of
+    /// submissions of 64 bytes. They are two maps.
     fn ring_of(entries: u32) -> Self {
         let locked_bytes = 2 * u64::from(entries / 64) * page_bytes();
         Self {
@@ -268,27 +266,27 @@ impl Amounts {
         Self::ring_of(COMPIO_ENTRIES).and(Self::eventfd())
     }
 
-    /// What it takes to look at the process while its tasks are alive: a command's standard
-    /// input and output, for a moment. Looking at `/proc` takes one.
+    /// The needs of observing the process while its tasks are alive: a command's standard input and
+    /// output, temporarily; reading `/proc` takes one file.
     pub fn observation() -> Self {
         Self { files: 2, ..Self::NONE }
     }
 
-    /// So many worker threads of an async runtime, with what the allocator maps
-    /// for them.
+    /// This many worker threads of an async runtime, including what the
+    /// allocator maps for them.
     pub fn workers(count: u64) -> Self {
         let worker = Self::thread(STANDARD_STACK_BYTES);
         worker.times(count).and(worker.allocator(count))
     }
 
-    /// So many of this.
+    /// This many of them.
     pub fn times(self, count: u64) -> Self {
         (0..count).fold(Self::NONE, |sum, _| sum.and(self))
     }
 
-    /// What the allocator maps for so many tasks like this one: for threads, its
-    /// arenas. Each of the first threads gets one; the initial thread's, which
-    /// counts as the first of all, grows with the heap and reserves nothing.
+    /// What the allocator maps for this many tasks: for threads, their arenas. Each of the first
+    /// threads gets one; the initial thread's, which counts as the first, grows with the heap and
+    /// reserves nothing.
     pub fn allocator(self, tasks: u64) -> Self {
         self.allocator_of(arenas(), tasks)
     }
@@ -305,7 +303,7 @@ impl Amounts {
         }
     }
 
-    /// The same with its files watched by an epoll instance.
+    /// The same with its files in an epoll instance.
     pub fn watched(self) -> Self {
         Self { epoll_watches: self.files, ..self }
     }
@@ -316,8 +314,7 @@ impl Amounts {
     }
 }
 
-/// The arenas that the allocator makes at most: threads beyond as many share
-/// them.
+/// The most arenas that the allocator creates: later threads share them.
 pub fn arenas() -> u64 {
     static ARENAS: LazyLock<u64> = LazyLock::new(|| {
         let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
@@ -326,7 +323,6 @@ pub fn arenas() -> u64 {
     *ARENAS
 }
 
-/// The size of a page, in bytes.
 fn page_bytes() -> u64 {
     page_size().unwrap_or(4 << 10)
 }
@@ -346,7 +342,7 @@ pub enum Kind {
     ThreadPipe,
     /// Threads over socket pairs
     ThreadSocketpair,
-    /// Threads with a TCP connection each, whose other end is elsewhere
+    /// Threads with a TCP connection each, to another machine
     ThreadTcp,
     /// Tokio tasks that wait for nothing
     Tokio,
@@ -354,7 +350,7 @@ pub enum Kind {
     TokioChannel,
     /// Tokio tasks over pipes
     TokioPipe,
-    /// Tokio tasks with a TCP connection each, whose other end is elsewhere
+    /// Tokio tasks with a TCP connection each, to another machine
     TokioTcp,
     /// Tasks of async-executor that wait for nothing
     AsyncExecutor,
@@ -369,13 +365,13 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What such tasks are, in the plural; what one needs, with a stack of so many bytes; and
-    /// the channel that it reads from.
+    /// Such tasks in the plural; the needs of one with a stack of this many bytes; and the channel
+    /// that it reads from.
     fn row(self) -> (&'static str, fn(u64) -> Amounts, Amounts) {
         let none = Amounts::NONE;
         let thread: fn(u64) -> Amounts = Amounts::thread;
         let async_task: fn(u64) -> Amounts = |_| Amounts::async_task();
-        // A stack of 2 KiB, 0.5 KiB of the scheduler's, and a channel, rounded up.
+        // A stack of 2 KiB, 0.5 KiB for the scheduler, and a channel, rounded up.
         let goroutine = |_| Amounts::heap(3 << 10);
         let in_memory = Amounts::channel_in_memory();
         match self {
@@ -386,7 +382,7 @@ impl Kind {
             Self::ThreadSocketpair => ("threads over socket pairs", thread, Amounts::socket_pair()),
             Self::ThreadTcp => ("threads with a TCP connection", thread, Amounts::connection()),
             Self::Tokio => ("tokio tasks", async_task, none),
-            // The channel is part of what an async task needs.
+            // The channel is part of the task's need.
             Self::TokioChannel => ("tokio tasks over channels", async_task, none),
             Self::TokioPipe => ("tokio tasks over pipes", async_task, Amounts::pipe().watched()),
             Self::TokioTcp => {
@@ -400,17 +396,17 @@ impl Kind {
         }
     }
 
-    /// What the tasks are, in the plural.
+    /// The name of the tasks, in the plural.
     pub fn tasks(self) -> &'static str {
         self.row().0
     }
 
-    /// Whether `task-memory` makes such tasks: it has no other end for a connection.
+    /// Whether `task-memory` can create such tasks: it has no peer for a connection.
     pub fn can_be_made(self) -> bool {
         !matches!(self, Self::ThreadTcp | Self::TokioTcp)
     }
 
-    /// The flags by which `task-memory` makes such tasks.
+    /// The flags of `task-memory` that create such tasks.
     pub fn flags(self) -> Vec<String> {
         let (kind, waiting) = match self {
             Self::TokioChannel => (Self::Tokio, Some("--waiting=channel")),
@@ -420,25 +416,25 @@ impl Kind {
         [format!("--kind={kind}")].into_iter().chain(waiting.map(str::to_owned)).collect()
     }
 
-    /// What one task needs, with the channel that it reads from.
+    /// The needs of one task, including the channel that it reads from.
     pub fn per_task(self) -> Amounts {
         self.per_task_with_stack(STACK_BYTES)
     }
 
-    /// As [`Self::per_task`], with a stack of so many bytes where the task has
-    /// one whose size is chosen.
+    /// As [`Self::per_task`], with a stack of this many bytes if the program
+    /// can choose its size.
     pub fn per_task_with_stack(self, stack_bytes: u64) -> Amounts {
         let (_, task, channel) = self.row();
         task(stack_bytes).and(channel)
     }
 
-    /// Whether a task has a stack of a size that the program chooses.
+    /// Whether the program chooses the size of a task's stack.
     pub fn has_sized_stack(self) -> bool {
         self.per_task_with_stack(0) != self.per_task()
     }
 
-    /// What a program with such tasks needs besides: the channel back to the
-    /// driver, an async runtime on one thread, and files to look at itself.
+    /// The other needs of a program with such tasks: the channel back to the
+    /// driver, an async runtime on one thread, and files to observe itself.
     pub fn fixed(self) -> Amounts {
         let is_tokio = self.to_string().starts_with("tokio");
         let files = if is_tokio { FILES_PER_RUNTIME } else { 0 };

@@ -1,5 +1,5 @@
-//! `brigade compare`: a baseline and a candidate, case by case: two saved runs, two groups of
-//! runs, or two builds, commands or sets of flags that run side by side.
+//! `brigade compare`: compares a baseline and a candidate case by case. They are two saved runs,
+//! two groups of runs, or two builds, commands or sets of flags that run side by side.
 
 mod side_by_side;
 
@@ -26,8 +26,8 @@ pub use side_by_side::side_by_side;
 /// Runs `brigade compare`.
 ///
 /// # Errors
-/// When the flags or the manifest are wrong, a run cannot be read, the programs cannot be
-/// built, or the results or standard output cannot be written.
+/// If the flags or the manifest are wrong, a run cannot be read, the programs cannot be built, or
+/// the results or standard output cannot be written.
 pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
     let folders = match (&flags.runs[..], &flags.others[..]) {
         ([], []) => return side_by_side(flags, Side::both(flags)?),
@@ -38,7 +38,7 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
             return Err(UsageError(advice.to_owned()).into());
         }
     };
-    // Without a manifest cases go by their names.
+    // Without a manifest, cases are shown by their ids.
     let manifest = flags.programs.manifest().ok();
     let title = |case: &str| manifest.as_ref().map_or(case.to_owned(), |of| of.title_of(case));
     let comparison = of_runs(folders, margin(flags))?.titled(title);
@@ -46,11 +46,10 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
     Ok(exit_after(&comparison, flags, Exit::Done))
 }
 
-/// Compares the runs in two groups of folders. Unreadable parts are reported on standard
-/// error.
+/// Compares the runs in two groups of folders. Unreadable parts are reported on standard error.
 ///
 /// # Errors
-/// When a folder is not that of a run.
+/// If a folder contains no run.
 fn of_runs(folders: Pair<&[PathBuf]>, margin: f64) -> anyhow::Result<Comparison> {
     let group = |folders: &[PathBuf]| -> anyhow::Result<Vec<SavedRun>> {
         folders.iter().map(|folder| Ok(read(folder)?.0)).collect()
@@ -74,8 +73,8 @@ fn of_runs(folders: Pair<&[PathBuf]>, margin: f64) -> anyhow::Result<Comparison>
     Ok(comparison)
 }
 
-/// What separates two runs besides what is compared: how runs of either's build on its
-/// machine differ is taken from the folders next to it.
+/// How much two runs differ for other reasons, estimated from runs of the same build and machine in
+/// the folders next to them.
 fn between(folders: Pair<&[PathBuf]>, runs: Pair<&SavedRun>) -> BetweenRuns {
     let invocations = runs.map(|run| &run.invocations[..]);
     let spreads = folders.iter().filter_map(|of| {
@@ -92,14 +91,14 @@ fn between(folders: Pair<&[PathBuf]>, runs: Pair<&SavedRun>) -> BetweenRuns {
     }
 }
 
-/// The cases of all runs, in the order of the first.
+/// The cases of all runs, in the first run's order.
 fn case_names<'a>(runs: impl Iterator<Item = &'a SavedRun>) -> Vec<&'a str> {
     let mut seen = BTreeSet::new();
     let names = runs.flat_map(|run| &run.description.cases).map(String::as_str);
     names.filter(|name| seen.insert(*name)).collect()
 }
 
-/// What is one thing in all of the first group and another in all of the second.
+/// Facts that have one value throughout the first group and another throughout the second.
 fn differences(groups: &Pair<Vec<SavedRun>>) -> Vec<Difference> {
     let [first, second] = groups.each_ref().map(|group| &group[0].environment);
     let mut found = between_machines(first, second);
@@ -126,7 +125,7 @@ fn described(folders: &[PathBuf], runs: &[SavedRun]) -> Described {
     }
 }
 
-/// The difference that does not matter, as a share.
+/// The largest difference that does not matter, as a share.
 fn margin(flags: &CompareFlags) -> f64 {
     flags.margin / 100.0
 }
@@ -147,10 +146,10 @@ fn exit_after(comparison: &Comparison, flags: &CompareFlags, measured: Exit) -> 
     if count(Verdict::Slower) > 0 {
         Exit::Slower
     } else if comparison.cases.iter().all(|case| case.ratio.interval.is_none()) {
-        output::complain("--fail-on: nothing was compared");
+        output::warn("--fail-on: nothing was compared");
         Exit::Failed
     } else if fail_on == FailOn::Unresolved && count(Verdict::Unresolved) > 0 {
-        output::complain("--fail-on unresolved: some cases are unresolved");
+        output::warn("--fail-on unresolved: some cases are unresolved");
         Exit::Failed
     } else {
         measured

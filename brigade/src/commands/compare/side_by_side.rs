@@ -1,8 +1,6 @@
-//! A comparison side by side: in every round the baseline and the candidate run every case
-//! once, as a fresh process each, for so many rounds or until the budget is spent.
-//!
-//! What baseline and candidate run: the same cases, with different binaries, under
-//! different commands or with different flags.
+//! A side-by-side comparison: in every round, baseline and candidate run each case once in a fresh
+//! process, until the rounds or the budget are used up. Both run the same cases, with different
+//! binaries, under different commands or with different flags.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -29,14 +27,13 @@ use crate::store::environment::Environment;
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{self, Folder, RunDescription};
 
-/// The budget, for each case.
+/// The default budget per case.
 const SECONDS_FOR_A_CASE: f64 = 25.0;
 
-/// The most rounds that a budget is spent on.
+/// The most rounds that fit any budget.
 const MOST_ROUNDS: u32 = 500;
 
-/// Failed invocations of a case on one side after which the case is given up: one may be an
-/// accident.
+/// A case is given up after this many failures on one side: one may be an accident.
 const MOST_FAILURES: usize = 3;
 
 /// Measures a baseline and a candidate.
@@ -101,7 +98,7 @@ fn budget(flags: &CompareFlags, cases: usize) -> Duration {
     Duration::try_from_secs_f64(flags.budget.unwrap_or(default)).unwrap_or(Duration::MAX)
 }
 
-/// A folder for each side, like that of a run.
+/// Creates a folder for each side, like a run's.
 fn folders(
     parent: &Path,
     label: &str,
@@ -118,7 +115,7 @@ fn folders(
     Ok([folder("baseline")?, folder("candidate")?])
 }
 
-/// Shown on a terminal only; it runs from 0 to 1000.
+/// Shown on a terminal only; counts from 0 to 1000.
 fn progress() -> ProgressBar {
     let style = ProgressStyle::with_template("{percent:>3} % {bar:20} {msg}");
     ProgressBar::new(1000).with_style(style.expect("the template is well-formed"))
@@ -128,27 +125,27 @@ fn progress() -> ProgressBar {
 struct Measuring<'a> {
     cases: Vec<&'a Case>,
     sides: Pair<Side>,
-    /// Flags of every invocation in addition to those of its case and its side.
+    /// Flags of every invocation, added to those of its case and side.
     flags: &'a [String],
     rounds: u32,
     budget: Duration,
     binaries: Pair<Executables>,
     folders: Pair<Folder>,
     invocations: Pair<Vec<Invocation>>,
-    /// How often each case failed on either side.
+    /// Failures of each case on each side.
     failures: Vec<Pair<usize>>,
     began: Instant,
-    /// The CPUs that programs may use; empty where that cannot be read.
+    /// The CPUs that programs may use; empty if they cannot be read.
     cpus: Vec<usize>,
     progress: ProgressBar,
 }
 
 impl Measuring<'_> {
-    /// Measures until the rounds are over, the budget is spent or the runner is interrupted.
-    /// Every invocation is appended to its side's folder as it ends.
+    /// Measures until the rounds or the budget are used up, or a signal arrives. Appends each
+    /// invocation to its side's folder as it ends.
     ///
     /// # Errors
-    /// When a record cannot be written.
+    /// If a record cannot be written.
     fn measure(&mut self, seed: u64, signals: &mut Signals) -> anyhow::Result<()> {
         let mut order = Order::new(self.cases.len(), seed);
         let mut open: Vec<usize> = (0..self.cases.len()).collect();
@@ -182,7 +179,7 @@ impl Measuring<'_> {
             let Side { under, with, .. } = &self.sides[side];
             let flags = [self.flags, with.as_slice()].concat();
             let binary = &self.binaries[side][&case.program];
-            // A command may have its own idea of where the program runs.
+            // A wrapper command may place the program itself.
             let shared_cpu = under.is_empty().then(|| shared_cpu(round, &self.cpus)).flatten();
             let job = Job { case, round, attempt: 1, under, binary, flags: &flags, shared_cpu };
             self.sides[side].set()?;
@@ -191,7 +188,7 @@ impl Measuring<'_> {
             let failed = &mut self.failures[turn.case][side];
             match invocation.outcome {
                 Outcome::Measured => {}
-                // Every further one would be refused too.
+                // The limit would refuse later invocations, too.
                 Outcome::Refused => *failed = MOST_FAILURES,
                 Outcome::Failed | Outcome::TimedOut => *failed += 1,
             }
@@ -203,7 +200,7 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// The comparison of what was measured.
+    /// Compares the measurements.
     fn comparison(&self, environment: &Environment, margin: f64) -> Comparison {
         let described = [0, 1].map(|side| {
             let name = self.folders[side].path().file_name().unwrap_or_default().to_string_lossy();
@@ -220,19 +217,18 @@ impl Measuring<'_> {
 /// The baseline or the candidate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Side {
-    /// Its `brigade`, or folder of binaries; `None` for this one.
+    /// Its `brigade`, or a folder of binaries; `None` for this one.
     pub build: Option<PathBuf>,
-    /// The words of the command that runs its programs; none to run them
-    /// directly.
+    /// The command that runs its programs; empty to run them directly.
     pub under: Vec<String>,
-    /// Flags of its programs in addition to those of the case and the profile.
+    /// Flags of its programs, added to those of the case and the profile.
     pub with: Vec<String>,
-    /// A setting of the machine in words, and what is written before each invocation.
+    /// A machine setting in words, and the values to write before each invocation.
     pub setting: Option<(String, Vec<Content>)>,
 }
 
 impl Side {
-    /// The baseline and the candidate that the flags describe.
+    /// Reads baseline and candidate from the flags.
     ///
     /// # Errors
     /// [`UsageError`] if no flag is given twice, or one cannot be parsed.
@@ -257,8 +253,8 @@ impl Side {
         Ok([side(first, first_under, first_with)?, side(second, second_under, second_with)?])
     }
 
-    /// A description of the side, whose records are in the folder `records`.
-    /// `workspace` is of where the manifest's programs were built.
+    /// Describes the side, whose records are in the folder `records`. The
+    /// manifest's programs were built in `workspace`.
     pub fn described(&self, records: String, workspace: &Environment) -> Described {
         let shared = |words: &[String]| words.iter().map(|word| without_place(word)).collect();
         Described {
@@ -270,16 +266,16 @@ impl Side {
         }
     }
 
-    /// Makes the machine what this side is measured on.
+    /// Applies this side's setting to the machine.
     ///
     /// # Errors
-    /// When a setting cannot be written.
+    /// If a setting cannot be written.
     pub fn set(&self) -> anyhow::Result<()> {
         self.setting.as_ref().map_or(Ok(()), |(_, contents)| write(contents))
     }
 }
 
-/// The values of a flag for both sides: the same if it was given once.
+/// A flag's values for both sides: the same if it was given once.
 fn each<T: Clone>(flag: &str, given: &[T]) -> Result<Pair<Option<T>>, UsageError> {
     match given {
         [] => Ok([None, None]),
@@ -292,8 +288,8 @@ fn each<T: Clone>(flag: &str, given: &[T]) -> Result<Pair<Option<T>>, UsageError
     }
 }
 
-/// The words of the command that runs the programs. Where it begins with an
-/// assignment such as `LANG=C`, that is `env`.
+/// Splits a command that runs the programs. If it begins with an assignment
+/// such as `LANG=C`, `env` is put in front.
 fn wrapper(command: &str) -> Result<Vec<String>, UsageError> {
     let mut words = words("--under", command)?;
     if words.first().is_some_and(|word| is_assignment(word)) {
@@ -302,7 +298,8 @@ fn wrapper(command: &str) -> Result<Vec<String>, UsageError> {
     Ok(words)
 }
 
-/// Whether a shell would take a word as setting an environment variable.
+/// Whether a shell would read a word as an assignment to an environment
+/// variable.
 fn is_assignment(word: &str) -> bool {
     let name = word.split_once('=').map_or("", |(name, _)| name);
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -315,11 +312,10 @@ fn words(flag: &str, text: &str) -> Result<Vec<String>, UsageError> {
     shlex::split(text).ok_or_else(unclosed)
 }
 
-/// The binaries of both sides for `cases`; those of the manifest are built first
-/// if a side needs them.
+/// The binaries of both sides for `cases`. Builds those of the manifest first if a side needs them.
 ///
 /// # Errors
-/// [`UsageError`] if a folder lacks a binary; otherwise when the build fails.
+/// [`UsageError`] if a folder lacks a binary; otherwise if the build fails.
 pub fn binaries(
     sides: Pair<&Side>,
     cases: &[&Case],
@@ -353,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_given_once_holds_for_both_sides() {
+    fn a_flag_given_once_applies_to_both_sides() {
         let sides = Side::both(&flags(&["old", "new"], &["taskset -c 1"], &[])).unwrap();
         let side = |folder: &str| Side {
             build: Some(folder.into()),

@@ -1,4 +1,4 @@
-//! Experiments, and how the processes of each arm are run.
+//! Experiments, and how to run the processes of each arm.
 
 use std::env;
 use std::fs;
@@ -26,15 +26,15 @@ use crate::store::invocation::Invocation;
 
 use super::outside;
 
-/// How often what is not shown is run again.
+/// How often to repeat experiments whose property is not shown.
 const FURTHER_PASSES: u32 = 3;
 
-/// How a process of an arm is run.
+/// How to run a process of an arm.
 #[derive(Clone, Copy, Debug)]
 pub enum How<'a> {
-    /// As a run does, timed by the second clock.
+    /// As in a run, timed by the second clock.
     Invoked,
-    /// Beside a thread that takes a tenth of its CPU.
+    /// Next to a thread that uses a tenth of its CPU.
     Disturbed,
     /// While perf counts its context switches.
     Watched,
@@ -46,34 +46,31 @@ pub enum How<'a> {
 
 /// One variant of an experiment's case.
 pub struct Arm<'a> {
-    /// How it is run.
     pub how: How<'a>,
-    /// Flags besides the case's own.
+    /// Flags in addition to the case's.
     pub flags: Vec<String>,
 }
 
-/// What makes figures of experiments.
+/// Computes figures from experiments.
 type Judge<'a> = Box<dyn Fn(&[Experiment]) -> Vec<Figure> + 'a>;
 
 /// The experiments of one property.
 pub struct Set<'a> {
-    /// Its name.
     pub name: &'static str,
     judge: Judge<'a>,
     rounds: u32,
-    /// Whether each experiment is judged by itself, and has further rounds if those do not
-    /// show it.
+    /// Whether each experiment is judged alone and gets more rounds if they do not show the
+    /// property.
     repeats: bool,
-    /// Arms of each experiment.
     arms: Vec<Vec<Arm<'a>>>,
-    /// What cannot be tried here.
+    /// Experiments that cannot run here.
     missing: Vec<Figure>,
-    /// What has been run so far.
+    /// Experiments run so far.
     pub experiments: Vec<Experiment<'a>>,
 }
 
 impl<'a> Set<'a> {
-    /// An experiment with each of these cases.
+    /// One experiment for each of these cases.
     pub fn of(
         name: &'static str,
         judge: impl Fn(&[Experiment]) -> Vec<Figure> + 'a,
@@ -98,12 +95,12 @@ impl<'a> Set<'a> {
         set
     }
 
-    /// With experiments that are repeated if they have not shown what they should.
+    /// Repeats experiments that did not show the property.
     pub fn repeating(self) -> Self {
         Self { repeats: true, ..self }
     }
 
-    /// The experiments that further rounds could decide, by index.
+    /// Indices of the experiments that more rounds could decide.
     fn open(&self) -> Vec<usize> {
         let is_open = |of: &Experiment| {
             let figures = (self.judge)(slice::from_ref(of));
@@ -113,12 +110,11 @@ impl<'a> Set<'a> {
         indices.filter(|index| is_open(&self.experiments[*index])).collect()
     }
 
-    /// Whether the plan has any experiment for it.
+    /// Whether the plan contains any experiment for it.
     pub fn is_planned(&self) -> bool {
         !self.experiments.is_empty() || !self.missing.is_empty()
     }
 
-    /// The figures that its experiments came to.
     pub fn figures(&self) -> Vec<Figure> {
         let troubles = self.experiments.iter().filter_map(Experiment::trouble);
         let troubles = self.missing.iter().cloned().chain(troubles);
@@ -136,44 +132,39 @@ impl<'a> Set<'a> {
 
 /// Runs the processes of a proof.
 pub struct Runs<'a> {
-    /// The manifest.
     pub manifest: &'a Manifest,
-    /// What to run.
     pub plan: &'a ProvePlan,
-    /// What this machine has.
     pub capabilities: &'a Capabilities,
-    /// The programs.
     pub binaries: &'a Executables,
-    /// How long an invocation measures, in seconds.
+    /// Duration of an invocation, in seconds.
     pub seconds: f64,
-    /// Of the order of the experiments.
+    /// Seed for the order of the experiments.
     pub seed: u64,
-    /// Whether to stop.
     pub signals: &'a mut Signals,
-    /// The opponents in C, if they are needed and can be compiled.
+    /// The opponents in C, if needed and if they compile.
     pub compiled: Option<Compiled>,
 }
 
 impl<'a> Runs<'a> {
-    /// The cases of these that can run here.
+    /// Those cases that can run here.
     pub fn possible<'c>(&self, cases: impl Iterator<Item = &'c Case>) -> Vec<&'c Case> {
         let built = cases.filter(|case| self.binaries.contains_key(&case.program));
         self.capabilities.divide(built.collect()).0
     }
 
-    /// A case by its name, if it can run here.
+    /// The case with this name, if it can run here.
     pub fn named(&self, name: &String) -> Result<&'a Case, Figure> {
         let cases = self.manifest.cases.iter().filter(|case| case.name == *name);
         self.possible(cases).pop().ok_or_else(|| Figure::missing(name, "it cannot run here"))
     }
 
-    /// The cases of these names, likewise.
+    /// The cases with these names, if they can run here.
     pub fn all(&self, names: &[String]) -> Vec<Result<&'a Case, Figure>> {
         names.iter().map(|name| self.named(name)).collect()
     }
 
-    /// Runs all experiments, then again, at most [`FURTHER_PASSES`] times, those that have not
-    /// shown what they should.
+    /// Runs all experiments, then repeats those that did not show their property, at most
+    /// [`FURTHER_PASSES`] times.
     ///
     /// # Errors
     /// [`Interrupted`].
@@ -190,10 +181,9 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
-    /// Runs these experiments, each the set's index and its own, mixed, so that what disturbs
-    /// the machine for a second disturbs few rounds of each. The arms of a round run straight
-    /// after one another, in alternating order, so that drift affects all
-    /// alike. `passes` have gone before.
+    /// Runs these experiments, each given by the index of its set and its own, in mixed order, so
+    /// that a disturbance of one second hits only a few rounds of each. The arms of a round run
+    /// back to back, in alternating order, so that drift affects all alike. `passes` ran before.
     fn pass(
         &mut self,
         sets: &mut [Set],
@@ -213,7 +203,7 @@ impl<'a> Runs<'a> {
             );
         }
         turns.sort_by(|first, second| first.0.total_cmp(&second.0));
-        // Drawn between processes, and never during one.
+        // Drawn between processes, never while one runs.
         let style = ProgressStyle::with_template("{pos}/{len} {bar:30} {eta} left");
         let bar = ProgressBar::new(processes).with_style(style.expect("a well-formed template"));
         for (_, at, index, round) in turns {
@@ -267,9 +257,8 @@ impl<'a> Runs<'a> {
         invoke(&job, self.signals)
     }
 
-    /// An invocation next to a thread that spins for a tenth of the time on the first CPU
-    /// that may be used. If it cannot be placed there, nothing is disturbed, and the
-    /// property fails.
+    /// Runs an invocation next to a thread that spins a tenth of the time on the first CPU. If the
+    /// thread cannot be placed there, nothing is disturbed, and the property fails.
     fn beside_spinner(&mut self, case: &Case, arm: &Arm, round: u32) -> Invocation {
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -288,7 +277,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// Where the binary of an opponent is.
+    /// The path of an opponent's binary.
     pub fn opponent_file(&self, case: &Case, opponent: &Opponent) -> Option<PathBuf> {
         match &opponent.binary {
             Some(name) => Some(self.binaries[&case.program].path().with_file_name(name)),
@@ -296,7 +285,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The mean time of an operation of an opponent, in nanoseconds.
+    /// The mean time of an opponent's operation, in nanoseconds.
     fn opponent_ns(&mut self, case: &Case, opponent: &Opponent) -> anyhow::Result<f64> {
         let file = self.opponent_file(case, opponent).context("it was not compiled")?;
         let mut command = Command::new(&file);
@@ -318,17 +307,17 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// A folder with the opponents in C, compiled on the spot and removed at the end.
+/// A temporary folder with the compiled C opponents; removed on drop.
 pub struct Compiled(PathBuf);
 
 impl Compiled {
     /// Compiles them.
     ///
     /// # Errors
-    /// Why they cannot be compiled here.
+    /// The reason why they do not compile here.
     pub fn now() -> Result<Self, String> {
         let folder = env::temp_dir().join(format!("brigade-opponents-{}", process::id()));
-        // Fails if it is there: in a shared folder, it could be another user's.
+        // Fails if it exists: in a shared folder, it could be another user's.
         fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let compiled = Self(folder);
         let source = compiled.0.join("opponents.c");
@@ -349,7 +338,7 @@ impl Compiled {
 
 impl Drop for Compiled {
     fn drop(&mut self) {
-        // A folder that stays is no reason to fail.
+        // A leftover folder is no reason to fail.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

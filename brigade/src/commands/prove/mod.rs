@@ -1,5 +1,5 @@
-//! `brigade prove`: experiments of known outcome show whether the instrument measures what
-//! it says. Each property is a set of experiments and a function that judges them.
+//! `brigade prove`: verifies Brigade by experiments with known outcomes. Each property is a set of
+//! experiments and a function that judges them.
 
 mod experiments;
 mod outside;
@@ -27,24 +27,25 @@ use crate::store::invocation::Invocation;
 use crate::store::saved_run::SavedRun;
 use experiments::{Arm, Compiled, How, Runs, Set};
 
-/// Comparisons of cases with themselves, at least.
+/// The fewest comparisons of cases with themselves.
 const COMPARISONS: usize = 10;
 
-/// Rounds of experiments that need few: as many as an interval of 99 % does.
+/// Rounds of experiments that need few: the fewest that give an interval of 99
+/// %.
 const FEW: u32 = 12;
 
-/// By how many seconds the longer process of two measures longer, by the second clock.
+/// How many seconds longer the longer of two processes measures, by the second clock.
 const LONGER_SECONDS: f64 = 0.3;
 
-/// Laps of the two processes whose switches are counted. Both have all their traced laps.
+/// Laps of the two processes whose switches are counted. Both trace all of their laps.
 const COUNTED_LAPS: [u64; 2] = [400, 2400];
 
 /// Runs `brigade prove`.
 ///
 /// # Errors
-/// When the flags or the manifest are wrong, the programs cannot be built, the saved run
-/// cannot be read, standard output cannot be written, or [`Interrupted`]. A property that
-/// fails is no error but a result.
+/// If the flags or the manifest are wrong, the programs cannot be built, the saved run cannot be
+/// read, standard output cannot be written, or [`Interrupted`]. A property that fails is a result,
+/// not an error.
 pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
     let manifest = flags.programs.manifest()?;
     let plan = manifest
@@ -81,12 +82,11 @@ pub fn prove(flags: &ProveFlags) -> anyhow::Result<Exit> {
     })
 }
 
-/// The proof that belongs to a run, whose rounds are compared in time order; it is made
-/// with the run's own programs and seed. `None` if interrupted, or if the manifest has no
-/// table `[prove]`.
+/// The proof for a run, whose rounds are compared in time order; it uses the run's programs and
+/// seed. `None` if interrupted, or if the manifest has no table `[prove]`.
 ///
 /// # Errors
-/// When the CPUs that this process may use cannot be read or used.
+/// If the CPUs that this process may use cannot be read or used.
 pub fn for_run(
     manifest: &Manifest,
     binaries: &Executables,
@@ -105,11 +105,11 @@ pub fn for_run(
     }
 }
 
-/// Examines every property. The rounds of `saved`, or without them those of the A/A, are
-/// compared in time order.
+/// Checks every property. Compares the rounds of `saved` in time order, or without it those of the
+/// A/A experiments.
 fn examine(runs: &mut Runs, profile: &str, saved: Option<&[Invocation]>) -> anyhow::Result<Proof> {
     let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
-    let cpus = cpus::allowed().context("reading which CPUs may be used")?;
+    let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
     let across = instrument::clock_across(&cpus).context("reading the clock on every CPU")?;
     let clock =
         vec![judge::clock(instrument::clock_step()), judge::clock_across(cpus.len(), across)];
@@ -144,8 +144,7 @@ fn examine(runs: &mut Runs, profile: &str, saved: Option<&[Invocation]>) -> anyh
     })
 }
 
-/// The experiments of each property, as the manifest's plan has them; those of the A/A are
-/// the first.
+/// The experiments of each property in the manifest's plan, A/A first.
 fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
     let (plan, manifest, seconds) = (runs.plan, runs.manifest, runs.seconds);
     let arm = |how, flags: String| Arm {
@@ -184,7 +183,7 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
             vec![working(case, most_units), working(case, more_units)]
         }),
     ];
-    // Many iterations: the program's default could be over long before.
+    // Many iterations: the program's default could end long before.
     let for_time = |how, seconds: f64| {
         arm(how, format!("--max-time {seconds} --iters 1000000000 --warmups 10"))
     };
@@ -205,8 +204,8 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
     runs.compiled = compiled.and_then(Result::ok);
     let cases = plan.opponents.iter().map(|opponent| {
         let case = runs.named(&opponent.case)?;
-        let beside = opponent.binary.as_ref().map(|_| runs.opponent_file(case, opponent));
-        let lacking = match beside {
+        let separate = opponent.binary.as_ref().map(|_| runs.opponent_file(case, opponent));
+        let lacking = match separate {
             Some(file) if file.as_ref().is_some_and(|file| file.exists()) => None,
             Some(_) => Some("it is not built here".to_owned()),
             None => lacking.clone(),

@@ -1,7 +1,7 @@
-// What programs are held against. Prints the mean time of an operation in nanoseconds.
+// Independent implementations to compare programs with. Prints the mean time of an operation in ns.
 //   opponents ring TASKS SECONDS: a byte that goes round through TASKS threads, each of which
 //     waits in read() for its pipe; an operation is a hop, of TASKS + 1
-//   opponents create THREADS SECONDS: pthread_create, of so many threads before they are joined
+//   opponents create THREADS SECONDS: pthread_create, of THREADS threads before they are joined
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-//! Witnesses that know nothing of the programs and their harness: a second clock, the kernel's
-//! count of context switches, and a filter that slows each system call by a known time.
+//! Checks from outside the programs and their harness: a second clock, the kernel's count of
+//! context switches, and a filter that slows each system call by a known time.
 
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
@@ -12,19 +12,19 @@ use libc::{
 use nix::sys::prctl;
 use perf_event::{Builder, Counter, events::Software};
 
-/// Multiplications of the filter, each of which waits for the one before it: about two
-/// microseconds, many times the scatter of a hop.
+/// Multiplications in the filter, each dependent on the one before: about two microseconds, many
+/// times the scatter of a hop.
 const MULTIPLICATIONS: usize = 2000;
 
-/// Blocks of calls whose cost is measured, and calls in a block.
+/// Blocks of calls to time, and calls per block.
 const BLOCKS: usize = 15;
 const CALLS: u32 = 300;
 
-/// `CLOCK_MONOTONIC_RAW`, in nanoseconds: not steered as the clock of the programs is, and
-/// asked of the kernel itself, so that nobody between answers.
+/// `CLOCK_MONOTONIC_RAW`, in nanoseconds: not slewed like the programs' clock, and read by a direct
+/// system call, without the vDSO.
 pub fn clock_ns() -> i64 {
     let mut now = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the call writes one timespec to where it is told, and zeroes are one.
+    // SAFETY: the call writes one timespec to this address, and zeros are a valid one.
     let now = unsafe {
         libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC_RAW, now.as_mut_ptr());
         now.assume_init()
@@ -32,12 +32,12 @@ pub fn clock_ns() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// Context switches of this thread and of all that `body` starts, as perf counts them; `None`
-/// where it may not.
+/// Context switches of this thread and of every process and thread that `body` starts, counted by
+/// perf; `None` without permission.
 pub fn switches<T: Send>(body: impl FnOnce() -> T + Send) -> (Option<f64>, T) {
     let counter = || -> std::io::Result<Counter> {
         let mut counter = Builder::new().kind(Software::CONTEXT_SWITCHES);
-        // The kernel switches in its own code.
+        // Switches happen in kernel code.
         counter.inherit(true).include_kernel();
         let mut counter = counter.build()?;
         counter.enable()?;
@@ -50,8 +50,8 @@ pub fn switches<T: Send>(body: impl FnOnce() -> T + Send) -> (Option<f64>, T) {
     })
 }
 
-/// Runs `body` where each system call, of the processes that it starts too, goes through a
-/// filter: by how many nanoseconds that slows a call, or `None` where it is refused.
+/// Runs `body` behind a filter of system calls, which child processes inherit. Returns the delay
+/// per call in nanoseconds, or `None` if the kernel refuses.
 pub fn filtered<T: Send>(body: impl FnOnce() -> T + Send) -> (Option<f64>, T) {
     in_a_thread(|| {
         let without_ns = call_ns();
@@ -60,14 +60,13 @@ pub fn filtered<T: Send>(body: impl FnOnce() -> T + Send) -> (Option<f64>, T) {
     })
 }
 
-/// In a separate thread, so that the changes made to it end with it.
+/// In a separate thread, so that the filter ends with it.
 fn in_a_thread<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(body).join().expect("no panic"))
 }
 
-/// What a system call costs, in nanoseconds, where a byte goes through a pipe and back: as in a
-/// hop, other code of the kernel runs between two calls. The quickest block; `None` without a
-/// pipe.
+/// The cost of a system call in nanoseconds, passing a byte through a pipe and back: as in a hop,
+/// other kernel code runs between two calls. The fastest block; `None` without a pipe.
 fn call_ns() -> Option<f64> {
     let (mut receiver, mut sender) = std::io::pipe().ok()?;
     let mut block = || {
@@ -80,16 +79,17 @@ fn call_ns() -> Option<f64> {
     (0..BLOCKS).map(|_| block()).try_fold(f64::INFINITY, |least, ns| Some(least.min(ns?)))
 }
 
-/// Puts the calling thread behind the filter; whether the kernel lets it.
+/// Puts the calling thread behind the filter. Returns whether the kernel
+/// allowed it.
 fn filter() -> bool {
     let instruction = |code: u32, k| sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let mut program = vec![instruction(BPF_LD | BPF_W | BPF_IMM, 1)];
-    // The kernel remembers the outcome of a filter that looks at nothing but the call, and need
-    // not run it: not so with arithmetic.
+    // The kernel caches the result of a filter that inspects nothing but the call number;
+    // arithmetic prevents that.
     program.resize(MULTIPLICATIONS, instruction(BPF_ALU | BPF_MUL | BPF_K, 3));
     program.push(instruction(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
     let all = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: the kernel copies the program, which is as long as told, before this returns.
+    // SAFETY: the kernel copies the program, whose length is correct, before this returns.
     let install = || unsafe {
         let (mode, flags) = (SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW);
         libc::syscall(libc::SYS_seccomp, mode, flags as c_ulong, &raw const all)
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_makes_calls_dearer_here_and_in_processes_but_not_elsewhere() {
+    fn a_filter_slows_calls_here_and_in_child_processes_but_not_elsewhere() {
         let (dearer_ns, status) = filtered(|| Command::new("true").status());
         assert!(status.expect("it starts").success());
         let Some(dearer_ns) = dearer_ns else { return contract::skip("a filter", "refused") };
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_of_what_is_started_are_counted() {
+    fn switches_of_child_processes_are_counted() {
         let naps = |count: u32| {
             let script =
                 format!("for i in $(seq {count}); do read -t 0.001 < <(:) || :; sleep 0.001; done");

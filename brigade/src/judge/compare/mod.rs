@@ -1,7 +1,6 @@
-//! The result of a comparison, as `--format json` prints it and the table shows it.
-//!
-//! The committed schema, `brigade/comparison.schema.json`, is generated from these types and
-//! a test compares the two. A figure that is not known is `null`.
+//! The result of a comparison, as `--format json` prints it and the table shows it. The committed
+//! schema, `brigade/comparison.schema.json`, is generated from these types; a test compares the
+//! two. Unknown figures are `null`.
 
 pub mod sample;
 
@@ -30,8 +29,7 @@ const PERCENTILES: [(&str, Percentile); 3] = [
     ("p99", |principal| principal.p99_ns),
 ];
 
-/// A baseline and a candidate, case by case. Of every pair of values the first is the
-/// baseline's and the second the candidate's.
+/// A baseline and a candidate, case by case. In every pair of values the baseline's comes first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
@@ -39,37 +37,36 @@ pub struct Comparison {
     pub schema_version: String,
     /// How they were measured.
     pub design: Design,
-    /// What is compared against.
+    /// The baseline.
     pub baseline: Described,
-    /// What is compared with it.
+    /// The candidate.
     pub candidate: Described,
     /// The joint confidence of all intervals, 0 to 1.
     pub confidence: f64,
-    /// The confidence of each, 0 to 1.
+    /// The confidence of each interval, 0 to 1.
     pub confidence_of_each: f64,
-    /// The difference that does not matter, as a share: 0.03 for ratios of 1/1.03 to 1.03.
+    /// The largest difference that does not matter, as a share: 0.03 for ratios of 1/1.03 to 1.03.
     pub margin: f64,
-    /// What separates two runs besides what is compared; `null` unless two runs are
-    /// compared.
+    /// How much the two runs differ for other reasons; `null` unless two runs are compared.
     pub between: Option<BetweenRuns>,
     /// How the environments of the runs differ.
     pub environment_differences: Vec<Difference>,
-    /// The cases that were compared.
+    /// The compared cases.
     pub cases: Vec<CaseComparison>,
-    /// The cases that were not.
+    /// The other cases, with reasons.
     pub not_compared: Vec<Skipped>,
 }
 
-/// What separates two runs besides what is compared.
+/// How much two runs differ for other reasons than what is compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BetweenRuns {
-    /// The state of the machine in each; `null` where a run has no references.
+    /// The state of the machine in each; `null` for a run without references.
     pub states: Pair<Option<State>>,
-    /// How much runs of one build on this machine differ; `null` where that is not known:
-    /// then there is no verdict.
+    /// How much runs of one build differ on this machine; `null` if unknown: then there is no
+    /// verdict.
     pub spread: Option<Spread>,
-    /// The figures at the speed of the reference.
+    /// The figures, corrected to the speed of the reference.
     #[serde(skip)]
     pub levels: Pair<Levels>,
 }
@@ -79,28 +76,28 @@ pub struct BetweenRuns {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
-    /// In the same rounds, in balanced order: the round is the sample.
+    /// In the same rounds, in balanced order: each round is one sample.
     SideBySide,
-    /// In two runs, one after the other: the process is the sample.
+    /// In two runs, one after the other: each process is one sample.
     TwoRuns,
-    /// In two groups of runs: the run is the sample.
+    /// In two groups of runs: each run is one sample.
     Groups,
 }
 
-/// What the baseline or the candidate is.
+/// Describes the baseline or the candidate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Described {
-    /// The name of the folder that contains its records, or the number of folders.
+    /// The folder with its records, or the number of folders.
     pub records: String,
-    /// The commit of the workspace that its programs were built in, with `+` where files
-    /// differed from it; `null` where it is not known.
+    /// The commit from which its programs were built, with `+` if files differed from it; `null` if
+    /// unknown.
     pub revision: Option<String>,
-    /// The command that its programs ran under, word by word; of a path only the last part.
+    /// The command around its programs, word by word; paths are cut to their last part.
     pub under: Vec<String>,
-    /// Flags of its programs in addition to those of the case.
+    /// Flags of its programs, added to those of the case.
     pub with: Vec<String>,
-    /// The setting of the machine that it ran with, in words; `null` where none was changed.
+    /// Its machine setting, in words; `null` if none was changed.
     pub setting: Option<String>,
 }
 
@@ -118,39 +115,39 @@ pub struct CaseComparison {
     pub measurement: String,
     /// What one operation is, such as `hop`.
     pub operation: String,
-    /// Rounds, processes or runs that are compared.
+    /// The number of rounds, processes or runs compared.
     pub samples: Pair<usize>,
-    /// What the figures count: time per operation, or bytes per task.
+    /// The unit of the figures: time per operation, or bytes per task.
     pub unit: Quantity,
     /// Their medians.
     pub figures: Pair<f64>,
-    /// The candidate's time divided by the baseline's.
+    /// The candidate's figure divided by the baseline's.
     pub ratio: Estimate,
     /// The verdict on that ratio.
     pub verdict: Verdict,
-    /// The same ratio of percentiles within a process, by name: `p50`, `p90` and `p99`. A
-    /// sample of many operations averages over them.
+    /// The ratios of percentiles within a process: `p50`, `p90` and `p99`. Samples of many
+    /// operations average over them.
     pub percentiles: BTreeMap<String, Estimate>,
-    /// Two modes, where a side has them.
+    /// Two modes, if a side has them.
     pub modes: Option<ModesOfSides>,
-    /// Invocations that were disturbed.
+    /// Disturbed invocations.
     pub disturbed: Pair<usize>,
-    /// Invocations that were unusable; they count only if there are no others.
+    /// Unusable invocations; they count only if there are no others.
     pub unusable: Pair<usize>,
-    /// Invocations that did not measure.
+    /// Failed invocations.
     pub failed: Pair<usize>,
 }
 
-/// Two modes of a case: those of either side, since those of both together could be the
-/// difference between the sides.
+/// Two modes of a case, found in either side alone: modes of both together could be the difference
+/// between them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModesOfSides {
-    /// The median of the fast one, per operation, in nanoseconds.
+    /// The median of the fast mode, per operation, in nanoseconds.
     pub fast_ns: f64,
-    /// The median of the slow one, per operation, in nanoseconds.
+    /// The median of the slow mode, per operation, in nanoseconds.
     pub slow_ns: f64,
-    /// The share of invocations in the slow one, 0 to 1.
+    /// The share of invocations in the slow mode, 0 to 1.
     pub slow_share: Pair<f64>,
 }
 
@@ -167,7 +164,7 @@ impl ModesOfSides {
 
 impl Comparison {
     /// Compares each case. All intervals together have the confidence [`CONFIDENCE`], by
-    /// Bonferroni's inequality; `between` is what separates two runs.
+    /// Bonferroni's inequality; `between` describes how two runs differ for other reasons.
     pub fn of(
         design: Design,
         [baseline, candidate]: Pair<Described>,
@@ -207,13 +204,13 @@ impl Comparison {
         comparison
     }
 
-    /// With the titles of the cases, by name.
+    /// Sets the titles of the cases, from their names.
     pub fn titled(mut self, title: impl Fn(&str) -> String) -> Self {
         self.cases.iter_mut().for_each(|case| case.title = title(&case.case));
         self
     }
 
-    /// Compares a case that both sides have measured.
+    /// Compares a case that both sides measured.
     fn case(&self, case: &str, sides: Pair<&Sample>) -> Option<CaseComparison> {
         let principal = sides[0].principal()?;
         let times = sides.map(Sample::principal_figures);
@@ -247,7 +244,7 @@ impl Comparison {
         })
     }
 
-    /// The ratio of one figure, candidate to baseline: by round, or of two samples.
+    /// The ratio of one figure, candidate to baseline: paired by round, or of two samples.
     fn ratio(&self, [first, second]: &Pair<ByRound>) -> Option<Estimate> {
         if self.design == Design::SideBySide {
             return ratio_at(self.confidence_of_each, second, first);
@@ -256,8 +253,9 @@ impl Comparison {
         second?.over(first?, 0.0, self.confidence_of_each)
     }
 
-    /// The ratio of a case in two runs at the speed of the reference, with an interval that
-    /// allows for what runs of one build differ by. `None` unless both runs have references.
+    /// The ratio of a case in two runs, corrected to the speed of the reference, with an interval
+    /// that allows for differences between runs of one build. `None` unless both runs have
+    /// references.
     fn between_runs(&self, case: &str) -> Option<Estimate> {
         let BetweenRuns { spread, levels: [first, second], .. } = self.between.as_ref()?;
         let ratio = second.get(case)?.over(*first.get(case)?, 0.0, self.confidence_of_each)?;
@@ -270,8 +268,8 @@ impl Comparison {
     }
 }
 
-/// Why a case cannot be compared, without a full stop, if it cannot. The sides of a
-/// comparison side by side may have other flags.
+/// The reason why a case cannot be compared, without a full stop, if any. The sides of a
+/// side-by-side comparison may have different flags.
 fn reason_against(design: Design, sides: Pair<&Sample>) -> Option<String> {
     let [Some(principal), Some(other)] = sides.map(Sample::principal) else {
         return Sample::missing(sides);
@@ -289,7 +287,7 @@ fn reason_against(design: Design, sides: Pair<&Sample>) -> Option<String> {
 /// The two sides of a comparison: the baseline, then the candidate.
 pub type Pair<T> = [T; 2];
 
-/// The candidate against the baseline.
+/// The candidate compared with the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -305,12 +303,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict on a ratio. `margin` is the difference that does not matter, as a share:
+    /// The verdict on a ratio. `margin` is the largest difference that does not matter, as a share:
     /// 0.03 for ratios of 1/1.03 to 1.03.
     ///
-    /// An interval inside the margin is *same*, even if it excludes 1: the difference is
-    /// certain and does not matter. Any other that excludes 1 is *faster* or *slower*.
-    /// Without an interval the case is unresolved.
+    /// An interval inside the margin is *same*, even if it excludes 1: the difference is certain
+    /// but does not matter. Any other that excludes 1 is *faster* or *slower*. Without an interval
+    /// the case is unresolved.
     pub fn of(ratio: &Estimate, margin: f64) -> Self {
         let Some(interval) = ratio.interval else { return Self::Unresolved };
         let most = 1.0 + margin;
@@ -325,7 +323,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict in one word.
+    /// The verdict as one word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Faster => "faster",
@@ -346,7 +344,7 @@ mod tests {
     use crate::judge::statistics::{CONFIDENCE, Interval, ratio_at};
 
     #[test]
-    fn modes_are_looked_for_in_each_side_and_counted_in_both() {
+    fn modes_are_searched_in_each_side_and_counted_in_both() {
         let mixed = [2.0, 2.1, 20.0, 21.0, 2.2];
         let fast = [2.0, 2.1, 2.0, 2.1];
         let found = ModesOfSides::of([&fast, &mixed]).unwrap();
@@ -361,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verdict_is_where_the_interval_lies() {
+    fn the_verdict_depends_on_where_the_interval_lies() {
         for (low, high, expected) in [
             (0.98, 1.02, Verdict::Same),
             (1.01, 1.03, Verdict::Same),
@@ -379,8 +377,8 @@ mod tests {
         assert_eq!(Verdict::of(&none, 0.03), Verdict::Unresolved);
     }
 
-    /// The share of comparisons of `cases` identical cases in which one is called faster or
-    /// slower. `ratio` makes the ratio of one case of the next comparison.
+    /// The share of comparisons of `cases` identical cases that call one of them faster or slower.
+    /// `ratio` simulates one case of the next comparison.
     fn false_share(cases: usize, mut ratio: impl FnMut(f64) -> Estimate) -> f64 {
         const COMPARISONS: usize = 1_000;
         let confidence = 1.0 - (1.0 - CONFIDENCE) / cases as f64;
@@ -392,11 +390,11 @@ mod tests {
         (0..COMPARISONS).filter(|_| is_false()).count() as f64 / COMPARISONS as f64
     }
 
-    // Three standard errors of so many comparisons are 2 %.
+    // Three standard errors of this many comparisons are 2 %.
     const MOST_FALSE: f64 = 0.05 + 0.02;
 
     #[test]
-    fn twenty_identical_cases_have_a_false_verdict_in_no_more_than_one_comparison_of_twenty() {
+    fn at_most_one_of_twenty_comparisons_of_identical_cases_has_a_false_verdict() {
         let side = |count: u32, draw: Draw, rng: &mut Rng| -> ByRound {
             (1..=count).map(|round| (round, draw(rng))).collect()
         };

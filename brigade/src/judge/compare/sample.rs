@@ -11,30 +11,30 @@ use crate::judge::ledger::{Quantity, principal_figure};
 use crate::judge::statistics::{ByRound, median};
 use crate::store::invocation::{Invocation, Outcome, given_parameters};
 
-/// Parameters that change how an invocation reports and not what it measures, and the CPU,
-/// which is another one in every round.
+/// Parameters that affect how an invocation reports, not what it measures; and the CPU, which
+/// changes every round.
 const NOT_MEASURED: [&str; 4] = ["cpus", "histogram", "json", "quiet"];
 
-/// One case of the baseline or of the candidate, by its principal measurement. Of one folder
-/// the sample is its rounds, of several the folders.
+/// One case of the baseline or the candidate: its principal measurement. With one folder the
+/// samples are rounds, with several they are folders.
 #[derive(Debug)]
 pub struct Sample<'a> {
-    /// The round and the record of each invocation that counts, folder by folder.
+    /// The round and record of each usable invocation, folder by folder.
     folders: Vec<Vec<(u32, &'a Record)>>,
-    /// Invocations that were disturbed.
+    /// Disturbed invocations.
     pub disturbed: usize,
-    /// Invocations that were unusable; they count only if a folder has no others.
+    /// Unusable invocations; they count only if a folder has no others.
     pub unusable: usize,
-    /// Invocations that did not measure and were not interrupted.
+    /// Failed invocations.
     pub failed: usize,
-    /// Whether an invocation hit a limit: every further one would too.
+    /// Whether an invocation hit a limit; later ones would, too.
     pub refused: bool,
-    /// The first error, if any.
+    /// The first error.
     pub first_error: Option<&'a str>,
 }
 
 impl<'a> Sample<'a> {
-    /// The figures of those invocations of each folder that are of `case`.
+    /// Collects the figures of `case` from each folder's invocations.
     pub fn of(case: &str, folders: impl IntoIterator<Item = &'a [Invocation]>) -> Self {
         let mut sample = Self {
             folders: Vec::new(),
@@ -76,28 +76,28 @@ impl<'a> Sample<'a> {
         self.folders.first()?.first().map(|(_, record)| *record)
     }
 
-    /// The principal measurement of the first record: all of a case have it.
+    /// The principal measurement of the first record: all records of a case
+    /// have it.
     pub fn principal(&self) -> Option<&'a Measurement> {
         self.first()?.principal()
     }
 
-    /// The placement that the program recorded, if it did.
+    /// The placement that the program recorded.
     pub fn placement(&self) -> Option<&'a str> {
         self.first()?.parameters.get("placement")?.as_str()
     }
 
-    /// What its figures count.
+    /// The unit of its figures.
     pub fn unit(&self) -> Quantity {
         self.first().and_then(principal_figure).map_or(Quantity::Nanoseconds, |(_, unit)| unit)
     }
 
-    /// The figure that the case is run for: by round, or the median over rounds by the number
-    /// of the folder.
+    /// The principal figure: by round, or the median over rounds by the folder's number.
     pub fn principal_figures(&self) -> ByRound {
         self.figures(|record| Some(principal_figure(record)?.0))
     }
 
-    /// Another figure likewise.
+    /// Any other figure, likewise.
     pub fn figures(&self, figure: impl Fn(&Record) -> Option<f64>) -> ByRound {
         let of_folder = |folder: &Vec<(u32, &Record)>| -> ByRound {
             folder.iter().filter_map(|(round, of)| Some((*round, figure(of)?))).collect()
@@ -109,7 +109,7 @@ impl<'a> Sample<'a> {
         (1..).zip(medians).filter_map(|(number, value)| Some((number, value?))).collect()
     }
 
-    /// Which side has not measured the case and why, if one has not.
+    /// Which side did not measure the case, and why; `None` if both did.
     pub fn missing(sides: Pair<&Self>) -> Option<String> {
         let missing = sides.iter().position(|side| side.principal().is_none())?;
         let name = ["baseline", "candidate"][missing];
@@ -117,8 +117,8 @@ impl<'a> Sample<'a> {
         Some(format!("the {name} has not measured it{}", error.unwrap_or_default()))
     }
 
-    /// The name and two values of the first parameter in which folders differ, if any do. A
-    /// flag that an older program does not know counts as not given.
+    /// The first parameter in which folders differ, with its two values. A flag unknown to an older
+    /// program counts as not given.
     pub fn differing_parameter(sides: Pair<&Self>) -> Option<(String, Pair<Value>)> {
         let folders = sides.into_iter().flat_map(|side| &side.folders);
         let mut folders = folders.filter_map(|folder| Some(parameters(folder.first()?.1)));
@@ -138,7 +138,7 @@ pub fn values(figures: &ByRound) -> Vec<f64> {
     figures.values().copied().collect()
 }
 
-/// The flags that set what an invocation measures.
+/// The flags that affect what an invocation measures.
 fn parameters(record: &Record) -> BTreeMap<String, Value> {
     let mut parameters = given_parameters(record, &NOT_MEASURED);
     parameters.insert("program".to_owned(), record.program.as_str().into());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_differ_are_found_and_those_of_the_report_are_not() {
+    fn parameters_that_differ_are_found_and_flags_of_the_output_are_not() {
         let plain = sample::case("ring", [10.0]);
         let with = |name: &str, value: Value| {
             let mut run = plain.clone();

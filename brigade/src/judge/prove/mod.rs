@@ -1,4 +1,5 @@
-//! Properties of the instrument, each judged by experiments of known outcome.
+//! Properties of Brigade that its figures depend on, each judged by experiments
+//! with known outcomes.
 
 mod outside;
 mod properties;
@@ -29,38 +30,38 @@ pub struct Proof {
     pub schema_version: String,
     /// Version of the runner.
     pub brigade_version: String,
-    /// When it began: UTC, RFC 3339.
+    /// When the proof began: UTC, RFC 3339.
     pub started_at: String,
-    /// Seed of the order of the invocations.
+    /// Seed for the order of the invocations.
     pub seed: u64,
     /// The properties.
     pub properties: Vec<Property>,
 }
 
-/// Something that must be true of the instrument for its figures to mean anything.
+/// A property that must hold for Brigade's figures to mean anything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Property {
     /// Its name.
     pub name: String,
-    /// The worst of its figures: fails, not shown, holds, or unjudged.
+    /// The worst status of its figures: fails, not shown, holds, or unjudged.
     pub status: Status,
-    /// The figures by which it is judged.
+    /// Its figures.
     pub figures: Vec<Figure>,
 }
 
-/// Whether a figure or a property is as it must be.
+/// Whether a figure or a property is within its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// It cannot be measured here, or is reported without being judged.
+    /// It cannot be measured here, or is only reported.
     Unjudged,
-    /// It is.
+    /// Within its bounds.
     Holds,
-    /// The machine was too busy to show it.
+    /// The machine was too busy to decide.
     NotShown,
-    /// It is not.
+    /// Outside its bounds.
     Fails,
 }
 
@@ -70,8 +71,8 @@ impl Status {
         if holds { Self::Holds } else { Self::Fails }
     }
 
-    /// Of a ratio that must be 1: fails if its whole interval is more than `fails`
-    /// away, and holds if all of it is within `holds`, both as shares.
+    /// For a ratio that must be 1: fails if its whole interval is more than `fails` away, and holds
+    /// if all of it is within `holds`, both as shares.
     fn near_one(ends: Interval, fails: f64, holds: f64) -> Self {
         let band = |share: f64| [1.0 / (1.0 + share), 1.0 + share];
         match Self::within(ends, band(fails)) {
@@ -80,7 +81,7 @@ impl Status {
         }
     }
 
-    /// Of a figure between two bounds: holds if all of its interval is, fails if none of it.
+    /// For a figure between two bounds: holds if its whole interval is, fails if none of it is.
     fn within(ends: Interval, [least, most]: [f64; 2]) -> Self {
         if ends.low > most || ends.high < least {
             Self::Fails
@@ -91,27 +92,27 @@ impl Status {
         }
     }
 
-    /// What a busy machine may have caused is not shown to fail.
+    /// A busy machine may cause a failure; then the status is not shown.
     fn unless_busy(self, is_busy: bool) -> Self {
         if is_busy { self.min(Self::NotShown) } else { self }
     }
 }
 
-/// A figure and what it must be.
+/// A figure and its bounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figure {
-    /// What it is of.
+    /// What it measures.
     pub what: String,
-    /// The figure, in `unit`; `null` where there is none.
+    /// The figure, in `unit`; `null` if there is none.
     pub value: Option<f64>,
     /// Its interval.
     pub interval: Option<Interval>,
     /// Its unit; empty for a ratio or a count.
     pub unit: String,
-    /// What it must be, or why there is none, in words.
+    /// Its bounds, or why there is no figure, in words.
     pub must: String,
-    /// Whether it is.
+    /// Whether it is within its bounds.
     pub status: Status,
 }
 
@@ -122,7 +123,7 @@ impl Proof {
         worst.unwrap_or(Status::Unjudged)
     }
 
-    /// The names of the properties of this status.
+    /// The names of the properties with this status.
     pub fn names_of(&self, status: Status) -> Vec<&str> {
         let such = self.properties.iter().filter(|property| property.status == status);
         such.map(|property| property.name.as_str()).collect()
@@ -130,7 +131,7 @@ impl Proof {
 }
 
 impl Property {
-    /// A property judged by these figures.
+    /// A property with these figures.
     pub fn of(name: &str, figures: Vec<Figure>) -> Self {
         let worst = figures.iter().map(|figure| figure.status).max();
         Self { name: name.to_owned(), status: worst.unwrap_or(Status::Unjudged), figures }
@@ -138,12 +139,12 @@ impl Property {
 }
 
 impl Figure {
-    /// A figure without an interval, which is not judged.
+    /// A figure without an interval, not judged.
     pub fn new(what: impl Into<String>, value: f64, unit: &str) -> Self {
         Self { value: Some(value), unit: unit.to_owned(), ..Self::missing(what, "") }
     }
 
-    /// No figure, for this reason.
+    /// A missing figure, with the reason.
     pub fn missing(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -155,24 +156,23 @@ impl Figure {
         }
     }
 
-    /// A figure that fails because there is none.
+    /// A missing figure, which counts as a failure.
     pub fn failed(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::missing(what, "").judged(why, Status::Fails)
     }
 
-    /// With an interval.
+    /// Sets its interval.
     fn between(self, interval: Interval) -> Self {
         Self { interval: Some(interval), ..self }
     }
 
-    /// With what it must be, and its status.
+    /// Sets its bounds and its status.
     fn judged(self, must: impl Into<String>, status: Status) -> Self {
         Self { must: must.into(), status, ..self }
     }
 }
 
-/// An experiment: processes of one case in a few variants, its arms, each of which runs
-/// once a round.
+/// An experiment: processes of one case in a few variants, the arms. Each arm runs once per round.
 #[derive(Debug)]
 pub struct Experiment<'a> {
     /// The case.
@@ -186,29 +186,29 @@ pub struct Experiment<'a> {
 pub struct Probe {
     /// The round, counted from 1.
     pub round: u32,
-    /// Mean time of an operation, in nanoseconds.
+    /// Mean time per operation, in nanoseconds.
     pub time_ns: Option<f64>,
-    /// The invocation, if it is one of a case.
+    /// The invocation, if a case ran.
     pub invocation: Option<Invocation>,
-    /// What was measured from outside: its life by a second clock or the cost of a system call,
-    /// in nanoseconds, or the number of its context switches.
+    /// The measurement from outside: its life by a second clock or the cost of a system call, in
+    /// nanoseconds, or its number of context switches.
     pub outside: Option<f64>,
-    /// Why it did not measure.
+    /// Why it failed.
     pub trouble: Option<Figure>,
 }
 
 impl Probe {
-    /// One that has not measured anything.
+    /// A process without measurements.
     pub fn nothing(round: u32) -> Self {
         Self { round, time_ns: None, invocation: None, outside: None, trouble: None }
     }
 
-    /// One that failed, and why.
+    /// A failed process, with the reason.
     pub fn failed(round: u32, trouble: Figure) -> Self {
         Self { trouble: Some(trouble), ..Self::nothing(round) }
     }
 
-    /// A limit that refused is no failure of the instrument; anything else is.
+    /// A refusal because of a limit is not Brigade's failure; anything else is.
     pub fn of(invocation: Invocation) -> Self {
         let reason = || invocation.error.clone().unwrap_or_default();
         let trouble = match invocation.outcome {
@@ -226,14 +226,14 @@ impl Probe {
     }
 }
 
-/// Mean time of an operation, in nanoseconds, of an invocation that measured.
+/// Mean time per operation of an invocation, in nanoseconds, if it measured.
 fn time_ns(invocation: &Invocation) -> Option<f64> {
     let measured = invocation.outcome == Outcome::Measured;
     Some(invocation.record.as_ref().filter(|_| measured)?.principal()?.ns_per_operation)
 }
 
 impl Experiment<'_> {
-    /// The first process that did not measure.
+    /// The first process that failed.
     pub fn trouble(&self) -> Option<Figure> {
         self.probes().find_map(|probe| probe.trouble.clone())
     }
@@ -246,12 +246,12 @@ impl Experiment<'_> {
         self.probes().filter_map(Probe::record)
     }
 
-    /// Times by round, of the arm at `index`.
+    /// Times of the arm at `index`, by round.
     fn times(&self, index: usize) -> ByRound {
         self.arms[index].iter().filter_map(|probe| Some((probe.round, probe.time_ns?))).collect()
     }
 
-    /// What `of` makes of the processes of an arm, by round.
+    /// Applies `of` to the processes of an arm, by round.
     fn by_round(&self, index: usize, of: impl Fn(&Record) -> Option<f64>) -> ByRound {
         let figure = |probe: &Probe| Some((probe.round, of(probe.record()?)?));
         self.arms[index].iter().filter_map(figure).collect()
@@ -276,7 +276,7 @@ mod tests {
         &Box::leak(Box::new(Manifest::parse(text).unwrap())).cases[0]
     }
 
-    /// An experiment of so many rounds, whose arms are made from these records.
+    /// An experiment with this many rounds, whose arms have these records.
     fn experiment(
         arms: usize,
         rounds: u32,
@@ -294,7 +294,7 @@ mod tests {
         Sample::hop(ns).in_round("x", 1).record.unwrap()
     }
 
-    /// The statuses of figures, without those that only name a process that is wrong.
+    /// The statuses of figures, except those that only name a failed process.
     fn statuses(figures: &[Figure]) -> Vec<Status> {
         let is_judged = |figure: &&Figure| figure.value.is_some() || !figure.what.contains(": x");
         figures.iter().filter(is_judged).map(|figure| figure.status).collect()
@@ -338,8 +338,8 @@ mod tests {
         }
     }
 
-    /// A hop of 100 ns and work, whose units of 2 ns take `longer` times as long in laps and
-    /// `slower` times as long between them; the quickest laps have no more than their work.
+    /// A hop of 100 ns and its work; a unit of 2 ns takes `longer` times as long in laps and
+    /// `slower` times as long between them. The fastest laps contain only their work.
     fn worked(units: u64, longer: f64, slower: f64) -> Record {
         let mut record = hop(slower * (100.0 + longer * 2.0 * units as f64));
         let quickest = (100.0 + 2.0 * units as f64) * record.measurements[0].operations as f64;
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn without_units_between_laps_the_quickest_are_judged() {
+    fn without_units_between_laps_the_fastest_laps_are_judged() {
         let of = |quickest: f64| {
             let record = |arm, round: u32| {
                 let units = [250, 500, 1000][arm];
@@ -380,7 +380,7 @@ mod tests {
         };
         assert_eq!(of([1.06, 1.07, 1.06]), HOLDS);
         assert_eq!(of([1.06, 1.15, 1.06]), NOT_SHOWN);
-        // As an unoptimized harness took in three programs.
+        // As measured in three programs when the harness was not optimized.
         assert_eq!(of([1.5, 1.9, 2.0]), FAILS);
     }
 
@@ -407,7 +407,7 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
     }
 
     #[test]
-    fn a_disturbance_that_goes_unnoticed_fails() {
+    fn an_undetected_disturbance_fails() {
         let of = |share: f64, alone: f64| {
             let record = |arm, round: u32| {
                 let others_share = if arm == 0 { share } else { alone };
@@ -429,7 +429,7 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
             let of = [experiment(1, 12, |_, round| record(round))];
             statuses(&independence(of.iter(), &of))
         };
-        /// Of a hundred laps that scatter by a tenth: a hundredth from one process to another.
+        /// A hundred laps that scatter by a tenth, so processes scatter by a hundredth.
         fn lapping(ns: f64) -> Record {
             let mut record = hop(ns);
             let laps = &mut record.measurements[0];
@@ -464,7 +464,7 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
         assert_eq!(of(one_cpu), [HOLDS, FAILS]);
         let nothing = |of: &mut Record| (of.cpu, of.interference.wall_ns) = (None, None);
         assert_eq!(of(nothing), [UNJUDGED, UNJUDGED]);
-        // The very first lap is not in the span of a single one.
+        // A span with one lap excludes the very first lap.
         let single = |record: &mut Record| {
             let mean_ns = record.interference.wall_ns.unwrap() as f64;
             (record.measurements[0].count, record.measurements[0].mean_ns) = (1, mean_ns);
@@ -475,7 +475,7 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
         assert_eq!(of(single)[0], HOLDS);
     }
 
-    /// Twelve rounds of two arms, where what was measured outside is `outside` of the arm.
+    /// Twelve rounds of two arms with these records and measurements from outside.
     fn seen(of: impl Fn(usize, u32) -> (Record, Option<f64>)) -> [Experiment<'static>; 1] {
         let mut all = experiment(2, 12, |arm, round| of(arm, round).0);
         for (arm, probes) in all.arms.iter_mut().enumerate() {
@@ -501,7 +501,7 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
     }
 
     #[test]
-    fn a_call_too_many_fails() {
+    fn one_system_call_too_many_fails() {
         let plan = std::collections::BTreeMap::from([("x".to_owned(), 2)]);
         let of = |calls: f64, is_known: bool| {
             let record = |arm, round| {
@@ -516,13 +516,13 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
     }
 
     #[test]
-    fn switches_that_nobody_told_of_fail() {
+    fn unreported_switches_fail() {
         let of = |more: f64, is_known: bool| {
             let record = |arm, _| {
                 let mut record = hop(1000.0);
                 record.iterations *= [1, 6][arm];
-                let told = record.switches.unwrap();
-                let per_hop = told.voluntary_per_operation + told.involuntary_per_operation;
+                let reported = record.switches.unwrap();
+                let per_hop = reported.voluntary_per_operation + reported.involuntary_per_operation;
                 let hops = record.iterations + record.warmups;
                 let hops = hops as f64 * record.measurements[0].operations as f64;
                 (record, is_known.then_some(100.0 + (per_hop + more) * hops))
@@ -534,7 +534,7 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
     }
 
     #[test]
-    fn memory_that_is_not_found_fails() {
+    fn undetected_memory_fails() {
         let of = |found: u64| {
             let record = |arm, _| {
                 let mut record = hop(1000.0);
@@ -553,7 +553,7 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
     }
 
     #[test]
-    fn the_clock_tells_hops_apart_and_never_goes_backwards() {
+    fn the_clock_distinguishes_hops_and_never_goes_backwards() {
         assert_eq!([1, 999, 1000].map(|ns| clock(ns).status), [HOLDS, HOLDS, FAILS]);
         let across = |cpus, hand_overs, backwards| {
             clock_across(cpus, Crossings { hand_overs, backwards, least_ns: None }).status

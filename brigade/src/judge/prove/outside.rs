@@ -1,5 +1,5 @@
-//! What witnesses outside the programs say: a second clock, perf, slower system calls, and
-//! memory of a known size.
+//! Compares the programs' reports with measurements from outside: a second clock, perf, slower
+//! system calls, and memory of known size.
 
 use std::collections::BTreeMap;
 
@@ -11,38 +11,38 @@ use crate::judge::statistics::{Estimate, median};
 /// Confidence of intervals, 0 to 1.
 const CONFIDENCE: f64 = 0.99;
 
-/// By how much two clocks or two counts may differ, as a share: what happens before and after
-/// the laps is not quite the same in two processes.
+/// The tolerated difference between two clocks or counts, as a share: work before and after the
+/// laps differs slightly between two processes.
 const TOLERANCE: f64 = 0.02;
 
-/// How far a number of system calls may be below and above a whole one. Among other work the
-/// filter runs colder than where its cost is measured, and a thread whose calls take longer is
-/// preempted more often: four calls of a hop are found as 4.2 to 4.5.
+/// How far a number of system calls may be below and above a whole number. Among other work the
+/// filter runs colder than where its cost is measured, and a thread with slower calls is preempted
+/// more often: the four calls of a hop are found as 4.2 to 4.5.
 const CALLS_TOLERANCE: [f64; 2] = [-0.5, 0.75];
 
-/// Bytes of a stack that a task touches in the second arm beyond those in the first.
+/// How many more bytes of stack a task touches in the second arm than in the first.
 pub const MORE_BYTES: u64 = 256 * 1024;
 
-/// What `of` makes of each round's processes, of the first arm and the second, with an
-/// interval.
+/// Applies `figure` to each round's processes, of the first arm and the second, and estimates the
+/// result.
 fn by_round(of: &Experiment, figure: impl Fn(&Probe, &Probe) -> Option<f64>) -> Option<Estimate> {
     let pairs = of.arms[0].iter().zip(&of.arms[1]);
     let figures: Vec<f64> = pairs.filter_map(|(one, other)| figure(one, other)).collect();
     Estimate::at(CONFIDENCE, &figures)
 }
 
-/// A figure that must be between two bounds, with its interval.
+/// A figure with its interval, which must be between two bounds.
 fn between(what: String, found: Option<Estimate>, must: &str, bounds: [f64; 2]) -> Figure {
     match found {
         Some(Estimate { value, interval: Some(ends), .. }) => {
             Figure::new(what, value, "").between(ends).judged(must, Status::within(ends, bounds))
         }
-        _ => Figure::missing(what, "it cannot be asked here"),
+        _ => Figure::missing(what, "it cannot be measured here"),
     }
 }
 
-/// Second clock: what a long process says that it measured longer than a short one, over how
-/// much longer it lived by a clock that is not the programs'.
+/// Second clock: how much longer a long process measured than a short one by its own report,
+/// divided by how much longer it lived by an independent clock.
 pub fn second_clock(experiments: &[Experiment]) -> Vec<Figure> {
     let figure = |of: &Experiment| {
         let wall_ns = |probe: &Probe| Some(probe.record()?.interference.wall_ns? as f64);
@@ -55,8 +55,8 @@ pub fn second_clock(experiments: &[Experiment]) -> Vec<Figure> {
     experiments.iter().map(figure).collect()
 }
 
-/// Switches outside: by how many context switches a long process exceeds a short one, as perf
-/// counts them, less what the two report, for each hop between them.
+/// Switches from outside: how many more context switches perf counts in a long process than in a
+/// short one, minus the reported difference, per hop.
 pub fn switches_outside(experiments: &[Experiment]) -> Vec<Figure> {
     let figure = |of: &Experiment| {
         let what =
@@ -65,14 +65,14 @@ pub fn switches_outside(experiments: &[Experiment]) -> Vec<Figure> {
             let record = probe.record()?;
             let laps = (record.iterations + record.warmups) as f64;
             let hops = laps * record.principal()?.operations as f64;
-            let told = record.switches?;
-            Some((hops, told.voluntary_per_operation + told.involuntary_per_operation))
+            let reported = record.switches?;
+            Some((hops, reported.voluntary_per_operation + reported.involuntary_per_operation))
         };
         let more = |few: &Probe, many: &Probe| {
             let ((hops, per_hop), (more_hops, more_per_hop)) =
                 (hops_and_told(few)?, hops_and_told(many)?);
-            let told = more_hops * more_per_hop - hops * per_hop;
-            Some((many.outside? - few.outside? - told) / (more_hops - hops))
+            let reported = more_hops * more_per_hop - hops * per_hop;
+            Some((many.outside? - few.outside? - reported) / (more_hops - hops))
         };
         let differences =
             of.arms[0].iter().zip(&of.arms[1]).filter_map(|(few, many)| more(few, many));
@@ -85,8 +85,8 @@ pub fn switches_outside(experiments: &[Experiment]) -> Vec<Figure> {
     experiments.iter().map(figure).collect()
 }
 
-/// System calls: how much longer a hop takes where each call is slower, over by how much. `calls`
-/// has the number that each case must come to.
+/// System calls: how much longer a hop takes if each call is slower, divided by that delay. `calls`
+/// gives the expected number per case.
 pub fn system_calls(experiments: &[Experiment], calls: &BTreeMap<String, u32>) -> Vec<Figure> {
     let figure = |of: &Experiment| {
         let must = calls.get(&of.case.name).copied().unwrap_or_default();
@@ -102,7 +102,7 @@ pub fn system_calls(experiments: &[Experiment], calls: &BTreeMap<String, u32>) -
     experiments.iter().map(figure).collect()
 }
 
-/// Known memory: by how many bytes a task is found to hold more, over how many it touches.
+/// Known memory: the extra bytes found per task, divided by the extra bytes touched.
 pub fn known_memory(experiments: &[Experiment]) -> Vec<Figure> {
     let figure = |of: &Experiment| {
         let user = |probe: &Probe| {

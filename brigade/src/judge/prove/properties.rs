@@ -1,6 +1,5 @@
-//! The properties: what each experiment must have come to.
-//!
-//! Claims about context switches, held against the kernel's counts.
+//! The properties: the expected outcome of each experiment. Claims about
+//! context switches are checked against the kernel's counts.
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -22,22 +21,22 @@ use crate::store::invocation::{Invocation, seconds};
 /// Confidence of a verdict, 0 to 1.
 const CONFIDENCE: f64 = 0.95;
 
-/// Confidence of shares of verdicts, and of the difference over all pairs, 0 to 1: a
-/// proof has dozens of figures, and none may fail by chance.
+/// Confidence for shares of verdicts, and for the difference over all pairs, 0 to 1: a proof has
+/// dozens of figures, and none may fail by chance.
 const SURE: f64 = 0.999;
 
-/// The difference that does not matter to a verdict, as a share.
+/// The largest difference that does not matter to a verdict, as a share.
 const MARGIN: f64 = 0.03;
 
-/// Independent processes scatter as their laps do, or more: with eight of each case, this
-/// little comes by chance once in a thousand.
+/// Independent processes scatter at least as their laps do. With eight processes per case, chance
+/// gives a scatter this small once in a thousand.
 const LEAST_SCATTER: f64 = 0.3;
 
-/// How much work the candidate has in a comparison whose outcome is known.
+/// How much more work the candidate does in a comparison with known outcome.
 pub const MORE_WORK: f64 = 1.05;
 
-/// A/A: cases against themselves, side by side. Every *faster* and *slower* is false, and
-/// a difference between the sides, however small, adds up over all pairs.
+/// A/A: cases compared with themselves, side by side. Every *faster* and *slower* is false, and
+/// even a small difference between the sides adds up over all pairs.
 pub fn same(experiments: &[Experiment]) -> Vec<Figure> {
     let sides: Vec<_> = experiments.iter().map(|of| [of.times(0), of.times(1)]).collect();
     let ratio = |[first, second]: &[_; 2]| ratio_at(CONFIDENCE, second, first);
@@ -60,10 +59,9 @@ pub fn same(experiments: &[Experiment]) -> Vec<Figure> {
     vec![false_verdicts("side by side", &all), difference]
 }
 
-/// A/A: the later half of a run against its earlier one, case by case, with intervals that
-/// allow for processes that depend on one another. `invocations` are in the order in which they
-/// ran. A machine that
-/// changed its speed for all cases alike leaves the figure not shown.
+/// A/A: the later half of a run compared with its earlier half, case by case, with intervals that
+/// allow for dependent processes. `invocations` are in the order in which they ran. If the
+/// machine's speed changed for all cases alike, the figure is not shown.
 pub fn in_time_order<'i>(invocations: impl Iterator<Item = &'i Invocation>) -> Figure {
     let mut by_case: BTreeMap<&str, Series> = BTreeMap::new();
     for invocation in invocations {
@@ -78,7 +76,7 @@ pub fn in_time_order<'i>(invocations: impl Iterator<Item = &'i Invocation>) -> F
             let times: Vec<f64> = half.iter().map(|(_, time)| *time).collect();
             Some(Estimate::of(&times)?.widened(dependence.inflation(&half.to_vec())))
         };
-        // Halves too small for an interval have no verdict that could be false.
+        // Halves too small for an interval have no verdict.
         half(late)?.over(half(early)?, 0.0, CONFIDENCE).filter(|ratio| ratio.interval.is_some())
     };
     let all: Vec<Estimate> = cases.iter().filter_map(ratio).collect();
@@ -93,7 +91,7 @@ pub fn in_time_order<'i>(invocations: impl Iterator<Item = &'i Invocation>) -> F
     Figure { status: figure.status.unless_busy(is_machine), ..figure }
 }
 
-/// The share of comparisons of identical sides that found a difference.
+/// The share of comparisons of identical sides that report a difference.
 fn false_verdicts(what: &str, ratios: &[Estimate]) -> Figure {
     let is_false =
         |ratio: &&Estimate| matches!(Verdict::of(ratio, MARGIN), Verdict::Faster | Verdict::Slower);
@@ -104,7 +102,7 @@ fn false_verdicts(what: &str, ratios: &[Estimate]) -> Figure {
     )
 }
 
-/// A share in percent with its interval; `what` again if there is nothing to count.
+/// A share in percent with its interval; returns `what` if there is nothing to count.
 fn share(what: String, hits: usize, all: usize) -> Result<(Figure, Interval), String> {
     let Some(ends) = proportion(hits as u64, all as u64, SURE) else { return Err(what) };
     let ends = Interval { low: 100.0 * ends.low, high: 100.0 * ends.high };
@@ -112,8 +110,8 @@ fn share(what: String, hits: usize, all: usize) -> Result<(Figure, Interval), St
     Ok((Figure::new(what, percent, "%").between(ends), ends))
 }
 
-/// Known differences: some work against 5 % more. The true ratio follows from the
-/// baseline's own records, and 90 % of the intervals must contain it.
+/// Known differences: work compared with 5 % more. The true ratio follows from the baseline's
+/// records, and 90 % of the intervals must contain it.
 pub fn differences(experiments: &[Experiment]) -> Vec<Figure> {
     let of_trial = |of: &Experiment| {
         let times = [of.times(0), of.times(1)];
@@ -147,8 +145,8 @@ pub fn differences(experiments: &[Experiment]) -> Vec<Figure> {
     vec![found, figure.judged("90 % or more", status)]
 }
 
-/// Known disturbance: a thread takes a tenth of the case's CPU in the first arm, which must
-/// show in all its processes together, and nothing in the second.
+/// Known disturbance: a thread uses a tenth of the case's CPU in the first arm. It must show in
+/// that arm's processes together, and not in the second arm.
 pub fn disturbance(experiments: &[Experiment]) -> Vec<Figure> {
     let figures = |of: &Experiment| {
         let figure = |arm: usize, what: &str| {
@@ -161,12 +159,12 @@ pub fn disturbance(experiments: &[Experiment]) -> Vec<Figure> {
             };
             Ok((Figure::new(what, 100.0 * taken.share(), "%"), taken.is_notable()))
         };
-        let [beside, alone] = [figure(0, "beside a thread with 10 %"), figure(1, "alone")];
+        let [disturbed, alone] = [figure(0, "next to a thread that uses 10 %"), figure(1, "alone")];
         let must = format!("more than {} %", 100.0 * NOTABLE);
         [
-            beside.map(|(figure, seen)| figure.judged(must, Status::of(seen))),
+            disturbed.map(|(figure, seen)| figure.judged(must, Status::of(seen))),
             alone.map(|(figure, seen)| {
-                // Others may really have had it.
+                // Other processes may really have used it.
                 let status = if seen { Status::NotShown } else { Status::Holds };
                 figure.judged(format!("{} % at most", 100.0 * NOTABLE), status)
             }),
@@ -176,8 +174,8 @@ pub fn disturbance(experiments: &[Experiment]) -> Vec<Figure> {
     experiments.iter().flat_map(figures).collect()
 }
 
-/// Independent rounds: no process repeats another one of its experiment, and processes of the
-/// A/A differ as much at least as their laps make them.
+/// Independent rounds: no process repeats another one of its experiment, and processes of the A/A
+/// scatter at least as their laps do.
 pub fn independence<'e>(
     experiments: impl Iterator<Item = &'e Experiment<'e>>,
     same: &[Experiment],
@@ -191,10 +189,13 @@ pub fn independence<'e>(
                     == (laps.mean_ns, laps.stddev_ns, laps.max_ns)
             });
             seen.push(laps);
-            Some((case, if is_repeated { Err("unlike the others".to_owned()) } else { Ok(()) }))
+            Some((
+                case,
+                if is_repeated { Err("different from the others".to_owned()) } else { Ok(()) },
+            ))
         })
     });
-    let figures = all("processes with laps of their own", "no process measured", repeats);
+    let figures = all("processes with distinct laps", "no process measured", repeats);
 
     let scatter = |of: &Experiment| {
         let laps: Vec<_> = of.records().filter_map(Record::principal).collect();
@@ -209,7 +210,7 @@ pub fn independence<'e>(
         Some(squares / (logs.len() as f64 - 1.0) / within)
     };
     let scatter = median(&same.iter().filter_map(scatter).collect::<Vec<_>>());
-    let what = "variance between processes / that of their laps";
+    let what = "variance between processes / expected from their laps";
     let scatter = match scatter {
         Some(ratio) => {
             Figure::new(what, ratio, "").judged("0.3 or more", Status::of(ratio >= LEAST_SCATTER))
@@ -219,14 +220,13 @@ pub fn independence<'e>(
     [figures, vec![scatter]].concat()
 }
 
-/// All processes that measured, with the names of their cases.
+/// All processes with measurements, with the names of their cases.
 fn processes<'e>(experiments: &'e [Experiment]) -> impl Iterator<Item = (&'e str, &'e Probe)> {
     let of = |of: &'e Experiment| of.probes().map(|probe| (of.case.name.as_str(), probe));
     experiments.iter().flat_map(of).filter(|(_, probe)| probe.trouble.is_none())
 }
 
-/// How many processes are as they must be: all. A few of the others are named, with what is
-/// wrong.
+/// How many processes pass: all must. A few of the others are named, with the reason.
 fn all<'c>(
     what: &str,
     none: &str,
@@ -251,7 +251,7 @@ fn all<'c>(
     figures
 }
 
-/// Known switches: the kernel's counts confirm the claim of every case, where they can.
+/// Known switches: the kernel's counts confirm the claim of every case that they can decide.
 pub fn switches(experiments: &[Experiment]) -> Vec<Figure> {
     let confirmed = experiments.iter().filter_map(|Experiment { case, arms }| {
         let switches = arms[0].first()?.record()?.switches?;
@@ -260,17 +260,17 @@ pub fn switches(experiments: &[Experiment]) -> Vec<Figure> {
         Some((case.name.as_str(), result))
     });
     let what = format!("claims that the kernel confirms within {SWITCHES_TOLERANCE}");
-    all(&what, "no case claims any that can be decided", confirmed)
+    all(&what, "no case makes a claim that can be decided", confirmed)
 }
 
-/// Known crossings: no hop crosses where all tasks share a CPU; 90 % do where neighbours
-/// are apart. Of an even number of tasks on two CPUs the last is on the driver's.
+/// Known crossings: no hop crosses if all tasks share a CPU; 90 % do if neighbours are apart. With
+/// an even number of tasks on two CPUs, the last one shares the driver's CPU.
 pub fn crossings(experiments: &[Experiment]) -> Vec<Figure> {
     let figure = |of: &Experiment| {
         let what = format!("{}: hops from one CPU to another", of.case.name);
         let share = of.records().next().and_then(|record| record.switches?.cross_cpu_share);
         let Some(percent) = share.map(|share| 100.0 * share) else {
-            return Figure::missing(what, "it does not trace its hops");
+            return Figure::missing(what, "it traces no hops");
         };
         let (must, holds) = if of.case.placement == Placement::Spread {
             ("90 % or more", percent >= 90.0)
@@ -282,20 +282,19 @@ pub fn crossings(experiments: &[Experiment]) -> Vec<Figure> {
     experiments.iter().map(figure).collect()
 }
 
-/// By how much laps may seem longer than their span, as a share: all times are of one
-/// clock, and a mean is exact.
+/// How much longer than their span laps may appear, as a share: all times are from one clock, and
+/// means are exact.
 const SPAN_TOLERANCE: f64 = 0.01;
 
-/// By how much CPU time may exceed that of the CPUs, as a share: it is read a moment
-/// before the first lap and after the last one.
+/// How far CPU time may exceed that of the CPUs, as a share: it is read a moment before the first
+/// lap and after the last one.
 const CPU_TOLERANCE: f64 = 0.05;
 
-/// What the kernel's counts of CPU time are exact to, for each CPU, in nanoseconds: the
-/// longest clock tick.
+/// Resolution of the kernel's CPU time per CPU, in nanoseconds: the longest clock tick.
 const TICK_NS: f64 = 10e6;
 
-/// Accounting: the parts of an invocation's time, which different clocks and counters
-/// measure, fit into its wall time.
+/// Accounting: the parts of an invocation's time, from different clocks and counters, fit into its
+/// wall time.
 pub fn accounting(experiments: &[Experiment]) -> Vec<Figure> {
     let of_each = |fits: fn(&Record) -> Option<Result<(), String>>| {
         processes(experiments).filter_map(move |(case, probe)| Some((case, fits(probe.record()?)?)))
@@ -303,7 +302,7 @@ pub fn accounting(experiments: &[Experiment]) -> Vec<Figure> {
     let parts = "elapsed = user + kernel + waiting − overlap";
     [
         all("laps within their span", "no program records the span", of_each(fits_span)),
-        all(parts, "no program has its CPU time", of_each(adds_up)),
+        all(parts, "no program records its CPU time", of_each(adds_up)),
     ]
     .concat()
 }
@@ -311,8 +310,8 @@ pub fn accounting(experiments: &[Experiment]) -> Vec<Figure> {
 /// Whether the laps of a process fit into the span from the first to the last one.
 fn fits_span(record: &Record) -> Option<Result<(), String>> {
     let principal = record.principal()?;
-    // With one lap, nothing distinguishes a phase of it from the very first lap, which
-    // is not in the span.
+    // With one lap, a phase cannot be distinguished from the very first lap, which the span
+    // excludes.
     let is_phase = |other: &&Measurement| match principal.count {
         1 => other.name == principal.name,
         count => (other.count, other.operations) == (count, principal.operations),
@@ -320,7 +319,7 @@ fn fits_span(record: &Record) -> Option<Result<(), String>> {
     let phases = record.measurements.iter().filter(is_phase);
     let laps_ns: f64 = phases.map(|of| of.mean_ns * of.count as f64).sum();
     let share = laps_ns / record.interference.wall_ns? as f64;
-    let reason = format!("100 %, and is {:.1} %", 100.0 * share);
+    let reason = format!("100 %, but is {:.1} %", 100.0 * share);
     Some((share <= 1.0 + SPAN_TOLERANCE).then_some(()).ok_or(reason))
 }
 
@@ -337,23 +336,24 @@ fn adds_up(record: &Record) -> Option<Result<(), String>> {
     let fits = user + kernel <= elapsed * cpus * (1.0 + slack)
         && (sum - elapsed).abs() <= elapsed * slack
         && waiting.min(overlap) >= 0.0;
-    Some(fits.then_some(()).ok_or_else(|| format!("within {cpus} CPUs, and is {parts:?}")))
+    Some(fits.then_some(()).ok_or_else(|| format!("within {cpus} CPUs, but is {parts:?}")))
 }
 
-/// The clock's smallest step, in nanoseconds, tells hops apart.
+/// The clock's smallest step, in nanoseconds, is short enough to distinguish
+/// hops.
 pub fn clock(step_ns: u64) -> Figure {
     Figure::new("smallest step", step_ns as f64, "ns")
         .judged("below 1000 ns", Status::of(step_ns < 1000))
 }
 
-/// Fewer hand-overs between CPUs say nothing about their clocks.
+/// Fewer hand-overs between CPUs reveal nothing about their clocks.
 const FEWEST_HAND_OVERS: u64 = 100;
 
-/// The clock does not go backwards from one of so many CPUs to another.
+/// The clock does not go backwards between this many CPUs.
 pub fn clock_across(cpus: usize, seen: Crossings) -> Figure {
     let Crossings { hand_overs, backwards, .. } = seen;
     if cpus < 2 {
-        return Figure::missing("across CPUs", "this process may use one only");
+        return Figure::missing("across CPUs", "this process may use only one");
     }
     let status = if backwards == 0 && hand_overs < FEWEST_HAND_OVERS {
         Status::NotShown
@@ -365,33 +365,33 @@ pub fn clock_across(cpus: usize, seen: Crossings) -> Figure {
         .judged(format!("0, in {FEWEST_HAND_OVERS} or more"), status)
 }
 
-/// An empty lap seems to take two reads of the clock at most: one lies between its two
-/// timestamps, and what cannot be avoided around it is less.
+/// An empty lap appears to take at most two reads of the clock: one is between its two timestamps,
+/// and the unavoidable work around it takes less than the other.
 pub fn empty_lap(EmptyLap { read_ns, timed_ns, whole_ns }: EmptyLap) -> Vec<Figure> {
     vec![
         Figure::new("a read of the clock", read_ns, "ns"),
-        Figure::new("an empty lap, from one to the next", whole_ns, "ns"),
-        Figure::new("an empty lap, as it is timed", timed_ns, "ns")
-            .judged("2 reads of the clock at most", Status::of(timed_ns <= 2.0 * read_ns)),
+        Figure::new("an empty lap, from start to start", whole_ns, "ns"),
+        Figure::new("an empty lap, as timed", timed_ns, "ns")
+            .judged("at most 2 reads of the clock", Status::of(timed_ns <= 2.0 * read_ns)),
     ]
 }
 
-/// How far the kernel's counts of switches per operation may lie from what the
-/// program claims, as a share of the claim, or of 1 where the claim is less: a
-/// run this short is not all steady state.
+/// How far the kernel's count of switches per operation may differ from the
+/// program's claim, as a share of the claim, or of 1 if that is larger: a short
+/// run includes start and end.
 pub const SWITCHES_TOLERANCE: f64 = 0.1;
 
-/// Verifies the claim about switches where the kernel's counts can decide it:
-/// on one CPU every hand-over is a switch, and a claim of none holds
-/// everywhere; elsewhere a wake-up may find its thread still awake.
+/// Verifies the claim about switches if the kernel's counts can decide it: on
+/// one CPU every hand-over is a switch, and a claim of none can be checked
+/// everywhere; otherwise a wake-up may find its thread still awake.
 ///
-/// Switches of both kinds together must not be fewer than claimed, and threads
-/// must not have blocked more often, unless the case says so. How often the
-/// scheduler preempts them on top of that is its own affair: on some kernels a
-/// woken thread preempts the one that woke it at every third hop.
+/// There must be at least as many switches of both kinds as claimed, and
+/// threads must not block more often, unless the case allows it. Additional
+/// preemption is the scheduler's choice: on some kernels a woken thread
+/// preempts its waker at every third hop.
 ///
 /// # Errors
-/// What the kernel counted instead.
+/// The kernel's count, if it differs.
 pub fn verify_switches(
     placement: Placement,
     may_block_more: bool,
@@ -412,7 +412,7 @@ pub fn verify_switches(
     Ok(())
 }
 
-/// The claim of switches per operation, where the kernel's counts can decide it.
+/// The claimed switches per operation, if the kernel's counts can decide the claim.
 pub fn decided_claim(placement: Placement, switches: &Switches) -> Option<f64> {
     let can_be = |claim: &f64| placement == Placement::SameCpu || *claim == 0.0;
     switches.expected_per_operation.filter(can_be)
@@ -425,7 +425,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_must_switch_and_block_as_often_as_claimed_where_the_kernel_can_tell() {
+    fn threads_must_switch_and_block_as_often_as_claimed_if_the_kernel_can_tell() {
         for (placement, may_block_more, voluntary, involuntary, expected, is_ok) in [
             (SameCpu, false, 1.0, 0.0, Some(1.0), true),
             (SameCpu, false, 0.5, 0.45, Some(1.0), true),
@@ -433,7 +433,7 @@ mod tests {
             (SameCpu, false, 1.85, 0.0, Some(2.0), true),
             (SameCpu, false, 1.05, 0.0, Some(1.0), true),
             (SameCpu, false, 1.15, 0.0, Some(1.0), false),
-            // Preempted on top of blocking.
+            // Preempted in addition to blocking.
             (SameCpu, false, 1.0, 0.35, Some(1.0), true),
             (SameCpu, true, 1.7, 0.0, Some(1.0), true),
             (SameCpu, true, 0.5, 0.35, Some(1.0), false),

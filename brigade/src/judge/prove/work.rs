@@ -1,14 +1,13 @@
-//! Known work: what is put into every hop comes out of its time again, with any number of
-//! tasks; and two programs that do the same take as long.
+//! Known work: work added to every hop appears in its time, with any number of tasks; and two
+//! programs that do the same take equally long.
 //!
-//! A case runs with several amounts of `--work`. Each process times a unit of it itself,
-//! so the work at a hop is known without the laps, and the slope of a hop's time over it
-//! must be 1: 1/2 if hops are counted twice, 2 if one is not counted.
+//! A case runs with several amounts of `--work`. Each process times a unit of work itself, so the
+//! work per hop is known independently of the laps. The slope of a hop's time over it must be 1: it
+//! would be 1/2 if hops were counted twice, 2 if every other one were missed.
 //!
-//! What is judged is the mean, which is what reports print: the mean hop over the mean
-//! unit, timed between the laps, where anything else the machine does slows both alike.
-//! The quickest laps over the quickest unit are judged where there is no such unit, and
-//! must not be far off in any case.
+//! The mean is judged, since reports print it: the mean hop over the mean unit, which is timed
+//! between the laps, so that disturbances slow both alike. The fastest laps over the fastest unit
+//! replace it if there is no such unit, and must always be close.
 
 use std::collections::BTreeMap;
 
@@ -21,25 +20,25 @@ use crate::manifest::ProvePlan;
 /// Confidence of the interval of a slope or a ratio, 0 to 1.
 const CONFIDENCE: f64 = 0.99;
 
-/// A slope fails if all of its interval is farther from 1. The CPU's clock and caches
-/// are not quite the same between the laps and within them.
+/// A slope fails if its whole interval is farther from 1. The CPU's clock and caches differ
+/// slightly between laps and the time between them.
 const SLOPE_TOLERANCE: f64 = 0.02;
 
-/// A slope or a ratio holds if all of its interval is this near to 1.
+/// A slope or a ratio holds if its whole interval is this close to 1.
 const BAND: f64 = 0.05;
 
-/// What a quiet machine may add to the mean unit over the quickest, and what others
-/// may have of its CPUs' time, as a share. Where processes take turns, the scheduler
-/// slows a loop and a waiting thread differently, and means prove nothing.
+/// On a quiet machine, how far the mean unit may exceed the fastest, and the largest share of CPU
+/// time that others use. If processes take turns, the scheduler slows a loop and a waiting thread
+/// differently, and means prove nothing.
 const QUIET: f64 = 0.03;
 
-/// Units whose quartiles are less than this apart are those of one loop; a clock that
-/// changes its rate does not move them as far apart as the second.
+/// Units with quartiles this close together come from one loop: even a changing clock rate does not
+/// move them farther apart.
 const MOST_SPREAD: f64 = 0.05;
 const CERTAIN_SPREAD: f64 = 0.15;
 
-/// The slope of a round's mean hops over its mean work, both in nanoseconds; `None` without
-/// units between the laps.
+/// The slope of a round's mean hops over its mean work, both in nanoseconds; `None` without units
+/// between the laps.
 fn slope_of_means(round: &[&Record]) -> Option<f64> {
     let points = round.iter().map(|record| {
         let work = record.work?;
@@ -49,7 +48,7 @@ fn slope_of_means(round: &[&Record]) -> Option<f64> {
     slope(&points.collect::<Option<Vec<_>>>()?)
 }
 
-/// The slope of a round's quickest hops, by its quickest unit.
+/// The slope of a round's fastest hops, by its fastest unit.
 fn slope_of_quickest(round: &[&Record]) -> Option<f64> {
     let unit_ns = round.iter().filter_map(|record| record.work?.ns_per_unit).reduce(f64::min)?;
     let points = round.iter().filter_map(|record| {
@@ -71,8 +70,8 @@ fn fitted(of: &Experiment, slope: fn(&[&Record]) -> Option<f64>) -> Option<(f64,
     Some((value, interval?))
 }
 
-/// Whether the machine was too busy for means, by what did not come from laps: the CPU
-/// time of others over all processes, and the units between the laps.
+/// Whether the machine was too busy for means, judged without the laps: by the CPU time of others
+/// over all processes, and by the units between the laps.
 pub(super) fn is_busy(of: &Experiment) -> bool {
     let (mut others, mut all) = (0.0, 0.0);
     for record in of.records() {
@@ -111,12 +110,12 @@ fn slope_of(of: &Experiment) -> Figure {
     };
     Figure::new(what, middle, "")
         .between(ends)
-        .judged(format!("1, known to 5 %; of the quickest laps {quickest:.3}"), status)
+        .judged(format!("1 ± 5 %; fastest laps: {quickest:.3}"), status)
 }
 
-/// The quickest units of all processes are those of one loop. Compiled differently, or laid
-/// out badly, a unit takes half as long again in some programs. A program without units
-/// between its laps has a loop of its own.
+/// The fastest units of all processes come from one loop. Compiled or aligned differently, a unit
+/// takes half as long again in some programs. A program without units between its laps has a
+/// separate loop.
 fn unit_spread(experiments: &[Experiment]) -> Figure {
     let unit = |record: &Record| record.work.filter(|work| work.mean_ns_per_unit.is_some());
     let units = experiments.iter().flat_map(Experiment::records).filter_map(unit);
@@ -138,8 +137,8 @@ fn unit_spread(experiments: &[Experiment]) -> Figure {
     Figure::new(what, 100.0 * spread, "%").judged("below 5 %", status)
 }
 
-/// With the same work before every hop, a hop takes as long among more tasks, an arm each,
-/// as among the fewest. It is taken in mean units of its own process.
+/// With the same work before every hop, a hop takes as long with more tasks (one arm each) as with
+/// the fewest. Its unit is the mean work unit of the same process.
 pub fn linearity(experiments: &[Experiment]) -> Vec<Figure> {
     let figures = |of: &Experiment| {
         let tasks = |arm: &Vec<Probe>| arm.iter().find_map(|probe| Some(probe.record()?.tasks));
@@ -158,9 +157,9 @@ pub fn linearity(experiments: &[Experiment]) -> Vec<Figure> {
     experiments.iter().flat_map(figures).collect()
 }
 
-/// Opponents: the second arm, a case, takes as long as the first, which has nothing of ours.
-/// Where the kernel puts its pages makes one process in four slower than the others by a
-/// tenth, so the lower quartiles over processes are compared, and not pair by pair.
+/// Opponents: the second arm, a case, takes as long as the first, an independent implementation.
+/// Page placement makes one process in four a tenth slower, so lower quartiles over processes are
+/// compared instead of pairs.
 pub fn opponents(experiments: &[Experiment], plan: &ProvePlan) -> Vec<Figure> {
     let figure = |of: &Experiment| {
         let opponent = plan.opponent(of.case)?;
@@ -173,13 +172,12 @@ pub fn opponents(experiments: &[Experiment], plan: &ProvePlan) -> Vec<Figure> {
     experiments.iter().filter_map(figure).collect()
 }
 
-/// The ratio of two times, the second over the first, round by round, and its bounds.
+/// The ratio of two times, the second over the first, paired by round, and its bounds.
 fn ratio(what: String, times: [ByRound; 2], bounds: [f64; 2]) -> Figure {
     let what = format!("{what}, {} pairs", ratios(&times[0], &times[1]).len());
     bounded(what, ratio_at(CONFIDENCE, &times[1], &times[0]), bounds)
 }
 
-/// A ratio and its bounds.
 fn bounded(what: String, ratio: Option<Estimate>, bounds: [f64; 2]) -> Figure {
     match ratio {
         Some(Estimate { value, interval: Some(ends), .. }) => Figure::new(what, value, "")

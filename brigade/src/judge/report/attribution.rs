@@ -1,7 +1,6 @@
-//! Where the time of one operation goes: elapsed = user + kernel + waiting −
-//! overlap, and waiting = idle + idle transitions + runnable + stolen + rest. The kernel counts
-//! the CPU time of the whole process, so the wall time is that of the same span: all phases of
-//! a lap, and the time between laps.
+//! Where the time of one operation goes: elapsed = user + kernel + waiting − overlap, and waiting =
+//! idle + idle transitions + runnable + stolen + rest. The kernel counts the CPU time of the whole
+//! process, so the wall time covers the same span: all phases of a lap, and the time between laps.
 
 use crate::judge::statistics::{Estimate, Interval};
 use harness::record::{IdleState, Record};
@@ -9,15 +8,15 @@ use harness::record::{IdleState, Record};
 use super::model::{Attribution, Parts, WaitingFor};
 use crate::judge::interference::{Sampled, median_of};
 
-/// By how much the kernel's count of CPU time may differ from the wall time of a
-/// process that never waits, as a share: the two are not read at one moment.
+/// How far the kernel's count of CPU time may differ from the wall time of a process that never
+/// waits, as a share: the two are not read at the same moment.
 const RESOLUTION: f64 = 0.01;
 
-/// The reasons for so much waiting, by a record; `None` if it lacks one.
+/// The reasons for the waiting in a record; `None` if it lacks one.
 ///
-/// The kernel's counts overlap. A task that is woken for an idle CPU counts as runnable until
-/// the CPU is awake, and time that the hypervisor takes from a sleeping CPU is idle time. So
-/// each explains what those before it leave.
+/// The kernel's counts overlap: a task woken for an idle CPU counts as runnable until the CPU is
+/// awake, and time stolen from a sleeping CPU is idle time. So each reason only explains what those
+/// before it leave.
 fn reasons(record: &Record, waiting_ns: f64) -> Option<WaitingFor<f64>> {
     let found = record.waiting.as_ref()?;
     let mut rest_ns = waiting_ns;
@@ -35,14 +34,14 @@ fn reasons(record: &Record, waiting_ns: f64) -> Option<WaitingFor<f64>> {
 }
 
 impl Parts<f64> {
-    /// The parts of what a record measured; `None` if it has no CPU time.
+    /// The parts of a record's time; `None` without CPU time.
     pub fn of(record: &Record) -> Option<Self> {
         let cpu = record.cpu.as_ref()?;
         let (user_ns, kernel_ns) = (cpu.user_ns_per_operation, cpu.system_ns_per_operation);
         let elapsed_ns = elapsed_ns(record)?;
         let rest = elapsed_ns - user_ns - kernel_ns;
         let rest = if rest.abs() <= RESOLUTION * elapsed_ns { 0.0 } else { rest };
-        // On one CPU nothing overlaps: there the clocks differ by that.
+        // On one CPU nothing overlaps; any difference comes from the clocks.
         let can_overlap = record.affinity.len() != 1;
         let overlap_ns = if can_overlap { (-rest).max(0.0) } else { 0.0 };
         let waiting_ns = rest.max(0.0);
@@ -51,9 +50,8 @@ impl Parts<f64> {
     }
 }
 
-/// CPU time per operation that was neither in an idle state nor a task's, over all
-/// CPUs, in nanoseconds: what the kernel does before a CPU sleeps and after. None where
-/// no CPU went idle.
+/// CPU time per operation that was neither in an idle state nor a task's, over all CPUs, in
+/// nanoseconds: kernel work before and after a CPU sleeps. None if no CPU went idle.
 fn idle_transition_ns(record: &Record) -> Option<f64> {
     let cpu = record.cpu.as_ref()?;
     let states = record.waiting.as_ref()?.idle_states.as_ref()?;
@@ -73,16 +71,15 @@ fn operations(record: &Record) -> Option<f64> {
     Some(principal.count as f64 * principal.operations as f64)
 }
 
-/// Wall time of the span that the CPU time is of, per operation of the principal
-/// measurement.
+/// Wall time of the span that the CPU time covers, per operation of the principal measurement.
 fn elapsed_ns(record: &Record) -> Option<f64> {
     Some(record.interference.wall_ns? as f64 / operations(record)?)
 }
 
-/// The parts of what these runs measured; `None` if no record has the CPU time.
+/// The parts of the time in these runs; `None` if no record contains CPU time.
 ///
-/// Each part is the mean of its shares of the time elapsed, times one time elapsed, so that
-/// the parts add up to it.
+/// Each part is the mean of its shares of the elapsed time, times one elapsed time, so that the
+/// parts add up to it.
 pub(super) fn attribution(sample: &[Sampled]) -> Option<Attribution> {
     let parts: Vec<Parts<f64>> = sample.iter().filter_map(|of| Parts::of(of.record)).collect();
     let elapsed: Vec<f64> = parts.iter().map(|of| of.elapsed_ns).collect();
@@ -117,7 +114,7 @@ pub(super) fn attribution(sample: &[Sampled]) -> Option<Attribution> {
     })
 }
 
-/// The mean of `shares` of `whole`, with the interval of their median, extended to it.
+/// The mean of `shares` of `whole`, with the interval of their median, widened to include it.
 fn mean(shares: &[f64], whole: f64) -> Option<Estimate> {
     let Estimate { interval, count, .. } = Estimate::of(shares)?;
     let mean = shares.iter().sum::<f64>() / shares.len() as f64;
@@ -126,7 +123,7 @@ fn mean(shares: &[f64], whole: f64) -> Option<Estimate> {
     Some(Estimate { value: mean, interval, count }.map(|share| share * whole))
 }
 
-/// How often a CPU interrupted another one, per operation.
+/// How often a CPU interrupted another, per operation.
 fn interrupts(record: &Record) -> Option<f64> {
     let found = record.waiting.as_ref()?;
     Some(found.reschedules_per_operation? + found.calls_per_operation?)
@@ -145,7 +142,7 @@ mod tests {
     use super::*;
     use crate::store::fixtures::Sample;
 
-    /// A record of laps of 10 hops, each of this wall and CPU time.
+    /// A record of laps with 10 hops, each with this wall and CPU time.
     fn record(wall_ns: f64, user_ns: f64, system_ns: f64) -> Record {
         let sample = Sample { user_ns, system_ns, ..Sample::hop(wall_ns) };
         let mut record = sample.in_round("ring", 1).record.unwrap();
@@ -176,8 +173,8 @@ mod tests {
         assert_eq!(Parts::of(&record), None);
     }
 
-    /// A hop of 10 ns on two CPUs, 7 of them CPU time, with these times in which both were
-    /// idle and a task was runnable, and 13 ns less `transition_ns` in idle states.
+    /// A hop of 10 ns on two CPUs, 7 ns of it CPU time, with these times in which both were idle
+    /// and a task was runnable, and 13 ns less `transition_ns` in idle states.
     fn waiting(idle_ns: f64, transition_ns: f64, runnable_ns: f64) -> Record {
         let mut record = record(10.0, 2.0, 5.0);
         record.interference.others_cpu_ns = None;
@@ -221,7 +218,7 @@ mod tests {
         let mut record = waiting(0.0, 5.0, 0.0);
         assert_eq!((idle_transition_ns(&record), idle_entries(&record)), (Some(5.0), Some(0.75)));
         record.interference.others_cpu_ns = Some((2.0 * operations(&record).unwrap()) as i64);
-        assert_eq!(idle_transition_ns(&record), Some(3.0), "others had the rest");
+        assert_eq!(idle_transition_ns(&record), Some(3.0), "others used the rest");
         let states = record.waiting.as_mut().unwrap().idle_states.as_mut().unwrap();
         states.iter_mut().for_each(|state| state.entries_per_operation = 0.0);
         assert_eq!(idle_transition_ns(&record), Some(0.0));

@@ -1,10 +1,6 @@
-//! From the invocations of one case in one run to its estimate. The sample is
-//! the invocations that measured, one a round; the others are counted, so that
-//! a report can say what is missing from it.
-//!
-//! The ledger of a task's memory: bytes per task, part by part, as slopes over
-//! the number of tasks, and what remains of the machine's memory that no part
-//! explains.
+//! Estimates one case in one run from its invocations. The sample contains one
+//! measurement per round; the other invocations are counted, so that a report
+//! can show what is missing.
 
 use std::ptr;
 
@@ -44,8 +40,8 @@ pub fn estimate(invocations: &[&Invocation]) -> CaseEstimate {
     }
 }
 
-/// Widens the intervals of a run's times by how much its processes depend on one another, and
-/// returns that.
+/// Widens the intervals of a run's times according to the dependence of its processes, and returns
+/// that.
 pub fn widen(cases: &mut [&mut CaseEstimate]) -> Dependence {
     let principal = |case: &&mut CaseEstimate| Some(case.series(case.measurement(None)?));
     let dependence = Dependence::of(&cases.iter().filter_map(principal).collect::<Vec<_>>());
@@ -58,8 +54,7 @@ pub fn widen(cases: &mut [&mut CaseEstimate]) -> Dependence {
     dependence
 }
 
-/// What a task holds in memory, part by part, if the program swept the number of
-/// tasks.
+/// The memory of a task, part by part, if the program swept the number of tasks.
 fn memory(runs: &[Sampled]) -> Vec<MemoryPart> {
     let sweeps: Vec<_> = runs.iter().filter_map(|run| run.record.ledger.clone()).collect();
     let part = |line: ledger::Line| {
@@ -70,7 +65,7 @@ fn memory(runs: &[Sampled]) -> Vec<MemoryPart> {
     ledger::lines(&sweeps).into_iter().filter_map(part).collect()
 }
 
-/// A record's word in a form fit for a line of a report.
+/// A record's word, made safe for a line of a report.
 pub(super) fn shown(word: &str) -> String {
     terminal::line(word).into_owned()
 }
@@ -101,7 +96,8 @@ fn placement(run: &Sampled) -> Option<String> {
     run.record.parameters.get("placement")?.as_str().map(shown)
 }
 
-/// The measurement called like `like`, which the first record has.
+/// The measurement with the same name as `like`, in the first record that has
+/// it.
 fn measurement(
     like: &Measurement,
     runs: &[Sampled],
@@ -131,14 +127,14 @@ fn measurement(
     })
 }
 
-/// The measurement of the same name in every run that has it, with its round.
+/// The measurements with the same name in all runs, with their rounds.
 fn samples<'a>(like: &Measurement, runs: &[Sampled<'a>]) -> Vec<(u32, &'a Measurement)> {
     let of = |run: &Sampled<'a>| Some((run.round, run.record.measurement(&like.name)?));
     runs.iter().filter_map(of).collect()
 }
 
-/// Those of the processes that the time is of, as far as they have enough samples in the
-/// median: a 99th percentile of 20 is their maximum.
+/// Percentiles of the processes in the estimate, if their median has enough samples: the 99th
+/// percentile of 20 samples is their maximum.
 fn percentiles(samples: &[(u32, &Measurement)]) -> Percentiles {
     let counts: Vec<f64> = samples.iter().map(|(_, sample)| sample.count as f64).collect();
     let count = median(&counts).unwrap_or(0.0);
@@ -166,9 +162,9 @@ fn switches(switches: &Switches) -> f64 {
 }
 
 impl MeasurementEstimate {
-    /// What is measured: what an operation is where the measurement is of whole
-    /// iterations, otherwise the last word of the measurement's name (`create`,
-    /// `cold` for `create_cold`).
+    /// A short name: the operation if the measurement covers whole iterations,
+    /// otherwise the last word of its name (`create`, `cold` for
+    /// `create_cold`).
     pub fn short_name(&self) -> &str {
         match self.name.as_str() {
             "iteration" => &self.operation,
@@ -186,24 +182,23 @@ impl CaseEstimate {
         }
     }
 
-    /// What a task holds in memory, all parts together, if the case sweeps the number
-    /// of tasks.
+    /// The memory of a task, all parts together, if the case sweeps the number of tasks.
     pub fn held(&self) -> Option<Estimate> {
         let sum = self.memory.iter().find(|part| part.name == ledger::SUM)?;
         Some(sum.bytes_per_task)
     }
 
-    /// The figure that the case is run for: what a task holds in memory, or a time.
+    /// The principal figure: memory per task, or a time.
     pub fn principal(&self) -> Option<Estimate> {
         self.held().or_else(|| Some(self.measurement(None)?.time_ns))
     }
 
-    /// The same, of a task's whole life where its end is a measurement of its own.
+    /// The same, but of a task's whole life if its end is measured separately.
     pub fn figure(&self) -> Option<Estimate> {
         self.held().or(self.whole_ns).or_else(|| self.principal())
     }
 
-    /// How many invocations came to this.
+    /// The number of invocations with this outcome.
     pub fn count(&self, outcome: JudgedOutcome) -> usize {
         self.invocations.iter().filter(|invocation| invocation.outcome == outcome).count()
     }
@@ -215,12 +210,12 @@ impl CaseEstimate {
             || self.taken.is_some_and(|taken| taken.is_notable())
     }
 
-    /// Whether the estimate is made from unusable invocations.
+    /// Whether the estimate uses unusable invocations.
     pub fn uses_unusable(&self) -> bool {
         self.invocations.iter().any(|of| of.is_used && of.outcome == JudgedOutcome::Unusable)
     }
 
-    /// When the processes of one of its measurements started, in seconds, and their figures.
+    /// When the processes of a measurement started, in seconds, and their figures.
     pub fn series(&self, measurement: &MeasurementEstimate) -> Series {
         let values = self.invocations.iter().zip(&measurement.values_ns);
         let used = values.filter(|(invocation, _)| invocation.is_used);
@@ -228,8 +223,7 @@ impl CaseEstimate {
             .collect()
     }
 
-    /// The values of one of its measurements that the estimate is made from, by
-    /// round.
+    /// The values that the estimate of a measurement uses, by round.
     pub fn by_round(&self, measurement: &MeasurementEstimate) -> ByRound {
         let values = self.invocations.iter().zip(&measurement.values_ns);
         let used = values.filter(|(invocation, _)| invocation.is_used);
@@ -274,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_and_switches_belong_to_the_principal_measurement_alone() {
+    fn cpu_time_and_switches_belong_to_the_principal_measurement_only() {
         let sample = Sample { user_ns: 3.0, system_ns: 4.0, switches: 1.5, ..Sample::hop(10.0) };
         let invocation = sample::and_measurement(sample.in_round("make", 1), "join", "join", 5.0);
         let case = of(&[invocation]);
@@ -286,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_measure_is_listed_and_not_estimated() {
+    fn failed_invocations_are_listed_and_not_estimated() {
         let mut invocations = sample::case("ring", [10.0, 999.0, 999.0]);
         invocations[1].outcome = Outcome::Failed;
         invocations[2].interrupted = true;
@@ -303,14 +297,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_used_is_kept_and_marked() {
-        let beside = |round, wall_ns, others_share| {
+    fn unused_invocations_are_kept_and_marked() {
+        let disturbed_by = |round, wall_ns, others_share| {
             Sample { others_share, ..Sample::hop(wall_ns) }.in_round("ring", round)
         };
-        let case = of(&[beside(1, 30.0, 0.5), beside(1, 20.0, 0.1), beside(2, 10.0, 0.0)]);
+        let case = of(&[
+            disturbed_by(1, 30.0, 0.5),
+            disturbed_by(1, 20.0, 0.1),
+            disturbed_by(2, 10.0, 0.0),
+        ]);
         let used: Vec<_> = case.invocations.iter().map(|found| found.is_used).collect();
         assert_eq!(used, [false, true, true]);
-        assert_eq!(case.worst_disturbance, ["others had 50 % of its CPUs' time"]);
+        assert_eq!(case.worst_disturbance, ["others used 50 % of its CPUs' time"]);
         assert_eq!(case.count(JudgedOutcome::Unusable), 1);
         let hop = case.measurement(None).unwrap();
         assert_eq!(hop.values_ns, [Some(30.0), Some(20.0), Some(10.0)]);

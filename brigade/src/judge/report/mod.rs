@@ -1,5 +1,5 @@
-//! The report of one run, or of several side by side: from what their folders
-//! hold to one value that renderers show.
+//! The report of one run, or of several side by side: turns the contents of
+//! their folders into one value for the renderers.
 
 pub mod attribution;
 pub mod estimate;
@@ -30,28 +30,28 @@ use crate::store::saved_run::SavedRun;
 /// A run to report.
 #[derive(Debug)]
 pub struct RunData<'a> {
-    /// The name of its folder.
+    /// Its folder's name.
     pub name: String,
-    /// What was run.
+    /// Its description.
     pub description: &'a RunDescription,
-    /// The machine.
+    /// Its machine.
     pub environment: &'a Environment,
     /// The invocations, in the order in which they ended.
     pub invocations: &'a [Invocation],
-    /// The proof of the instrument that it ended with, if it did.
+    /// The proof at its end, if there is one.
     pub proof: Option<&'a Proof>,
-    /// How far it came.
+    /// How complete it is.
     pub progress: RunProgress,
-    /// Runs of the same build on the same machine, this one among them.
+    /// Runs of the same build on the same machine, including this one.
     pub alike: Vec<SavedRun>,
     /// The run before it on a machine of this kind.
     pub previous: Option<SavedRun>,
-    /// The name of that run's folder.
+    /// That run's folder.
     pub since: String,
 }
 
-/// The report of these runs; groups, comparisons, baselines and headline are those of
-/// `manifest`.
+/// The report of these runs; `manifest` defines groups, comparisons, baselines and the first
+/// screen.
 pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
     let cases = Cases::of(manifest, runs);
     let mut groups = groups(manifest, runs, &cases.cases);
@@ -73,7 +73,7 @@ pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
     }
 }
 
-/// In what the conditions of each run but the first differ from the first's.
+/// How the conditions of each run but the first differ from the first's.
 fn environment_differences(runs: &[RunData]) -> Vec<Vec<Difference>> {
     let Some((first, others)) = runs.split_first() else { return Vec::new() };
     others.iter().map(|run| between_machines(first.environment, run.environment)).collect()
@@ -101,14 +101,14 @@ fn describe(cases: &Cases, index: usize, run: &RunData) -> RunSummary {
     }
 }
 
-/// All cases of all runs, and what each name means in each run.
+/// All cases of all runs, and which case each name means in each run.
 struct Cases<'a> {
-    /// How many runs there are.
+    /// The number of runs.
     runs: usize,
     cases: Vec<Case>,
-    /// The runs that each estimate is made from.
+    /// The invocations that each estimate uses.
     samples: HashMap<(usize, usize), Vec<Sampled<'a>>>,
-    /// The index of the case of this name.
+    /// The index of the case with this name.
     named: HashMap<String, usize>,
     /// How much the processes of each run depend on one another.
     dependence: Vec<Dependence>,
@@ -154,9 +154,9 @@ impl<'a> Cases<'a> {
         all
     }
 
-    /// What the case of this name is, by its first record. Without one it is the
-    /// case of this name in another run, or one that only its name tells, as are
-    /// further cases of the same run with the same record.
+    /// Identifies the case with this name, by its first record. Without a record it is the case
+    /// with this name in another run, or one known only by its name, as are further cases of the
+    /// same run with the same record.
     fn key(
         &self,
         name: &str,
@@ -173,8 +173,8 @@ impl<'a> Cases<'a> {
         key
     }
 
-    /// The case of this name with its estimate in the run of this index, and what that is
-    /// made from.
+    /// The case with this name, its estimate in the run with this index, and the invocations that
+    /// it uses.
     fn find(&self, name: &str, run: usize) -> Option<(&Case, &CaseEstimate, &[Sampled<'a>])> {
         let index = *self.named.get(name)?;
         let case = &self.cases[index];
@@ -182,8 +182,8 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// The invocations of each case of a run: its cases in the order of `run.json`,
-/// then any others.
+/// A run's invocations by case: its cases in the order of `run.json`, then any
+/// others.
 fn by_name<'a>(run: &RunData<'a>) -> Vec<(&'a str, Vec<&'a Invocation>)> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut found: Vec<(&str, Vec<&Invocation>)> = Vec::new();
@@ -204,8 +204,8 @@ fn by_name<'a>(run: &RunData<'a>) -> Vec<(&'a str, Vec<&'a Invocation>)> {
     found
 }
 
-/// The cases by the group that a run was for, or else that names them first, and
-/// at last those that no group names. Their comparisons are left open.
+/// The cases by group: the one that a run was for, or else the first that lists them; at the end
+/// the cases in no group. Comparisons are added later.
 fn groups(manifest: &Manifest, runs: &[RunData], cases: &[Case]) -> Vec<Group> {
     let index_of = |name: &String| manifest.groups.iter().position(|stated| stated.name == *name);
     let recorded = runs.iter().flat_map(|run| &run.description.details);
@@ -242,13 +242,13 @@ fn groups(manifest: &Manifest, runs: &[RunData], cases: &[Case]) -> Vec<Group> {
 /// An advised budget is a multiple of this, in seconds.
 const STEP_SECONDS: f64 = 60.0;
 
-/// Nobody is advised to measure for longer, in seconds.
+/// No longer budget is advised, in seconds.
 const LONGEST_SECONDS: f64 = 6.0 * 3600.0;
 
-/// The half-width that is narrow enough where the run names none, in percent.
+/// The target half-width if the run has none, in percent.
 const TARGET_PERCENT: f64 = 3.0;
 
-/// The quality of the run of this index.
+/// The quality of the run with this index.
 fn quality(
     cases: &Cases,
     run: usize,
@@ -302,9 +302,8 @@ fn half_width_percent(time: &Estimate) -> Option<f64> {
     Some(time.half_width()? * 100.0)
 }
 
-/// The budget that brings the cases to the target, where there is one: an interval
-/// narrows with the root of the number of processes. Those of a case take as long as
-/// they did, and all that ran counts.
+/// The budget that reaches the target for the cases: an interval narrows with the square root of
+/// the number of processes. Assumes that processes take as long as before, and counts all that ran.
 fn remedy(
     wide: &[(&str, Estimate)],
     target_percent: f64,
@@ -342,12 +341,12 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_grows_with_the_square_of_what_is_too_wide() {
+    fn a_budget_grows_with_the_square_of_the_excess_width() {
         let mut invocations = sample::case("ring", [1.0; 10]);
         invocations.iter_mut().for_each(|of| of.duration_ns = 2_000_000_000);
         let advised = |wide: &[(&str, Estimate)]| remedy(wide, 3.0, &invocations);
         assert_eq!(advised(&[]), None);
-        // 20 s, and 30 processes more than the ten there are.
+        // 20 s, plus 30 more processes than the ten so far.
         assert_eq!(advised(&[wide(Some(6.0))]).as_deref(), Some("--budget 120"));
         assert_eq!(advised(&[wide(Some(30.0))]).as_deref(), Some("--budget 2040"));
         assert_eq!(advised(&[wide(None)]).as_deref(), Some("--budget 60"));

@@ -1,8 +1,7 @@
-//! The report as a value: what a run, or several side by side, say. Renderers
-//! read nothing else. The committed schema, `brigade/report.schema.json`, is
-//! generated from these types and a test compares the two.
-//!
-//! Times are in nanoseconds per operation unless a name says otherwise.
+//! The report as a value, of one run or several side by side; renderers read
+//! nothing else. The committed schema, `brigade/report.schema.json`, is
+//! generated from these types; a test compares the two. Times are in
+//! nanoseconds per operation unless a name says otherwise.
 
 use crate::judge::statistics::{Estimate, Modes};
 pub use harness::record::Distance;
@@ -23,7 +22,7 @@ use crate::store::results::Skipped;
 /// field is added, the major one when an old reader would misunderstand.
 pub const SCHEMA_VERSION: &str = "1.1";
 
-/// What one run, or several side by side, say.
+/// The report of one run, or of several side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
@@ -31,10 +30,9 @@ pub struct Report {
     pub schema_version: String,
     /// The runs, in the order in which they were named.
     pub runs: Vec<RunSummary>,
-    /// In what the conditions of each run but the first differ from the first's.
-    ///
+    /// How the conditions of each run but the first differ from the first's.
     pub environment_differences: Vec<Vec<Difference>>,
-    /// What the first run's screen shows; empty where the manifest has none.
+    /// The first run's screen; empty if the manifest defines none.
     pub screen: Vec<ScreenPart>,
     /// Sentences about ratios of the first run, the most surprising first.
     pub sentences: Vec<Sentence>,
@@ -43,11 +41,11 @@ pub struct Report {
     pub recorded: Option<String>,
     /// The figures to read first.
     pub headline: Vec<FigureRow>,
-    /// The kinds of tasks of which the first run has a figure.
+    /// The kinds of tasks that the first run measured.
     pub kinds: Vec<KindFigures>,
-    /// The cases, by the question that they answer.
+    /// The cases, by the question they answer.
     pub groups: Vec<Group>,
-    /// Cases of pairs of CPUs, for each run and each way of handing over.
+    /// Cases of CPU pairs, for each run and each way of handing over.
     pub pairs: Vec<PairMap>,
 }
 
@@ -55,126 +53,125 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunSummary {
-    /// The name of its folder.
+    /// Its folder's name.
     pub name: String,
     /// A name for this kind of machine, such as `amd-epyc-25-17-2cpu`.
     pub label: String,
-    /// The machine in one line: CPUs, caches, whether it is virtual.
+    /// The machine in one line: CPUs, caches, hypervisor.
     pub machine: String,
-    /// Everything that the figures hold for, in one sentence.
+    /// All conditions of the figures, in one sentence.
     pub environment: String,
-    /// When it was started: UTC, RFC 3339.
+    /// When it started: UTC, RFC 3339.
     pub started_at: String,
-    /// The version of Brigade that made it.
+    /// The version of Brigade.
     pub version: String,
     /// The profile's name.
     pub profile: String,
-    /// What to type for another run like it; empty where that is not recorded.
+    /// The command that repeats it; empty if not recorded.
     pub command: Vec<String>,
-    /// Seed of the order of the cases.
+    /// Seed for the order of the cases.
     pub seed: u64,
-    /// How far it came.
+    /// How complete it is.
     pub progress: RunProgress,
     /// The cases that could not run.
     pub skipped: Vec<Skipped>,
-    /// How precise and how disturbed it is.
+    /// Its precision and disturbances.
     pub quality: Quality,
-    /// The proof of the instrument that the run ended with, if it did.
+    /// The proof at its end, if there is one.
     pub proof: Option<Proof>,
-    /// The state of the machine; `null` where the run has no references.
+    /// The state of the machine; `null` for a run without references.
     pub state: Option<State>,
-    /// How runs of this build on this machine compare; `null` where there is no other.
+    /// How it compares with other runs of this build on this machine; `null` if there are none.
     pub repeat: Option<Repeat>,
-    /// Cases whose figure differs from that of the last run on this machine by more than runs
-    /// of one build do: how many times as large it is. `other` is that run.
+    /// Cases whose figure changed since the last run on this machine by more than runs of one build
+    /// differ, with the ratio. `other` is that run.
     pub moved: Vec<FigureRow>,
 }
 
-/// How far a run came.
+/// How complete a run is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunProgress {
-    /// Invocations that came to their end.
+    /// Invocations that ended.
     pub ended: usize,
     /// Invocations that were interrupted.
     pub interrupted: usize,
     /// Invocations of the common rounds.
     pub planned: usize,
-    /// Invocations that are still to come.
+    /// Invocations still to run.
     pub remaining: usize,
-    /// Whether nothing is to come.
+    /// Whether nothing remains to run.
     pub is_complete: bool,
-    /// Rounds of every case.
+    /// Rounds that run every case.
     pub rounds: u32,
     /// Whether further rounds follow the common ones.
     pub adaptive: bool,
-    /// Which side of a comparison this is; `null` for a run of its own.
+    /// Which side of a comparison this is; `null` if none.
     pub side: Option<String>,
-    /// Whether it can go on where it was.
+    /// Whether it can be resumed.
     pub resumable: bool,
 }
 
-/// How precise and how disturbed a run is.
+/// The precision and disturbances of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quality {
-    /// The half-width of an interval that is narrow enough, in percent.
+    /// The target for the half-width of an interval, in percent.
     pub target_percent: f64,
-    /// Cases that measured.
+    /// Cases with measurements.
     pub cases: usize,
-    /// Those of them whose principal measurement is within the target.
+    /// Cases whose principal measurement is within the target.
     pub within_target: usize,
     /// The median of all half-widths, in percent; `null` without an interval.
     pub median_half_width_percent: Option<f64>,
-    /// Processes of a case, in the median of the cases; `null` without times.
+    /// The median number of processes per case; `null` without times.
     pub processes: Option<f64>,
-    /// How many independent processes they are worth, since those that ran soon after one
-    /// another resemble each other.
+    /// How many independent processes they are worth: processes that run in close succession
+    /// resemble each other.
     pub independent_processes: Option<f64>,
-    /// The names of the cases that are not within the target.
+    /// Cases that are not within the target.
     pub wide: Vec<String>,
-    /// Invocations that were disturbed or unusable.
+    /// Disturbed or unusable invocations.
     pub disturbed: usize,
-    /// What kept the tasks of all cases from running; `null` if no record tells.
+    /// What kept the tasks of all cases from running; `null` if no record contains that.
     pub taken: Option<Taken>,
-    /// Time that the hypervisor gave to others during all laps, on all CPUs, in
-    /// seconds; `null` where no record has it.
+    /// Time stolen by the hypervisor during all laps, on all CPUs, in seconds;
+    /// `null` if no record contains it.
     pub steal_seconds: Option<f64>,
-    /// What makes the intervals narrower: flags of `brigade run`, if some do.
+    /// Flags of `brigade run` that make the intervals narrower, if any do.
     pub remedy: Option<String>,
 }
 
-/// A figure of a case, or of one case over or minus another.
+/// A figure of a case, or of one case divided by another or minus it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FigureRow {
-    /// What it is a figure of, in words; `null` where the names of the cases say it.
+    /// A description; `null` if the names of the cases suffice.
     pub text: Option<String>,
-    /// The case, with the measurement if that is not the principal one.
+    /// The case, with the measurement unless that is the principal one.
     pub case: String,
-    /// The case that it is divided by, or that is subtracted from it.
+    /// The other case, by which it is divided or which is subtracted.
     pub other: Option<String>,
-    /// What the figure counts.
+    /// The unit of the figure.
     pub unit: Quantity,
-    /// One for each run, estimated from the rounds that both cases have; `null` where a
-    /// run lacks one.
+    /// One figure per run, estimated from the rounds of both cases; `null` if a run lacks one.
     pub figures: Vec<Option<Estimate>>,
-    /// Conditions under which the two cases were not measured alike in the first run that
-    /// has both, such as `same-cpu / free` or `tasks 500 / 2`.
+    /// Conditions that differed between the two cases in the first run with both, such as `same-cpu
+    /// / free` or `tasks 500 / 2`.
     pub unlike: Vec<String>,
 }
 
-/// A part of the first screen: what one does, and what that costs.
+/// A part of the first screen: one activity and its costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScreenPart {
-    /// What is done.
+    /// The activity.
     pub heading: String,
-    /// What one figure is of.
+    /// What one figure measures, such as one hop.
     pub of: String,
-    /// What the figures count.
+    /// The unit of the figures.
     pub unit: Quantity,
-    /// Rows that are compared with one another.
+    /// Blocks of rows that are compared with one another.
     pub blocks: Vec<ScreenBlock>,
 }
 
@@ -182,7 +179,7 @@ pub struct ScreenPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScreenBlock {
-    /// What the rows have in common; nothing where the heading says it.
+    /// What the rows have in common; empty if the heading says it.
     pub name: String,
     /// The rows.
     pub rows: Vec<ScreenRow>,
@@ -192,11 +189,11 @@ pub struct ScreenBlock {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScreenRow {
-    /// What it is called.
+    /// Its label.
     pub text: String,
     /// The case.
     pub case: String,
-    /// What its tasks are.
+    /// The kind of its tasks.
     pub kind: Option<TaskKind>,
     /// The figure.
     pub figure: Estimate,
@@ -208,27 +205,27 @@ pub struct ScreenRow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sentence {
-    /// The sentence, with `{}` for how many times.
+    /// The sentence, with `{}` for the ratio.
     pub text: String,
     /// The ratio.
     pub ratio: Estimate,
 }
 
-/// What a kind of task costs.
+/// The costs of one kind of task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KindFigures {
-    /// What it is called.
+    /// Its label.
     pub text: String,
-    /// The version of what runs it; `null` where that is the kernel.
+    /// The version of its runtime; `null` if that is the kernel.
     pub version: Option<String>,
     /// The time of a hand-over, in nanoseconds.
     pub hop_ns: Option<Estimate>,
-    /// The kernel's context switches for each of them.
+    /// Context switches per hand-over, counted by the kernel.
     pub switches_per_hop: Option<f64>,
-    /// The time to create one, run it and wait for its end, in nanoseconds.
+    /// Time to create a task, run it and wait for its end, in nanoseconds.
     pub create_ns: Option<Estimate>,
-    /// What one holds, in bytes.
+    /// Memory per task, in bytes.
     pub memory_bytes: Option<Estimate>,
 }
 
@@ -240,11 +237,11 @@ pub struct Group {
     pub name: String,
     /// The question.
     pub question: String,
-    /// What a reader should know about the answer, without figures.
+    /// A hint for readers of the answer, without figures.
     pub note: Option<String>,
     /// Its cases compared with one another and with their baselines.
     pub comparisons: Vec<FigureRow>,
-    /// Whether the answer is in the percentiles of single operations.
+    /// Whether the percentiles of single operations answer the question.
     pub tails: bool,
     /// The cases.
     pub cases: Vec<Case>,
@@ -254,50 +251,49 @@ pub struct Group {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Case {
-    /// What it is.
+    /// What identifies it.
     pub key: RecordedCase,
-    /// What `--case` calls it.
+    /// Its name, as in `--case`.
     pub name: String,
-    /// What a stranger would call it.
+    /// A title for readers who do not know it.
     pub title: String,
-    /// What its tasks are; `null` where nothing is handed over or created, or the
-    /// manifest does not know it.
+    /// The kind of its tasks; `null` if nothing is handed over or created, or the manifest does not
+    /// list the case.
     pub kind: Option<TaskKind>,
-    /// What is estimated of it, for each run; `null` where a run lacks it.
+    /// Its estimate in each run; `null` if a run lacks it.
     pub estimates: Vec<Option<CaseEstimate>>,
 }
 
 impl Case {
-    /// What the first run says of it.
+    /// Its estimate in the first run.
     pub fn first(&self) -> Option<&CaseEstimate> {
         self.estimates.first()?.as_ref()
     }
 }
 
-/// What an operation takes between pairs of CPUs: the cases of a run that differ in nothing
-/// but these.
+/// Times of an operation between pairs of CPUs: the cases of a run that differ only in these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PairMap {
-    /// The name of the group that has the cases.
+    /// The group of the cases.
     pub group: String,
     /// The index of the run.
     pub run: usize,
-    /// What the cases are called, without their CPUs.
+    /// The cases' common title, without CPUs.
     pub name: String,
     /// What one operation is, such as `switch`.
     pub operation: String,
-    /// What the tasks are.
+    /// The kind of tasks.
     pub kind: Option<TaskKind>,
-    /// The CPUs, those that are near one another side by side.
+    /// The CPUs, ordered so that near ones are neighbours.
     pub cpus: Vec<CpuPlace>,
-    /// The pairs that measured.
+    /// The pairs with measurements.
     pub pairs: Vec<PairTime>,
-    /// The pairs by how far their CPUs are apart, the nearest first.
+    /// The pairs by distance between their CPUs, nearest first.
     pub distances: Vec<DistanceTime>,
 }
 
-/// What an operation takes between two CPUs.
+/// The time of an operation between two CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PairTime {
@@ -305,28 +301,29 @@ pub struct PairTime {
     pub case: String,
     /// The CPUs.
     pub cpus: [usize; 2],
-    /// How far they are apart; `null` where the kernel does not report it.
+    /// Their distance; `null` if the kernel does not report it.
     pub distance: Option<Distance>,
     /// The time of an operation, in nanoseconds.
     pub time_ns: Estimate,
 }
 
-/// What an operation takes between CPUs that are so far apart.
+/// The time of an operation between CPUs at one distance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DistanceTime {
     /// The distance; `null` where the kernel does not report it.
     pub distance: Option<Distance>,
-    /// How many pairs measured.
+    /// The number of pairs with measurements.
     pub pairs: usize,
-    /// The median of these pairs in a round, over rounds, in nanoseconds.
+    /// The median over rounds of the median of these pairs in a round, in
+    /// nanoseconds.
     pub time_ns: Estimate,
-    /// The times of the quickest pair and the slowest one, in nanoseconds.
+    /// The times of the fastest and the slowest pair, in nanoseconds.
     pub range_ns: [f64; 2],
 }
 
 impl Group {
-    /// The group without its cases of pairs of CPUs, which are shown together.
+    /// The group without its cases of CPU pairs, which are shown together.
     pub fn singles(&self) -> Self {
         let mut group = self.clone();
         group.cases.retain(|case| case.key.pair().is_none());
@@ -334,67 +331,67 @@ impl Group {
     }
 }
 
-/// What the invocations of one case in one run say.
+/// The estimate of one case in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseEstimate {
-    /// The placement that the program recorded, if it did.
+    /// The placement that the program recorded.
     pub placement: Option<String>,
     /// The invocations, in the order in which they ended.
     pub invocations: Vec<InvocationSummary>,
-    /// What went wrong first, if anything did and it left a message.
+    /// The first error, if there was one with a message.
     pub first_error: Option<String>,
-    /// What kept its tasks from running; `null` if no record tells.
+    /// What kept its tasks from running; `null` if no record contains that.
     pub taken: Option<Taken>,
-    /// What was over its threshold in one of the most disturbed invocations.
+    /// What exceeded its threshold in one of the most disturbed invocations.
     pub worst_disturbance: Vec<String>,
-    /// One estimate per measurement, the principal one first; none if nothing
+    /// One estimate per measurement, the principal one first; empty if nothing
     /// was measured.
     pub measurements: Vec<MeasurementEstimate>,
     /// Where the time of an operation of the principal measurement goes; `null`
-    /// if no record has the CPU time.
+    /// if no record contains CPU time.
     pub attribution: Option<Attribution>,
-    /// The time to create a task, run it and wait for its end; `null` unless the end is a
-    /// measurement of its own.
+    /// Time to create a task, run it and wait for its end; `null` unless the end is measured
+    /// separately.
     pub whole_ns: Option<Estimate>,
     /// Memory per task by part, of programs that sweep the number of tasks.
     pub memory: Vec<MemoryPart>,
 }
 
-/// What came of one invocation.
+/// The outcome of one invocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InvocationSummary {
     /// The round, counted from 1.
     pub round: u32,
-    /// Which try of the case in this round, counted from 1.
+    /// Which attempt at the case in this round, counted from 1.
     pub attempt: u32,
-    /// When the process was started: UTC, RFC 3339.
+    /// When the process started: UTC, RFC 3339.
     pub started_at: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: JudgedOutcome,
-    /// Whether the estimates are made from it.
+    /// Whether the estimates use it.
     pub is_used: bool,
 }
 
-/// What came of an invocation: if it measured, how far it can be trusted.
+/// The outcome of an invocation, and how far its measurement can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum JudgedOutcome {
-    /// It measured, and nothing speaks against it.
+    /// Measured, with no sign of a disturbance.
     Clean,
-    /// It measured and was disturbed.
+    /// Measured, but disturbed.
     Disturbed,
-    /// It measured and was disturbed so much that it says nothing.
+    /// Measured, but too disturbed to be used.
     Unusable,
     /// It failed.
     Failed,
-    /// It was killed at the case's time-out.
+    /// Killed at the case's time-out.
     TimedOut,
-    /// It refused for a limit.
+    /// Refused because of a limit.
     Refused,
-    /// The runner ended it because it was interrupted itself.
+    /// Ended by the runner, which was interrupted.
     Interrupted,
 }
 
@@ -418,28 +415,27 @@ pub struct MeasurementEstimate {
     pub operation: String,
     /// Operations in one sample.
     pub operations: u64,
-    /// The mean of each of the case's invocations, in their order; `null` where
+    /// The mean in each of the case's invocations, in their order; `null` if
     /// one did not measure this.
     pub values_ns: Vec<Option<f64>>,
-    /// One figure for those values that are used, and its interval.
+    /// The estimate over the values used.
     pub time_ns: Estimate,
-    /// The two modes that the values fall into, if they do.
+    /// The two modes of the values, if they have two.
     pub modes: Option<Modes>,
-    /// The one of too few values that lies far from all others, if one does.
+    /// The outlier of a small sample, if there is one.
     pub outlier_ns: Option<f64>,
-    /// Percentiles of the samples of an invocation, divided by their operations:
-    /// medians over invocations. A sample of many operations averages over
-    /// them.
+    /// Percentiles of the samples of an invocation, per operation: medians over invocations.
+    /// Samples of many operations average over them.
     pub percentiles: Percentiles,
-    /// CPU time, user and kernel, of the whole process: median over invocations.
-    /// Only the principal measurement has one.
+    /// CPU time of the whole process, user and kernel: median over invocations. Only the principal
+    /// measurement has it.
     pub cpu_ns: Option<f64>,
     /// Kernel context switches per operation: median over invocations. Only the
-    /// principal measurement has one.
+    /// principal measurement has them.
     pub switches: Option<f64>,
 }
 
-/// Percentiles, in nanoseconds per operation; `null` where invocations have too few samples.
+/// Percentiles, in nanoseconds per operation; `null` if invocations have too few samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Percentiles {
@@ -453,41 +449,40 @@ pub struct Percentiles {
     pub p999: Option<f64>,
 }
 
-/// The parts of the time of an operation, in nanoseconds: of one invocation, where elapsed =
-/// user + kernel + waiting − overlap, or each estimated over invocations.
+/// The parts of an operation's time, in nanoseconds: of one invocation, where elapsed = user +
+/// kernel + waiting − overlap, or each estimated over invocations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Parts<T> {
-    /// Wall time from the begin of the first lap to the end of the last one, with all phases
+    /// Wall time from the start of the first lap to the end of the last one, including all phases
     /// of a lap and the time between laps.
     pub elapsed_ns: T,
     /// CPU time in user space.
     pub user_ns: T,
     /// CPU time in the kernel.
     pub kernel_ns: T,
-    /// Wall time in which no thread of the process ran, unless threads overlapped at other
-    /// times.
+    /// Wall time in which no thread of the process ran, unless threads overlapped at other times.
     pub waiting_ns: T,
-    /// CPU time beyond the wall time: threads ran at the same time.
+    /// CPU time beyond the wall time: threads ran simultaneously.
     pub overlap_ns: T,
     /// Reasons for the waiting; `null` if the kernel does not report them.
     pub waiting_for: Option<WaitingFor<T>>,
 }
 
-/// Reasons for the waiting of an operation, in nanoseconds. Of one invocation the sum is its
-/// waiting.
+/// Reasons for an operation's waiting, in nanoseconds. Within one invocation they add up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WaitingFor<T> {
     /// All CPUs were in an idle state.
     pub idle_ns: T,
-    /// CPUs were entering or leaving an idle state: in none, and nobody's.
+    /// CPUs were entering or leaving an idle state: neither in one nor running
+    /// a task.
     pub idle_transition_ns: T,
-    /// A task could have run and waited for its CPU.
+    /// A task was ready and waited for its CPU.
     pub runnable_ns: T,
     /// The hypervisor ran others.
     pub stolen_ns: T,
-    /// The remainder, which nothing explains.
+    /// The remainder.
     pub rest_ns: T,
 }
 
@@ -499,24 +494,24 @@ pub struct Attribution {
     pub parts: Parts<Estimate>,
     /// How often a CPU entered an idle state.
     pub idle_entries: Option<f64>,
-    /// How often a CPU interrupted another one for it to run something.
+    /// How often a CPU interrupted another to run something.
     pub interrupts: Option<f64>,
     /// Share of traced hops whose ends ran on different CPUs, 0 to 1.
     pub crossing_share: Option<f64>,
 }
 
-/// A part of what a task holds in memory.
+/// A part of a task's memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemoryPart {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Bytes per task: the slope over the number of tasks, over
     /// processes.
     pub bytes_per_task: Estimate,
 }
 
-/// Why cases were skipped, each reason with the names of its cases.
+/// The reasons for skipped cases, each with the names of its cases.
 pub fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
     let mut by_reason: Vec<(&str, String)> = Vec::new();
     for Skipped { case, reason } in skipped {

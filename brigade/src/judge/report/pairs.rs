@@ -1,5 +1,5 @@
-//! Cases that differ in one parameter: in the two CPUs that they use, by pair and by distance,
-//! or in a number, such as the number of tasks.
+//! Cases that differ in one parameter: in their two CPUs, by pair and by distance, or in a number,
+//! such as the number of tasks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,11 +18,10 @@ struct Pair<'a> {
     estimate: &'a CaseEstimate,
 }
 
-/// Cases that differ in their CPUs alone, with these.
+/// Cases that differ only in their CPUs, with these.
 type Way<'a> = Vec<(&'a Case, [usize; 2])>;
 
-/// What the cases of pairs of these groups are together: a map for each run, and for
-/// each way of handing over.
+/// Combines the cases of CPU pairs in these groups: one map per run and way of handing over.
 pub fn maps(runs: &[RunData], groups: &[Group]) -> Vec<PairMap> {
     let of_group = |group: &Group| -> Vec<PairMap> {
         let of_run = |(index, run): (usize, &RunData)| of_run(group, index, run.environment);
@@ -66,7 +65,7 @@ fn map(
     }
     let first = pairs.first()?;
     let distances: BTreeSet<Option<Distance>> = pairs.iter().map(|of| of.time.distance).collect();
-    // What is not known comes last.
+    // Unknown distances come last.
     let (unknown, known): (Vec<_>, Vec<_>) = distances.into_iter().partition(Option::is_none);
     let distances = known.into_iter().chain(unknown);
     Some(PairMap {
@@ -81,7 +80,7 @@ fn map(
     })
 }
 
-/// What a case is called without its CPUs.
+/// The name of a case without its CPUs.
 fn name((case, [first, second]): (&Case, [usize; 2])) -> String {
     let cpus = format!("{first},{second}");
     let name = case.title.replace(&format!("CPUs {cpus}"), "").replace(&cpus, "");
@@ -91,7 +90,7 @@ fn name((case, [first, second]): (&Case, [usize; 2])) -> String {
     }
 }
 
-/// The places of these CPUs, and of those of unknown place at the end.
+/// The places of these CPUs; unknown ones are at the end.
 fn places(cpus: BTreeSet<usize>, environment: &Environment) -> Vec<CpuPlace> {
     let mut places = environment.places();
     places.retain(|place| cpus.contains(&place.cpu));
@@ -101,8 +100,7 @@ fn places(cpus: BTreeSet<usize>, environment: &Environment) -> Vec<CpuPlace> {
     places
 }
 
-/// The pairs of one distance: in every round the median of them, and over rounds the
-/// estimate of that.
+/// The pairs of one distance: their median in every round, estimated over rounds.
 fn of_distance(distance: Option<Distance>, pairs: &[Pair]) -> Option<DistanceTime> {
     let pairs: Vec<&Pair> = pairs.iter().filter(|pair| pair.time.distance == distance).collect();
     let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -120,11 +118,11 @@ fn of_distance(distance: Option<Distance>, pairs: &[Pair]) -> Option<DistanceTim
     })
 }
 
-/// The cases that are alike but for one number, in ascending order of that.
+/// The cases that differ only in one number, in ascending order of it.
 pub type Series<'a> = Vec<(f64, &'a Case)>;
 
-/// The series of a parameter among `cases`, in the order of their first cases. A case
-/// without the parameter has 0 of it.
+/// The series of a parameter among `cases`, in the order of their first cases. For a case without
+/// the parameter it is 0.
 pub fn series<'a>(parameter: &str, cases: impl IntoIterator<Item = &'a Case>) -> Vec<Series<'a>> {
     let mut found: Vec<(String, Series)> = Vec::new();
     for case in cases {
@@ -142,12 +140,12 @@ pub fn series<'a>(parameter: &str, cases: impl IntoIterator<Item = &'a Case>) ->
     sorted.collect()
 }
 
-/// `None` for a parameter that is no number.
+/// `None` for a parameter that is not a number.
 fn number(parameter: &str, case: &Case) -> Option<f64> {
     case.key.parameters.get(parameter).map_or(Some(0.0), Value::as_f64)
 }
 
-/// What identifies a case but for one of its parameters.
+/// What identifies a case except for one of its parameters.
 fn without(parameter: &str, case: &Case) -> String {
     let mut others: BTreeMap<String, Value> = case.key.parameters.clone();
     others.remove(parameter);
@@ -162,7 +160,7 @@ mod tests {
     use crate::store::fixtures::{paired, topology};
     use crate::store::invocation::RecordedCase;
 
-    /// Three CPUs: two of a cache, and one of another.
+    /// Three CPUs: two share a cache, the third does not.
     fn three() -> Environment {
         topology("0-2", "0;1;2", "0-1;2", "0-2")
     }
@@ -209,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_topology_the_distance_is_not_known() {
+    fn without_a_topology_the_distance_is_unknown() {
         let maps = maps_of(&Environment::default(), &[([7, 3], [10.0, 11.0, 12.0])]);
         assert_eq!(maps[0].distances[0].distance, None);
         let cpus: Vec<usize> = maps[0].cpus.iter().map(|place| place.cpu).collect();

@@ -1,5 +1,4 @@
-//! The rows that a report shows besides cases: figures to read first, comparisons and
-//! kinds of tasks.
+//! The rows of a report other than cases: main figures, comparisons and kinds of tasks.
 
 use serde_json::Value;
 
@@ -16,15 +15,16 @@ use crate::judge::statistics::{CONFIDENCE, Dependence, Estimate, correlation};
 use crate::manifest::program::Form;
 use crate::manifest::{FigureSpec, KindSpec, Manifest, ScreenSpec, SentenceSpec};
 
-/// Parameters under which two cases must be measured alike, or the row says so.
+/// Parameters in which two compared cases should agree; otherwise the row names
+/// the difference.
 const CONDITIONS: [&str; 4] = ["placement", "tasks", "work", "working_set"];
 
-/// The rows that a report begins with, as far as a run has them.
+/// The main figures, as far as a run measured them.
 pub fn headline(manifest: &Manifest, cases: &Cases) -> Vec<FigureRow> {
     manifest.headline.iter().filter_map(|of| figure_row(of, cases)).collect()
 }
 
-/// The parts of the first screen, as far as the first run has their cases.
+/// The parts of the first screen, as far as the first run measured them.
 pub fn screen(manifest: &Manifest, cases: &Cases) -> Vec<ScreenPart> {
     let row = |(of, ratio): (&FigureSpec, FigureSpec)| {
         let (case, ..) = cases.find(&of.case, 0)?;
@@ -50,8 +50,8 @@ pub fn screen(manifest: &Manifest, cases: &Cases) -> Vec<ScreenPart> {
     manifest.screen.iter().filter_map(part).collect()
 }
 
-/// The sentences whose ratio is not what a reader would have guessed: those that come first,
-/// then the farthest from the guess, each by the end of its interval that is nearer.
+/// Sentences whose ratio differs from what a reader would guess: fixed ones first, then the
+/// farthest from the guess, measured from the nearer end of the interval.
 pub fn sentences(manifest: &Manifest, cases: &Cases) -> Vec<Sentence> {
     let sentence = |of: &SentenceSpec| {
         let ratio = figure(&of.ratio(), cases, 0)?;
@@ -65,8 +65,8 @@ pub fn sentences(manifest: &Manifest, cases: &Cases) -> Vec<Sentence> {
     found.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
-/// How many times of the screen are longer than on all recorded machines of the first run's kind,
-/// by more than their intervals, and the one that is most so.
+/// Counts the screen's times whose intervals lie above those of all recorded machines of this
+/// kind, and names the one that exceeds them most.
 pub fn recorded(manifest: &Manifest, screen: &[ScreenPart], runs: &[RunData]) -> Option<String> {
     let machine = runs.first()?.environment.machine();
     let is_alike =
@@ -94,7 +94,7 @@ pub fn recorded(manifest: &Manifest, screen: &[ScreenPart], runs: &[RunData]) ->
     }
 }
 
-/// What takes longer or shorter than in the run before, or holds more or less.
+/// Figures that changed since the run before.
 pub fn moved(run: &RunData) -> Vec<FigureRow> {
     let before = run.previous.as_ref().map_or(&[][..], |previous| &previous.invocations);
     let row = |(case, ratio)| FigureRow {
@@ -109,7 +109,7 @@ pub fn moved(run: &RunData) -> Vec<FigureRow> {
     moved_since(before, run.invocations, &alike).into_iter().map(row).collect()
 }
 
-/// The comparisons of a group: those of the manifest, then each case minus its baseline.
+/// A group's comparisons: those in the manifest, then each case minus its baseline.
 pub fn comparisons(manifest: &Manifest, group: &Group, cases: &Cases) -> Vec<FigureRow> {
     let stated = manifest.groups.iter().filter(|of| of.name == group.name);
     let stated = stated.flat_map(|of| &of.comparisons).cloned();
@@ -121,7 +121,7 @@ pub fn comparisons(manifest: &Manifest, group: &Group, cases: &Cases) -> Vec<Fig
     stated.chain(baselines).filter_map(|of| figure_row(&of, cases)).collect()
 }
 
-/// The row, if a run has a figure of it.
+/// The row, if a run has a figure for it.
 fn figure_row(of: &FigureSpec, cases: &Cases) -> Option<FigureRow> {
     let runs = 0..cases.runs;
     let figures: Vec<_> = runs.clone().map(|run| figure(of, cases, run)).collect();
@@ -174,8 +174,8 @@ fn figure(of: &FigureSpec, cases: &Cases, run: usize) -> Option<Estimate> {
     }
 }
 
-/// Conditions under which two cases were not measured alike. Two programs over channels
-/// must have the same one, too.
+/// Conditions that differ between two cases. Two programs over channels must also use the same
+/// channel.
 fn unlike(cases: [(&Case, &[Sampled]); 2]) -> Vec<String> {
     let value = |(case, sample): (&Case, &[Sampled]), name: &str| -> Option<Value> {
         let tasks = || Some(sample.first()?.record.tasks.into());
@@ -198,8 +198,7 @@ fn unlike(cases: [(&Case, &[Sampled]); 2]) -> Vec<String> {
     differing.collect()
 }
 
-/// What the kinds of tasks cost of which the first run has a figure, in the manifest's
-/// order.
+/// The costs of the kinds of tasks that the first run measured, in the manifest's order.
 pub fn kinds(manifest: &Manifest, cases: &Cases, runs: &[RunData]) -> Vec<KindFigures> {
     let Some(run) = runs.first() else { return Vec::new() };
     manifest.kinds.iter().filter_map(|kind| kind_figures(manifest, cases, run, kind)).collect()
@@ -233,8 +232,8 @@ fn kind_figures(
     })
 }
 
-/// The time to create a task, run it and wait for its end, where that is a measurement of its
-/// own, of the same laps: the sum of both in each process.
+/// Time to create a task, run it and wait for its end, if the end is measured separately in the
+/// same laps: the sum of both in each process.
 pub fn created_and_ended(
     estimate: &CaseEstimate,
     dependence: &Dependence,

@@ -1,23 +1,22 @@
-//! How much the processes of a case depend on one another, estimated from the run itself, and
-//! how much two cases do.
+//! Estimates from a run how much the processes of a case depend on one another, and how much two
+//! cases do.
 //!
-//! What disturbs a machine lasts for seconds, so that processes that start soon after one
-//! another resemble each other and say less than as many independent ones. A case has too
-//! few processes to show it; all cases of a run together have enough. Their autocorrelation
-//! by distance in time gives the factor by which the variance of each case's figure is
-//! greater than that of independent processes (Bartlett, *On the theoretical specification
-//! of sampling properties of autocorrelated time-series*, Journal of the Royal Statistical
-//! Society, Supplement 8, 1946).
+//! Disturbances last for seconds, so processes that start in close succession resemble each other
+//! and are worth fewer independent ones. One case has too few processes to show it, but all cases
+//! of a run together have enough. Their autocorrelation by distance in time gives the factor by
+//! which the variance of each case's figure exceeds that of independent processes (Bartlett, *On
+//! the theoretical specification of sampling properties of autocorrelated time-series*, Journal of
+//! the Royal Statistical Society, Supplement 8, 1946).
 
 use super::estimate::{ByRound, normal_scores, pairs};
 
-/// Where the classes of distance end, in seconds; nothing is presumed to last longer.
+/// Upper ends of the classes of distance, in seconds; the model assumes no longer dependence.
 const ENDS_S: [f64; 8] = [2.5, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 40.0];
 
-/// The fewest processes of a case that takes part.
+/// The fewest processes of a case to be included.
 const FEWEST: usize = 6;
 
-/// How often the correction for the mean is repeated; it settles within four.
+/// Repetitions of the correction for the mean; it converges within four.
 const REPETITIONS: usize = 8;
 
 /// When each process of a case started, in seconds, and its figure.
@@ -30,12 +29,12 @@ pub struct Dependence {
 }
 
 impl Dependence {
-    /// That of all `cases` together.
+    /// The autocorrelation over all `cases` together.
     ///
-    /// Figures enter as normal scores of their ranks, so that neither the unit nor a long
-    /// tail matters. Scores of a case have the mean 0, which lowers every correlation by the
-    /// variance of the true mean, *f*/*n*; *f* itself depends on the correlations, so the two
-    /// are computed in turn. From the first class that is not positive on, all are taken for 0.
+    /// Figures enter as normal scores of their ranks, so that neither the unit nor a long tail
+    /// matters. Scores of a case have mean 0, which lowers every correlation by the variance of the
+    /// true mean, *f*/*n*; since *f* depends on the correlations, the two are computed in turn.
+    /// From the first class that is not positive on, correlations count as 0.
     pub fn of(cases: &[Series]) -> Self {
         let cases: Vec<&Series> = cases.iter().filter(|case| case.len() >= FEWEST).collect();
         let mut sums = [0.0; ENDS_S.len()];
@@ -69,8 +68,8 @@ impl Dependence {
         found
     }
 
-    /// How many times as large the variance of this case's figure is as if its processes
-    /// were independent: 1 + 2/*n* Σ ρ over all pairs, at least 1 and at most half of *n*.
+    /// The factor by which this case's variance exceeds that of independent processes: 1 + 2/*n* Σ
+    /// ρ over all pairs, at least 1 and at most *n*/2.
     pub fn inflation(&self, case: &Series) -> f64 {
         let pairs = case.iter().enumerate().flat_map(|(first, &(start, _))| {
             case[first + 1..].iter().filter_map(move |&(other, _)| class(start, other))
@@ -81,7 +80,7 @@ impl Dependence {
     }
 }
 
-/// The class of the distance between two starts, if it is not beyond all of them.
+/// The class of the distance between two starts; `None` beyond the last one.
 fn class(start: f64, other: f64) -> Option<usize> {
     let distance = (start - other).abs();
     ENDS_S.iter().position(|end| distance < *end)
@@ -92,13 +91,13 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
-/// How much the lower quartiles of two cases depend on each other, 0 to 1: in a round that is
-/// slow for one the other tends to be slow.
+/// How much the lower quartiles of two cases depend on each other, 0 to 1: a round that is slow for
+/// one tends to be slow for the other.
 ///
-/// That of the normal scores of the rounds that both have, r, is (2/π) asin r between
-/// quantiles (of medians exactly: Sheppard, *On the application of the theory of error to cases
-/// of normal distribution*, Philosophical Transactions A 192, 1899), and less by the rounds that
-/// only one of them has.
+/// If the normal scores of the common rounds have correlation r, quantiles have (2/π) asin r (exact
+/// for medians: Sheppard, *On the application of the theory of error to cases of normal
+/// distribution*, Philosophical Transactions A 192, 1899), reduced for rounds that only one of them
+/// has.
 pub fn correlation(first: &ByRound, second: &ByRound) -> f64 {
     let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs(first, second).unzip();
     let (scores, others) = (normal_scores(&ours), normal_scores(&theirs));

@@ -1,39 +1,34 @@
-//! The estimators of every figure, with an interval that presumes nothing about the
-//! distribution's shape: of times the lower quartile, since what disturbs a process makes it
-//! slower and the lower quartile repeats better from run to run; of ratios, differences and
-//! memory the median.
+//! The estimators of every figure, with intervals that assume no distribution. Times use the lower
+//! quartile: disturbances make processes slower, and it repeats better from run to run. Ratios,
+//! differences and memory use the median.
 //!
-//! How many of *n* values lie below a quantile is binomial. So an order statistic exceeds it
-//! with a known probability, for any distribution. Between two of them the ends are
-//! interpolated as in Nyblom, *Note on interpolated order statistics*, Statistics &
-//! Probability Letters 14 (1992), 129–131; for the median this is the interval of
-//! Hettmansperger and Sheather (ibid. 4, 1986, 75–79).
+//! The number of *n* values below a quantile is binomial, so an order statistic exceeds it with a
+//! known probability, for any distribution. Between two order statistics the ends are interpolated
+//! as in Nyblom, *Note on interpolated order statistics*, Statistics & Probability Letters 14
+//! (1992), 129–131; for the median this is the interval of Hettmansperger and Sheather (ibid. 4,
+//! 1986, 75–79).
 //!
-//! Comparing two cases round by round: what changes the whole machine from one round to the
-//! next changes both sides of a pair and cancels.
+//! Two cases are compared round by round: changes of the whole machine between rounds affect both
+//! sides of a pair and cancel.
 //!
-//! The share of trials that came out one way, with an exact interval, and the slope of a
-//! line.
-//!
-//! The interval of a share is that of Clopper and Pearson, *The use of confidence or
-//! fiducial limits illustrated in the case of the binomial*, Biometrika 26
-//! (1934), 404–413: its ends are the shares under which what was seen, or
-//! something further out, has half of the probability that is left over. It
-//! covers the true share with the confidence asked for at least.
+//! The interval of a share is that of Clopper and Pearson, *The use of confidence or fiducial
+//! limits illustrated in the case of the binomial*, Biometrika 26 (1934), 404–413: at each end, the
+//! observed count or a more extreme one has half of the remaining probability. It covers the true
+//! share with at least the requested confidence.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The smallest sample that gets an interval of 95 %: the range of five values covers the
-/// median with 93.75 %, and is given as it is.
+/// The smallest sample with a 95 % interval: the range of five values covers the median with 93.75
+/// %, and is accepted.
 pub const MIN_SAMPLE: usize = 5;
 
-/// The fewest times whose lower quartile gets an interval: that of twelve covers it with
-/// 94.3 %, since all twelve lie above it in 3 of 100 samples.
+/// The fewest times whose lower quartile gets an interval: that of twelve covers it with 94.3 %,
+/// since all twelve lie above it in 3 of 100 samples.
 pub const FEWEST_TIMES: usize = 12;
 
-/// The confidence of an interval, unless another is asked for.
+/// The default confidence of an interval.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// A closed interval, in the unit of what it estimates.
@@ -53,33 +48,32 @@ impl Interval {
     }
 }
 
-/// A figure for a sample.
+/// An estimate from a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The figure, in the sample's unit.
     pub value: f64,
-    /// The interval of what it estimates; `null` for too small a sample.
+    /// Its interval; `null` for too small a sample.
     pub interval: Option<Interval>,
     /// The size of the sample.
     pub count: usize,
 }
 
 impl Estimate {
-    /// The median of a sample in any order with an interval of 95 %; `None` for an empty
-    /// one.
+    /// The median of a sample in any order, with a 95 % interval; `None` for an empty sample.
     pub fn of(values: &[f64]) -> Option<Self> {
         Self::at(CONFIDENCE, values)
     }
 
-    /// The same with an interval of `confidence`, 0 to 1, if the range covers with as much.
+    /// The same with an interval of `confidence`, 0 to 1, if the sample's range reaches it.
     pub fn at(confidence: f64, values: &[f64]) -> Option<Self> {
         let fewest = if confidence > CONFIDENCE { fewest_pairs(confidence) } else { MIN_SAMPLE };
         Self::quantile(0.5, confidence, fewest, values)
     }
 
-    /// The lower quartile of a sample of times in any order with an interval of 95 %; `None`
-    /// for an empty one.
+    /// The lower quartile of a sample of times in any order, with a 95 % interval; `None` for an
+    /// empty sample.
     pub fn lower_quartile(values: &[f64]) -> Option<Self> {
         Self::quantile(0.25, CONFIDENCE, FEWEST_TIMES, values)
     }
@@ -91,8 +85,8 @@ impl Estimate {
         Some(Self { value, interval, count: sorted.len() })
     }
 
-    /// With an interval for a variance that is `inflation` times as large. The logarithms of
-    /// its ends are moved, so that no time becomes negative.
+    /// Widens the interval for a variance `inflation` times as large. It moves the logarithms of
+    /// the ends, so that no time becomes negative.
     pub fn widened(self, inflation: f64) -> Self {
         let widen = |end: f64| self.value * (end / self.value).powf(inflation.sqrt());
         let interval = self.interval.filter(|ends| ends.low > 0.0);
@@ -101,22 +95,20 @@ impl Estimate {
         Self { interval: widened.or(self.interval), ..self }
     }
 
-    /// How many times as large this figure is as `below`, with an interval of `confidence`;
-    /// `correlation` is that of the two figures, 0 for samples that are not paired. `None` if a
-    /// figure is not positive.
+    /// This figure divided by `below`, with an interval of `confidence`; `correlation` is that of
+    /// the two figures, 0 for unpaired samples. `None` if a figure is not positive.
     pub fn over(self, below: Self, correlation: f64, confidence: f64) -> Option<Self> {
         let ratio = self.logarithm()?.minus(below.logarithm()?, correlation, confidence);
         Some(ratio.map(f64::exp))
     }
 
-    /// By how much this figure is larger than `less`, likewise. The two intervals are combined
-    /// as in Zou, *Toward using confidence intervals to compare correlations*, Psychological
-    /// Methods 12 (2007), 399–413, and stretched from 95 % to `confidence` as those of normal
-    /// means would be.
+    /// This figure minus `less`, likewise. The two intervals are combined as in Zou, *Toward using
+    /// confidence intervals to compare correlations*, Psychological Methods 12 (2007), 399–413, and
+    /// stretched from 95 % to `confidence` as for normal means.
     pub fn minus(self, less: Self, correlation: f64, confidence: f64) -> Self {
         let value = self.value - less.value;
         let freedom = (self.count + less.count).saturating_sub(2) as f64;
-        // Student's distribution, to the first order in its degrees of freedom.
+        // Student's distribution, to first order in its degrees of freedom.
         let deviates = |confidence: f64| {
             let normal = normal_deviate((1.0 - confidence) / 2.0);
             normal * (1.0 + (normal * normal + 1.0) / (4.0 * freedom))
@@ -132,8 +124,8 @@ impl Estimate {
         Self { value, interval, count: self.count.min(less.count) }
     }
 
-    /// With an interval that allows for a further error of its logarithm, which lies between
-    /// ∓`distance` with the interval's confidence.
+    /// Widens the interval for an additional error of its logarithm, which lies within ±`distance`
+    /// with the interval's confidence.
     pub fn allowing(self, distance: f64) -> Self {
         let end = |end: f64, sign: f64| {
             self.value * (sign * (end / self.value).ln().hypot(distance)).exp()
@@ -149,27 +141,27 @@ impl Estimate {
         (low > 0.0 && self.value.is_finite()).then(|| self.map(f64::ln))
     }
 
-    /// The same figure and ends after a function that rises.
+    /// Applies an increasing function to the figure and both ends.
     pub fn map(self, of: impl Fn(f64) -> f64) -> Self {
         let ends = |ends: Interval| Interval { low: of(ends.low), high: of(ends.high) };
         Self { value: of(self.value), interval: self.interval.map(ends), count: self.count }
     }
 
-    /// Whether what is estimated differs from `value` as far as the sample can tell: there
-    /// is an interval and `value` lies outside.
+    /// Whether the estimate differs from `value` as far as the sample can tell: there is an
+    /// interval and `value` lies outside.
     pub fn excludes(&self, value: f64) -> bool {
         self.interval.is_some_and(|interval| !interval.contains(value))
     }
 
-    /// Half of the interval's width as a share of the figure; `None` without an interval,
-    /// or where the figure is not positive.
+    /// Half of the interval's width as a share of the figure; `None` without an interval, or if the
+    /// figure is not positive.
     pub fn half_width(&self) -> Option<f64> {
         let Interval { low, high } = self.interval.filter(|_| self.value > 0.0)?;
         Some((high - low) / 2.0 / self.value)
     }
 }
 
-/// The logarithms of times or ratios; `None` if one of them has none.
+/// The logarithms of times or ratios; `None` if one is not positive.
 pub fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().map(|value| (*value > 0.0 && value.is_finite()).then(|| value.ln())).collect()
 }
@@ -186,11 +178,11 @@ pub(super) fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The quantile at `probability` (0 to 1) of values in ascending order, in their unit;
-/// `None` for no values.
+/// The quantile at `probability` (0 to 1) of values in ascending order, in their unit; `None` for
+/// no values.
 ///
-/// This is type 7 of Hyndman and Fan, *Sample Quantiles in Statistical Packages*, The
-/// American Statistician 50 (1996), 361–365, the default of R and `NumPy`.
+/// This is type 7 of Hyndman and Fan, *Sample Quantiles in Statistical Packages*, The American
+/// Statistician 50 (1996), 361–365, the default of R and `NumPy`.
 pub(super) fn quantile(sorted: &[f64], probability: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let position = probability * last as f64;
@@ -200,14 +192,14 @@ pub(super) fn quantile(sorted: &[f64], probability: f64) -> Option<f64> {
     Some(sorted[below] + (sorted[above] - sorted[below]) * weight)
 }
 
-/// The fewest values whose range is an interval of `confidence`, 0 to 1: all of n values lie
-/// on one side of the median with probability 2 · 2⁻ⁿ.
+/// The fewest values whose range is an interval of `confidence`, 0 to 1: all n values lie on one
+/// side of the median with probability 2 · 2⁻ⁿ.
 fn fewest_pairs(confidence: f64) -> usize {
     (2.0 / (1.0 - confidence)).log2().ceil() as usize
 }
 
-/// The interval of this confidence of the quantile at `probability`, of a sample in
-/// ascending order: either end is exceeded with half of what is missing to 1.
+/// The interval of this confidence for the quantile at `probability`, from a sample in ascending
+/// order: each end is exceeded with half of the remaining probability.
 fn interval(sorted: &[f64], probability: f64, confidence: f64) -> Interval {
     let tail = (1.0 - confidence) / 2.0;
     let last = sorted.len() - 1;
@@ -220,13 +212,13 @@ fn interval(sorted: &[f64], probability: f64, confidence: f64) -> Interval {
     }
 }
 
-/// The lower end for the quantile at `probability`: the index of an order statistic and λ,
-/// how far to move from it to the next, 0 to 1, so that it lies above the quantile with
-/// probability `tail`; the smallest value where even that does so more often.
+/// The lower end for the quantile at `probability`: the index of an order statistic and λ, how far
+/// to move from it to the next, 0 to 1, so that it lies above the quantile with probability `tail`;
+/// the smallest value if even that is too likely.
 ///
-/// The r-th smallest value lies above the quantile with probability π(r) = P(B < r),
-/// B ~ Bin(n, p). Of the last with π(r) ≤ `tail`,
-/// (1 − λ) / λ = r (1 − p) (π(r + 1) − tail) / ((n − r) p (tail − π(r))).
+/// The r-th smallest value lies above the quantile with probability π(r) = P(B < r), B ~ Bin(n, p).
+/// For the last with π(r) ≤ `tail`, (1 − λ) / λ = r (1 − p) (π(r + 1) − tail) / ((n − r) p (tail −
+/// π(r))).
 fn cut(count: usize, probability: f64, tail: f64) -> (usize, f64) {
     let n = count as f64;
     let odds = (probability / (1.0 - probability)).ln();
@@ -248,7 +240,7 @@ fn cut(count: usize, probability: f64, tail: f64) -> (usize, f64) {
     (count - 1, 0.0)
 }
 
-/// The normal scores of the ranks of `values`, of variance 1; equal values share theirs.
+/// The normal scores of the ranks of `values`, with variance 1; equal values share one score.
 pub(super) fn normal_scores(values: &[f64]) -> Vec<f64> {
     let sorted = sorted(values);
     let count = values.len() as f64;
@@ -275,18 +267,17 @@ fn normal_deviate(tail: f64) -> f64 {
     t - above / below
 }
 
-/// One figure per round; rounds that gave no figure are absent.
+/// One figure per round; rounds without a figure are absent.
 pub type ByRound = BTreeMap<u32, f64>;
 
-/// `first / second` of every round that has both, in the order of rounds.
+/// `first / second` in every round with both, in the order of rounds.
 pub fn ratios(first: &ByRound, second: &ByRound) -> Vec<f64> {
     pairs(first, second).map(|(first, second)| first / second).collect()
 }
 
-/// How many times as large `first` is as `second`: the median over the rounds that have
-/// both, among logarithms, so that swapping the sides gives the inverse. The interval is of
-/// `confidence`, 0 to 1. `None` without such a round, or where a
-/// figure is not positive.
+/// `first` divided by `second`: the median over common rounds, of logarithms, so that swapping the
+/// sides gives the inverse. The interval has `confidence`, 0 to 1. `None` without such a round, or
+/// if a figure is not positive.
 pub fn ratio_at(confidence: f64, first: &ByRound, second: &ByRound) -> Option<Estimate> {
     let logs = logarithms(&ratios(first, second))?;
     Some(Estimate::at(confidence, &logs)?.map(f64::exp))
@@ -296,12 +287,12 @@ pub(super) fn pairs(first: &ByRound, second: &ByRound) -> impl Iterator<Item = (
     first.iter().filter_map(|(round, first)| Some((*first, *second.get(round)?)))
 }
 
-/// Halvings of the range in which an end is looked for: as many as a number
-/// between 0 and 1 has bits.
+/// Steps of the bisection for an end: as many as a number between 0 and 1 has
+/// bits.
 const HALVINGS: u32 = 64;
 
-/// The interval of the share of which `hits` of `trials` were seen, 0 to 1, at
-/// `confidence`, 0 to 1. `None` without trials.
+/// The interval for a share, 0 to 1, after `hits` in `trials`, at `confidence`,
+/// 0 to 1. `None` without trials.
 pub fn proportion(hits: u64, trials: u64, confidence: f64) -> Option<Interval> {
     if trials == 0 {
         return None;
@@ -319,8 +310,7 @@ pub fn proportion(hits: u64, trials: u64, confidence: f64) -> Option<Interval> {
 /// P(X ≤ `count`) for X ~ Bin(`trials`, `share`), the share strictly between 0
 /// and 1.
 fn cumulative(count: u64, trials: u64, share: f64) -> f64 {
-    // In logarithms, since the terms are beyond the smallest number long before
-    // their sum is.
+    // In logarithms: the terms underflow long before their sum does.
     let odds = share.ln() - (-share).ln_1p();
     let mut term = trials as f64 * (-share).ln_1p();
     let mut sum = term.exp();
@@ -331,7 +321,7 @@ fn cumulative(count: u64, trials: u64, share: f64) -> f64 {
     sum
 }
 
-/// Where `function`, which falls from 0 to 1, is zero.
+/// The root of `function`, which is decreasing between 0 and 1.
 fn falling_root(function: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..HALVINGS {
@@ -345,8 +335,8 @@ fn falling_root(function: impl Fn(f64) -> f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The slope of the line that fits `points` (x, y) best in y, by ordinary
-/// least squares: Σ (x − x̄)(y − ȳ) / Σ (x − x̄)², in units of y per unit of x.
+/// The slope of the line that fits `points` (x, y) best in y, by ordinary least
+/// squares: Σ (x − x̄)(y − ȳ) / Σ (x − x̄)², in units of y per unit of x.
 /// `None` without two different x.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let count = points.len() as f64;
@@ -444,9 +434,9 @@ mod tests {
         assert_eq!(Estimate::of(&[0.0; 5]).unwrap().half_width(), None);
     }
 
-    // Exponents 0 to 4 have the median 2 and the ends 0 and 4: of the difference between two
-    // such samples they are √8 away, and for 99 % as
-    // many times as far as 2.576 (1 + 7.635 / 32) is 1.96 (1 + 4.842 / 32).
+    // Exponents 0 to 4 have median 2 and ends 0 and 4: for the difference between two such samples
+    // the ends are √8 away, and for 99 % farther by the factor 2.576 (1 + 7.635 / 32) / 1.96 (1 +
+    // 4.842 / 32).
     #[test]
     fn a_quotient_combines_the_intervals_of_both_sides() {
         let first = [1.0, 2.0, 4.0, 8.0, 16.0];
@@ -466,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_deviates_are_those_of_the_tables() {
+    fn normal_deviates_match_the_tables() {
         for (tail, deviate) in [(0.5, 0.0), (0.025, 1.959_964), (0.001, 3.090_232)] {
             assert!((normal_deviate(tail) - deviate).abs() < 4.5e-4, "{tail}");
         }
@@ -493,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_are_paired_by_round_and_lonely_rounds_left_out() {
+    fn sides_are_paired_by_round_and_unpaired_rounds_left_out() {
         let first = ByRound::from([(1, 10.0), (2, 40.0), (4, 90.0)]);
         let second = ByRound::from([(2, 4.0), (3, 5.0), (4, 30.0)]);
         assert_eq!(ratios(&first, &second), [10.0, 3.0]);
@@ -527,11 +517,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_tried_is_nothing_known() {
+    fn without_trials_nothing_is_known() {
         assert_eq!(proportion(0, 0, 0.95), None);
     }
 
-    // (1 − p)ⁿ = 2.5 %, and so for all hits by symmetry.
+    // (1 − p)ⁿ = 2.5 %; for all hits, by symmetry.
     #[test]
     fn no_hits_and_all_hits_have_ends_in_closed_form() {
         covers(0, 1, 0.0, 0.975);

@@ -1,9 +1,7 @@
-//! The statistics behind every figure of a report: pure functions of slices and maps, no
-//! operating system, no files, no output.
+//! The statistics behind every figure of a report: pure functions of slices and maps.
 //!
-//! The sample is always the invocations of a case, never the iterations within one: the
-//! kernel's choices of where to place a process differ from process to process, and a
-//! million iterations of one process see one such choice.
+//! Samples are the invocations of a case, never the iterations within one: the kernel places each
+//! process differently, and a million iterations of one process see a single placement.
 
 mod dependence;
 mod estimate;

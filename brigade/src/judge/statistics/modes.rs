@@ -1,41 +1,37 @@
-//! Recognising a sample that comes from two modes, such as processes whose
-//! tasks the kernel happened to keep together and processes whose tasks it
-//! spread: one figure for both would describe neither.
+//! Recognizes a sample with two modes, such as processes whose tasks the kernel kept together and
+//! processes whose tasks it spread: one figure for both would describe neither.
 //!
-//! The rule: sort the logarithms and look at the gaps between neighbours that
-//! leave at least [`MIN_MEMBERS`] values, and at least [`MIN_SHARE`] of the
-//! sample, on either side. The widest of them parts two modes if its two values
-//! are apart by a factor of [`MIN_RATIO`] or more, and if it is wide against the
-//! standard deviation within the groups: [`dominance`] times, which is more for
-//! fewer values, whose deviation is known badly. That number was chosen by
-//! simulation, so that fewer than two in a hundred samples of one log-normal mode
-//! are taken for two; as the rule sees logarithms, their spread does not matter.
+//! The rule: sort the logarithms and look at gaps between neighbours that leave at least
+//! [`MIN_MEMBERS`] values, and at least [`MIN_SHARE`] of the sample, on either side. The widest gap
+//! separates two modes if its ends differ by a factor of at least [`MIN_RATIO`], and if it is wide
+//! compared with the standard deviation within the groups: [`dominance`] times, which is larger for
+//! small samples, whose deviation is uncertain. That factor was chosen by simulation: fewer than
+//! two in a hundred samples of one log-normal mode are mistaken for two. Since the rule uses
+//! logarithms, their spread does not matter.
 //!
-//! A lone value is no mode; but among fewer than [`ENOUGH`] values a lone one that
-//! is apart by a factor of [`OUTLIER_RATIO`], and by [`OUTLIER_DOMINANCE`] times
-//! the interquartile range of the others, may be all that is seen of a second
-//! mode, and is reported as such. How often the rules err, both ways, is shown by
-//! the simulation in `tests.rs`.
+//! One value is no mode. But among fewer than [`ENOUGH`] values, a single one that is away by a
+//! factor of [`OUTLIER_RATIO`], and by [`OUTLIER_DOMINANCE`] times the interquartile range of the
+//! others, may belong to a second mode, and is reported. The simulation in `tests.rs` shows how
+//! often the rules err, in both directions.
 
 use serde::{Deserialize, Serialize};
 
 use super::estimate::{quantile, sorted};
 
-/// The fewest values that make a mode: one is an outlier.
+/// The fewest values that make a mode: a single one is an outlier.
 const MIN_MEMBERS: usize = 2;
-/// The least share of the sample that makes a mode.
+/// The smallest share of the sample that makes a mode.
 const MIN_SHARE: f64 = 0.1;
-/// The least factor between the slowest of the fast and the fastest of the
-/// slow: whatever is closer is one figure to most readers.
+/// The smallest factor between the slowest fast value and the fastest slow one:
+/// most readers regard closer values as equal.
 const MIN_RATIO: f64 = 1.1;
-/// The least factor between a lone value and its neighbour.
+/// The smallest factor between an outlier and its neighbour.
 const OUTLIER_RATIO: f64 = 2.0;
-/// How many times the gap below a lone value is as wide as the interquartile
-/// range of the others.
+/// The smallest gap next to an outlier, in interquartile ranges of the others.
 const OUTLIER_DOMINANCE: f64 = 4.0;
 
-/// How many values distinguish an outlier from a mode: a lone one of twenty is less
-/// than [`MIN_SHARE`].
+/// From this many values on, a single one is an outlier, not a mode: one of twenty is less than
+/// [`MIN_SHARE`].
 const ENOUGH: usize = 20;
 
 /// One of two modes.
@@ -56,14 +52,14 @@ pub struct Modes {
     pub fast: Mode,
     /// The one with the larger values.
     pub slow: Mode,
-    /// Halfway between them: the geometric mean of the largest fast value and
-    /// the smallest slow one.
+    /// Between them: the geometric mean of the largest fast value and the
+    /// smallest slow one.
     pub boundary: f64,
 }
 
 impl Modes {
-    /// The two modes of a sample, if it has two. A sample with a value that
-    /// is not positive has none: the rule compares logarithms.
+    /// The two modes of a sample, if it has two. A sample with a value that is
+    /// not positive has none: the rule compares logarithms.
     pub fn of(values: &[f64]) -> Option<Self> {
         let sorted = sorted(values);
         let logs = logarithms(&sorted)?;
@@ -83,8 +79,8 @@ impl Modes {
     }
 }
 
-/// The one value of a small sample that lies as far from all others as a second
-/// mode would, if there is one: too few values to decide whether it is one.
+/// The outlier of a small sample, if there is one: a value as far from the
+/// others as a second mode would be, in a sample too small to decide.
 pub fn outlier(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let logs = logarithms(&sorted)?;
@@ -97,7 +93,7 @@ pub fn outlier(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The logarithms of values in ascending order, if all of them have one.
+/// The logarithms of values in ascending order, if all are positive.
 fn logarithms(sorted: &[f64]) -> Option<Vec<f64>> {
     let all_positive = sorted.first().is_some_and(|least| *least > 0.0);
     all_positive.then(|| sorted.iter().map(|value| value.ln()).collect())
@@ -109,8 +105,8 @@ fn widest_gap(logs: &[f64], least: usize) -> Option<usize> {
     (least..=last).max_by(|a, b| gap(logs, *a).total_cmp(&gap(logs, *b)))
 }
 
-/// How many times the gap between two modes among `count` values is as wide as
-/// the standard deviation within them.
+/// The smallest gap between two modes among `count` values, in standard
+/// deviations within them.
 fn dominance(count: usize) -> f64 {
     1.5 + 20.0 / (count as f64 - 3.0)
 }
@@ -125,8 +121,8 @@ fn deviation_within(logs: &[f64], split: usize) -> f64 {
     ((squares(fast) + squares(slow)) / (logs.len() as f64 - 2.0)).sqrt()
 }
 
-/// Whether the gap below `split` is wide, absolutely and against the scatter
-/// on its two sides.
+/// Whether the gap below `split` is wide, absolutely and compared with the
+/// scatter on both sides.
 fn is_lone(logs: &[f64], split: usize) -> bool {
     let (fast, slow) = logs.split_at(split);
     let scatter = interquartile_range(fast).max(interquartile_range(slow));
@@ -156,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_value_far_from_the_others_is_a_outlier_at_either_end() {
+    fn a_single_value_far_from_the_others_is_an_outlier_at_either_end() {
         assert_eq!(outlier(&[2.5, 22.0, 2.6, 2.7, 2.6]), Some(22.0));
         assert_eq!(outlier(&[25.0, 22.0, 2.6, 27.0, 26.0]), Some(2.6));
         assert_eq!(outlier(&[1.0, 2.0, 1.0, 1.0, 1.0]), Some(2.0));
@@ -169,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn under_a_tenth_of_a_large_sample_is_no_mode() {
+    fn less_than_a_tenth_of_a_large_sample_is_no_mode() {
         let mut values = vec![1.0; 27];
         values.extend([10.0; 3]);
         assert_eq!(Modes::of(&values).map(|modes| modes.slow.share), Some(0.1));
@@ -177,11 +173,11 @@ mod tests {
         assert_eq!(Modes::of(&values), None);
     }
 
-    // In logarithms of base 2 the lower group is 0, 0 and the upper one 0, 1, 2 above
-    // its first: squares of 2 over 3 degrees of freedom. Of five values the gap has
-    // to be 1.5 + 20 / 2 = 11.5 times their root.
+    // In logarithms of base 2 the lower group is 0, 0 and the upper one 0, 1, 2 above its first:
+    // squares of 2 over 3 degrees of freedom. For five values the gap must be 1.5 + 20 / 2 = 11.5
+    // times their root.
     #[test]
-    fn a_gap_as_wide_as_the_size_of_the_sample_asks_for_just_dominates() {
+    fn a_gap_of_exactly_the_required_width_separates_two_modes() {
         let least = 11.5 * (2.0_f64 / 3.0).sqrt();
         let values = |gap: f64| [0.0, 0.0, gap, gap + 1.0, gap + 2.0].map(f64::exp2);
         assert!(Modes::of(&values(least + 1e-6)).is_some());
@@ -189,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn one_mode_and_what_has_no_logarithms_are_not_two() {
+    fn one_mode_and_values_without_logarithms_are_not_two() {
         for values in [
             &[2.5, 2.6, 2.7, 2.6, 22.0][..],
             &[3.0; 8],

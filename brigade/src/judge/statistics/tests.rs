@@ -1,6 +1,6 @@
-//! The statistics against `SciPy`, and what their intervals promise, by simulation. Every
-//! simulation has a seed, so that a run repeats itself exactly.
-//! `cargo test -p brigade statistics::tests -- --nocapture` prints the tables.
+//! Compares the statistics with `SciPy`, and verifies by simulation what their intervals promise.
+//! Every simulation has a seed and so repeats exactly. `cargo test -p brigade statistics::tests --
+//! --nocapture` prints the tables.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ use super::{Dependence, FEWEST_TIMES, Modes, Series, outlier, proportion, slope}
 use crate::store::invocation::{Outcome, seconds};
 use crate::store::saved_run::SavedRun;
 
-/// What the script next to a fixture wrote.
+/// Reads the output of the script next to a fixture.
 fn fixture<T: DeserializeOwned>(text: &str, at_least: usize) -> Vec<T> {
     let found: Vec<T> = serde_json::from_str(text).unwrap();
     assert!(found.len() >= at_least);
@@ -89,11 +89,11 @@ fn moments_slopes_and_shares_agree_with_scipy() {
     }
 }
 
-/// Sizes of sample, in invocations.
+/// Sample sizes, in invocations.
 const SIZES: [usize; 7] = [5, 6, 8, 10, 15, 20, 40];
-/// Samples drawn for each cell: the standard error of a coverage of 95 % is 0.34 %.
+/// Samples drawn per cell: the standard error of a coverage of 95 % is 0.34 %.
 const SAMPLES: usize = 4_000;
-/// Where the coverage of a 95 % interval has to lie.
+/// The tolerated coverage of a 95 % interval.
 const BAND: RangeInclusive<f64> = 0.93..=0.975;
 
 /// A standard normal value (Box and Muller 1958).
@@ -105,7 +105,7 @@ pub fn standard_normal(rng: &mut Rng) -> f64 {
 /// The time of one invocation.
 pub type Draw = fn(&mut Rng) -> f64;
 
-/// What the times of invocations look like; the last has two modes, 30 % of it slow.
+/// Distributions of invocation times; the last has two modes, with 30 % slow.
 pub const SHAPES: [(&str, Draw); 5] = [
     ("log-normal, 2 %", |rng| (0.02 * standard_normal(rng)).exp()),
     ("log-normal, 50 %", |rng| (0.5 * standard_normal(rng)).exp()),
@@ -120,19 +120,19 @@ fn draws(count: usize, rng: &mut Rng, draw: impl Fn(&mut Rng) -> f64) -> Vec<f64
     (0..count).map(|_| draw(rng)).collect()
 }
 
-/// The share of `count` trials that come out so, 0 to 1.
+/// The share of `count` trials that succeed, 0 to 1.
 fn share(count: usize, mut trial: impl FnMut() -> bool) -> f64 {
     (0..count).filter(|_| trial()).count() as f64 / count as f64
 }
 
-/// The shares of intervals that contain `truth` as they are, and narrowed by a quarter.
+/// The shares of intervals that contain `truth`: as they are, and narrowed by a quarter.
 fn coverage(truth: f64, mut one: impl FnMut() -> Estimate) -> [f64; 2] {
     let estimates: Vec<Estimate> = (0..SAMPLES).map(|_| one()).collect();
     [1.0, 0.75].map(|stretch| {
         let covers = |of: &&Estimate| {
             let Interval { low, high } = of.interval.expect("five values or more");
             let end = |end: f64| of.value + stretch * (end - of.value);
-            // Whole ratios of two modes come out a rounding error aside.
+            // Whole ratios of two modes have rounding errors.
             end(low) <= truth * (1.0 + 1e-9) && truth * (1.0 - 1e-9) <= end(high)
         };
         estimates.iter().filter(covers).count() as f64 / SAMPLES as f64
@@ -155,8 +155,8 @@ fn intervals_of_a_median_cover_it_and_narrower_ones_would_not() {
     }
 }
 
-// Identical sides: the true ratio is 1. What changes a round changes both of its sides, here
-// by a factor that is far greater than the scatter.
+// Identical sides: the true ratio is 1. Each round changes both sides by a factor far larger than
+// the scatter.
 #[test]
 fn intervals_of_ratios_cover_one_for_pairs_and_for_two_samples() {
     for (index, (shape, draw)) in SHAPES.into_iter().enumerate() {
@@ -186,12 +186,12 @@ fn intervals_of_ratios_cover_one_for_pairs_and_for_two_samples() {
 }
 
 #[test]
-fn modes_are_found_and_one_mode_is_rarely_taken_for_two() {
+fn modes_are_found_and_one_mode_is_rarely_mistaken_for_two() {
     for size in SIZES.into_iter().skip(3) {
         let mut rng = Rng::with_seed(size as u64);
         for (shape, draw) in &SHAPES[..3] {
             let falsely = share(SAMPLES, || Modes::of(&draws(size, &mut rng, draw)).is_some());
-            println!("n = {size}: {shape} taken for two modes: {falsely:.4}");
+            println!("n = {size}: {shape} mistaken for two modes: {falsely:.4}");
             assert!(falsely <= 0.02, "{shape}, n = {size}: {falsely}");
         }
         let slow = size * 3 / 10;
@@ -202,7 +202,7 @@ fn modes_are_found_and_one_mode_is_rarely_taken_for_two() {
         });
         println!("n = {size}: modes 1.3 apart found: {found:.4}");
         assert!(found >= if size < 15 { 0.85 } else { 0.95 }, "n = {size}: {found}");
-        // Two modes show as such, as an outlier that may be one, or only one was drawn.
+        // Two modes are found as such, or as an outlier, or only one was drawn.
         let hidden = share(SAMPLES, || {
             let sample = draws(size, &mut rng, SHAPES[4].1);
             let slow = sample.iter().filter(|value| **value > 4.0).count();
@@ -213,11 +213,11 @@ fn modes_are_found_and_one_mode_is_rarely_taken_for_two() {
     }
 }
 
-/// What the interval of a time is to cover, over cases and runs.
+/// The tolerated coverage of a time's interval, over cases and runs.
 const RUN_BAND: RangeInclusive<f64> = 0.92..=0.97;
 
-/// The times of every case of a recorded run of the default profile, in order, with their starts
-/// in seconds.
+/// The times of every case in a recorded run of the default profile, in order, with their starts in
+/// seconds.
 fn recorded(folder: &Path) -> Vec<Series> {
     let run = SavedRun::read(folder).expect("a recorded run");
     if run.description.profile != "default" {
@@ -235,8 +235,8 @@ fn recorded(folder: &Path) -> Vec<Series> {
     cases.into_values().filter(|case| case.len() >= FEWEST_TIMES).collect()
 }
 
-/// A run like `like`: the same starts and, for each case, the same distribution of times. A
-/// state of the machine that lasts for `lasting_s` has `share` of the variance of the ranks.
+/// A run like `like`: the same starts and, for each case, the same distribution of times. A state
+/// of the machine that lasts `lasting_s` explains `share` of the variance of the ranks.
 fn simulated(like: &[Series], share: f64, lasting_s: f64, rng: &mut Rng) -> Vec<Series> {
     let mut starts: Vec<f64> = like.iter().flatten().map(|(start, _)| *start).collect();
     starts.sort_by(f64::total_cmp);
@@ -276,7 +276,7 @@ fn intervals_of_dependent_processes_cover_and_those_of_independent_ones_stay_as_
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
     let folders = results.read_dir().expect("recorded runs").map(|entry| entry.unwrap().path());
     let runs: Vec<_> = folders.map(|of| (of.display().to_string(), recorded(&of))).collect();
-    // Those of one build and day are numbered; the first one stands for them.
+    // Runs of one build and day are numbered; the first one represents them.
     let is_first = |name: &str| !runs.iter().any(|(of, _)| name.starts_with(&format!("{of}-")));
     let is_used = |(name, cases): &&(String, Vec<Series>)| {
         is_first(name) && cases.iter().flatten().count() > 500
