@@ -231,6 +231,7 @@ pub fn quality(quality: &Quality) -> String {
 pub fn apart(spread: Spread) -> String {
     match spread.distance() {
         0.0 => "no more than their intervals".to_owned(),
+        ..0.005 => "less than 1 %".to_owned(),
         distance => format!("up to {}", percent(distance.exp_m1())),
     }
 }
@@ -275,4 +276,17 @@ pub fn extent(run: &RunSummary) -> String {
         }
     };
     format!("{count} invocations{interrupted}, {what}, seed {}", run.seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_differ_by_less_than_one_percent_do_not_differ_by_zero() {
+        let said = |deviation| apart(Spread { runs: 2, deviation });
+        assert_eq!(said(0.0), "no more than their intervals");
+        assert_eq!(said(0.0005), "less than 1 %");
+        assert!(said(0.05).starts_with("up to "));
+    }
 }
