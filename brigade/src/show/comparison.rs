@@ -4,7 +4,7 @@ use harness::terminal;
 
 use super::notes::apart;
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Table};
-use super::quantity::{bytes, duration, percent, three_digits};
+use super::quantity::{bytes, duration, percent, small_share, three_digits};
 use crate::judge::compare::{
     BetweenRuns, CaseComparison, Comparison, Described, Design, ModesOfSides,
 };
@@ -123,13 +123,13 @@ fn visible(comparison: &Comparison) -> Option<String> {
     let (first, last) = (widths.first()?, widths.last()?);
     let middle = widths[(widths.len() - 1) / 2];
     Some(match widths.len() {
-        1 => format!("A change of {} or more would have been detected.", percent(*first)),
+        1 => format!("A change of {} or more would have been detected.", small_share(*first)),
         _ => format!(
             "A change of {} or more would have been detected in half of the cases: {} in the most \
              precise one, {} in all.",
-            percent(middle),
-            percent(*first),
-            percent(*last)
+            small_share(middle),
+            small_share(*first),
+            small_share(*last)
         ),
     })
 }
