@@ -136,14 +136,14 @@ func TestNoWakeUpIsLeftOut(t *testing.T) {
 }
 
 func TestGreedyGoroutinesEndWithTheRun(t *testing.T) {
-	code, _, laps := obeyed(t, "wake --iters 100 --rate 5000 --greedy 2 --greedy-for 300")
+	code, _, laps := executed(t, "wake --iters 100 --rate 5000 --greedy 2 --greedy-for 300")
 	if code != exitDone || len(laps.Measurements[0].LapsNs) != 100 {
 		t.Errorf("exited with %d: %v", code, laps.Parameters)
 	}
 }
 
-func TestGoroutinesThatShareALockHaveTheirTurns(t *testing.T) {
-	code, _, laps := obeyed(t, "lock --tasks 3 --iters 20 --warmups 2 --inside 50 --outside 50")
+func TestEachGoroutineThatSharesALockHasATurn(t *testing.T) {
+	code, _, laps := executed(t, "lock --tasks 3 --iters 20 --warmups 2 --inside 50 --outside 50")
 	if code != exitDone || laps.Warmups != 2 || len(laps.Measurements) != 2 {
 		t.Fatalf("exited with %d: %+v", code, laps)
 	}

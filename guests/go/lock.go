@@ -6,41 +6,41 @@ import (
 	"sync/atomic"
 )
 
-// block is how many acquisitions a lap has.
+// block is the number of acquisitions in a lap.
 const block = 1024
 
 // lock measures goroutines that share one sync.Mutex, as the program lock-hand-over does
 // threads and async tasks in its closed loop.
 //
-// Known biases: the runtime preempts a goroutine that works for 10 ms, also with the lock
-// held. After a wait of 1 ms the mutex is handed to its oldest waiter.
+// Known biases: the runtime preempts a goroutine that computes for 10 ms, even one that holds
+// the lock. Once a goroutine has waited for 1 ms, the mutex is handed to its oldest waiter.
 var lock = program{
 	about: `Time N goroutines that share one sync.Mutex.
 
-One lap is 1024 acquisitions of any goroutine, one after the other as fast as they
-come. turn is the mean time from one acquisition of a goroutine to its next.
+One lap is 1024 consecutive acquisitions by any of the goroutines, as fast as they can.
+turn is the mean time from one acquisition by a goroutine to its next.
 `,
 	tasks: 8, iters: 1000, warmups: fewestWarmups, locks: true, measure: measureLock,
 }
 
-// lockRound is what goroutines share until so many laps are done.
+// lockRound is what the goroutines of a warm-up or of the measured laps share.
 type lockRound struct {
 	sync.Mutex
-	// Acquisitions, which only the lock protects.
+	// The number of acquisitions; only the lock protects it.
 	acquired uint64
-	// What is not protected lies in cache lines of its own.
+	// Fields that the lock does not protect have cache lines of their own.
 	_    [128]byte
 	over atomic.Bool
 	_    [128]byte
 	run  *run
-	// none is 0, which the compiler does not know.
+	// none is 0, hidden from the compiler.
 	none uint64
-	// When the lap in hand began, which the lock protects, too.
+	// When the current lap began; the lock protects it, too.
 	last int64
-	// Where laps are taken in, after the release.
+	// ending protects the laps, which are recorded after the release.
 	ending sync.Mutex
 	laps   []int64
-	// From when on no lap begins; 0 is never.
+	// The time after which no lap begins; 0 means none.
 	until        int64
 	fewest, most int
 	ended        string
@@ -76,7 +76,7 @@ func measureLock(r *run) error {
 	return err
 }
 
-// drive has all goroutines share the lock, and returns the mean turn of each.
+// drive starts the goroutines, waits for them and returns each one's mean turn.
 func (of *lockRound) drive() ([]int64, error) {
 	var running sync.WaitGroup
 	made := make([]uint64, of.run.tasks)
@@ -102,8 +102,8 @@ func (of *lockRound) drive() ([]int64, error) {
 	return turns, nil
 }
 
-// share is the life of a goroutine. It returns how many acquisitions it made. A piece of work
-// takes what the one before has computed, or the processor would begin it earlier.
+// share is a goroutine's main function and returns its number of acquisitions. Each piece of
+// work uses the result of the one before it; otherwise the processor would begin it earlier.
 func (of *lockRound) share() (made uint64) {
 	inside, outside, computed := of.run.load.work.units, of.run.outside, uint64(0)
 	for !of.over.Load() && !of.run.interrupted.Load() {
@@ -115,14 +115,14 @@ func (of *lockRound) share() (made uint64) {
 		of.acquired = before + 1
 		lap := int64(-1)
 		if (before+1)%block == 0 {
-			// After the release others may run first.
+			// Before the release: after it, others may run first.
 			time := now()
 			lap, of.last = time-of.last, time
 		}
 		of.Unlock()
 		made++
 		if lap >= 0 {
-			of.take(lap)
+			of.record(lap)
 		}
 		if outside > 0 {
 			computed = spend(outside | computed&of.none)
@@ -131,8 +131,8 @@ func (of *lockRound) share() (made uint64) {
 	return made
 }
 
-// take takes in a lap, after the release of the lock.
-func (of *lockRound) take(lap int64) {
+// record records a lap, after the release of the lock.
+func (of *lockRound) record(lap int64) {
 	of.ending.Lock()
 	defer of.ending.Unlock()
 	if of.over.Load() {

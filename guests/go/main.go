@@ -144,7 +144,7 @@ func (r *run) parse(arguments []string) (program, error) {
 		flags.StringVar(&r.wake.source, "source", "channel", "what wakes: timer or `channel`")
 		flags.IntVar(&r.wake.wakers, "wakers", 1, "`threads` that wake goroutines by channel")
 		flags.IntVar(&r.wake.hogs, "hogs", 0, "`processes` beside that do nothing but take CPU time")
-		flags.IntVar(&r.wake.greedy, "greedy", 0, "`goroutines` next to the others that compute and seldom yield")
+		flags.IntVar(&r.wake.greedy, "greedy", 0, "`goroutines` next to the others that compute and rarely yield")
 		flags.IntVar(&r.wake.greedyFor, "greedy-for", 10_000, "`microseconds` that a greedy goroutine computes before it yields")
 	}
 	err := flags.Parse(arguments)

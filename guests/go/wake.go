@@ -254,7 +254,7 @@ func (of *round) sleep(task int) {
 	}
 }
 
-// compute is the life of a greedy goroutine: it yields only so often.
+// compute is a greedy goroutine's main function.
 func (of *round) compute(end <-chan struct{}) {
 	for {
 		select {

@@ -24,8 +24,8 @@ const LONG: u64 = 12_000;
 const TIMES: usize = 501;
 
 /// Does `units` of work. Compiled once, so that no program has a faster loop,
-/// and written so that the optimization level hardly matters. Returns its result:
-/// work that must not begin before this has ended adds it to its number of units.
+/// and written so that the optimization level hardly matters. Work that must not
+/// begin before this work has ended can depend on the result.
 #[inline(never)]
 pub fn spend(units: u64) -> u64 {
     let mut state = units;
@@ -97,8 +97,8 @@ impl Calibration {
 }
 
 /// Work timed between laps, so that disturbances slow it as they slow the laps:
-/// its mean relates to theirs as [`Calibration`] relates to the fastest lap. Without laps it is
-/// timed right before and right after the operations.
+/// its mean relates to theirs as [`Calibration`] relates to the fastest lap. Programs
+/// without laps time it right before and after their operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pieces {
     pieces: u64,
@@ -106,7 +106,7 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Times one more piece, in nanoseconds.
+    /// Times one more piece and returns its duration, in nanoseconds.
     pub(crate) fn time_one(&mut self) -> u64 {
         let piece_ns = timed(LONG);
         self.total_ns += piece_ns;

@@ -2,7 +2,7 @@
 
 use harness::RuntimeFlags;
 
-/// The most units of work, as of `--work`.
+/// The most units of work, as with `--work`.
 const MOST_WORK: u64 = 1_000_000_000;
 
 /// The most acquisitions a second.
@@ -10,8 +10,8 @@ const MOST_RATE: i64 = 100_000_000;
 
 /// Time N tasks that share one lock.
 ///
-/// One iteration is 1024 acquisitions of any task, one after the other as fast as they come.
-/// With --rate it is one acquisition, from the time when it is due.
+/// One iteration is 1024 consecutive acquisitions by any of the tasks, as fast as they can.
+/// With --rate it is one acquisition, timed from when it is due.
 #[derive(Clone, Debug, clap::Args, serde::Serialize)]
 pub struct Flags {
     /// The lock
@@ -22,7 +22,7 @@ pub struct Flags {
     #[serde(flatten)]
     pub runtime: RuntimeFlags,
 
-    /// Units of work with the lock held; how long a unit takes is measured before and after
+    /// Units of work with the lock held; a unit is timed before and after the run
     #[arg(long, visible_alias = "work", overrides_with = "inside", value_name = "UNITS")]
     #[arg(default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
@@ -33,8 +33,8 @@ pub struct Flags {
     #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
     pub outside: u64,
 
-    /// Acquisitions a second, of all tasks together, each due at its time; without it, as
-    /// many as they can
+    /// Acquisitions per second by all tasks together, each due at its time [default: as many as
+    /// the tasks can make]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_RATE))]
     pub rate: Option<u32>,
@@ -44,7 +44,7 @@ pub struct Flags {
     pub hold_fault: bool,
 }
 
-/// What `--lock` names.
+/// Values of `--lock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -58,15 +58,15 @@ pub enum Kind {
     PthreadAdaptive,
     /// `pthread_mutex_t` with priority inheritance
     PthreadPi,
-    /// A word in memory, read until it is free
+    /// A spin lock: reads a word until it is free
     Spin,
-    /// A word in memory and the system call futex, without spinning: the floor
+    /// A word and the system call futex, without spinning: the least a lock can cost
     Futex,
-    /// `Mutex` of tokio, which queues those that wait
+    /// `Mutex` of tokio, which queues its waiters
     Tokio,
     /// `Mutex` of async-lock
     AsyncLock,
-    /// No lock at all, which the program must notice
+    /// No lock at all, which the program must detect
     #[value(hide = true)]
     Broken,
 }

@@ -1,27 +1,27 @@
-//! Tasks that share one lock: how many acquisitions they make together, and how long each waits.
+//! Tasks that share one lock: how often they acquire it together, and how long each one waits.
 //!
 //! Each task takes the lock, works `--inside` units, releases it and works `--outside` units.
-//! Without `--rate` the loop is closed: nobody pauses. One iteration is 1024 acquisitions of
-//! any task; the task that makes the last reads the clock before it releases the lock. `turn`
-//! has one sample for each task: its mean time from one acquisition to the next, over the whole
-//! run. The shortest is the luckiest task's; the time of an acquisition divided by it is that
-//! task's share.
+//! Without `--rate` the loop is closed: no task pauses. One iteration is 1024 acquisitions by
+//! any of the tasks; the task that makes the last one reads the clock before it releases the
+//! lock. `turn` has one sample per task: its mean time from one acquisition to the next, over the
+//! whole run. The shortest is the luckiest task's; the time of an acquisition divided by it is
+//! that task's share.
 //!
 //! With `--rate` the loop is open: acquisition k is due at k / rate seconds and belongs to task
 //! k modulo N. One iteration is one acquisition, and its time runs from there until the task
 //! has the lock (no coordinated omission); `from_call` is the time from the call alone. A
 //! thread waits in `clock_nanosleep` without timer slack, an async task yields to its runtime.
 //!
-//! What is counted: a counter that only the lock protects must show as many acquisitions as
-//! the tasks count themselves; otherwise the lock does not exclude and the run fails. A single
-//! thread in a closed loop never waits, and claims no switch. What several switch depends on
-//! the lock, and no number is claimed.
+//! What is counted: only the lock protects a counter, which must show as many acquisitions as the
+//! tasks count themselves; otherwise the lock does not exclude, and the run fails. A single thread
+//! in a closed loop never waits and claims no switch. How often several switch depends on the
+//! lock, and no number is claimed.
 //!
-//! Known biases: the counter is read before the work inside and written after it, two accesses
-//! to the lock's cache line in every acquisition. Real work overlaps with the taking of a lock,
-//! and this does not: each piece depends on the one before it. With an open loop the clock is
-//! read inside. Async tasks do not suspend while they have the lock, so on one worker nobody
-//! ever finds it taken. A thread lock in async tasks blocks its worker. The tasks begin at one
+//! Known biases: each acquisition reads the counter before the work inside and writes it after, two
+//! accesses to the lock's cache line. A processor overlaps real work with the acquisition; here
+//! it cannot, since each piece of work depends on the one before it. An open loop reads the clock
+//! inside. Async tasks do not suspend while they hold the lock, so on one worker no task ever
+//! finds it taken. A thread's lock blocks the worker of an async task. All tasks start at the same
 //! time, and the last iterations may run without some of them.
 
 mod flags;
@@ -64,7 +64,7 @@ pub fn main() -> ExitCode {
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
-    // A lone task of tokio yields now and then, with locks of its own.
+    // A lone tokio task yields now and then, in tokio's locks.
     let never_waits = is_thread && launch.tasks == 1 && flags.rate.is_none();
     let task = if is_thread { Amounts::thread(STACK_BYTES as u64) } else { Amounts::async_task() };
     let taken = if flags.rate.is_some() { task::samples() } else { Amounts::NONE };
@@ -120,7 +120,7 @@ fn among_threads<L: Lock>(
     let bench = driver.bench.clone();
     thread::scope(|scope| {
         let mut tasks = Vec::with_capacity(bench.tasks());
-        // What fails here closes the channel of rounds, at which all end.
+        // Any failure here closes the channel of rounds, which ends all tasks.
         let rounds = rounds;
         for number in bench.creation() {
             let (bench, task) = (bench.clone(), task(number));

@@ -9,11 +9,11 @@ use rustix::thread::futex;
 
 /// A lock that tasks share.
 pub trait Lock: Default + Send + Sync + 'static {
-    /// Does something with the lock held.
+    /// Calls `inside` with the lock held.
     fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> impl Future<Output = R> + Send;
 
-    /// Does `inside` with the lock held and `outside` after its release, again and again until
-    /// that returns `false`. Both get the state, which is returned at the end.
+    /// Calls `inside` with the lock held and `outside` after its release, until `outside` returns
+    /// `false`. Both get the state, which is returned.
     fn repeat<S: Default + Send>(
         &self,
         inside: impl Fn(&mut S) + Send + Sync,
@@ -47,7 +47,7 @@ impl Lock for async_lock::Mutex<()> {
 
 /// A lock that blocks the thread.
 pub trait Blocking: Default + Send + Sync + 'static {
-    /// Does something with the lock held.
+    /// Calls `inside` with the lock held.
     fn with<R>(&self, inside: impl FnOnce() -> R) -> R;
 }
 
@@ -65,8 +65,8 @@ impl<L: Blocking> Lock for L {
     }
 }
 
-/// [`Lock::repeat`] without a future. Its state would be written to memory in every turn, and
-/// an atomic operation waits for all writes before it.
+/// [`Lock::repeat`] without a future, which would write its state to memory in every turn: an
+/// atomic operation waits for all writes before it.
 #[inline(never)]
 fn repeat<S: Default>(
     lock: &impl Blocking,
@@ -99,8 +99,8 @@ impl Blocking for parking_lot::Mutex<()> {
 /// A mutex of POSIX threads, of this type and protocol.
 #[derive(Debug)]
 pub struct Pthread<const TYPE: i32, const PROTOCOL: i32>(
-    // In place, as the other locks: a pointer to it would cost a cache line. It does not move
-    // once it is used, and glibc notes no address before.
+    // In place, like the other locks: a pointer to it would cost a cache line. It does not move
+    // after its first use, and glibc records no address before.
     UnsafeCell<libc::pthread_mutex_t>,
 );
 
@@ -115,7 +115,7 @@ pub type Adaptive = Pthread<{ libc::PTHREAD_MUTEX_ADAPTIVE_NP }, NO_PROTOCOL>;
 /// With priority inheritance.
 pub type Inherit = Pthread<{ libc::PTHREAD_MUTEX_NORMAL }, INHERIT>;
 
-// SAFETY: a mutex is made to be used by several threads; nothing else reads its bytes.
+// SAFETY: several threads may use a mutex; nothing else reads its bytes.
 unsafe impl<const TYPE: i32, const PROTOCOL: i32> Send for Pthread<TYPE, PROTOCOL> {}
 // SAFETY: as above.
 unsafe impl<const TYPE: i32, const PROTOCOL: i32> Sync for Pthread<TYPE, PROTOCOL> {}
@@ -123,8 +123,8 @@ unsafe impl<const TYPE: i32, const PROTOCOL: i32> Sync for Pthread<TYPE, PROTOCO
 impl<const TYPE: i32, const PROTOCOL: i32> Default for Pthread<TYPE, PROTOCOL> {
     fn default() -> Self {
         let mutex = UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER);
-        // SAFETY: the attributes are initialized before they are used, zeros are valid memory
-        // for them, and nobody uses the mutex yet.
+        // SAFETY: the attributes are initialized before use, zeros are valid memory for them, and
+        // no thread uses the mutex yet.
         let errors = unsafe {
             let mut attributes = std::mem::zeroed();
             [
@@ -135,7 +135,7 @@ impl<const TYPE: i32, const PROTOCOL: i32> Default for Pthread<TYPE, PROTOCOL> {
                 libc::pthread_mutexattr_destroy(&raw mut attributes),
             ]
         };
-        assert_eq!(errors, [0; 5], "these attributes are glibc's");
+        assert_eq!(errors, [0; 5], "glibc knows these attributes");
         Self(mutex)
     }
 }
@@ -146,7 +146,7 @@ impl<const TYPE: i32, const PROTOCOL: i32> Blocking for Pthread<TYPE, PROTOCOL> 
         let locked = unsafe { libc::pthread_mutex_lock(self.0.get()) };
         assert!(locked == 0, "pthread_mutex_lock: {locked}");
         let result = inside();
-        // SAFETY: as above, and this thread has it.
+        // SAFETY: as above, and this thread holds it.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) };
         result
     }
@@ -178,7 +178,7 @@ impl Blocking for Futex {
     fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
         if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             while self.0.swap(2, Acquire) != 0 {
-                // It returns at once where the word has changed, and this looks again.
+                // Returns at once if the word has changed; the loop reads it again.
                 let _ = futex::wait(&self.0, futex::Flags::PRIVATE, 2, None);
             }
         }

@@ -1,4 +1,4 @@
-//! The course of a run: a warm-up and the measured round, each begun by all tasks together.
+//! The course of a run: a warm-up and the measured round, which all tasks begin together.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -19,18 +19,18 @@ use crate::task::Tally;
 /// Acquisitions in one iteration of a closed loop.
 pub const BLOCK: u64 = 1024;
 
-/// A warm-up without `--warmups` lasts so long, and so many iterations at least.
+/// The duration of a warm-up without `--warmups`, and its fewest iterations.
 const WARMUP: Duration = Duration::from_millis(20);
 const FEWEST_WARMUPS: u64 = 3;
 
-/// From the announcement of a round to its begin, so that all tasks wait for it: this, and so
-/// much more for each of them.
+/// From the announcement of a round to its beginning, so that all tasks are waiting by then:
+/// this, plus an amount for each of them.
 const LEAD: Duration = Duration::from_millis(2);
 const LEAD_FOR_EACH: Duration = Duration::from_micros(50);
 
-/// Where rounds are announced; the run is over when it closes.
+/// Announces rounds; closing it ends the run.
 pub type Announcer = watch::Sender<Option<Round>>;
-/// Where tasks wait for them.
+/// Where tasks wait for rounds.
 pub type Announced = watch::Receiver<Option<Round>>;
 
 /// A round.
@@ -45,9 +45,9 @@ pub struct Round {
 /// When acquisitions are due.
 #[derive(Clone, Copy, Debug)]
 pub enum Pace {
-    /// One after the other.
+    /// One after the other, without pauses.
     Closed,
-    /// So many, at a rate.
+    /// At a rate.
     Open {
         /// Acquisitions a second.
         rate: u32,
@@ -56,20 +56,20 @@ pub enum Pace {
     },
 }
 
-/// What the tasks share. The lock and what it protects are neighbours, as in a `Mutex<u64>`;
-/// what only the measurement needs is not among them.
+/// What the tasks share. The lock and the counter that it protects are neighbours, as in a
+/// `Mutex<u64>`; fields that only the measurement needs lie elsewhere.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Board<L> {
     shared: Apart<(L, AtomicU64)>,
     over: Apart<AtomicBool>,
-    /// When the iteration in hand began, which the lock protects.
+    /// When the current iteration began; the lock protects it.
     begun_ns: AtomicU64,
     blocks: Mutex<Blocks>,
     bench: Bench,
 }
 
-/// In cache lines of its own: two, since some CPUs fetch them in pairs.
+/// A value with two cache lines of its own, since some CPUs fetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Apart<T>(T);
@@ -90,12 +90,12 @@ impl<L: Lock> Board<L> {
         &self.shared.0.0
     }
 
-    /// Does the work of an acquisition, with the lock held, and counts it. The work gets how
-    /// many acquisitions there have been before.
+    /// Does the work of an acquisition, with the lock held, and counts it. `work` gets the number
+    /// of acquisitions before this one.
     #[inline]
     pub fn enter<R>(&self, work: impl FnOnce(u64) -> R) -> R {
         let acquired = &self.shared.0.1;
-        // Not one step with the store: a lock that does not exclude loses some.
+        // Load and store are two steps: a lock that does not exclude loses counts.
         let before = acquired.load(Relaxed);
         let result = work(before);
         acquired.store(before + 1, Relaxed);
@@ -108,8 +108,8 @@ impl<L: Lock> Board<L> {
         self.over.0.load(Relaxed) || self.bench.is_interrupted()
     }
 
-    /// Ends an iteration of a closed loop, with the lock held: after its release others may run
-    /// first. Returns how long it took, in nanoseconds.
+    /// Ends an iteration of a closed loop and returns its duration, in nanoseconds. Called with the
+    /// lock held: after its release other tasks may run first.
     #[cold]
     pub fn end_block(&self) -> u64 {
         let now = clock::now();
@@ -118,9 +118,9 @@ impl<L: Lock> Board<L> {
         now.saturating_sub(begun_ns)
     }
 
-    /// Takes in an iteration, after the release.
+    /// Records an iteration, after the release.
     #[cold]
-    pub fn take_block(&self, block_ns: u64) {
+    pub fn record_block(&self, block_ns: u64) {
         let mut blocks = self.blocks();
         if self.over.0.load(Relaxed) {
             return;
@@ -142,11 +142,11 @@ impl<L: Lock> Board<L> {
     }
 }
 
-/// What conducts a run.
+/// Conducts a run.
 pub struct Driver<L> {
     /// The program's flags.
     pub flags: Flags,
-    /// What it measures on.
+    /// The harness.
     pub bench: Bench,
     /// What the tasks share.
     pub board: Arc<Board<L>>,
@@ -154,7 +154,7 @@ pub struct Driver<L> {
 }
 
 impl<L: Lock> Driver<L> {
-    /// Of tasks that hand in their tallies at the other end of `done`.
+    /// The driver of tasks that send their tallies to the other end of `done`.
     pub fn new(flags: &Flags, bench: &Bench, done: mpsc::UnboundedReceiver<Tally>) -> Self {
         let block = Measured { operations: BLOCK, ..Measured::single("iteration", "acquisition") };
         let blocks = Blocks {
@@ -177,7 +177,7 @@ impl<L: Lock> Driver<L> {
     /// Runs the warm-up and the measured round.
     ///
     /// # Errors
-    /// When the lock does not exclude, a task panicked, or acquisitions are missing.
+    /// If the lock does not exclude, a task panicked, or acquisitions are missing.
     pub async fn drive(&mut self, rounds: &Announcer) -> anyhow::Result<()> {
         match self.flags.rate {
             None => self.drive_closed(rounds).await,
@@ -249,8 +249,8 @@ impl<L: Lock> Driver<L> {
         bench.take(plan, from.into_iter().flatten().collect(), kept)
     }
 
-    /// Limits the next round of a closed loop to so many iterations, and this time if that
-    /// leaves the fewest.
+    /// Limits the next round of a closed loop to `most` iterations, and to this time once there
+    /// are `fewest`.
     fn limit(&self, fewest: u64, most: u64, time: Option<Duration>) {
         let mut blocks = self.board.blocks();
         blocks.samples.clear();
@@ -262,7 +262,7 @@ impl<L: Lock> Driver<L> {
         rounds.borrow().map_or(0, |round| round.begin_ns)
     }
 
-    /// Runs one round, and returns what each task has counted.
+    /// Runs one round and returns each task's tally.
     async fn run(&mut self, rounds: &Announcer, pace: Pace) -> anyhow::Result<Vec<Tally>> {
         let tasks = self.bench.tasks();
         let lead = LEAD + LEAD_FOR_EACH * u32::try_from(tasks).unwrap_or(u32::MAX);
@@ -274,7 +274,7 @@ impl<L: Lock> Driver<L> {
             let mut blocks = self.board.blocks();
             blocks.until_ns = blocks.until_ns.saturating_add(begin_ns);
         }
-        // Fewer, where an interruption ended their creation.
+        // Fewer, if an interruption ended their creation.
         let listening = rounds.receiver_count().saturating_sub(1);
         rounds.send_replace(Some(Round { begin_ns, pace }));
         let mut tallies = Vec::with_capacity(tasks);
@@ -292,7 +292,7 @@ impl<L: Lock> Driver<L> {
         Ok(tallies)
     }
 
-    /// Refuses a lock that let two tasks in at once.
+    /// Fails the run if the lock let two tasks in at once.
     fn check(&self, made: u64, counted: u64) -> anyhow::Result<()> {
         ensure!(
             made == counted,

@@ -1,4 +1,4 @@
-//! The life of a task: it waits for rounds, takes the lock, and hands in what it has counted.
+//! A task: it waits for rounds, takes the lock, and sends its tally to the driver.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -16,30 +16,29 @@ use crate::flags::Flags;
 use crate::locks::Lock;
 use crate::round::{Announced, BLOCK, Board, Pace, Round};
 
-/// What the samples of a task take: two histograms of 264 KiB, each of which the allocator
-/// maps by itself.
+/// Memory of a task's samples: two histograms of 264 KiB; the allocator maps each separately.
 pub fn samples() -> Amounts {
     Amounts { maps: 2, ..Amounts::heap(544 << 10) }
 }
 
-/// The longest sleep, after which a task looks whether the run was interrupted.
+/// The longest sleep, after which a task checks for an interruption.
 const LONGEST_NS: u64 = 1_000_000_000;
 
-/// What a task has counted in a round.
+/// A task's counts in a round.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// Acquisitions.
     pub acquired: u64,
-    /// Those that were due before the task came to them.
+    /// Those that were already due when the task reached them.
     pub missed: u64,
-    /// In an open loop, from the time when they were due, and from the call.
+    /// In an open loop: times from when they were due, and from the call.
     pub from: Option<[Samples; 2]>,
     /// Whether the task panicked.
     pub panicked: bool,
 }
 
 impl Tally {
-    /// Of a task that has done nothing, with samples or without.
+    /// An empty tally, with samples or without.
     pub fn new(has_samples: bool) -> Self {
         let samples = |name| Samples::new(Measured::single(name, "acquisition"));
         let from = has_samples.then(|| [samples("acquisition"), samples("from_call")]);
@@ -59,7 +58,7 @@ pub struct Task<L> {
 }
 
 impl<L: Lock> Task<L> {
-    /// The task of this number.
+    /// Creates the task of this number.
     pub fn new(
         number: usize,
         flags: Flags,
@@ -71,7 +70,8 @@ impl<L: Lock> Task<L> {
         Self { number, flags, bench, board, announced, done, page: None }
     }
 
-    /// Lives until no more rounds come; `placed` or not, it takes part in all.
+    /// The task's main function, until the channel of rounds closes. `placed` is the result of its
+    /// placement; a task that could not be placed still ends each round.
     ///
     /// # Errors
     /// The kernel's.
@@ -108,7 +108,7 @@ impl<L: Lock> Task<L> {
                 let outside = |turns: &mut Turns| {
                     turns.made += 1;
                     if turns.number.is_multiple_of(BLOCK) {
-                        board.take_block(turns.block_ns);
+                        board.record_block(turns.block_ns);
                     }
                     turns.computed = work.outside(turns.computed);
                     !board.is_over()
@@ -122,7 +122,7 @@ impl<L: Lock> Task<L> {
                     let due_ns = round.begin_ns.saturating_add(after as u64);
                     let waited = self.wait_until(due_ns).await?;
                     let called_ns = clock::now();
-                    // Interrupted before its time.
+                    // Interrupted before it was due.
                     if called_ns < due_ns {
                         break;
                     }
@@ -134,7 +134,8 @@ impl<L: Lock> Task<L> {
                     let held_ns = board.lock().hold(|| board.enter(inside)).await;
                     tally.acquired += 1;
                     tally.missed += u64::from(!waited);
-                    let [from_due, from_call] = tally.from.as_mut().expect("an open loop has them");
+                    let [from_due, from_call] =
+                        tally.from.as_mut().expect("an open loop has samples");
                     from_due.add(held_ns - due_ns);
                     from_call.add(held_ns - called_ns);
                     computed = work.outside(computed);
@@ -177,13 +178,13 @@ pub fn be_punctual() -> rustix::io::Result<()> {
     set_current_timer_slack(NonZeroU64::new(1))
 }
 
-/// The work of a task. A piece takes what the one before it has computed, or it would begin
-/// earlier: the processor does a third of 100 units before it has the lock.
+/// The work of a task. Each piece uses the result of the one before it; otherwise the processor
+/// does a third of 100 units before it has the lock.
 struct Work<'a> {
     inside: u64,
     outside: u64,
     page: Option<&'a Page>,
-    /// 0, which the compiler does not know.
+    /// 0, hidden from the compiler.
     none: u64,
 }
 
@@ -212,18 +213,18 @@ impl<'a> Work<'a> {
     }
 }
 
-/// What a task counts in a closed loop.
+/// A task's counts in a closed loop.
 #[derive(Default)]
 struct Turns {
     made: u64,
-    /// Of its latest acquisition, among those of all tasks.
+    /// The number of its latest acquisition among those of all tasks.
     number: u64,
-    /// How long the iteration took that this one ended.
+    /// The duration of the iteration that this acquisition ended.
     block_ns: u64,
     computed: u64,
 }
 
-/// A part in a round, whose tally is handed in when this is dropped.
+/// Participation in a round; dropping it sends the tally.
 struct Part {
     tally: Tally,
     done: mpsc::UnboundedSender<Tally>,
@@ -237,45 +238,45 @@ impl Drop for Part {
     }
 }
 
-/// A page of memory that the kernel takes away and gives back.
+/// A page of memory whose next use is a page fault.
 pub struct Page(*mut libc::c_void);
 
 // SAFETY: the page belongs to one task, which may move to another thread.
 unsafe impl Send for Page {}
-// SAFETY: it is never shared; a reference is used by its task alone.
+// SAFETY: only its task uses references to it.
 unsafe impl Sync for Page {}
 
 /// The length of a page, in bytes.
 const PAGE_BYTES: usize = 4096;
 
 impl Page {
-    /// What one takes.
+    /// Memory of one.
     pub const AMOUNTS: Amounts = Amounts { maps: 1, ..Amounts::NONE };
 
     fn new() -> io::Result<Self> {
         let (access, kind) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping, wherever the kernel finds room.
+        // SAFETY: a new mapping, at an address that the kernel chooses.
         let page = unsafe { libc::mmap(ptr::null_mut(), PAGE_BYTES, access, kind, -1, 0) };
         if page == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self(page)) }
     }
 
-    /// Writes to it, which is a page fault after [`Self::discard`].
+    /// Writes to it: a page fault after [`Self::discard`].
     fn touch(&self) {
         // SAFETY: the mapping is ours and may be written.
         unsafe { self.0.cast::<u8>().write_volatile(1) };
     }
 
-    /// Gives its memory back.
+    /// Returns its memory to the kernel.
     fn discard(&self) {
-        // SAFETY: the mapping is ours, and what is in it is not needed.
+        // SAFETY: the mapping is ours, and its contents are not needed.
         unsafe { libc::madvise(self.0, PAGE_BYTES, libc::MADV_DONTNEED) };
     }
 }
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nobody uses it any more.
+        // SAFETY: the mapping is ours and no longer used.
         unsafe { libc::munmap(self.0, PAGE_BYTES) };
     }
 }

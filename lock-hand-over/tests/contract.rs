@@ -59,7 +59,7 @@ fn with(kind: &str, runtime: &str, flags: &[&str]) -> Record {
 }
 
 #[test]
-fn every_lock_excludes_and_no_acquisition_is_left_out() {
+fn every_lock_excludes_and_no_acquisition_is_omitted() {
     for kind in KINDS {
         for runtime in RUNTIMES {
             let record = with(kind, runtime, &["--tasks=3", "--iters=50", "--outside=50"]);
@@ -74,7 +74,7 @@ fn every_lock_excludes_and_no_acquisition_is_left_out() {
     }
 }
 
-/// Two threads, which preempt each other within the work inside.
+/// The work inside is long enough that threads preempt each other within it.
 #[test]
 fn a_lock_that_does_not_exclude_is_named() {
     for flags in [&["--iters=40"][..], &["--iters=20000", "--rate=100000"]] {
@@ -84,7 +84,7 @@ fn a_lock_that_does_not_exclude_is_named() {
     }
 }
 
-/// The shares of all tasks are 1, so the mean turn is at least as long as an even one.
+/// The shares of all tasks add up to 1, so the largest is at least 1 / N and the smallest at most.
 #[test]
 fn turns_are_the_shares_of_the_tasks() {
     let record = with("std", "threads", &["--tasks=4", "--iters=200", "--inside=100"]);
@@ -95,7 +95,7 @@ fn turns_are_the_shares_of_the_tasks() {
 }
 
 #[test]
-fn work_inside_is_in_every_acquisition() {
+fn every_acquisition_includes_the_work_inside() {
     let record = with("futex", "threads", &["--tasks=2", "--iters=20", "--inside=5000"]);
     let work = record.work.expect("there is work");
     assert_eq!(work.units, 5000);

@@ -17,8 +17,8 @@
 //! and does not switch, nor does a late waker; the record's `schedule` counts both, and the claim
 //! excludes them. For tasks of a runtime no number is claimed.
 //!
-//! `--greedy K` tasks of the same runtime compute for `--greedy-for` at a time and then yield: a
-//! sleeper of their worker waits until then, unless the kernel or the runtime preempts them.
+//! `--greedy K` tasks of the same runtime compute for `--greedy-for` and then yield, in turn: a
+//! sleeper on their worker waits until then, unless the kernel or the runtime preempts them.
 //!
 //! Known biases: the sleeper does nothing else, so its caches are those of an idle thread. Threads
 //! of the normal class have a timer slack of 50 µs, by which the kernel may delay them; that is

@@ -102,9 +102,9 @@ fn an_interruption_ends_every_way_to_wait() {
     }
 }
 
-/// One thread runs them all, and a wake-up is due in each of the greedy task's 20 ms.
+/// One thread runs all tasks, and a wake-up is due in each of the greedy task's 20 ms.
 #[test]
-fn greedy_tasks_of_one_worker_delay_the_others_by_their_time() {
+fn a_greedy_task_on_one_worker_delays_the_others_until_it_yields() {
     for way in &WAYS[4..] {
         let greedy = ["--greedy=1", "--greedy-for=20000", "--iters=200", "--rate=1000"];
         let record = PROGRAM.record(&[&way[..], &greedy].concat());
