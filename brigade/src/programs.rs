@@ -12,7 +12,7 @@ use nix::sys::prctl;
 type Main = fn() -> ExitCode;
 
 /// Each program's name, entry point and source.
-const PROGRAMS: [(&str, Main, &str); 16] = [
+const PROGRAMS: [(&str, Main, &str); 17] = [
     ("async-brigade", async_brigade::main, async_brigade::PAGE),
     ("async-creation", async_creation::main, async_creation::PAGE),
     ("async-mem-brigade", async_mem_brigade::main, async_mem_brigade::PAGE),
@@ -20,6 +20,7 @@ const PROGRAMS: [(&str, Main, &str); 16] = [
     ("coroutine-brigade", coroutine_brigade::main, coroutine_brigade::PAGE),
     ("event-loop-brigade", event_loop_brigade::main, event_loop_brigade::PAGE),
     ("executor-ring", executor_ring::main, executor_ring::PAGE),
+    ("lock-hand-over", lock_hand_over::main, lock_hand_over::PAGE),
     ("one-thread-brigade", one_thread_brigade::main, one_thread_brigade::PAGE),
     ("process-creation", process_creation::main, process_creation::PAGE),
     ("rings", rings::main, rings::PAGE),

@@ -135,6 +135,32 @@ func TestNoWakeUpIsLeftOut(t *testing.T) {
 	}
 }
 
+func TestGreedyGoroutinesEndWithTheRun(t *testing.T) {
+	code, _, laps := executed(t, "wake --iters 100 --rate 5000 --greedy 2 --greedy-for 300")
+	if code != exitDone || len(laps.Measurements[0].LapsNs) != 100 {
+		t.Errorf("exited with %d: %v", code, laps.Parameters)
+	}
+}
+
+func TestEachGoroutineThatSharesALockHasATurn(t *testing.T) {
+	code, _, laps := executed(t, "lock --tasks 3 --iters 20 --warmups 2 --inside 50 --outside 50")
+	if code != exitDone || laps.Warmups != 2 || len(laps.Measurements) != 2 {
+		t.Fatalf("exited with %d: %+v", code, laps)
+	}
+	iteration, turn := laps.Measurements[0], laps.Measurements[1]
+	if len(iteration.LapsNs) != 20 || iteration.Operations != block || len(turn.LapsNs) != 3 {
+		t.Errorf("%+v", laps.Measurements)
+	}
+}
+
+func TestALockThatDoesNotExcludeIsNamed(t *testing.T) {
+	round := &lockRound{run: &run{tasks: 2}, most: 1}
+	round.acquired = 5
+	if _, err := round.drive(); err == nil || !strings.Contains(err.Error(), "does not exclude") {
+		t.Error(err)
+	}
+}
+
 func TestRingsAtOnceAreSoManyBrigades(t *testing.T) {
 	for _, rings := range []int{1, 3} {
 		line := fmt.Sprintf("--tasks 5 --iters 40 --warmups 2 --work 10 --rings %d", rings)
@@ -211,7 +237,7 @@ func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 		"memory --tasks 5 --iters 6", "memory --waiting pipe",
 		"--rings 0", "--rings 1025", "--rings 9 --iters 100001", "creation --rings 2",
 		"wake --rate 0", "wake --source tea", "wake --wakers 5",
-		"wake --hogs -1", "wake --hogs 1025", "--hogs 1",
+		"wake --greedy -1", "wake --greedy-for 0", "wake --hogs -1", "wake --hogs 1025", "--hogs 1",
 	} {
 		if code, _, _ := executed(t, line); code != exitUsage {
 			t.Errorf("%q exited with %d", line, code)

@@ -49,7 +49,9 @@ type run struct {
 	// limit is the time after which no lap begins; 0 means none.
 	limit, warmupLimit time.Duration
 	load               load
-	works              bool
+	// outside is the units of work after the release of a lock.
+	outside uint64
+	works   bool
 	// What the tasks of a memory measurement wait for.
 	waiting     string
 	wake        wakeFlags

@@ -44,10 +44,11 @@ type program struct {
 	// Default values of flags.
 	tasks, iters, warmups int
 	works, waits, wakes   bool
+	locks                 bool
 	measure               func(*run) error
 }
 
-var programs = map[string]program{"brigade": brigade, "creation": creation, "memory": memory, "wake": wake}
+var programs = map[string]program{"brigade": brigade, "creation": creation, "lock": lock, "memory": memory, "wake": wake}
 
 func main() {
 	run := &run{marks: os.Stdout, answers: bufio.NewReader(os.Stdin)}
@@ -110,7 +111,7 @@ func (r *run) parse(arguments []string) (program, error) {
 	}
 	program, known := programs[name]
 	if !known {
-		return program, fmt.Errorf("unknown sub-command %q; known: brigade, creation, memory, wake", name)
+		return program, fmt.Errorf("unknown sub-command %q; known: brigade, creation, lock, memory, wake", name)
 	}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -130,6 +131,10 @@ func (r *run) parse(arguments []string) (program, error) {
 			"`bytes` from one word that is touched to the next")
 		flags.IntVar(&r.rings, "rings", 0, "how many `brigades` run at once, each of --tasks goroutines")
 	}
+	if program.locks {
+		flags.Uint64Var(&r.load.work.units, "inside", 0, "`units` of work with the lock held")
+		flags.Uint64Var(&r.outside, "outside", 0, "`units` of work after its release")
+	}
 	if program.waits {
 		flags.StringVar(&r.waiting, "waiting", waitingChannel,
 			"what each goroutine waits for: `channel` or timer")
@@ -139,6 +144,8 @@ func (r *run) parse(arguments []string) (program, error) {
 		flags.StringVar(&r.wake.source, "source", "channel", "what wakes: timer or `channel`")
 		flags.IntVar(&r.wake.wakers, "wakers", 1, "`threads` that wake goroutines by channel")
 		flags.IntVar(&r.wake.hogs, "hogs", 0, "`processes` beside that do nothing but take CPU time")
+		flags.IntVar(&r.wake.greedy, "greedy", 0, "`goroutines` next to the others that compute and rarely yield")
+		flags.IntVar(&r.wake.greedyFor, "greedy-for", 10_000, "`microseconds` that a greedy goroutine computes before it yields")
 	}
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
@@ -171,8 +178,8 @@ func (r *run) parse(arguments []string) (program, error) {
 		err = fmt.Errorf("--max-time %v: not a number of seconds", *seconds)
 	case *workers < 1:
 		err = fmt.Errorf("--workers %d: not a number from 1", *workers)
-	case r.load.work.units > 1_000_000_000:
-		err = fmt.Errorf("--work %d: not a number up to 1000000000", r.load.work.units)
+	case max(r.load.work.units, r.outside) > 1_000_000_000:
+		err = fmt.Errorf("%d units of work: not a number up to 1000000000", max(r.load.work.units, r.outside))
 	case r.load.workingSet > mostBytes:
 		err = fmt.Errorf("--working-set %d: not a number up to %d", r.load.workingSet, mostBytes)
 	case program.works && (r.load.stride < wordBytes || r.load.stride > mostBytes):
@@ -195,12 +202,16 @@ func (r *run) parse(arguments []string) (program, error) {
 		"subcommand": name, "tasks": r.tasks, "iters": r.iters, "warmups": given["warmups"],
 		"max_time": given["max-time"], "workers": given["workers"],
 	}
-	r.works = program.works
-	if r.works {
+	r.works = program.works || program.locks
+	if program.works {
 		r.report.Parameters["work"] = r.load.work.units
 		r.report.Parameters["working_set"] = r.load.workingSet
 		r.report.Parameters["stride"] = given["stride"]
 		r.report.Parameters["rings"] = given["rings"]
+	}
+	if program.locks {
+		r.report.Parameters["inside"] = r.load.work.units
+		r.report.Parameters["outside"] = r.outside
 	}
 	if program.waits {
 		r.report.Parameters["waiting"] = r.waiting
@@ -210,6 +221,8 @@ func (r *run) parse(arguments []string) (program, error) {
 		r.report.Parameters["source"] = r.wake.source
 		r.report.Parameters["wakers"] = given["wakers"]
 		r.report.Parameters["hogs"] = given["hogs"]
+		r.report.Parameters["greedy"] = given["greedy"]
+		r.report.Parameters["greedy_for"] = given["greedy-for"]
 	}
 	return program, err
 }

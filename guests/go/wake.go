@@ -36,6 +36,7 @@ const (
 	mostRate    = 1_000_000
 	mostWaiting = 512
 	mostHogs    = 1024
+	mostGreed   = 1_000_000
 )
 
 // From the start of a round to its first intended time, and the longest sleep between
@@ -47,8 +48,8 @@ const (
 
 // wakeFlags are its additional flags.
 type wakeFlags struct {
-	rate, wakers, hogs int
-	source             string
+	rate, wakers, hogs, greedy, greedyFor int
+	source                                string
 }
 
 // schedule is how well the intended times were kept.
@@ -67,6 +68,10 @@ func (w *wakeFlags) check(tasks int) error {
 		return fmt.Errorf("--wakers %d: not between 1 and %d, the goroutines", w.wakers, tasks)
 	case w.hogs < 0 || w.hogs > mostHogs:
 		return fmt.Errorf("--hogs %d: not between 0 and %d", w.hogs, mostHogs)
+	case w.greedy < 0 || w.greedy > mostHogs:
+		return fmt.Errorf("--greedy %d: not between 0 and %d", w.greedy, mostHogs)
+	case w.greedyFor < 1 || w.greedyFor > mostGreed:
+		return fmt.Errorf("--greedy-for %d: not between 1 and %d", w.greedyFor, mostGreed)
 	}
 	return nil
 }
@@ -201,6 +206,13 @@ func (of *round) make(ended func()) {
 			start(of.wakeOthers, waker)
 		}
 	}
+	for range of.run.wake.greedy {
+		alive.Add(1)
+		go func() {
+			defer alive.Done()
+			of.compute(end)
+		}()
+	}
 	running.Wait()
 	ended()
 	close(end)
@@ -239,6 +251,20 @@ func (of *round) sleep(task int) {
 		ran := now()
 		of.take(task, ran-due, waited)
 		of.called[task] = append(of.called[task], ran-called)
+	}
+}
+
+// compute is a greedy goroutine's main function.
+func (of *round) compute(end <-chan struct{}) {
+	for {
+		select {
+		case <-end:
+			return
+		default:
+		}
+		for until := now() + int64(of.run.wake.greedyFor)*1000; now() < until; {
+		}
+		runtime.Gosched()
 	}
 }
 

@@ -194,6 +194,7 @@ impl Bench {
     }
 
     /// Whether SIGINT or SIGTERM has arrived.
+    #[inline]
     pub fn is_interrupted(&self) -> bool {
         self.shared.is_interrupted()
     }

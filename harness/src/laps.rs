@@ -22,7 +22,7 @@ use crate::samples::{Measured, Samples};
 use crate::state::{MOST_PHASES, Marks, Shared};
 use crate::station::{MOST_TRACED, TRACED, Token, Tracer};
 use crate::usage::Start;
-use crate::work::BetweenLaps;
+use crate::work::Pieces;
 use crate::{clock, cpus};
 
 /// The shortest timed warm-up: caches, branch predictors and the CPU's
@@ -125,7 +125,7 @@ pub struct Laps<'a> {
     /// The mark of every token if there is a load at every hop.
     load_mark: u8,
     /// Units of work timed between the measured laps, if there is work.
-    units: Option<BetweenLaps>,
+    units: Option<Pieces>,
 }
 
 impl<'a> Laps<'a> {
@@ -148,8 +148,7 @@ impl<'a> Laps<'a> {
             usage: None,
             progress: Progress::new(shared.shows_progress()),
             load_mark: shared.load_mark(),
-            units: (purpose == Purpose::Principal && shared.work.is_some())
-                .then(BetweenLaps::default),
+            units: (purpose == Purpose::Principal && shared.work.is_some()).then(Pieces::default),
         }
     }
 

@@ -67,7 +67,13 @@ impl Counting<'_> {
     /// Stops counting.
     pub fn end(self) {
         let span = self.start.end();
-        self.bench.findings().span = span;
+        self.bench.calibrate_work();
+        let mut findings = self.bench.findings();
+        findings.span = span;
+        let mean_ns_per_unit = findings.calibration.long.mean_ns_per_unit();
+        if let Some(work) = &mut findings.work {
+            work.mean_ns_per_unit = mean_ns_per_unit;
+        }
     }
 }
 
@@ -80,6 +86,7 @@ impl Bench {
 
     /// Starts to count CPU time and switches, directly before the first measured operation.
     pub fn count(&self) -> Counting<'_> {
+        self.calibrate_work();
         Counting { bench: self, start: self.shared.usage_from_now() }
     }
 

@@ -100,7 +100,8 @@ pub struct WorkRecord {
     /// in nanoseconds; `null` without work.
     pub ns_per_unit: Option<f64>,
     /// Mean duration of a unit between the measured laps, on the driver's CPU, in nanoseconds;
-    /// `null` without work. CPU time per operation includes these units.
+    /// `null` without work. Programs without laps measure it right before and after their
+    /// operations. CPU time per operation includes these units.
     pub mean_ns_per_unit: Option<f64>,
 }
 

@@ -79,6 +79,7 @@ impl Shared {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline]
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.load(Relaxed)
     }

@@ -24,16 +24,17 @@ const LONG: u64 = 12_000;
 const TIMES: usize = 501;
 
 /// Does `units` of work. Compiled once, so that no program has a faster loop,
-/// and written so that the optimization level hardly matters.
+/// and written so that the optimization level hardly matters. Work that must not
+/// begin before this work has ended can depend on the result.
 #[inline(never)]
-pub fn spend(units: u64) {
+pub fn spend(units: u64) -> u64 {
     let mut state = units;
     let mut left = units;
     while left > 0 {
         state = state.wrapping_mul(FACTOR).rotate_left(7);
         left -= 1;
     }
-    black_box(state);
+    black_box(state)
 }
 
 /// The work per hop. Each sender does it before sending the token.
@@ -69,11 +70,13 @@ impl Work {
 pub(crate) struct Calibration {
     short_ns: u64,
     long_ns: u64,
+    /// All the long runs.
+    pub(crate) long: Pieces,
 }
 
 impl Default for Calibration {
     fn default() -> Self {
-        Self { short_ns: u64::MAX, long_ns: u64::MAX }
+        Self { short_ns: u64::MAX, long_ns: u64::MAX, long: Pieces::default() }
     }
 }
 
@@ -82,7 +85,7 @@ impl Calibration {
     pub(crate) fn look(&mut self) {
         for _ in 0..TIMES {
             self.short_ns = self.short_ns.min(timed(SHORT));
-            self.long_ns = self.long_ns.min(timed(LONG));
+            self.long_ns = self.long_ns.min(self.long.time_one());
         }
     }
 
@@ -94,18 +97,21 @@ impl Calibration {
 }
 
 /// Work timed between laps, so that disturbances slow it as they slow the laps:
-/// its mean relates to theirs as [`Calibration`] relates to the fastest lap.
-#[derive(Debug, Default)]
-pub(crate) struct BetweenLaps {
+/// its mean relates to theirs as [`Calibration`] relates to the fastest lap. Programs
+/// without laps time it right before and after their operations.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pieces {
     pieces: u64,
     total_ns: u64,
 }
 
-impl BetweenLaps {
-    /// Times one more piece.
-    pub(crate) fn time_one(&mut self) {
-        self.total_ns += timed(LONG);
+impl Pieces {
+    /// Times one more piece and returns its duration, in nanoseconds.
+    pub(crate) fn time_one(&mut self) -> u64 {
+        let piece_ns = timed(LONG);
+        self.total_ns += piece_ns;
         self.pieces += 1;
+        piece_ns
     }
 
     /// The mean time of a unit, in nanoseconds; `None` before the first piece.
@@ -144,18 +150,20 @@ impl WorkFlag {
 
 #[cfg(test)]
 mod tests {
-    use super::{BetweenLaps, Calibration, LONG, SHORT};
+    use super::{Calibration, LONG, Pieces, SHORT};
 
     #[test]
     fn a_slope_cancels_the_common_cost_of_both_runs() {
-        let unit_ns = |short_ns, long_ns| Calibration { short_ns, long_ns }.ns_per_unit();
+        let unit_ns = |short_ns, long_ns| {
+            Calibration { short_ns, long_ns, ..Calibration::default() }.ns_per_unit()
+        };
         assert_eq!(unit_ns(50 + 3 * SHORT, 50 + 3 * LONG), 3.0);
         assert!(unit_ns(10, 9) < 0.0, "no figure is embellished");
     }
 
     #[test]
     fn units_between_laps_have_a_mean() {
-        let mut between = BetweenLaps::default();
+        let mut between = Pieces::default();
         assert_eq!(between.mean_ns_per_unit(), None);
         between.pieces = 3;
         between.total_ns = 6 * LONG;

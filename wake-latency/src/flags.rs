@@ -7,8 +7,11 @@ use harness::{RuntimeFlags, RuntimeKind};
 /// The most wake-ups per second: one each microsecond.
 const MOST_RATE: i64 = 1_000_000;
 
-/// The most wakers, and the most hogs.
+/// The most wakers, hogs and greedy tasks.
 const MOST_BESIDE: i64 = 1024;
+
+/// The longest time that a greedy task computes, in microseconds.
+const MOST_GREED: i64 = 1_000_000;
 
 /// Time how late tasks run that are due at given times.
 ///
@@ -38,6 +41,17 @@ pub struct Flags {
     #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=MOST_BESIDE))]
     pub hogs: u32,
+
+    /// Tasks next to the sleepers, of the same runtime, that compute and rarely yield
+    #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=MOST_BESIDE))]
+    pub greedy: u32,
+
+    /// How long a greedy task computes before it yields
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 10_000)]
+    #[arg(allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_GREED))]
+    pub greedy_for: u32,
 }
 
 /// Values of `--source`.

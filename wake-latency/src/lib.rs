@@ -17,6 +17,9 @@
 //! and does not switch, nor does a late waker; the record's `schedule` counts both, and the claim
 //! excludes them. For tasks of a runtime no number is claimed.
 //!
+//! `--greedy K` tasks of the same runtime compute for `--greedy-for` and then yield, in turn: a
+//! sleeper on their worker waits until then, unless the kernel or the runtime preempts them.
+//!
 //! Known biases: the sleeper does nothing else, so its caches are those of an idle thread. Threads
 //! of the normal class have a timer slack of 50 µs, by which the kernel may delay them; that is
 //! part of the latency, as in any program. Tokio's timers tick in milliseconds. Run it with `chrt
@@ -25,6 +28,7 @@
 mod calls;
 mod course;
 mod flags;
+mod greedy;
 mod schedule;
 mod sleep;
 mod tally;
@@ -67,7 +71,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let tally = Amounts { maps: Tally::MAPS, ..Amounts::heap(Tally::BYTES + calls::BYTES) };
     let wakers = thread.times(flags.wakers().into());
     let hogs = Amounts::process().times(flags.hogs.into());
-    let fixed = flags.runtime.amounts(launch.cpus())?.and(driver).and(wakers).and(hogs);
+    let greedy = task.times(flags.greedy.into());
+    let fixed = flags.runtime.amounts(launch.cpus())?.and(driver).and(wakers).and(hogs).and(greedy);
     Ok(Spec { per_task: task.and(tally), fixed, hogs: flags.hogs, ..SPEC })
 }
 

@@ -17,6 +17,7 @@ use crate::STACK_BYTES;
 use crate::calls::Calls;
 use crate::course::{Conductor, Course, Wait, sleeper};
 use crate::flags::Flags;
+use crate::greedy::greedy;
 use crate::sleep::LONGEST;
 use crate::tally::{Tally, WakeUp};
 
@@ -122,6 +123,12 @@ async fn measure<W: Wait + 'static>(run: Run, wait: impl Fn(usize) -> W) -> anyh
         };
         sleepers.push(spawn(run.flags.runtime.runtime, sleeper));
     }
+    let kind = run.flags.runtime.runtime;
+    let greedy = |_| {
+        let (flags, announced) = (run.flags.clone(), announced.clone());
+        spawn(kind, greedy(flags, announced, tokio::task::yield_now))
+    };
+    let greedy: Vec<_> = (0..run.flags.greedy).map(greedy).collect();
     let (end, ended) = oneshot::channel();
     let conducting = run.clone();
     let conduct = move || {
@@ -136,6 +143,9 @@ async fn measure<W: Wait + 'static>(run: Run, wait: impl Fn(usize) -> W) -> anyh
             Ok(tally) => tallies.push(tally),
             Err(error) => conducted = conducted.and(Err(error)),
         }
+    }
+    for (number, greedy) in greedy.into_iter().enumerate() {
+        conducted = conducted.and(join(run.bench.tasks() + number, greedy).await);
     }
     let reported = run.conductor().report(plan, tallies);
     conducted.and(reported)

@@ -12,6 +12,7 @@ use crate::STACK_BYTES;
 use crate::calls::{Bell, Calls, Futex};
 use crate::course::{Conductor, Course, Wait, sleeper};
 use crate::flags::Flags;
+use crate::greedy::greedy;
 use crate::sleep;
 use crate::tally::{Tally, WakeUp};
 
@@ -76,6 +77,16 @@ fn measure<B: Bell, W: Wait>(
             };
             let builder = Builder::new().stack_size(STACK_BYTES);
             sleepers.push(spawn(scope, task, builder, body)?);
+        }
+        for number in 0..flags.greedy as usize {
+            let announced = announced.clone();
+            let body = move || {
+                bench.placement().pin(number)?;
+                block_on(greedy(flags.clone(), announced, async || thread::yield_now()));
+                Ok(())
+            };
+            let builder = Builder::new().stack_size(STACK_BYTES);
+            sleepers.push(spawn(scope, bench.tasks() + number, builder, body)?);
         }
         let conducted = conductor.conduct(plan, rounds);
         root_cause(sleepers.into_iter().map(outcome)).and(conducted)

@@ -101,3 +101,24 @@ fn an_interruption_ends_every_way_to_wait() {
         assert_eq!(running.end().code, Some(130), "{way:?}");
     }
 }
+
+/// One thread runs all tasks, and a wake-up is due in each of the greedy task's 20 ms.
+#[test]
+fn a_greedy_task_on_one_worker_delays_the_others_until_it_yields() {
+    for way in &WAYS[4..] {
+        let greedy = ["--greedy=1", "--greedy-for=20000", "--iters=200", "--rate=1000"];
+        let record = PROGRAM.record(&[&way[..], &greedy].concat());
+        let [wake_up, ..] = &record.measurements[..] else { panic!("a measurement") };
+        assert!(wake_up.count == 200 && wake_up.max_ns > 10_000_000, "{way:?}: {wake_up:?}");
+    }
+}
+
+#[test]
+fn greedy_tasks_end_with_every_runtime() {
+    for way in WAYS {
+        let flags = ["--greedy=2", "--greedy-for=500", "--iters=200", "--rate=2000"];
+        assert_eq!(PROGRAM.record(&[&way[..], &flags].concat()).iterations, 200, "{way:?}");
+    }
+    PROGRAM.refuses(&["--greedy=1025"], &["--greedy"]);
+    PROGRAM.refuses(&["--greedy=1", "--greedy-for=0"], &["--greedy-for"]);
+}

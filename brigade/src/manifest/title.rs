@@ -14,8 +14,8 @@ pub type Words = BTreeMap<String, BTreeMap<String, String>>;
 const SUBCOMMAND: &str = "subcommand";
 
 impl Manifest {
-    /// The title of a case: its program's title with every `{flag}` replaced, then the other flags.
-    /// Without a pattern it is the case's name.
+    /// The title of a case: its program's title with every `{flag}` replaced, then the other flags,
+    /// except those named as `{-flag}`. Without a pattern it is the case's name.
     pub fn title(&self, case: &Case) -> String {
         let Some(program) = self.programs.get(&case.program) else { return case.name.clone() };
         let given = parse_flags(&case.flags);
@@ -38,7 +38,11 @@ impl Manifest {
         let mut title = pattern.clone();
         let mut more = Vec::new();
         for (flag, value) in given.iter().copied().chain(left_out) {
-            let place = format!("{{{flag}}}");
+            let (place, hidden) = (format!("{{{flag}}}"), format!("{{-{flag}}}"));
+            if title.contains(&hidden) {
+                title = title.replace(&hidden, "");
+                continue;
+            }
             let words = self.words_for(flag, value);
             let (words, rest) = words.split_once('|').unwrap_or((&words, ""));
             if pattern.contains(&place) {

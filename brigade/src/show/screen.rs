@@ -186,7 +186,8 @@ fn said(Sentence { text, ratio }: &Sentence) -> String {
     format!("{} {}.", text.trim_end_matches('.').replacen("{}", &words, 1), ends(ratio))
 }
 
-/// The cases of a group, cheapest first; if they do not fit, evenly spaced ones are left out.
+/// The cases of a group, cheapest first. If they do not fit, only the ends and those that the group
+/// compares are shown, and then evenly spaced ones.
 fn of_group(group: &Group, style: Style) -> String {
     let row = |case: &Case| {
         let figure = case.first()?.figure()?;
@@ -205,17 +206,22 @@ fn of_group(group: &Group, style: Style) -> String {
     };
     let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
     // A title too long for its column gets a separate line.
-    let heights: Vec<usize> =
-        rows.iter().map(|row| 1 + usize::from(row.text.chars().count() > TEXT)).collect();
-    let room = MOST_LINES_OF_GROUP - 13 - note.lines().count();
-    let total: usize = heights.iter().sum();
-    let step = total.div_ceil(room.max(1)).max(1);
-    let last = rows.len() - 1;
+    let height = |row: &ScreenRow| 1 + usize::from(row.text.chars().count() > TEXT);
+    let room = (MOST_LINES_OF_GROUP - 13).saturating_sub(note.lines().count()).max(1);
+    let pages = |rows: &[ScreenRow]| rows.iter().map(height).sum::<usize>().div_ceil(room);
+    let all = rows.len();
+    if pages(&rows) > 1 && !group.comparisons.is_empty() {
+        let names = group.comparisons.iter().flat_map(|of| [Some(&of.case), of.other.as_ref()]);
+        let names: Vec<&String> = names.flatten().collect();
+        let ends = [rows[0].case.clone(), rows[all - 1].case.clone()];
+        rows.retain(|row| names.contains(&&row.case) || ends.contains(&row.case));
+    }
+    let (step, last) = (pages(&rows), rows.len().saturating_sub(1));
     let shown = rows.iter().enumerate().filter(|(at, _)| at % step == 0 || *at == last);
     let shown: Vec<String> = shown.map(|(_, row)| axis.row(row, style)).collect();
-    let left_out = match rows.len() - shown.len() {
+    let left_out = match all - shown.len() {
         0 => String::new(),
-        count => format!("  and {count} in between\n"),
+        count => format!("  and {count} more\n"),
     };
     format!(
         "\n{}{}{}{left_out}{note}",
@@ -378,6 +384,20 @@ mod tests {
         assert!(screen(&report, "results/run", style).contains("\u{1b}["));
         let plain = screen(&report, "results/run", Style { colours: false, ascii: true });
         assert!(plain.is_ascii(), "{plain}");
+    }
+
+    #[test]
+    fn a_long_group_shows_its_ends_and_the_cases_that_it_compares() {
+        let mut report = fixtures::report_of(&[1.0]);
+        let group = &mut report.groups[0];
+        for number in 0..30 {
+            let mut between = group.cases[0].clone();
+            (between.name, between.title) = (format!("between {number}"), "between".to_owned());
+            group.cases.push(between);
+        }
+        let text = of_group(group, Style::default());
+        assert!(text.matches('●').count() >= 2 && text.contains("more\n"), "{text}");
+        assert!(!text.contains("between"), "{text}");
     }
 
     #[test]

@@ -1,0 +1,5 @@
+//! The program by itself; its page is `lib.rs`.
+
+fn main() -> std::process::ExitCode {
+    lock_hand_over::main()
+}

@@ -1,0 +1,142 @@
+//! lock-hand-over from outside: flags in, record out.
+
+use contract::record::{check_measurements, voluntary_switches};
+use contract::{Measurement, Program};
+use harness::record::Record;
+use nix::sys::signal::Signal;
+
+const PROGRAM: Program = Program {
+    name: harness::program!().name,
+    path: env!("CARGO_BIN_EXE_lock-hand-over"),
+    measurements: &[
+        Measurement {
+            operations: |_| 1024,
+            covers_tasks: false,
+            ..Measurement::per_task("iteration", "acquisition")
+        },
+        Measurement {
+            samples: |tasks, _| tasks,
+            ..Measurement::of_each_task("turn", "acquisition")
+        },
+    ],
+    spread: Some(&[]),
+    ..Program::NEW
+};
+
+contract::keeps!(PROGRAM);
+
+/// In an open loop.
+const WAITS: Program = Program {
+    measurements: &[
+        Measurement {
+            samples: |_, iterations| iterations,
+            ..Measurement::of_each_task("acquisition", "acquisition")
+        },
+        Measurement {
+            samples: |_, iterations| iterations,
+            ..Measurement::of_each_task("from_call", "acquisition")
+        },
+    ],
+    ..PROGRAM
+};
+
+const KINDS: [&str; 9] = [
+    "std",
+    "parking-lot",
+    "pthread",
+    "pthread-adaptive",
+    "pthread-pi",
+    "spin",
+    "futex",
+    "tokio",
+    "async-lock",
+];
+
+const RUNTIMES: [&str; 3] = ["threads", "tokio", "tokio-current-thread"];
+
+fn with(kind: &str, runtime: &str, flags: &[&str]) -> Record {
+    PROGRAM.record(&[&["--lock", kind, "--runtime", runtime], flags].concat())
+}
+
+#[test]
+fn every_lock_excludes_and_no_acquisition_is_omitted() {
+    for kind in KINDS {
+        for runtime in RUNTIMES {
+            let record = with(kind, runtime, &["--tasks=3", "--iters=50", "--outside=50"]);
+            check_measurements(&PROGRAM, &record);
+            let flags = ["--tasks=3", "--iters=500", "--rate=50000", "--hold-fault"];
+            let record = with(kind, runtime, &flags);
+            check_measurements(&WAITS, &record);
+            let [due, called] = [0, 1].map(|number| record.measurements[number].mean_ns);
+            assert!(due >= called, "{kind}, {runtime}: {due} from due, {called} from the call");
+            assert!(record.schedule.expect("it keeps one").missed <= 500);
+        }
+    }
+}
+
+/// The work inside is long enough that threads preempt each other within it.
+#[test]
+fn a_lock_that_does_not_exclude_is_named() {
+    for flags in [&["--iters=40"][..], &["--iters=20000", "--rate=100000"]] {
+        let broken = ["--lock=broken", "--tasks=4", "--inside=20000"];
+        let run = PROGRAM.run(&[&broken, flags].concat());
+        run.failed(1, &["--lock broken: this lock does not exclude", "acquisitions"]);
+    }
+}
+
+/// The shares of all tasks add up to 1, so the largest is at least 1 / N and the smallest at most.
+#[test]
+fn turns_are_the_shares_of_the_tasks() {
+    let record = with("std", "threads", &["--tasks=4", "--iters=200", "--inside=100"]);
+    let [iteration, turn] = &record.measurements[..] else { panic!("two") };
+    let share = |turn_ns: u64| iteration.ns_per_operation / turn_ns as f64;
+    let (lucky, unlucky) = (share(turn.min_ns), share(turn.max_ns));
+    assert!(lucky >= 0.249 && unlucky <= 0.251 && lucky <= 1.001, "{lucky}, {unlucky}");
+}
+
+#[test]
+fn every_acquisition_includes_the_work_inside() {
+    let record = with("futex", "threads", &["--tasks=2", "--iters=20", "--inside=5000"]);
+    let work = record.work.expect("there is work");
+    assert_eq!(work.units, 5000);
+    let floor = work.ns_per_unit.expect("a unit was timed") * 5000.0;
+    let quickest = record.measurements[0].min_ns as f64 / 1024.0;
+    assert!(quickest > 0.9 * floor, "{quickest} of {floor} ns");
+}
+
+/// One task never waits for the lock.
+#[test]
+fn a_single_task_does_not_switch() {
+    for kind in KINDS {
+        let record = with(kind, "threads", &["--tasks=1", "--iters=1000"]);
+        assert_eq!(record.switches.and_then(|found| found.expected_per_operation), Some(0.0));
+        let counted = voluntary_switches(&record);
+        assert!(counted < 0.01, "{kind}: {counted}");
+    }
+}
+
+#[test]
+fn an_interruption_ends_every_loop() {
+    for runtime in RUNTIMES {
+        for flags in [&["--inside=1000"][..], &["--rate=2"]] {
+            let endless = ["--tasks=3", "--iters=1000000000", "--warmups=0", "--runtime", runtime];
+            let mut running = PROGRAM.with(&endless).and(flags).start();
+            running.wait_until("it caught SIGINT", |pid| {
+                let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+                let caught = status.unwrap_or_default();
+                let caught = caught.lines().find_map(|line| line.strip_prefix("SigCgt:\t"));
+                caught.is_some_and(|set| u64::from_str_radix(set, 16).is_ok_and(|set| set & 2 != 0))
+            });
+            running.signal(Signal::SIGINT);
+            assert_eq!(running.end().code, Some(130), "{runtime} {flags:?}");
+        }
+    }
+}
+
+#[test]
+fn values_that_make_no_sense_are_usage_errors() {
+    PROGRAM.refuses(&["--workers=2"], &["--workers 2", "--runtime tokio"]);
+    for flag in ["--rate=0", "--rate=1e3", "--inside=-1", "--outside=-1", "--lock=tea"] {
+        PROGRAM.refuses(&[flag], &[flag.split('=').next().expect("a flag")]);
+    }
+}
