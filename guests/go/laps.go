@@ -50,6 +50,8 @@ type run struct {
 	limit, warmupLimit time.Duration
 	load               load
 	works              bool
+	// trace is nil in a measurement.
+	trace *trace
 	// What the tasks of a memory measurement wait for.
 	waiting     string
 	wake        wakeFlags

@@ -1,0 +1,585 @@
+//! Where the time of each hop went, from the switches and stops of a trace.
+//!
+//! Every moment of a hop belongs to one part: to the sender, to the receiver, or to a gap in
+//! which neither had a CPU. So the parts of a lap add up to it exactly. An ordinary user sees
+//! the switches of the own threads alone: whether another process had the CPU or it slept is
+//! then not known.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use harness::trace::{RecordedSpan, Stop, Switch, Trace, Way};
+
+/// What a moment of a hop was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The sender is on a CPU, until it leaves it or the receiver runs.
+    Sending,
+    /// The CPU changes from one thread to the next.
+    Switching,
+    /// The CPU that the receiver takes next is idle: it sleeps, and wakes up.
+    Asleep,
+    /// Somebody else has its CPU.
+    Queued,
+    /// It could go on, but was taken off its CPU.
+    Preempted,
+    /// No thread of the process runs, for as long as a quota says that it stopped them.
+    Throttled,
+    /// No thread of the process runs, and the runner saw that a signal had stopped it.
+    Stopped,
+    /// The sender left its CPU and took one again before it had sent.
+    Waiting,
+    /// The records do not show why nobody ran.
+    Unknown,
+    /// The receiver is on a CPU, until it has the token.
+    Receiving,
+    /// Sender and receiver are tasks of one thread, which runs.
+    Running,
+}
+
+impl Part {
+    /// All, in the order of a hop.
+    pub const ALL: [Self; 11] = {
+        use Part::*;
+        [
+            Sending, Switching, Asleep, Queued, Preempted, Throttled, Stopped, Waiting, Unknown,
+            Receiving, Running,
+        ]
+    };
+
+    /// Its name, the label of such a gap, and its sign in a line of text.
+    pub fn words(self) -> (&'static str, &'static str, char) {
+        match self {
+            Self::Sending => ("sender's call, until it leaves the CPU", "", '>'),
+            Self::Switching => ("gap: the CPU switches threads", "switch", 'x'),
+            Self::Asleep => ("gap: CPU asleep and waking", "asleep", 'z'),
+            Self::Queued => ("gap: queued behind another task", "queued", 'q'),
+            Self::Preempted => ("gap: preempted", "preempted", 'p'),
+            Self::Throttled => ("gap: throttled by a quota", "throttled", 't'),
+            Self::Stopped => ("gap: stopped by a signal", "stopped", 's'),
+            Self::Waiting => ("gap: sender waits in its call", "waits", 'w'),
+            Self::Unknown => ("gap: not known", "?", '?'),
+            Self::Receiving => ("receiver on CPU, until its call returns", "", '<'),
+            Self::Running => ("one thread runs both tasks", "", '='),
+        }
+    }
+}
+
+/// A piece of a hop, spent on one part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// What it was spent on.
+    pub part: Part,
+    /// Its start.
+    pub from_ns: u64,
+    /// Its end.
+    pub to_ns: u64,
+    /// The CPU that it is about.
+    pub cpu: u32,
+    /// The thread that had this CPU, if one is known; 0 is an idle one.
+    pub by: Option<u32>,
+}
+
+impl Piece {
+    /// Its length.
+    pub fn ns(&self) -> u64 {
+        self.to_ns - self.from_ns
+    }
+}
+
+/// One hop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hop {
+    /// The lap, from 0.
+    pub lap: usize,
+    /// Where the token was.
+    pub from: Stop,
+    /// Where it went.
+    pub to: Stop,
+    /// Its pieces, in order and without holes.
+    pub pieces: Vec<Piece>,
+    /// Whether sender or receiver was preempted.
+    pub preempted: bool,
+}
+
+impl Hop {
+    /// How long it took.
+    pub fn ns(&self) -> u64 {
+        self.to.at_ns - self.from.at_ns
+    }
+
+    /// How much of it was spent on `part`.
+    pub fn spent_on(&self, part: Part) -> u64 {
+        self.pieces.iter().filter(|piece| piece.part == part).map(Piece::ns).sum()
+    }
+
+    /// The longest piece of the part on which it spent most.
+    pub fn cause(&self) -> Option<&Piece> {
+        let part = Part::ALL.into_iter().max_by_key(|part| self.spent_on(*part))?;
+        let pieces = self.pieces.iter().filter(|piece| piece.part == part);
+        pieces.max_by_key(|piece| piece.ns())
+    }
+}
+
+/// What all hops spent on one part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// The part.
+    pub part: Part,
+    /// Quantiles over all hops, of which some spend nothing on it.
+    pub p50_ns: u64,
+    /// Likewise.
+    pub p99_ns: u64,
+    /// Of the time of all laps, 0 to 1.
+    pub share: f64,
+}
+
+/// What was found in a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Blame {
+    /// All hops, by time.
+    pub hops: Vec<Hop>,
+    /// The parts on which time was spent.
+    pub rows: Vec<Row>,
+    /// Switches that the kernel counted between the first lap and the last, and records of
+    /// threads that left a CPU.
+    pub counted: u64,
+    /// Likewise.
+    pub recorded: u64,
+}
+
+/// The value below which so large a share of `values` lies, by the nearest rank.
+pub fn quantile(values: impl IntoIterator<Item = u64>, share: f64) -> u64 {
+    let mut values: Vec<u64> = values.into_iter().collect();
+    values.sort_unstable();
+    let rank = (share * values.len() as f64).ceil() as usize;
+    values.get(rank.max(1) - 1).copied().unwrap_or(0)
+}
+
+impl Blame {
+    /// Splits every hop of `trace`.
+    ///
+    /// # Errors
+    /// What does not fit together in it.
+    pub fn of(trace: &Trace) -> Result<Self, String> {
+        let spans: Vec<Span> = trace.spans.iter().map(|span| Span::new(trace, span)).collect();
+        let direct = direct_ns(trace, &spans);
+        let mut hops = Vec::new();
+        for (lap, traced) in trace.laps.iter().enumerate() {
+            for pair in traced.stops.windows(2) {
+                let [from, to] = [pair[0], pair[1]];
+                let span = spans
+                    .iter()
+                    .find(|span| span.of.begun_ns <= from.at_ns && to.at_ns <= span.of.ended_ns);
+                let (Some(span), true) = (span, from.at_ns <= to.at_ns) else {
+                    return Err(format!("lap {lap} of the trace is not within its records"));
+                };
+                hops.push(span.split(lap, from, to, direct));
+            }
+        }
+        if hops.is_empty() {
+            return Err("the trace has no hops".to_owned());
+        }
+        let counted = trace.spans.iter().map(|span| span.counted).sum();
+        let leaves = |switch: &&Switch| switch.own && switch.way != Way::In;
+        let recorded = trace.switches.iter().filter(leaves).count() as u64;
+        Ok(Self { rows: rows(&hops), counted, recorded, hops })
+    }
+
+    /// How long a hop takes on average.
+    pub fn mean_ns(&self) -> f64 {
+        self.hops.iter().map(|hop| hop.ns() as f64).sum::<f64>() / self.hops.len() as f64
+    }
+
+    /// The longest hops, the longest first.
+    pub fn worst(&self, count: usize) -> Vec<&Hop> {
+        let mut hops: Vec<&Hop> = self.hops.iter().collect();
+        hops.sort_by_key(|hop| std::cmp::Reverse(hop.ns()));
+        hops.truncate(count);
+        hops
+    }
+
+    /// The hops of the lap of middle length.
+    pub fn typical_lap(&self) -> &[Hop] {
+        let mut laps: Vec<&[Hop]> = self.hops.chunk_by(|one, other| one.lap == other.lap).collect();
+        laps.sort_by_key(|hops| hops.iter().map(Hop::ns).sum::<u64>());
+        laps[(laps.len() - 1) / 2]
+    }
+}
+
+fn rows(hops: &[Hop]) -> Vec<Row> {
+    let whole: u64 = hops.iter().map(Hop::ns).sum();
+    let row = |part: Part| {
+        let spent: Vec<u64> = hops.iter().map(|hop| hop.spent_on(part)).collect();
+        let share = spent.iter().sum::<u64>() as f64 / whole.max(1) as f64;
+        let [p50_ns, p99_ns] = [0.5, 0.99].map(|share| quantile(spent.iter().copied(), share));
+        Row { part, p50_ns, p99_ns, share }
+    };
+    Part::ALL.into_iter().map(row).filter(|row| row.share > 0.0).collect()
+}
+
+/// How long an idle CPU takes to wake up at most: what takes longer has another cause.
+const LONGEST_WAKING: u64 = 1_000_000;
+
+/// The longest time that a CPU takes to change from one thread of ours to the next, which
+/// has to be guessed where others are not seen: three times the median of what looks like it.
+fn direct_ns(trace: &Trace, spans: &[Span]) -> u64 {
+    let on_cpus = spans.iter().flat_map(|span| span.on_cpu.values());
+    let pairs = on_cpus.flat_map(|switches| switches.windows(2));
+    let direct = pairs.filter(|pair| pair[0].way != Way::In && pair[1].way == Way::In);
+    let times = direct.map(|pair| pair[1].at_ns - pair[0].at_ns);
+    // Of a CPU that sleeps between any two threads, all are long.
+    const LONGEST: u64 = 5_000;
+    if trace.whole_machine { 0 } else { 3 * quantile(times.filter(|ns| *ns < LONGEST), 0.5) }
+}
+
+/// The records of one span, by thread and by CPU.
+struct Span<'a> {
+    of: &'a RecordedSpan,
+    trace: &'a Trace,
+    /// When no thread of the process had a CPU, in order.
+    silences: Vec<Range<u64>>,
+    of_thread: BTreeMap<u32, Vec<&'a Switch>>,
+    on_cpu: BTreeMap<u32, Vec<&'a Switch>>,
+}
+
+/// The records within a range of time, ends excluded.
+fn within<'a, 'b>(switches: Option<&'b Vec<&'a Switch>>, range: &Range<u64>) -> &'b [&'a Switch] {
+    let switches = switches.map_or(&[][..], Vec::as_slice);
+    let from = switches.partition_point(|switch| switch.at_ns <= range.start);
+    let to = switches.partition_point(|switch| switch.at_ns < range.end);
+    &switches[from..to.max(from)]
+}
+
+/// The last record until `at`.
+fn last<'a>(switches: Option<&Vec<&'a Switch>>, at: u64) -> Option<&'a Switch> {
+    let switches = switches?;
+    let until = switches.partition_point(|switch| switch.at_ns <= at);
+    switches.get(until.checked_sub(1)?).copied()
+}
+
+/// When none of the threads of the process had a CPU, until `end`.
+fn silences(of_thread: &BTreeMap<u32, Vec<&Switch>>, end: u64) -> Vec<Range<u64>> {
+    let own = || of_thread.values().filter(|switches| switches[0].own);
+    let mut running = own().filter(|switches| switches[0].way != Way::In).count();
+    let mut switches: Vec<&Switch> = own().flatten().copied().collect();
+    switches.sort_by_key(|switch| switch.at_ns);
+    let (mut silences, mut since) = (Vec::new(), 0);
+    for Switch { at_ns, way, .. } in switches {
+        let before = running;
+        running = if *way == Way::In { running + 1 } else { running.saturating_sub(1) };
+        match (before, running) {
+            (0, 1) => silences.push(since..*at_ns),
+            (_, 0) => since = *at_ns,
+            _ => {}
+        }
+    }
+    if running == 0 {
+        silences.push(since..end);
+    }
+    silences
+}
+
+impl<'a> Span<'a> {
+    fn new(trace: &'a Trace, of: &'a RecordedSpan) -> Self {
+        let (mut of_thread, mut on_cpu) =
+            (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
+        let is_in = |at: u64| of.begun_ns <= at && at <= of.ended_ns;
+        for switch in trace.switches.iter().filter(|switch| is_in(switch.at_ns)) {
+            of_thread.entry(switch.tid).or_default().push(switch);
+            on_cpu.entry(switch.cpu).or_default().push(switch);
+        }
+        let silences = silences(&of_thread, of.ended_ns);
+        Self { of, trace, silences, of_thread, on_cpu }
+    }
+
+    /// Whether a thread has a CPU at this moment. One that left without having come was there.
+    fn runs(&self, tid: u32, at: u64) -> bool {
+        let switches = self.of_thread.get(&tid);
+        match last(switches, at) {
+            Some(switch) => switch.way == Way::In,
+            None => switches.is_none_or(|all| all[0].way != Way::In),
+        }
+    }
+
+    /// When a thread next takes a CPU.
+    fn next_in(&self, tid: u32, at: u64) -> Option<&'a Switch> {
+        let switches = self.of_thread.get(&tid)?;
+        let from = switches.partition_point(|switch| switch.at_ns <= at);
+        switches[from..].iter().find(|switch| switch.way == Way::In).copied()
+    }
+
+    fn split(&self, lap: usize, from: Stop, to: Stop, direct: u64) -> Hop {
+        let whole = from.at_ns..to.at_ns;
+        let [sent, taken] = [from.tid, to.tid].map(|tid| within(self.of_thread.get(&tid), &whole));
+        let both = || sent.iter().chain(taken);
+        let cpus: BTreeSet<u32> = both().map(|switch| switch.cpu).collect();
+        let on_cpus = cpus.iter().flat_map(|cpu| within(self.on_cpu.get(cpu), &whole));
+        let cuts: BTreeSet<u64> = on_cpus.map(|switch| switch.at_ns).collect();
+        // Whatever the receiver did before it waited, it did for an earlier token.
+        let waits = taken.iter().rev().find(|switch| switch.way == Way::Out);
+        let waits = waits.map_or(whole.start, |switch| switch.at_ns);
+        let ends = cuts.iter().copied().chain([whole.end]);
+        let starts = [whole.start].into_iter().chain(cuts.iter().copied());
+        let mut pieces = Vec::<Piece>::new();
+        for (start, end) in starts.zip(ends).filter(|(start, end)| start < end) {
+            let piece = self.piece(&from, &to, start..end, waits, direct);
+            match pieces.last_mut() {
+                Some(before) if before.part == piece.part && before.by == piece.by => {
+                    before.to_ns = end;
+                }
+                _ => pieces.push(piece),
+            }
+        }
+        let preempted = both().any(|switch| switch.way == Way::Preempted);
+        Hop { lap, from, to, pieces, preempted }
+    }
+
+    fn piece(&self, from: &Stop, to: &Stop, at: Range<u64>, waits: u64, direct: u64) -> Piece {
+        let [sends, takes] = [from.tid, to.tid].map(|tid| self.runs(tid, at.start));
+        let of = |part, cpu, by| Piece { part, from_ns: at.start, to_ns: at.end, cpu, by };
+        if sends && from.tid == to.tid {
+            of(Part::Running, from.cpu, Some(from.tid))
+        } else if takes && (at.start >= waits || !sends) {
+            of(Part::Receiving, to.cpu, Some(to.tid))
+        } else if sends {
+            of(Part::Sending, from.cpu, Some(from.tid))
+        } else {
+            self.gap(from, to, at, direct)
+        }
+    }
+
+    /// A piece in which neither sender nor receiver had a CPU. Waited for is the one that
+    /// takes one first.
+    fn gap(&self, from: &Stop, to: &Stop, at: Range<u64>, direct: u64) -> Piece {
+        let next = [from.tid, to.tid].map(|tid| self.next_in(tid, at.start));
+        let is_sender = match next {
+            [Some(sender), Some(receiver)] => sender.at_ns < receiver.at_ns,
+            [sender, _] => sender.is_some(),
+        };
+        let awaited = if is_sender { from.tid } else { to.tid };
+        let mut cpu = next[usize::from(!is_sender)].map_or(to.cpu, |switch| switch.cpu);
+        let has = |cpu| last(self.on_cpu.get(&cpu), at.start);
+        let by = |cpu| has(cpu).filter(|of| of.way == Way::In).map(|of| of.tid);
+        let left = last(self.of_thread.get(&awaited), at.start);
+        let is_ready = left.is_some_and(|switch| switch.way == Way::Preempted);
+        // One that could go on stays in the queue of its CPU, unless it is moved.
+        if let Some(left) = left
+            && is_ready
+            && by(left.cpu).is_some_and(|tid| tid != 0)
+        {
+            cpu = left.cpu;
+        }
+        let of = |part, by| Piece { part, from_ns: at.start, to_ns: at.end, cpu, by };
+        let is_whole = self.trace.whole_machine;
+        let is_short = at.end - at.start <= LONGEST_WAKING;
+        let begins_here = has(cpu).is_some_and(|switch| switch.at_ns == at.start);
+        let is_direct = begins_here && at.end - at.start <= direct;
+        let silence = self.silences.partition_point(|silence| silence.end <= at.start);
+        let silence = self.silences.get(silence).filter(|silence| silence.start <= at.start);
+        if let Some(silence) = silence {
+            if self.trace.stops.iter().any(|stop| silence.contains(stop)) {
+                return of(Part::Stopped, None);
+            }
+            if self.is_throttled(silence, cpu) {
+                return of(Part::Throttled, None);
+            }
+        }
+        let part = match by(cpu) {
+            None if is_direct || (is_whole && is_short) => Part::Switching,
+            None if is_whole => Part::Unknown,
+            None if is_ready || has(cpu).is_some_and(|of| of.way == Way::Preempted) => {
+                Part::Preempted
+            }
+            _ if is_sender && !is_ready => {
+                if is_short {
+                    Part::Waiting
+                } else {
+                    Part::Unknown
+                }
+            }
+            Some(0) if is_short && !is_ready => Part::Asleep,
+            Some(0) | None => Part::Unknown,
+            Some(_) if is_ready => Part::Preempted,
+            Some(_) => Part::Queued,
+        };
+        of(part, by(cpu))
+    }
+
+    /// Whether quotas explain that no thread of the process ran: they stopped it for about
+    /// as long, and if others are seen, the CPU was free.
+    fn is_throttled(&self, silence: &Range<u64>, cpu: u32) -> bool {
+        let Some([times, ns]) = self.of.throttled else { return false };
+        let length = silence.end - silence.start;
+        let fits = length <= ns + ns / 10 && length * 4 * times * self.on_cpu.len() as u64 >= ns;
+        let on_cpu = self.on_cpu.get(&cpu);
+        let mut had = within(on_cpu, silence).iter().copied().chain(last(on_cpu, silence.start));
+        times > 0 && fits && (!self.trace.whole_machine || had.any(|switch| switch.tid == 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use harness::trace::TracedLap;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BEGUN: u64 = 1_000;
+
+    fn switch(at_ns: u64, cpu: u32, tid: u32, way: Way) -> Switch {
+        Switch { at_ns, cpu, tid, own: (1..50).contains(&tid), way }
+    }
+
+    fn stop(at_ns: u64, cpu: u32, tid: u32) -> Stop {
+        Stop { task: Some(tid), tid, cpu, at_ns }
+    }
+
+    /// A trace of one hop between threads 1 and 2. A quota stopped it for so long.
+    fn trace(hop: [Stop; 2], switches: &[Switch], whole_machine: bool, throttled: u64) -> Trace {
+        let throttled = Some([u64::from(throttled > 0), throttled]);
+        let span = RecordedSpan { begun_ns: 0, ended_ns: 10_000_000, counted: 0, throttled };
+        Trace {
+            whole_machine,
+            laps: vec![TracedLap { stops: hop.to_vec() }],
+            spans: vec![span],
+            switches: switches.to_vec(),
+            ..Trace::default()
+        }
+    }
+
+    fn parts(trace: &Trace) -> Vec<(Part, u64)> {
+        let blame = Blame::of(trace).expect("a trace that fits together");
+        blame.hops[0].pieces.iter().map(|piece| (piece.part, piece.ns())).collect()
+    }
+
+    use Part::*;
+    use Way::{In, Out, Preempted as Off};
+
+    #[test]
+    fn each_gap_has_the_cause_that_was_made_up() {
+        let near = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 0, 2)];
+        let far = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 1, 2)];
+        let left = switch(BEGUN + 30, 0, 1, Out);
+        let comes = |cpu| switch(BEGUN + 90, cpu, 2, In);
+        let check =
+            |name: &str, hop, switches: &[Switch], sees_all, throttled, gap: &[(Part, u64)]| {
+                let expected = [&[(Sending, 30)], gap, &[(Receiving, 10)]].concat();
+                assert_eq!(parts(&trace(hop, switches, sees_all, throttled)), expected, "{name}");
+            };
+        check("direct", near, &[left, comes(0)], true, 0, &[(Switching, 60)]);
+        check("direct, as a user", near, &[left, comes(0)], false, 0, &[(Switching, 60)]);
+        let before = [switch(BEGUN - 9, 1, 2, Out), switch(BEGUN - 8, 1, 0, In), left];
+        let wakes = [&before[..], &[switch(BEGUN + 80, 1, 0, Out), comes(1)]].concat();
+        check("asleep", far, &wakes, true, 0, &[(Asleep, 50), (Switching, 10)]);
+        check("unseen", far, &[before[0], left, comes(1)], false, 0, &[(Unknown, 60)]);
+        let hog = [switch(BEGUN - 8, 1, 77, In), left, switch(BEGUN + 85, 1, 77, Off), comes(1)];
+        check("a hog", far, &hog, true, 0, &[(Queued, 55), (Switching, 5)]);
+        let ours = [switch(BEGUN - 8, 1, 3, In), left, switch(BEGUN + 85, 1, 3, Out), comes(1)];
+        check("queued, as a user", far, &ours, false, 0, &[(Queued, 55), (Switching, 5)]);
+        let off = switch(BEGUN - 9, 1, 2, Off);
+        let hog =
+            [off, switch(BEGUN - 8, 1, 77, In), left, switch(BEGUN + 85, 1, 77, Off), comes(1)];
+        check("preempted", far, &hog, true, 0, &[(Preempted, 55), (Switching, 5)]);
+        check("and a quota that took less", far, &hog, true, 9, &[(Preempted, 55), (Switching, 5)]);
+        check("and the CPU was not free", far, &hog, true, 60, &[(Preempted, 55), (Switching, 5)]);
+        let quota = [off, switch(BEGUN - 8, 1, 0, In), left, comes(1)];
+        check("a quota", far, &quota, true, 60, &[(Throttled, 60)]);
+        check("a quota that took less", far, &quota, true, 9, &[(Unknown, 60)]);
+        check("a quota that took more", far, &quota, true, 600, &[(Unknown, 60)]);
+        check("a quota, as a user", far, &[off, left, comes(1)], false, 60, &[(Throttled, 60)]);
+        check("taken off, as a user", far, &[off, left, comes(1)], false, 0, &[(Preempted, 60)]);
+    }
+
+    /// A CPU that stays idle for long was not waking up: only a witness says more.
+    #[test]
+    fn long_silence_needs_a_witness() {
+        let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 5_000_000, 1, 2)];
+        let switches = [
+            switch(BEGUN - 9, 1, 2, Out),
+            switch(BEGUN - 9, 1, 0, In),
+            switch(BEGUN + 30, 0, 1, Out),
+            switch(BEGUN + 30, 0, 0, In),
+            switch(BEGUN + 4_000_030, 1, 0, Out),
+            switch(BEGUN + 4_000_030, 1, 2, In),
+        ];
+        let of = |stops: &[u64]| {
+            let trace = trace(hop, &switches, true, 0);
+            parts(&Trace { stops: stops.to_vec(), ..trace })[1]
+        };
+        assert_eq!(of(&[]), (Unknown, 4_000_000));
+        assert_eq!(of(&[BEGUN + 300_000]), (Stopped, 4_000_000));
+        assert_eq!(of(&[BEGUN + 4_500_000]), (Unknown, 4_000_000), "seen when it was over");
+    }
+
+    #[test]
+    fn a_sender_that_waits_is_not_the_receivers_fault() {
+        let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 0, 2)];
+        let switches = [
+            switch(BEGUN + 10, 0, 1, Out),
+            switch(BEGUN + 11, 0, 0, In),
+            switch(BEGUN + 60, 0, 0, Out),
+            switch(BEGUN + 61, 0, 1, In),
+            switch(BEGUN + 70, 0, 1, Out),
+            switch(BEGUN + 71, 0, 2, In),
+        ];
+        let expected = [
+            (Sending, 10),
+            (Switching, 1),
+            (Waiting, 49),
+            (Switching, 1),
+            (Sending, 9),
+            (Switching, 1),
+            (Receiving, 29),
+        ];
+        assert_eq!(parts(&trace(hop, &switches, true, 0)), expected);
+    }
+
+    #[test]
+    fn a_receiver_that_is_about_to_wait_is_not_receiving_yet() {
+        let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 1, 2)];
+        let switches = [
+            switch(BEGUN + 20, 1, 2, Out),
+            switch(BEGUN + 21, 1, 0, In),
+            switch(BEGUN + 50, 0, 1, Out),
+            switch(BEGUN + 59, 1, 0, Out),
+            switch(BEGUN + 60, 1, 2, In),
+        ];
+        let expected = [(Sending, 50), (Asleep, 9), (Switching, 1), (Receiving, 40)];
+        assert_eq!(parts(&trace(hop, &switches, true, 0)), expected);
+        let one = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 0, 1)];
+        assert_eq!(parts(&trace(one, &[], false, 0)), [(Running, 100)]);
+    }
+
+    #[test]
+    fn quantiles_are_of_the_nearest_rank() {
+        assert_eq!(quantile([], 0.5), 0);
+        assert_eq!(quantile([3, 1, 2], 0.5), 2);
+        assert_eq!(quantile(1..=100, 0.99), 99);
+    }
+
+    proptest! {
+        /// Whatever the records are, the pieces tile the hop.
+        #[test]
+        fn parts_add_up_to_the_hop(
+            switches in prop::collection::vec((900..1_200_u64, 0..2_u32, 0..4_u32, 0..3_usize), 0..40),
+            whole_machine: bool,
+            throttled in 0..200_u64,
+            stops in prop::collection::vec(900..1_200_u64, 0..2),
+        ) {
+            let ways = [In, Out, Off];
+            let mut switches: Vec<Switch> =
+                switches.into_iter().map(|(at, cpu, tid, way)| switch(at, cpu, tid, ways[way])).collect();
+            switches.sort_by_key(|switch| switch.at_ns);
+            let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 1, 2)];
+            let trace = Trace { stops, ..trace(hop, &switches, whole_machine, throttled) };
+            let blame = Blame::of(&trace).expect("it fits");
+            let pieces = &blame.hops[0].pieces;
+            prop_assert_eq!(pieces[0].from_ns, BEGUN);
+            prop_assert_eq!(pieces.last().expect("a piece").to_ns, BEGUN + 100);
+            prop_assert!(pieces.windows(2).all(|pair| pair[0].to_ns == pair[1].from_ns));
+            let shares: f64 = blame.rows.iter().map(|row| row.share).sum();
+            prop_assert!((shares - 1.0).abs() < 1e-9);
+        }
+    }
+}
