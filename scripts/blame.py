@@ -11,6 +11,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -19,8 +20,25 @@ CAUSES = {
     "hog": ("thread-brigade/same-cpu", ("queued behind another task (python3)", "preempted (python3)")),
     "quota": ("thread-brigade/same-cpu", ("throttled by a quota",)),
     "stop": ("thread-brigade/same-cpu", ("stopped by a signal",)),
-    "halt": ("thread-brigade/spread", ("CPU asleep and waking",)),
+    "halt": ("halt", ("CPU asleep and waking",)),
 }
+# A hundred hops, some to an idle CPU: of thousands, the worst often has another cause.
+HALT = """[profiles.default]
+rounds = 3
+flags = []
+[programs.thread-brigade]
+title = "halt"
+check = { tasks = 99, iters = 1, warmups = 0, operations = 100 }
+[[group]]
+name = "halt"
+question = "What does a CPU that sleeps cost?"
+[[group.case]]
+name = "halt"
+program = "thread-brigade"
+flags = ["--tasks", "99", "--iters", "1"]
+placement = "free"
+profiles = ["default"]
+"""
 GROUP = pathlib.Path("/sys/fs/cgroup")
 HOG = """import time
 while True:
@@ -65,8 +83,11 @@ def quota():
 
 @contextlib.contextmanager
 def halt():
-    """Every hop goes to an idle CPU, and other processes, which would be worse, come last."""
-    yield lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    """Some hops go to an idle CPU."""
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as manifest:
+        manifest.write(HALT)
+        manifest.flush()
+        yield manifest.name
 
 
 @contextlib.contextmanager
@@ -116,6 +137,8 @@ def main():
         for _ in range(args.times):
             with disturb() as enter:
                 command = [args.brigade, "trace", case, "--wait", "--no-build"]
+                if cause == "halt":
+                    command, enter = command + ["--manifest", enter], None
                 run = subprocess.run(command, capture_output=True, text=True, preexec_fn=enter)
             text = " ".join(run.stdout.split())
             worst = text.partition("The worst hops ")[2].partition(" - ")

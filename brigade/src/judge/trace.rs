@@ -112,13 +112,6 @@ impl Hop {
     pub fn spent_on(&self, part: Part) -> u64 {
         self.pieces.iter().filter(|piece| piece.part == part).map(Piece::ns).sum()
     }
-
-    /// The longest piece of the part on which it spent most.
-    pub fn cause(&self) -> Option<&Piece> {
-        let part = Part::ALL.into_iter().max_by_key(|part| self.spent_on(*part))?;
-        let pieces = self.pieces.iter().filter(|piece| piece.part == part);
-        pieces.max_by_key(|piece| piece.ns())
-    }
 }
 
 /// What all hops spent on one part.
@@ -197,6 +190,14 @@ impl Blame {
         hops.sort_by_key(|hop| std::cmp::Reverse(hop.ns()));
         hops.truncate(count);
         hops
+    }
+
+    /// The longest piece of the part on which a hop spent most beyond the median of all.
+    pub fn cause<'a>(&self, hop: &'a Hop) -> Option<&'a Piece> {
+        let usual = |row: &Row| (hop.spent_on(row.part).saturating_sub(row.p50_ns), row.part);
+        let (_, part) = self.rows.iter().map(usual).max()?;
+        let pieces = hop.pieces.iter().filter(|piece| piece.part == part);
+        pieces.max_by_key(|piece| piece.ns())
     }
 
     /// The hops of the lap of middle length.

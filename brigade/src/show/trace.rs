@@ -138,7 +138,7 @@ impl<'a> Timeline<'a> {
     fn worst(&self, hop: &Hop) -> String {
         let [from, to] =
             [hop.from, hop.to].map(|stop| format!("{} on CPU {}", task_name(stop.task), stop.cpu));
-        let cause = hop.cause().map_or_else(String::new, |piece| {
+        let cause = self.blame.cause(hop).map_or_else(String::new, |piece| {
             let by = piece.by.filter(|_| matches!(piece.part, Part::Queued | Part::Preempted));
             let by = by.map_or_else(String::new, |tid| format!(" ({})", self.name(tid)));
             let (spent, part) = (hop.spent_on(piece.part) as f64, piece.part.words().0);

@@ -1,12 +1,27 @@
 //! `brigade trace` from a trace that a script writes: the page, the picture and the events.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
 
 use harness::trace::{RecordedSpan, SCHEMA_VERSION, Stop, Switch, Trace, TracedLap, Way};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, RECORD, json_in};
+use crate::bench::{Bench, Ended, RECORD, json_in};
+
+/// Cases whose tasks are threads, async tasks and goroutines.
+const CASES: [&str; 6] = [
+    "thread-brigade/same-cpu",
+    "thread-brigade/free",
+    "thread-brigade/spread",
+    "switch-futex/same-cpu",
+    "async-brigade",
+    "goroutine-brigade",
+];
+/// Another program that starts one as a user who owns nothing.
+const AS_NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 /// Two laps from the driver on CPU 0 to task 0 on CPU 1 and back, of 20 µs each, in which
 /// CPU 1 sleeps. At the end of the second a program called `hog` keeps the driver waiting.
@@ -169,4 +184,60 @@ fn a_trace_that_does_not_fit_together_fails() {
     let ended = tracing(&broken).ends(&["trace", "a"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("lap 0 of the trace is not within its records"), "{ended:?}");
+}
+
+/// In a trace of this machine the parts of every lap add up to it, and every switch that the
+/// kernel counts is among the records, for root and for an ordinary user.
+#[test]
+fn parts_add_up_to_each_lap_and_records_to_what_the_kernel_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_brigade"), path("brigade")).unwrap();
+    let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../guests").canonicalize().unwrap();
+    for under in [&[][..], &AS_NOBODY] {
+        if !under.is_empty() && !nix::unistd::geteuid().is_root() {
+            contract::skip("brigade trace as another user", "needs root");
+            continue;
+        }
+        for case in CASES {
+            let home = path(if under.is_empty() { "own" } else { "other" });
+            fs::create_dir_all(&home).unwrap();
+            fs::set_permissions(&home, Permissions::from_mode(0o777)).unwrap();
+            let brigade = path("brigade");
+            let words = [under, &[brigade.to_str().unwrap(), "trace", case]].concat();
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]).arg("--guests").arg(&guests).args(["--events", "events"]);
+            command.current_dir(&home).envs(["HOME", "XDG_CACHE_HOME"].map(|name| (name, &home)));
+            command.env("BRIGADE_LOCK", home.join("lock"));
+            let ended = Ended::from(command.output().unwrap());
+            if ended.code == Some(3) {
+                contract::skip(&format!("brigade trace {case}"), ended.stdout.trim());
+                continue;
+            }
+            assert_eq!(ended.code, Some(0), "{case}: {ended:?}");
+            check(case, &ended.stdout, &json_in(home.join("events")));
+        }
+    }
+}
+
+fn check(case: &str, page: &str, events: &Value) {
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (before, rest) = page.split_once(" switches were recorded and ").unwrap();
+    let recorded = before.rsplit(' ').next().unwrap();
+    let counted = rest.split(' ').next().unwrap();
+    assert_eq!(recorded, counted, "{case}: {page}");
+    let slices = || events["traceEvents"].as_array().unwrap().iter().filter(|of| of["ph"] == "X");
+    let number = |of: &Value, field: &str| of[field].as_f64().unwrap();
+    let name = |of: &Value| of["name"].as_str().unwrap().to_owned();
+    let laps: Vec<&Value> = slices().filter(|of| name(of).starts_with("lap ")).collect();
+    assert!(laps.len() > 1, "{case}");
+    for lap in laps {
+        let ends = number(lap, "ts")..number(lap, "ts") + number(lap, "dur");
+        let parts = slices().filter(|of| of["tid"] == 0 && !name(of).starts_with("lap "));
+        let parts = parts.filter(|of| ends.contains(&(number(of, "ts") + number(of, "dur") / 2.0)));
+        let sum: f64 = parts.map(|of| number(of, "dur")).sum();
+        let whole = number(lap, "dur");
+        assert!((sum - whole).abs() <= 0.01 * whole, "{case}: {sum} of {whole} µs");
+    }
 }
