@@ -384,12 +384,10 @@ fn counted() -> (u64, u64) {
         let of = Counters::own();
         of.voluntary + of.involuntary
     };
-    let mut before = count();
     loop {
-        let at = clock::now();
-        match count() {
-            after if after == before => return (at, after),
-            after => before = after,
+        let [before, at, after] = [count(), clock::now(), count()];
+        if before == after {
+            return (at, after);
         }
     }
 }

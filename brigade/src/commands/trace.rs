@@ -47,19 +47,15 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     for _ in 0..PAIRS {
         let pair = run(case, &binaries[&case.program], None, &mut session)
             .and_then(|plain| Ok((plain, traced(case, &binaries[&case.program], &mut session)?)));
-        match pair {
-            Ok((Invocation { record, .. }, trace)) => {
-                let blame = Blame::of(&trace).map_err(anyhow::Error::msg)?;
-                plain.extend(
-                    record.iter().flat_map(Record::principal).map(|of| of.ns_per_operation),
-                );
-                traces.push((trace, blame));
-            }
-            Err(error) => match error.downcast_ref() {
-                Some(Unavailable(reason)) => return skip(case, reason),
-                None => return Err(error),
-            },
-        }
+        let (without, trace) = match pair.map_err(anyhow::Error::downcast) {
+            Ok(pair) => pair,
+            Err(Ok(Unavailable(reason))) => return skip(case, &reason),
+            Err(Err(error)) => return Err(error),
+        };
+        let blame = Blame::of(&trace).map_err(anyhow::Error::msg)?;
+        let record = without.record.iter().flat_map(Record::principal);
+        plain.extend(record.map(|of| of.ns_per_operation));
+        traces.push((trace, blame));
     }
     traces.sort_by(|(_, one), (_, other)| one.mean_ns().total_cmp(&other.mean_ns()));
     let (trace, blame) = &traces[PAIRS / 2];
