@@ -15,6 +15,8 @@ use harness::trace::{RecordedSpan, Stop, Switch, Trace, Way};
 pub enum Part {
     /// The sender is on a CPU, until it leaves it or the receiver runs.
     Sending,
+    /// Likewise, while the CPU that the receiver takes next is idle.
+    SendingToIdle,
     /// The CPU changes from one thread to the next.
     Switching,
     /// The CPU that the receiver takes next is idle: it sleeps, and wakes up.
@@ -38,19 +40,11 @@ pub enum Part {
 }
 
 impl Part {
-    /// All, in the order of a hop.
-    pub const ALL: [Self; 11] = {
-        use Part::*;
-        [
-            Sending, Switching, Asleep, Queued, Preempted, Throttled, Stopped, Waiting, Unknown,
-            Receiving, Running,
-        ]
-    };
-
     /// Its name, the label of such a gap, and its sign in a line of text.
     pub fn words(self) -> (&'static str, &'static str, char) {
         match self {
             Self::Sending => ("sender's call, until it leaves the CPU", "", '>'),
+            Self::SendingToIdle => ("sender's call, the receiver's CPU asleep", "", '^'),
             Self::Switching => ("gap: the CPU switches threads", "switch", 'x'),
             Self::Asleep => ("gap: CPU asleep and waking", "asleep", 'z'),
             Self::Queued => ("gap: queued behind another task", "queued", 'q'),
@@ -62,6 +56,12 @@ impl Part {
             Self::Receiving => ("receiver on CPU, until its call returns", "", '<'),
             Self::Running => ("one thread runs both tasks", "", '='),
         }
+    }
+
+    /// The part that a hop which is slow for this reason is blamed on: waking a sleeping CPU
+    /// holds up the sender as well.
+    fn cause(self) -> Self {
+        if self == Self::SendingToIdle { Self::Asleep } else { self }
     }
 }
 
@@ -192,12 +192,16 @@ impl Blame {
         hops
     }
 
-    /// The longest piece of the part on which a hop spent most beyond the median of all.
-    pub fn cause<'a>(&self, hop: &'a Hop) -> Option<&'a Piece> {
-        let usual = |row: &Row| (hop.spent_on(row.part).saturating_sub(row.p50_ns), row.part);
-        let (_, part) = self.rows.iter().map(usual).max()?;
-        let pieces = hop.pieces.iter().filter(|piece| piece.part == part);
-        pieces.max_by_key(|piece| piece.ns())
+    /// The cause on which a hop spent most beyond the medians of all, how much it spent on it,
+    /// and its longest piece.
+    pub fn cause<'a>(&self, hop: &'a Hop) -> Option<(Part, u64, &'a Piece)> {
+        let of = |cause| hop.pieces.iter().filter(move |piece| piece.part.cause() == cause);
+        let spent = |cause| of(cause).map(Piece::ns).sum::<u64>();
+        let rows = |cause| self.rows.iter().filter(move |row| row.part.cause() == cause);
+        let usual = |cause| rows(cause).map(|row| row.p50_ns).sum::<u64>();
+        let beyond = |cause: Part| (spent(cause).saturating_sub(usual(cause)), cause);
+        let (_, cause) = hop.pieces.iter().map(|piece| beyond(piece.part.cause())).max()?;
+        Some((cause, spent(cause), of(cause).max_by_key(|piece| piece.ns())?))
     }
 
     /// The hops of the lap of middle length.
@@ -216,7 +220,8 @@ fn rows(hops: &[Hop]) -> Vec<Row> {
         let [p50_ns, p99_ns] = [0.5, 0.99].map(|share| quantile(spent.iter().copied(), share));
         Row { part, p50_ns, p99_ns, share }
     };
-    Part::ALL.into_iter().map(row).filter(|row| row.share > 0.0).collect()
+    let parts: BTreeSet<Part> = hops.iter().flat_map(|hop| &hop.pieces).map(|of| of.part).collect();
+    parts.into_iter().map(row).collect()
 }
 
 /// How long an idle CPU takes to wake up at most: what takes longer has another cause.
@@ -303,6 +308,11 @@ impl<'a> Span<'a> {
         }
     }
 
+    /// The thread that has a CPU at this moment.
+    fn has(&self, cpu: u32, at: u64) -> Option<u32> {
+        last(self.on_cpu.get(&cpu), at).filter(|of| of.way == Way::In).map(|of| of.tid)
+    }
+
     /// When a thread next takes a CPU.
     fn next_in(&self, tid: u32, at: u64) -> Option<&'a Switch> {
         let switches = self.of_thread.get(&tid)?;
@@ -344,7 +354,10 @@ impl<'a> Span<'a> {
         } else if takes && (at.start >= waits || !sends) {
             of(Part::Receiving, to.cpu, Some(to.tid))
         } else if sends {
-            of(Part::Sending, from.cpu, Some(from.tid))
+            let next = self.next_in(to.tid, at.start);
+            let is_idle = next.is_some_and(|next| self.has(next.cpu, at.start) == Some(0));
+            let part = if is_idle { Part::SendingToIdle } else { Part::Sending };
+            of(part, from.cpu, Some(from.tid))
         } else {
             self.gap(from, to, at, direct)
         }
@@ -359,22 +372,17 @@ impl<'a> Span<'a> {
             [sender, _] => sender.is_some(),
         };
         let awaited = if is_sender { from.tid } else { to.tid };
-        let mut cpu = next[usize::from(!is_sender)].map_or(to.cpu, |switch| switch.cpu);
-        let has = |cpu| last(self.on_cpu.get(&cpu), at.start);
-        let by = |cpu| has(cpu).filter(|of| of.way == Way::In).map(|of| of.tid);
+        let by = |cpu| self.has(cpu, at.start);
         let left = last(self.of_thread.get(&awaited), at.start);
         let is_ready = left.is_some_and(|switch| switch.way == Way::Preempted);
         // One that could go on stays in the queue of its CPU, unless it is moved.
-        if let Some(left) = left
-            && is_ready
-            && by(left.cpu).is_some_and(|tid| tid != 0)
-        {
-            cpu = left.cpu;
-        }
+        let stays = left.filter(|left| is_ready && by(left.cpu).is_some_and(|tid| tid != 0));
+        let cpu = stays.or(next[usize::from(!is_sender)]).map_or(to.cpu, |switch| switch.cpu);
         let of = |part, by| Piece { part, from_ns: at.start, to_ns: at.end, cpu, by };
         let is_whole = self.trace.whole_machine;
         let is_short = at.end - at.start <= LONGEST_WAKING;
-        let begins_here = has(cpu).is_some_and(|switch| switch.at_ns == at.start);
+        let before = last(self.on_cpu.get(&cpu), at.start);
+        let begins_here = before.is_some_and(|switch| switch.at_ns == at.start);
         let is_direct = begins_here && at.end - at.start <= direct;
         let silence = self.silences.partition_point(|silence| silence.end <= at.start);
         let silence = self.silences.get(silence).filter(|silence| silence.start <= at.start);
@@ -389,16 +397,11 @@ impl<'a> Span<'a> {
         let part = match by(cpu) {
             None if is_direct || (is_whole && is_short) => Part::Switching,
             None if is_whole => Part::Unknown,
-            None if is_ready || has(cpu).is_some_and(|of| of.way == Way::Preempted) => {
+            None if is_ready || before.is_some_and(|of| of.way == Way::Preempted) => {
                 Part::Preempted
             }
-            _ if is_sender && !is_ready => {
-                if is_short {
-                    Part::Waiting
-                } else {
-                    Part::Unknown
-                }
-            }
+            _ if is_sender && !is_ready && is_short => Part::Waiting,
+            _ if is_sender && !is_ready => Part::Unknown,
             Some(0) if is_short && !is_ready => Part::Asleep,
             Some(0) | None => Part::Unknown,
             Some(_) if is_ready => Part::Preempted,
@@ -465,7 +468,9 @@ mod tests {
         let comes = |cpu| switch(BEGUN + 90, cpu, 2, In);
         let check =
             |name: &str, hop, switches: &[Switch], sees_all, throttled, gap: &[(Part, u64)]| {
-                let expected = [&[(Sending, 30)], gap, &[(Receiving, 10)]].concat();
+                let is_idle = switches.iter().any(|of| of.tid == 0 && of.way == In);
+                let sent = (if is_idle { SendingToIdle } else { Sending }, 30);
+                let expected = [&[sent], gap, &[(Receiving, 10)]].concat();
                 assert_eq!(parts(&trace(hop, switches, sees_all, throttled)), expected, "{name}");
             };
         check("direct", near, &[left, comes(0)], true, 0, &[(Switching, 60)]);
@@ -546,10 +551,35 @@ mod tests {
             switch(BEGUN + 59, 1, 0, Out),
             switch(BEGUN + 60, 1, 2, In),
         ];
-        let expected = [(Sending, 50), (Asleep, 9), (Switching, 1), (Receiving, 40)];
+        let expected =
+            [(Sending, 21), (SendingToIdle, 29), (Asleep, 9), (Switching, 1), (Receiving, 40)];
         assert_eq!(parts(&trace(hop, &switches, true, 0)), expected);
         let one = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 0, 1)];
         assert_eq!(parts(&trace(one, &[], false, 0)), [(Running, 100)]);
+    }
+
+    /// Waking a sleeping CPU takes the sender long as well, and is the cause of that too.
+    #[test]
+    fn a_slow_send_to_a_sleeping_cpu_is_blamed_on_its_sleep() {
+        let stops = |at| vec![stop(at, 0, 1), stop(at + 100, 1, 2)];
+        let laps = [1_000, 2_000, 3_000].map(|at| TracedLap { stops: stops(at) }).to_vec();
+        let comes = |at: u64, sent: u64| {
+            [(1, 2, In, 90), (1, 2, Out, 101), (0, 1, Out, sent), (0, 1, In, 200)]
+                .map(|(cpu, tid, way, after)| switch(at + after, cpu, tid, way))
+        };
+        let idle = [switch(2_200, 1, 0, In), switch(3_080, 1, 0, Out)];
+        let cause = |idle: &[Switch]| {
+            let hops = [comes(1_000, 20), comes(2_000, 20), comes(3_000, 70)];
+            let mut switches = [&hops.concat(), idle].concat();
+            switches.sort_by_key(|of| of.at_ns);
+            let hop = [stop(0, 0, 1), stop(1, 1, 2)];
+            let trace = Trace { laps: laps.clone(), ..trace(hop, &switches, true, 0) };
+            let blame = Blame::of(&trace).expect("it fits");
+            let (cause, ns, piece) = blame.cause(&blame.hops[2]).expect("a cause");
+            (cause, ns, piece.part)
+        };
+        assert_eq!(cause(&idle), (Asleep, 80, SendingToIdle));
+        assert_eq!(cause(&[]), (Sending, 70, Sending));
     }
 
     #[test]

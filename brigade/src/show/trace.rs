@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::page::{Block, COLUMNS, Side, Table};
 use super::quantity::{duration, percent, three_digits};
-use super::svg::{Anchor, Picture, STYLE, cut, escape, line, number, rectangle, text};
-use crate::judge::trace::{Blame, Hop, Part, quantile};
+use super::svg::{Anchor, Picture, cut, file, line, rectangle, text};
+use crate::judge::trace::{Blame, Hop, Part, Piece, quantile};
 
 /// So many processes run without tracing and with it, in turn.
 pub const PAIRS: usize = 3;
@@ -17,6 +17,8 @@ pub const PAIRS: usize = 3;
 const MOST_HOPS: usize = 8;
 /// How many of the worst hops are listed.
 const WORST: usize = 5;
+/// The width of a picture in pixels.
+const WIDTH: f64 = 720.0;
 /// Columns of the name of a lane.
 const NAME: usize = 7;
 
@@ -138,11 +140,10 @@ impl<'a> Timeline<'a> {
     fn worst(&self, hop: &Hop) -> String {
         let [from, to] =
             [hop.from, hop.to].map(|stop| format!("{} on CPU {}", task_name(stop.task), stop.cpu));
-        let cause = self.blame.cause(hop).map_or_else(String::new, |piece| {
-            let by = piece.by.filter(|_| matches!(piece.part, Part::Queued | Part::Preempted));
+        let cause = self.blame.cause(hop).map_or_else(String::new, |(cause, ns, piece)| {
+            let by = piece.by.filter(|_| matches!(cause, Part::Queued | Part::Preempted));
             let by = by.map_or_else(String::new, |tid| format!(" ({})", self.name(tid)));
-            let (spent, part) = (hop.spent_on(piece.part) as f64, piece.part.words().0);
-            format!(": {} of it {part}{by}, CPU {}", duration(spent), piece.cpu)
+            format!(": {} of it {}{by}, CPU {}", duration(ns as f64), cause.words().0, piece.cpu)
         });
         format!("{} from {from} to {to}{cause}", duration(hop.ns() as f64))
     }
@@ -191,20 +192,12 @@ impl<'a> Timeline<'a> {
         format!("{} of {all} hops, {length}", self.hops.len())
     }
 
-    /// The timeline as a file, whose lanes are as wide as its place.
+    /// The timeline as a file.
     pub fn file(&self) -> String {
-        let Picture { title, description, height, body, .. } = self.picture();
-        let [title, description, shown] = [title, description, self.shown()].map(|of| escape(&of));
-        let [whole, height] = [height + 72.0, height].map(number);
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%\" height=\"{whole}\" \
-             class=\"plot\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\
-             <desc>{description}</desc><style>\n{STYLE}</style>\n\
-             <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n\
-             <text class=\"head\" x=\"3%\" y=\"26\">{title}</text>\n\
-             <text class=\"axis\" x=\"3%\" y=\"44\">{shown}</text>\n\
-             <svg x=\"3%\" y=\"60\" width=\"94%\" height=\"{height}\">{body}</svg>\n</svg>\n"
-        )
+        let picture = self.picture();
+        let words = |y, class, words: &str| text(0.03, y, Anchor::Start, class, words);
+        let head = words(26.0, "head", &picture.title) + &words(44.0, "axis", &self.shown());
+        file(&picture, [WIDTH, picture.height + 72.0], [0.03 * WIDTH, 60.0], &head)
     }
 
     /// The timeline as a picture.
@@ -223,18 +216,17 @@ impl<'a> Timeline<'a> {
                 let title = format!("{}, {}", words[0], duration((to - from) as f64));
                 body += &rectangle(ends, y + LABEL, LANE, &class, &title);
                 // A page narrower than this shows no notes.
-                let pixels = (ends[1] - ends[0]) * 640.0;
+                let pixels = (ends[1] - ends[0]) * 0.94 * WIDTH;
                 if pixels >= 24.0 {
-                    let middle = (ends[0] + ends[1]) / 2.0;
-                    let words = cut(words[1], pixels);
+                    let (middle, words) = (ends.iter().sum::<f64>() / 2.0, cut(words[1], pixels));
                     body += &text(middle, y + LABEL + 17.0, Anchor::Middle, "note", &words);
                 }
             };
         let lanes = self.lanes(self.begun, self.ended);
-        let names = lanes.keys().map(|cpu| format!("CPU {cpu}")).chain(["the token".to_owned()]);
-        let names: Vec<String> = names.collect();
-        let mut y = 0.0;
-        for threads in lanes.values() {
+        let label = |y: f64, name: &str| text(0.0, y + LABEL - 4.0, Anchor::Start, "axis", name);
+        let (mut y, mut labels) = (0.0, String::new());
+        for (cpu, threads) in &lanes {
+            labels += &label(y, &format!("CPU {cpu}"));
             for (tid, from, to) in threads.iter().filter(|(tid, ..)| *tid != 0) {
                 let (name, task) = (self.name(*tid), self.tasks.get(tid));
                 let task = task.and_then(|tasks| tasks.first().copied());
@@ -242,22 +234,19 @@ impl<'a> Timeline<'a> {
             }
             y += STEP;
         }
-        for (hop, piece) in
-            self.hops.iter().flat_map(|hop| hop.pieces.iter().map(move |of| (hop, of)))
-        {
-            let task = match piece.part {
-                Part::Sending | Part::Running => Some(hop.from.task),
-                Part::Receiving => Some(hop.to.task),
-                _ => None,
-            };
-            let (name, label, _) = piece.part.words();
-            block(piece.from_ns, piece.to_ns, y, task, [name, label]);
-        }
-        for (lane, name) in names.iter().enumerate() {
-            body += &text(0.0, lane as f64 * STEP + LABEL - 4.0, Anchor::Start, "axis", name);
-        }
-        for at in self.hops.iter().map(|hop| self.share(hop.from.at_ns)) {
-            body += &line((at, y + LABEL - 4.0), (at, y + LABEL + LANE + 4.0), "node");
+        labels += &label(y, "the token");
+        for hop in self.hops {
+            for piece in &hop.pieces {
+                let task = match piece.part {
+                    Part::Sending | Part::SendingToIdle | Part::Running => Some(hop.from.task),
+                    Part::Receiving => Some(hop.to.task),
+                    _ => None,
+                };
+                let (name, gap, _) = piece.part.words();
+                block(piece.from_ns, piece.to_ns, y, task, [name, gap]);
+            }
+            let at = self.share(hop.from.at_ns);
+            labels += &line((at, y + LABEL - 4.0), (at, y + LABEL + LANE + 4.0), "node");
         }
         Picture {
             title: format!("{}: one lap", self.case),
@@ -266,7 +255,7 @@ impl<'a> Timeline<'a> {
                 .to_owned(),
             legend: Vec::new(),
             height: y + STEP,
-            body,
+            body: body + &labels,
         }
     }
 
@@ -302,8 +291,8 @@ impl<'a> Timeline<'a> {
                     "tid": tid, "ts": us(at_ns) })
             };
             events.extend([flow("s", hop.from), flow("f", hop.to)]);
-            let pieces = hop.pieces.iter();
-            events.extend(pieces.map(|of| slice(of.part.words().0, 0, of.from_ns, of.to_ns)));
+            let part = |of: &Piece| slice(of.part.words().0, 0, of.from_ns, of.to_ns);
+            events.extend(hop.pieces.iter().map(part));
         }
         json!({ "displayTimeUnit": "ns", "otherData": { "case": self.case }, "traceEvents": events })
     }

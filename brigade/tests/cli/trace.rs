@@ -91,7 +91,7 @@ fn the_page_has_the_parts_of_a_hop_a_timeline_and_the_worst_hops() {
         "gap: queued behind another task",
         "(hog), CPU 0",
         "CPU 0  ",
-        "token  |>",
+        "token  |^",
     ] {
         let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
