@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Whether brigade trace blames what it should: disturbs traces on purpose, and counts how many
-worst hops name the cause. Needs root, for the quota and to see who had the CPU.
+"""Checks the causes that brigade trace names: disturbs traces on purpose and counts how often the
+worst hop names the cause. Needs root, for the quota and to see other processes. The halt case
+needs an idle machine.
 
 usage: scripts/blame.py [--brigade FILE] [--times N] [hog|quota|stop|halt]..."""
 
@@ -22,20 +23,20 @@ CAUSES = {
     "stop": ("thread-brigade/same-cpu", ("stopped by a signal",)),
     "halt": ("halt", ("CPU asleep and waking",)),
 }
-# A hundred hops, some to an idle CPU: of thousands, the worst often has another cause.
+# Twenty hops, some to an idle CPU: of thousands, the worst often has another cause.
 HALT = """[profiles.default]
 rounds = 3
 flags = []
 [programs.thread-brigade]
 title = "halt"
-check = { tasks = 99, iters = 1, warmups = 0, operations = 100 }
+check = { tasks = 19, iters = 1, warmups = 0, operations = 20 }
 [[group]]
 name = "halt"
 question = "What does a CPU that sleeps cost?"
 [[group.case]]
 name = "halt"
 program = "thread-brigade"
-flags = ["--tasks", "99", "--iters", "1"]
+flags = ["--tasks", "19", "--iters", "1"]
 placement = "free"
 profiles = ["default"]
 """

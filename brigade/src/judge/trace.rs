@@ -2,15 +2,15 @@
 //!
 //! Every moment of a hop belongs to one part: to the sender, to the receiver, or to a gap in
 //! which neither had a CPU. So the parts of a lap add up to it exactly. An ordinary user sees
-//! the switches of the own threads alone: whether another process had the CPU or it slept is
-//! then not known.
+//! only the program's own switches, so whether another process ran on the CPU or it slept stays
+//! unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use harness::trace::{RecordedSpan, Stop, Switch, Trace, Way};
 
-/// What a moment of a hop was spent on.
+/// The parts of a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// The sender is on a CPU, until it leaves it or the receiver runs.
@@ -21,17 +21,17 @@ pub enum Part {
     Switching,
     /// The CPU that the receiver takes next is idle: it sleeps, and wakes up.
     Asleep,
-    /// Somebody else has its CPU.
+    /// Another thread has its CPU.
     Queued,
-    /// It could go on, but was taken off its CPU.
+    /// It is ready to run, but was taken off its CPU.
     Preempted,
-    /// No thread of the process runs, for as long as a quota says that it stopped them.
+    /// No thread of the process runs, for as long as a quota reports to have throttled it.
     Throttled,
-    /// No thread of the process runs, and the runner saw that a signal had stopped it.
+    /// No thread of the process runs, and the runner saw it stopped by a signal.
     Stopped,
-    /// The sender left its CPU and took one again before it had sent.
+    /// The sender blocked before it had sent.
     Waiting,
-    /// The records do not show why nobody ran.
+    /// The records do not show why neither ran.
     Unknown,
     /// The receiver is on a CPU, until it has the token.
     Receiving,
@@ -52,7 +52,7 @@ impl Part {
             Self::Throttled => ("gap: throttled by a quota", "throttled", 't'),
             Self::Stopped => ("gap: stopped by a signal", "stopped", 's'),
             Self::Waiting => ("gap: sender waits in its call", "waits", 'w'),
-            Self::Unknown => ("gap: not known", "?", '?'),
+            Self::Unknown => ("gap: cause unknown", "?", '?'),
             Self::Receiving => ("receiver on CPU, until its call returns", "", '<'),
             Self::Running => ("one thread runs both tasks", "", '='),
         }
@@ -68,13 +68,13 @@ impl Part {
 /// A piece of a hop, spent on one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// What it was spent on.
+    /// The part.
     pub part: Part,
     /// Its start.
     pub from_ns: u64,
     /// Its end.
     pub to_ns: u64,
-    /// The CPU that it is about.
+    /// The CPU concerned.
     pub cpu: u32,
     /// The thread that had this CPU, if one is known; 0 is an idle one.
     pub by: Option<u32>,
@@ -92,9 +92,9 @@ impl Piece {
 pub struct Hop {
     /// The lap, from 0.
     pub lap: usize,
-    /// Where the token was.
+    /// The sender.
     pub from: Stop,
-    /// Where it went.
+    /// The receiver.
     pub to: Stop,
     /// Its pieces, in order and without holes.
     pub pieces: Vec<Piece>,
@@ -127,21 +127,20 @@ pub struct Row {
     pub share: f64,
 }
 
-/// What was found in a trace.
+/// The result of splitting a trace's hops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blame {
     /// All hops, by time.
     pub hops: Vec<Hop>,
-    /// The parts on which time was spent.
+    /// The parts that occur.
     pub rows: Vec<Row>,
-    /// Switches that the kernel counted between the first lap and the last, and records of
-    /// threads that left a CPU.
+    /// The kernel's count of switches within the recorded spans.
     pub counted: u64,
-    /// Likewise.
+    /// Records of threads of the process that left a CPU.
     pub recorded: u64,
 }
 
-/// The value below which so large a share of `values` lies, by the nearest rank.
+/// A quantile, by the nearest rank.
 pub fn quantile(values: impl IntoIterator<Item = u64>, share: f64) -> u64 {
     let mut values: Vec<u64> = values.into_iter().collect();
     values.sort_unstable();
@@ -153,7 +152,7 @@ impl Blame {
     /// Splits every hop of `trace`.
     ///
     /// # Errors
-    /// What does not fit together in it.
+    /// If the trace is inconsistent.
     pub fn of(trace: &Trace) -> Result<Self, String> {
         let spans: Vec<Span> = trace.spans.iter().map(|span| Span::new(trace, span)).collect();
         let direct = direct_ns(trace, &spans);
@@ -165,7 +164,7 @@ impl Blame {
                     .iter()
                     .find(|span| span.of.begun_ns <= from.at_ns && to.at_ns <= span.of.ended_ns);
                 let (Some(span), true) = (span, from.at_ns <= to.at_ns) else {
-                    return Err(format!("lap {lap} of the trace is not within its records"));
+                    return Err(format!("lap {lap} of the trace lies outside its recorded spans"));
                 };
                 hops.push(span.split(lap, from, to, direct));
             }
@@ -224,11 +223,11 @@ fn rows(hops: &[Hop]) -> Vec<Row> {
     parts.into_iter().map(row).collect()
 }
 
-/// How long an idle CPU takes to wake up at most: what takes longer has another cause.
+/// The longest time an idle CPU takes to wake up; a longer gap has another cause.
 const LONGEST_WAKING: u64 = 1_000_000;
 
-/// The longest time that a CPU takes to change from one thread of ours to the next, which
-/// has to be guessed where others are not seen: three times the median of what looks like it.
+/// The longest time in which a CPU switches from one thread of the process to the next. If other
+/// processes are not visible it is estimated: three times the median of short gaps.
 fn direct_ns(trace: &Trace, spans: &[Span]) -> u64 {
     let on_cpus = spans.iter().flat_map(|span| span.on_cpu.values());
     let pairs = on_cpus.flat_map(|switches| switches.windows(2));
@@ -262,6 +261,14 @@ fn last<'a>(switches: Option<&Vec<&'a Switch>>, at: u64) -> Option<&'a Switch> {
     let switches = switches?;
     let until = switches.partition_point(|switch| switch.at_ns <= at);
     switches.get(until.checked_sub(1)?).copied()
+}
+
+/// The record of who is there at this moment. Whoever left without having come was there.
+fn present<'a>(switches: &Vec<&'a Switch>, at: u64) -> Option<&'a Switch> {
+    match last(Some(switches), at) {
+        Some(switch) => Some(switch).filter(|switch| switch.way == Way::In),
+        None => switches.first().copied().filter(|switch| switch.way != Way::In),
+    }
 }
 
 /// When none of the threads of the process had a CPU, until `end`.
@@ -299,18 +306,14 @@ impl<'a> Span<'a> {
         Self { of, trace, silences, of_thread, on_cpu }
     }
 
-    /// Whether a thread has a CPU at this moment. One that left without having come was there.
+    /// Whether a thread has a CPU at this moment.
     fn runs(&self, tid: u32, at: u64) -> bool {
-        let switches = self.of_thread.get(&tid);
-        match last(switches, at) {
-            Some(switch) => switch.way == Way::In,
-            None => switches.is_none_or(|all| all[0].way != Way::In),
-        }
+        self.of_thread.get(&tid).is_none_or(|switches| present(switches, at).is_some())
     }
 
     /// The thread that has a CPU at this moment.
     fn has(&self, cpu: u32, at: u64) -> Option<u32> {
-        last(self.on_cpu.get(&cpu), at).filter(|of| of.way == Way::In).map(|of| of.tid)
+        Some(present(self.on_cpu.get(&cpu)?, at)?.tid)
     }
 
     /// When a thread next takes a CPU.
@@ -327,7 +330,7 @@ impl<'a> Span<'a> {
         let cpus: BTreeSet<u32> = both().map(|switch| switch.cpu).collect();
         let on_cpus = cpus.iter().flat_map(|cpu| within(self.on_cpu.get(cpu), &whole));
         let cuts: BTreeSet<u64> = on_cpus.map(|switch| switch.at_ns).collect();
-        // Whatever the receiver did before it waited, it did for an earlier token.
+        // Before it last blocked, the receiver worked for an earlier token.
         let waits = taken.iter().rev().find(|switch| switch.way == Way::Out);
         let waits = waits.map_or(whole.start, |switch| switch.at_ns);
         let ends = cuts.iter().copied().chain([whole.end]);
@@ -355,16 +358,15 @@ impl<'a> Span<'a> {
             of(Part::Receiving, to.cpu, Some(to.tid))
         } else if sends {
             let next = self.next_in(to.tid, at.start);
-            let is_idle = next.is_some_and(|next| self.has(next.cpu, at.start) == Some(0));
-            let part = if is_idle { Part::SendingToIdle } else { Part::Sending };
-            of(part, from.cpu, Some(from.tid))
+            let idle = next.filter(|next| self.has(next.cpu, at.start) == Some(0));
+            of(idle.map_or(Part::Sending, |_| Part::SendingToIdle), from.cpu, Some(from.tid))
         } else {
             self.gap(from, to, at, direct)
         }
     }
 
-    /// A piece in which neither sender nor receiver had a CPU. Waited for is the one that
-    /// takes one first.
+    /// A piece in which neither sender nor receiver had a CPU. It lasts until one of them takes
+    /// one: the awaited thread.
     fn gap(&self, from: &Stop, to: &Stop, at: Range<u64>, direct: u64) -> Piece {
         let next = [from.tid, to.tid].map(|tid| self.next_in(tid, at.start));
         let is_sender = match next {
@@ -375,13 +377,14 @@ impl<'a> Span<'a> {
         let by = |cpu| self.has(cpu, at.start);
         let left = last(self.of_thread.get(&awaited), at.start);
         let is_ready = left.is_some_and(|switch| switch.way == Way::Preempted);
-        // One that could go on stays in the queue of its CPU, unless it is moved.
+        // A preempted thread stays queued on its CPU, unless the kernel moves it.
         let stays = left.filter(|left| is_ready && by(left.cpu).is_some_and(|tid| tid != 0));
         let cpu = stays.or(next[usize::from(!is_sender)]).map_or(to.cpu, |switch| switch.cpu);
         let of = |part, by| Piece { part, from_ns: at.start, to_ns: at.end, cpu, by };
         let is_whole = self.trace.whole_machine;
         let is_short = at.end - at.start <= LONGEST_WAKING;
         let before = last(self.on_cpu.get(&cpu), at.start);
+        let is_off = before.is_some_and(|switch| switch.way == Way::Preempted);
         let begins_here = before.is_some_and(|switch| switch.at_ns == at.start);
         let is_direct = begins_here && at.end - at.start <= direct;
         let silence = self.silences.partition_point(|silence| silence.end <= at.start);
@@ -394,12 +397,14 @@ impl<'a> Span<'a> {
                 return of(Part::Throttled, None);
             }
         }
-        let part = match by(cpu) {
+        // An idle CPU is awake once it runs the thread that woke it.
+        let wakes =
+            begins_here && !is_ready && before.is_some_and(|of| of.tid == 0 && of.way == Way::Out);
+        let had = if wakes { Some(0) } else { by(cpu) };
+        let part = match had {
             None if is_direct || (is_whole && is_short) => Part::Switching,
             None if is_whole => Part::Unknown,
-            None if is_ready || before.is_some_and(|of| of.way == Way::Preempted) => {
-                Part::Preempted
-            }
+            None if is_ready || is_off => Part::Preempted,
             _ if is_sender && !is_ready && is_short => Part::Waiting,
             _ if is_sender && !is_ready => Part::Unknown,
             Some(0) if is_short && !is_ready => Part::Asleep,
@@ -407,11 +412,11 @@ impl<'a> Span<'a> {
             Some(_) if is_ready => Part::Preempted,
             Some(_) => Part::Queued,
         };
-        of(part, by(cpu))
+        of(part, had)
     }
 
-    /// Whether quotas explain that no thread of the process ran: they stopped it for about
-    /// as long, and if others are seen, the CPU was free.
+    /// Whether quotas explain that no thread of the process ran: they throttled it for about as
+    /// long, and the CPU was idle, if that is visible.
     fn is_throttled(&self, silence: &Range<u64>, cpu: u32) -> bool {
         let Some([times, ns]) = self.of.throttled else { return false };
         let length = silence.end - silence.start;
@@ -468,7 +473,7 @@ mod tests {
         let comes = |cpu| switch(BEGUN + 90, cpu, 2, In);
         let check =
             |name: &str, hop, switches: &[Switch], sees_all, throttled, gap: &[(Part, u64)]| {
-                let is_idle = switches.iter().any(|of| of.tid == 0 && of.way == In);
+                let is_idle = switches.iter().any(|of| of.tid == 0);
                 let sent = (if is_idle { SendingToIdle } else { Sending }, 30);
                 let expected = [&[sent], gap, &[(Receiving, 10)]].concat();
                 assert_eq!(parts(&trace(hop, switches, sees_all, throttled)), expected, "{name}");
@@ -477,7 +482,8 @@ mod tests {
         check("direct, as a user", near, &[left, comes(0)], false, 0, &[(Switching, 60)]);
         let before = [switch(BEGUN - 9, 1, 2, Out), switch(BEGUN - 8, 1, 0, In), left];
         let wakes = [&before[..], &[switch(BEGUN + 80, 1, 0, Out), comes(1)]].concat();
-        check("asleep", far, &wakes, true, 0, &[(Asleep, 50), (Switching, 10)]);
+        check("asleep", far, &wakes, true, 0, &[(Asleep, 60)]);
+        check("asleep since before", far, &wakes[2..], true, 0, &[(Asleep, 60)]);
         check("unseen", far, &[before[0], left, comes(1)], false, 0, &[(Unknown, 60)]);
         let hog = [switch(BEGUN - 8, 1, 77, In), left, switch(BEGUN + 85, 1, 77, Off), comes(1)];
         check("a hog", far, &hog, true, 0, &[(Queued, 55), (Switching, 5)]);
@@ -532,8 +538,7 @@ mod tests {
         let expected = [
             (Sending, 10),
             (Switching, 1),
-            (Waiting, 49),
-            (Switching, 1),
+            (Waiting, 50),
             (Sending, 9),
             (Switching, 1),
             (Receiving, 29),
@@ -551,8 +556,7 @@ mod tests {
             switch(BEGUN + 59, 1, 0, Out),
             switch(BEGUN + 60, 1, 2, In),
         ];
-        let expected =
-            [(Sending, 21), (SendingToIdle, 29), (Asleep, 9), (Switching, 1), (Receiving, 40)];
+        let expected = [(Sending, 21), (SendingToIdle, 29), (Asleep, 10), (Receiving, 40)];
         assert_eq!(parts(&trace(hop, &switches, true, 0)), expected);
         let one = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 0, 1)];
         assert_eq!(parts(&trace(one, &[], false, 0)), [(Running, 100)]);
@@ -578,7 +582,7 @@ mod tests {
             let (cause, ns, piece) = blame.cause(&blame.hops[2]).expect("a cause");
             (cause, ns, piece.part)
         };
-        assert_eq!(cause(&idle), (Asleep, 80, SendingToIdle));
+        assert_eq!(cause(&idle), (Asleep, 90, SendingToIdle));
         assert_eq!(cause(&[]), (Sending, 70, Sending));
     }
 
