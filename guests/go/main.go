@@ -119,7 +119,7 @@ func (r *run) parse(arguments []string) (program, error) {
 	flags.IntVar(&r.iters, "iters", program.iters, "how many `laps` to measure")
 	flags.IntVar(&r.warmups, "warmups", program.warmups,
 		"how many `laps` to run before; without it, and if any, for 20 ms at least")
-	traced := flags.String("trace", "", "write to `file` where the token was, for brigade trace")
+	traced := flags.String("trace", "", "write the token's times to `file`, for brigade trace")
 	seconds := flags.Float64("max-time", 0, "begin no lap after so many `seconds`; 0 is no limit")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0),
 		"how many goroutines run at once (`GOMAXPROCS`)")

@@ -36,7 +36,7 @@ pub const SCHEMA_VERSION: &str = "1.0";
 const HOPS_PER_BATCH: u64 = 1000;
 /// How many batches are recorded.
 const BATCHES: u64 = 8;
-/// Between batches tasks get so long to block after the token has passed.
+/// Time between batches for tasks to block after the token has passed.
 const SETTLING: Duration = Duration::from_millis(1);
 /// Pages of a ring buffer, as a power of two: 4 MiB, or what an ordinary user may lock per CPU
 /// (`kernel.perf_event_mlock_kb`, 516 KiB) or less.
@@ -147,7 +147,7 @@ pub fn tid() -> u32 {
     })
 }
 
-/// Those of a process that traces.
+/// The stamps of a process that traces.
 static STAMPS: OnceLock<Arc<Stamps>> = OnceLock::new();
 
 /// Whether this process traces.
@@ -165,7 +165,7 @@ pub(crate) fn pass() {
     }
 }
 
-/// What the tasks of a brigade, then the driver at both ends of the lap, note of themselves.
+/// The notes of each task of a brigade, then of the driver at both ends of the lap.
 #[derive(Debug)]
 pub(crate) struct Stamps(Box<[(AtomicU32, AtomicU32, AtomicU64)]>);
 
@@ -174,7 +174,7 @@ impl Stamps {
         Self((0..tasks + 2).map(|_| Default::default()).collect())
     }
 
-    /// Those of this process, which traces.
+    /// The stamps of this process.
     pub(crate) fn of_process(tasks: usize) -> Arc<Self> {
         Arc::clone(STAMPS.get_or_init(|| Arc::new(Self::new(tasks))))
     }
@@ -232,8 +232,8 @@ impl fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Prepares to record the switches on `cpus`: all of them, where the rights suffice, or
-    /// those of this thread and of the threads that it will create.
+    /// Prepares to record the switches on `cpus`: all of them if permitted, otherwise those of this
+    /// thread and of the threads that it will create.
     ///
     /// # Errors
     /// [`Unavailable`] where the kernel refuses both.
@@ -248,7 +248,7 @@ impl Recorder {
         };
         let rings = rings.map_err(|error| {
             Unavailable(format!(
-                "--trace: the kernel records no switches for this user: {error}: set \
+                "--trace: the kernel refuses to record switches: {error}. Set \
                  kernel.perf_event_paranoid to 2 or less, and let the container's seccomp profile \
                  allow perf_event_open"
             ))
@@ -292,7 +292,7 @@ impl Recorder {
         self.per_batch * BATCHES
     }
 
-    /// To be called before a lap.
+    /// Must be called before each lap.
     pub(crate) fn before_lap(&mut self) {
         if self.begun.is_none() && self.failure.is_none() {
             thread::sleep(SETTLING);
@@ -303,7 +303,7 @@ impl Recorder {
         }
     }
 
-    /// To be called after a lap between these times.
+    /// Must be called after each lap, with its start and end.
     pub(crate) fn after_lap(&mut self, stamps: &Stamps, begun: u64, ended: u64) {
         self.trace.laps.push(TracedLap { stops: stamps.take(begun, ended) });
         self.laps += 1;
@@ -354,7 +354,7 @@ impl Recorder {
         }
         let trace = &mut self.trace;
         let has_hops = trace.laps.iter().any(|lap| lap.stops.len() > 2);
-        ensure!(has_hops, Unavailable("--trace: no task of this program notes its hops".into()));
+        ensure!(has_hops, Unavailable("--trace: this program's tasks do not record hops".into()));
         name_others(trace);
         let text = serde_json::to_string(trace).context("--trace: writing the trace")?;
         fs::write(path, text).with_context(|| format!("--trace {}", path.display()))
@@ -377,8 +377,8 @@ fn used_up(before: Option<[u64; 2]>) -> Option<[u64; 2]> {
     Some([0, 1].map(|index| after[index].saturating_sub(before[index])))
 }
 
-/// This moment, and how often the process had switched before, however often it is preempted
-/// while it reads both.
+/// The time, and the switches of this process until then, unaffected by preemption between the
+/// two readings.
 fn counted() -> (u64, u64) {
     let count = || {
         let of = Counters::own();
@@ -400,7 +400,7 @@ fn open_ring(cpu: usize, of_all: bool) -> io::Result<Ring> {
         RecordIdFormat { cpu: true, task: true, time: true, ..Default::default() };
     options.extra_record.ctx_switch = true;
     options.inherit = (!of_all).then_some(Inherit::NewChild);
-    // Without it the kernel takes it for an observation of itself.
+    // Otherwise the kernel counts this as kernel profiling, which paranoid 2 forbids.
     options.exclude.kernel = true;
     let cpu = Cpu(cpu as u32);
     let counter = match of_all {
@@ -412,7 +412,7 @@ fn open_ring(cpu: usize, of_all: bool) -> io::Result<Ring> {
     Ok((counter, sampler))
 }
 
-/// The switches of a record, which process `own` is to recognize as its own.
+/// The switches in a record; those of process `own` are marked.
 ///
 /// # Errors
 /// Records were lost.
@@ -432,8 +432,8 @@ fn switches(record: Record, own: u32) -> io::Result<Vec<Switch>> {
     let id = record.record_id.and_then(|id| Some((id.time?, id.cpu?, id.task?)));
     let Some((at_ns, cpu, task)) = id else { return Ok(Vec::new()) };
     let switch = Switch { at_ns, cpu, tid: task.tid, own: task.pid == own, way };
-    // That a CPU becomes idle is recorded on the first CPU only. The thread before it and
-    // the one after it name it on each.
+    // The idle task's own records appear for the first CPU only. The records of the threads before
+    // and after it name it on every CPU.
     let idle = |way| Switch { tid: 0, own: false, way, ..switch };
     Ok(match (task.tid, other.map(|other| other.tid), way) {
         (0, ..) => Vec::new(),

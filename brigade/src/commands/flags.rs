@@ -63,7 +63,7 @@ pub enum Command {
     /// Estimate how much a program loses to context switches on this machine
     #[command(after_help = after(EXPLAINING, &[]))]
     Impact(ImpactFlags),
-    /// Show where the time of each hop of a case goes, from the kernel's records of switches
+    /// Split each hop of a case into its parts, from the kernel's records of switches
     #[command(after_help = after(TRACING, &[Exit::Limit]))]
     Trace(TraceFlags),
     /// Write the manual pages into this folder
@@ -153,8 +153,8 @@ results/, from cheapest to most expensive. For a command, processes that it star
 are included.";
 
 const TRACING: &str = "\
-An ordinary user may trace where kernel.perf_event_paranoid is 2 or less. With CAP_PERFMON, as \
-root has it, a gap also names the other process that had the CPU, or that the CPU slept.";
+Works without root if kernel.perf_event_paranoid is 2 or less. With CAP_PERFMON (root has it), a \
+gap also names the other process that ran on the CPU, or that the CPU slept.";
 
 const PROVING: &str = "\
 Examples:
@@ -525,10 +525,10 @@ pub struct ImpactFlags {
 /// The flags of `brigade trace`.
 #[derive(Debug, Args)]
 pub struct TraceFlags {
-    /// The case
+    /// Case to trace
     #[arg(value_name = "CASE")]
     pub case: String,
-    /// Write the timeline of one lap as a picture
+    /// Write the timeline of a lap as an SVG picture
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Write all laps as Trace Event JSON, for Perfetto and chrome://tracing

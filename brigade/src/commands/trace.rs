@@ -47,14 +47,13 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     for _ in 0..PAIRS {
         let pair = run(case, &binaries[&case.program], None, &mut session)
             .and_then(|plain| Ok((plain, traced(case, &binaries[&case.program], &mut session)?)));
-        let (without, trace) = match pair.map_err(anyhow::Error::downcast) {
+        let (bare, trace) = match pair.map_err(anyhow::Error::downcast) {
             Ok(pair) => pair,
             Err(Ok(Unavailable(reason))) => return skip(case, &reason),
             Err(Err(error)) => return Err(error),
         };
         let blame = Blame::of(&trace).map_err(anyhow::Error::msg)?;
-        let record = without.record.iter().flat_map(Record::principal);
-        plain.extend(record.map(|of| of.ns_per_operation));
+        plain.extend(bare.record.iter().flat_map(Record::principal).map(|of| of.ns_per_operation));
         traces.push((trace, blame));
     }
     traces.sort_by(|(_, one), (_, other)| one.mean_ns().total_cmp(&other.mean_ns()));
@@ -81,8 +80,8 @@ fn traced(case: &Case, binary: &Executable, session: &mut Session) -> anyhow::Re
     let folder = tempfile::tempdir().context("making a folder for the trace")?;
     let file = folder.path().join("trace.json");
     let cpus = cpus::allowed().context("reading the CPUs that may be used")?;
-    let is_guest = binary.program.form == Form::Laps;
-    let recorder = is_guest.then(|| Recorder::watch(&cpus)).transpose()?;
+    let recorder = (binary.program.form == Form::Laps).then(|| Recorder::watch(&cpus));
+    let recorder = recorder.transpose()?;
     let invocation = run(case, binary, Some(&file), session)?;
     let text = fs::read_to_string(&file).context("reading the trace")?;
     let mut trace: Trace = serde_json::from_str(&text).context("reading the trace")?;

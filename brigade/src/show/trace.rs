@@ -11,7 +11,7 @@ use super::quantity::{duration, percent, three_digits};
 use super::svg::{Anchor, Picture, cut, file, line, rectangle, text};
 use crate::judge::trace::{Blame, Hop, Part, Piece, quantile};
 
-/// So many processes run without tracing and with it, in turn.
+/// The number of processes with tracing, and of those without.
 pub const PAIRS: usize = 3;
 /// How many hops a timeline shows at most.
 const MOST_HOPS: usize = 8;
@@ -56,7 +56,7 @@ impl<'a> Timeline<'a> {
         Self { case, trace, blame, tasks, hops, begun, ended }
     }
 
-    /// What a thread is called: after its task, or its number where it runs several.
+    /// The name of a thread: that of its task, or its number if it runs several tasks.
     fn name(&self, tid: u32) -> String {
         let tasks = self.tasks.get(&tid).map(|tasks| tasks.iter().collect::<Vec<_>>());
         match (tasks.as_deref(), self.trace.names.get(&tid)) {
@@ -91,8 +91,8 @@ impl<'a> Timeline<'a> {
         lanes
     }
 
-    /// The page: what each part takes, one lap, and the worst hops. A hop takes `plain_ns` in
-    /// a process that does not trace.
+    /// The page: the time of each part, one lap, and the worst hops. A hop takes `plain_ns` in a
+    /// process that does not trace.
     pub fn blocks(&self, [plain_ns, traced_ns]: [f64; 2]) -> Vec<Block> {
         let (hops, blame) = (&self.blame.hops, self.blame);
         let quantile = |share| duration(quantile(hops.iter().map(Hop::ns), share) as f64);
@@ -102,8 +102,8 @@ impl<'a> Timeline<'a> {
         let sees = match self.trace.whole_machine {
             true => "all processes' switches were recorded",
             false => {
-                "only this program's switches were recorded. Whether a CPU slept or others had it \
-                 takes CAP_PERFMON"
+                "only this program's switches were recorded, since seeing other programs and idle \
+                 CPUs takes CAP_PERFMON"
             }
         };
         let heading =
@@ -124,8 +124,8 @@ impl<'a> Timeline<'a> {
                 three_digits(blame.counted as f64 / hops.len() as f64),
             )),
             Block::Paragraph(format!(
-                "Without tracing a hop takes {} on average, with it {}: medians over {PAIRS} \
-                 processes each, in turn.",
+                "A hop takes {} on average without tracing and {} with it: medians of {PAIRS} \
+                 processes each, interleaved.",
                 duration(plain_ns),
                 duration(traced_ns)
             )),
@@ -148,7 +148,7 @@ impl<'a> Timeline<'a> {
         format!("{} from {from} to {to}{cause}", duration(hop.ns() as f64))
     }
 
-    /// The timeline as text: what has each CPU, and who has the token.
+    /// The timeline as text: which thread has each CPU, and who has the token.
     fn text(&self) -> String {
         let width = COLUMNS - NAME;
         let column = |at: u64| ((self.share(at) * width as f64) as usize).min(width - 1);
@@ -185,7 +185,7 @@ impl<'a> Timeline<'a> {
         lines.join("\n") + "\n" + &super::page::lines(&legend.join("; "))
     }
 
-    /// What a timeline shows.
+    /// The extent of a timeline.
     fn shown(&self) -> String {
         let all = self.blame.typical_lap().len();
         let length = duration((self.ended - self.begun) as f64);
