@@ -213,7 +213,9 @@ fn parts_add_up_to_each_lap_and_records_to_what_the_kernel_counts() {
             command.args(&words[1..]).arg("--guests").arg(&guests).args(["--events", "events"]);
             command.current_dir(&home).envs(["HOME", "XDG_CACHE_HOME"].map(|name| (name, &home)));
             command.env("BRIGADE_LOCK", home.join("lock"));
-            let ended = Ended::from(command.output().unwrap());
+            // A machine that stops the program for long loses records, which is refused.
+            let mut ended = (0..3).map(|_| Ended::from(command.output().unwrap()));
+            let ended = ended.find(|ended| !ended.stderr.contains("records were lost")).unwrap();
             if ended.code == Some(3) {
                 contract::skip(&format!("brigade trace {case}"), ended.stdout.trim());
                 continue;
