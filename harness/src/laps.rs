@@ -267,6 +267,7 @@ impl<'a> Laps<'a> {
                 if self.stage == Stage::Measured {
                     self.ended_by.get_or_insert(Ending::Iterations);
                 }
+                self.recorder().iter_mut().for_each(|recorder| recorder.end_batch());
                 self.stage = Stage::Over;
             }
             Stage::Over => {}

@@ -312,7 +312,9 @@ impl Recorder {
         }
     }
 
-    fn end_batch(&mut self) {
+    /// Must be called after the last lap, before threads end: the kernel records their last switch,
+    /// but does not count it.
+    pub(crate) fn end_batch(&mut self) {
         let Some((begun_ns, counted_before, throttled_before)) = self.begun.take() else { return };
         self.laps = 0;
         thread::sleep(SETTLING);
@@ -348,7 +350,6 @@ impl Recorder {
     /// # Errors
     /// Records were lost, the program has no hops, or the file cannot be written.
     pub(crate) fn write(&mut self, path: &Path) -> anyhow::Result<()> {
-        self.end_batch();
         if let Some(error) = self.failure.take() {
             return Err(error).context("--trace: recording switches");
         }
