@@ -15,6 +15,11 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM);
 
+#[test]
+fn a_trace_has_every_switch() {
+    contract::trace::the_switches_are_those_that_the_kernel_counts(&PROGRAM);
+}
+
 /// The runtimes that run every task on the driver's thread.
 const ONE_THREAD: [&str; 4] = ["tokio-current-thread", "tokio-local", "async-executor", "compio"];
 

@@ -7,14 +7,15 @@ use harness::record::{Ending, Record};
 
 use crate::Program;
 
-/// `--help` lists the same flags as the record's parameters, including the program's.
+/// `--help` lists the same flags as the record's parameters, including the program's. With
+/// `--trace` nothing is measured.
 pub fn help_and_parameters_have_the_same_flags(program: &Program) {
     let help = program.run(&["--help"]).succeeded().stdout;
     let offered: BTreeSet<_> = help
         .lines()
         .filter_map(|line| line.trim_start().trim_start_matches("-h, ").strip_prefix("--"))
         .filter_map(|line| line.split_whitespace().next())
-        .filter(|flag| !["help", "version"].contains(flag))
+        .filter(|flag| !["help", "version", "trace"].contains(flag))
         .map(|flag| flag.replace('-', "_"))
         .collect();
     let recorded: BTreeSet<_> = program.short_record().parameters.into_keys().collect();

@@ -20,6 +20,7 @@ pub mod placement;
 pub mod program;
 pub mod record;
 pub mod repository;
+pub mod trace;
 
 pub use machine::{fits_here, has_two_cpus, skip};
 pub use program::{Measurement, Program};

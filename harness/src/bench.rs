@@ -22,6 +22,7 @@ use crate::spec::Spec;
 use crate::spinners::Spinners;
 use crate::state::{Findings, Shared};
 use crate::station::{Equipment, Shape, Station, Tracer, WorkingSet};
+use crate::trace::{Recorder, Stamps};
 use crate::work::Work;
 use crate::{clock, memory};
 
@@ -38,8 +39,15 @@ impl Bench {
         placement: Placement,
         spinners: Vec<Spinners>,
         interrupted: Arc<AtomicBool>,
+        recorder: Option<Recorder>,
     ) -> Self {
         let units = spec.load.map(|load| load.work.work);
+        let tracer: OnceLock<_> = OnceLock::new();
+        if recorder.is_some() {
+            let tasks = spec.tasks as usize;
+            let stamps = Some(Stamps::of_process(tasks));
+            tracer.get_or_init(|| Arc::new(Tracer::new(tasks, stamps)));
+        }
         let findings = Findings {
             expected_switches: spec.switches,
             work: units.map(|units| WorkRecord { units, ..WorkRecord::default() }),
@@ -54,7 +62,8 @@ impl Bench {
             spinners,
             interrupted,
             marks: Default::default(),
-            tracer: OnceLock::new(),
+            tracer,
+            recorder: recorder.map(Mutex::new),
             side: Mutex::default(),
             findings: Mutex::new(findings),
         };
@@ -84,10 +93,11 @@ impl Bench {
             quiet: true,
             json: false,
             histogram: None,
+            trace: None,
         };
         let placement = Placement::apply(flags.placement, None)?;
         let spec = Spec { tasks, ..Spec::NEW };
-        Ok(Self::new(spec, flags, placement, Vec::new(), Arc::default()))
+        Ok(Self::new(spec, flags, placement, Vec::new(), Arc::default(), None))
     }
 
     /// The number of tasks. For a program that sweeps it: the maximum from `--tasks`, or 0 if the
@@ -138,7 +148,7 @@ impl Bench {
 
     /// The brigade's tracer. It adds marked laps after the measured ones.
     pub(crate) fn tracer(&self) -> Arc<Tracer> {
-        let tracer = self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks())));
+        let tracer = self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks(), None)));
         Arc::clone(tracer)
     }
 

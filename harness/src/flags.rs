@@ -129,6 +129,11 @@ pub struct Flags {
     /// nanoseconds
     #[arg(long, value_name = "FILE")]
     pub histogram: Option<PathBuf>,
+
+    /// Record the switches of further laps in FILE, for brigade trace
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    pub trace: Option<PathBuf>,
 }
 
 impl Flags {

@@ -13,6 +13,7 @@
 //! thing in `finish`; all bookkeeping happens between laps. An unfinished lap, dropped because
 //! passing the token failed, does not count.
 
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::record::Ending;
 use crate::samples::{Measured, Samples};
 use crate::state::{MOST_PHASES, Marks, Shared};
 use crate::station::{MOST_TRACED, TRACED, Token, Tracer};
+use crate::trace::Recorder;
 use crate::usage::Start;
 use crate::work::Pieces;
 use crate::{clock, cpus};
@@ -38,6 +40,9 @@ pub(crate) const LONGEST_WARMUP: Duration = Duration::from_secs(2);
 /// Measured laps per marked one, so that marked laps take at most a tenth of
 /// the time.
 const LAPS_PER_MARKED: u64 = 10;
+
+/// When `--trace` records no more laps.
+const LONGEST_TRACE: Duration = Duration::from_secs(2);
 
 /// The purpose of a loop of laps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +102,9 @@ impl<'a> Lap<'a> {
     pub fn finish(self) {
         self.ends[self.phase].store(clock::now(), Relaxed);
         if let Some(tracer) = self.tracer {
+            if let Some(stamps) = &tracer.stamps {
+                stamps.note_driver(true);
+            }
             tracer.count_lap(self.sent_from, cpus::current());
         }
     }
@@ -167,6 +175,11 @@ impl<'a> Laps<'a> {
             Stage::Warmup => self.warmups += 1,
             Stage::Measured => self.iterations += 1,
             Stage::Marked | Stage::Over => {}
+        }
+        if let (Some(mut recorder), Some(tracer)) = (self.recorder(), self.tracer())
+            && let Some(stamps) = &tracer.stamps
+        {
+            recorder.after_lap(stamps, phase_begun, last);
         }
         if self.purpose == Purpose::Side {
             self.take_side_samples();
@@ -243,11 +256,17 @@ impl<'a> Laps<'a> {
                 self.stage = Stage::Marked;
                 self.left = (self.iterations / LAPS_PER_MARKED).clamp(1, MOST_TRACED);
                 self.deadline = deadline(self.shared);
+                if let Some(mut recorder) = self.recorder() {
+                    let hops = self.samples[0].operations() / self.samples[0].count();
+                    self.left = recorder.plan(hops).min(self.shared.flags.iters);
+                    self.deadline = in_future(Some(LONGEST_TRACE));
+                }
             }
             Stage::Warmup | Stage::Measured | Stage::Marked => {
                 if self.stage == Stage::Measured {
                     self.ended_by.get_or_insert(Ending::Iterations);
                 }
+                self.recorder().iter_mut().for_each(|recorder| recorder.end_batch());
                 self.stage = Stage::Over;
             }
             Stage::Over => {}
@@ -259,6 +278,11 @@ impl<'a> Laps<'a> {
             Purpose::Principal => self.shared.tracer.get().map(|tracer| &**tracer),
             Purpose::Cold | Purpose::Side => None,
         }
+    }
+
+    /// What records this lap, if one is being traced.
+    fn recorder(&self) -> Option<MutexGuard<'a, Recorder>> {
+        if self.stage == Stage::Marked { self.shared.recorder() } else { None }
     }
 
     fn end_usage(&mut self) {
@@ -304,6 +328,10 @@ impl<'a> Iterator for Laps<'a> {
         let sent_from = if tracer.is_some() { cpus::current() } else { 0 };
         let marks = self.load_mark | if tracer.is_some() { TRACED } else { 0 };
         let (shared, ends) = (self.shared, &self.shared.marks);
+        if let (Some(mut recorder), Some(tracer)) = (self.recorder(), tracer) {
+            recorder.before_lap();
+            tracer.stamps.iter().for_each(|stamps| stamps.note_driver(false));
+        }
         let lap = Lap { shared, ends, tracer, phase: 0, sent_from, marks };
         self.begun = Some(clock::now());
         Some(lap)

@@ -37,6 +37,7 @@ pub mod system_files;
 mod system_load;
 pub mod terminal;
 pub mod threads;
+pub mod trace;
 pub mod usage;
 pub mod work;
 

@@ -34,6 +34,7 @@ use crate::summary::summary;
 use crate::system_files;
 use crate::terminal;
 use crate::threads::panic_text;
+use crate::trace::Recorder;
 
 /// Identifies a program.
 #[derive(Clone, Copy, Debug)]
@@ -156,13 +157,16 @@ impl Session {
         if cfg!(debug_assertions) {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
-        let bench = Bench::new(spec, flags, placement, spinners, interrupted);
+        let recorder =
+            flags.trace.is_some().then(|| Recorder::open(placement.cpus())).transpose()?;
+        let bench = Bench::new(spec, flags, placement, spinners, interrupted, recorder);
         Ok(Self { program, own_flags, bench, histogram })
     }
 
     /// Reports the measurements, even after a failure, and chooses the exit
     /// code.
     fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+        let result = result.and_then(|()| self.write_trace());
         let interrupted = self.bench.is_interrupted();
         if let Err(error) = &result
             && !interrupted
@@ -197,6 +201,15 @@ impl Session {
             summary(&record)
         };
         print(&text).and(written)
+    }
+
+    fn write_trace(&self) -> anyhow::Result<()> {
+        let shared = &self.bench.shared;
+        let Some((mut recorder, path)) = shared.recorder().zip(shared.flags.trace.as_deref())
+        else {
+            return Ok(());
+        };
+        recorder.write(path)
     }
 
     fn write_histogram(&self) -> anyhow::Result<()> {

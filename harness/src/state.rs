@@ -12,6 +12,7 @@ use crate::samples::Samples;
 use crate::spec::Spec;
 use crate::spinners::Spinners;
 use crate::station::{LOAD, Shape, Tracer};
+use crate::trace::Recorder;
 use crate::usage::{Span, Start};
 use crate::work::{Calibration, Work};
 
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     /// Those of the current lap.
     pub marks: Marks,
     pub tracer: OnceLock<Arc<Tracer>>,
+    /// Records the marked laps, with `--trace`.
+    pub recorder: Option<Mutex<Recorder>>,
     pub work: Work,
     /// The memory that each task touches at every hop.
     pub working_set: Shape,
@@ -94,6 +97,11 @@ impl Shared {
     pub(crate) fn load_mark(&self) -> u8 {
         let has_load = self.work.is_some() || self.working_set.bytes > 0;
         if has_load { LOAD } else { 0 }
+    }
+
+    /// Records the marked laps, with `--trace`.
+    pub(crate) fn recorder(&self) -> Option<MutexGuard<'_, Recorder>> {
+        Some(self.recorder.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The program's samples in the current side lap, in nanoseconds.

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use serde::Serialize;
 
 use crate::cpus;
+use crate::trace::Stamps;
 use crate::work::{Work, WorkFlag};
 
 /// The mark of a token that makes each task do work or touch memory.
@@ -116,13 +117,15 @@ pub struct Tracer {
     cpus: Box<[AtomicU32]>,
     hops: AtomicU64,
     crossings: AtomicU64,
+    /// With `--trace`.
+    pub(crate) stamps: Option<Arc<Stamps>>,
 }
 
 impl Tracer {
-    /// A tracer for `tasks` tasks in a line.
-    pub(crate) fn new(tasks: usize) -> Self {
+    /// A tracer for `tasks` tasks in a line, which notes times too if there are `stamps`.
+    pub(crate) fn new(tasks: usize, stamps: Option<Arc<Stamps>>) -> Self {
         let cpus = (0..tasks).map(|_| AtomicU32::new(NOWHERE)).collect();
-        Self { cpus, hops: AtomicU64::new(0), crossings: AtomicU64::new(0) }
+        Self { cpus, hops: AtomicU64::new(0), crossings: AtomicU64::new(0), stamps }
     }
 
     /// Records the calling thread's CPU for the task at `position`, from 0.
@@ -131,6 +134,9 @@ impl Tracer {
     /// If there is no task at `position`.
     pub(crate) fn note(&self, position: usize) {
         self.cpus[position].store(cpus::current(), Relaxed);
+        if let Some(stamps) = &self.stamps {
+            stamps.note(position);
+        }
     }
 
     /// Counts the hops of one lap whose ends were on different CPUs. The driver
@@ -263,7 +269,7 @@ mod tests {
     }
 
     fn share(sent: u32, stops: &[u32], taken: u32) -> Option<f64> {
-        let tracer = Tracer::new(stops.len());
+        let tracer = Tracer::new(stops.len(), None);
         for (cpu, stop) in tracer.cpus.iter().zip(stops) {
             cpu.store(*stop, Relaxed);
         }

@@ -108,6 +108,12 @@ fn quotas(files: &SystemFiles) -> Vec<Quota> {
     groups.iter().filter_map(|group| Quota::of(&group.text(files, "cpu.stat")?)).collect()
 }
 
+/// How often and how long quotas stopped this process, in nanoseconds, if they report it.
+pub(crate) fn throttled() -> Option<[u64; 2]> {
+    let quotas = quotas(&SystemFiles::live()).into_iter();
+    quotas.map(|of| [of.throttled, of.throttled_ns]).reduce(|a, b| [a[0] + b[0], a[1] + b[1]])
+}
+
 /// The kernel's two accounts of CPUs since boot, summed over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CpuTime {

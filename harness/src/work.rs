@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use serde::Serialize;
 
-use crate::clock;
+use crate::{clock, trace};
 
 /// An odd number with well-distributed bits, from Knuth's MMIX generator.
 const FACTOR: u64 = 6_364_136_223_846_793_005;
@@ -37,6 +37,9 @@ pub fn spend(units: u64) -> u64 {
     black_box(state)
 }
 
+/// A bit of `Work::units`: the thread also notes for `--trace` that the token passes.
+const NOTES: u32 = 1 << 31;
+
 /// The work per hop. Each sender does it before sending the token.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
@@ -58,8 +61,16 @@ impl Work {
     #[inline]
     pub fn perform(self) {
         if self.units > 0 {
-            spend(self.units.into());
+            self.spend();
         }
+    }
+
+    #[inline(never)]
+    fn spend(self) {
+        if self.units & NOTES != 0 {
+            trace::pass();
+        }
+        spend((self.units & !NOTES).into());
     }
 }
 
@@ -144,7 +155,8 @@ pub struct WorkFlag {
 impl WorkFlag {
     /// The work per hop.
     pub fn work(self) -> Work {
-        Work::of(self.work)
+        let Work { units } = Work::of(self.work);
+        Work { units: if trace::is_on() { units | NOTES } else { units } }
     }
 }
 

@@ -22,6 +22,11 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM, in full);
 
+#[test]
+fn a_trace_has_every_switch() {
+    contract::trace::the_switches_are_those_that_the_kernel_counts(&PROGRAM);
+}
+
 mod processes {
     use super::*;
 

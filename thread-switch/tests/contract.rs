@@ -22,6 +22,14 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM);
 
+#[test]
+fn a_trace_has_every_switch() {
+    contract::trace::the_switches_are_those_that_the_kernel_counts(&Program {
+        flags: &["--via=futex"],
+        ..PROGRAM
+    });
+}
+
 /// Mechanisms that block in the kernel, or yield to it.
 const SWITCHING: [&str; 6] = ["pipe", "socketpair", "eventfd", "condvar", "futex", "yield"];
 /// Those of them that work only inside one process.

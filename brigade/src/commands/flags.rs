@@ -63,6 +63,9 @@ pub enum Command {
     /// Estimate how much a program loses to context switches on this machine
     #[command(after_help = after(EXPLAINING, &[]))]
     Impact(ImpactFlags),
+    /// Split each hop of a case into its parts, from the kernel's records of switches
+    #[command(after_help = after(TRACING, &[Exit::Limit]))]
+    Trace(TraceFlags),
     /// Write the manual pages into this folder
     #[command(hide = true)]
     Man {
@@ -148,6 +151,10 @@ Examples:
 Multiplies the program's switches by the cost of a switch in this machine's latest run in \
 results/, from cheapest to most expensive. For a command, processes that it starts and waits for \
 are included.";
+
+const TRACING: &str = "\
+Works without root if kernel.perf_event_paranoid is 2 or less. With CAP_PERFMON (root has it), a \
+gap also names the other process that ran on the CPU, or that the CPU slept.";
 
 const PROVING: &str = "\
 Examples:
@@ -513,6 +520,22 @@ pub struct ImpactFlags {
     /// The manifest [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
+}
+
+/// The flags of `brigade trace`.
+#[derive(Debug, Args)]
+pub struct TraceFlags {
+    /// Case to trace
+    #[arg(value_name = "CASE")]
+    pub case: String,
+    /// Write the timeline of a lap as an SVG picture
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write all laps as Trace Event JSON, for Perfetto and chrome://tracing
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+    #[command(flatten)]
+    pub programs: ProgramFlags,
 }
 
 /// The flags of `brigade limits`.

@@ -16,6 +16,7 @@ mod resume;
 mod run;
 mod session;
 mod shell;
+mod trace;
 mod values;
 
 use std::path::Path;
@@ -71,6 +72,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Advise(flags) => advise::advise(&flags),
         Command::Man { folder } => shell::manual(&folder),
         Command::Impact(flags) => impact::impact(&flags),
+        Command::Trace(flags) => trace::trace(&flags),
     }
 }
 

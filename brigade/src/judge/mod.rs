@@ -11,3 +11,4 @@ pub mod repeat;
 pub mod report;
 pub mod statistics;
 pub mod taken;
+pub mod trace;

@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use harness::clock;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -46,6 +47,8 @@ pub struct Ended {
     pub duration: Duration,
     /// How much of that time a signal had stopped it.
     pub stopped: Duration,
+    /// Moments at which it was seen to be stopped.
+    pub stops_ns: Vec<u64>,
     /// Its standard output, at most [`STDOUT_BOUND`] bytes.
     pub stdout: Vec<u8>,
     /// The end of its standard error.
@@ -157,6 +160,7 @@ struct Running {
     /// Since when a signal has stopped it, and the length of earlier stops.
     stopped_at: Option<Instant>,
     stopped: Duration,
+    stops_ns: Vec<u64>,
     stdout: Capture,
     stderr: Capture,
 }
@@ -175,6 +179,7 @@ impl Running {
             cause: Cause::Itself,
             stopped_at: None,
             stopped: Duration::ZERO,
+            stops_ns: Vec::new(),
             stdout,
             stderr,
         })
@@ -211,6 +216,7 @@ impl Running {
         while let Ok(status) = waitid(Id::Pid(self.group), flags) {
             match status {
                 WaitStatus::Stopped(..) => {
+                    self.stops_ns.push(clock::now());
                     self.stopped_at.get_or_insert_with(Instant::now);
                 }
                 WaitStatus::Continued(_) => self.end_stop(),
@@ -284,6 +290,7 @@ impl Running {
             cause: self.cause,
             duration,
             stopped: self.stopped,
+            stops_ns: self.stops_ns,
             stdout: self.stdout.finish()?,
             stderr: self.stderr.finish()?,
         })

@@ -18,3 +18,4 @@ mod scale;
 pub mod screen;
 mod svg;
 pub mod text;
+pub mod trace;

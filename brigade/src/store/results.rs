@@ -402,6 +402,7 @@ mod tests {
             error: Some("two\nlines".to_owned()),
             record: None,
             stopped_ns: None,
+            stops_ns: Vec::new(),
             reference: None,
         }
     }

@@ -24,3 +24,4 @@ mod rounds;
 mod run;
 mod scripts;
 mod stranger;
+mod trace;

@@ -1,0 +1,119 @@
+//! `brigade trace`: where the time of each hop of a case goes, from the kernel's records of
+//! switches.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use harness::cpus;
+use harness::failure::Unavailable;
+use harness::record::Record;
+use harness::trace::{Recorder, Trace};
+
+use crate::commands::flags::TraceFlags;
+use crate::commands::output;
+use crate::commands::session::{Session, Which, pair_with_machine};
+use crate::exit::{Exit, Interrupted};
+use crate::judge::statistics::median;
+use crate::judge::trace::Blame;
+use crate::manifest::Case;
+use crate::manifest::program::Form;
+use crate::measure::executables::Executable;
+use crate::measure::invoke::{Job, invoke};
+use crate::show;
+use crate::show::trace::{PAIRS, Timeline};
+use crate::store::invocation::{Invocation, Outcome};
+
+/// How long each process measures before it traces.
+const SECONDS: [&str; 2] = ["--max-time", "0.05"];
+/// A guest traces all of its laps.
+const GUEST_LAPS: [&str; 4] = ["--iters", "16", "--warmups", "3"];
+
+/// Runs `brigade trace`.
+///
+/// # Errors
+/// When the flags or the manifest are wrong, the program fails, records were lost, or
+/// something cannot be written.
+pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
+    let mut manifest = flags.programs.manifest()?;
+    pair_with_machine(&mut manifest, Which::All)?;
+    let case = manifest.cases_named(std::slice::from_ref(&flags.case))?[0];
+    let mut session = Session::begin(&manifest, &flags.programs)?;
+    let binaries = session.binaries(&[case])?;
+    if let Some(reason) = session.capabilities.missing_for(case) {
+        return skip(case, &reason);
+    }
+    let (mut plain, mut traces) = (Vec::new(), Vec::new());
+    for _ in 0..PAIRS {
+        let pair = run(case, &binaries[&case.program], None, &mut session)
+            .and_then(|plain| Ok((plain, traced(case, &binaries[&case.program], &mut session)?)));
+        let (bare, trace) = match pair.map_err(anyhow::Error::downcast) {
+            Ok(pair) => pair,
+            Err(Ok(Unavailable(reason))) => return skip(case, &reason),
+            Err(Err(error)) => return Err(error),
+        };
+        let blame = Blame::of(&trace).map_err(anyhow::Error::msg)?;
+        plain.extend(bare.record.iter().flat_map(Record::principal).map(|of| of.ns_per_operation));
+        traces.push((trace, blame));
+    }
+    traces.sort_by(|(_, one), (_, other)| one.mean_ns().total_cmp(&other.mean_ns()));
+    let (trace, blame) = &traces[PAIRS / 2];
+    let hop_ns = [median(&plain).unwrap_or(f64::NAN), blame.mean_ns()];
+    let shown = Timeline::new(&case.name, trace, blame);
+    if let Some(path) = &flags.svg {
+        output::replace(path, &shown.file())?;
+    }
+    if let Some(path) = &flags.events {
+        output::replace(path, &serde_json::to_string(&shown.events())?)?;
+    }
+    output::print(&show::text::blocks(&shown.blocks(hop_ns)))?;
+    Ok(Exit::Done)
+}
+
+fn skip(case: &Case, reason: &str) -> anyhow::Result<Exit> {
+    output::print(&format!("{}: skipped: {reason}\n", case.name))?;
+    Ok(Exit::Limit)
+}
+
+/// A process of `case` that traces.
+fn traced(case: &Case, binary: &Executable, session: &mut Session) -> anyhow::Result<Trace> {
+    let folder = tempfile::tempdir().context("making a folder for the trace")?;
+    let file = folder.path().join("trace.json");
+    let cpus = cpus::allowed().context("reading the CPUs that may be used")?;
+    let recorder = (binary.program.form == Form::Laps).then(|| Recorder::watch(&cpus));
+    let recorder = recorder.transpose()?;
+    let invocation = run(case, binary, Some(&file), session)?;
+    let text = fs::read_to_string(&file).context("reading the trace")?;
+    let mut trace: Trace = serde_json::from_str(&text).context("reading the trace")?;
+    if let Some(recorder) = recorder {
+        recorder.complete(&mut trace)?;
+    }
+    trace.stops = invocation.stops_ns;
+    Ok(trace)
+}
+
+fn run(
+    case: &Case,
+    binary: &Executable,
+    file: Option<&Path>,
+    session: &mut Session,
+) -> anyhow::Result<Invocation> {
+    let mut flags = SECONDS.map(str::to_owned).to_vec();
+    if let Some(file) = file {
+        flags.extend(["--trace".to_owned(), file.display().to_string()]);
+        let is_guest = binary.program.form == Form::Laps;
+        flags.extend(GUEST_LAPS.iter().filter(|_| is_guest).map(|word| (*word).to_owned()));
+    }
+    let job =
+        Job { case, round: 1, attempt: 1, under: &[], binary, flags: &flags, shared_cpu: None };
+    let mut invocation = invoke(&job, &mut session.signals);
+    if session.signals.stops() > 0 {
+        return Err(Interrupted.into());
+    }
+    let error = invocation.error.take().unwrap_or_default();
+    match invocation.outcome {
+        Outcome::Measured => Ok(invocation),
+        Outcome::Refused => Err(Unavailable(error).into()),
+        _ => bail!("{}: {error}", case.name),
+    }
+}

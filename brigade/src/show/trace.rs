@@ -1,0 +1,311 @@
+//! A trace: the table of parts, one lap on a timeline as text and as a picture, the worst
+//! hops, and the events that Perfetto and chrome://tracing open.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use harness::trace::{Stop, Switch, Trace, Way};
+use serde_json::{Value, json};
+
+use super::page::{Block, COLUMNS, Side, Table};
+use super::quantity::{duration, percent, three_digits};
+use super::svg::{Anchor, Picture, cut, file, line, rectangle, text};
+use crate::judge::trace::{Blame, Hop, Part, Piece, quantile};
+
+/// The number of processes with tracing, and of those without.
+pub const PAIRS: usize = 3;
+/// How many hops a timeline shows at most.
+const MOST_HOPS: usize = 8;
+/// How many of the worst hops are listed.
+const WORST: usize = 5;
+/// The width of a picture in pixels.
+const WIDTH: f64 = 720.0;
+/// Columns of the name of a lane.
+const NAME: usize = 7;
+
+/// A trace, and hops of its typical lap that follow each other.
+pub struct Timeline<'a> {
+    case: &'a str,
+    trace: &'a Trace,
+    blame: &'a Blame,
+    /// The tasks of each thread.
+    tasks: BTreeMap<u32, BTreeSet<Option<u32>>>,
+    hops: &'a [Hop],
+    begun: u64,
+    ended: u64,
+}
+
+/// Who had which CPU, and when.
+type Lanes = BTreeMap<u32, Vec<(u32, u64, u64)>>;
+
+fn task_name(task: Option<u32>) -> String {
+    task.map_or_else(|| "driver".to_owned(), |task| format!("task {task}"))
+}
+
+impl<'a> Timeline<'a> {
+    /// That of this trace.
+    pub fn new(case: &'a str, trace: &'a Trace, blame: &'a Blame) -> Self {
+        let mut tasks = BTreeMap::<_, BTreeSet<_>>::new();
+        for stop in trace.laps.iter().flat_map(|lap| &lap.stops) {
+            tasks.entry(stop.tid).or_default().insert(stop.task);
+        }
+        let hops = blame.typical_lap();
+        let first = hops.len().saturating_sub(MOST_HOPS) / 2;
+        let hops = &hops[first..hops.len().min(first + MOST_HOPS)];
+        let begun = hops.first().map_or(0, |hop| hop.from.at_ns);
+        let ended = hops.last().map_or(0, |hop| hop.to.at_ns);
+        Self { case, trace, blame, tasks, hops, begun, ended }
+    }
+
+    /// The name of a thread: that of its task, or its number if it runs several tasks.
+    fn name(&self, tid: u32) -> String {
+        let tasks = self.tasks.get(&tid).map(|tasks| tasks.iter().collect::<Vec<_>>());
+        match (tasks.as_deref(), self.trace.names.get(&tid)) {
+            (Some([task]), _) => task_name(**task),
+            (_, Some(name)) => name.clone(),
+            (_, None) if tid == 0 => "idle".to_owned(),
+            (_, None) => format!("thread {tid}"),
+        }
+    }
+
+    /// Where a moment is, from 0 to 1.
+    fn share(&self, at: u64) -> f64 {
+        let length = (self.ended - self.begun).max(1) as f64;
+        (at.clamp(self.begun, self.ended) - self.begun) as f64 / length
+    }
+
+    fn lanes(&self, begun: u64, ended: u64) -> Lanes {
+        let (mut lanes, mut running) = (Lanes::new(), BTreeMap::<u32, (u32, u64)>::new());
+        let mut add = |cpu: u32, (tid, from): (u32, u64), to: u64| {
+            if to > begun && from < ended {
+                lanes.entry(cpu).or_default().push((tid, from, to));
+            }
+        };
+        for Switch { at_ns, cpu, tid, way, .. } in &self.trace.switches {
+            if *way == Way::In {
+                running.insert(*cpu, (*tid, *at_ns));
+            } else if let Some(since) = running.remove(cpu) {
+                add(*cpu, since, *at_ns);
+            }
+        }
+        running.into_iter().for_each(|(cpu, since)| add(cpu, since, ended));
+        lanes
+    }
+
+    /// The page: the time of each part, one lap, and the worst hops. A hop takes `plain_ns` in a
+    /// process that does not trace.
+    pub fn blocks(&self, [plain_ns, traced_ns]: [f64; 2]) -> Vec<Block> {
+        let (hops, blame) = (&self.blame.hops, self.blame);
+        let quantile = |share| duration(quantile(hops.iter().map(Hop::ns), share) as f64);
+        let share = |is: &dyn Fn(&Hop) -> bool| {
+            percent(hops.iter().filter(|hop| is(hop)).count() as f64 / hops.len() as f64)
+        };
+        let sees = match self.trace.whole_machine {
+            true => "all processes' switches were recorded",
+            false => {
+                "only this program's switches were recorded, since seeing other programs and idle \
+                 CPUs takes CAP_PERFMON"
+            }
+        };
+        let heading =
+            format!("{}: {} hops in {} laps", self.case, hops.len(), self.trace.laps.len());
+        let worst = blame.worst(WORST).into_iter().map(|hop| self.worst(hop)).collect();
+        vec![
+            Block::Heading(1, heading),
+            Block::Paragraph(format!(
+                "A hop takes {} (p99 {}). In {} of the hops a task is preempted, and {} go to \
+                 another CPU. {} switches were recorded and {} counted by the kernel, {} per hop; \
+                 {sees}.",
+                quantile(0.5),
+                quantile(0.99),
+                share(&|hop| hop.preempted),
+                share(&|hop| hop.from.cpu != hop.to.cpu),
+                blame.recorded,
+                blame.counted,
+                three_digits(blame.counted as f64 / hops.len() as f64),
+            )),
+            Block::Paragraph(format!(
+                "A hop takes {} on average without tracing and {} with it: medians of {PAIRS} \
+                 processes each, interleaved.",
+                duration(plain_ns),
+                duration(traced_ns)
+            )),
+            Block::Table(table(blame)),
+            Block::Heading(2, "One lap".to_owned()),
+            Block::Code(self.text()),
+            Block::Heading(2, "The worst hops".to_owned()),
+            Block::Items(worst),
+        ]
+    }
+
+    fn worst(&self, hop: &Hop) -> String {
+        let [from, to] =
+            [hop.from, hop.to].map(|stop| format!("{} on CPU {}", task_name(stop.task), stop.cpu));
+        let cause = self.blame.cause(hop).map_or_else(String::new, |(cause, ns, piece)| {
+            let by = piece.by.filter(|_| matches!(cause, Part::Queued | Part::Preempted));
+            let by = by.map_or_else(String::new, |tid| format!(" ({})", self.name(tid)));
+            format!(": {} of it {}{by}, CPU {}", duration(ns as f64), cause.words().0, piece.cpu)
+        });
+        format!("{} from {from} to {to}{cause}", duration(hop.ns() as f64))
+    }
+
+    /// The timeline as text: which thread has each CPU, and who has the token.
+    fn text(&self) -> String {
+        let width = COLUMNS - NAME;
+        let column = |at: u64| ((self.share(at) * width as f64) as usize).min(width - 1);
+        let tids: BTreeSet<u32> =
+            self.hops.iter().flat_map(|hop| [hop.from.tid, hop.to.tid]).collect();
+        let letter = |tid: u32| match tids.iter().position(|known| *known == tid) {
+            Some(index) => char::from(b'a' + (index % 26) as u8),
+            None if tid == 0 => '.',
+            None => '#',
+        };
+        let mut lines = vec![format!("{:NAME$}{}", "", self.shown())];
+        let mut add = |name: String, cells: Vec<char>| {
+            lines.push(format!("{name:<NAME$}{}", cells.iter().collect::<String>()));
+        };
+        for (cpu, threads) in self.lanes(self.begun, self.ended) {
+            let mut cells = vec![' '; width];
+            for (tid, from, to) in threads {
+                cells[column(from)..=column(to)].fill(letter(tid));
+            }
+            add(format!("CPU {cpu}"), cells);
+        }
+        let mut cells = vec![' '; width];
+        let mut parts = BTreeSet::new();
+        for piece in self.hops.iter().flat_map(|hop| &hop.pieces) {
+            cells[column(piece.from_ns)..=column(piece.to_ns)].fill(piece.part.words().2);
+            parts.insert(piece.part);
+        }
+        self.hops.iter().for_each(|hop| cells[column(hop.from.at_ns)] = '|');
+        add("token".to_owned(), cells);
+        let parts = parts.into_iter().map(|part| format!("{} {}", part.words().2, part.words().0));
+        let threads = tids.iter().map(|tid| format!("{} {}", letter(*tid), self.name(*tid)));
+        let others = ["| the token is sent", ". idle", "# other"].map(str::to_owned);
+        let legend: Vec<String> = parts.chain(threads).chain(others).collect();
+        lines.join("\n") + "\n" + &super::page::lines(&legend.join("; "))
+    }
+
+    /// The extent of a timeline.
+    fn shown(&self) -> String {
+        let all = self.blame.typical_lap().len();
+        let length = duration((self.ended - self.begun) as f64);
+        format!("{} of {all} hops, {length}", self.hops.len())
+    }
+
+    /// The timeline as a file.
+    pub fn file(&self) -> String {
+        let picture = self.picture();
+        let words = |y, class, words: &str| text(0.03, y, Anchor::Start, class, words);
+        let head = words(26.0, "head", &picture.title) + &words(44.0, "axis", &self.shown());
+        file(&picture, [WIDTH, picture.height + 72.0], [0.03 * WIDTH, 60.0], &head)
+    }
+
+    /// The timeline as a picture.
+    pub fn picture(&self) -> Picture {
+        const LANE: f64 = 26.0;
+        const STEP: f64 = 48.0;
+        const LABEL: f64 = 16.0;
+        let mut body = String::new();
+        let mut block =
+            |from: u64, to: u64, y: f64, task: Option<Option<u32>>, words: [&str; 2]| {
+                let ends = [from, to].map(|at| self.share(at));
+                let class = match task {
+                    Some(task) => format!("cell h{}", task.map_or(0, |task| 1 + task % 7)),
+                    None => "part p-asleep".to_owned(),
+                };
+                let title = format!("{}, {}", words[0], duration((to - from) as f64));
+                body += &rectangle(ends, y + LABEL, LANE, &class, &title);
+                // A page narrower than this shows no notes.
+                let pixels = (ends[1] - ends[0]) * 0.94 * WIDTH;
+                if pixels >= 24.0 {
+                    let (middle, words) = (ends.iter().sum::<f64>() / 2.0, cut(words[1], pixels));
+                    body += &text(middle, y + LABEL + 17.0, Anchor::Middle, "note", &words);
+                }
+            };
+        let lanes = self.lanes(self.begun, self.ended);
+        let label = |y: f64, name: &str| text(0.0, y + LABEL - 4.0, Anchor::Start, "axis", name);
+        let (mut y, mut labels) = (0.0, String::new());
+        for (cpu, threads) in &lanes {
+            labels += &label(y, &format!("CPU {cpu}"));
+            for (tid, from, to) in threads.iter().filter(|(tid, ..)| *tid != 0) {
+                let (name, task) = (self.name(*tid), self.tasks.get(tid));
+                let task = task.and_then(|tasks| tasks.first().copied());
+                block(*from, *to, y, task, [&name, name.trim_start_matches("task ")]);
+            }
+            y += STEP;
+        }
+        labels += &label(y, "the token");
+        for hop in self.hops {
+            for piece in &hop.pieces {
+                let task = match piece.part {
+                    Part::Sending | Part::SendingToIdle | Part::Running => Some(hop.from.task),
+                    Part::Receiving => Some(hop.to.task),
+                    _ => None,
+                };
+                let (name, gap, _) = piece.part.words();
+                block(piece.from_ns, piece.to_ns, y, task, [name, gap]);
+            }
+            let at = self.share(hop.from.at_ns);
+            labels += &line((at, y + LABEL - 4.0), (at, y + LABEL + LANE + 4.0), "node");
+        }
+        Picture {
+            title: format!("{}: one lap", self.case),
+            description: "Lanes are CPUs, colours are tasks. The lowest lane is the token's: gray \
+                          is a gap in which neither sender nor receiver had a CPU."
+                .to_owned(),
+            legend: Vec::new(),
+            height: y + STEP,
+            body: body + &labels,
+        }
+    }
+
+    /// The trace in the Trace Event Format: threads as tracks, parts and laps as slices, hops as
+    /// flows. Times are in microseconds.
+    pub fn events(&self) -> Value {
+        let hops = &self.blame.hops;
+        let origin = hops[0].from.at_ns;
+        let us = |at: u64| (at as f64 - origin as f64) / 1e3;
+        let slice = |name: &str, tid: u32, from: u64, to: u64| {
+            let length = (to - from) as f64 / 1e3;
+            json!({ "name": name, "cat": "brigade", "ph": "X", "pid": 1, "tid": tid,
+                "ts": us(from), "dur": length })
+        };
+        let named = |tid: u32, name: &str| {
+            json!({ "name": "thread_name", "ph": "M", "pid": 1, "tid": tid, "ts": 0,
+                "args": { "name": name } })
+        };
+        let mut events = vec![named(0, "laps")];
+        events.extend(self.tasks.keys().map(|tid| named(*tid, &self.name(*tid))));
+        for (cpu, threads) in self.lanes(origin, hops[hops.len() - 1].to.at_ns) {
+            let own = threads.into_iter().filter(|(tid, ..)| self.tasks.contains_key(tid));
+            let on = format!("on CPU {cpu}");
+            events.extend(own.map(|(tid, from, to)| slice(&on, tid, from.max(origin), to)));
+        }
+        for lap in hops.chunk_by(|one, other| one.lap == other.lap) {
+            let (from, to) = (lap[0].from.at_ns, lap[lap.len() - 1].to.at_ns);
+            events.push(slice(&format!("lap {}", lap[0].lap), 0, from, to));
+        }
+        for (id, hop) in hops.iter().enumerate() {
+            let flow = |kind: &str, Stop { tid, at_ns, .. }: Stop| {
+                json!({ "name": "hop", "cat": "brigade", "ph": kind, "bp": "e", "id": id, "pid": 1,
+                    "tid": tid, "ts": us(at_ns) })
+            };
+            events.extend([flow("s", hop.from), flow("f", hop.to)]);
+            let part = |of: &Piece| slice(of.part.words().0, 0, of.from_ns, of.to_ns);
+            events.extend(hop.pieces.iter().map(part));
+        }
+        json!({ "displayTimeUnit": "ns", "otherData": { "case": self.case }, "traceEvents": events })
+    }
+}
+
+fn table(blame: &Blame) -> Table {
+    let right = |name| (name, Side::Right);
+    let mut table =
+        Table::new(&[("part of a hop", Side::Left), right("p50"), right("p99"), right("share")]);
+    for row in &blame.rows {
+        let [p50, p99] = [row.p50_ns, row.p99_ns]
+            .map(|ns| if ns == 0 { "0".to_owned() } else { duration(ns as f64) });
+        table.push(vec![row.part.words().0.to_owned(), p50, p99, percent(row.share)]);
+    }
+    table
+}

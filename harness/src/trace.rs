@@ -1,0 +1,505 @@
+//! Traces: which thread had which CPU while a token went round, and where the token was.
+//!
+//! With `--trace` the marked laps are recorded after the measured ones. The kernel reports
+//! every switch to a ring buffer per CPU (`PERF_RECORD_SWITCH` of a dummy software event,
+//! which needs no hardware counter and no rights beyond those over the own process), and the
+//! tasks note the time when the token passes. Both use `CLOCK_MONOTONIC`. A process that
+//! traces measures nothing: its switches cost more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use std::{cell::Cell, fmt, io, thread};
+
+use anyhow::{Context as _, ensure};
+use perf_event_open::config::{Clock, Cpu, Inherit, Opts, Proc, RecordIdFormat};
+use perf_event_open::count::Counter;
+use perf_event_open::event::sw::Software;
+use perf_event_open::sample::Sampler;
+use perf_event_open::sample::record::Record;
+use perf_event_open::sample::record::ctx::Switch as Kind;
+use serde::{Deserialize, Serialize};
+
+use crate::counters::Counters;
+use crate::failure::Unavailable;
+use crate::system_load::throttled;
+use crate::{clock, cpus};
+
+/// The version of what `--trace` writes.
+pub const SCHEMA_VERSION: &str = "1.0";
+
+/// Hops between two readings of the ring buffers, about: their records must fit.
+const HOPS_PER_BATCH: u64 = 1000;
+/// How many batches are recorded.
+const BATCHES: u64 = 8;
+/// Time between batches for tasks to block after the token has passed.
+const SETTLING: Duration = Duration::from_millis(1);
+/// Pages of a ring buffer, as a power of two: 4 MiB, or what an ordinary user may lock per CPU
+/// (`kernel.perf_event_mlock_kb`, 516 KiB) or less.
+const PAGES: [u8; 4] = [10, 7, 5, 3];
+
+/// The namespace in which every thread has a number (`PROC_PID_INIT_INO` of the kernel).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// What one process traced.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Trace {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: String,
+    /// The process.
+    pub pid: u32,
+    /// Whether switches of other processes and of idle CPUs are among the records, which
+    /// takes `CAP_PERFMON`.
+    pub whole_machine: bool,
+    /// Laps, in order.
+    pub laps: Vec<TracedLap>,
+    /// Spans of time within which every switch was recorded.
+    pub spans: Vec<RecordedSpan>,
+    /// The records of all spans, by time.
+    pub switches: Vec<Switch>,
+    /// Names of other processes' threads.
+    pub names: BTreeMap<u32, String>,
+    /// Moments at which the runner saw that a signal had stopped this process.
+    #[serde(default)]
+    pub stops: Vec<u64>,
+}
+
+/// One lap: where the token was, from the driver back to the driver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct TracedLap {
+    /// What each task noted just before it sent the token on; the last is the driver's, when
+    /// it had the token back.
+    pub stops: Vec<Stop>,
+}
+
+/// A moment at which a task had the token.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Stop {
+    /// The task, from 0; `null` is the driver.
+    pub task: Option<u32>,
+    /// Its thread.
+    pub tid: u32,
+    /// Its CPU.
+    pub cpu: u32,
+    /// When.
+    pub at_ns: u64,
+}
+
+/// A span of time, and how many switches of this process the kernel counted in it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct RecordedSpan {
+    /// Its start.
+    pub begun_ns: u64,
+    /// Its end.
+    pub ended_ns: u64,
+    /// `nvcsw` + `nivcsw` of this process.
+    pub counted: u64,
+    /// How often the quotas of control groups stopped this process (`nr_throttled`), and for
+    /// how long in nanoseconds, if they say.
+    pub throttled: Option<[u64; 2]>,
+}
+
+/// The kernel's record of a thread that took a CPU or left it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Switch {
+    /// When.
+    pub at_ns: u64,
+    /// The CPU.
+    pub cpu: u32,
+    /// The thread; 0 is an idle CPU.
+    pub tid: u32,
+    /// Whether it is one of this process.
+    pub own: bool,
+    /// What it did.
+    pub way: Way,
+}
+
+/// What a thread did at a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// It took the CPU.
+    In,
+    /// It left, because it waits.
+    Out,
+    /// It left, but could have gone on.
+    Preempted,
+}
+
+/// The number of the calling thread.
+pub fn tid() -> u32 {
+    thread_local!(static TID: Cell<u32> = const { Cell::new(0) });
+    TID.with(|tid| {
+        if tid.get() == 0 {
+            tid.set(nix::unistd::gettid().as_raw().unsigned_abs());
+        }
+        tid.get()
+    })
+}
+
+/// The stamps of a process that traces.
+static STAMPS: OnceLock<Arc<Stamps>> = OnceLock::new();
+
+/// Whether this process traces.
+pub(crate) fn is_on() -> bool {
+    STAMPS.get().is_some()
+}
+
+/// Notes that a thread without a station has the token: the only one besides the driver's.
+pub(crate) fn pass() {
+    if let Some(stamps) = STAMPS.get()
+        && tid() != std::process::id()
+        && let Some(last) = stamps.0.len().checked_sub(3)
+    {
+        stamps.note(last);
+    }
+}
+
+/// The notes of each task of a brigade, then of the driver at both ends of the lap.
+#[derive(Debug)]
+pub(crate) struct Stamps(Box<[(AtomicU32, AtomicU32, AtomicU64)]>);
+
+impl Stamps {
+    fn new(tasks: usize) -> Self {
+        Self((0..tasks + 2).map(|_| Default::default()).collect())
+    }
+
+    /// The stamps of this process.
+    pub(crate) fn of_process(tasks: usize) -> Arc<Self> {
+        Arc::clone(STAMPS.get_or_init(|| Arc::new(Self::new(tasks))))
+    }
+
+    /// Notes the calling thread for the task at `position`.
+    pub(crate) fn note(&self, position: usize) {
+        let (tid_of, cpu, at_ns) = &self.0[position];
+        tid_of.store(tid(), Relaxed);
+        cpu.store(cpus::current(), Relaxed);
+        at_ns.store(clock::now(), Relaxed);
+    }
+
+    /// Notes the driver's thread, which `ends` the lap or begins it.
+    pub(crate) fn note_driver(&self, ends: bool) {
+        self.note(self.0.len() - 2 + usize::from(ends));
+    }
+
+    /// The stops of the lap between these times, and forgets them.
+    fn take(&self, begun: u64, ended: u64) -> Vec<Stop> {
+        let last = self.0.len() - 1;
+        let order = std::iter::once(last - 1).chain(0..last - 1).chain([last]);
+        let stop = |position: usize| {
+            let (tid, cpu, at_ns) = &self.0[position];
+            let (tid, cpu, noted) = (tid.swap(0, Relaxed), cpu.load(Relaxed), at_ns.load(Relaxed));
+            let (task, at_ns) = match last - position {
+                0 => (None, ended),
+                1 => (None, begun),
+                _ => (Some(position as u32), noted),
+            };
+            (tid != 0).then_some(Stop { task, tid, cpu, at_ns })
+        };
+        order.filter_map(stop).collect()
+    }
+}
+
+/// A ring buffer into which the kernel writes the switches on one CPU.
+type Ring = (Counter, Sampler);
+
+/// Records the laps of a process.
+pub struct Recorder {
+    rings: Vec<Ring>,
+    trace: Trace,
+    /// Laps in a batch; 0 before the first.
+    per_batch: u64,
+    /// Laps of the batch in hand, and its start.
+    laps: u64,
+    begun: Option<(u64, u64, Option<[u64; 2]>)>,
+    failure: Option<io::Error>,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        to.debug_struct("Recorder").field("trace", &self.trace).finish_non_exhaustive()
+    }
+}
+
+impl Recorder {
+    /// Prepares to record the switches on `cpus`: all of them if permitted, otherwise those of this
+    /// thread and of the threads that it will create.
+    ///
+    /// # Errors
+    /// [`Unavailable`] where the kernel refuses both.
+    pub(crate) fn open(cpus: &[usize]) -> anyhow::Result<Self> {
+        let open = |all| cpus.iter().map(|cpu| open_ring(*cpu, all)).collect::<io::Result<_>>();
+        // Inside a container threads that are outside have the number of an idle CPU.
+        let sees_all = fs::read_link("/proc/self/ns/pid")
+            .is_ok_and(|ns| ns.as_os_str() == FIRST_PID_NAMESPACE);
+        let (whole_machine, rings) = match open(true) {
+            Ok(rings) if sees_all => (true, Ok(rings)),
+            _ => (false, open(false)),
+        };
+        let rings = rings.map_err(|error| {
+            Unavailable(format!(
+                "--trace: the kernel refuses to record switches: {error}. Set \
+                 kernel.perf_event_paranoid to 2 or less, and let the container's seccomp profile \
+                 allow perf_event_open"
+            ))
+        })?;
+        let schema_version = SCHEMA_VERSION.to_owned();
+        let pid = std::process::id();
+        let trace = Trace { schema_version, pid, whole_machine, ..Trace::default() };
+        Ok(Self { rings, trace, per_batch: 0, laps: 0, begun: None, failure: None })
+    }
+
+    /// Records from now on for a program without the harness, which this thread starts next.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn watch(cpus: &[usize]) -> anyhow::Result<Self> {
+        let mut recorder = Self::open(cpus)?;
+        recorder.begun = Some((0, 0, throttled()));
+        recorder.enable();
+        Ok(recorder)
+    }
+
+    /// Adds the switches to what that program has written.
+    ///
+    /// # Errors
+    /// Records were lost.
+    pub fn complete(mut self, trace: &mut Trace) -> anyhow::Result<()> {
+        let throttled = self.begun.and_then(|(.., before)| used_up(before));
+        self.drain(trace.pid, &trace.spans);
+        if let Some(error) = self.failure {
+            return Err(error).context("recording switches");
+        }
+        (trace.switches, trace.whole_machine) = (self.trace.switches, self.trace.whole_machine);
+        trace.spans.iter_mut().for_each(|span| span.throttled = throttled);
+        name_others(trace);
+        Ok(())
+    }
+
+    /// Plans laps of so many hops, and returns how many.
+    pub(crate) fn plan(&mut self, hops: u64) -> u64 {
+        self.per_batch = (HOPS_PER_BATCH / hops.max(1)).max(1);
+        self.per_batch * BATCHES
+    }
+
+    /// Must be called before each lap.
+    pub(crate) fn before_lap(&mut self) {
+        if self.begun.is_none() && self.failure.is_none() {
+            thread::sleep(SETTLING);
+            self.enable();
+            let throttled = throttled();
+            let (begun_ns, counted) = counted();
+            self.begun = Some((begun_ns, counted, throttled));
+        }
+    }
+
+    /// Must be called after each lap, with its start and end.
+    pub(crate) fn after_lap(&mut self, stamps: &Stamps, begun: u64, ended: u64) {
+        self.trace.laps.push(TracedLap { stops: stamps.take(begun, ended) });
+        self.laps += 1;
+        if self.laps == self.per_batch {
+            self.end_batch();
+        }
+    }
+
+    /// Must be called after the last lap, before threads end: the kernel records their last switch,
+    /// but does not count it.
+    pub(crate) fn end_batch(&mut self) {
+        let Some((begun_ns, counted_before, throttled_before)) = self.begun.take() else { return };
+        self.laps = 0;
+        thread::sleep(SETTLING);
+        let (ended_ns, counted) = counted();
+        let counted = counted - counted_before;
+        let throttled = used_up(throttled_before);
+        let span = RecordedSpan { begun_ns, ended_ns, counted, throttled };
+        self.drain(std::process::id(), &[span]);
+        self.trace.spans.push(span);
+    }
+
+    fn enable(&mut self) {
+        let enabled = self.rings.iter().try_for_each(|(counter, _)| counter.enable());
+        self.failure = self.failure.take().or(enabled.err());
+    }
+
+    /// Ends recording, and takes out the records of process `own` in these spans.
+    fn drain(&mut self, own: u32, spans: &[RecordedSpan]) {
+        let is_in = |at: u64| spans.iter().any(|of| of.begun_ns <= at && at <= of.ended_ns);
+        let drained = self.rings.iter().try_for_each(|(counter, sampler)| {
+            counter.disable()?;
+            for (_, record) in sampler.iter().into_iter().flatten() {
+                let of = switches(record, own)?.into_iter().filter(|of| is_in(of.at_ns));
+                self.trace.switches.extend(of);
+            }
+            Ok(())
+        });
+        self.failure = self.failure.take().or(drained.err());
+    }
+
+    /// Writes what was traced to `path`.
+    ///
+    /// # Errors
+    /// Records were lost, the program has no hops, or the file cannot be written.
+    pub(crate) fn write(&mut self, path: &Path) -> anyhow::Result<()> {
+        if let Some(error) = self.failure.take() {
+            return Err(error).context("--trace: recording switches");
+        }
+        let trace = &mut self.trace;
+        let has_hops = trace.laps.iter().any(|lap| lap.stops.len() > 2);
+        ensure!(has_hops, Unavailable("--trace: this program's tasks do not record hops".into()));
+        name_others(trace);
+        let text = serde_json::to_string(trace).context("--trace: writing the trace")?;
+        fs::write(path, text).with_context(|| format!("--trace {}", path.display()))
+    }
+}
+
+/// Puts the records in order, and adds the names of others' threads.
+fn name_others(trace: &mut Trace) {
+    trace.switches.sort_by_key(|switch| switch.at_ns);
+    let others = trace.switches.iter().filter(|switch| !switch.own && switch.tid != 0);
+    let others: BTreeSet<u32> = others.map(|switch| switch.tid).collect();
+    let name = |tid: u32| Some((tid, fs::read_to_string(format!("/proc/{tid}/comm")).ok()?));
+    trace.names = others.into_iter().filter_map(name).collect();
+    trace.names.values_mut().for_each(|name| name.truncate(name.trim_end().len()));
+}
+
+/// What quotas have taken since `before`.
+fn used_up(before: Option<[u64; 2]>) -> Option<[u64; 2]> {
+    let (after, before) = throttled().zip(before)?;
+    Some([0, 1].map(|index| after[index].saturating_sub(before[index])))
+}
+
+/// The time, and the switches of this process until then, unaffected by preemption between the
+/// two readings.
+fn counted() -> (u64, u64) {
+    let count = || {
+        let of = Counters::own();
+        of.voluntary + of.involuntary
+    };
+    loop {
+        let [before, at, after] = [count(), clock::now(), count()];
+        if before == after {
+            return (at, after);
+        }
+    }
+}
+
+/// Opens a ring buffer for the switches on `cpu`, of all threads or of those of this process.
+fn open_ring(cpu: usize, of_all: bool) -> io::Result<Ring> {
+    let mut options =
+        Opts { timer: Some(Clock::Monotonic), record_id_all: true, ..Opts::default() };
+    options.record_id_format =
+        RecordIdFormat { cpu: true, task: true, time: true, ..Default::default() };
+    options.extra_record.ctx_switch = true;
+    options.inherit = (!of_all).then_some(Inherit::NewChild);
+    // Otherwise the kernel counts this as kernel profiling, which paranoid 2 forbids.
+    options.exclude.kernel = true;
+    let cpu = Cpu(cpu as u32);
+    let counter = match of_all {
+        true => Counter::new(Software::Dummy, (Proc::ALL, cpu), options),
+        false => Counter::new(Software::Dummy, (Proc::CURRENT, cpu), options),
+    }?;
+    let samplers = PAGES.map(|pages| counter.sampler(pages));
+    let sampler = samplers.into_iter().reduce(|found, next| found.or(next)).expect("sizes")?;
+    Ok((counter, sampler))
+}
+
+/// The switches in a record; those of process `own` are marked.
+///
+/// # Errors
+/// Records were lost.
+fn switches(record: Record, own: u32) -> io::Result<Vec<Switch>> {
+    let record = match record {
+        Record::CtxSwitch(record) => record,
+        Record::LostRecords(_) => {
+            return Err(io::Error::other("records were lost; use fewer --tasks"));
+        }
+        _ => return Ok(Vec::new()),
+    };
+    let (way, other) = match record.info {
+        Kind::InFrom(other) => (Way::In, other),
+        Kind::OutTo { task, preempt: true } => (Way::Preempted, task),
+        Kind::OutTo { task, .. } => (Way::Out, task),
+    };
+    let id = record.record_id.and_then(|id| Some((id.time?, id.cpu?, id.task?)));
+    let Some((at_ns, cpu, task)) = id else { return Ok(Vec::new()) };
+    let switch = Switch { at_ns, cpu, tid: task.tid, own: task.pid == own, way };
+    // The idle task's own records appear for the first CPU only. The records of the threads before
+    // and after it name it on every CPU.
+    let idle = |way| Switch { tid: 0, own: false, way, ..switch };
+    Ok(match (task.tid, other.map(|other| other.tid), way) {
+        (0, ..) => Vec::new(),
+        (_, Some(0), Way::In) => vec![idle(Way::Out), switch],
+        (_, Some(0), _) => vec![switch, idle(Way::In)],
+        _ => vec![switch],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use perf_event_open::sample::record::ctx::CtxSwitch;
+    use perf_event_open::sample::record::lost::LostRecords;
+    use perf_event_open::sample::record::{RecordId, Task};
+
+    use super::*;
+
+    const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/trace.schema.json");
+
+    #[test]
+    fn the_committed_schema_is_that_of_the_types() {
+        let schema = schemars::schema_for!(Trace);
+        let schema = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON") + "\n";
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            fs::write(SCHEMA_FILE, &schema).expect("writing the schema");
+        }
+        let committed = fs::read_to_string(SCHEMA_FILE).expect("the committed schema");
+        assert!(committed == schema, "run UPDATE_SCHEMA=1 cargo test -p brigade-harness");
+    }
+
+    #[test]
+    fn records_name_idle_cpus_and_what_was_lost() {
+        let task = |pid, tid| Task { pid, tid };
+        let parsed = |info| {
+            let (cpu, time) = (Some(3), Some(9));
+            let record_id =
+                Some(RecordId { id: None, stream_id: None, cpu, task: Some(task(7, 8)), time });
+            let record = Record::CtxSwitch(Box::new(CtxSwitch { record_id, info }));
+            let found = switches(record, 7).expect("nothing was lost");
+            let found = found.into_iter().inspect(|of| assert_eq!((of.cpu, of.at_ns), (3, 9)));
+            found.map(|of| (of.tid, of.own, of.way)).collect::<Vec<_>>()
+        };
+        let (own, idle) = ((8, true), |way| (0, false, way));
+        let of = |way| (own.0, own.1, way);
+        assert_eq!(parsed(Kind::InFrom(None)), [of(Way::In)]);
+        assert_eq!(parsed(Kind::InFrom(Some(task(1, 2)))), [of(Way::In)]);
+        assert_eq!(parsed(Kind::InFrom(Some(task(0, 0)))), [idle(Way::Out), of(Way::In)]);
+        let out = |task, preempt| parsed(Kind::OutTo { task, preempt });
+        assert_eq!(out(None, true), [of(Way::Preempted)]);
+        assert_eq!(out(Some(task(0, 0)), false), [of(Way::Out), idle(Way::In)]);
+        let lost = LostRecords { record_id: None, id: 1, lost_records: 2 };
+        assert!(switches(Record::LostRecords(Box::new(lost)), 7).is_err());
+    }
+
+    #[test]
+    fn a_lap_stops_where_tasks_have_noted_themselves() {
+        let stamps = Stamps::new(3);
+        stamps.note_driver(false);
+        stamps.note(2);
+        stamps.note(0);
+        stamps.note_driver(true);
+        let stops = stamps.take(1, 2);
+        let tasks: Vec<Option<u32>> = stops.iter().map(|stop| stop.task).collect();
+        assert_eq!(tasks, [None, Some(0), Some(2), None], "task 1 is somewhere else");
+        assert_eq!((stops[0].at_ns, stops[3].at_ns, stops[0].tid), (1, 2, tid()));
+        assert!(stamps.take(1, 2).is_empty());
+    }
+}
