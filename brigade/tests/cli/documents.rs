@@ -109,20 +109,6 @@ fn an_unknown_marker_is_named() {
 }
 
 #[test]
-fn the_protocol_names_every_part_of_a_comparison() {
-    let read =
-        |path: &str| fs::read_to_string(root().join(path)).expect("a file of the repository");
-    let schema: Value = serde_json::from_str(&read("brigade/comparison.schema.json")).unwrap();
-    let protocol = read("docs/PROTOCOL.md");
-    let parts = |of: &Value| of["properties"].as_object().expect("parts").keys().cloned().collect();
-    let own: Vec<String> = parts(&schema);
-    let of_cases: Vec<String> = parts(&schema["$defs"]["CaseComparison"]);
-    for part in own.into_iter().chain(of_cases).filter(|part| part != "schema_version") {
-        assert!(protocol.contains(&format!("`{part}`")), "PROTOCOL does not name {part}");
-    }
-}
-
-#[test]
 fn every_test_named_in_the_list_of_faults_exists() {
     fn sources(folder: &Path, found: &mut String) {
         for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
