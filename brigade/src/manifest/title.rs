@@ -111,4 +111,20 @@ mod tests {
         let twice: Vec<&String> = titles.iter().filter(|title| !seen.insert(*title)).collect();
         assert!(twice.is_empty(), "{twice:#?}");
     }
+
+    /// A reader sees a row without the one above: another profile may leave that out.
+    #[test]
+    fn no_label_refers_to_another_row() {
+        let manifest = suite();
+        let titles = manifest.cases.iter().map(|case| manifest.title(case));
+        let figures = manifest.headline.iter().filter_map(|figure| figure.text.clone());
+        let kinds = manifest.kinds.iter().map(|kind| kind.text.clone());
+        let blocks = manifest.screen.iter().flat_map(|part| &part.blocks);
+        let rows = blocks.flat_map(|block| &block.rows).filter_map(|row| row.text.clone());
+        let labels: Vec<String> = titles.chain(figures).chain(kinds).chain(rows).collect();
+        assert!(labels.len() > manifest.cases.len());
+        for label in labels {
+            assert!(!label.contains("the same") && !label.contains("ditto"), "{label}");
+        }
+    }
 }
