@@ -10,8 +10,8 @@ import java.util.stream.Collectors;
 import sun.misc.Signal;
 
 /**
- * Measures virtual threads: a hand-over, creation and memory, each as a subcommand. Prints laps,
- * as docs/PROTOCOL.md describes them.
+ * Measures virtual threads: a hand-over, creation, a lock and memory, each as a subcommand. Prints
+ * laps, as docs/PROTOCOL.md describes them.
  *
  * <p>A hop is one put and one take of a queue of capacity 1, and one wake-up of a virtual thread.
  * With one worker the driver is a virtual thread on the same carrier as all others, and the kernel
@@ -27,12 +27,13 @@ public final class Brigade {
     static final List<String> measurements = new ArrayList<>();
     static final List<String> ledger = new ArrayList<>();
     static volatile boolean stopped;
-    static String endedBy;
+    static String endedBy, work = "";
     static int warmups, tasks, iters;
 
     public static void main(String[] arguments) throws Exception {
         int first = arguments.length > 0 && !arguments[0].startsWith("--") ? 1 : 0;
         String program = first == 1 ? arguments[0] : "brigade";
+        if (program.equals("lock")) flags.putAll(Map.of("tasks", "8", "inside", "0", "outside", "0"));
         for (int i = first; i < arguments.length; i += 2) {
             String name = arguments[i].replaceFirst("^--", "");
             if (!flags.containsKey(name) || i + 1 == arguments.length) usage(arguments[i]);
@@ -54,6 +55,7 @@ public final class Brigade {
                 .start(() -> { switch (program) {
                     case "brigade" -> brigade();
                     case "creation" -> creation();
+                    case "lock" -> Lock.measure();
                     case "memory" -> memory();
                     default -> usage(program);
                 } });
@@ -160,9 +162,13 @@ public final class Brigade {
         List<Long> taken = laps(iters, 0.0, lap);
         mark("measured");
         endedBy = stopped ? "signal" : taken.size() == iters ? "iterations" : "max-time";
+        report(name, operation, operations, ledger.isEmpty(), taken);
+    }
+
+    static void report(String name, String operation, int operations, boolean coversAll, List<Long> taken) {
         if (taken.isEmpty()) return; // interrupted before the first: there is nothing to print
         measurements.add("{\"name\":\"" + name + "\",\"operation\":\"" + operation + "\",\"operations\":"
-                + operations + ",\"covers_all_tasks\":" + ledger.isEmpty() + ",\"laps_ns\":" + taken + "}");
+                + operations + ",\"covers_all_tasks\":" + coversAll + ",\"laps_ns\":" + taken + "}");
     }
 
     /** At least this many laps and seconds; only the first may begin after --max-time. */
@@ -196,7 +202,7 @@ public final class Brigade {
                 + endedBy + "\",\"expected_switches_per_operation\":"
                 + (program.equals("brigade") && flags.get("workers").equals("1") ? "0" : "null")
                 + ",\"parameters\":{\"subcommand\":\"" + program + "\"" + parameters + "}"
-                + (ledger.isEmpty() ? "" : ",\"ledger\":" + ledger)
+                + (ledger.isEmpty() ? "" : ",\"ledger\":" + ledger) + work
                 + ",\"measurements\":" + measurements + "}");
     }
 
@@ -215,7 +221,7 @@ public final class Brigade {
 
     static void usage(String what) {
         System.err.println("java-brigade: cannot follow " + what
-                + "; known: brigade, creation, memory, and with a value each --" + String.join(", --", flags.keySet()));
+                + "; known: brigade, creation, lock, memory, and with a value each --" + String.join(", --", flags.keySet()));
         System.exit(2);
     }
 }
