@@ -1,10 +1,6 @@
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.*;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import sun.misc.Signal;
@@ -56,7 +52,7 @@ public final class Brigade {
                     case "brigade" -> brigade();
                     case "creation" -> creation();
                     case "lock" -> Lock.measure();
-                    case "memory" -> memory();
+                    case "memory" -> Memory.measure();
                     default -> usage(program);
                 } });
         driver.join();
@@ -100,58 +96,6 @@ public final class Brigade {
             unless(running::await);
             return System.nanoTime() - begun;
         });
-    }
-
-    /** A lap starts another share of the threads, which park; then memory is read. */
-    static void memory() {
-        int step = (tasks - tasks / 2) / iters;
-        List<Thread> alive = new ArrayList<>();
-        park(alive, tasks - step * iters);
-        flags.put("warmups", "0");
-        measure("create", "virtual thread creation", step, () -> {
-            long begun = System.nanoTime();
-            park(alive, step);
-            long taken = System.nanoTime() - begun;
-            ledger.add(held(alive.size()));
-            return taken;
-        });
-    }
-
-    static void park(List<Thread> alive, int count) {
-        CountDownLatch waiting = new CountDownLatch(count);
-        for (int i = 0; i < count; i++) {
-            alive.add(Thread.startVirtualThread(() -> {
-                waiting.countDown();
-                while (true) LockSupport.park();
-            }));
-        }
-        unless(waiting::await);
-    }
-
-    /** Memory of process and machine while this many threads are alive. */
-    static String held(int count) {
-        System.gc();
-        Runtime runtime = Runtime.getRuntime();
-        Map<String, String> of = new HashMap<>();
-        for (String file : List.of("self/status", "self/smaps_rollup", "meminfo")) {
-            try {
-                for (String line : Files.readAllLines(Path.of("/proc", file))) {
-                    String[] words = line.split("[:\\s]+");
-                    if (words.length == 3 && words[2].equals("kB")) of.put(words[0], words[1] + "*");
-                }
-            } catch (IOException absent) {
-                // Unreadable figures are null.
-            }
-        }
-        return "{\"tasks\":" + count + ",\"runtime_bytes\":" + (runtime.totalMemory() - runtime.freeMemory())
-                + figure("resident_bytes", of.get("Rss")) + figure("proportional_bytes", of.get("Pss"))
-                + figure("virtual_bytes", of.get("VmSize")) + figure("page_table_bytes", of.get("VmPTE"))
-                + figure("kernel_stack_bytes", of.get("KernelStack"))
-                + figure("unreclaimable_slab_bytes", of.get("SUnreclaim")) + "}";
-    }
-
-    static String figure(String name, String kib) {
-        return ",\"" + name + "\":" + (kib == null ? "null" : Long.parseLong(kib.replace("*", "")) * 1024);
     }
 
     /** Runs the warm-up and, between the two marks, the measured laps; a lap returns its time. */
