@@ -1,17 +1,13 @@
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.*;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import sun.misc.Signal;
 
 /**
- * Measures virtual threads: a hand-over, creation and memory, each as a subcommand. Prints laps,
- * as docs/PROTOCOL.md describes them.
+ * Measures virtual threads: a hand-over, creation, a lock and memory, each as a subcommand. Prints
+ * laps, as docs/PROTOCOL.md describes them.
  *
  * <p>A hop is one put and one take of a queue of capacity 1, and one wake-up of a virtual thread.
  * With one worker the driver is a virtual thread on the same carrier as all others, and the kernel
@@ -27,12 +23,13 @@ public final class Brigade {
     static final List<String> measurements = new ArrayList<>();
     static final List<String> ledger = new ArrayList<>();
     static volatile boolean stopped;
-    static String endedBy;
+    static String endedBy, work = "";
     static int warmups, tasks, iters;
 
     public static void main(String[] arguments) throws Exception {
         int first = arguments.length > 0 && !arguments[0].startsWith("--") ? 1 : 0;
         String program = first == 1 ? arguments[0] : "brigade";
+        if (program.equals("lock")) flags.putAll(Map.of("tasks", "8", "inside", "0", "outside", "0"));
         for (int i = first; i < arguments.length; i += 2) {
             String name = arguments[i].replaceFirst("^--", "");
             if (!flags.containsKey(name) || i + 1 == arguments.length) usage(arguments[i]);
@@ -54,7 +51,8 @@ public final class Brigade {
                 .start(() -> { switch (program) {
                     case "brigade" -> brigade();
                     case "creation" -> creation();
-                    case "memory" -> memory();
+                    case "lock" -> Lock.measure();
+                    case "memory" -> Memory.measure();
                     default -> usage(program);
                 } });
         driver.join();
@@ -100,58 +98,6 @@ public final class Brigade {
         });
     }
 
-    /** A lap starts another share of the threads, which park; then memory is read. */
-    static void memory() {
-        int step = (tasks - tasks / 2) / iters;
-        List<Thread> alive = new ArrayList<>();
-        park(alive, tasks - step * iters);
-        flags.put("warmups", "0");
-        measure("create", "virtual thread creation", step, () -> {
-            long begun = System.nanoTime();
-            park(alive, step);
-            long taken = System.nanoTime() - begun;
-            ledger.add(held(alive.size()));
-            return taken;
-        });
-    }
-
-    static void park(List<Thread> alive, int count) {
-        CountDownLatch waiting = new CountDownLatch(count);
-        for (int i = 0; i < count; i++) {
-            alive.add(Thread.startVirtualThread(() -> {
-                waiting.countDown();
-                while (true) LockSupport.park();
-            }));
-        }
-        unless(waiting::await);
-    }
-
-    /** Memory of process and machine while this many threads are alive. */
-    static String held(int count) {
-        System.gc();
-        Runtime runtime = Runtime.getRuntime();
-        Map<String, String> of = new HashMap<>();
-        for (String file : List.of("self/status", "self/smaps_rollup", "meminfo")) {
-            try {
-                for (String line : Files.readAllLines(Path.of("/proc", file))) {
-                    String[] words = line.split("[:\\s]+");
-                    if (words.length == 3 && words[2].equals("kB")) of.put(words[0], words[1] + "*");
-                }
-            } catch (IOException absent) {
-                // Unreadable figures are null.
-            }
-        }
-        return "{\"tasks\":" + count + ",\"runtime_bytes\":" + (runtime.totalMemory() - runtime.freeMemory())
-                + figure("resident_bytes", of.get("Rss")) + figure("proportional_bytes", of.get("Pss"))
-                + figure("virtual_bytes", of.get("VmSize")) + figure("page_table_bytes", of.get("VmPTE"))
-                + figure("kernel_stack_bytes", of.get("KernelStack"))
-                + figure("unreclaimable_slab_bytes", of.get("SUnreclaim")) + "}";
-    }
-
-    static String figure(String name, String kib) {
-        return ",\"" + name + "\":" + (kib == null ? "null" : Long.parseLong(kib.replace("*", "")) * 1024);
-    }
-
     /** Runs the warm-up and, between the two marks, the measured laps; a lap returns its time. */
     static void measure(String name, String operation, int operations, LongSupplier lap) {
         int asked = Integer.parseInt(flags.get("warmups"));
@@ -160,9 +106,13 @@ public final class Brigade {
         List<Long> taken = laps(iters, 0.0, lap);
         mark("measured");
         endedBy = stopped ? "signal" : taken.size() == iters ? "iterations" : "max-time";
+        report(name, operation, operations, ledger.isEmpty(), taken);
+    }
+
+    static void report(String name, String operation, int operations, boolean coversAll, List<Long> taken) {
         if (taken.isEmpty()) return; // interrupted before the first: there is nothing to print
         measurements.add("{\"name\":\"" + name + "\",\"operation\":\"" + operation + "\",\"operations\":"
-                + operations + ",\"covers_all_tasks\":" + ledger.isEmpty() + ",\"laps_ns\":" + taken + "}");
+                + operations + ",\"covers_all_tasks\":" + coversAll + ",\"laps_ns\":" + taken + "}");
     }
 
     /** At least this many laps and seconds; only the first may begin after --max-time. */
@@ -196,7 +146,7 @@ public final class Brigade {
                 + endedBy + "\",\"expected_switches_per_operation\":"
                 + (program.equals("brigade") && flags.get("workers").equals("1") ? "0" : "null")
                 + ",\"parameters\":{\"subcommand\":\"" + program + "\"" + parameters + "}"
-                + (ledger.isEmpty() ? "" : ",\"ledger\":" + ledger)
+                + (ledger.isEmpty() ? "" : ",\"ledger\":" + ledger) + work
                 + ",\"measurements\":" + measurements + "}");
     }
 
@@ -215,7 +165,7 @@ public final class Brigade {
 
     static void usage(String what) {
         System.err.println("java-brigade: cannot follow " + what
-                + "; known: brigade, creation, memory, and with a value each --" + String.join(", --", flags.keySet()));
+                + "; known: brigade, creation, lock, memory, and with a value each --" + String.join(", --", flags.keySet()));
         System.exit(2);
     }
 }

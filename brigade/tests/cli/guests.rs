@@ -108,6 +108,10 @@ fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
         (ASIO, [&plain[..], &["--channel", "pipe"]].concat()),
     ];
     runs.extend([GO, JAVA, NODE, ERLANG, ASIO].map(|name| (name, plain.to_vec())));
+    for name in [GO, JAVA] {
+        let lock = ["lock", "--tasks", "3", "--iters", "20", "--warmups", "2"];
+        runs.push((name, [&lock[..], &["--inside", "50", "--outside", "50"]].concat()));
+    }
     for name in [GO, PYTHON_TASKS, JAVA, NODE, ERLANG, ASIO] {
         runs.extend([(name, creation.to_vec()), (name, memory.to_vec())]);
     }
@@ -150,9 +154,11 @@ fn an_unsupported_flag_of_a_guest_is_a_usage_error() {
 
 #[test]
 fn an_interrupted_guest_prints_its_laps_so_far_and_exits_with_130() {
-    for name in [GO, PYTHON, PYTHON_TASKS, JAVA, NODE, ASIO] {
+    let mut runs = [GO, PYTHON, JAVA, NODE, ASIO].map(|name| (name, "brigade")).to_vec();
+    runs.extend([(PYTHON_TASKS, "threads"), (GO, "lock"), (JAVA, "lock")]);
+    for (name, subcommand) in runs {
         let Some(mut words) = guest(name) else { continue };
-        words.extend((name == PYTHON_TASKS).then(|| "threads".to_owned()));
+        words.extend([PYTHON_TASKS, GO, JAVA].contains(&name).then(|| subcommand.to_owned()));
         let endless = ["--tasks", "50", "--iters", "1000000", "--max-time", "60"];
         let mut command = process(&words, &endless);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(name);
@@ -164,11 +170,11 @@ fn an_interrupted_guest_prints_its_laps_so_far_and_exits_with_130() {
         kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it runs");
         drop(answers);
         let rest: Vec<_> = std::iter::from_fn(next).collect();
-        assert_eq!(child.wait().expect("it ends").code(), Some(130), "{name}");
+        assert_eq!(child.wait().expect("it ends").code(), Some(130), "{name} {subcommand}");
         // A guest without a lap so far has nothing to print.
         if let Some(laps) = rest.iter().find(|line| line.starts_with('{')) {
             let laps: Value = serde_json::from_str(laps).expect("JSON");
-            assert_eq!(laps["ended_by"], "signal", "{name}");
+            assert_eq!(laps["ended_by"], "signal", "{name} {subcommand}");
         }
     }
 }
@@ -287,6 +293,38 @@ fn the_runner_builds_a_record_from_laps_and_counts_from_outside() {
         assert_eq!(record.affinity, cpus::allowed().expect("CPUs"));
         assert!(record.parameters["runtime"].is_string());
     }
+}
+
+#[test]
+fn tasks_of_a_guest_that_share_a_lock_are_counted() {
+    for name in [GO, JAVA] {
+        let Some(words) = guest(name) else { continue };
+        let flags = ["lock", "--tasks", "3", "--inside", "200", "--outside", "200"];
+        let record = Bench::of(name, &words, &flags, "").record();
+        let [iteration, turn] = &record.measurements[..] else { panic!("{name}: two") };
+        assert_eq!((iteration.operations, iteration.count, record.warmups), (1024, 300, 20));
+        assert_eq!((turn.operations, turn.count), (1, 3));
+        // Blocks that end after the last one recorded count towards the shares only.
+        let share = |turn_ns: u64| iteration.ns_per_operation / turn_ns as f64;
+        let (lucky, unlucky) = (share(turn.min_ns), share(turn.max_ns));
+        assert!(lucky > 0.2 && unlucky < 0.5, "{name}: {lucky}, {unlucky}");
+        let work = record.work.expect("there is work");
+        let floor = 200.0 * work.ns_per_unit.expect("a unit was timed");
+        let quickest = iteration.min_ns as f64 / 1024.0;
+        assert!(work.units == 200 && quickest > 0.9 * floor, "{name}: {quickest} of {floor} ns");
+    }
+}
+
+#[test]
+fn a_java_lock_that_does_not_exclude_is_named() {
+    let Some(words) = guest(JAVA) else { return };
+    let flags = ["lock", "--tasks", "4", "--workers", "2", "--inside", "2000", "--iters", "200"];
+    let mut command = process(&words, &flags);
+    let output = command.env("JAVA_TOOL_OPTIONS", "-Dbrigade.broken=true").output();
+    let output = output.expect("run the guest");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("this lock does not exclude: the threads made"), "{error}");
 }
 
 #[test]
