@@ -153,6 +153,10 @@ results/, from cheapest to most expensive. For a command, processes that it star
 are included.";
 
 const TRACING: &str = "\
+Examples:
+  brigade trace thread-brigade/spread
+  brigade trace goroutine-brigade --svg lap.svg --events lap.json
+
 Works without root if kernel.perf_event_paranoid is 2 or less. With CAP_PERFMON (root has it), a \
 gap also names the other process that ran on the CPU, or that the CPU slept.";
 
@@ -654,5 +658,14 @@ mod tests {
     #[test]
     fn the_flags_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_every_command_has_examples() {
+        let whole = Cli::command();
+        for command in whole.get_subcommands().filter(|of| !of.is_hide_set()) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.starts_with("Examples:\n  brigade "), "{}: {help}", command.get_name());
+        }
     }
 }
