@@ -33,7 +33,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 # The compiler flags of cargo-fuzz, as far as the stable one has them: edges,
 # comparisons, and a table of reached edges.
 readonly COVERAGE=(
-    --cfg=fuzzing -Ccodegen-units=1
+    --cfg=fuzzing
     -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares

@@ -197,7 +197,9 @@ struct Prices {
 /// The named run, or else this machine's latest, undisturbed if possible.
 fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow::Result<Prices> {
     let cases: Vec<&str> = plan.cases().map(|(_, case)| case.as_str()).collect();
-    let needed = format!("brigade run --case {}", cases.join(" "));
+    // The default profile would narrow their intervals for minutes.
+    let profile = if manifest.profiles.contains_key("quick") { "--profile quick " } else { "" };
+    let needed = format!("brigade run {profile}--case {}", cases.join(" "));
     let of_run = |folder: PathBuf| {
         let report = report::report_of(manifest, &[folder])?;
         let run = &report.runs[0];
@@ -210,7 +212,7 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
     };
     if let Some(folder) = &flags.run {
         return of_run(folder.clone())?
-            .with_context(|| format!("--run {}: it lacks case {needed}", folder.display()));
+            .with_context(|| format!("--run {}: it lacks a case of: {needed}", folder.display()));
     }
     let parent = manifest.results();
     let label = Environment::capture(manifest)?.label();

@@ -59,17 +59,23 @@ impl Style {
 ///
 /// Text from records and the manifest is escaped here, since the colours must not be.
 pub fn screen(report: &Report, folder: &str, style: Style) -> String {
-    let text = figures(report, style);
     let end = commands(report, folder);
+    let text = figures_above(report, style, end.lines().count());
     let explained = if is_first(report) { explained(report, &text, &end) } else { String::new() };
     text + &plain(&(explained + &end), style)
 }
 
 /// The top of the screen: the verdict and the figures, of a run that may be going on.
 pub fn figures(report: &Report, style: Style) -> String {
+    figures_above(report, style, 0)
+}
+
+/// The figures, of groups as many as leave room for the lines below.
+fn figures_above(report: &Report, style: Style, below: usize) -> String {
     let mut text = head(report, style);
     if !is_first(report) {
-        text.extend(report.groups.iter().map(|group| of_group(group, style)));
+        let most = MOST_LINES_OF_GROUP.saturating_sub(text.lines().count() + below);
+        text.extend(report.groups.iter().map(|group| of_group(group, style, most)));
         return plain(&text, style);
     }
     for part in &report.screen {
@@ -186,9 +192,9 @@ fn said(Sentence { text, ratio }: &Sentence) -> String {
     format!("{} {}.", text.trim_end_matches('.').replacen("{}", &words, 1), ends(ratio))
 }
 
-/// The cases of a group, cheapest first. If they do not fit, only the ends and those that the group
-/// compares are shown, and then evenly spaced ones.
-fn of_group(group: &Group, style: Style) -> String {
+/// The cases of a group in at most this many lines, cheapest first. If they do not fit, only the
+/// ends and those that the group compares are shown, and then evenly spaced ones.
+fn of_group(group: &Group, style: Style, most: usize) -> String {
     let row = |case: &Case| {
         let figure = case.first()?.figure()?;
         let (text, name) = (case.title.clone(), case.name.clone());
@@ -205,30 +211,30 @@ fn of_group(group: &Group, style: Style) -> String {
         return String::new();
     };
     let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
-    // A title too long for its column gets a separate line.
-    let height = |row: &ScreenRow| 1 + usize::from(row.text.chars().count() > TEXT);
-    let room = (MOST_LINES_OF_GROUP - 13).saturating_sub(note.lines().count()).max(1);
-    let pages = |rows: &[ScreenRow]| rows.iter().map(height).sum::<usize>().div_ceil(room);
+    let heading = format!("\n{}", lines(&terminal::line(&group.question))) + &axis.heading("")[1..];
+    // The line that counts what is left out takes one.
+    let room = most.saturating_sub(note.lines().count() + heading.lines().count() + 1).max(1);
     let all = rows.len();
-    if pages(&rows) > 1 && !group.comparisons.is_empty() {
+    let every = |rows: &[ScreenRow], step: usize| -> Vec<String> {
+        let last = rows.len().saturating_sub(1);
+        let shown = rows.iter().enumerate().filter(|(at, _)| at % step == 0 || *at == last);
+        shown.map(|(_, row)| axis.row(row, style)).collect()
+    };
+    let fits = |shown: &Vec<String>| shown.concat().lines().count() <= room;
+    if !fits(&every(&rows, 1)) && !group.comparisons.is_empty() {
         let names = group.comparisons.iter().flat_map(|of| [Some(&of.case), of.other.as_ref()]);
         let names: Vec<&String> = names.flatten().collect();
         let ends = [rows[0].case.clone(), rows[all - 1].case.clone()];
         rows.retain(|row| names.contains(&&row.case) || ends.contains(&row.case));
     }
-    let (step, last) = (pages(&rows), rows.len().saturating_sub(1));
-    let shown = rows.iter().enumerate().filter(|(at, _)| at % step == 0 || *at == last);
-    let shown: Vec<String> = shown.map(|(_, row)| axis.row(row, style)).collect();
+    let most = rows.len().max(1);
+    let shown = (1..=most).map(|step| every(&rows, step)).find(fits);
+    let shown = shown.unwrap_or_else(|| every(&rows, most));
     let left_out = match all - shown.len() {
         0 => String::new(),
         count => format!("  and {count} more\n"),
     };
-    format!(
-        "\n{}{}{}{left_out}{note}",
-        lines(&terminal::line(&group.question)),
-        axis.heading("").trim_start_matches('\n'),
-        shown.concat()
-    )
+    format!("{heading}{}{left_out}{note}", shown.concat())
 }
 
 /// Commands to type next.
@@ -314,7 +320,7 @@ impl Axis {
         let text = terminal::line(&row.text).replace(NO_BREAK_SPACE, " ");
         // Too long: it gets a separate line.
         let (before, text) = if text.chars().count() > TEXT {
-            (format!("  {text}\n"), String::new())
+            (filled(&text, "  ", "    "), String::new())
         } else {
             (String::new(), text)
         };
@@ -395,9 +401,27 @@ mod tests {
             (between.name, between.title) = (format!("between {number}"), "between".to_owned());
             group.cases.push(between);
         }
-        let text = of_group(group, Style::default());
+        let text = of_group(group, Style::default(), 20);
         assert!(text.matches('●').count() >= 2 && text.contains("more\n"), "{text}");
         assert!(!text.contains("between"), "{text}");
+    }
+
+    #[test]
+    fn a_groups_screen_has_at_most_30_lines_of_80_columns() {
+        let mut report = fixtures::report_of(&[1.0]);
+        report.groups.truncate(1);
+        report.groups[0].comparisons.clear();
+        for count in 0..40 {
+            let mut case = report.groups[0].cases[0].clone();
+            case.name = format!("case {count}");
+            if count % 3 == 0 {
+                case.title = "tasks over pipes, ".repeat(5);
+            }
+            report.groups[0].cases.push(case);
+            let text = screen(&report, "results/run", Style::default());
+            assert!(text.lines().count() <= MOST_LINES_OF_GROUP, "{count}: {text}");
+            assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+        }
     }
 
     #[test]
