@@ -29,6 +29,8 @@ pub struct Timeline<'a> {
     blame: &'a Blame,
     /// The tasks of each thread.
     tasks: BTreeMap<u32, BTreeSet<Option<u32>>>,
+    /// The hops of the typical lap, and those that are shown.
+    lap: &'a [Hop],
     hops: &'a [Hop],
     begun: u64,
     ended: u64,
@@ -48,12 +50,12 @@ impl<'a> Timeline<'a> {
         for stop in trace.laps.iter().flat_map(|lap| &lap.stops) {
             tasks.entry(stop.tid).or_default().insert(stop.task);
         }
-        let hops = blame.typical_lap();
-        let first = hops.len().saturating_sub(MOST_HOPS) / 2;
-        let hops = &hops[first..hops.len().min(first + MOST_HOPS)];
+        let lap = blame.typical_lap();
+        let first = lap.len().saturating_sub(MOST_HOPS) / 2;
+        let hops = &lap[first..lap.len().min(first + MOST_HOPS)];
         let begun = hops.first().map_or(0, |hop| hop.from.at_ns);
         let ended = hops.last().map_or(0, |hop| hop.to.at_ns);
-        Self { case, trace, blame, tasks, hops, begun, ended }
+        Self { case, trace, blame, tasks, lap, hops, begun, ended }
     }
 
     /// The name of a thread: that of its task, or its number if it runs several tasks.
@@ -187,9 +189,8 @@ impl<'a> Timeline<'a> {
 
     /// The extent of a timeline.
     fn shown(&self) -> String {
-        let all = self.blame.typical_lap().len();
         let length = duration((self.ended - self.begun) as f64);
-        format!("{} of {all} hops, {length}", self.hops.len())
+        format!("{} of {} hops, {length}", self.hops.len(), self.lap.len())
     }
 
     /// The timeline as a file.
