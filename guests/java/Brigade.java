@@ -6,8 +6,8 @@ import java.util.stream.Collectors;
 import sun.misc.Signal;
 
 /**
- * Measures virtual threads: a hand-over, creation, a lock and memory, each as a subcommand. Prints
- * laps, as docs/PROTOCOL.md describes them.
+ * Measures virtual threads: a hand-over, creation, a lock, memory and wake-ups, each as a
+ * subcommand. Prints laps, as docs/PROTOCOL.md describes them.
  *
  * <p>A hop is one put and one take of a queue of capacity 1, and one wake-up of a virtual thread.
  * With one worker the driver is a virtual thread on the same carrier as all others, and the kernel
@@ -23,13 +23,17 @@ public final class Brigade {
     static final List<String> measurements = new ArrayList<>();
     static final List<String> ledger = new ArrayList<>();
     static volatile boolean stopped;
-    static String endedBy, work = "";
+    /** Further keys of the laps: each begins with a comma. */
+    static String endedBy, more = "";
     static int warmups, tasks, iters;
 
     public static void main(String[] arguments) throws Exception {
         int first = arguments.length > 0 && !arguments[0].startsWith("--") ? 1 : 0;
         String program = first == 1 ? arguments[0] : "brigade";
         if (program.equals("lock")) flags.putAll(Map.of("tasks", "8", "inside", "0", "outside", "0"));
+        if (program.equals("wake")) {
+            flags.putAll(Map.of("tasks", "4", "iters", "10000", "rate", "10000", "greedy", "0", "greedy-for", "10000"));
+        }
         for (int i = first; i < arguments.length; i += 2) {
             String name = arguments[i].replaceFirst("^--", "");
             if (!flags.containsKey(name) || i + 1 == arguments.length) usage(arguments[i]);
@@ -53,6 +57,7 @@ public final class Brigade {
                     case "creation" -> creation();
                     case "lock" -> Lock.measure();
                     case "memory" -> Memory.measure();
+                    case "wake" -> Wake.measure();
                     default -> usage(program);
                 } });
         driver.join();
@@ -137,8 +142,10 @@ public final class Brigade {
     }
 
     static void print(String program) {
+        // Those of the older programs are text, which identifies their recorded cases.
+        String quote = program.equals("wake") ? "" : "\"";
         String parameters = flags.entrySet().stream()
-                .map(flag -> ",\"" + flag.getKey().replace('-', '_') + "\":\"" + flag.getValue() + "\"")
+                .map(flag -> ",\"" + flag.getKey().replace('-', '_') + "\":" + quote + flag.getValue() + quote)
                 .collect(Collectors.joining());
         if (measurements.isEmpty()) return;
         System.out.println("{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"java-brigade\",\"tasks\":" + tasks
@@ -146,7 +153,7 @@ public final class Brigade {
                 + endedBy + "\",\"expected_switches_per_operation\":"
                 + (program.equals("brigade") && flags.get("workers").equals("1") ? "0" : "null")
                 + ",\"parameters\":{\"subcommand\":\"" + program + "\"" + parameters + "}"
-                + (ledger.isEmpty() ? "" : ",\"ledger\":" + ledger) + work
+                + (ledger.isEmpty() ? "" : ",\"ledger\":" + ledger) + more
                 + ",\"measurements\":" + measurements + "}");
     }
 
@@ -165,7 +172,7 @@ public final class Brigade {
 
     static void usage(String what) {
         System.err.println("java-brigade: cannot follow " + what
-                + "; known: brigade, creation, lock, memory, and with a value each --" + String.join(", --", flags.keySet()));
+                + "; known: brigade, creation, lock, memory, wake, and with a value each --" + String.join(", --", flags.keySet()));
         System.exit(2);
     }
 }

@@ -57,7 +57,7 @@ final class Lock {
         Brigade.report("iteration", "acquisition", BLOCK, false, measured.laps);
         Brigade.report("turn", "acquisition", 1, false, measured.turns);
         double slope = (double) (longNs - shortNs) / (LONG - SHORT);
-        Brigade.work = ",\"work\":{\"units\":" + inside + ",\"ns_per_unit\":" + (inside > 0 ? slope : "null") + "}";
+        Brigade.more = ",\"work\":{\"units\":" + inside + ",\"ns_per_unit\":" + (inside > 0 ? slope : "null") + "}";
     }
 
     private static long units(String flag) {

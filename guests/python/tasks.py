@@ -1,22 +1,32 @@
-"""More tasks of Python: hand-overs between threads, creation and memory.
+"""More tasks of Python: hand-overs between threads, creation, memory and wake-ups.
 
 threads    a token goes from a driver through N threads over queues and back
 creation   a lap starts N tasks that end at once, and waits for all of them
 memory     a lap starts another share of N tasks, which wait; then memory is read
+wake       a lap is one wake-up of an asyncio task that sleeps until a given time
 
 A thread holds the interpreter's lock while it runs, so a hop is a switch of threads and a
 hand-over of that lock.
+
+Wake-up k is due at k / rate seconds, regardless of the one before, and belongs to task k modulo N;
+its time runs from then until the task reads the clock. An idle loop waits for its timers in
+epoll_wait, to the millisecond. Greedy tasks compute next to the others before they yield.
 """
-import argparse, asyncio, gc, json, os, platform, queue, re, signal, sys, threading, time
+import argparse, asyncio, gc, json, math, os, platform, queue, re, signal, sys, threading, time
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-parser.add_argument("program", choices=["threads", "creation", "memory"])
+parser.add_argument("program", choices=["threads", "creation", "memory", "wake"])
 parser.add_argument("--kind", choices=["asyncio", "thread"], default="thread", help="kind of the tasks of creation and memory")
-for flag, default in {"tasks": 500, "iters": 1000, "warmups": -1, "max-time": 1e9}.items():
+woken = sys.argv[1:2] == ["wake"]
+common = {"tasks": 4 if woken else 500, "iters": 10_000 if woken else 1000, "warmups": -1, "max-time": 1e9}
+waking = {"rate": 10_000, "greedy": 0, "greedy-for": 10_000} if woken else {}
+for flag, default in (common | waking).items():
     parser.add_argument("--" + flag, type=type(default), default=default)
 flags = parser.parse_args()
-flags.kind = "thread" if flags.program == "threads" else flags.kind
+flags.kind = {"threads": "thread", "wake": "asyncio"}.get(flags.program, flags.kind)
 if flags.tasks < 1 or flags.iters < 1: parser.error("--tasks and --iters are numbers from 1")
+if woken and not (flags.rate > 0 <= flags.greedy and flags.greedy_for > 0):
+    parser.error("--rate and --greedy-for are numbers from 1, --greedy from 0")
 stopped = []  # nonempty after SIGINT
 signal.signal(signal.SIGINT, lambda *_: stopped.append(True))
 threading.stack_size(1 << 20)  # as in the other programs
@@ -89,21 +99,54 @@ async def measure(laps, seconds, lap):  # at least this many laps and seconds
         if time.monotonic() > begun + flags.max_time: break
     return times
 
+async def wake_ups(count, seconds, kept):  # a round of at least this many, and for these seconds
+    count = min(max(count, int(seconds * flags.rate)), max(1, math.ceil(flags.max_time * flags.rate)))
+    late, over, missed = [], [], 0
+    begin = time.monotonic_ns() + 10_000_000
+
+    async def sleep(task):
+        nonlocal missed
+        for number in range(task, count, flags.tasks):
+            due, waited = begin + number * 1_000_000_000 // flags.rate, False
+            while (left := due - time.monotonic_ns()) > 0 and not stopped:
+                await asyncio.sleep(min(left / 1e9, 0.2))
+                waited = True
+            if stopped: return
+            late.append(time.monotonic_ns() - due)
+            missed += not waited
+
+    async def compute():
+        while not over:
+            until = time.monotonic_ns() + flags.greedy_for * 1000
+            while time.monotonic_ns() < until: pass
+            await asyncio.sleep(0)
+
+    greedy = [asyncio.create_task(compute()) for _ in range(flags.greedy)]
+    await asyncio.gather(*map(sleep, range(flags.tasks)))
+    over.append(True)
+    await asyncio.gather(*greedy)
+    kept.update(missed=missed, called_late=None)
+    return late
+
 async def main():
-    name, operation, operations, lap = {"threads": threads, "creation": creation, "memory": memory}[flags.program]()
-    warmups = await measure(*((3, 0.02) if flags.warmups < 0 else (flags.warmups, 0)), lap)
+    kept = {}
+    programs = {"threads": threads, "creation": creation, "memory": memory, "wake": lambda: ("wake-up", "wake-up", 1, kept)}
+    taken = wake_ups if woken else measure
+    name, operation, operations, lap = programs[flags.program]()
+    warmups = await taken(*((3, 0.02) if flags.warmups < 0 else (flags.warmups, 0)), lap)
     print("measuring", flush=True), sys.stdin.readline()  # the runner reads our counters
-    laps_ns = await measure(flags.iters, 0, lap)
+    laps_ns = await taken(flags.iters, 0, lap)
     print("measured", flush=True), sys.stdin.readline()
     if laps_ns: print(json.dumps({
         "schema_version": "1.0", "form": "laps", "program": "python-tasks", "tasks": flags.tasks,
         "warmups": len(warmups), "runtime": platform.python_version(),
         "parameters": {"subcommand": vars(flags)["program"], "kind": flags.kind, "max_time": flags.max_time,
-                       "tasks": flags.tasks, "iters": flags.iters, "warmups": flags.warmups},
+                       "tasks": flags.tasks, "iters": flags.iters, "warmups": flags.warmups,
+                       **{flag.replace("-", "_"): getattr(flags, flag.replace("-", "_")) for flag in waking}},
         "ended_by": "signal" if stopped else "iterations" if len(laps_ns) == flags.iters else "max-time",
-        "ledger": ledger or None, "measurements": [{
+        "ledger": ledger or None, "schedule": kept or None, "measurements": [{
             "name": name, "operation": operation, "operations": operations,
-            "covers_all_tasks": not ledger, "laps_ns": laps_ns}]}), flush=True)
+            "covers_all_tasks": not ledger and not woken, "laps_ns": laps_ns}]}), flush=True)
 
 asyncio.run(main())
 os._exit(130 if stopped else 0)  # without waiting for threads that wait for ever

@@ -13,7 +13,7 @@ use crate::threads::{TaskError, panic_text, root_cause};
 ///
 /// # Errors
 /// If it failed or panicked.
-pub async fn caught(task: impl Future<Output = io::Result<()>>) -> Result<(), TaskError> {
+pub async fn caught<T>(task: impl Future<Output = io::Result<T>>) -> Result<T, TaskError> {
     let mut task = pin!(task);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(context))) {
         Ok(polled) => polled.map(|result| result.map_err(TaskError::Failed)),

@@ -86,6 +86,12 @@ impl Flags {
             (Source::Waker, RuntimeKind::Threads) => {
                 return refuse("--source waker: a thread has none; choose futex or timer".into());
             }
+            (Source::Futex | Source::Timer, RuntimeKind::AsyncExecutor) => {
+                return refuse(
+                    "--runtime async-executor: its tasks only have a waker; choose --source waker"
+                        .into(),
+                );
+            }
             (Source::Futex, kind) if kind != RuntimeKind::Threads => {
                 return refuse(format!(
                     "--source futex: tasks of {} do not wait for one; choose waker or timer",

@@ -1,5 +1,6 @@
 //! Tasks next to the sleepers that compute and rarely yield.
 
+use std::io;
 use std::time::Duration;
 
 use harness::clock;
@@ -12,7 +13,14 @@ use crate::flags::Flags;
 const UNITS: u64 = 100;
 
 /// A greedy task: until the run is over, it computes for `--greedy-for` and then yields.
-pub async fn greedy(flags: Flags, announced: Announced, yield_now: impl AsyncFn()) {
+///
+/// # Errors
+/// None; the sleepers' have the same type.
+pub async fn greedy(
+    flags: Flags,
+    announced: Announced,
+    yield_now: impl AsyncFn(),
+) -> io::Result<()> {
     let time_ns = Duration::from_micros(flags.greedy_for.into()).as_nanos() as u64;
     while announced.has_changed().is_ok() {
         let until_ns = clock::now() + time_ns;
@@ -21,4 +29,5 @@ pub async fn greedy(flags: Flags, announced: Announced, yield_now: impl AsyncFn(
         }
         yield_now().await;
     }
+    Ok(())
 }

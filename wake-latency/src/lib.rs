@@ -49,7 +49,12 @@ const SPEC: Spec = Spec {
     tasks: 4,
     iters: 10_000,
     spread: true,
-    runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
+    runtimes: &[
+        RuntimeKind::Threads,
+        RuntimeKind::Tokio,
+        RuntimeKind::TokioCurrentThread,
+        RuntimeKind::AsyncExecutor,
+    ],
     ..Spec::NEW
 };
 

@@ -1,4 +1,4 @@
-//! Sleepers as tasks of tokio.
+//! Sleepers as tasks of tokio or async-executor.
 
 use std::io;
 use std::sync::Arc;
@@ -6,9 +6,12 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use async_executor::LocalExecutor;
+use futures::executor::block_on;
 use futures::task::AtomicWaker;
+use harness::async_tasks::caught;
 use harness::runtime::{AsyncRuntime, join, spawn};
-use harness::{Bench, clock, failure};
+use harness::{Bench, RuntimeKind, clock, failure};
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
@@ -61,6 +64,39 @@ impl Wait for Called {
     }
 }
 
+/// Creates tasks.
+trait Spawner {
+    /// Starts task `number`, and returns its result.
+    fn start<T: Send + 'static>(
+        &self,
+        number: usize,
+        body: impl Future<Output = io::Result<T>> + Send + 'static,
+    ) -> impl Future<Output = anyhow::Result<T>> + Send;
+}
+
+/// A runtime of tokio.
+impl Spawner for RuntimeKind {
+    fn start<T: Send + 'static>(
+        &self,
+        number: usize,
+        body: impl Future<Output = io::Result<T>> + Send + 'static,
+    ) -> impl Future<Output = anyhow::Result<T>> + Send {
+        let task = spawn(*self, body);
+        async move { join(number, task).await?.context("sleeping") }
+    }
+}
+
+impl Spawner for &LocalExecutor<'static> {
+    fn start<T: Send + 'static>(
+        &self,
+        number: usize,
+        body: impl Future<Output = io::Result<T>> + Send + 'static,
+    ) -> impl Future<Output = anyhow::Result<T>> + Send {
+        let task = self.spawn(caught(body));
+        async move { task.await.map_err(|error| error.of_task(number)) }
+    }
+}
+
 /// State shared by the tasks of a run.
 #[derive(Clone)]
 struct Run {
@@ -90,7 +126,8 @@ pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = AsyncRuntime::start_with(Builder::enable_time, flags.runtime, bench)?;
     let run = Run::new(flags, bench, 0);
     let (course, begun) = (Arc::clone(&run.course), (Instant::now(), clock::now()));
-    runtime.drive(measure(run, move |_| Timer { course: Arc::clone(&course), begun }))
+    let kind = flags.runtime.runtime;
+    runtime.drive(measure(run, kind, move |_| Timer { course: Arc::clone(&course), begun }))
 }
 
 /// Measures tasks that a thread wakes.
@@ -98,10 +135,16 @@ pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 /// # Errors
 /// If the runtime cannot be started, and as [`measure`].
 pub fn by_waker(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let runtime = AsyncRuntime::start(flags.runtime, bench)?;
     let run = Run::new(flags, bench, bench.tasks());
     let calls = Arc::clone(&run.calls);
-    runtime.drive(measure(run, move |task| Called { calls: Arc::clone(&calls), task }))
+    let wait = move |task| Called { calls: Arc::clone(&calls), task };
+    match flags.runtime.runtime {
+        RuntimeKind::AsyncExecutor => {
+            let executor = LocalExecutor::new();
+            block_on(executor.run(measure(run, &executor, wait)))
+        }
+        kind => AsyncRuntime::start(flags.runtime, bench)?.drive(measure(run, kind, wait)),
+    }
 }
 
 /// Creates the tasks, each of which waits with `wait`, and lets a separate thread conduct the run:
@@ -109,7 +152,11 @@ pub fn by_waker(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// If a task panics; those of the conductor.
-async fn measure<W: Wait + 'static>(run: Run, wait: impl Fn(usize) -> W) -> anyhow::Result<()> {
+async fn measure<W: Wait + 'static>(
+    run: Run,
+    spawner: impl Spawner,
+    wait: impl Fn(usize) -> W,
+) -> anyhow::Result<()> {
     let plan = run.bench.plan(run.flags.rate);
     let (rounds, announced) = watch::channel(None);
     let mut sleepers = Vec::with_capacity(run.bench.tasks());
@@ -121,12 +168,12 @@ async fn measure<W: Wait + 'static>(run: Run, wait: impl Fn(usize) -> W) -> anyh
             let slept = sleeper(Ok(()), task, &course, announced, &mut tally, wait).await;
             slept.map(|()| tally)
         };
-        sleepers.push(spawn(run.flags.runtime.runtime, sleeper));
+        sleepers.push(spawner.start(task, sleeper));
     }
-    let kind = run.flags.runtime.runtime;
-    let greedy = |_| {
+    let greedy = |number| {
         let (flags, announced) = (run.flags.clone(), announced.clone());
-        spawn(kind, greedy(flags, announced, tokio::task::yield_now))
+        let greedy = greedy(flags, announced, tokio::task::yield_now);
+        spawner.start(run.bench.tasks() + number as usize, greedy)
     };
     let greedy: Vec<_> = (0..run.flags.greedy).map(greedy).collect();
     let (end, ended) = oneshot::channel();
@@ -138,14 +185,14 @@ async fn measure<W: Wait + 'static>(run: Run, wait: impl Fn(usize) -> W) -> anyh
     thread.map_err(|error| failure::creating(format_args!("the driver"), error))?;
     let mut conducted = ended.await.context("the driver panicked").flatten();
     let mut tallies = Vec::with_capacity(sleepers.len());
-    for (task, sleeper) in sleepers.into_iter().enumerate() {
-        match join(task, sleeper).await.and_then(|slept| slept.context("sleeping")) {
+    for sleeper in sleepers {
+        match sleeper.await {
             Ok(tally) => tallies.push(tally),
             Err(error) => conducted = conducted.and(Err(error)),
         }
     }
-    for (number, greedy) in greedy.into_iter().enumerate() {
-        conducted = conducted.and(join(run.bench.tasks() + number, greedy).await);
+    for greedy in greedy {
+        conducted = conducted.and(greedy.await);
     }
     let reported = run.conductor().report(plan, tallies);
     conducted.and(reported)

@@ -82,8 +82,7 @@ fn measure<B: Bell, W: Wait>(
             let announced = announced.clone();
             let body = move || {
                 bench.placement().pin(number)?;
-                block_on(greedy(flags.clone(), announced, async || thread::yield_now()));
-                Ok(())
+                block_on(greedy(flags.clone(), announced, async || thread::yield_now()))
             };
             let builder = Builder::new().stack_size(STACK_BYTES);
             sleepers.push(spawn(scope, bench.tasks() + number, builder, body)?);

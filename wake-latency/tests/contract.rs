@@ -23,13 +23,14 @@ const PROGRAM: Program = Program {
 contract::keeps!(PROGRAM);
 
 /// Every way to be woken.
-const WAYS: [[&str; 4]; 6] = [
+const WAYS: [[&str; 4]; 7] = [
     ["--runtime", "threads", "--source", "futex"],
     ["--runtime", "threads", "--source", "timer"],
     ["--runtime", "tokio", "--source", "waker"],
     ["--runtime", "tokio", "--source", "timer"],
     ["--runtime", "tokio-current-thread", "--source", "waker"],
     ["--runtime", "tokio-current-thread", "--source", "timer"],
+    ["--runtime", "async-executor", "--source", "waker"],
 ];
 
 fn counted(record: &Record) -> Vec<(&str, u64)> {
@@ -68,6 +69,10 @@ fn a_rate_that_cannot_be_kept_shows_in_the_latency() {
 fn flags_that_contradict_one_another_are_usage_errors() {
     PROGRAM.refuses(&["--source=waker"], &["--source waker", "choose futex or timer"]);
     PROGRAM.refuses(&["--runtime=tokio"], &["--source futex", "choose waker or timer"]);
+    PROGRAM.refuses(
+        &["--runtime=async-executor", "--source=timer"],
+        &["--runtime async-executor", "choose --source waker"],
+    );
     PROGRAM.refuses(&["--source=timer", "--wakers=1"], &["--wakers 1", "omit it"]);
     PROGRAM.refuses(&["--wakers=5"], &["--wakers 5", "there are 4"]);
     PROGRAM.refuses(&["--workers=2"], &["--workers 2", "--runtime tokio"]);

@@ -220,7 +220,7 @@ fn plots(report: &Report, name: &str) -> (String, String) {
         return Default::default();
     };
     let [curves, dots] = [
-        plot::curves(group)
+        plot::curve_pictures(group)
             .iter()
             .map(|[wide, narrow]| {
                 let [wide, narrow] = [wide, narrow].map(Picture::figure);

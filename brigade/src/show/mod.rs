@@ -1,6 +1,7 @@
 //! Renders what `judge` returns as text, Markdown, HTML, CSV, JSON and pictures.
 
 pub mod comparison;
+mod curve;
 #[cfg(test)]
 mod fixtures;
 pub mod formats;

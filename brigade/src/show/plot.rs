@@ -1,5 +1,6 @@
 //! The plots of a report: cases on an axis, bars of memory and time, curves, and maps of CPUs.
 
+use super::curve::{Line, apart, curves, measured};
 use super::pairs::{Steps, name, places, words};
 use super::quantity::{
     NO_BREAK_SPACE, Unit, brief, bytes, duration, estimated_duration, interval, letter, percent,
@@ -11,10 +12,7 @@ use super::screen::factor;
 use super::svg::{
     Anchor, Picture, cut, disc, group as element, line, noted, rectangle, shortened, text,
 };
-use crate::judge::report::model::{
-    Case, CaseEstimate, CpuPlace, Group, MeasurementEstimate, PairMap, Report, TaskKind,
-};
-use crate::judge::report::pairs::{Series, series};
+use crate::judge::report::model::{Case, CpuPlace, Group, PairMap, Report, TaskKind};
 use crate::judge::statistics::Estimate;
 
 /// The height of a line of text above a mark, in pixels.
@@ -50,17 +48,6 @@ fn title(y: f64, words: &str) -> String {
     shortened(y, "name", words, NAME)
 }
 
-/// An axis for these values whose ticks always differ visibly.
-fn axis(values: impl Iterator<Item = f64>) -> Option<Scale> {
-    /// The smallest ratio of an axis's ends.
-    const LEAST: f64 = 2.25;
-    let values: Vec<f64> = values.filter(|value| *value > 0.0 && value.is_finite()).collect();
-    let low = values.iter().copied().reduce(f64::min)?;
-    let high = values.iter().copied().reduce(f64::max)?;
-    let stretch = (LEAST * low / high).max(1.0).sqrt();
-    Scale::of(values.into_iter().chain([low / stretch, high * stretch]))
-}
-
 /// One row per case of a group, shortest first: one picture of creations and one of other
 /// operations, each with at least two cases.
 pub fn dots(group: &Group) -> Vec<Picture> {
@@ -81,7 +68,7 @@ fn dots_of(mut rows: Vec<(&Case, Estimate, &str)>) -> Option<Picture> {
     const LANE: f64 = 12.0;
     const TOP: f64 = 24.0;
     rows.sort_by(|(_, one, _), (_, other, _)| one.value.total_cmp(&other.value));
-    let scale = axis(rows.iter().flat_map(|(_, time, _)| extent(time)))?;
+    let scale = Scale::visible(rows.iter().flat_map(|(_, time, _)| extent(time)))?;
     let bottom = TOP + rows.len() as f64 * (LABEL + LANE + GAP);
     let mut body = String::new();
     for ns in scale.ticks() {
@@ -326,88 +313,23 @@ pub fn legend(report: &Report) -> Vec<(String, String)> {
     kinds.chain(parts).map(|(class, words)| (class.to_owned(), words.to_owned())).collect()
 }
 
-/// The first run's estimate of a case and its principal measurement. Cases of CPU pairs are on the
-/// map instead.
-fn measured(case: &Case) -> Option<(&CaseEstimate, &MeasurementEstimate)> {
-    let estimate = Case::first(case).filter(|_| case.key.pair().is_none())?;
-    Some((estimate, estimate.measurement(None)?))
-}
-
 /// A picture for each number that cases of a group differ in, such as the number of tasks: one line
 /// per series of cases, for a wide page and a narrow one.
-pub fn curves(group: &Group) -> Vec<[Picture; 2]> {
-    let mut parameters: Vec<&String> = Vec::new();
-    for (name, value) in group.cases.iter().flat_map(|case| &case.key.parameters) {
-        if value.is_number() && !parameters.contains(&name) {
-            parameters.push(name);
-        }
-    }
-    let both = |parameter: &String| {
-        Some([curve(parameter, group, false)?, curve(parameter, group, true)?])
+pub fn curve_pictures(group: &Group) -> Vec<[Picture; 2]> {
+    let both = |(parameter, lines): (&str, Vec<Line>)| {
+        Some([curve(parameter, &lines, false)?, curve(parameter, &lines, true)?])
     };
-    parameters.into_iter().filter_map(both).collect()
+    curves(group).into_iter().filter_map(both).collect()
 }
 
-/// A line of a curve.
-struct Line<'a> {
-    name: String,
-    class: &'static str,
-    /// The number, and the time of an operation.
-    points: Vec<(f64, &'a Estimate)>,
-}
-
-impl<'a> Line<'a> {
-    /// The line for cases whose number is positive; `None` for fewer than three.
-    fn of(series: Series<'a>) -> Option<Self> {
-        let (_, first) = *series.first()?;
-        let cases = series.into_iter().filter(|(number, _)| *number > 0.0);
-        let (names, points): (Vec<&str>, Vec<_>) = cases
-            .filter_map(|(number, case)| {
-                let (_, of) = measured(case)?;
-                Some((case.title.as_str(), (number, &of.time_ns)))
-            })
-            .unzip();
-        let line = Self { name: shared(&names), class: class_of(first.kind), points };
-        (line.points.len() >= 3).then_some(line)
-    }
-}
-
-/// The common beginning and end of names, such as `threads … of 16 KiB`; the first name if there is
-/// none.
-fn shared(names: &[&str]) -> String {
-    let Some(first) = names.first() else { return String::new() };
-    // The names differ in a number, so the common part contains none of its digits.
-    let common = |names: &[String]| -> String {
-        let alike = |other: &String| {
-            names[0].chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
-        };
-        let begin: String =
-            names[0].chars().take(names.iter().map(alike).min().unwrap_or(0)).collect();
-        begin.trim_end_matches(|c: char| c.is_ascii_digit() || " ,-/".contains(c)).to_owned()
-    };
-    let head = common(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-    if head == **first {
-        return head;
-    }
-    let reversed: Vec<String> = names.iter().map(|name| name.chars().rev().collect()).collect();
-    let tail: String = common(&reversed).chars().rev().collect();
-    match (&*head, &*tail) {
-        ("", "") => (*first).to_owned(),
-        (_, "") => head,
-        (head, tail) => format!("{head} … {tail}"),
-    }
-}
-
-fn curve(parameter: &str, group: &Group, is_narrow: bool) -> Option<Picture> {
+fn curve(parameter: &str, lines: &[Line], is_narrow: bool) -> Option<Picture> {
     const TOP: f64 = 12.0;
     const NAME_HEIGHT: f64 = 16.0;
     /// Left end of curves, as a share of the width.
     const START: f64 = 0.065;
-    let lines: Vec<Line> =
-        series(parameter, &group.cases).into_iter().filter_map(Line::of).collect();
     let points = || lines.iter().flat_map(|of| &of.points);
-    let numbers = axis(points().map(|(number, _)| *number))?;
-    let times = axis(points().flat_map(|(_, time)| extent(time)))?;
+    let numbers = Scale::visible(points().map(|(number, _)| *number))?;
+    let times = Scale::visible(points().flat_map(|(_, time)| extent(time)))?;
     // Right end of curves and start of their names. A narrow page has the names below, keyed by
     // letters.
     let [end, names] = if is_narrow { [0.9, 0.94] } else { [0.62, 0.66] };
@@ -433,7 +355,7 @@ fn curve(parameter: &str, group: &Group, is_narrow: bool) -> Option<Picture> {
         lines.iter().filter_map(|of| of.points.last()).map(|(_, time)| down(time.value)).collect();
     let labels = apart(&ends, NAME_HEIGHT, [TOP + 4.0, bottom]);
     let mut y = bottom + 50.0;
-    for (index, (Line { name, class, points }, label)) in lines.iter().zip(labels).enumerate() {
+    for (index, (Line { name, kind, points, .. }, label)) in lines.iter().zip(labels).enumerate() {
         let place = |(number, time): &(f64, &Estimate)| (across(*number), down(time.value));
         let places: Vec<(f64, f64)> = points.iter().map(place).collect();
         let mut elements: String =
@@ -454,7 +376,7 @@ fn curve(parameter: &str, group: &Group, is_narrow: bool) -> Option<Picture> {
         } else {
             elements += &text_at(names, label + 4.0, &cut(name, 290.0));
         }
-        body += &element(name, &format!("row {class}"), &elements);
+        body += &element(name, &format!("row {}", class_of(*kind)), &elements);
     }
     let change = |line: &Line| {
         let [(_, first), .., (_, last)] = &line.points[..] else { return (1.0, String::new()) };
@@ -474,25 +396,6 @@ fn curve(parameter: &str, group: &Group, is_narrow: bool) -> Option<Picture> {
         height: if is_narrow { y } else { bottom + 38.0 },
         body,
     })
-}
-
-/// The positions nearest to `wanted` where labels are at least `room` apart and between the ends,
-/// as far as possible.
-fn apart(wanted: &[f64], room: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
-    let mut places = wanted.to_vec();
-    let mut least = top;
-    for &index in &order {
-        places[index] = places[index].max(least);
-        least = places[index] + room;
-    }
-    let mut most = bottom;
-    for &index in order.iter().rev() {
-        places[index] = places[index].min(most);
-        most = places[index] - room;
-    }
-    places
 }
 
 /// The time of an operation between each pair of CPUs: one cell per pair, coloured by time; `None`
@@ -592,11 +495,11 @@ mod tests {
 
     #[test]
     fn a_curve_joins_the_cases_in_the_order_of_their_number() {
-        let [[picture, _]] = <[_; 1]>::try_from(curves(&growing(&[500, 5, 50]))).unwrap();
+        let [[picture, _]] = <[_; 1]>::try_from(curve_pictures(&growing(&[500, 5, 50]))).unwrap();
         assert_eq!((count(&picture, "class=\"mark\""), count(&picture, "class=\"curve\"")), (3, 2));
         let at = |tasks: &str| picture.body.find(&format!(" at {tasks}<")).unwrap();
         assert!(at("5") < at("50") && at("50") < at("500"), "{}", picture.body);
-        assert!(curves(&growing(&[5, 50])).is_empty(), "two cases are no curve");
+        assert!(curve_pictures(&growing(&[5, 50])).is_empty(), "two cases are no curve");
     }
 
     #[test]

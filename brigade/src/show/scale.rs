@@ -42,6 +42,17 @@ impl Scale {
         Some(Self { low, high, ticks: round_values(10_f64.powf(low), 10_f64.powf(high)) })
     }
 
+    /// An axis for these values whose ticks always differ visibly.
+    pub fn visible(values: impl Iterator<Item = f64>) -> Option<Self> {
+        /// The smallest ratio of an axis's ends.
+        const LEAST: f64 = 2.25;
+        let values: Vec<f64> = values.filter(|value| *value > 0.0 && value.is_finite()).collect();
+        let low = values.iter().copied().reduce(f64::min)?;
+        let high = values.iter().copied().reduce(f64::max)?;
+        let stretch = (LEAST * low / high).max(1.0).sqrt();
+        Self::of(values.into_iter().chain([low / stretch, high * stretch]))
+    }
+
     /// The position of a value, 0 to 1; values beyond the axis are at its end.
     pub fn share(&self, value: f64) -> f64 {
         let log = if value > 0.0 { value.log10() } else { self.low };
@@ -50,6 +61,27 @@ impl Scale {
 
     pub fn ticks(&self) -> &[f64] {
         &self.ticks
+    }
+
+    /// As many labels of ticks as fit above or below an axis of `width` columns; the last may end
+    /// two columns behind it.
+    pub fn labels(&self, width: usize, show: impl Fn(f64) -> String) -> String {
+        let mut labels = String::new();
+        for tick in &self.ticks {
+            let label = show(*tick);
+            let at = self.column(*tick, width);
+            let used = labels.chars().count();
+            if at >= used + usize::from(used > 0) && at + label.chars().count() <= width + 2 {
+                labels += &" ".repeat(at - used);
+                labels += &label;
+            }
+        }
+        format!("{labels:<width$}")
+    }
+
+    /// The column of a value on an axis of `width` columns.
+    pub fn column(&self, value: f64, width: usize) -> usize {
+        (self.share(value) * (width - 1) as f64).round() as usize
     }
 }
 

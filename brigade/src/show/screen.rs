@@ -3,6 +3,7 @@
 
 use harness::terminal;
 
+use super::curve::drawn;
 use super::notes;
 use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, filled, lines};
 use super::quantity::{brief, bytes, duration, three_digits};
@@ -192,9 +193,25 @@ fn said(Sentence { text, ratio }: &Sentence) -> String {
     format!("{} {}.", text.trim_end_matches('.').replacen("{}", &words, 1), ends(ratio))
 }
 
-/// The cases of a group in at most this many lines, cheapest first. If they do not fit, only the
-/// ends and those that the group compares are shown, and then evenly spaced ones.
+/// A group's question, its curve, its other cases and its note, in at most this many lines.
 fn of_group(group: &Group, style: Style, most: usize) -> String {
+    let question = lines(&terminal::line(&group.question));
+    let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
+    let paint = |kind, text: &str| style.paint(Style::of_kind(kind), text);
+    let (curve, in_curve) = drawn(group, paint).unwrap_or_default();
+    // An empty line above.
+    let used =
+        1 + [&question, &note, &curve].map(|text| text.lines().count()).iter().sum::<usize>();
+    let rows = rows_of(group, &in_curve, most.saturating_sub(used), style);
+    if curve.is_empty() && rows.is_empty() {
+        return String::new();
+    }
+    format!("\n{question}{curve}{rows}{note}")
+}
+
+/// The cases of a group but these, cheapest first. If they do not fit, only the ends and those that
+/// the group compares are shown, and then evenly spaced ones.
+fn rows_of(group: &Group, but: &[&str], room: usize, style: Style) -> String {
     let row = |case: &Case| {
         let figure = case.first()?.figure()?;
         let (text, name) = (case.title.clone(), case.name.clone());
@@ -204,16 +221,16 @@ fn of_group(group: &Group, style: Style, most: usize) -> String {
     let holds = |case: &Case| case.first().is_some_and(|of| of.held().is_some());
     let is_memory = group.cases.iter().all(holds);
     let cases = group.cases.iter().filter(|case| is_memory || !holds(case));
+    let cases = cases.filter(|case| !but.contains(&&*case.name));
     let mut rows: Vec<ScreenRow> = cases.filter_map(row).collect();
     rows.sort_by(|one, other| one.figure.value.total_cmp(&other.figure.value));
     let unit = if is_memory { Quantity::Bytes } else { Quantity::Nanoseconds };
     let Some(axis) = Axis::of(rows.iter().map(|row| row.figure.value), unit) else {
         return String::new();
     };
-    let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
-    let heading = format!("\n{}", lines(&terminal::line(&group.question))) + &axis.heading("")[1..];
+    let heading = axis.heading("").trim_start_matches('\n').to_owned();
     // The line that counts what is left out takes one.
-    let room = most.saturating_sub(note.lines().count() + heading.lines().count() + 1).max(1);
+    let room = room.saturating_sub(heading.lines().count() + 1).max(1);
     let all = rows.len();
     let every = |rows: &[ScreenRow], step: usize| -> Vec<String> {
         let last = rows.len().saturating_sub(1);
@@ -234,7 +251,7 @@ fn of_group(group: &Group, style: Style, most: usize) -> String {
         0 => String::new(),
         count => format!("  and {count} more\n"),
     };
-    format!("{heading}{}{left_out}{note}", shown.concat())
+    format!("{heading}{}{left_out}", shown.concat())
 }
 
 /// Commands to type next.
@@ -295,22 +312,9 @@ impl Axis {
         number.parse().map_or(shown.clone(), |number| format!("{}{unit}", brief(number)))
     }
 
-    fn place(&self, value: f64) -> usize {
-        (self.scale.share(value) * (AXIS - 1) as f64).round() as usize
-    }
-
     /// A heading with as many tick values as fit above the axis.
     fn heading(&self, text: &str) -> String {
-        let mut labels = String::new();
-        for tick in self.scale.ticks() {
-            let label = self.tick(*tick);
-            let (at, width) = (self.place(*tick), labels.chars().count());
-            if at >= width + usize::from(width > 0) && at + label.chars().count() <= AXIS + 2 {
-                labels += &" ".repeat(at - width);
-                labels += &label;
-            }
-        }
-        let labels = format!("{labels:<AXIS$}");
+        let labels = self.scale.labels(AXIS, |tick| self.tick(tick));
         let before = COLUMNS - labels.chars().count().max(AXIS + 1);
         format!("\n{:<before$}{labels}", terminal::line(text)).trim_end().to_owned() + "\n"
     }
@@ -331,7 +335,7 @@ impl Axis {
         let ratio = row.ratio.map_or(String::new(), |ratio| format!("×{}", factor(ratio.value)));
         let figure = self.show(row.figure.value);
         let (dot, line) = if style.ascii { ("o", ".") } else { ("●", "·") };
-        let place = self.place(row.figure.value);
+        let place = self.scale.column(row.figure.value, AXIS);
         let dot = style.paint(Style::of_kind(row.kind), dot);
         let dots = format!("{}{dot}{}", line.repeat(place), line.repeat(AXIS - 1 - place));
         format!("{before}  {text:<TEXT$}{figure:>9} ±{share:>2} %{ratio:>6} {dots}\n")
@@ -362,7 +366,11 @@ fn bullet(text: &str) -> String {
 fn plain(text: &str, style: Style) -> String {
     let text = text.replace(NO_BREAK_SPACE, " ");
     if style.ascii {
-        text.replace('·', "-").replace('±', "+-").replace('×', "x").replace('µ', "u")
+        text.replace('·', "-")
+            .replace('…', "~")
+            .replace('±', "+-")
+            .replace('×', "x")
+            .replace('µ', "u")
     } else {
         text
     }
@@ -370,7 +378,9 @@ fn plain(text: &str, style: Style) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::curve::curves;
     use super::super::fixtures;
+    use super::super::quantity::letter;
     use super::*;
     use crate::manifest::Manifest;
     use crate::store::saved_run::SavedRun;
@@ -404,6 +414,58 @@ mod tests {
         let text = of_group(group, Style::default(), 20);
         assert!(text.matches('●').count() >= 2 && text.contains("more\n"), "{text}");
         assert!(!text.contains("between"), "{text}");
+    }
+
+    /// A group of the suite, measured: each case takes longer than the one before it.
+    fn measured(manifest: &Manifest, group: &crate::manifest::Group) -> Group {
+        let like = fixtures::report_of(&[1.0]).groups.remove(0).cases.remove(0);
+        let case = |(at, name): (usize, &String)| {
+            let case = manifest.cases.iter().find(|case| case.name == *name).unwrap();
+            let mut measured = like.clone();
+            (measured.name, measured.title) = (name.clone(), manifest.title(case));
+            measured.kind = manifest.kind_of(name, &case.program);
+            measured.key.program.clone_from(&case.program);
+            let flags = case.flags.windows(2).filter(|pair| pair[0].starts_with("--"));
+            measured.key.parameters = flags
+                .map(|pair| {
+                    let number = pair[1].parse::<u64>().map(Into::into);
+                    let name = pair[0].trim_start_matches('-').replace('-', "_");
+                    (name, number.unwrap_or_else(|_| pair[1].clone().into()))
+                })
+                .chain([("placement".to_owned(), case.placement.as_str().into())])
+                .collect();
+            let time = &mut measured.estimates[0].as_mut().unwrap().measurements[0].time_ns;
+            time.value = 150.0 * 1.1_f64.powi(at as i32);
+            measured
+        };
+        let (name, question) = (group.name.clone(), group.question.clone());
+        let cases = group.cases.iter().enumerate().map(case).collect();
+        Group { name, question, note: group.note.clone(), cases, ..Group::default() }
+    }
+
+    #[test]
+    fn a_group_with_a_curve_shows_each_of_its_lines_on_one_screen() {
+        let manifest = Manifest::load(None, None).unwrap();
+        let mut found = Vec::new();
+        for group in &manifest.groups {
+            let group = measured(&manifest, group);
+            let curves = curves(&group);
+            let most = curves.into_iter().map(|(_, lines)| lines.len()).max().unwrap_or_default();
+            if drawn(&group, |_, mark| mark.to_owned()).is_none() {
+                continue;
+            }
+            let mut report = fixtures::report_of(&[1.0]);
+            report.groups = vec![group.clone()];
+            let text = screen(&report, "results/2026-11-25-amd-epyc-25-17-2cpu", Style::default());
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(text.lines().count() <= 30 && widest <= 80, "{widest} columns: {text}");
+            let key = |line: &str| line.chars().skip(33).take(2).collect::<String>();
+            let keys: Vec<String> = text.lines().map(key).collect();
+            let is_shown = |index: usize| keys.contains(&format!("{} ", letter(index)));
+            assert!((0..most).all(is_shown), "{most} lines: {text}");
+            found.push(group.name);
+        }
+        assert_eq!(found, ["processes", "tasks", "surface", "greedy", "locks", "rings"]);
     }
 
     #[test]

@@ -112,6 +112,9 @@ fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
         let lock = ["lock", "--tasks", "3", "--iters", "20", "--warmups", "2"];
         runs.push((name, [&lock[..], &["--inside", "50", "--outside", "50"]].concat()));
     }
+    for name in [PYTHON_TASKS, JAVA] {
+        runs.push((name, vec!["wake", "--greedy", "1", "--greedy-for", "500", "--iters", "300"]));
+    }
     for name in [GO, PYTHON_TASKS, JAVA, NODE, ERLANG, ASIO] {
         runs.extend([(name, creation.to_vec()), (name, memory.to_vec())]);
     }
@@ -156,6 +159,7 @@ fn an_unsupported_flag_of_a_guest_is_a_usage_error() {
 fn an_interrupted_guest_prints_its_laps_so_far_and_exits_with_130() {
     let mut runs = [GO, PYTHON, JAVA, NODE, ASIO].map(|name| (name, "brigade")).to_vec();
     runs.extend([(PYTHON_TASKS, "threads"), (GO, "lock"), (JAVA, "lock")]);
+    runs.extend([(PYTHON_TASKS, "wake"), (JAVA, "wake")]);
     for (name, subcommand) in runs {
         let Some(mut words) = guest(name) else { continue };
         words.extend([PYTHON_TASKS, GO, JAVA].contains(&name).then(|| subcommand.to_owned()));
@@ -312,6 +316,21 @@ fn tasks_of_a_guest_that_share_a_lock_are_counted() {
         let floor = 200.0 * work.ns_per_unit.expect("a unit was timed");
         let quickest = iteration.min_ns as f64 / 1024.0;
         assert!(work.units == 200 && quickest > 0.9 * floor, "{name}: {quickest} of {floor} ns");
+    }
+}
+
+/// One thread runs all tasks, and a wake-up is due in each of the greedy task's 20 ms.
+#[test]
+fn a_greedy_task_of_a_guest_delays_the_others_until_it_yields() {
+    for (name, workers) in [(PYTHON_TASKS, &[][..]), (JAVA, &["--workers", "1"])] {
+        let Some(words) = guest(name) else { continue };
+        let flags = ["wake", "--greedy", "1", "--greedy-for", "20000", "--rate", "1000"];
+        let record = Bench::of(name, &words, &[&flags[..], workers].concat(), "").record();
+        let [wake_up] = &record.measurements[..] else { panic!("{name}: one") };
+        assert_eq!((&*wake_up.name, wake_up.count), ("wake-up", 300));
+        assert!(wake_up.max_ns > 10_000_000, "{name}: {wake_up:?}");
+        assert_eq!(record.parameters["greedy_for"], 20_000, "a curve needs a number");
+        assert!(record.schedule.is_some_and(|kept| kept.missed > 0), "{name}");
     }
 }
 
