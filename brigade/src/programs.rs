@@ -11,7 +11,7 @@ use nix::sys::prctl;
 /// Runs a program with this process's command line.
 type Main = fn() -> ExitCode;
 
-/// Each program's name, entry point and source. Fuzzing needs none, and builds in half the time.
+/// Each program's name, entry point and source. Fuzzing needs none, and no runtime.
 #[cfg(fuzzing)]
 const PROGRAMS: &[(&str, Main, &str)] = &[];
 #[cfg(not(fuzzing))]
