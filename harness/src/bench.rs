@@ -21,8 +21,8 @@ use crate::samples::Measured;
 use crate::spec::Spec;
 use crate::spinners::Spinners;
 use crate::state::{Findings, Shared};
-use crate::station::{Equipment, Shape, Station, Tracer, WorkingSet};
-use crate::trace::{Recorder, Stamps};
+use crate::station::{Equipment, Shape, Station, WorkingSet};
+use crate::trace::{Recorder, Tracer};
 use crate::work::Work;
 use crate::{clock, memory};
 
@@ -44,9 +44,7 @@ impl Bench {
         let units = spec.load.map(|load| load.work.work);
         let tracer: OnceLock<_> = OnceLock::new();
         if recorder.is_some() {
-            let tasks = spec.tasks as usize;
-            let stamps = Some(Stamps::of_process(tasks));
-            tracer.get_or_init(|| Arc::new(Tracer::new(tasks, stamps)));
+            tracer.get_or_init(|| Tracer::of_process(spec.tasks as usize));
         }
         let findings = Findings {
             expected_switches: spec.switches,
@@ -148,7 +146,7 @@ impl Bench {
 
     /// The brigade's tracer. It adds marked laps after the measured ones.
     pub(crate) fn tracer(&self) -> Arc<Tracer> {
-        let tracer = self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks(), None)));
+        let tracer = self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks())));
         Arc::clone(tracer)
     }
 

@@ -17,15 +17,15 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use crate::clock;
 use crate::progress::Progress;
 use crate::record::Ending;
 use crate::samples::{Measured, Samples};
 use crate::state::{MOST_PHASES, Marks, Shared};
-use crate::station::{MOST_TRACED, TRACED, Token, Tracer};
-use crate::trace::Recorder;
+use crate::station::{MOST_TRACED, TRACED, Token};
+use crate::trace::{Recorder, Tracer};
 use crate::usage::Start;
 use crate::work::Pieces;
-use crate::{clock, cpus};
 
 /// The shortest timed warm-up: caches, branch predictors and the CPU's
 /// frequency settle within milliseconds.
@@ -72,7 +72,6 @@ pub struct Lap<'a> {
     ends: &'a Marks,
     tracer: Option<&'a Tracer>,
     phase: usize,
-    sent_from: u32,
     marks: u8,
 }
 
@@ -101,12 +100,7 @@ impl<'a> Lap<'a> {
     #[inline]
     pub fn finish(self) {
         self.ends[self.phase].store(clock::now(), Relaxed);
-        if let Some(tracer) = self.tracer {
-            if let Some(stamps) = &tracer.stamps {
-                stamps.note_driver(true);
-            }
-            tracer.count_lap(self.sent_from, cpus::current());
-        }
+        self.tracer.iter().for_each(|tracer| tracer.note_driver(true));
     }
 }
 
@@ -176,10 +170,11 @@ impl<'a> Laps<'a> {
             Stage::Measured => self.iterations += 1,
             Stage::Marked | Stage::Over => {}
         }
-        if let (Some(mut recorder), Some(tracer)) = (self.recorder(), self.tracer())
-            && let Some(stamps) = &tracer.stamps
+        if self.stage == Stage::Marked
+            && let Some(tracer) = self.tracer()
         {
-            recorder.after_lap(stamps, phase_begun, last);
+            let stops = tracer.take(phase_begun, last);
+            self.recorder().into_iter().for_each(|mut recorder| recorder.after_lap(stops.clone()));
         }
         if self.purpose == Purpose::Side {
             self.take_side_samples();
@@ -325,14 +320,11 @@ impl<'a> Iterator for Laps<'a> {
             units.time_one();
         }
         let tracer = if self.stage == Stage::Marked { self.tracer() } else { None };
-        let sent_from = if tracer.is_some() { cpus::current() } else { 0 };
         let marks = self.load_mark | if tracer.is_some() { TRACED } else { 0 };
         let (shared, ends) = (self.shared, &self.shared.marks);
-        if let (Some(mut recorder), Some(tracer)) = (self.recorder(), tracer) {
-            recorder.before_lap();
-            tracer.stamps.iter().for_each(|stamps| stamps.note_driver(false));
-        }
-        let lap = Lap { shared, ends, tracer, phase: 0, sent_from, marks };
+        self.recorder().iter_mut().for_each(|recorder| recorder.before_lap());
+        tracer.iter().for_each(|tracer| tracer.note_driver(false));
+        let lap = Lap { shared, ends, tracer, phase: 0, marks };
         self.begun = Some(clock::now());
         Some(lap)
     }

@@ -11,8 +11,8 @@ use crate::record::{Ending, LedgerPoint, Memory, ScheduleKept, WorkRecord};
 use crate::samples::Samples;
 use crate::spec::Spec;
 use crate::spinners::Spinners;
-use crate::station::{LOAD, Shape, Tracer};
-use crate::trace::Recorder;
+use crate::station::{LOAD, Shape};
+use crate::trace::{Recorder, Tracer};
 use crate::usage::{Span, Start};
 use crate::work::{Calibration, Work};
 

@@ -15,13 +15,10 @@
 use std::cell::Cell;
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use serde::Serialize;
 
-use crate::cpus;
-use crate::trace::Stamps;
+use crate::trace::Tracer;
 use crate::work::{Work, WorkFlag};
 
 /// The mark of a token that makes each task do work or touch memory.
@@ -108,57 +105,6 @@ impl Station {
 
 /// The most marked laps of a run.
 pub(crate) const MOST_TRACED: u64 = 32;
-
-const NOWHERE: u32 = u32::MAX;
-
-/// The CPU of each task when the last tracer token passed.
-#[derive(Debug)]
-pub struct Tracer {
-    cpus: Box<[AtomicU32]>,
-    hops: AtomicU64,
-    crossings: AtomicU64,
-    /// With `--trace`.
-    pub(crate) stamps: Option<Arc<Stamps>>,
-}
-
-impl Tracer {
-    /// A tracer for `tasks` tasks in a line, which notes times too if there are `stamps`.
-    pub(crate) fn new(tasks: usize, stamps: Option<Arc<Stamps>>) -> Self {
-        let cpus = (0..tasks).map(|_| AtomicU32::new(NOWHERE)).collect();
-        Self { cpus, hops: AtomicU64::new(0), crossings: AtomicU64::new(0), stamps }
-    }
-
-    /// Records the calling thread's CPU for the task at `position`, from 0.
-    ///
-    /// # Panics
-    /// If there is no task at `position`.
-    pub(crate) fn note(&self, position: usize) {
-        self.cpus[position].store(cpus::current(), Relaxed);
-        if let Some(stamps) = &self.stamps {
-            stamps.note(position);
-        }
-    }
-
-    /// Counts the hops of one lap whose ends were on different CPUs. The driver
-    /// sent the token from CPU `sent` and received it on CPU `taken`.
-    pub(crate) fn count_lap(&self, sent: u32, taken: u32) {
-        let mut here = sent;
-        let stops = self.cpus.iter().map(|cpu| cpu.swap(NOWHERE, Relaxed)).chain([taken]);
-        for next in stops {
-            if here != NOWHERE && next != NOWHERE {
-                self.hops.fetch_add(1, Relaxed);
-                self.crossings.fetch_add(u64::from(here != next), Relaxed);
-            }
-            here = next;
-        }
-    }
-
-    /// The share of traced hops that crossed, 0 to 1; `None` before any lap.
-    pub(crate) fn cross_cpu_share(&self) -> Option<f64> {
-        let hops = self.hops.load(Relaxed);
-        (hops > 0).then(|| self.crossings.load(Relaxed) as f64 / hops as f64)
-    }
-}
 
 /// Bytes of a word.
 const WORD: u64 = size_of::<u64>() as u64;
@@ -266,23 +212,6 @@ mod tests {
             station.0.working_set.sum()
         });
         assert_eq!(sums[1] - sums[0], 8);
-    }
-
-    fn share(sent: u32, stops: &[u32], taken: u32) -> Option<f64> {
-        let tracer = Tracer::new(stops.len(), None);
-        for (cpu, stop) in tracer.cpus.iter().zip(stops) {
-            cpu.store(*stop, Relaxed);
-        }
-        tracer.count_lap(sent, taken);
-        tracer.cross_cpu_share()
-    }
-
-    #[test]
-    fn crossings_are_counted_over_all_hops_including_the_drivers_two() {
-        assert_eq!(share(0, &[0, 0, 0], 0), Some(0.0));
-        assert_eq!(share(0, &[1, 0, 1], 0), Some(1.0));
-        assert_eq!(share(0, &[0, 1, 1], 1), Some(0.25));
-        assert_eq!(share(0, &[u32::MAX], 1), None, "a task without a recorded CPU is not guessed");
     }
 
     /// How much each word has grown after touching everything twice.

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use std::{cell::Cell, fmt, io, thread};
+use std::{fmt, io, thread};
 
 use anyhow::{Context as _, ensure};
 use perf_event_open::config::{Clock, Cpu, Inherit, Opts, Proc, RecordIdFormat};
@@ -138,50 +138,56 @@ pub enum Way {
 
 /// The number of the calling thread.
 pub fn tid() -> u32 {
-    thread_local!(static TID: Cell<u32> = const { Cell::new(0) });
-    TID.with(|tid| {
-        if tid.get() == 0 {
-            tid.set(nix::unistd::gettid().as_raw().unsigned_abs());
-        }
-        tid.get()
-    })
+    thread_local!(static TID: u32 = nix::unistd::gettid().as_raw().unsigned_abs());
+    TID.with(|tid| *tid)
 }
 
-/// The stamps of a process that traces.
-static STAMPS: OnceLock<Arc<Stamps>> = OnceLock::new();
+/// The tracer of a process that records.
+static TRACER: OnceLock<Arc<Tracer>> = OnceLock::new();
 
-/// Whether this process traces.
+/// Whether this process records.
 pub(crate) fn is_on() -> bool {
-    STAMPS.get().is_some()
+    TRACER.get().is_some()
 }
 
 /// Notes that a thread without a station has the token: the only one besides the driver's.
 pub(crate) fn pass() {
-    if let Some(stamps) = STAMPS.get()
+    if let Some(tracer) = TRACER.get()
         && tid() != std::process::id()
-        && let Some(last) = stamps.0.len().checked_sub(3)
+        && let Some(last) = tracer.notes.len().checked_sub(3)
     {
-        stamps.note(last);
+        tracer.note(last);
     }
 }
 
-/// The notes of each task of a brigade, then of the driver at both ends of the lap.
+/// Where the token of a marked lap was: the notes of each task of a brigade, then of the driver
+/// at both ends of the lap.
 #[derive(Debug)]
-pub(crate) struct Stamps(Box<[(AtomicU32, AtomicU32, AtomicU64)]>);
+pub struct Tracer {
+    /// Thread, CPU, and time.
+    notes: Box<[(AtomicU32, AtomicU32, AtomicU64)]>,
+    hops: AtomicU64,
+    crossings: AtomicU64,
+}
 
-impl Stamps {
-    fn new(tasks: usize) -> Self {
-        Self((0..tasks + 2).map(|_| Default::default()).collect())
+impl Tracer {
+    /// A tracer for `tasks` tasks in a line.
+    pub(crate) fn new(tasks: usize) -> Self {
+        let notes = (0..tasks + 2).map(|_| Default::default()).collect();
+        Self { notes, hops: AtomicU64::new(0), crossings: AtomicU64::new(0) }
     }
 
-    /// The stamps of this process.
+    /// That of this process, which records.
     pub(crate) fn of_process(tasks: usize) -> Arc<Self> {
-        Arc::clone(STAMPS.get_or_init(|| Arc::new(Self::new(tasks))))
+        Arc::clone(TRACER.get_or_init(|| Arc::new(Self::new(tasks))))
     }
 
     /// Notes the calling thread for the task at `position`.
+    ///
+    /// # Panics
+    /// If there is no task at `position`.
     pub(crate) fn note(&self, position: usize) {
-        let (tid_of, cpu, at_ns) = &self.0[position];
+        let (tid_of, cpu, at_ns) = &self.notes[position];
         tid_of.store(tid(), Relaxed);
         cpu.store(cpus::current(), Relaxed);
         at_ns.store(clock::now(), Relaxed);
@@ -189,24 +195,38 @@ impl Stamps {
 
     /// Notes the driver's thread, which `ends` the lap or begins it.
     pub(crate) fn note_driver(&self, ends: bool) {
-        self.note(self.0.len() - 2 + usize::from(ends));
+        self.note(self.notes.len() - 2 + usize::from(ends));
     }
 
-    /// The stops of the lap between these times, and forgets them.
-    fn take(&self, begun: u64, ended: u64) -> Vec<Stop> {
-        let last = self.0.len() - 1;
+    /// The stops of the lap between these times. Forgets them, and counts the hops between tasks
+    /// that follow each other, and those whose ends are on different CPUs.
+    pub(crate) fn take(&self, begun: u64, ended: u64) -> Vec<Stop> {
+        let last = self.notes.len() - 1;
         let order = std::iter::once(last - 1).chain(0..last - 1).chain([last]);
-        let stop = |position: usize| {
-            let (tid, cpu, at_ns) = &self.0[position];
+        let (mut stops, mut here) = (Vec::new(), None::<Stop>);
+        for position in order {
+            let (tid, cpu, at_ns) = &self.notes[position];
             let (tid, cpu, noted) = (tid.swap(0, Relaxed), cpu.load(Relaxed), at_ns.load(Relaxed));
             let (task, at_ns) = match last - position {
                 0 => (None, ended),
                 1 => (None, begun),
                 _ => (Some(position as u32), noted),
             };
-            (tid != 0).then_some(Stop { task, tid, cpu, at_ns })
-        };
-        order.filter_map(stop).collect()
+            let next = (tid != 0).then_some(Stop { task, tid, cpu, at_ns });
+            if let (Some(here), Some(next)) = (here, next) {
+                self.hops.fetch_add(1, Relaxed);
+                self.crossings.fetch_add(u64::from(here.cpu != next.cpu), Relaxed);
+            }
+            stops.extend(next);
+            here = next;
+        }
+        stops
+    }
+
+    /// The share of hops that crossed, 0 to 1; `None` before any lap.
+    pub(crate) fn cross_cpu_share(&self) -> Option<f64> {
+        let hops = self.hops.load(Relaxed);
+        (hops > 0).then(|| self.crossings.load(Relaxed) as f64 / hops as f64)
     }
 }
 
@@ -303,9 +323,9 @@ impl Recorder {
         }
     }
 
-    /// Must be called after each lap, with its start and end.
-    pub(crate) fn after_lap(&mut self, stamps: &Stamps, begun: u64, ended: u64) {
-        self.trace.laps.push(TracedLap { stops: stamps.take(begun, ended) });
+    /// Must be called after each lap.
+    pub(crate) fn after_lap(&mut self, stops: Vec<Stop>) {
+        self.trace.laps.push(TracedLap { stops });
         self.laps += 1;
         if self.laps == self.per_batch {
             self.end_batch();
@@ -489,17 +509,38 @@ mod tests {
         assert!(switches(Record::LostRecords(Box::new(lost)), 7).is_err());
     }
 
+    /// A lap past these tasks of three.
+    fn lap(tracer: &Tracer, tasks: &[usize]) -> Vec<Stop> {
+        tracer.note_driver(false);
+        tasks.iter().for_each(|task| tracer.note(*task));
+        tracer.note_driver(true);
+        tracer.take(1, 2)
+    }
+
     #[test]
     fn a_lap_stops_where_tasks_have_noted_themselves() {
-        let stamps = Stamps::new(3);
-        stamps.note_driver(false);
-        stamps.note(2);
-        stamps.note(0);
-        stamps.note_driver(true);
-        let stops = stamps.take(1, 2);
+        let tracer = Tracer::new(3);
+        let stops = lap(&tracer, &[2, 0]);
         let tasks: Vec<Option<u32>> = stops.iter().map(|stop| stop.task).collect();
         assert_eq!(tasks, [None, Some(0), Some(2), None], "task 1 is somewhere else");
         assert_eq!((stops[0].at_ns, stops[3].at_ns, stops[0].tid), (1, 2, tid()));
-        assert!(stamps.take(1, 2).is_empty());
+        assert!(tracer.take(1, 2).is_empty());
+    }
+
+    #[test]
+    fn crossings_are_counted_over_all_hops_including_the_drivers_two() {
+        let share = |sent: u32, stops: &[u32], taken: u32| {
+            let tracer = Tracer::new(stops.len());
+            for (note, cpu) in tracer.notes.iter().zip(stops.iter().chain([&sent, &taken])) {
+                note.0.store(u32::from(*cpu < u32::MAX), Relaxed);
+                note.1.store(*cpu, Relaxed);
+            }
+            let _ = tracer.take(1, 2);
+            tracer.cross_cpu_share()
+        };
+        assert_eq!(share(0, &[0, 0, 0], 0), Some(0.0));
+        assert_eq!(share(0, &[1, 0, 1], 0), Some(1.0));
+        assert_eq!(share(0, &[0, 1, 1], 1), Some(0.25));
+        assert_eq!(share(0, &[u32::MAX], 1), None, "a task without a recorded CPU is not guessed");
     }
 }

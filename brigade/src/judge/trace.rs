@@ -138,6 +138,8 @@ pub struct Blame {
     pub counted: u64,
     /// Records of threads of the process that left a CPU.
     pub recorded: u64,
+    /// Who had which CPU, by start.
+    pub turns: Vec<Turn>,
 }
 
 /// A quantile, by the nearest rank.
@@ -155,7 +157,7 @@ impl Blame {
     /// If the trace is inconsistent.
     pub fn of(trace: &Trace) -> Result<Self, String> {
         let spans: Vec<Span> = trace.spans.iter().map(|span| Span::new(trace, span)).collect();
-        let direct = direct_ns(trace, &spans);
+        let direct = direct_ns(&spans);
         let mut hops = Vec::new();
         for (lap, traced) in trace.laps.iter().enumerate() {
             for pair in traced.stops.windows(2) {
@@ -175,7 +177,8 @@ impl Blame {
         let counted = trace.spans.iter().map(|span| span.counted).sum();
         let leaves = |switch: &&Switch| switch.own && switch.way != Way::In;
         let recorded = trace.switches.iter().filter(leaves).count() as u64;
-        Ok(Self { rows: rows(&hops), counted, recorded, hops })
+        let turns = spans.into_iter().flat_map(|span| span.turns).collect();
+        Ok(Self { rows: rows(&hops), counted, recorded, hops, turns })
     }
 
     /// How long a hop takes on average.
@@ -226,117 +229,138 @@ fn rows(hops: &[Hop]) -> Vec<Row> {
 /// The longest time an idle CPU takes to wake up; a longer gap has another cause.
 const LONGEST_WAKING: u64 = 1_000_000;
 
-/// The longest time in which a CPU switches from one thread of the process to the next. If other
-/// processes are not visible it is estimated: three times the median of short gaps.
-fn direct_ns(trace: &Trace, spans: &[Span]) -> u64 {
-    let on_cpus = spans.iter().flat_map(|span| span.on_cpu.values());
-    let pairs = on_cpus.flat_map(|switches| switches.windows(2));
-    let direct = pairs.filter(|pair| pair[0].way != Way::In && pair[1].way == Way::In);
-    let times = direct.map(|pair| pair[1].at_ns - pair[0].at_ns);
-    // Of a CPU that sleeps between any two threads, all are long.
-    const LONGEST: u64 = 5_000;
-    if trace.whole_machine { 0 } else { 3 * quantile(times.filter(|ns| *ns < LONGEST), 0.5) }
+/// The time from a thread taking a CPU to its leaving it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Turn {
+    /// The CPU.
+    pub cpu: u32,
+    /// The thread; 0 is an idle CPU.
+    pub tid: u32,
+    /// Whether it is one of the traced process.
+    pub own: bool,
+    /// Its start, or that of the span.
+    pub from_ns: u64,
+    /// Its end, or that of the span.
+    pub to_ns: u64,
+    /// Whether it could have gone on.
+    pub preempted: bool,
 }
 
-/// The records of one span, by thread and by CPU.
+/// The turns within a span, by start.
+fn turns(switches: &[Switch], of: &RecordedSpan) -> Vec<Turn> {
+    let (mut turns, mut on_cpu) = (Vec::new(), BTreeMap::<u32, Turn>::new());
+    let mut ended = BTreeMap::<u32, u64>::new();
+    let is_in = |switch: &&Switch| of.begun_ns <= switch.at_ns && switch.at_ns <= of.ended_ns;
+    for Switch { at_ns, cpu, tid, own, way } in switches.iter().filter(is_in).copied() {
+        let before = on_cpu.remove(&cpu);
+        let from_ns = ended.insert(cpu, at_ns).unwrap_or(of.begun_ns);
+        let turn = Turn { cpu, tid, own, from_ns, to_ns: at_ns, preempted: way == Way::Preempted };
+        if way == Way::In {
+            on_cpu.insert(cpu, Turn { from_ns: at_ns, to_ns: of.ended_ns, ..turn });
+            turns.extend(before.map(|before| Turn { to_ns: at_ns, ..before }));
+        } else {
+            // Whoever left without having come was there.
+            let came = before.filter(|before| before.tid == tid);
+            turns.push(Turn { from_ns: came.map_or(from_ns, |came| came.from_ns), ..turn });
+        }
+    }
+    turns.extend(on_cpu.into_values());
+    turns.sort_by_key(|turn| turn.from_ns);
+    turns
+}
+
+/// The longest time in which a CPU switches from one thread of the process to the next. If other
+/// processes are not visible it is estimated: three times the median of short gaps.
+fn direct_ns(spans: &[Span]) -> u64 {
+    let on_cpus = spans.iter().flat_map(|span| span.on_cpu.values());
+    let pairs = on_cpus.flat_map(|turns| turns.windows(2));
+    let times = pairs.map(|pair| pair[1].from_ns.saturating_sub(pair[0].to_ns));
+    // Of a CPU that sleeps between any two threads, all are long.
+    const LONGEST: u64 = 5_000;
+    3 * quantile(times.filter(|ns| *ns < LONGEST), 0.5)
+}
+
+/// The turns of one span, by thread and by CPU.
 struct Span<'a> {
     of: &'a RecordedSpan,
     trace: &'a Trace,
+    turns: Vec<Turn>,
+    of_thread: BTreeMap<u32, Vec<Turn>>,
+    on_cpu: BTreeMap<u32, Vec<Turn>>,
     /// When no thread of the process had a CPU, in order.
     silences: Vec<Range<u64>>,
-    of_thread: BTreeMap<u32, Vec<&'a Switch>>,
-    on_cpu: BTreeMap<u32, Vec<&'a Switch>>,
 }
 
-/// The records within a range of time, ends excluded.
-fn within<'a, 'b>(switches: Option<&'b Vec<&'a Switch>>, range: &Range<u64>) -> &'b [&'a Switch] {
-    let switches = switches.map_or(&[][..], Vec::as_slice);
-    let from = switches.partition_point(|switch| switch.at_ns <= range.start);
-    let to = switches.partition_point(|switch| switch.at_ns < range.end);
-    &switches[from..to.max(from)]
+/// The turns of these that began by then.
+fn begun(turns: &[Turn], at_ns: u64) -> &[Turn] {
+    &turns[..turns.partition_point(|turn| turn.from_ns <= at_ns)]
 }
 
-/// The last record until `at`.
-fn last<'a>(switches: Option<&Vec<&'a Switch>>, at: u64) -> Option<&'a Switch> {
-    let switches = switches?;
-    let until = switches.partition_point(|switch| switch.at_ns <= at);
-    switches.get(until.checked_sub(1)?).copied()
+/// The last turn of these that ended by then.
+fn ended(turns: &[Turn], at_ns: u64) -> Option<&Turn> {
+    begun(turns, at_ns).iter().rev().find(|turn| turn.to_ns <= at_ns)
 }
 
-/// The record of who is there at this moment. Whoever left without having come was there.
-fn present<'a>(switches: &Vec<&'a Switch>, at: u64) -> Option<&'a Switch> {
-    match last(Some(switches), at) {
-        Some(switch) => Some(switch).filter(|switch| switch.way == Way::In),
-        None => switches.first().copied().filter(|switch| switch.way != Way::In),
-    }
-}
-
-/// When none of the threads of the process had a CPU, until `end`.
-fn silences(of_thread: &BTreeMap<u32, Vec<&Switch>>, end: u64) -> Vec<Range<u64>> {
-    let own = || of_thread.values().filter(|switches| switches[0].own);
-    let mut running = own().filter(|switches| switches[0].way != Way::In).count();
-    let mut switches: Vec<&Switch> = own().flatten().copied().collect();
-    switches.sort_by_key(|switch| switch.at_ns);
-    let (mut silences, mut since) = (Vec::new(), 0);
-    for Switch { at_ns, way, .. } in switches {
-        let before = running;
-        running = if *way == Way::In { running + 1 } else { running.saturating_sub(1) };
-        match (before, running) {
-            (0, 1) => silences.push(since..*at_ns),
-            (_, 0) => since = *at_ns,
-            _ => {}
-        }
-    }
-    if running == 0 {
-        silences.push(since..end);
-    }
-    silences
+/// The turn of these that lasts at this moment.
+fn lasting(turns: &[Turn], at_ns: u64) -> Option<&Turn> {
+    begun(turns, at_ns).last().filter(|turn| turn.to_ns > at_ns)
 }
 
 impl<'a> Span<'a> {
     fn new(trace: &'a Trace, of: &'a RecordedSpan) -> Self {
         let (mut of_thread, mut on_cpu) =
             (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
-        let is_in = |at: u64| of.begun_ns <= at && at <= of.ended_ns;
-        for switch in trace.switches.iter().filter(|switch| is_in(switch.at_ns)) {
-            of_thread.entry(switch.tid).or_default().push(switch);
-            on_cpu.entry(switch.cpu).or_default().push(switch);
+        let (mut silences, mut since) = (Vec::new(), of.begun_ns);
+        let turns = turns(&trace.switches, of);
+        for turn in &turns {
+            of_thread.entry(turn.tid).or_default().push(*turn);
+            on_cpu.entry(turn.cpu).or_default().push(*turn);
+            if turn.own {
+                silences.extend((since < turn.from_ns).then_some(since..turn.from_ns));
+                since = since.max(turn.to_ns);
+            }
         }
-        let silences = silences(&of_thread, of.ended_ns);
-        Self { of, trace, silences, of_thread, on_cpu }
+        silences.push(since..of.ended_ns);
+        Self { of, trace, turns, of_thread, on_cpu, silences }
+    }
+
+    fn of(&self, tid: u32) -> &[Turn] {
+        self.of_thread.get(&tid).map_or(&[], Vec::as_slice)
+    }
+
+    fn on(&self, cpu: u32) -> &[Turn] {
+        self.on_cpu.get(&cpu).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a thread has a CPU at this moment.
-    fn runs(&self, tid: u32, at: u64) -> bool {
-        self.of_thread.get(&tid).is_none_or(|switches| present(switches, at).is_some())
+    fn runs(&self, tid: u32, at_ns: u64) -> bool {
+        self.of(tid).is_empty() || lasting(self.of(tid), at_ns).is_some()
     }
 
     /// The thread that has a CPU at this moment.
-    fn has(&self, cpu: u32, at: u64) -> Option<u32> {
-        Some(present(self.on_cpu.get(&cpu)?, at)?.tid)
+    fn has(&self, cpu: u32, at_ns: u64) -> Option<u32> {
+        Some(lasting(self.on(cpu), at_ns)?.tid)
     }
 
     /// When a thread next takes a CPU.
-    fn next_in(&self, tid: u32, at: u64) -> Option<&'a Switch> {
-        let switches = self.of_thread.get(&tid)?;
-        let from = switches.partition_point(|switch| switch.at_ns <= at);
-        switches[from..].iter().find(|switch| switch.way == Way::In).copied()
+    fn next_in(&self, tid: u32, at_ns: u64) -> Option<&Turn> {
+        self.of(tid).get(begun(self.of(tid), at_ns).len())
     }
 
     fn split(&self, lap: usize, from: Stop, to: Stop, direct: u64) -> Hop {
         let whole = from.at_ns..to.at_ns;
-        let [sent, taken] = [from.tid, to.tid].map(|tid| within(self.of_thread.get(&tid), &whole));
-        let both = || sent.iter().chain(taken);
-        let cpus: BTreeSet<u32> = both().map(|switch| switch.cpu).collect();
-        let on_cpus = cpus.iter().flat_map(|cpu| within(self.on_cpu.get(cpu), &whole));
-        let cuts: BTreeSet<u64> = on_cpus.map(|switch| switch.at_ns).collect();
+        let is_in = |at_ns: &u64| whole.start < *at_ns && *at_ns < whole.end;
+        let ends = |turn: &Turn| [turn.from_ns, turn.to_ns].into_iter().filter(is_in);
+        let both = || self.of(from.tid).iter().chain(self.of(to.tid));
+        let cpus: BTreeSet<u32> =
+            both().filter(|turn| ends(turn).next().is_some()).map(|turn| turn.cpu).collect();
+        let on_cpus = cpus.iter().flat_map(|cpu| self.on(*cpu));
+        let cuts: BTreeSet<u64> = on_cpus.flat_map(ends).chain([whole.start, whole.end]).collect();
         // Before it last blocked, the receiver worked for an earlier token.
-        let waits = taken.iter().rev().find(|switch| switch.way == Way::Out);
-        let waits = waits.map_or(whole.start, |switch| switch.at_ns);
-        let ends = cuts.iter().copied().chain([whole.end]);
-        let starts = [whole.start].into_iter().chain(cuts.iter().copied());
+        let waits = self.of(to.tid).iter().rfind(|turn| is_in(&turn.to_ns) && !turn.preempted);
+        let waits = waits.map_or(whole.start, |turn| turn.to_ns);
         let mut pieces = Vec::<Piece>::new();
-        for (start, end) in starts.zip(ends).filter(|(start, end)| start < end) {
+        for (start, end) in cuts.iter().copied().zip(cuts.iter().copied().skip(1)) {
             let piece = self.piece(&from, &to, start..end, waits, direct);
             match pieces.last_mut() {
                 Some(before) if before.part == piece.part && before.by == piece.by => {
@@ -345,7 +369,7 @@ impl<'a> Span<'a> {
                 _ => pieces.push(piece),
             }
         }
-        let preempted = both().any(|switch| switch.way == Way::Preempted);
+        let preempted = both().any(|turn| is_in(&turn.to_ns) && turn.preempted);
         Hop { lap, from, to, pieces, preempted }
     }
 
@@ -367,41 +391,32 @@ impl<'a> Span<'a> {
 
     /// A piece in which neither sender nor receiver had a CPU. It lasts until one of them takes
     /// one: the awaited thread.
-    fn gap(&self, from: &Stop, to: &Stop, at: Range<u64>, direct: u64) -> Piece {
-        let next = [from.tid, to.tid].map(|tid| self.next_in(tid, at.start));
+    fn gap(&self, from: &Stop, to: &Stop, at_ns: Range<u64>, direct: u64) -> Piece {
+        let next = [from.tid, to.tid].map(|tid| self.next_in(tid, at_ns.start));
         let is_sender = match next {
-            [Some(sender), Some(receiver)] => sender.at_ns < receiver.at_ns,
+            [Some(sender), Some(receiver)] => sender.from_ns < receiver.from_ns,
             [sender, _] => sender.is_some(),
         };
         let awaited = if is_sender { from.tid } else { to.tid };
-        let by = |cpu| self.has(cpu, at.start);
-        let left = last(self.of_thread.get(&awaited), at.start);
-        let is_ready = left.is_some_and(|switch| switch.way == Way::Preempted);
+        let left = ended(self.of(awaited), at_ns.start).filter(|turn| turn.preempted);
+        let is_ready = left.is_some();
         // A preempted thread stays queued on its CPU, unless the kernel moves it.
-        let stays = left.filter(|left| is_ready && by(left.cpu).is_some_and(|tid| tid != 0));
-        let cpu = stays.or(next[usize::from(!is_sender)]).map_or(to.cpu, |switch| switch.cpu);
-        let of = |part, by| Piece { part, from_ns: at.start, to_ns: at.end, cpu, by };
+        let stays = left.filter(|left| self.has(left.cpu, at_ns.start).is_some_and(|tid| tid != 0));
+        let cpu = stays.or(next[usize::from(!is_sender)]).map_or(to.cpu, |turn| turn.cpu);
+        let by = self.has(cpu, at_ns.start);
         let is_whole = self.trace.whole_machine;
-        let is_short = at.end - at.start <= LONGEST_WAKING;
-        let before = last(self.on_cpu.get(&cpu), at.start);
-        let is_off = before.is_some_and(|switch| switch.way == Way::Preempted);
-        let begins_here = before.is_some_and(|switch| switch.at_ns == at.start);
-        let is_direct = begins_here && at.end - at.start <= direct;
-        let silence = self.silences.partition_point(|silence| silence.end <= at.start);
-        let silence = self.silences.get(silence).filter(|silence| silence.start <= at.start);
-        if let Some(silence) = silence {
-            if self.trace.stops.iter().any(|stop| silence.contains(stop)) {
-                return of(Part::Stopped, None);
-            }
-            if self.is_throttled(silence, cpu) {
-                return of(Part::Throttled, None);
-            }
-        }
-        // An idle CPU is awake once it runs the thread that woke it.
-        let wakes =
-            begins_here && !is_ready && before.is_some_and(|of| of.tid == 0 && of.way == Way::Out);
-        let had = if wakes { Some(0) } else { by(cpu) };
-        let part = match had {
+        let length = at_ns.end - at_ns.start;
+        let is_short = length <= LONGEST_WAKING;
+        let before = ended(self.on(cpu), at_ns.start);
+        let is_off = before.is_some_and(|turn| turn.preempted);
+        let is_direct = length <= direct && before.is_some_and(|turn| turn.to_ns == at_ns.start);
+        let silence = self.silences.partition_point(|silence| silence.end <= at_ns.start);
+        let silence = self.silences.get(silence).filter(|silence| silence.start <= at_ns.start);
+        let is_stopped =
+            |silence: &Range<u64>| self.trace.stops.iter().any(|stop| silence.contains(stop));
+        let part = match by {
+            _ if silence.is_some_and(is_stopped) => Part::Stopped,
+            _ if silence.is_some_and(|silence| self.is_throttled(silence, cpu)) => Part::Throttled,
             None if is_direct || (is_whole && is_short) => Part::Switching,
             None if is_whole => Part::Unknown,
             None if is_ready || is_off => Part::Preempted,
@@ -412,7 +427,7 @@ impl<'a> Span<'a> {
             Some(_) if is_ready => Part::Preempted,
             Some(_) => Part::Queued,
         };
-        of(part, had)
+        Piece { part, from_ns: at_ns.start, to_ns: at_ns.end, cpu, by }
     }
 
     /// Whether quotas explain that no thread of the process ran: they throttled it for about as
@@ -421,9 +436,10 @@ impl<'a> Span<'a> {
         let Some([times, ns]) = self.of.throttled else { return false };
         let length = silence.end - silence.start;
         let fits = length <= ns + ns / 10 && length * 4 * times * self.on_cpu.len() as u64 >= ns;
-        let on_cpu = self.on_cpu.get(&cpu);
-        let mut had = within(on_cpu, silence).iter().copied().chain(last(on_cpu, silence.start));
-        times > 0 && fits && (!self.trace.whole_machine || had.any(|switch| switch.tid == 0))
+        let is_idle =
+            |of: &Turn| of.tid == 0 && of.from_ns < silence.end && of.to_ns > silence.start;
+        let is_free = !self.trace.whole_machine || self.on(cpu).iter().any(is_idle);
+        times > 0 && fits && is_free
     }
 }
 
@@ -481,7 +497,7 @@ mod tests {
         check("direct", near, &[left, comes(0)], true, 0, &[(Switching, 60)]);
         check("direct, as a user", near, &[left, comes(0)], false, 0, &[(Switching, 60)]);
         let before = [switch(BEGUN - 9, 1, 2, Out), switch(BEGUN - 8, 1, 0, In), left];
-        let wakes = [&before[..], &[switch(BEGUN + 80, 1, 0, Out), comes(1)]].concat();
+        let wakes = [&before[..], &[switch(BEGUN + 90, 1, 0, Out), comes(1)]].concat();
         check("asleep", far, &wakes, true, 0, &[(Asleep, 60)]);
         check("asleep since before", far, &wakes[2..], true, 0, &[(Asleep, 60)]);
         check("unseen", far, &[before[0], left, comes(1)], false, 0, &[(Unknown, 60)]);
@@ -530,7 +546,7 @@ mod tests {
         let switches = [
             switch(BEGUN + 10, 0, 1, Out),
             switch(BEGUN + 11, 0, 0, In),
-            switch(BEGUN + 60, 0, 0, Out),
+            switch(BEGUN + 61, 0, 0, Out),
             switch(BEGUN + 61, 0, 1, In),
             switch(BEGUN + 70, 0, 1, Out),
             switch(BEGUN + 71, 0, 2, In),
@@ -553,7 +569,7 @@ mod tests {
             switch(BEGUN + 20, 1, 2, Out),
             switch(BEGUN + 21, 1, 0, In),
             switch(BEGUN + 50, 0, 1, Out),
-            switch(BEGUN + 59, 1, 0, Out),
+            switch(BEGUN + 60, 1, 0, Out),
             switch(BEGUN + 60, 1, 2, In),
         ];
         let expected = [(Sending, 21), (SendingToIdle, 29), (Asleep, 10), (Receiving, 40)];
@@ -571,7 +587,7 @@ mod tests {
             [(1, 2, In, 90), (1, 2, Out, 101), (0, 1, Out, sent), (0, 1, In, 200)]
                 .map(|(cpu, tid, way, after)| switch(at + after, cpu, tid, way))
         };
-        let idle = [switch(2_200, 1, 0, In), switch(3_080, 1, 0, Out)];
+        let idle = [switch(2_200, 1, 0, In), switch(3_090, 1, 0, Out)];
         let cause = |idle: &[Switch]| {
             let hops = [comes(1_000, 20), comes(2_000, 20), comes(3_000, 70)];
             let mut switches = [&hops.concat(), idle].concat();

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use harness::trace::{Stop, Switch, Trace, Way};
+use harness::trace::{Stop, Trace};
 use serde_json::{Value, json};
 
 use super::page::{Block, COLUMNS, Side, Table};
 use super::quantity::{duration, percent, three_digits};
 use super::svg::{Anchor, Picture, cut, file, line, rectangle, text};
-use crate::judge::trace::{Blame, Hop, Part, Piece, quantile};
+use crate::judge::trace::{Blame, Hop, Part, Piece, Turn, quantile};
 
 /// The number of processes with tracing, and of those without.
 pub const PAIRS: usize = 3;
@@ -35,9 +35,6 @@ pub struct Timeline<'a> {
     begun: u64,
     ended: u64,
 }
-
-/// Who had which CPU, and when.
-type Lanes = BTreeMap<u32, Vec<(u32, u64, u64)>>;
 
 fn task_name(task: Option<u32>) -> String {
     task.map_or_else(|| "driver".to_owned(), |task| format!("task {task}"))
@@ -75,21 +72,13 @@ impl<'a> Timeline<'a> {
         (at.clamp(self.begun, self.ended) - self.begun) as f64 / length
     }
 
-    fn lanes(&self, begun: u64, ended: u64) -> Lanes {
-        let (mut lanes, mut running) = (Lanes::new(), BTreeMap::<u32, (u32, u64)>::new());
-        let mut add = |cpu: u32, (tid, from): (u32, u64), to: u64| {
-            if to > begun && from < ended {
-                lanes.entry(cpu).or_default().push((tid, from, to));
-            }
-        };
-        for Switch { at_ns, cpu, tid, way, .. } in &self.trace.switches {
-            if *way == Way::In {
-                running.insert(*cpu, (*tid, *at_ns));
-            } else if let Some(since) = running.remove(cpu) {
-                add(*cpu, since, *at_ns);
-            }
+    /// The turns on each CPU between these times.
+    fn lanes(&self, begun: u64, ended: u64) -> BTreeMap<u32, Vec<&Turn>> {
+        let mut lanes = BTreeMap::<_, Vec<_>>::new();
+        let is_in = |turn: &&Turn| turn.to_ns > begun && turn.from_ns < ended;
+        for turn in self.blame.turns.iter().filter(is_in) {
+            lanes.entry(turn.cpu).or_default().push(turn);
         }
-        running.into_iter().for_each(|(cpu, since)| add(cpu, since, ended));
         lanes
     }
 
@@ -167,8 +156,8 @@ impl<'a> Timeline<'a> {
         };
         for (cpu, threads) in self.lanes(self.begun, self.ended) {
             let mut cells = vec![' '; width];
-            for (tid, from, to) in threads {
-                cells[column(from)..=column(to)].fill(letter(tid));
+            for turn in threads {
+                cells[column(turn.from_ns)..=column(turn.to_ns)].fill(letter(turn.tid));
             }
             add(format!("CPU {cpu}"), cells);
         }
@@ -228,10 +217,10 @@ impl<'a> Timeline<'a> {
         let (mut y, mut labels) = (0.0, String::new());
         for (cpu, threads) in &lanes {
             labels += &label(y, &format!("CPU {cpu}"));
-            for (tid, from, to) in threads.iter().filter(|(tid, ..)| *tid != 0) {
+            for Turn { tid, from_ns, to_ns, .. } in threads.iter().filter(|turn| turn.tid != 0) {
                 let (name, task) = (self.name(*tid), self.tasks.get(tid));
                 let task = task.and_then(|tasks| tasks.first().copied());
-                block(*from, *to, y, task, [&name, name.trim_start_matches("task ")]);
+                block(*from_ns, *to_ns, y, task, [&name, name.trim_start_matches("task ")]);
             }
             y += STEP;
         }
@@ -278,9 +267,9 @@ impl<'a> Timeline<'a> {
         let mut events = vec![named(0, "laps")];
         events.extend(self.tasks.keys().map(|tid| named(*tid, &self.name(*tid))));
         for (cpu, threads) in self.lanes(origin, hops[hops.len() - 1].to.at_ns) {
-            let own = threads.into_iter().filter(|(tid, ..)| self.tasks.contains_key(tid));
+            let own = threads.into_iter().filter(|turn| self.tasks.contains_key(&turn.tid));
             let on = format!("on CPU {cpu}");
-            events.extend(own.map(|(tid, from, to)| slice(&on, tid, from.max(origin), to)));
+            events.extend(own.map(|of| slice(&on, of.tid, of.from_ns.max(origin), of.to_ns)));
         }
         for lap in hops.chunk_by(|one, other| one.lap == other.lap) {
             let (from, to) = (lap[0].from.at_ns, lap[lap.len() - 1].to.at_ns);
