@@ -70,6 +70,11 @@ impl Counters {
         peers.iter().try_fold(self, |sum, peer| Some(sum.and(Self::of_process(*peer)?)))
     }
 
+    /// Switches of both kinds.
+    pub(crate) fn switches(self) -> u64 {
+        self.voluntary + self.involuntary
+    }
+
     pub(crate) fn and(self, other: Self) -> Self {
         self.each(other, |own, other| own + other)
     }

@@ -30,7 +30,7 @@ use crate::system_load::throttled;
 use crate::{clock, cpus};
 
 /// The version of what `--trace` writes.
-pub const SCHEMA_VERSION: &str = "1.0";
+pub const SCHEMA_VERSION: &str = "1.1";
 
 /// Hops between two readings of the ring buffers, about: their records must fit.
 const HOPS_PER_BATCH: u64 = 1000;
@@ -102,6 +102,9 @@ pub struct RecordedSpan {
     pub ended_ns: u64,
     /// `nvcsw` + `nivcsw` of this process.
     pub counted: u64,
+    /// CPU time of this process from the start to the end of the last lap.
+    #[serde(default)]
+    pub cpu_ns: Option<u64>,
     /// How often the quotas of control groups stopped this process (`nr_throttled`), and for
     /// how long in nanoseconds, if they say.
     pub throttled: Option<[u64; 2]>,
@@ -241,7 +244,7 @@ pub struct Recorder {
     per_batch: u64,
     /// Laps of the batch in hand, and its start.
     laps: u64,
-    begun: Option<(u64, u64, Option<[u64; 2]>)>,
+    begun: Option<(u64, Counters, Option<[u64; 2]>)>,
     failure: Option<io::Error>,
 }
 
@@ -285,7 +288,7 @@ impl Recorder {
     /// As [`Self::open`].
     pub fn watch(cpus: &[usize]) -> anyhow::Result<Self> {
         let mut recorder = Self::open(cpus)?;
-        recorder.begun = Some((0, 0, throttled()));
+        recorder.begun = Some((0, Counters::default(), throttled()));
         recorder.enable();
         Ok(recorder)
     }
@@ -318,8 +321,8 @@ impl Recorder {
             thread::sleep(SETTLING);
             self.enable();
             let throttled = throttled();
-            let (begun_ns, counted) = counted();
-            self.begun = Some((begun_ns, counted, throttled));
+            let (begun_ns, counters) = counted();
+            self.begun = Some((begun_ns, counters, throttled));
         }
     }
 
@@ -335,13 +338,14 @@ impl Recorder {
     /// Must be called after the last lap, before threads end: the kernel records their last switch,
     /// but does not count it.
     pub(crate) fn end_batch(&mut self) {
-        let Some((begun_ns, counted_before, throttled_before)) = self.begun.take() else { return };
+        let Some((begun_ns, before, throttled_before)) = self.begun.take() else { return };
+        let used = Counters::own().since(before);
         self.laps = 0;
         thread::sleep(SETTLING);
-        let (ended_ns, counted) = counted();
-        let counted = counted - counted_before;
+        let (ended_ns, after) = counted();
+        let (counted, cpu_ns) = (after.since(before).switches(), used.user_ns + used.system_ns);
         let throttled = used_up(throttled_before);
-        let span = RecordedSpan { begun_ns, ended_ns, counted, throttled };
+        let span = RecordedSpan { begun_ns, ended_ns, counted, cpu_ns: Some(cpu_ns), throttled };
         self.drain(std::process::id(), &[span]);
         self.trace.spans.push(span);
     }
@@ -398,16 +402,12 @@ fn used_up(before: Option<[u64; 2]>) -> Option<[u64; 2]> {
     Some([0, 1].map(|index| after[index].saturating_sub(before[index])))
 }
 
-/// The time, and the switches of this process until then, unaffected by preemption between the
+/// The time, and the counters of this process until then, unaffected by preemption between the
 /// two readings.
-fn counted() -> (u64, u64) {
-    let count = || {
-        let of = Counters::own();
-        of.voluntary + of.involuntary
-    };
+fn counted() -> (u64, Counters) {
     loop {
-        let [before, at, after] = [count(), clock::now(), count()];
-        if before == after {
+        let (before, at, after) = (Counters::own(), clock::now(), Counters::own());
+        if before.switches() == after.switches() {
             return (at, after);
         }
     }

@@ -2,7 +2,6 @@
 //! switches.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use harness::cpus;
@@ -20,6 +19,7 @@ use crate::manifest::Case;
 use crate::manifest::program::Form;
 use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, invoke};
+use crate::measure::signals::Signals;
 use crate::show;
 use crate::show::trace::{PAIRS, Timeline};
 use crate::store::invocation::{Invocation, Outcome};
@@ -45,8 +45,9 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     }
     let (mut plain, mut traces) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
-        let pair = run(case, &binaries[&case.program], None, &mut session)
-            .and_then(|plain| Ok((plain, traced(case, &binaries[&case.program], &mut session)?)));
+        let (binary, signals) = (&binaries[&case.program], &mut session.signals);
+        let pair = run(case, binary, &SECONDS.map(str::to_owned), signals)
+            .and_then(|plain| Ok((plain, traced(case, binary, &SECONDS, signals)?)));
         let (bare, trace) = match pair.map_err(anyhow::Error::downcast) {
             Ok(pair) => pair,
             Err(Ok(Unavailable(reason))) => return skip(case, &reason),
@@ -75,14 +76,26 @@ fn skip(case: &Case, reason: &str) -> anyhow::Result<Exit> {
     Ok(Exit::Limit)
 }
 
-/// A process of `case` that traces.
-fn traced(case: &Case, binary: &Executable, session: &mut Session) -> anyhow::Result<Trace> {
+/// The trace of a process of `case` with these flags.
+///
+/// # Errors
+/// [`Unavailable`] if tracing is denied; if the process fails or records are lost.
+pub fn traced(
+    case: &Case,
+    binary: &Executable,
+    flags: &[impl AsRef<str>],
+    signals: &mut Signals,
+) -> anyhow::Result<Trace> {
     let folder = tempfile::tempdir().context("making a folder for the trace")?;
     let file = folder.path().join("trace.json");
+    let path = file.display().to_string();
     let cpus = cpus::allowed().context("reading the CPUs that may be used")?;
-    let recorder = (binary.program.form == Form::Laps).then(|| Recorder::watch(&cpus));
-    let recorder = recorder.transpose()?;
-    let invocation = run(case, binary, Some(&file), session)?;
+    let is_guest = binary.program.form == Form::Laps;
+    let recorder = is_guest.then(|| Recorder::watch(&cpus)).transpose()?;
+    let flags = flags.iter().map(AsRef::as_ref).chain(["--trace", &path]);
+    let flags = flags.chain(GUEST_LAPS.into_iter().filter(|_| is_guest));
+    let flags: Vec<String> = flags.map(str::to_owned).collect();
+    let invocation = run(case, binary, &flags, signals)?;
     let text = fs::read_to_string(&file).context("reading the trace")?;
     let mut trace: Trace = serde_json::from_str(&text).context("reading the trace")?;
     if let Some(recorder) = recorder {
@@ -95,19 +108,12 @@ fn traced(case: &Case, binary: &Executable, session: &mut Session) -> anyhow::Re
 fn run(
     case: &Case,
     binary: &Executable,
-    file: Option<&Path>,
-    session: &mut Session,
+    flags: &[String],
+    signals: &mut Signals,
 ) -> anyhow::Result<Invocation> {
-    let mut flags = SECONDS.map(str::to_owned).to_vec();
-    if let Some(file) = file {
-        flags.extend(["--trace".to_owned(), file.display().to_string()]);
-        let is_guest = binary.program.form == Form::Laps;
-        flags.extend(GUEST_LAPS.iter().filter(|_| is_guest).map(|word| (*word).to_owned()));
-    }
-    let job =
-        Job { case, round: 1, attempt: 1, under: &[], binary, flags: &flags, shared_cpu: None };
-    let mut invocation = invoke(&job, &mut session.signals);
-    if session.signals.stops() > 0 {
+    let job = Job { case, round: 1, attempt: 1, under: &[], binary, flags, shared_cpu: None };
+    let mut invocation = invoke(&job, signals);
+    if signals.stops() > 0 {
         return Err(Interrupted.into());
     }
     let error = invocation.error.take().unwrap_or_default();

@@ -181,6 +181,21 @@ impl Blame {
         Ok(Self { rows: rows(&hops), counted, recorded, hops, turns })
     }
 
+    /// The share of all hops in which the program waits: none of its threads has a CPU, and none is
+    /// being switched to.
+    pub fn waiting_share(&self) -> f64 {
+        let own = self.turns.iter().filter(|turn| turn.own).map(|turn| turn.tid);
+        let own: BTreeSet<u32> = own.collect();
+        let waits = |Piece { part, by, .. }: &&Piece| {
+            use Part::{Receiving, Running, Sending, SendingToIdle, Switching};
+            let is_gap = !matches!(part, Sending | SendingToIdle | Switching | Receiving | Running);
+            is_gap && by.is_none_or(|tid| !own.contains(&tid))
+        };
+        let pieces = self.hops.iter().flat_map(|hop| &hop.pieces).filter(waits);
+        let whole: u64 = self.hops.iter().map(Hop::ns).sum();
+        pieces.map(Piece::ns).sum::<u64>() as f64 / whole.max(1) as f64
+    }
+
     /// How long a hop takes on average.
     pub fn mean_ns(&self) -> f64 {
         self.hops.iter().map(|hop| hop.ns() as f64).sum::<f64>() / self.hops.len() as f64
@@ -291,6 +306,13 @@ struct Span<'a> {
     silences: Vec<Range<u64>>,
 }
 
+/// The turns of these that last within a range.
+fn within<'t>(turns: &'t [Turn], range: &Range<u64>) -> &'t [Turn] {
+    let from = turns.partition_point(|turn| turn.to_ns <= range.start);
+    let until = turns.partition_point(|turn| turn.from_ns < range.end);
+    &turns[from.min(until)..until]
+}
+
 /// The turns of these that began by then.
 fn begun(turns: &[Turn], at_ns: u64) -> &[Turn] {
     &turns[..turns.partition_point(|turn| turn.from_ns <= at_ns)]
@@ -351,13 +373,14 @@ impl<'a> Span<'a> {
         let whole = from.at_ns..to.at_ns;
         let is_in = |at_ns: &u64| whole.start < *at_ns && *at_ns < whole.end;
         let ends = |turn: &Turn| [turn.from_ns, turn.to_ns].into_iter().filter(is_in);
-        let both = || self.of(from.tid).iter().chain(self.of(to.tid));
+        let [sent, taken] = [from.tid, to.tid].map(|tid| within(self.of(tid), &whole));
+        let both = || sent.iter().chain(taken);
         let cpus: BTreeSet<u32> =
             both().filter(|turn| ends(turn).next().is_some()).map(|turn| turn.cpu).collect();
-        let on_cpus = cpus.iter().flat_map(|cpu| self.on(*cpu));
+        let on_cpus = cpus.iter().flat_map(|cpu| within(self.on(*cpu), &whole));
         let cuts: BTreeSet<u64> = on_cpus.flat_map(ends).chain([whole.start, whole.end]).collect();
         // Before it last blocked, the receiver worked for an earlier token.
-        let waits = self.of(to.tid).iter().rfind(|turn| is_in(&turn.to_ns) && !turn.preempted);
+        let waits = taken.iter().rfind(|turn| is_in(&turn.to_ns) && !turn.preempted);
         let waits = waits.map_or(whole.start, |turn| turn.to_ns);
         let mut pieces = Vec::<Piece>::new();
         for (start, end) in cuts.iter().copied().zip(cuts.iter().copied().skip(1)) {
@@ -436,9 +459,8 @@ impl<'a> Span<'a> {
         let Some([times, ns]) = self.of.throttled else { return false };
         let length = silence.end - silence.start;
         let fits = length <= ns + ns / 10 && length * 4 * times * self.on_cpu.len() as u64 >= ns;
-        let is_idle =
-            |of: &Turn| of.tid == 0 && of.from_ns < silence.end && of.to_ns > silence.start;
-        let is_free = !self.trace.whole_machine || self.on(cpu).iter().any(is_idle);
+        let is_idle = || within(self.on(cpu), silence).iter().any(|turn| turn.tid == 0);
+        let is_free = !self.trace.whole_machine || is_idle();
         times > 0 && fits && is_free
     }
 }
@@ -463,7 +485,8 @@ mod tests {
     /// A trace of one hop between threads 1 and 2. A quota stopped it for so long.
     fn trace(hop: [Stop; 2], switches: &[Switch], whole_machine: bool, throttled: u64) -> Trace {
         let throttled = Some([u64::from(throttled > 0), throttled]);
-        let span = RecordedSpan { begun_ns: 0, ended_ns: 10_000_000, counted: 0, throttled };
+        let span =
+            RecordedSpan { begun_ns: 0, ended_ns: 10_000_000, counted: 0, cpu_ns: None, throttled };
         Trace {
             whole_machine,
             laps: vec![TracedLap { stops: hop.to_vec() }],
@@ -517,6 +540,22 @@ mod tests {
         check("a quota that took more", far, &quota, true, 600, &[(Unknown, 60)]);
         check("a quota, as a user", far, &[off, left, comes(1)], false, 60, &[(Throttled, 60)]);
         check("taken off, as a user", far, &[off, left, comes(1)], false, 0, &[(Preempted, 60)]);
+    }
+
+    /// The kernel counts a thread of the same program as CPU time, whoever waits for it.
+    #[test]
+    fn a_program_waits_while_none_of_its_threads_runs() {
+        let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 0, 2)];
+        let share = |runner: u32| {
+            let switches = [
+                switch(BEGUN + 10, 0, 1, Off),
+                switch(BEGUN + 15, 0, runner, In),
+                switch(BEGUN + 70, 0, runner, Out),
+                switch(BEGUN + 75, 0, 2, In),
+            ];
+            Blame::of(&trace(hop, &switches, true, 0)).expect("it fits").waiting_share()
+        };
+        assert_eq!([share(3), share(77), share(0)], [0.0, 0.55, 0.55]);
     }
 
     /// A CPU that stays idle for long was not waking up: only a witness says more.

@@ -50,6 +50,9 @@ pub struct ProvePlan {
     /// Cases whose context switches are counted from outside.
     #[serde(default)]
     pub watched: Vec<String>,
+    /// Cases on one CPU whose traces are compared with the kernel's counts.
+    #[serde(default)]
+    pub traced: Vec<String>,
     /// System calls per hop.
     #[serde(default)]
     pub calls: BTreeMap<String, u32>,

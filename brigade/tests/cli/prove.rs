@@ -23,6 +23,7 @@ while [ $# -gt 0 ]; do
         --work) units=$2; shift ;;
         --placement) placement=$2; shift ;;
         --tasks) tasks=$2; shift ;;
+        --trace) echo 'fake: perf is denied' >&2; exit 3 ;;
     esac
     shift
 done
@@ -93,6 +94,7 @@ comparisons = 12
 disturbed = "near/same-cpu"
 timed = "near/same-cpu"
 watched = ["near/same-cpu"]
+traced = ["near/same-cpu"]
 calls = { "near/same-cpu" = 2 }
 linear = { cases = ["near/same-cpu"], tasks = [4, 16], units = 1000 }
 [programs.fake]"#;
@@ -191,6 +193,7 @@ fn more_properties_follow_from_the_plan() {
         let found = statuses(lie, &manifest);
         for (name, expected) in [
             ("known disturbance", "unjudged"),
+            ("traced hops", "unjudged"),
             ("second clock", "fails"),
             ("system calls", "fails"),
             ("known differences", if broken == "known differences" { "fails" } else { "holds" }),
@@ -199,6 +202,8 @@ fn more_properties_follow_from_the_plan() {
             assert_eq!(found[name], expected, "{name}: {lie}: {found:?}");
         }
     }
+    let text = prove_with("", &manifest, &[]).stdout;
+    assert!(text.contains("near/same-cpu: – (exited with 3: fake: perf is denied)"), "{text}");
 }
 
 #[test]

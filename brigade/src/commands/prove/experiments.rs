@@ -12,10 +12,12 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fastrand::Rng;
 use harness::cpus;
+use harness::failure::Unavailable;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::commands::trace::traced;
 use crate::exit::Interrupted;
-use crate::judge::prove::{Experiment, Figure, Probe, Status};
+use crate::judge::prove::{Experiment, Figure, Probe, Status, Traced};
 use crate::manifest::{Case, Manifest, Opponent, Placement, ProvePlan};
 use crate::measure::availability::Capabilities;
 use crate::measure::executables::Executables;
@@ -36,6 +38,10 @@ pub enum How<'a> {
     Invoked,
     /// Next to a thread that uses a tenth of its CPU.
     Disturbed,
+    /// With a trace of further laps.
+    Traced,
+    /// Likewise, next to that thread.
+    TracedDisturbed,
     /// While perf counts its context switches.
     Watched,
     /// Behind a filter that slows its system calls.
@@ -232,7 +238,9 @@ impl<'a> Runs<'a> {
                 let invocation = self.invoke(case, arm, round);
                 with(Some((outside::clock_ns() - begun) as f64), invocation)
             }
-            How::Disturbed => Probe::of(self.beside_spinner(case, arm, round)),
+            How::Disturbed => Probe::of(beside_spinner(|| self.invoke(case, arm, round))),
+            How::Traced => self.traced(case, arm, round),
+            How::TracedDisturbed => beside_spinner(|| self.traced(case, arm, round)),
             How::Watched => {
                 let (switches, invocation) = outside::switches(|| self.invoke(case, arm, round));
                 with(switches, invocation)
@@ -257,24 +265,18 @@ impl<'a> Runs<'a> {
         invoke(&job, self.signals)
     }
 
-    /// Runs an invocation next to a thread that spins a tenth of the time on the first CPU. If the
-    /// thread cannot be placed there, nothing is disturbed, and the property fails.
-    fn beside_spinner(&mut self, case: &Case, arm: &Arm, round: u32) -> Invocation {
-        let over = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                let first: Vec<_> = cpus::allowed().into_iter().flatten().take(1).collect();
-                let is_placed = cpus::confine(&first).is_ok();
-                while is_placed && !over.load(Relaxed) {
-                    let begun = Instant::now();
-                    while begun.elapsed() < Duration::from_millis(1) {}
-                    thread::sleep(Duration::from_millis(9));
-                }
-            });
-            let invocation = self.invoke(case, arm, round);
-            over.store(true, Relaxed);
-            invocation
-        })
+    fn traced(&mut self, case: &Case, arm: &Arm, round: u32) -> Probe {
+        let trace = traced(case, &self.binaries[&case.program], &arm.flags, self.signals);
+        match trace.and_then(|trace| Traced::of(&trace).map_err(anyhow::Error::msg)) {
+            Ok(traced) => Probe { traced: Some(traced), ..Probe::nothing(round) },
+            Err(error) => {
+                let figure = match error.downcast::<Unavailable>() {
+                    Ok(Unavailable(reason)) => Figure::missing(&case.name, reason),
+                    Err(error) => Figure::failed(&case.name, format!("{error:#}")),
+                };
+                Probe::failed(round, figure)
+            }
+        }
     }
 
     /// The path of an opponent's binary.
@@ -305,6 +307,26 @@ impl<'a> Runs<'a> {
         let text = String::from_utf8_lossy(&ended.stdout);
         text.trim().parse().with_context(|| format!("it ended with {}", ended.status))
     }
+}
+
+/// Runs `body` next to a thread that spins a tenth of the time on the first CPU. If the thread
+/// cannot be placed there, nothing is disturbed, and the property fails.
+fn beside_spinner<T>(body: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let first: Vec<_> = cpus::allowed().into_iter().flatten().take(1).collect();
+            let is_placed = cpus::confine(&first).is_ok();
+            while is_placed && !over.load(Relaxed) {
+                let begun = Instant::now();
+                while begun.elapsed() < Duration::from_millis(1) {}
+                thread::sleep(Duration::from_millis(9));
+            }
+        });
+        let done = body();
+        over.store(true, Relaxed);
+        done
+    })
 }
 
 /// A temporary folder with the compiled C opponents; removed on drop.

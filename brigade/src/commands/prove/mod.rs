@@ -229,6 +229,11 @@ fn sets<'a>(runs: &mut Runs<'a>, profile: &str) -> Vec<Set<'a>> {
         let flags = |laps| format!("{tasks} --iters {laps} --warmups 10 --max-time 30");
         COUNTED_LAPS.map(|laps| arm(How::Watched, flags(laps))).into()
     }));
+    let cases = runs.all(&plan.traced);
+    sets.push(Set::of("traced hops", judge::traced_hops, FEW, cases, |case| {
+        let flags = |how| arm(how, format!("{} --max-time {seconds}", tasks(case, 20)));
+        [How::Invoked, How::Traced, How::TracedDisturbed].map(flags).into()
+    }));
     let cases = plan.calls.keys().map(|case| runs.named(case));
     let judge = |of: &[Experiment]| judge::system_calls(of, &plan.calls);
     let calls = Set::of("system calls", judge, 2 * FEW, cases, |_| {

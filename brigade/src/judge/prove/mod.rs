@@ -12,7 +12,9 @@ use crate::judge::statistics::{ByRound, Interval};
 use crate::manifest::Case;
 use crate::store::invocation::{Invocation, Outcome};
 
-pub use outside::{MORE_BYTES, known_memory, second_clock, switches_outside, system_calls};
+pub use outside::{
+    MORE_BYTES, Traced, known_memory, second_clock, switches_outside, system_calls, traced_hops,
+};
 pub use properties::{
     MORE_WORK, accounting, clock, clock_across, crossings, differences, disturbance, empty_lap,
     in_time_order, independence, same, switches, verify_switches,
@@ -193,6 +195,8 @@ pub struct Probe {
     /// The measurement from outside: its life by a second clock or the cost of a system call, in
     /// nanoseconds, or its number of context switches.
     pub outside: Option<f64>,
+    /// What it traced.
+    pub traced: Option<Traced>,
     /// Why it failed.
     pub trouble: Option<Figure>,
 }
@@ -200,7 +204,7 @@ pub struct Probe {
 impl Probe {
     /// A process without measurements.
     pub fn nothing(round: u32) -> Self {
-        Self { round, time_ns: None, invocation: None, outside: None, trouble: None }
+        Self { round, time_ns: None, invocation: None, outside: None, traced: None, trouble: None }
     }
 
     /// A failed process, with the reason.
@@ -216,9 +220,8 @@ impl Probe {
             Outcome::Refused => Some(Figure::missing(&invocation.case, reason())),
             Outcome::Failed | Outcome::TimedOut => Some(Figure::failed(&invocation.case, reason())),
         };
-        let time_ns = time_ns(&invocation);
-        let round = invocation.round;
-        Self { round, time_ns, invocation: Some(invocation), outside: None, trouble }
+        let (round, time_ns) = (invocation.round, time_ns(&invocation));
+        Self { time_ns, invocation: Some(invocation), trouble, ..Self::nothing(round) }
     }
 
     fn record(&self) -> Option<&Record> {
@@ -263,6 +266,7 @@ mod tests {
     use fastrand::Rng;
     use harness::instrument::{Crossings, EmptyLap};
     use harness::record::WorkRecord;
+    use harness::trace::Trace;
 
     use super::*;
     use crate::manifest::Manifest;
@@ -531,6 +535,50 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
         };
         assert_eq!([of(0.0, true), of(0.1, true), of(-0.1, true)], [HOLDS, FAILS, FAILS]);
         assert_eq!(of(0.0, false), UNJUDGED);
+    }
+
+    /// Of a lap of 200 ns, another program runs for 20, and threads of this one for the rest.
+    #[test]
+    fn a_trace_without_a_switch_or_with_other_cpu_time_fails() {
+        let of = |counted: u64, cpu_ns: u64| {
+            let trace = || -> Trace {
+                let json = format!(
+                    r#"{{"schema_version":"1.0","pid":1,"whole_machine":true,"names":{{}},
+                    "laps":[{{"stops":[{}]}}],"switches":[{}],"spans":[{{"begun_ns":0,
+                    "ended_ns":2000,"counted":{counted},"cpu_ns":{cpu_ns},"throttled":null}}]}}"#,
+                    [(1, 1000), (2, 1100), (1, 1200)]
+                        .map(|(tid, at_ns)| format!(
+                            r#"{{"task":null,"tid":{tid},"cpu":0,"at_ns":{at_ns}}}"#
+                        ))
+                        .join(","),
+                    [
+                        (1040, 1, "out"),
+                        (1040, 77, "in"),
+                        (1060, 77, "preempted"),
+                        (1060, 2, "in"),
+                        (1140, 2, "out"),
+                        (1140, 1, "in"),
+                    ]
+                    .map(|(at_ns, tid, way)| format!(
+                        r#"{{"at_ns":{at_ns},"cpu":0,"tid":{tid},"own":{},"way":"{way}"}}"#,
+                        tid < 50
+                    ))
+                    .join(","),
+                );
+                serde_json::from_str(&json).unwrap()
+            };
+            let mut all = experiment(3, 12, |_, _| hop(50.0));
+            for probe in all.arms[1..].iter_mut().flatten() {
+                probe.traced = Some(Traced::of(&trace()).unwrap());
+            }
+            traced_hops(&[all])
+        };
+        assert_eq!(statuses(&of(2, 180)), [HOLDS, HOLDS, HOLDS, UNJUDGED]);
+        assert_eq!(of(2, 180)[3].value, Some(2.0), "a hop takes 100 ns instead of 50");
+        assert_eq!(statuses(&of(2, 160)), [HOLDS, FAILS, FAILS, UNJUDGED]);
+        assert_eq!(statuses(&of(3, 180)), [FAILS, HOLDS, HOLDS, UNJUDGED]);
+        let none = experiment(3, 12, |_, _| hop(50.0));
+        assert_eq!(statuses(&traced_hops(&[none])), [UNJUDGED; 3]);
     }
 
     #[test]

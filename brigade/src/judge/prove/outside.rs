@@ -3,10 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use harness::trace::{Switch, Trace, Way};
+
+use super::properties::all;
 use super::work::is_busy;
 use super::{Experiment, Figure, Probe, Status};
 use crate::judge::ledger;
 use crate::judge::statistics::{Estimate, median};
+use crate::judge::trace::Blame;
 
 /// Confidence of intervals, 0 to 1.
 const CONFIDENCE: f64 = 0.99;
@@ -83,6 +87,78 @@ pub fn switches_outside(experiments: &[Experiment]) -> Vec<Figure> {
         Figure::new(what, difference, "").judged("within 0.02 of 0", Status::of(is_near))
     };
     experiments.iter().map(figure).collect()
+}
+
+/// What a trace reports that the kernel counts as well.
+#[derive(Debug)]
+pub struct Traced {
+    /// How the records differ from the kernel's count of switches.
+    recorded: Result<(), String>,
+    /// The share of its laps in which the program waits, by the hops' parts and by its CPU time.
+    waiting: Option<[f64; 2]>,
+    /// Mean time per hop, in nanoseconds.
+    hop_ns: f64,
+}
+
+impl Traced {
+    /// That of this trace.
+    ///
+    /// # Errors
+    /// If the trace is inconsistent.
+    pub fn of(trace: &Trace) -> Result<Self, String> {
+        let blame = Blame::of(trace)?;
+        let (mut recorded, mut wall_ns, mut cpu_ns) = (Ok(()), 0, Some(0));
+        for span in &trace.spans {
+            let is_in = |at_ns: u64| span.begun_ns <= at_ns && at_ns <= span.ended_ns;
+            let own = trace.switches.iter().filter(|switch| switch.own && is_in(switch.at_ns));
+            let (came, left): (Vec<&Switch>, Vec<_>) = own.partition(|of| of.way == Way::In);
+            let found = [came.len(), left.len()];
+            if found != [span.counted as usize; 2] {
+                recorded = Err(format!("{} of each, but is {found:?}", span.counted));
+            }
+            let stops = trace.laps.iter().flat_map(|lap| &lap.stops).map(|stop| stop.at_ns);
+            let stops: Vec<u64> = stops.filter(|at_ns| is_in(*at_ns)).collect();
+            wall_ns += stops.last().unwrap_or(&0) - stops.first().unwrap_or(&0);
+            cpu_ns = cpu_ns.zip(span.cpu_ns).map(|(sum, ns)| sum + ns);
+        }
+        let kernels = cpu_ns.map(|cpu_ns| 1.0 - cpu_ns as f64 / wall_ns.max(1) as f64);
+        let waiting = kernels.map(|kernels| [blame.waiting_share(), kernels]);
+        Ok(Self { recorded, waiting, hop_ns: blame.mean_ns() })
+    }
+}
+
+/// Traced hops: every switch that the kernel counts is among the records of a trace, as one thread
+/// that leaves the CPU and one that takes it, and the hops' parts agree with the CPU time of the
+/// same laps, alone and next to a thread that uses a tenth of the CPU. On several CPUs, waking
+/// another one is CPU time for the kernel.
+pub fn traced_hops(experiments: &[Experiment]) -> Vec<Figure> {
+    let traced = |of: &'_ Probe| of.traced.as_ref().map(|traced| traced.recorded.clone());
+    let recorded = experiments.iter().flat_map(|of| {
+        of.probes().filter_map(move |probe| Some((of.case.name.as_str(), traced(probe)?)))
+    });
+    let what = "traces with a record of each switch that the kernel counts";
+    let mut figures = all(what, "no process could trace", recorded);
+    for of in experiments {
+        let name = &of.case.name;
+        for (arm, beside) in [(1, "alone"), (2, "next to a thread that uses 10 %")] {
+            let shares = of.arms[arm].iter().filter_map(|probe| probe.traced.as_ref()?.waiting);
+            let shares: Vec<[f64; 2]> = shares.collect();
+            let differences: Vec<f64> = shares.iter().map(|[ours, its]| ours - its).collect();
+            let [ours, its] = [0, 1].map(|side| {
+                100.0 * median(&shares.iter().map(|of| of[side]).collect::<Vec<_>>()).unwrap_or(0.0)
+            });
+            let what = format!("{name}: waiting in hops minus the kernel's share, {beside}");
+            let must = format!("within 0.02 of 0; waiting {ours:.1} %, and {its:.1} %");
+            let found = Estimate::at(CONFIDENCE, &differences);
+            figures.push(between(what, found, &must, [-TOLERANCE, TOLERANCE]));
+        }
+        let cost =
+            |plain: &Probe, traced: &Probe| Some(traced.traced.as_ref()?.hop_ns / plain.time_ns?);
+        if let Some(Estimate { value, .. }) = by_round(of, cost) {
+            figures.push(Figure::new(format!("{name}: a hop with tracing / without"), value, ""));
+        }
+    }
+    figures
 }
 
 /// System calls: how much longer a hop takes if each call is slower, divided by that delay. `calls`

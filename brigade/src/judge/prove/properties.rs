@@ -227,7 +227,7 @@ fn processes<'e>(experiments: &'e [Experiment]) -> impl Iterator<Item = (&'e str
 }
 
 /// How many processes pass: all must. A few of the others are named, with the reason.
-fn all<'c>(
+pub(super) fn all<'c>(
     what: &str,
     none: &str,
     results: impl Iterator<Item = (&'c str, Result<(), String>)>,
