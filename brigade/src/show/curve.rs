@@ -136,25 +136,37 @@ fn key(lines: &[Line], ends: &[f64], rows: usize) -> Vec<String> {
     key
 }
 
-/// The lines' names without what all have in common, and without the middle of long ones.
+/// The lines' names without the parts and the first words that all have in common, and without the
+/// end of long ones.
 fn in_brief(lines: &[Line]) -> Vec<String> {
     let parts = |line: &Line| -> Vec<String> {
         terminal::line(&line.name).replace(" … ", ", ").split(", ").map(str::to_owned).collect()
     };
     let all: Vec<Vec<String>> = lines.iter().map(parts).collect();
     let differs = |part: &&String| lines.len() == 1 || !all.iter().all(|of| of.contains(part));
-    let brief = |parts: &Vec<String>| {
-        let name = parts.iter().filter(differs).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let letters: Vec<char> = name.chars().collect();
-        match letters.len().checked_sub(NAME) {
-            None | Some(0) => name,
-            Some(more) => {
-                let (head, tail) = letters.split_at(NAME * 2 / 5);
-                head.iter().chain(&['…']).chain(&tail[more + 1..]).collect()
-            }
+    let name = |parts: &Vec<String>| match parts.iter().filter(differs).cloned().collect::<Vec<_>>()
+    {
+        none if none.is_empty() => parts.join(", "),
+        parts => parts.join(", "),
+    };
+    let names: Vec<String> = all.iter().map(name).collect();
+    let same = |at: &usize| {
+        let mut words = names
+            .iter()
+            .map(|name| name.split_inclusive(' ').nth(*at).filter(|word| word.ends_with(' ')));
+        let first = words.next().flatten();
+        first.is_some() && words.all(|word| word == first)
+    };
+    let alike = if lines.len() == 1 { 0 } else { (0..).take_while(same).count() };
+    let brief = |name: &String| {
+        let name: String = name.split_inclusive(' ').skip(alike).collect();
+        if name.chars().count() <= NAME {
+            name
+        } else {
+            name.chars().take(NAME - 1).chain(['…']).collect()
         }
     };
-    all.iter().map(brief).collect()
+    names.iter().map(brief).collect()
 }
 
 /// The common beginning and end of names, such as `threads … of 16 KiB`; the first name if there is
@@ -203,4 +215,31 @@ pub fn apart(wanted: &[f64], room: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
         most = places[index] - room;
     }
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_lines_begin_with_what_differs() {
+        for (names, expected) in [
+            (
+                &["launch by fork", "launch by clone with CLONE_VM"][..],
+                &["fork", "clone with CLONE_VM"][..],
+            ),
+            (&["tokio, one worker", "tokio, all CPUs"], &["one worker", "all CPUs"]),
+            (&["thread", "thread … of 2 MiB"], &["thread", "of 2 MiB"]),
+            (&["launch by fork"], &["launch by fork"]),
+            (&["a b", "one two three four five six"], &["a b", "one two three four five s…"]),
+        ] {
+            let line = |name: &&str| Line {
+                name: (*name).to_owned(),
+                kind: None,
+                points: Vec::new(),
+                cases: Vec::new(),
+            };
+            assert_eq!(in_brief(&names.iter().map(line).collect::<Vec<_>>()), expected);
+        }
+    }
 }

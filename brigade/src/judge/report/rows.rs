@@ -186,14 +186,14 @@ fn unlike(cases: [(&Case, &[Sampled]); 2]) -> Vec<String> {
     let channels = cases.map(|of| value(of, "channel"));
     let channel = (first != second && channels.iter().all(Option::is_some)).then_some("channel");
     let differing = CONDITIONS.into_iter().chain(channel).filter_map(|name| {
-        let [first, second] = cases.map(|of| value(of, name));
-        let text = |value: Option<Value>| match value {
+        // As text, since some programs record numbers as text.
+        let [first, second] = cases.map(|of| match value(of, name) {
             None => "none".to_owned(),
             Some(Value::String(text)) => shown(&text),
             Some(other) => shown(&other.to_string()),
-        };
+        });
         let prefix = if name == "placement" { String::new() } else { format!("{name} ") };
-        (first != second).then(|| format!("{prefix}{} / {}", text(first), text(second)))
+        (first != second).then(|| format!("{prefix}{first} / {second}"))
     });
     differing.collect()
 }
@@ -309,6 +309,7 @@ mod tests {
             ),
             (("switch", json!({ "via": "pipe" })), ("switch", json!({ "via": "futex" })), &[]),
             (("ring", json!({ "channel": "a" })), ("ring", json!({ "channel": "b" })), &[]),
+            (("java", json!({ "tasks": "8" })), ("lock", json!({ "tasks": 8 })), &[]),
         ] {
             let [first, second] = [first, second].map(case);
             assert_eq!(unlike([(&first, &[]), (&second, &[])]), expected);
