@@ -148,6 +148,13 @@ pub fn tid() -> u32 {
 /// The tracer of a process that records.
 static TRACER: OnceLock<Arc<Tracer>> = OnceLock::new();
 
+impl Stop {
+    /// Here and now, on the calling thread.
+    pub fn here(task: u32) -> Self {
+        Self { task: Some(task), tid: tid(), cpu: cpus::current(), at_ns: clock::now() }
+    }
+}
+
 /// Whether this process records.
 pub(crate) fn is_on() -> bool {
     TRACER.get().is_some()
@@ -316,7 +323,7 @@ impl Recorder {
     }
 
     /// Must be called before each lap.
-    pub(crate) fn before_lap(&mut self) {
+    pub fn before_lap(&mut self) {
         if self.begun.is_none() && self.failure.is_none() {
             thread::sleep(SETTLING);
             self.enable();
@@ -327,7 +334,7 @@ impl Recorder {
     }
 
     /// Must be called after each lap.
-    pub(crate) fn after_lap(&mut self, stops: Vec<Stop>) {
+    pub fn after_lap(&mut self, stops: Vec<Stop>) {
         self.trace.laps.push(TracedLap { stops });
         self.laps += 1;
         if self.laps == self.per_batch {
@@ -337,7 +344,7 @@ impl Recorder {
 
     /// Must be called after the last lap, before threads end: the kernel records their last switch,
     /// but does not count it.
-    pub(crate) fn end_batch(&mut self) {
+    pub fn end_batch(&mut self) {
         let Some((begun_ns, before, throttled_before)) = self.begun.take() else { return };
         let used = Counters::own().since(before);
         self.laps = 0;

@@ -9,6 +9,7 @@ use anyhow::{bail, ensure};
 use harness::overlapping::Plan;
 use harness::record::{Ending, ScheduleKept};
 use harness::samples::Samples;
+use harness::trace::Stop;
 use harness::{Bench, Measured, clock};
 use tokio::sync::{mpsc, watch};
 
@@ -27,6 +28,14 @@ const FEWEST_WARMUPS: u64 = 3;
 /// this, plus an amount for each of them.
 const LEAD: Duration = Duration::from_millis(2);
 const LEAD_FOR_EACH: Duration = Duration::from_micros(50);
+
+/// Rounds that are traced, the longest duration of each, the most holds in it, and holds in a lap of
+/// the trace.
+const TRACED_ROUNDS: usize = 8;
+/// Likewise.
+pub const TRACED_FOR: Duration = Duration::from_millis(50);
+const HOLDS: usize = 1000;
+const LAP: usize = 16;
 
 /// Announces rounds; closing it ends the run.
 pub type Announcer = watch::Sender<Option<Round>>;
@@ -54,6 +63,8 @@ pub enum Pace {
         /// Acquisitions in all.
         count: u64,
     },
+    /// As `Closed`, and each hold is noted.
+    Traced,
 }
 
 /// What the tasks share. The lock and the counter that it protects are neighbours, as in a
@@ -66,6 +77,8 @@ pub struct Board<L> {
     /// When the current iteration began; the lock protects it.
     begun_ns: AtomicU64,
     blocks: Mutex<Blocks>,
+    /// With `--trace`: who took the lock, until its last release before another did.
+    holds: Mutex<Vec<[Stop; 2]>>,
     bench: Bench,
 }
 
@@ -73,6 +86,10 @@ pub struct Board<L> {
 #[derive(Debug)]
 #[repr(align(128))]
 struct Apart<T>(T);
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The iterations of a closed loop.
 #[derive(Debug)]
@@ -137,8 +154,20 @@ impl<L: Lock> Board<L> {
         self.over.0.store(true, Relaxed);
     }
 
+    /// Notes that task `number` has taken the lock, or will now release it. Called with the lock held.
+    pub fn note_holder(&self, number: u32, until_ns: u64) {
+        let (now, mut holds) = (Stop::here(number), lock(&self.holds));
+        match holds.last_mut() {
+            Some(hold) if hold[0].task == now.task => hold[1] = now,
+            _ => holds.push([now, now]),
+        }
+        if holds.len() > HOLDS || now.at_ns > until_ns {
+            self.over.0.store(true, Relaxed);
+        }
+    }
+
     fn blocks(&self) -> MutexGuard<'_, Blocks> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.blocks)
     }
 }
 
@@ -169,6 +198,7 @@ impl<L: Lock> Driver<L> {
             over: Apart(AtomicBool::new(false)),
             begun_ns: AtomicU64::new(0),
             blocks: Mutex::new(blocks),
+            holds: Mutex::default(),
             bench: bench.clone(),
         };
         Self { flags: flags.clone(), bench: bench.clone(), board: Arc::new(board), done }
@@ -182,7 +212,27 @@ impl<L: Lock> Driver<L> {
         match self.flags.rate {
             None => self.drive_closed(rounds).await,
             Some(rate) => self.drive_open(rounds, rate, self.bench.plan(rate)).await,
+        }?;
+        self.trace(rounds).await
+    }
+
+    /// With `--trace`: rounds in which each hold is noted.
+    async fn trace(&mut self, rounds: &Announcer) -> anyhow::Result<()> {
+        let bench = self.bench.clone();
+        for _ in 0..TRACED_ROUNDS {
+            match bench.recorder() {
+                Some(mut recorder) if !bench.is_interrupted() => recorder.before_lap(),
+                _ => break,
+            }
+            self.run(rounds, Pace::Traced).await?;
+            let mut holds = std::mem::take(&mut *lock(&self.board.holds));
+            // Turns in progress when the round ended are not whole.
+            holds.truncate(HOLDS);
+            let mut recorder = bench.recorder().expect("it records");
+            holds.chunks(LAP).for_each(|holds| recorder.after_lap(holds.concat()));
+            recorder.end_batch();
         }
+        Ok(())
     }
 
     async fn drive_closed(&mut self, rounds: &Announcer) -> anyhow::Result<()> {

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::flags::Flags;
 use crate::locks::Lock;
-use crate::round::{Announced, BLOCK, Board, Pace, Round};
+use crate::round::{Announced, BLOCK, Board, Pace, Round, TRACED_FOR};
 
 /// Memory of a task's samples: two histograms of 264 KiB; the allocator maps each separately.
 pub fn samples() -> Amounts {
@@ -110,6 +110,23 @@ impl<L: Lock> Task<L> {
                     if turns.number.is_multiple_of(BLOCK) {
                         board.record_block(turns.block_ns);
                     }
+                    turns.computed = work.outside(turns.computed);
+                    !board.is_over()
+                };
+                tally.acquired = board.lock().repeat(inside, outside).await.made;
+            }
+            Pace::Traced => {
+                self.wait_until(round.begin_ns).await?;
+                let until_ns = round.begin_ns + TRACED_FOR.as_nanos() as u64;
+                let inside = |turns: &mut Turns| {
+                    board.enter(|before| {
+                        board.note_holder(self.number as u32, until_ns);
+                        turns.computed = work.inside(turns.computed ^ before);
+                        board.note_holder(self.number as u32, until_ns);
+                    });
+                };
+                let outside = |turns: &mut Turns| {
+                    turns.made += 1;
                     turns.computed = work.outside(turns.computed);
                     !board.is_over()
                 };

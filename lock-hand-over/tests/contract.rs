@@ -3,6 +3,7 @@
 use contract::record::{check_measurements, voluntary_switches};
 use contract::{Measurement, Program};
 use harness::record::Record;
+use harness::trace::{Stop, Switch, Way};
 use nix::sys::signal::Signal;
 
 const PROGRAM: Program = Program {
@@ -82,6 +83,33 @@ fn a_lock_that_does_not_exclude_is_named() {
         let run = PROGRAM.run(&[&broken, flags].concat());
         run.failed(1, &["--lock broken: this lock does not exclude", "acquisitions"]);
     }
+}
+
+/// A lap of a trace leads from hold to hold. Tasks that spin on one CPU take it from one another in
+/// the middle of a hold.
+#[test]
+fn a_trace_shows_that_a_holder_is_preempted() {
+    let flags = ["--lock=spin", "--tasks=3", "--inside=20000", "--placement=same-cpu", "--iters=1"];
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = PROGRAM.with(&flags);
+    let Some(trace) = contract::trace::traced(&PROGRAM, run, &folder.path().join("trace")) else {
+        return;
+    };
+    contract::trace::check_switches(&trace);
+    for lap in &trace.laps {
+        let tasks: Vec<_> = lap.stops.iter().map(|stop| stop.task).collect();
+        assert!(tasks.chunks(2).all(|hold| hold.len() == 2 && hold[0] == hold[1]), "{lap:?}");
+        assert!(tasks[1..tasks.len() - 1].chunks(2).all(|way| way[0] != way[1]), "{lap:?}");
+        assert!(lap.stops.is_sorted_by_key(|stop| stop.at_ns), "{lap:?}");
+        assert!(lap.stops.chunks(2).all(|hold| hold[0].at_ns < hold[1].at_ns), "{lap:?}");
+    }
+    let holds = || trace.laps.iter().flat_map(|lap| lap.stops.chunks(2));
+    let preempted = |hold: &[Stop]| {
+        let within = |at_ns| hold[0].at_ns < at_ns && at_ns < hold[1].at_ns;
+        let of_holder = |switch: &Switch| switch.tid == hold[0].tid && within(switch.at_ns);
+        trace.switches.iter().any(|of| of.way == Way::Preempted && of_holder(of))
+    };
+    assert!(holds().any(preempted), "{} holds", holds().count());
 }
 
 /// The shares of all tasks add up to 1, so the largest is at least 1 / N and the smallest at most.

@@ -54,12 +54,15 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
             Err(Err(error)) => return Err(error),
         };
         let blame = Blame::of(&trace).map_err(anyhow::Error::msg)?;
-        plain.extend(bare.record.iter().flat_map(Record::principal).map(|of| of.ns_per_operation));
+        // A lock is taken more often than it changes hands.
+        let measured = bare.record.iter().flat_map(Record::principal);
+        let hops = measured.filter(|of| of.operation != "acquisition");
+        plain.extend(hops.map(|of| of.ns_per_operation));
         traces.push((trace, blame));
     }
     traces.sort_by(|(_, one), (_, other)| one.mean_ns().total_cmp(&other.mean_ns()));
     let (trace, blame) = &traces[PAIRS / 2];
-    let hop_ns = [median(&plain).unwrap_or(f64::NAN), blame.mean_ns()];
+    let hop_ns = (median(&plain), blame.mean_ns());
     let shown = Timeline::new(&case.name, trace, blame);
     if let Some(path) = &flags.svg {
         output::replace(path, &shown.file())?;

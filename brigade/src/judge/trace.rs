@@ -54,7 +54,7 @@ impl Part {
             Self::Waiting => ("gap: sender waits in its call", "waits", 'w'),
             Self::Unknown => ("gap: cause unknown", "?", '?'),
             Self::Receiving => ("receiver on CPU, until its call returns", "", '<'),
-            Self::Running => ("one thread runs both tasks", "", '='),
+            Self::Running => ("one thread is sender and receiver", "", '='),
         }
     }
 

@@ -84,7 +84,7 @@ impl<'a> Timeline<'a> {
 
     /// The page: the time of each part, one lap, and the worst hops. A hop takes `plain_ns` in a
     /// process that does not trace.
-    pub fn blocks(&self, [plain_ns, traced_ns]: [f64; 2]) -> Vec<Block> {
+    pub fn blocks(&self, (plain_ns, traced_ns): (Option<f64>, f64)) -> Vec<Block> {
         let (hops, blame) = (&self.blame.hops, self.blame);
         let quantile = |share| duration(quantile(hops.iter().map(Hop::ns), share) as f64);
         let share = |is: &dyn Fn(&Hop) -> bool| {
@@ -114,12 +114,19 @@ impl<'a> Timeline<'a> {
                 blame.counted,
                 three_digits(blame.counted as f64 / hops.len() as f64),
             )),
-            Block::Paragraph(format!(
-                "A hop takes {} on average without tracing and {} with it: medians of {PAIRS} \
-                 processes each, interleaved.",
-                duration(plain_ns),
-                duration(traced_ns)
-            )),
+            Block::Paragraph(match plain_ns {
+                Some(plain_ns) => format!(
+                    "A hop takes {} on average without tracing and {} with it: medians of {PAIRS} \
+                     processes each, interleaved.",
+                    duration(plain_ns),
+                    duration(traced_ns)
+                ),
+                None => {
+                    "A hop is a hold of the lock or the way from one holder to the next; without \
+                         tracing they are not measured."
+                        .to_owned()
+                }
+            }),
             Block::Table(table(blame)),
             Block::Heading(2, "One lap".to_owned()),
             Block::Code(self.text()),
