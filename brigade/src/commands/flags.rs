@@ -532,7 +532,8 @@ pub struct TraceFlags {
     /// Case to trace
     #[arg(value_name = "CASE")]
     pub case: String,
-    /// Write the timeline of a lap as an SVG picture
+    /// Write the timeline of a lap as an SVG picture; a page that brigade report writes later shows
+    /// each trace….svg in the folder of its run
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Write all laps as Trace Event JSON, for Perfetto and chrome://tracing

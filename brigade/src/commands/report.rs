@@ -37,7 +37,7 @@ use crate::show::screen::Style;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::{self, RunDescription};
-use crate::store::saved_run::{SavedRun, optional};
+use crate::store::saved_run::{SavedRun, optional, traces};
 
 /// Runs `brigade report`.
 ///
@@ -108,7 +108,10 @@ fn rendered(
             let folders = folders.iter().map(|folder| folder.display().to_string());
             text_of(report, &folders.collect::<Vec<_>>(), what, style)
         }
-        Format::Html => show::html::html(report),
+        Format::Html => {
+            let traces: Vec<_> = folders.iter().flat_map(|folder| traces(folder)).collect();
+            show::html::html(report, &traces)
+        }
         Format::Svg => picture(report)?,
         Format::Markdown => markdown::markdown(report),
         Format::Json => serde_json::to_string(report)? + "\n",
@@ -293,7 +296,7 @@ pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 3] {
     let folder = Path::new("results/run");
     let summary = Summary::new(manifest, description, environment, invocations, folder, None);
     let report = summary.report();
-    let page = show::html::html(&report);
+    let page = show::html::html(&report, &[]);
     [
         summary.text(&report, ShowFlags { full: true, ..ShowFlags::default() }),
         markdown::markdown(&report),

@@ -29,6 +29,7 @@ use crate::show::screen;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescription};
+use crate::store::saved_run::traces;
 
 /// Runs `brigade run`.
 ///
@@ -192,7 +193,7 @@ impl Run<'_> {
             folder.write_once(results::PROOF, proof)?;
         }
         folder.replace(results::PAGE, &markdown(&report))?;
-        folder.replace(results::HTML_PAGE, &html(&report))?;
+        folder.replace(results::HTML_PAGE, &html(&report, &traces(folder.path())))?;
         if let Some(end) = summary.end() {
             folder.write_end(&end)?;
         }

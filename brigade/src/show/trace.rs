@@ -2,11 +2,12 @@
 //! hops, and the events that Perfetto and chrome://tracing open.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use harness::trace::{Stop, Trace};
 use serde_json::{Value, json};
 
-use super::page::{Block, COLUMNS, Side, Table};
+use super::page::{Block, COLUMNS, Side, Table, item, lines};
 use super::quantity::{duration, percent, three_digits};
 use super::svg::{Anchor, Picture, cut, file, line, rectangle, text};
 use crate::judge::trace::{Blame, Hop, Part, Piece, Turn, quantile};
@@ -157,9 +158,9 @@ impl<'a> Timeline<'a> {
             None if tid == 0 => '.',
             None => '#',
         };
-        let mut lines = vec![format!("{:NAME$}{}", "", self.shown())];
+        let mut rows = vec![format!("{:NAME$}{}", "", self.shown())];
         let mut add = |name: String, cells: Vec<char>| {
-            lines.push(format!("{name:<NAME$}{}", cells.iter().collect::<String>()));
+            rows.push(format!("{name:<NAME$}{}", cells.iter().collect::<String>()));
         };
         for (cpu, threads) in self.lanes(self.begun, self.ended) {
             let mut cells = vec![' '; width];
@@ -180,7 +181,7 @@ impl<'a> Timeline<'a> {
         let threads = tids.iter().map(|tid| format!("{} {}", letter(*tid), self.name(*tid)));
         let others = ["| the token is sent", ". idle", "# other"].map(str::to_owned);
         let legend: Vec<String> = parts.chain(threads).chain(others).collect();
-        lines.join("\n") + "\n" + &super::page::lines(&legend.join("; "))
+        rows.join("\n") + "\n" + &lines(&legend.join("; "))
     }
 
     /// The extent of a timeline.
@@ -193,8 +194,15 @@ impl<'a> Timeline<'a> {
     pub fn file(&self) -> String {
         let picture = self.picture();
         let words = |y, class, words: &str| text(0.03, y, Anchor::Start, class, words);
-        let head = words(26.0, "head", &picture.title) + &words(44.0, "axis", &self.shown());
-        file(&picture, [WIDTH, picture.height + 72.0], [0.03 * WIDTH, 60.0], &head)
+        let mut around = words(26.0, "head", &picture.title) + &words(44.0, "axis", &self.shown());
+        let worst: String =
+            self.blame.worst(WORST).iter().map(|hop| item(&self.worst(hop))).collect();
+        let mut y = picture.height + 84.0;
+        for line in iter::once("The worst hops:").chain(worst.lines()) {
+            around += &words(y, "small", line);
+            y += 17.0;
+        }
+        file(&picture, [WIDTH, y], [0.03 * WIDTH, 60.0], &around)
     }
 
     /// The timeline as a picture.

@@ -111,9 +111,14 @@ fn the_picture_is_one_file_of_svg() {
     assert_eq!(bench.ends(&["trace", "a", "--svg", "lap.svg"]).code, Some(0));
     let picture = fs::read_to_string(bench.path("lap.svg")).unwrap();
     assert!(picture.starts_with("<svg xmlns=") && picture.trim_end().ends_with("</svg>"));
-    for words in
-        ["CPU 0", "CPU 1", "the token", "CPU asleep and waking, 6.00 µs", "class=\"cell h1\""]
-    {
+    for words in [
+        "CPU 0",
+        "CPU 1",
+        "the token",
+        "asleep and waking, 6.00 µs",
+        "class=\"cell h1\"",
+        "(hog), CPU 0",
+    ] {
         assert!(picture.contains(words), "{words}: {picture}");
     }
 }
