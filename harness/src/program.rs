@@ -31,10 +31,9 @@ use crate::spec::{Count, Launch, Spec};
 use crate::spinners::Spinners;
 use crate::state::Findings;
 use crate::summary::summary;
-use crate::system_files;
-use crate::terminal;
 use crate::threads::panic_text;
 use crate::trace::Recorder;
+use crate::{system_files, terminal};
 
 /// Identifies a program.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +44,7 @@ pub struct Program {
     pub version: &'static str,
 }
 
-/// The [`Program`] of the current package.
+/// The [`Program`] of the current package; with the arguments of [`run`], its `main` and its page.
 #[macro_export]
 macro_rules! program {
     () => {
@@ -53,6 +52,15 @@ macro_rules! program {
             // Without the `brigade-` of its name on crates.io.
             name: env!("CARGO_PKG_NAME").split_at(8).1,
             version: env!("CARGO_PKG_VERSION"),
+        }
+    };
+    ($defaults:expr, $declare:expr, $body:expr) => {
+        /// This page.
+        pub const PAGE: &str = include_str!("lib.rs");
+
+        /// Runs the program: flags in, a summary or a record out.
+        pub fn main() -> std::process::ExitCode {
+            $crate::run($crate::program!(), &$defaults, $declare, $body)
         }
     };
 }
