@@ -2,22 +2,37 @@
 
 use std::io;
 
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
 use crate::cpus::{self, CpuList};
 use crate::failure::UsageError;
 use crate::record::Distance;
 use crate::system_files::SystemFiles;
 
 /// Values of `--placement`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// Leave it to the kernel, within the inherited mask
+    #[default]
     Free,
     /// Every task on one CPU, the first of the list
     SameCpu,
     /// Neighbours on different CPUs, so that every hop crosses; with several
     /// workers, one worker per CPU
     Spread,
+}
+
+impl Policy {
+    /// The value as the flag takes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::SameCpu => "same-cpu",
+            Self::Spread => "spread",
+        }
+    }
 }
 
 /// A policy and its CPUs.

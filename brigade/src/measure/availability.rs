@@ -43,7 +43,7 @@ impl Capabilities {
         let mut troubles = BTreeMap::new();
         let mut missing = BTreeMap::new();
         for (name, program) in &manifest.programs {
-            let lacking = match (&program.source, manifest.guests.as_deref()) {
+            let lacking = match (program.source(), manifest.guests.as_deref()) {
                 (Source::Contained, None) => None,
                 (_, None) => Some(NO_GUESTS.to_owned()),
                 (Source::Built(_), Some(guests)) if prebuilt(guests, name).is_some() => None,
