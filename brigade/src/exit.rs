@@ -6,21 +6,22 @@ use harness::failure;
 
 /// The exit codes of `brigade`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Exit {
     /// The command succeeded.
-    Done,
+    Done = failure::DONE,
     /// Something failed: an invocation, a check, the build, the output.
-    Failed,
+    Failed = failure::FAILED,
     /// The flags or the manifest are wrong.
-    Usage,
+    Usage = failure::USAGE,
     /// Nothing failed, but a program refused to run because of a limit.
-    Limit,
+    Limit = failure::LIMIT,
     /// A comparison found a slower case, with `--fail-on slower`.
-    Slower,
+    Slower = 4,
     /// A proof found the machine too busy to decide.
-    NotShown,
+    NotShown = 5,
     /// SIGINT or SIGTERM.
-    Interrupted,
+    Interrupted = failure::INTERRUPTED,
 }
 
 impl From<Exit> for ExitCode {
@@ -32,15 +33,7 @@ impl From<Exit> for ExitCode {
 impl Exit {
     /// The numeric exit code.
     pub fn code(self) -> u8 {
-        match self {
-            Self::Done => failure::DONE,
-            Self::Failed => failure::FAILED,
-            Self::Usage => failure::USAGE,
-            Self::Limit => failure::LIMIT,
-            Self::Slower => 4,
-            Self::NotShown => 5,
-            Self::Interrupted => failure::INTERRUPTED,
-        }
+        self as u8
     }
 
     /// The "Exit codes" paragraph of a command's help.
