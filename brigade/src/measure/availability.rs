@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
+use harness::cpus;
 use harness::limits::{self, Amounts, Need};
 use harness::system_files::{SystemFiles, recordable};
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
 
 use crate::manifest::program::{Source, Tool};
 use crate::manifest::{Case, Manifest};
@@ -37,9 +36,7 @@ impl Capabilities {
     /// # Errors
     /// If the kernel does not report which CPUs may be used.
     pub fn detect(manifest: &Manifest) -> anyhow::Result<Self> {
-        let mask =
-            sched_getaffinity(Pid::this()).context("reading the CPUs that this process may use")?;
-        let cpus = (0..CpuSet::count()).filter(|&cpu| mask.is_set(cpu).unwrap_or(false)).count();
+        let cpus = cpus::allowed().context("reading the CPUs that this process may use")?.len();
         let mut troubles = BTreeMap::new();
         let mut missing = BTreeMap::new();
         for (name, program) in &manifest.programs {
