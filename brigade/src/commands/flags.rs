@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use clap_complete::engine::{ArgValueCandidates as Candidates, ArgValueCompleter as Completer};
 
 use harness::limits::Kind;
 
-use crate::commands::{output, values};
+use crate::commands::output;
 use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
@@ -172,11 +171,9 @@ Each property holds, FAILS, is NOT SHOWN (the machine is too busy), or cannot be
 pub struct CompareFlags {
     /// Two saved runs, baseline and candidate; or several runs of the baseline
     #[arg(value_name = "RUN", num_args = 1.., conflicts_with_all = ["bin", "under", "with", "cases"])]
-    #[arg(add = Completer::new(values::runs))]
     pub runs: Vec<PathBuf>,
     /// Runs of the candidate: each run, such as one per host or boot, is one sample
     #[arg(last = true, value_name = "RUN", requires = "runs")]
-    #[arg(add = Completer::new(values::runs))]
     pub others: Vec<PathBuf>,
     /// Another brigade, or a folder of programs' binaries [default: this brigade]
     #[arg(long, value_name = "FILE", num_args = 1..=2)]
@@ -189,11 +186,9 @@ pub struct CompareFlags {
     pub with: Vec<String>,
     /// Compare the cases of this profile of the manifest
     #[arg(long, default_value = "default")]
-    #[arg(add = Candidates::new(values::profiles))]
     pub profile: String,
     /// Compare only these cases, regardless of the profile
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
-    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// Number of rounds, instead of a budget; a round runs every case once on
     /// both sides
@@ -244,7 +239,6 @@ pub const GROUP_PROFILE: &str = "group";
 pub struct RunCommand {
     /// Groups of cases to run, such as 'switches'; see 'brigade list'
     #[arg(value_name = "GROUP", conflicts_with_all = ["cases", "resume"])]
-    #[arg(add = Candidates::new(values::groups))]
     pub groups: Vec<String>,
     /// Its flags.
     #[command(flatten)]
@@ -265,11 +259,9 @@ pub struct RunFlags {
     /// How thoroughly to measure: a profile of the manifest [default: default,
     /// or group if groups are named]
     #[arg(long)]
-    #[arg(add = Candidates::new(values::profiles))]
     pub profile: Option<String>,
     /// Run only these cases, regardless of the profile
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
-    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// Run all pairs of CPUs; above 32 CPUs the default is a sample of each distance
     #[arg(long)]
@@ -301,7 +293,6 @@ pub struct RunFlags {
             "profile", "cases", "all_pairs", "rounds", "budget", "seed", "results", "name"
         ]
     )]
-    #[arg(add = Completer::new(values::runs))]
     pub resume: Option<PathBuf>,
     /// The manifest and its programs.
     #[command(flatten)]
@@ -324,7 +315,6 @@ pub struct ShowFlags {
 pub struct ReportFlags {
     /// Folders of saved runs; several are shown side by side [default: the latest run]
     #[arg(value_name = "DIR")]
-    #[arg(add = Completer::new(values::runs))]
     pub folders: Vec<PathBuf>,
     /// Format of the report [default: text, and html with --open]
     #[arg(long, value_enum)]
@@ -388,11 +378,9 @@ pub enum ComparisonFormat {
 pub struct ListFlags {
     /// Show the cases of these groups
     #[arg(value_name = "GROUP", conflicts_with = "profile")]
-    #[arg(add = Candidates::new(values::groups))]
     pub groups: Vec<String>,
     /// Show the cases of this profile
     #[arg(long)]
-    #[arg(add = Candidates::new(values::profiles))]
     pub profile: Option<String>,
     /// The manifest [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
@@ -404,7 +392,6 @@ pub struct ListFlags {
 pub struct ExplainFlags {
     /// The case, by its name or its title
     #[arg(value_name = "CASE")]
-    #[arg(add = Candidates::new(values::cases))]
     pub case: String,
     /// The manifest [default: suite.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
@@ -416,11 +403,9 @@ pub struct ExplainFlags {
 pub struct CheckFlags {
     /// Check only the cases of these groups
     #[arg(value_name = "GROUP", conflicts_with = "cases")]
-    #[arg(add = Candidates::new(values::groups))]
     pub groups: Vec<String>,
     /// Check only these cases
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
-    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// The manifest and its programs.
     #[command(flatten)]
@@ -432,14 +417,12 @@ pub struct CheckFlags {
 pub struct ProveFlags {
     /// Compare the cases of this profile with themselves [default: the manifest's]
     #[arg(long)]
-    #[arg(add = Candidates::new(values::profiles))]
     pub profile: Option<String>,
     /// How long each invocation measures [default: the manifest's]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub seconds: Option<f64>,
     /// Compare the halves of this saved run instead of new rounds
     #[arg(long, value_name = "DIR")]
-    #[arg(add = Completer::new(values::runs))]
     pub run: Option<PathBuf>,
     /// Seed for the order of invocations
     #[arg(long, value_name = "N")]
@@ -458,7 +441,6 @@ pub struct AdviseFlags {
     /// Compare a setting's current value with another (default: the advised one) on the cases it
     /// affects
     #[arg(long = "try", value_name = "NAME[=VALUE]", conflicts_with = "json")]
-    #[arg(add = Candidates::new(values::settings))]
     pub tried: Option<String>,
     /// Restore settings that a killed --try left changed
     #[arg(long, conflicts_with = "tried")]
@@ -469,7 +451,6 @@ pub struct AdviseFlags {
     /// Try the setting with these cases instead
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
     #[arg(requires = "tried")]
-    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// Number of rounds, instead of a budget; a round runs every case once on
     /// both sides
@@ -516,7 +497,6 @@ pub struct ImpactFlags {
     /// Run that measured the cost of a switch [default: this machine's latest in results/ of the
     /// repository, or brigade-results/]
     #[arg(long, value_name = "DIR")]
-    #[arg(add = Completer::new(values::runs))]
     pub run: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]

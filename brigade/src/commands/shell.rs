@@ -11,6 +11,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use crate::commands::flags::Cli;
+use crate::commands::values;
 use crate::exit::Exit;
 use crate::programs;
 
@@ -25,7 +26,8 @@ $XDG_CACHE_HOME/brigade/\n    their builds\n\
 
 /// Answers a shell that requests completions (`COMPLETE=bash brigade`), and exits.
 pub fn complete() {
-    let command = || programs::names().map(Command::new).fold(Cli::command(), Command::subcommand);
+    let own = || values::completed(Cli::command());
+    let command = || programs::names().map(Command::new).fold(own(), Command::subcommand);
     CompleteEnv::with_factory(command).complete();
 }
 
