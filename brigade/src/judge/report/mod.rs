@@ -185,23 +185,13 @@ impl<'a> Cases<'a> {
 /// A run's invocations by case: its cases in the order of `run.json`, then any
 /// others.
 fn by_name<'a>(run: &RunData<'a>) -> Vec<(&'a str, Vec<&'a Invocation>)> {
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut found: Vec<(&str, Vec<&Invocation>)> = Vec::new();
-    for name in &run.description.cases {
-        places.entry(name).or_insert_with(|| {
-            found.push((name, Vec::new()));
-            found.len() - 1
-        });
-    }
+    let mut by_name: HashMap<&str, Vec<&Invocation>> = HashMap::new();
     for invocation in run.invocations {
-        let place = *places.entry(&invocation.case).or_insert_with(|| {
-            found.push((&invocation.case, Vec::new()));
-            found.len() - 1
-        });
-        found[place].1.push(invocation);
+        by_name.entry(&invocation.case).or_default().push(invocation);
     }
-    found.retain(|(_, invocations)| !invocations.is_empty());
-    found
+    let others = run.invocations.iter().map(|invocation| &invocation.case);
+    let names = run.description.cases.iter().chain(others);
+    names.filter_map(|name| Some((&**name, by_name.remove(&**name)?))).collect()
 }
 
 /// The cases by group: the one that a run was for, or else the first that lists them; at the end
