@@ -12,7 +12,7 @@ use harness::cpus::CpuList;
 use harness::process_stat::ProcessStat;
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
-use serde::Deserialize;
+use toml::Table;
 
 use crate::manifest::Manifest;
 use crate::measure::process;
@@ -446,20 +446,11 @@ fn hypervisor(signature: &[u8]) -> Option<String> {
 /// The versions of `names` in the `Cargo.lock` of `root`, which is not read if there are no names;
 /// several versions are joined by `, `.
 fn crate_versions(lock: &str, names: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
-    #[derive(Deserialize)]
-    struct Lock {
-        #[serde(default)]
-        package: Vec<Package>,
-    }
-    #[derive(Deserialize)]
-    struct Package {
-        name: String,
-        version: String,
-    }
-    let lock: Lock = toml::from_str(lock).context("reading Cargo.lock")?;
+    let lock: Table = toml::from_str(lock).context("reading Cargo.lock")?;
     let versions = |name: &String| {
-        let found = lock.package.iter().filter(|package| package.name == *name);
-        joined(found.map(|package| package.version.clone()), ", ")
+        let packages = lock.get("package")?.as_array()?.iter();
+        let found = packages.filter(|package| package["name"].as_str() == Some(name));
+        joined(found.filter_map(|package| Some(package["version"].as_str()?.to_owned())), ", ")
     };
     Ok(names.iter().filter_map(|name| Some((name.clone(), versions(name)?))).collect())
 }
