@@ -8,11 +8,9 @@ use anyhow::{Context, bail, ensure};
 
 use crate::commands::flags::{ProgramFlags, ShowFlags};
 use crate::commands::output;
-use crate::commands::report::Summary;
-use crate::commands::report::with_proof;
+use crate::commands::report::{Summary, with_proof};
 use crate::commands::run::{Run, exit_of};
-use crate::commands::session::Session;
-use crate::commands::session::pair_with_run;
+use crate::commands::session::{Session, pair_with_run};
 use crate::exit::Exit;
 use crate::judge::environment::{Difference, differences};
 use crate::judge::prove::Proof;
