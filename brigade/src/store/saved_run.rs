@@ -49,6 +49,12 @@ pub struct SavedRun {
 }
 
 impl SavedRun {
+    /// A run without invocations.
+    pub fn new(description: RunDescription, environment: Environment) -> Self {
+        let (invocations, warnings, rejected) = (Vec::new(), Vec::new(), 0);
+        Self { description, environment, invocations, warnings, rejected }
+    }
+
     /// Reads the folder of a run, including an interrupted or killed one.
     ///
     /// # Errors

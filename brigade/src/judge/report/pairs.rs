@@ -21,7 +21,7 @@ struct Pair<'a> {
 /// Combines the cases of CPU pairs in these groups: one map per run and way of handing over.
 pub fn maps(runs: &[RunData], groups: &[Group]) -> Vec<PairMap> {
     let of_group = |group: &Group| -> Vec<PairMap> {
-        let of_run = |(index, run): (usize, &RunData)| of_run(group, index, run.environment);
+        let of_run = |(index, run): (usize, &RunData)| of_run(group, index, &run.saved.environment);
         runs.iter().enumerate().flat_map(of_run).collect()
     };
     groups.iter().flat_map(of_group).collect()
