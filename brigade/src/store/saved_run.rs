@@ -297,7 +297,6 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    use harness::histogram::Histogram;
     use nix::sys::stat::Mode;
     use nix::unistd::mkfifo;
     use proptest::prelude::*;
@@ -351,8 +350,8 @@ mod tests {
             for record in run.invocations.iter().filter_map(|invocation| invocation.record.as_ref())
             {
                 for measurement in &record.measurements {
-                    let histogram = Histogram::decode(&measurement.histogram).unwrap();
-                    assert_eq!(histogram.count(), measurement.count);
+                    let histogram = contract::record::decoded(&measurement.histogram);
+                    assert_eq!(histogram.len(), measurement.count);
                 }
             }
         }
