@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use harness::failure;
+pub use harness::failure::UsageError;
 
 /// The exit codes of `brigade`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +73,3 @@ impl Exit {
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
-
-/// The caller named something that does not exist or makes no sense.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct UsageError(pub String);

@@ -603,9 +603,8 @@ fn number(text: &str) -> Option<f64> {
 /// Prints clap's help, version or error: help and version to standard output, errors as one line to
 /// standard error.
 pub fn explain(error: &clap::Error) -> Exit {
-    let text = error.render().to_string();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return match output::print(&text) {
+        return match output::print(&error.render().to_string()) {
             Ok(()) => Exit::Done,
             Err(error) => {
                 output::warn(&format!("{error:#}"));
@@ -620,12 +619,7 @@ pub fn explain(error: &clap::Error) -> Exit {
         output::warn(&format!("'{name}' is a group: brigade run {name}"));
         return Exit::Usage;
     }
-    // clap prints each missing flag on a separate line.
-    let lines: Vec<&str> =
-        text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
-    let said = lines.join(" ");
-    let reason = said.strip_prefix("error: ").unwrap_or(&said);
-    output::warn(&format!("{reason} (try 'brigade --help')"));
+    output::warn(&format!("{} (try 'brigade --help')", harness::flags::reason(error)));
     Exit::Usage
 }
 

@@ -77,7 +77,7 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
         }
     };
     if flags.open {
-        output::print(&output::page_at(page))?;
+        output::print(&format!("{}\n", page.display()))?;
         return open(page);
     }
     Ok(Exit::Done)
