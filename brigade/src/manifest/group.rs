@@ -320,8 +320,10 @@ impl Manifest {
         if case.name.is_empty() {
             return Err("a case has an empty name".to_owned());
         }
-        let key = case.key();
-        if let Some(known) = self.cases.iter().find(|known| known.key() == key) {
+        let parameters = case.parameters();
+        let is_same =
+            |known: &&Case| known.program == case.program && known.parameters() == parameters;
+        if let Some(known) = self.cases.iter().find(is_same) {
             let reason = format!("cases '{}' and '{}' are the same", case.name, known.name);
             return Err(format!("{reason}: a group lists cases of other groups in `cases`"));
         }

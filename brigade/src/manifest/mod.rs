@@ -18,7 +18,7 @@ use crate::exit::UsageError;
 pub use group::Group;
 pub use plans::{AdvicePlan, Cost, ImpactPlan, Opponent, ProvePlan};
 pub use plans::{FigureSpec, KindSpec, RecordedSpec, ScreenSpec, SentenceSpec, TaskKind};
-pub use program::{Case, CaseKey, Placement};
+pub use program::{Case, Placement};
 use program::{CheckSize, Form, Program};
 
 /// The longest time-out of a case, in seconds: 11 days.

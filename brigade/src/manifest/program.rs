@@ -206,43 +206,29 @@ pub struct Case {
 }
 
 impl Case {
-    /// The program and parameters that identify the case.
-    pub fn key(&self) -> CaseKey {
-        CaseKey::new(&self.program, self.placement, &self.flags)
+    /// The flags, by their names in records: `resident_mib` for `--resident-mib`. A flag without a
+    /// value has the value `true`, a subcommand is `subcommand`, and `placement` is always
+    /// included. Two cases of a program with the same parameters are the same.
+    pub fn parameters(&self) -> BTreeMap<String, String> {
+        parameters(self.placement, &self.flags)
     }
 }
 
-/// Identifies a case: its program and its parameters. Two cases with one key
-/// are the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CaseKey {
-    /// The program.
-    pub program: String,
-    /// The flags, by their names in records: `resident_mib` for
-    /// `--resident-mib`. A flag without a value has the value `true`, a
-    /// subcommand is `subcommand`, and `placement` is always included.
-    pub parameters: BTreeMap<String, String>,
-}
-
-impl CaseKey {
-    fn new(program: &str, placement: Placement, flags: &[String]) -> Self {
-        let mut parameters =
-            BTreeMap::from([("placement".to_owned(), placement.as_str().to_owned())]);
-        let given = parse_flags(flags).into_iter();
-        parameters.extend(given.map(|(name, value)| {
-            (name.unwrap_or("subcommand").replace('-', "_"), value.unwrap_or("true").to_owned())
-        }));
-        Self { program: program.to_owned(), parameters }
-    }
+fn parameters(placement: Placement, flags: &[String]) -> BTreeMap<String, String> {
+    let given = parse_flags(flags).into_iter().map(|(name, value)| {
+        (name.unwrap_or("subcommand").replace('-', "_"), value.unwrap_or("true").to_owned())
+    });
+    let placement = ("placement".to_owned(), placement.as_str().to_owned());
+    [placement].into_iter().chain(given).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn key(flags: &str) -> CaseKey {
+    fn key(flags: &str) -> BTreeMap<String, String> {
         let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
-        CaseKey::new("fake", Placement::Free, &flags)
+        parameters(Placement::Free, &flags)
     }
 
     #[test]
@@ -250,8 +236,7 @@ mod tests {
         assert_eq!(key("--via pipe --tasks 5"), key("--tasks=5 --via pipe"));
         assert_ne!(key("--via pipe"), key("--via futex"));
         assert_ne!(key("--self"), key(""));
-        let spread = CaseKey::new("fake", Placement::Spread, &[]);
-        assert_ne!(spread, key(""));
+        assert_ne!(parameters(Placement::Spread, &[]), key(""));
     }
 
     #[test]
@@ -263,7 +248,7 @@ mod tests {
             ("subcommand", "creation"),
             ("via", "fork"),
         ];
-        let parameters = key("creation --resident-mib 8 --self --via fork").parameters;
+        let parameters = key("creation --resident-mib 8 --self --via fork");
         let found: Vec<_> = parameters.iter().map(|(name, value)| (&**name, &**value)).collect();
         assert_eq!(found, expected);
     }
