@@ -49,38 +49,23 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
         [] => vec![latest(&manifest)?],
         folders => folders.to_vec(),
     };
-    let page = page(flags, &folders)?;
-    let page = page.as_deref();
+    let file = file(flags, &folders)?;
     let report = report_of(&manifest, &folders)?;
     let mut style = output::style();
     style.colours &= flags.output.is_none();
     let text = rendered(&report, format, &folders, flags.show, style)?;
-    let page = match (&flags.output, page) {
-        (Some(path), _) => {
-            output::write(path, &text)?;
-            path
-        }
-        (None, Some(path)) => {
-            // A recorded run keeps its page: it is part of the record.
-            if !path.symlink_metadata().is_ok_and(|file| file.is_file()) {
-                output::replace(path, &text)?;
-            }
-            path
-        }
-        (None, None) if format == Format::Text => {
-            output::print_coloured(&text)?;
-            return Ok(Exit::Done);
-        }
-        (None, None) => {
-            output::print(&text)?;
-            return Ok(Exit::Done);
-        }
-    };
-    if flags.open {
-        output::print(&format!("{}\n", page.display()))?;
-        return open(page);
+    match &file {
+        Some(path) if flags.output.is_some() => output::write(path, &text)?,
+        // A recorded run keeps its page: it is part of the record.
+        Some(path) if path.symlink_metadata().is_ok_and(|file| file.is_file()) => {}
+        Some(path) => output::replace(path, &text)?,
+        None if format == Format::Text => output::print_coloured(&text)?,
+        None => output::print(&text)?,
     }
-    Ok(Exit::Done)
+    match file {
+        Some(path) if flags.open => open(&path),
+        _ => Ok(Exit::Done),
+    }
 }
 
 /// The requested format. Only a page can be opened.
@@ -153,19 +138,18 @@ fn previous(folder: &Path, label: &str) -> Option<(String, SavedRun)> {
     Some((name, SavedRun::read(before).ok()?))
 }
 
-/// The page to open if `--output` names no file: that of the run.
-fn page(flags: &ReportFlags, folders: &[PathBuf]) -> Result<Option<PathBuf>, UsageError> {
-    match (&flags.output, folders) {
-        (None, [folder]) if flags.open => Ok(Some(folder.join(results::HTML_PAGE))),
-        (None, _) if flags.open => {
-            Err(UsageError("--open of several runs needs --output FILE".to_owned()))
-        }
-        _ => Ok(None),
+/// The file to write; by default `--open` writes the page of one run into its folder.
+fn file(flags: &ReportFlags, folders: &[PathBuf]) -> Result<Option<PathBuf>, UsageError> {
+    match folders {
+        _ if flags.output.is_some() || !flags.open => Ok(flags.output.clone()),
+        [folder] => Ok(Some(folder.join(results::HTML_PAGE))),
+        _ => Err(UsageError("--open of several runs needs --output FILE".to_owned())),
     }
 }
 
 /// Opens a page in the desktop's browser. Over SSH it prints how to fetch the page.
 fn open(path: &Path) -> anyhow::Result<Exit> {
+    output::print(&format!("{}\n", path.display()))?;
     let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
     if let Some(server) = connection.split(' ').nth(2) {
         let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
