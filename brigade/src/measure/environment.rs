@@ -354,9 +354,9 @@ fn boot_parameters(command_line: &str) -> BTreeMap<String, String> {
 /// How deep below the root this process's group for CPU time is; `None` without such a hierarchy.
 pub fn cpu_group_depth(files: &SystemFiles) -> Option<u64> {
     let groups = control_groups::of_process(files, "cpu");
-    let shares = |group: &&Group| match group.version {
-        Version::One => group.text(files, "cpu.shares").is_some(),
-        Version::Two => group.text(files, "cpu.weight").is_some(),
+    let shares = |group: &&Group| {
+        let file = group.by_version("cpu.shares", "cpu.weight");
+        group.text(files, file).is_some()
     };
     let of_one = groups.iter().any(|group| group.version == Version::One);
     let count = groups.iter().filter(shares).count() as u64;
