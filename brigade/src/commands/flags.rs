@@ -1,10 +1,11 @@
 //! The command line.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-
 use harness::limits::Kind;
 
 use crate::commands::output;
@@ -18,7 +19,7 @@ use crate::programs;
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
 #[command(version = version(), args_conflicts_with_subcommands = true)]
-#[command(after_help = after(&by_hand(), &[Exit::Limit]))]
+#[command(after_help = after(&["brigade", "measuring"], &[Exit::Limit]))]
 #[command(max_term_width = 80)]
 pub struct Cli {
     /// The subcommand.
@@ -33,37 +34,37 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run every case once per round and save every record
-    #[command(after_help = after(&format!("{RUNNING}\n\n{MEASURING}"), &[Exit::Limit]))]
+    #[command(after_help = after(&["run", "measuring"], &[Exit::Limit]))]
     Run(RunCommand),
     /// Show saved runs as a report
-    #[command(after_help = after(REPORTING, &[]))]
+    #[command(after_help = after(&["report"], &[]))]
     Report(ReportFlags),
     /// Show the groups and profiles, or the cases of a group or profile
-    #[command(after_help = after("Examples:\n  brigade list\n  brigade list hops", &[]))]
+    #[command(after_help = after(&["list"], &[]))]
     List(ListFlags),
     /// Explain a case: what it does, what is counted, known biases, the command
-    #[command(after_help = after("Examples:\n  brigade explain thread-brigade/same-cpu", &[]))]
+    #[command(after_help = after(&["explain"], &[]))]
     Explain(ExplainFlags),
     /// Run every case for a few iterations and verify what it reports
-    #[command(after_help = after(&format!("{CHECKING}\n\n{MEASURING}"), &[Exit::Limit]))]
+    #[command(after_help = after(&["check", "measuring"], &[Exit::Limit]))]
     Check(CheckFlags),
     /// Predict how many tasks fit on this machine, and which limit stops more
-    #[command(after_help = after(&format!("{FITTING}\n\n{MEASURING}"), &[Exit::Limit]))]
+    #[command(after_help = after(&["limits", "measuring"], &[Exit::Limit]))]
     Limits(LimitsFlags),
     /// Compare two saved runs, or two builds, commands or sets of flags
-    #[command(after_help = after(COMPARING, &[Exit::Limit, Exit::Slower]))]
+    #[command(after_help = after(&["compare"], &[Exit::Limit, Exit::Slower]))]
     Compare(CompareFlags),
     /// Verify Brigade itself: experiments with known outcomes
-    #[command(after_help = after(PROVING, &[Exit::NotShown]))]
+    #[command(after_help = after(&["prove"], &[Exit::NotShown]))]
     Prove(ProveFlags),
     /// List settings of this machine that change the results; try one
-    #[command(after_help = after(ADVISING, &[Exit::Limit]))]
+    #[command(after_help = after(&["advise"], &[Exit::Limit]))]
     Advise(AdviseFlags),
     /// Estimate how much a program loses to context switches on this machine
-    #[command(after_help = after(EXPLAINING, &[]))]
+    #[command(after_help = after(&["impact"], &[]))]
     Impact(ImpactFlags),
     /// Split each hop of a case into its parts, from the kernel's records of switches
-    #[command(after_help = after(TRACING, &[Exit::Limit]))]
+    #[command(after_help = after(&["trace"], &[Exit::Limit]))]
     Trace(TraceFlags),
     /// Write the manual pages into this folder
     #[command(hide = true)]
@@ -79,92 +80,17 @@ fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned() + &revision.unwrap_or_default()
 }
 
-/// The help after the flags: `text`, and exit codes that not every command has.
-fn after(text: &str, more: &[Exit]) -> String {
+/// The paragraphs of `help.toml`.
+pub static HELP: LazyLock<BTreeMap<String, String>> =
+    LazyLock::new(|| toml::from_str(include_str!("help.toml")).expect("a table that is tested"));
+
+/// The help after the flags: paragraphs of `help.toml`, and exit codes that not every command has.
+fn after(paragraphs: &[&str], more: &[Exit]) -> String {
     let codes = [&[Exit::Done, Exit::Failed, Exit::Usage], more, &[Exit::Interrupted]].concat();
-    format!("{text}\n\n{}", Exit::help(&codes))
+    let texts = paragraphs.iter().map(|name| HELP[*name].clone()).chain([Exit::help(&codes)]);
+    let programs = programs::names().collect::<Vec<_>>().join(", ");
+    texts.collect::<Vec<_>>().join("\n\n").replace("{programs}", &programs)
 }
-
-/// The programs of this binary, and advice on measuring.
-fn by_hand() -> String {
-    let names: Vec<_> = programs::names().collect();
-    format!(
-        "{RUNNING}\n  brigade thread-brigade --tasks 100\n\n\
-         Programs, to run by hand (brigade PROGRAM --help):\n{}\n\n{MEASURING}",
-        names.join(", ")
-    )
-}
-
-const RUNNING: &str = "\
-Examples:
-  brigade run
-  brigade run hops creation --budget 120
-  brigade run --profile thorough
-  brigade run --resume results/2026-11-24-amd-epyc-2cpu";
-
-const REPORTING: &str = "\
-Examples:
-  brigade report --open
-  brigade report --full results/A results/B
-  brigade report --format csv --output run.csv";
-
-const CHECKING: &str = "\
-Examples:
-  brigade check
-  brigade check --case fork thread-brigade/spread";
-
-const FITTING: &str = "\
-Examples:
-  brigade limits --tasks 10000
-  brigade limits --kind thread --verify";
-
-const MEASURING: &str = "\
-Only one brigade measures at a time: it locks /run/lock/brigade.lock, or /tmp/brigade.lock if \
-that is not writable. BRIGADE_LOCK=PATH names another file.";
-
-const COMPARING: &str = "\
-Examples:
-  brigade compare results/A results/B
-  brigade compare results/2026-11-22-* -- results/2026-11-23-*
-  brigade compare --bin old/brigade target/release/brigade
-  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
-  brigade compare --with '--tasks 50' --with '--tasks 500'
-
-The first value is the baseline, the second the candidate. A flag given once applies to both. \
-Builds, commands and flags are compared side by side: every round runs every case once for each, \
-in balanced order, until the budget is used up.";
-
-const ADVISING: &str = "\
-Examples:
-  brigade advise
-  brigade advise --try guest_halt_poll_ns=200000
-
---try changes a machine setting while it measures, so it needs root. A detached process restores \
-the old value at the end, even after Ctrl-C or if the runner is killed.";
-
-const EXPLAINING: &str = "\
-Examples:
-  brigade impact --pid 1234 --seconds 10
-  brigade impact -- make -j2
-
-Multiplies the program's switches by the cost of a switch in this machine's latest run in \
-results/, from cheapest to most expensive. For a command, processes that it starts and waits for \
-are included.";
-
-const TRACING: &str = "\
-Examples:
-  brigade trace thread-brigade/spread
-  brigade trace goroutine-brigade --svg lap.svg --events lap.json
-
-Works without root if kernel.perf_event_paranoid is 2 or less. With CAP_PERFMON (root has it), a \
-gap also names the other process that ran on the CPU, or that the CPU slept.";
-
-const PROVING: &str = "\
-Examples:
-  brigade prove
-  brigade prove --run results/2026-11-24-amd-epyc-2cpu
-
-Each property holds, FAILS, is NOT SHOWN (the machine is too busy), or cannot be measured here.";
 
 /// The flags of `brigade compare`.
 #[derive(Debug, Default, Args)]
