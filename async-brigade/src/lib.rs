@@ -23,8 +23,6 @@ mod executor;
 mod flags;
 mod tokio_tasks;
 
-use std::process::ExitCode;
-
 use harness::{Amounts, Bench, Launch, RuntimeKind, Spec};
 
 use flags::Flags;
@@ -43,13 +41,7 @@ const SPEC: Spec = Spec {
     ..Spec::NEW
 };
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let channel = flags.carrier.channel.amounts();

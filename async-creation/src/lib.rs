@@ -21,7 +21,6 @@ mod flags;
 mod jobs;
 mod spawners;
 
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use async_executor::LocalExecutor;
@@ -34,13 +33,7 @@ use tokio::sync::Semaphore;
 use flags::{Flags, SPEC, declare};
 use spawners::{OfLocalPool, OfTokio, Spawner};
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let kind = flags.runtime.runtime;

@@ -18,7 +18,6 @@ mod runtimes;
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
-use std::process::ExitCode;
 
 use anyhow::{Context as _, bail, ensure};
 use harness::async_tasks::end;
@@ -30,13 +29,7 @@ use tokio::sync::mpsc;
 use channels::{Channel, Holding, Sink, Source};
 use flags::{Flags, SPEC, declare};
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = flags.runtime;

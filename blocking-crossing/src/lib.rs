@@ -21,7 +21,6 @@
 mod crossings;
 mod flags;
 
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -36,13 +35,7 @@ use flags::{Flags, SPEC, declare};
 /// Calls per caller and iteration.
 const CALLS: u64 = 32;
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let Flags { via, runtime, work } = *flags;

@@ -3,24 +3,26 @@
 use std::process::ExitCode;
 
 use harness::failure;
+pub use harness::failure::UsageError;
 
 /// The exit codes of `brigade`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Exit {
     /// The command succeeded.
-    Done,
+    Done = failure::DONE,
     /// Something failed: an invocation, a check, the build, the output.
-    Failed,
+    Failed = failure::FAILED,
     /// The flags or the manifest are wrong.
-    Usage,
+    Usage = failure::USAGE,
     /// Nothing failed, but a program refused to run because of a limit.
-    Limit,
+    Limit = failure::LIMIT,
     /// A comparison found a slower case, with `--fail-on slower`.
-    Slower,
+    Slower = 4,
     /// A proof found the machine too busy to decide.
-    NotShown,
+    NotShown = 5,
     /// SIGINT or SIGTERM.
-    Interrupted,
+    Interrupted = failure::INTERRUPTED,
 }
 
 impl From<Exit> for ExitCode {
@@ -32,15 +34,7 @@ impl From<Exit> for ExitCode {
 impl Exit {
     /// The numeric exit code.
     pub fn code(self) -> u8 {
-        match self {
-            Self::Done => failure::DONE,
-            Self::Failed => failure::FAILED,
-            Self::Usage => failure::USAGE,
-            Self::Limit => failure::LIMIT,
-            Self::Slower => 4,
-            Self::NotShown => 5,
-            Self::Interrupted => failure::INTERRUPTED,
-        }
+        self as u8
     }
 
     /// The "Exit codes" paragraph of a command's help.
@@ -79,8 +73,3 @@ impl Exit {
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
-
-/// The caller named something that does not exist or makes no sense.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct UsageError(pub String);

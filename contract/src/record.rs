@@ -75,15 +75,19 @@ pub fn the_counts_agree_with_the_kernel(program: &Program) {
     assert!((0..5).any(|_| measured()), "the kernel counts other switches than are claimed");
 }
 
+/// A record's histogram, decoded without the harness.
+pub fn decoded(text: &str) -> Histogram<u64> {
+    let bytes = BASE64.decode(text).expect("base64");
+    let decoded = Deserializer::new().deserialize(&mut &bytes[..]);
+    decoded.expect("HdrHistogram's V2 + deflate")
+}
+
 /// Percentiles and extremes are those of the histogram; figures per operation and per task
 /// follow from the mean.
 pub fn figures_follow_from_the_histogram(program: &Program) {
     let record = program.short_record();
     for found in &record.measurements {
-        // Decoded without the harness.
-        let bytes = BASE64.decode(&found.histogram).expect("base64");
-        let decoded = Deserializer::new().deserialize(&mut &bytes[..]);
-        let histogram: Histogram<u64> = decoded.expect("HdrHistogram's V2 + deflate");
+        let histogram = decoded(&found.histogram);
         assert_eq!(histogram.len(), found.count, "{}", found.name);
         // The histogram rounds up to three digits; the record stops at the exact maximum.
         let decoded = [50.0, 90.0, 99.0, 99.9]

@@ -20,7 +20,6 @@ mod flags;
 mod scheduled;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::process::ExitCode;
 
 use anyhow::{bail, ensure};
 use corosensei::stack::DefaultStack;
@@ -33,13 +32,7 @@ use flags::{Flags, SPEC, declare};
 /// end, and suspends with the next number.
 type Relay = Coroutine<Option<usize>, usize, ()>;
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, brigade)
-}
+harness::program!(SPEC, declare, brigade);
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     if let Some(scheduler) = flags.scheduler {

@@ -21,7 +21,6 @@ mod flags;
 mod ring;
 
 use std::io::ErrorKind;
-use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
 use harness::threads::TaskError;
@@ -32,13 +31,7 @@ use epoll::{Epoll, Trigger};
 use flags::{Flags, Loop, SPEC, declare};
 use ring::{Ring, RingKind};
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let open =

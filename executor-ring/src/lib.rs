@@ -23,8 +23,6 @@
 mod executors;
 mod graph;
 
-use std::process::ExitCode;
-
 use harness::failure::UsageError;
 use harness::{Amounts, Bench, Count, Launch, Spec};
 
@@ -89,13 +87,7 @@ impl Flags {
 
 const SPEC: Spec = Spec { tasks: 100, count: Count::Fixed, iters: 20, ..Spec::NEW };
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.executor.interface(flags.spawn)?;

@@ -120,6 +120,14 @@ impl Group {
         format!("{}/{file}", self.folder.trim_end_matches('/'))
     }
 
+    /// What version 1 calls `one`, and version 2 `two`.
+    pub fn by_version<T>(&self, one: T, two: T) -> T {
+        match self.version {
+            Version::One => one,
+            Version::Two => two,
+        }
+    }
+
     /// The limit on its threads; `None` if it has none.
     pub fn most_threads(&self, files: &SystemFiles) -> Option<Allowance> {
         Allowance::parse(&self.text(files, "pids.max")?)
@@ -132,10 +140,7 @@ impl Group {
 
     /// The file of its memory limit.
     pub fn memory_limit_file(&self) -> &'static str {
-        match self.version {
-            Version::One => "memory.limit_in_bytes",
-            Version::Two => "memory.max",
-        }
+        self.by_version("memory.limit_in_bytes", "memory.max")
     }
 
     /// Its memory limit, in bytes; `None` without such a file.
@@ -148,20 +153,15 @@ impl Group {
 
     /// The memory charged to it, user and kernel, in bytes.
     pub fn memory_bytes(&self, files: &SystemFiles) -> Option<u64> {
-        let file = match self.version {
-            Version::One => "memory.usage_in_bytes",
-            Version::Two => "memory.current",
-        };
+        let file = self.by_version("memory.usage_in_bytes", "memory.current");
         self.text(files, file)?.trim().parse().ok()
     }
 
     /// The part of [`Self::memory_bytes`] in file pages, which the kernel drops
     /// before it refuses memory, in bytes.
     pub fn droppable_bytes(&self, files: &SystemFiles) -> u64 {
-        let names = match self.version {
-            Version::One => ["total_inactive_file", "total_active_file"],
-            Version::Two => ["inactive_file", "active_file"],
-        };
+        let of_version_2 = ["inactive_file", "active_file"];
+        let names = self.by_version(["total_inactive_file", "total_active_file"], of_version_2);
         let stat = self.text(files, "memory.stat").unwrap_or_default().replace(' ', ":");
         names.iter().filter_map(|name| field(&stat, name)?.parse::<u64>().ok()).sum()
     }

@@ -118,10 +118,19 @@ impl Mask {
 /// If the kernel refuses, as on machines with more CPUs than [`CpuList`]
 /// supports.
 pub fn allowed() -> nix::Result<Vec<usize>> {
+    of_thread(0)
+}
+
+/// The CPUs that the thread with this number, or the first of a process, may run on.
+///
+/// # Errors
+/// As [`allowed`], and if there is no such thread.
+pub fn of_thread(tid: u32) -> nix::Result<Vec<usize>> {
     let read = |mask: &mut [libc::c_ulong]| {
         let bytes = size_of_val(mask);
         // SAFETY: the kernel writes at most this many bytes to the words.
-        let result = unsafe { libc::sched_getaffinity(0, bytes, mask.as_mut_ptr().cast()) };
+        let result =
+            unsafe { libc::sched_getaffinity(tid.cast_signed(), bytes, mask.as_mut_ptr().cast()) };
         Errno::result(result).map(drop)
     };
     Mask::read(read).map(|mask| mask.numbers())

@@ -159,6 +159,13 @@ pub fn name(value: &impl ValueEnum) -> String {
 }
 
 /// The smallest stack that glibc accepts (`PTHREAD_STACK_MIN`), in bytes.
+/// What clap's error says, in one line. clap prints each missing flag on a separate line.
+pub fn reason(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+    lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+}
+
 const SMALLEST_STACK: usize = 16 << 10;
 
 /// Parses the value of `--stack-size`, in bytes.

@@ -2,22 +2,37 @@
 
 use std::io;
 
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
 use crate::cpus::{self, CpuList};
 use crate::failure::UsageError;
 use crate::record::Distance;
 use crate::system_files::SystemFiles;
 
 /// Values of `--placement`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// Leave it to the kernel, within the inherited mask
+    #[default]
     Free,
     /// Every task on one CPU, the first of the list
     SameCpu,
     /// Neighbours on different CPUs, so that every hop crosses; with several
     /// workers, one worker per CPU
     Spread,
+}
+
+impl Policy {
+    /// The value as the flag takes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::SameCpu => "same-cpu",
+            Self::Spread => "spread",
+        }
+    }
 }
 
 /// A policy and its CPUs.
@@ -128,35 +143,29 @@ pub(crate) fn round(files: &SystemFiles, cpus: &[usize]) -> Option<Vec<Distance>
 }
 
 fn between(files: &SystemFiles, here: usize, there: usize) -> Option<Distance> {
-    let holds = |path: &str| Some(list(files, path)?.numbers().contains(&there));
-    let topology = |name| holds(&format!("{CPUS}/cpu{here}/topology/{name}"));
+    let cpu = format!("{CPUS}/cpu{here}");
+    let list = |path: String| files.text(&path)?.trim().parse::<CpuList>().ok();
+    let core = |name| list(format!("{cpu}/topology/{name}"));
+    let cache = |index: &String| list(format!("{cpu}/cache/{index}/shared_cpu_list"));
+    let node = |node: &String| list(format!("{NODES}/{node}/cpulist"));
     // The second name is for kernels before 5.3.
-    if topology("core_cpus_list").or_else(|| topology("thread_siblings_list"))? {
-        return Some(Distance::SmtSibling);
-    }
-    let caches = format!("{CPUS}/cpu{here}/cache");
-    let shared: Vec<bool> = files
-        .names(&caches)
-        .iter()
-        .filter_map(|index| holds(&format!("{caches}/{index}/shared_cpu_list")))
-        .collect();
-    if shared.is_empty() {
-        return None;
-    }
-    if shared.contains(&true) {
-        return Some(Distance::SharedCache);
-    }
+    let cores = core("core_cpus_list").or_else(|| core("thread_siblings_list"));
+    let caches = files.names(&format!("{cpu}/cache"));
     let nodes = files.names(NODES);
-    let node = nodes
-        .iter()
-        .filter_map(|node| list(files, &format!("{NODES}/{node}/cpulist")))
-        .find(|node| node.numbers().contains(&here))?;
-    let is_here = node.numbers().contains(&there);
-    Some(if is_here { Distance::SameNode } else { Distance::OtherNode })
-}
-
-fn list(files: &SystemFiles, path: &str) -> Option<CpuList> {
-    files.text(path)?.trim().parse().ok()
+    let nodes = nodes.iter().filter_map(node).filter(|node| node.numbers().contains(&here));
+    for (sets, distance) in [
+        (cores.into_iter().collect::<Vec<_>>(), Distance::SmtSibling),
+        (caches.iter().filter_map(cache).collect(), Distance::SharedCache),
+        (nodes.collect(), Distance::SameNode),
+    ] {
+        if sets.is_empty() {
+            return None;
+        }
+        if sets.iter().any(|set| set.numbers().contains(&there)) {
+            return Some(distance);
+        }
+    }
+    Some(Distance::OtherNode)
 }
 
 #[cfg(test)]

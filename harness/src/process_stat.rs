@@ -1,5 +1,6 @@
 //! A process's or thread's `stat` file, and its end.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{fs, io};
 
 use nix::errno::Errno;
@@ -78,13 +79,27 @@ pub fn fork_alone() -> io::Result<ForkResult> {
     Ok(unsafe { fork() }?)
 }
 
-/// Makes the kernel kill this process when its parent ends.
-///
-/// # Errors
-/// If the parent has already ended.
-pub fn die_with(parent: Pid) -> io::Result<()> {
-    set_pdeathsig(Signal::SIGKILL)?;
-    if getppid() == parent { Ok(()) } else { Err(io::Error::other("its parent has ended")) }
+/// The exit code of a child that failed without a kernel error, or panicked.
+pub(crate) const FAILED: i32 = 254;
+pub(crate) const PANICKED: i32 = 255;
+
+/// The main function of a task that is a fork of its parent, and dies with it: runs `body`, and
+/// returns its error number as exit code. It skips the usual clean-up of a Rust program: inherited
+/// objects and buffers are the parent's.
+pub fn live(parent: Pid, body: impl FnOnce() -> io::Result<()>) -> ! {
+    let lived = catch_unwind(AssertUnwindSafe(|| {
+        set_pdeathsig(Signal::SIGKILL)?;
+        if getppid() == parent { body() } else { Err(Errno::ECHILD.into()) }
+    }));
+    let code = match lived {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => {
+            error.raw_os_error().filter(|code| (1..FAILED).contains(code)).unwrap_or(FAILED)
+        }
+        Err(_) => PANICKED,
+    };
+    // SAFETY: it ends the process and touches nothing in it.
+    unsafe { libc::_exit(code) }
 }
 
 #[cfg(test)]

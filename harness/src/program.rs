@@ -31,10 +31,9 @@ use crate::spec::{Count, Launch, Spec};
 use crate::spinners::Spinners;
 use crate::state::Findings;
 use crate::summary::summary;
-use crate::system_files;
-use crate::terminal;
 use crate::threads::panic_text;
 use crate::trace::Recorder;
+use crate::{system_files, terminal};
 
 /// Identifies a program.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +44,7 @@ pub struct Program {
     pub version: &'static str,
 }
 
-/// The [`Program`] of the current package.
+/// The [`Program`] of the current package; with the arguments of [`run`], its `main` and its page.
 #[macro_export]
 macro_rules! program {
     () => {
@@ -53,6 +52,15 @@ macro_rules! program {
             // Without the `brigade-` of its name on crates.io.
             name: env!("CARGO_PKG_NAME").split_at(8).1,
             version: env!("CARGO_PKG_VERSION"),
+        }
+    };
+    ($defaults:expr, $declare:expr, $body:expr) => {
+        /// This page.
+        pub const PAGE: &str = include_str!("lib.rs");
+
+        /// Runs the program: flags in, a summary or a record out.
+        pub fn main() -> std::process::ExitCode {
+            $crate::run($crate::program!(), &$defaults, $declare, $body)
         }
     };
 }
@@ -333,12 +341,15 @@ fn interference(findings: &Findings) -> Interference {
 /// # Errors
 /// If standard output cannot be written.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    write_out(&terminal::text(text))
+    print_coloured(&terminal::text(text))
 }
 
-/// Writes to standard output; keeps colours if it is a terminal that supports
-/// them.
-fn write_out(text: &str) -> anyhow::Result<()> {
+/// Writes text that is already safe for a terminal to standard output; keeps colours if it is a
+/// terminal that supports them.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_coloured(text: &str) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     match written {
@@ -350,15 +361,12 @@ fn write_out(text: &str) -> anyhow::Result<()> {
 /// Prints help and version to standard output, and clap's errors as one line.
 fn refuse_flags(program: Program, error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        return match write_out(&error.render().ansi().to_string()) {
+        return match print_coloured(&error.render().ansi().to_string()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(program, &error),
         };
     }
-    let text = error.render().to_string();
-    let lines: Vec<_> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
-    let said = lines.join(" ");
-    warn(program, &format!("{} (try --help)", said.trim_start_matches("error: ")));
+    warn(program, &format!("{} (try --help)", flags::reason(error)));
     failure::USAGE.into()
 }
 

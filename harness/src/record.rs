@@ -13,8 +13,9 @@ use serde_json::Value;
 /// a field is added, the major one when an old reader would misunderstand.
 pub const SCHEMA_VERSION: &str = "1.0";
 
-/// The major schema version that this reader understands.
-const READABLE_MAJOR: u64 = 1;
+/// The major schema version that readers understand. Minor versions add fields that older readers
+/// ignore.
+pub const READABLE_MAJOR: &str = "1";
 
 /// The longest record that a reader accepts, in bytes; 20 KiB are usual.
 pub const LONGEST_RECORD: usize = 1024 * 1024;
@@ -350,27 +351,36 @@ pub enum ReadError {
     },
 }
 
+/// The version of a document, whatever else it contains, and of the record in it.
+#[derive(Debug, Deserialize)]
+pub struct Versioned {
+    /// `major.minor`.
+    pub schema_version: String,
+    /// That of the record.
+    pub record: Option<Box<Self>>,
+}
+
+impl Versioned {
+    /// Whether its major version is [`READABLE_MAJOR`].
+    pub fn is_readable(&self) -> bool {
+        self.schema_version.split('.').next() == Some(READABLE_MAJOR)
+    }
+}
+
 impl Record {
-    /// Parses a record with this major schema version or an older one. Unknown
-    /// fields are ignored.
+    /// Parses a record with this major schema version. Unknown fields are ignored.
     ///
     /// # Errors
     /// [`ReadError::TooLong`] for more than [`LONGEST_RECORD`] bytes;
-    /// [`ReadError::TooNew`] for a newer major version, whatever its shape;
+    /// [`ReadError::TooNew`] for another major version, whatever its shape;
     /// [`ReadError::Malformed`] for anything else that is not a record.
     pub fn parse(text: &str) -> Result<Self, ReadError> {
-        #[derive(Deserialize)]
-        struct Versioned {
-            schema_version: String,
-        }
         if text.len() > LONGEST_RECORD {
             return Err(ReadError::TooLong(text.len()));
         }
-        let Versioned { schema_version } = serde_json::from_str(text)?;
-        let major = schema_version.split('.').next().and_then(|m| m.parse::<u64>().ok());
-        match major {
-            Some(major) if major <= READABLE_MAJOR => Ok(serde_json::from_str(text)?),
-            _ => Err(ReadError::TooNew { found: schema_version }),
+        match serde_json::from_str::<Versioned>(text)? {
+            version if version.is_readable() => Ok(serde_json::from_str(text)?),
+            version => Err(ReadError::TooNew { found: version.schema_version }),
         }
     }
 

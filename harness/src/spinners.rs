@@ -8,12 +8,11 @@ use std::hint::spin_loop;
 use std::io;
 
 use anyhow::Context as _;
-use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{ForkResult, Pid, getpid, getppid};
+use nix::unistd::{ForkResult, Pid, getpid};
 
 use crate::cpus;
-use crate::process_stat::{fork_alone, reap};
+use crate::process_stat::{fork_alone, live, reap};
 
 /// Processes that spin until this is dropped or this process ends, even if it is killed.
 #[derive(Debug)]
@@ -49,7 +48,11 @@ impl Spinners {
     fn add(&mut self, class: i32) -> anyhow::Result<()> {
         let parent = getpid();
         match fork_alone().context("starting a spinner")? {
-            ForkResult::Child => spin(parent),
+            ForkResult::Child => live(parent, || {
+                loop {
+                    spin_loop();
+                }
+            }),
             ForkResult::Parent { child } => {
                 self.0.push(child);
                 set_class(child, class).context("setting the class of a spinner")
@@ -70,17 +73,6 @@ impl Drop for Spinners {
             let _ = kill(*spinner, Signal::SIGKILL);
             let _ = reap(*spinner);
         }
-    }
-}
-
-/// A child's main function: it ends with its parent.
-fn spin(parent: Pid) -> ! {
-    if set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != parent {
-        // SAFETY: it ends the process and nothing else.
-        unsafe { libc::_exit(1) };
-    }
-    loop {
-        spin_loop();
     }
 }
 

@@ -152,13 +152,6 @@ fn touch(words: &[Cell<u64>], step: usize) {
     }
 }
 
-#[cfg(test)]
-impl WorkingSet {
-    pub(crate) fn sum(&self) -> u64 {
-        self.words.iter().map(Cell::get).sum()
-    }
-}
-
 /// The most bytes that a task touches per hop: 1 TiB.
 const MOST_WORKING_SET: u64 = 1 << 40;
 
@@ -209,7 +202,7 @@ mod tests {
         let station = Station::new(equipment);
         let sums = [0, 1].map(|marks| {
             station.visit(u8::marked(marks * LOAD));
-            station.0.working_set.sum()
+            station.0.working_set.words.iter().map(Cell::get).sum::<u64>()
         });
         assert_eq!(sums[1] - sums[0], 8);
     }

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::control_groups;
 use crate::counters::{Counters, run_ns};
 use crate::record::{IdleState, Interference, Waiting};
 use crate::system_files::{SystemFiles, ticks_per_second};
-use crate::{clock, cpus};
+use crate::{clock, control_groups, cpus};
 
 /// The machine's counters at one moment.
 #[derive(Clone, Debug)]
@@ -130,7 +129,7 @@ impl CpuTime {
     fn of(cpus: &[usize], stat: &str) -> Option<Self> {
         let none = Self { cpus: 0, idle_ns: 0, busy_ns: 0 };
         cpus.iter().try_fold(none, |sum, cpu| {
-            let ticks = ticks_of(*cpu, stat)?;
+            let ticks = ticks_of(&format!("cpu{cpu}"), stat)?;
             let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
             let busy = [user, nice, system, irq, softirq, steal];
             Some(Self {
@@ -156,14 +155,10 @@ impl CpuTime {
     }
 }
 
-/// The first eight numbers in a CPU's line, in clock ticks.
-fn ticks_of(cpu: usize, stat: &str) -> Option<[u64; 8]> {
-    let name = format!("cpu{cpu}");
-    let mut words = stat
-        .lines()
-        .map(str::split_whitespace)
-        .find(|words| words.clone().next() == Some(&name))?;
-    words.next();
+/// The first eight numbers in the line of `cpu` and its number, in clock ticks.
+fn ticks_of(name: &str, stat: &str) -> Option<[u64; 8]> {
+    let mut lines = stat.lines().map(str::split_whitespace);
+    let words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
     let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).take(8).collect();
     ticks.try_into().ok()
 }
@@ -171,7 +166,7 @@ fn ticks_of(cpu: usize, stat: &str) -> Option<[u64; 8]> {
 /// Steal time of all CPUs together since boot, in clock ticks: the eighth
 /// number of the line `cpu`.
 fn steal_in(stat: &str) -> Option<u64> {
-    stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()
+    ticks_of("cpu", stat).map(|ticks| ticks[7])
 }
 
 /// The sum of numbers of clock ticks, in nanoseconds; `None` if it exceeds what

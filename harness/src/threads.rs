@@ -1,13 +1,16 @@
-//! Threads as tasks, and how they end.
+//! Threads and processes as tasks, and how they end.
 
 use std::any::Any;
 use std::io::{self, ErrorKind};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use anyhow::anyhow;
+use nix::sys::wait::WaitStatus;
+use nix::unistd::Pid;
 
 use crate::bench::Bench;
 use crate::failure;
+use crate::process_stat::{FAILED, PANICKED, reap};
 
 /// Creates the thread for the task with this number, with `builder`.
 ///
@@ -50,6 +53,27 @@ pub fn outcome(thread: ScopedJoinHandle<'_, io::Result<()>>) -> Result<(), TaskE
     match thread.join() {
         Ok(result) => result.map_err(TaskError::Failed),
         Err(panic) => Err(TaskError::Panicked(panic_text(&*panic))),
+    }
+}
+
+/// Waits for the end of a child that [`live`](crate::process_stat::live)s.
+///
+/// # Errors
+/// Its error.
+pub fn outcome_of_process(child: Pid) -> Result<(), TaskError> {
+    let failed = |error| Err(TaskError::Failed(error));
+    match reap(child) {
+        Ok(WaitStatus::Exited(_, 0)) => Ok(()),
+        Ok(WaitStatus::Exited(_, PANICKED)) => {
+            Err(TaskError::Panicked("its message is above".to_owned()))
+        }
+        Ok(WaitStatus::Exited(_, FAILED)) => failed(io::Error::other("it gave no reason")),
+        Ok(WaitStatus::Exited(_, code)) => failed(io::Error::from_raw_os_error(code)),
+        Ok(WaitStatus::Signaled(_, signal, _)) => {
+            failed(io::Error::other(format!("it was killed by {signal}")))
+        }
+        Ok(status) => failed(io::Error::other(format!("{status:?}"))),
+        Err(error) => failed(error.into()),
     }
 }
 

@@ -29,7 +29,6 @@ mod locks;
 mod round;
 mod task;
 
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::{self, Builder};
 
@@ -54,13 +53,7 @@ const SPEC: Spec = Spec {
     ..Spec::NEW
 };
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let is_thread = flags.runtime.runtime == RuntimeKind::Threads;

@@ -12,7 +12,6 @@
 //! the I/O.
 
 use std::io::{Read as _, Write as _};
-use std::process::ExitCode;
 
 use anyhow::Context as _;
 use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, failure};
@@ -34,13 +33,7 @@ struct Flags {
 
 const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, brigade)
-}
+harness::program!(SPEC, declare, brigade);
 
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let hop = flags.carrier.channel.amounts();

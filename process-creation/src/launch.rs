@@ -6,9 +6,8 @@ use std::ptr;
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context as _, bail};
-use harness::failure;
 use harness::process_stat::reap;
-use harness::threads;
+use harness::{failure, threads};
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;

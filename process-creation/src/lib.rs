@@ -22,7 +22,6 @@
 mod launch;
 
 use std::io::{self, Write as _};
-use std::process::ExitCode;
 
 use anyhow::Context as _;
 use harness::{Amounts, Bench, Launch, Measured, Spec};
@@ -48,13 +47,7 @@ struct Flags {
 
 const SPEC: Spec = Spec { tasks: 1, iters: 1000, ..Spec::NEW };
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn declare(&Flags { via, resident_mib }: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let per_task = match via {

@@ -17,8 +17,6 @@ mod round;
 mod tasks;
 mod threads;
 
-use std::process::ExitCode;
-
 use harness::failure::UsageError;
 use harness::hand_over::{Channel, futex};
 use harness::{Amounts, Bench, Launch, RuntimeFlags, RuntimeKind, Spec};
@@ -59,13 +57,7 @@ const SPEC: Spec = Spec {
     ..Spec::NEW
 };
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let channel = match flags.channel {

@@ -32,8 +32,6 @@ mod reading;
 mod sweep;
 mod threads;
 
-use std::process::ExitCode;
-
 use harness::limits::{self, Need};
 use harness::{Bench, Count, Launch, Spec, program};
 
@@ -42,13 +40,7 @@ use sweep::{Counts, sweep, until_refused};
 
 const SPEC: Spec = Spec { tasks: 0, count: Count::Swept, iters: 9, warmups: Some(0), ..Spec::NEW };
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn declare(_: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     Ok(SPEC)

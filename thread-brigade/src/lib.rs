@@ -19,7 +19,6 @@ mod flags;
 mod processes;
 
 use std::io;
-use std::process::ExitCode;
 use std::thread;
 
 use anyhow::Context as _;
@@ -29,13 +28,7 @@ use harness::{Bench, Line, Measured};
 
 use flags::{Flags, SPEC, declare, run};
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 /// Sets up the brigade, with channels that `open` opens, and measures it.
 fn brigade<R: Source, S: Sink>(

@@ -3,23 +3,17 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::Context as _;
-use harness::process_stat::{die_with, fork_alone, reap};
-use harness::threads::{TaskError, root_cause};
+use harness::process_stat::{fork_alone, live};
+use harness::threads::{outcome_of_process, root_cause};
 use harness::{Bench, Line, failure};
-use nix::sys::wait::WaitStatus;
-use nix::unistd::{ForkResult, Pid, getpid};
-
-/// The exit code of a process that failed without a kernel error, or panicked.
-const FAILED: i32 = 254;
-const PANICKED: i32 = 255;
+use nix::unistd::{ForkResult, getpid};
 
 /// Sets up the brigade, with channels that `open` opens, and measures it.
 ///
 /// # Errors
-/// Those of channels and tasks. A process returns its error number as its exit code.
+/// Those of channels and tasks.
 pub fn brigade(
     bench: &Bench,
     open: impl FnMut() -> io::Result<(File, File)>,
@@ -29,7 +23,10 @@ pub fn brigade(
     let start = |task, upstream, downstream| match fork_alone()
         .map_err(|error| failure::creating(format_args!("task {task}"), error))?
     {
-        ForkResult::Child => live(bench, parent, task, upstream, downstream),
+        ForkResult::Child => live(parent, || {
+            close_all_but(&[&upstream, &downstream])?;
+            crate::relay(bench, task, upstream, downstream)
+        }),
         ForkResult::Parent { child } => Ok(child),
     };
     let mut line = Line::create(bench.creation(), open, start)?;
@@ -37,26 +34,7 @@ pub fn brigade(
     let result = crate::drive(bench, &mut line.first, &mut line.last);
     let observed = result.and_then(|()| bench.observe());
     drop(line.first);
-    root_cause(line.tasks.into_iter().map(outcome)).and(observed)
-}
-
-/// A task's main function. It skips the usual clean-up of a Rust program: inherited objects are its
-/// parent's.
-fn live(bench: &Bench, parent: Pid, task: usize, upstream: File, downstream: File) -> ! {
-    let relayed = catch_unwind(AssertUnwindSafe(|| {
-        die_with(parent)?;
-        close_all_but(&[&upstream, &downstream])?;
-        crate::relay(bench, task, upstream, downstream)
-    }));
-    let code = match relayed {
-        Ok(Ok(())) => 0,
-        Ok(Err(error)) => {
-            error.raw_os_error().filter(|code| (1..FAILED).contains(code)).unwrap_or(FAILED)
-        }
-        Err(_) => PANICKED,
-    };
-    // SAFETY: it ends the process and touches nothing in it.
-    unsafe { libc::_exit(code) }
+    root_cause(line.tasks.into_iter().map(outcome_of_process)).and(observed)
 }
 
 /// Closes every file except the standard ones and these. An open end of another channel would hide
@@ -70,21 +48,4 @@ fn close_all_but(kept: &[&File]) -> io::Result<()> {
         unsafe { libc::close(file) };
     }
     Ok(())
-}
-
-fn outcome(task: Pid) -> Result<(), TaskError> {
-    let failed = |error| Err(TaskError::Failed(error));
-    match reap(task) {
-        Ok(WaitStatus::Exited(_, 0)) => Ok(()),
-        Ok(WaitStatus::Exited(_, PANICKED)) => {
-            Err(TaskError::Panicked("its message is above".to_owned()))
-        }
-        Ok(WaitStatus::Exited(_, FAILED)) => failed(io::Error::other("it gave no reason")),
-        Ok(WaitStatus::Exited(_, code)) => failed(io::Error::from_raw_os_error(code)),
-        Ok(WaitStatus::Signaled(_, signal, _)) => {
-            failed(io::Error::other(format!("it was killed by {signal}")))
-        }
-        Ok(status) => failed(io::Error::other(format!("{status:?}"))),
-        Err(error) => failed(error.into()),
-    }
 }

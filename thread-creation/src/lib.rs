@@ -20,7 +20,6 @@
 
 mod ends;
 
-use std::process::ExitCode;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
@@ -44,13 +43,7 @@ struct Flags {
 
 const SPEC: Spec = Spec { tasks: 1000, iters: 100, ..Spec::NEW };
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, creation)
-}
+harness::program!(SPEC, declare, creation);
 
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     Ok(Spec { per_task: Amounts::thread(flags.stack.stack_size as u64), ..SPEC })

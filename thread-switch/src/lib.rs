@@ -23,7 +23,6 @@ mod process;
 
 use std::fs::File;
 use std::io;
-use std::process::ExitCode;
 use std::sync::mpsc;
 
 use anyhow::Context as _;
@@ -38,13 +37,7 @@ use crate::pair::{RoundTrips, measure_alone, sides, twice};
 
 const SPEC: Spec = Spec { tasks: 2, count: Count::Fixed, iters: 10_000, spread: true, ..Spec::NEW };
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, measure)
-}
+harness::program!(SPEC, declare, measure);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.check(launch.placement)?;

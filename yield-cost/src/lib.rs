@@ -22,8 +22,6 @@
 mod tasks;
 mod threads;
 
-use std::process::ExitCode;
-
 use harness::{Amounts, Bench, Count, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, WorkFlag};
 
 /// Cycles per iteration.
@@ -68,13 +66,7 @@ enum Scenario {
 
 const SPEC: Spec = Spec { tasks: 1, count: Count::Fixed, iters: 100, ..Spec::NEW };
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let load = Some(flags.work.into());

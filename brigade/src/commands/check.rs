@@ -6,8 +6,7 @@ use harness::terminal;
 
 use crate::commands::flags::CheckFlags;
 use crate::commands::output;
-use crate::commands::session::Session;
-use crate::commands::session::{Which, pair_with_machine};
+use crate::commands::session::{Session, Which, pair_with_machine};
 use crate::exit::Exit;
 use crate::judge::prove::verify_switches;
 use crate::manifest::Case;
@@ -41,7 +40,7 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     let mut session = Session::begin(&manifest, &flags.programs)?;
     let binaries = session.binaries(&cases)?;
 
-    let mut tally = Tally::default();
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for case in cases {
         let finding = match session.capabilities.missing_for(case) {
             Some(reason) => Finding::Skipped(reason),
@@ -50,11 +49,22 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
         if session.signals.stops() > 0 {
             break;
         }
-        tally.add(&finding);
-        output::print(&line(&case.name, &finding))?;
+        let (count, text) = match finding {
+            Finding::Passed => (&mut passed, "ok".to_owned()),
+            Finding::Failed(reason) => (&mut failed, format!("FAILED {reason}")),
+            Finding::Skipped(reason) => (&mut skipped, format!("skipped {reason}")),
+        };
+        *count += 1;
+        output::print(&(terminal::line(&format!("{}: {text}", case.name)) + "\n"))?;
     }
-    output::print(&tally.line())?;
-    Ok(if session.signals.stops() > 0 { Exit::Interrupted } else { tally.exit() })
+    output::print(&format!("{passed} passed, {failed} failed, {skipped} skipped\n"))?;
+    Ok(if session.signals.stops() > 0 {
+        Exit::Interrupted
+    } else if failed > 0 {
+        Exit::Failed
+    } else {
+        Exit::Done
+    })
 }
 
 /// Runs a case at its program's check size and verifies the record.
@@ -83,41 +93,6 @@ pub fn size_flags(size: CheckSize) -> Vec<String> {
     let always = [("--iters", size.iters), ("--warmups", size.warmups)];
     let flags = size.tasks.map(|tasks| ("--tasks", tasks)).into_iter().chain(always);
     flags.flat_map(|(flag, value)| [flag.to_owned(), value.to_string()]).collect()
-}
-
-fn line(case: &str, finding: &Finding) -> String {
-    let text = match finding {
-        Finding::Passed => format!("{case}: ok"),
-        Finding::Failed(reason) => format!("{case}: FAILED {reason}"),
-        Finding::Skipped(reason) => format!("{case}: skipped {reason}"),
-    };
-    terminal::line(&text).into_owned() + "\n"
-}
-
-/// Counts of cases by result.
-#[derive(Debug, Default)]
-struct Tally {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
-}
-
-impl Tally {
-    fn add(&mut self, finding: &Finding) {
-        match finding {
-            Finding::Passed => self.passed += 1,
-            Finding::Failed(_) => self.failed += 1,
-            Finding::Skipped(_) => self.skipped += 1,
-        }
-    }
-
-    fn line(&self) -> String {
-        format!("{} passed, {} failed, {} skipped\n", self.passed, self.failed, self.skipped)
-    }
-
-    fn exit(&self) -> Exit {
-        if self.failed == 0 { Exit::Done } else { Exit::Failed }
-    }
 }
 
 /// Judges an invocation at `size`.

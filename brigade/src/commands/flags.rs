@@ -1,14 +1,14 @@
 //! The command line.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use clap_complete::engine::{ArgValueCandidates as Candidates, ArgValueCompleter as Completer};
-
 use harness::limits::Kind;
 
-use crate::commands::{output, values};
+use crate::commands::output;
 use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
@@ -19,7 +19,7 @@ use crate::programs;
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
 #[command(version = version(), args_conflicts_with_subcommands = true)]
-#[command(after_help = after(&by_hand(), &[Exit::Limit]))]
+#[command(after_help = after(&["brigade", "measuring"], &[Exit::Limit]))]
 #[command(max_term_width = 80)]
 pub struct Cli {
     /// The subcommand.
@@ -34,37 +34,37 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run every case once per round and save every record
-    #[command(after_help = after(&format!("{RUNNING}\n\n{MEASURING}"), &[Exit::Limit]))]
+    #[command(after_help = after(&["run", "measuring"], &[Exit::Limit]))]
     Run(RunCommand),
     /// Show saved runs as a report
-    #[command(after_help = after(REPORTING, &[]))]
+    #[command(after_help = after(&["report"], &[]))]
     Report(ReportFlags),
     /// Show the groups and profiles, or the cases of a group or profile
-    #[command(after_help = after("Examples:\n  brigade list\n  brigade list hops", &[]))]
+    #[command(after_help = after(&["list"], &[]))]
     List(ListFlags),
     /// Explain a case: what it does, what is counted, known biases, the command
-    #[command(after_help = after("Examples:\n  brigade explain thread-brigade/same-cpu", &[]))]
+    #[command(after_help = after(&["explain"], &[]))]
     Explain(ExplainFlags),
     /// Run every case for a few iterations and verify what it reports
-    #[command(after_help = after(&format!("{CHECKING}\n\n{MEASURING}"), &[Exit::Limit]))]
+    #[command(after_help = after(&["check", "measuring"], &[Exit::Limit]))]
     Check(CheckFlags),
     /// Predict how many tasks fit on this machine, and which limit stops more
-    #[command(after_help = after(&format!("{FITTING}\n\n{MEASURING}"), &[Exit::Limit]))]
+    #[command(after_help = after(&["limits", "measuring"], &[Exit::Limit]))]
     Limits(LimitsFlags),
     /// Compare two saved runs, or two builds, commands or sets of flags
-    #[command(after_help = after(COMPARING, &[Exit::Limit, Exit::Slower]))]
+    #[command(after_help = after(&["compare"], &[Exit::Limit, Exit::Slower]))]
     Compare(CompareFlags),
     /// Verify Brigade itself: experiments with known outcomes
-    #[command(after_help = after(PROVING, &[Exit::NotShown]))]
+    #[command(after_help = after(&["prove"], &[Exit::NotShown]))]
     Prove(ProveFlags),
     /// List settings of this machine that change the results; try one
-    #[command(after_help = after(ADVISING, &[Exit::Limit]))]
+    #[command(after_help = after(&["advise"], &[Exit::Limit]))]
     Advise(AdviseFlags),
     /// Estimate how much a program loses to context switches on this machine
-    #[command(after_help = after(EXPLAINING, &[]))]
+    #[command(after_help = after(&["impact"], &[]))]
     Impact(ImpactFlags),
     /// Split each hop of a case into its parts, from the kernel's records of switches
-    #[command(after_help = after(TRACING, &[Exit::Limit]))]
+    #[command(after_help = after(&["trace"], &[Exit::Limit]))]
     Trace(TraceFlags),
     /// Write the manual pages into this folder
     #[command(hide = true)]
@@ -80,103 +80,26 @@ fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned() + &revision.unwrap_or_default()
 }
 
-/// The help after the flags: `text`, and exit codes that not every command has.
-fn after(text: &str, more: &[Exit]) -> String {
+/// The paragraphs of `help.toml`.
+pub static HELP: LazyLock<BTreeMap<String, String>> =
+    LazyLock::new(|| toml::from_str(include_str!("help.toml")).expect("a table that is tested"));
+
+/// The help after the flags: paragraphs of `help.toml`, and exit codes that not every command has.
+fn after(paragraphs: &[&str], more: &[Exit]) -> String {
     let codes = [&[Exit::Done, Exit::Failed, Exit::Usage], more, &[Exit::Interrupted]].concat();
-    format!("{text}\n\n{}", Exit::help(&codes))
+    let texts = paragraphs.iter().map(|name| HELP[*name].clone()).chain([Exit::help(&codes)]);
+    let programs = programs::names().collect::<Vec<_>>().join(", ");
+    texts.collect::<Vec<_>>().join("\n\n").replace("{programs}", &programs)
 }
-
-/// The programs of this binary, and advice on measuring.
-fn by_hand() -> String {
-    let names: Vec<_> = programs::names().collect();
-    format!(
-        "{RUNNING}\n  brigade thread-brigade --tasks 100\n\n\
-         Programs, to run by hand (brigade PROGRAM --help):\n{}\n\n{MEASURING}",
-        names.join(", ")
-    )
-}
-
-const RUNNING: &str = "\
-Examples:
-  brigade run
-  brigade run hops creation --budget 120
-  brigade run --profile thorough
-  brigade run --resume results/2026-11-24-amd-epyc-2cpu";
-
-const REPORTING: &str = "\
-Examples:
-  brigade report --open
-  brigade report --full results/A results/B
-  brigade report --format csv --output run.csv";
-
-const CHECKING: &str = "\
-Examples:
-  brigade check
-  brigade check --case fork thread-brigade/spread";
-
-const FITTING: &str = "\
-Examples:
-  brigade limits --tasks 10000
-  brigade limits --kind thread --verify";
-
-const MEASURING: &str = "\
-Only one brigade measures at a time: it locks /run/lock/brigade.lock, or /tmp/brigade.lock if \
-that is not writable. BRIGADE_LOCK=PATH names another file.";
-
-const COMPARING: &str = "\
-Examples:
-  brigade compare results/A results/B
-  brigade compare results/2026-11-22-* -- results/2026-11-23-*
-  brigade compare --bin old/brigade target/release/brigade
-  brigade compare --under 'taskset -c 0' --under 'chrt -b 0'
-  brigade compare --with '--tasks 50' --with '--tasks 500'
-
-The first value is the baseline, the second the candidate. A flag given once applies to both. \
-Builds, commands and flags are compared side by side: every round runs every case once for each, \
-in balanced order, until the budget is used up.";
-
-const ADVISING: &str = "\
-Examples:
-  brigade advise
-  brigade advise --try guest_halt_poll_ns=200000
-
---try changes a machine setting while it measures, so it needs root. A detached process restores \
-the old value at the end, even after Ctrl-C or if the runner is killed.";
-
-const EXPLAINING: &str = "\
-Examples:
-  brigade impact --pid 1234 --seconds 10
-  brigade impact -- make -j2
-
-Multiplies the program's switches by the cost of a switch in this machine's latest run in \
-results/, from cheapest to most expensive. For a command, processes that it starts and waits for \
-are included.";
-
-const TRACING: &str = "\
-Examples:
-  brigade trace thread-brigade/spread
-  brigade trace goroutine-brigade --svg lap.svg --events lap.json
-
-Works without root if kernel.perf_event_paranoid is 2 or less. With CAP_PERFMON (root has it), a \
-gap also names the other process that ran on the CPU, or that the CPU slept.";
-
-const PROVING: &str = "\
-Examples:
-  brigade prove
-  brigade prove --run results/2026-11-24-amd-epyc-2cpu
-
-Each property holds, FAILS, is NOT SHOWN (the machine is too busy), or cannot be measured here.";
 
 /// The flags of `brigade compare`.
 #[derive(Debug, Default, Args)]
 pub struct CompareFlags {
     /// Two saved runs, baseline and candidate; or several runs of the baseline
     #[arg(value_name = "RUN", num_args = 1.., conflicts_with_all = ["bin", "under", "with", "cases"])]
-    #[arg(add = Completer::new(values::runs))]
     pub runs: Vec<PathBuf>,
     /// Runs of the candidate: each run, such as one per host or boot, is one sample
     #[arg(last = true, value_name = "RUN", requires = "runs")]
-    #[arg(add = Completer::new(values::runs))]
     pub others: Vec<PathBuf>,
     /// Another brigade, or a folder of programs' binaries [default: this brigade]
     #[arg(long, value_name = "FILE", num_args = 1..=2)]
@@ -189,11 +112,9 @@ pub struct CompareFlags {
     pub with: Vec<String>,
     /// Compare the cases of this profile of the manifest
     #[arg(long, default_value = "default")]
-    #[arg(add = Candidates::new(values::profiles))]
     pub profile: String,
     /// Compare only these cases, regardless of the profile
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
-    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// Number of rounds, instead of a budget; a round runs every case once on
     /// both sides
@@ -244,7 +165,6 @@ pub const GROUP_PROFILE: &str = "group";
 pub struct RunCommand {
     /// Groups of cases to run, such as 'switches'; see 'brigade list'
     #[arg(value_name = "GROUP", conflicts_with_all = ["cases", "resume"])]
-    #[arg(add = Candidates::new(values::groups))]
     pub groups: Vec<String>,
     /// Its flags.
     #[command(flatten)]
@@ -265,11 +185,9 @@ pub struct RunFlags {
     /// How thoroughly to measure: a profile of the manifest [default: default,
     /// or group if groups are named]
     #[arg(long)]
-    #[arg(add = Candidates::new(values::profiles))]
     pub profile: Option<String>,
     /// Run only these cases, regardless of the profile
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
-    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// Run all pairs of CPUs; above 32 CPUs the default is a sample of each distance
     #[arg(long)]
@@ -301,7 +219,6 @@ pub struct RunFlags {
             "profile", "cases", "all_pairs", "rounds", "budget", "seed", "results", "name"
         ]
     )]
-    #[arg(add = Completer::new(values::runs))]
     pub resume: Option<PathBuf>,
     /// The manifest and its programs.
     #[command(flatten)]
@@ -324,7 +241,6 @@ pub struct ShowFlags {
 pub struct ReportFlags {
     /// Folders of saved runs; several are shown side by side [default: the latest run]
     #[arg(value_name = "DIR")]
-    #[arg(add = Completer::new(values::runs))]
     pub folders: Vec<PathBuf>,
     /// Format of the report [default: text, and html with --open]
     #[arg(long, value_enum)]
@@ -388,11 +304,9 @@ pub enum ComparisonFormat {
 pub struct ListFlags {
     /// Show the cases of these groups
     #[arg(value_name = "GROUP", conflicts_with = "profile")]
-    #[arg(add = Candidates::new(values::groups))]
     pub groups: Vec<String>,
     /// Show the cases of this profile
     #[arg(long)]
-    #[arg(add = Candidates::new(values::profiles))]
     pub profile: Option<String>,
     /// The manifest [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
@@ -404,7 +318,6 @@ pub struct ListFlags {
 pub struct ExplainFlags {
     /// The case, by its name or its title
     #[arg(value_name = "CASE")]
-    #[arg(add = Candidates::new(values::cases))]
     pub case: String,
     /// The manifest [default: suite.toml here or in a folder above]
     #[arg(long, value_name = "FILE")]
@@ -416,11 +329,9 @@ pub struct ExplainFlags {
 pub struct CheckFlags {
     /// Check only the cases of these groups
     #[arg(value_name = "GROUP", conflicts_with = "cases")]
-    #[arg(add = Candidates::new(values::groups))]
     pub groups: Vec<String>,
     /// Check only these cases
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
-    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// The manifest and its programs.
     #[command(flatten)]
@@ -432,14 +343,12 @@ pub struct CheckFlags {
 pub struct ProveFlags {
     /// Compare the cases of this profile with themselves [default: the manifest's]
     #[arg(long)]
-    #[arg(add = Candidates::new(values::profiles))]
     pub profile: Option<String>,
     /// How long each invocation measures [default: the manifest's]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub seconds: Option<f64>,
     /// Compare the halves of this saved run instead of new rounds
     #[arg(long, value_name = "DIR")]
-    #[arg(add = Completer::new(values::runs))]
     pub run: Option<PathBuf>,
     /// Seed for the order of invocations
     #[arg(long, value_name = "N")]
@@ -458,7 +367,6 @@ pub struct AdviseFlags {
     /// Compare a setting's current value with another (default: the advised one) on the cases it
     /// affects
     #[arg(long = "try", value_name = "NAME[=VALUE]", conflicts_with = "json")]
-    #[arg(add = Candidates::new(values::settings))]
     pub tried: Option<String>,
     /// Restore settings that a killed --try left changed
     #[arg(long, conflicts_with = "tried")]
@@ -469,7 +377,6 @@ pub struct AdviseFlags {
     /// Try the setting with these cases instead
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
     #[arg(requires = "tried")]
-    #[arg(add = Candidates::new(values::cases))]
     pub cases: Vec<String>,
     /// Number of rounds, instead of a budget; a round runs every case once on
     /// both sides
@@ -516,7 +423,6 @@ pub struct ImpactFlags {
     /// Run that measured the cost of a switch [default: this machine's latest in results/ of the
     /// repository, or brigade-results/]
     #[arg(long, value_name = "DIR")]
-    #[arg(add = Completer::new(values::runs))]
     pub run: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
@@ -624,9 +530,8 @@ fn number(text: &str) -> Option<f64> {
 /// Prints clap's help, version or error: help and version to standard output, errors as one line to
 /// standard error.
 pub fn explain(error: &clap::Error) -> Exit {
-    let text = error.render().to_string();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return match output::print(&text) {
+        return match output::print(&error.render().to_string()) {
             Ok(()) => Exit::Done,
             Err(error) => {
                 output::warn(&format!("{error:#}"));
@@ -641,12 +546,7 @@ pub fn explain(error: &clap::Error) -> Exit {
         output::warn(&format!("'{name}' is a group: brigade run {name}"));
         return Exit::Usage;
     }
-    // clap prints each missing flag on a separate line.
-    let lines: Vec<&str> =
-        text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
-    let said = lines.join(" ");
-    let reason = said.strip_prefix("error: ").unwrap_or(&said);
-    output::warn(&format!("{reason} (try 'brigade --help')"));
+    output::warn(&format!("{} (try 'brigade --help')", harness::flags::reason(error)));
     Exit::Usage
 }
 

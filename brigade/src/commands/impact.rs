@@ -15,8 +15,7 @@ use harness::cpus;
 use harness::usage::{Span, Start};
 
 use crate::commands::flags::ImpactFlags;
-use crate::commands::output;
-use crate::commands::report;
+use crate::commands::{output, report};
 use crate::exit::{Exit, UsageError};
 use crate::judge::impact::{Costs, Impact, SwitchCost, Used};
 use crate::manifest::{ImpactPlan, Manifest};

@@ -13,9 +13,8 @@ use harness::system_files::SystemFiles;
 use nix::unistd::geteuid;
 
 use crate::commands::flags::{LimitsFlags, ProgramFlags};
-use crate::commands::output;
-use crate::commands::report;
 use crate::commands::session::Session;
+use crate::commands::{output, report};
 use crate::exit::{Exit, Interrupted, UsageError};
 use crate::judge::report::model::CaseEstimate;
 use crate::manifest::MeasuredKinds;

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::judge::report::model::by_reason;
 use crate::manifest::{Case, Group, Manifest};
 use crate::measure::availability::Capabilities;
-use crate::show::page::{self, ABSENT, Side, Table};
+use crate::show::page::{self, ABSENT, Table};
 use crate::store::results::Skipped;
 
 /// Runs `brigade list`.
@@ -52,7 +52,7 @@ fn skipped_lines(skipped: &[Skipped]) -> String {
 
 fn case_table(manifest: &Manifest, cases: &[&Case]) -> String {
     let rows = cases.iter().map(|case| [case.name.clone(), manifest.title(case)]);
-    table([("case", Side::Left), ("what it measures", Side::Left)], rows)
+    table("case|what it measures", rows)
 }
 
 fn group_table(manifest: &Manifest) -> String {
@@ -62,15 +62,7 @@ fn group_table(manifest: &Manifest) -> String {
         let least = seconds.map_or_else(|| ABSENT.to_owned(), |seconds| format!("{seconds:.0} s"));
         [name.clone(), cases.len().to_string(), least, question.clone()]
     });
-    table(
-        [
-            ("group", Side::Left),
-            ("cases", Side::Right),
-            ("at least", Side::Right),
-            ("question", Side::Left),
-        ],
-        rows,
-    )
+    table("group|>cases|>at least|question", rows)
 }
 
 fn profile_table(manifest: &Manifest) -> String {
@@ -78,17 +70,11 @@ fn profile_table(manifest: &Manifest) -> String {
         let more = if profile.budget_seconds.is_some() { "+" } else { "" };
         [name.clone(), format!("{}{more}", profile.rounds), profile.flags.join(" ")]
     });
-    table(
-        [("profile", Side::Left), ("rounds", Side::Right), ("flags for every program", Side::Left)],
-        rows,
-    )
+    table("profile|>rounds|flags for every program", rows)
 }
 
-fn table<const N: usize>(
-    header: [(&str, Side); N],
-    rows: impl Iterator<Item = [String; N]>,
-) -> String {
-    let mut table = Table::new(&header);
+fn table<const N: usize>(headings: &str, rows: impl Iterator<Item = [String; N]>) -> String {
+    let mut table = Table::of(headings);
     rows.for_each(|row| table.push(row.map(|cell| terminal::line(&cell).into_owned()).to_vec()));
     table.text()
 }

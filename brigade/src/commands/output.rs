@@ -2,37 +2,15 @@
 //! error; a full disk is.
 
 use std::fs;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::Context;
+pub use harness::program::{print, print_coloured};
 use harness::terminal;
 
 use crate::show::screen::Style;
 use crate::store::results;
-
-/// Writes text to standard output and escapes control characters; JSON keeps
-/// its meaning.
-///
-/// # Errors
-/// If standard output cannot be written, unless its reader has closed it.
-pub fn print(text: &str) -> anyhow::Result<()> {
-    print_coloured(&terminal::text(text))
-}
-
-/// Writes text that is already safe for a terminal and may contain colours.
-///
-/// # Errors
-/// As `print`.
-pub fn print_coloured(text: &str) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(error).context("writing to standard output")
-        }
-        _ => Ok(()),
-    }
-}
 
 /// How to print a screen: in colour on a terminal, unless NO_COLOR is set.
 pub fn style() -> Style {
@@ -65,11 +43,6 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 /// If it cannot be written.
 pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
     results::replace(path, &terminal::text(text))
-}
-
-/// Where to find the page; the last line of the output.
-pub fn page_at(path: &Path) -> String {
-    format!("{}\n", path.display())
 }
 
 /// Writes one line to standard error, after the program's name.

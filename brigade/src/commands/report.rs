@@ -34,8 +34,6 @@ use crate::show::markdown;
 use crate::show::page::NO_BREAK_SPACE;
 use crate::show::report::{Part, figure, part};
 use crate::show::screen::Style;
-use crate::store::environment::Environment;
-use crate::store::invocation::Invocation;
 use crate::store::results::{self, RunDescription};
 use crate::store::saved_run::{SavedRun, optional, traces};
 
@@ -51,38 +49,23 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
         [] => vec![latest(&manifest)?],
         folders => folders.to_vec(),
     };
-    let page = page(flags, &folders)?;
-    let page = page.as_deref();
+    let file = file(flags, &folders)?;
     let report = report_of(&manifest, &folders)?;
     let mut style = output::style();
     style.colours &= flags.output.is_none();
     let text = rendered(&report, format, &folders, flags.show, style)?;
-    let page = match (&flags.output, page) {
-        (Some(path), _) => {
-            output::write(path, &text)?;
-            path
-        }
-        (None, Some(path)) => {
-            // A recorded run keeps its page: it is part of the record.
-            if !path.symlink_metadata().is_ok_and(|file| file.is_file()) {
-                output::replace(path, &text)?;
-            }
-            path
-        }
-        (None, None) if format == Format::Text => {
-            output::print_coloured(&text)?;
-            return Ok(Exit::Done);
-        }
-        (None, None) => {
-            output::print(&text)?;
-            return Ok(Exit::Done);
-        }
-    };
-    if flags.open {
-        output::print(&output::page_at(page))?;
-        return open(page);
+    match &file {
+        Some(path) if flags.output.is_some() => output::write(path, &text)?,
+        // A recorded run keeps its page: it is part of the record.
+        Some(path) if path.symlink_metadata().is_ok_and(|file| file.is_file()) => {}
+        Some(path) => output::replace(path, &text)?,
+        None if format == Format::Text => output::print_coloured(&text)?,
+        None => output::print(&text)?,
     }
-    Ok(Exit::Done)
+    match file {
+        Some(path) if flags.open => open(&path),
+        _ => Ok(Exit::Done),
+    }
 }
 
 /// The requested format. Only a page can be opened.
@@ -158,19 +141,18 @@ fn previous(folder: &Path, label: &str) -> Option<(String, SavedRun)> {
     Some((name, SavedRun::read(before).ok()?))
 }
 
-/// The page to open if `--output` names no file: that of the run.
-fn page(flags: &ReportFlags, folders: &[PathBuf]) -> Result<Option<PathBuf>, UsageError> {
-    match (&flags.output, folders) {
-        (None, [folder]) if flags.open => Ok(Some(folder.join(results::HTML_PAGE))),
-        (None, _) if flags.open => {
-            Err(UsageError("--open of several runs needs --output FILE".to_owned()))
-        }
-        _ => Ok(None),
+/// The file to write; by default `--open` writes the page of one run into its folder.
+fn file(flags: &ReportFlags, folders: &[PathBuf]) -> Result<Option<PathBuf>, UsageError> {
+    match folders {
+        _ if flags.output.is_some() || !flags.open => Ok(flags.output.clone()),
+        [folder] => Ok(Some(folder.join(results::HTML_PAGE))),
+        _ => Err(UsageError("--open of several runs needs --output FILE".to_owned())),
     }
 }
 
 /// Opens a page in the desktop's browser. Over SSH it prints how to fetch the page.
 fn open(path: &Path) -> anyhow::Result<Exit> {
+    output::print(&format!("{}\n", path.display()))?;
     let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
     if let Some(server) = connection.split(' ').nth(2) {
         let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -190,9 +172,7 @@ fn open(path: &Path) -> anyhow::Result<Exit> {
 /// A run and the schedule that it followed.
 pub struct Summary<'a> {
     manifest: &'a Manifest,
-    run: &'a RunDescription,
-    environment: &'a Environment,
-    invocations: &'a [Invocation],
+    saved: &'a SavedRun,
     folder: &'a Path,
     proof: Option<&'a Proof>,
     schedule: Schedule,
@@ -200,48 +180,46 @@ pub struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// Summarizes `run`, measured in `environment`, from its invocations. Their
-    /// records are in `folder`; `proof` is that of the run's end, if any.
+    /// Summarizes a run. Its records are in `folder`; `proof` is that of the run's end, if any.
     pub fn new(
         manifest: &'a Manifest,
-        run: &'a RunDescription,
-        environment: &'a Environment,
-        invocations: &'a [Invocation],
+        saved: &'a SavedRun,
         folder: &'a Path,
         proof: Option<&'a Proof>,
     ) -> Self {
-        let mut schedule = Schedule::of(run, invocations);
+        let run = &saved.description;
+        let mut schedule = Schedule::of(run, &saved.invocations);
         let proven = proof.is_some() || !is_to_be_proven(manifest, run);
         // A comparison ends when its cases are resolved.
         let complete = run.side.is_some() || schedule.next_turn().is_none() && proven;
-        Self { manifest, run, environment, invocations, folder, proof, schedule, complete }
+        Self { manifest, saved, folder, proof, schedule, complete }
     }
 
     /// How the run ended; `None` if it is incomplete, or a side of a
     /// comparison.
     pub fn end(&self) -> Option<RunEnd> {
-        let ended = self.complete && self.run.side.is_none();
-        ended.then(|| self.schedule.end(&self.run.cases))
+        let run = &self.saved.description;
+        let ended = self.complete && run.side.is_none();
+        ended.then(|| self.schedule.end(&run.cases))
     }
 
     /// The input of a report.
     pub fn data(&self) -> RunData<'a> {
-        let RunDescription { procedure, rounds, side, .. } = self.run;
-        let interrupted = self.invocations.iter().filter(|of| of.interrupted).count();
+        let SavedRun { description, environment, invocations, .. } = self.saved;
+        let RunDescription { procedure, rounds, side, cases, .. } = description;
+        let interrupted = invocations.iter().filter(|of| of.interrupted).count();
         let remaining: u32 = self.schedule.remaining().iter().sum();
-        let label = self.environment.label();
+        let label = environment.label();
         let previous = side.is_none().then(|| previous(self.folder, &label)).flatten();
         let (since, previous) = previous.unzip();
         RunData {
             name: self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            description: self.run,
-            environment: self.environment,
-            invocations: self.invocations,
+            saved: self.saved,
             proof: self.proof,
             progress: RunProgress {
-                ended: self.invocations.len() - interrupted,
+                ended: invocations.len() - interrupted,
                 interrupted,
-                planned: self.run.cases.len() * *rounds as usize,
+                planned: cases.len() * *rounds as usize,
                 remaining: if self.complete { 0 } else { remaining as usize },
                 is_complete: self.complete,
                 rounds: *rounds,
@@ -292,16 +270,10 @@ pub fn is_to_be_proven(manifest: &Manifest, run: &RunDescription) -> bool {
 /// # Panics
 /// Never: the template of the page is a constant.
 pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 3] {
-    let SavedRun { description, environment, invocations, .. } = saved;
-    let folder = Path::new("results/run");
-    let summary = Summary::new(manifest, description, environment, invocations, folder, None);
+    let summary = Summary::new(manifest, saved, Path::new("results/run"), None);
     let report = summary.report();
-    let page = show::html::html(&report, &[]);
-    [
-        summary.text(&report, ShowFlags { full: true, ..ShowFlags::default() }),
-        markdown::markdown(&report),
-        page,
-    ]
+    let text = summary.text(&report, ShowFlags { full: true, ..ShowFlags::default() });
+    [text, markdown::markdown(&report), show::html::html(&report, &[])]
 }
 
 /// The report of the runs in these folders, side by side.
@@ -312,8 +284,7 @@ pub fn report_of(manifest: &Manifest, folders: &[PathBuf]) -> anyhow::Result<Rep
     let saved: Vec<(SavedRun, Option<Proof>)> =
         folders.iter().map(|folder| read(folder)).collect::<anyhow::Result<_>>()?;
     let runs = saved.iter().zip(folders).map(|((saved, proof), folder)| {
-        let SavedRun { description, environment, invocations, .. } = saved;
-        Summary::new(manifest, description, environment, invocations, folder, proof.as_ref()).data()
+        Summary::new(manifest, saved, folder, proof.as_ref()).data()
     });
     Ok(report(manifest, &runs.collect::<Vec<RunData>>()))
 }

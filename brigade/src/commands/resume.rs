@@ -8,11 +8,9 @@ use anyhow::{Context, bail, ensure};
 
 use crate::commands::flags::{ProgramFlags, ShowFlags};
 use crate::commands::output;
-use crate::commands::report::Summary;
-use crate::commands::report::with_proof;
+use crate::commands::report::{Summary, with_proof};
 use crate::commands::run::{Run, exit_of};
-use crate::commands::session::Session;
-use crate::commands::session::pair_with_run;
+use crate::commands::session::{Session, pair_with_run};
 use crate::exit::Exit;
 use crate::judge::environment::{Difference, differences};
 use crate::judge::prove::Proof;
@@ -54,9 +52,9 @@ pub fn resume(path: &Path, flags: &ProgramFlags, show: ShowFlags) -> anyhow::Res
     // Before reading anything: a run that writes to the folder holds the lock.
     let mut session = Session::begin(&manifest, flags)?;
     let Opened { mut folder, repair, saved, proof } = open(path)?;
-    let SavedRun { description, environment, invocations, .. } = saved;
+    let SavedRun { description, environment, invocations, .. } = &saved;
     let mut manifest = flags.manifest()?;
-    pair_with_run(&mut manifest, &description)?;
+    pair_with_run(&mut manifest, description)?;
     if let Some(side) = &description.side {
         bail!(
             "--resume {}: this folder is the {side} of a comparison; run the comparison again",
@@ -64,28 +62,26 @@ pub fn resume(path: &Path, flags: &ProgramFlags, show: ShowFlags) -> anyhow::Res
         );
     }
 
-    let summary =
-        Summary::new(&manifest, &description, &environment, &invocations, path, proof.as_ref());
+    let summary = Summary::new(&manifest, &saved, path, proof.as_ref());
     if let Some(end) = summary.end() {
         repair_records(&mut folder, repair)?;
         folder.replace(results::PAGE, &markdown(&summary.report()))?;
         folder.write_end(&end)?;
         let path = path.display();
         output::print(&format!("nothing to do: the run is complete (brigade report {path})\n"))?;
-        return Ok(exit_of(&invocations, proof.as_ref()));
+        return Ok(exit_of(invocations, proof.as_ref()));
     }
     let trouble = || format!("--resume {}", path.display());
-    let (cases, procedure) = same_cases(&manifest, &description).with_context(trouble)?;
+    let (cases, procedure) = same_cases(&manifest, description).with_context(trouble)?;
     all_can_run(&session.capabilities, &cases).with_context(trouble)?;
     let binaries = session.binaries(&cases)?;
     all_can_run(&session.capabilities, &cases).with_context(trouble)?;
     let now = Environment::capture(&manifest)?;
-    same_environment(&environment, &now).with_context(trouble)?;
+    same_environment(environment, &now).with_context(trouble)?;
     same_binaries(procedure, &fingerprints(&cases, &binaries)?).with_context(trouble)?;
     repair_records(&mut folder, repair)?;
-    let description = description.clone();
-    let run = Run { manifest: &manifest, cases, binaries, description, environment };
-    run.finish(&mut folder, invocations, proof, show, &mut session.signals)
+    let run = Run { manifest: &manifest, cases, binaries };
+    run.finish(&mut folder, saved, proof, show, &mut session.signals)
 }
 
 /// The folder of a run to resume. Nothing has been written to it.

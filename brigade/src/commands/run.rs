@@ -9,16 +9,13 @@ use harness::{cpus, terminal};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::commands::flags::{RunCommand, RunFlags, ShowFlags};
-use crate::commands::output;
-use crate::commands::prove;
 use crate::commands::report::{Summary, is_to_be_proven};
-use crate::commands::session::{Session, described};
-use crate::commands::session::{Which, pair_with_machine};
+use crate::commands::session::{Session, Which, described, pair_with_machine};
+use crate::commands::{output, prove};
 use crate::exit::{Exit, UsageError};
 use crate::judge::prove::{Proof, Status};
 use crate::manifest::{Case, Manifest, Profile};
-use crate::measure::executables::Executables;
-use crate::measure::executables::fingerprints;
+use crate::measure::executables::{Executables, fingerprints};
 use crate::measure::invoke::{Job, command, invoke};
 use crate::measure::reference::reference;
 use crate::measure::signals::Signals;
@@ -29,7 +26,7 @@ use crate::show::screen;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescription};
-use crate::store::saved_run::traces;
+use crate::store::saved_run::{SavedRun, traces};
 
 /// Runs `brigade run`.
 ///
@@ -75,8 +72,9 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     // `run.json` makes a run resumable, so it is written last.
     folder.write_once(results::ENVIRONMENT, &environment)?;
     folder.write_once(results::RUN, &description)?;
-    let run = Run { manifest: &manifest, cases, binaries, description, environment };
-    run.finish(&mut folder, Vec::new(), None, flags.show, &mut session.signals)
+    let saved = SavedRun::new(description, environment);
+    let run = Run { manifest: &manifest, cases, binaries };
+    run.finish(&mut folder, saved, None, flags.show, &mut session.signals)
 }
 
 /// Checks that the run can be read back.
@@ -151,8 +149,6 @@ pub struct Run<'a> {
     /// The cases, as the description names them.
     pub cases: Vec<&'a Case>,
     pub binaries: Executables,
-    pub description: RunDescription,
-    pub environment: Environment,
 }
 
 impl Run<'_> {
@@ -164,24 +160,24 @@ impl Run<'_> {
     pub fn finish(
         &self,
         folder: &mut Folder,
-        mut invocations: Vec<Invocation>,
+        mut saved: SavedRun,
         proof: Option<Proof>,
         show: ShowFlags,
         signals: &mut Signals,
     ) -> anyhow::Result<Exit> {
-        self.measure(folder, &mut invocations, signals)?;
-        let Self { manifest, binaries, description, environment, .. } = self;
+        self.measure(folder, &mut saved, signals)?;
+        let Self { manifest, binaries, .. } = self;
+        let SavedRun { description, invocations, .. } = &saved;
         let proves =
             proof.is_none() && signals.stops() == 0 && is_to_be_proven(manifest, description);
         let made = if proves {
-            prove::for_run(manifest, binaries, description.seed, &invocations, signals)?
+            prove::for_run(manifest, binaries, description.seed, invocations, signals)?
         } else {
             None
         };
         signals.exit_on_next_stop();
         let proof = proof.as_ref().or(made.as_ref());
-        let summary =
-            Summary::new(manifest, description, environment, &invocations, folder.path(), proof);
+        let summary = Summary::new(manifest, &saved, folder.path(), proof);
         let report = summary.report();
         let text = match signals.stops() {
             0 => summary.text(&report, show),
@@ -198,7 +194,7 @@ impl Run<'_> {
             folder.write_end(&end)?;
         }
         printed?;
-        Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_of(&invocations, proof) })
+        Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_of(invocations, proof) })
     }
 
     /// Runs turns until the run is complete or a signal arrives. Appends each
@@ -206,24 +202,22 @@ impl Run<'_> {
     fn measure(
         &self,
         folder: &mut Folder,
-        invocations: &mut Vec<Invocation>,
+        saved: &mut SavedRun,
         signals: &mut Signals,
     ) -> anyhow::Result<()> {
-        let procedure = self.description.procedure.as_ref();
+        let procedure = saved.description.procedure.as_ref();
         let flags = procedure.map_or(&[][..], |how| &how.flags);
         let spacing = procedure.map_or(Duration::ZERO, Procedure::spacing);
-        let mut schedule = Schedule::of(&self.description, invocations);
-        let mut progress = Progress::new(self.manifest, &self.description, spacing);
+        let mut schedule = Schedule::of(&saved.description, &saved.invocations);
+        let mut progress = Progress::new(self.manifest, &saved.description, spacing);
         let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
         let mut round: Option<(u32, Instant)> = None;
         while signals.stops() == 0
             && let Some(turn) = schedule.next_turn()
         {
             progress.starting(turn, &schedule);
-            if progress.shows_figures(invocations.len()) {
-                let Self { manifest, description, environment, .. } = self;
-                let (sofar, path) = (&invocations[..], folder.path());
-                let summary = Summary::new(manifest, description, environment, sofar, path, None);
+            if progress.shows_figures(saved.invocations.len()) {
+                let summary = Summary::new(self.manifest, saved, folder.path(), None);
                 progress.figures(&screen::figures(&summary.report(), output::style()));
             }
             if let Some((_, began)) = round.filter(|(round, _)| *round != turn.round)
@@ -246,11 +240,11 @@ impl Run<'_> {
                 flags,
                 shared_cpu: plan::shared_cpu(turn.round, &cpus),
             };
-            let reference = reference(&cpus, invocations.len());
+            let reference = reference(&cpus, saved.invocations.len());
             let invocation = Invocation { reference, ..invoke(&job, signals) };
             folder.append(&invocation)?;
             schedule.record(turn.case, turn.round, Attempt::of(&invocation));
-            invocations.push(invocation);
+            saved.invocations.push(invocation);
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use nix::unistd::getpid;
 
 use crate::commands::flags::ProgramFlags;
 use crate::exit::UsageError;
-use crate::manifest::{Case, CaseKey, Manifest};
+use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::executables::{self, Executables};
 use crate::measure::guard::Guard;
@@ -115,10 +115,10 @@ pub fn described(
 /// contains it, or else the first of all.
 fn details(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Vec<CaseDetail> {
     let detail = |case: &&Case| {
-        let CaseKey { program, parameters } = case.key();
         let mut groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
         let first = groups.clone().find(|group| chosen.contains(&group.name));
         let group = first.or_else(|| groups.next()).map(|group| group.name.clone());
+        let (program, parameters) = (case.program.clone(), case.parameters());
         CaseDetail { case: case.name.clone(), program, parameters, group }
     };
     cases.iter().map(detail).collect()

@@ -10,22 +10,15 @@ use clap_complete::CompleteEnv;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::commands::flags::Cli;
+use crate::commands::flags::{Cli, HELP};
+use crate::commands::values;
 use crate::exit::Exit;
 use crate::programs;
 
-/// The FILES section of the manual pages.
-const FILES: &str = "\
-results/DATE-MACHINE/, in the repository\n\
-brigade-results/DATE-MACHINE/, elsewhere\n    a run: every record, and report.html\n\
-guests/ next to brigade, or ../share/brigade/guests/\n    programs in other languages\n\
-$XDG_CACHE_HOME/brigade/\n    their builds\n\
-/run/lock/brigade.lock\n    locked while one brigade measures\n\
-/run/brigade-settings.json\n    old values, while advise --try measures";
-
 /// Answers a shell that requests completions (`COMPLETE=bash brigade`), and exits.
 pub fn complete() {
-    let command = || programs::names().map(Command::new).fold(Cli::command(), Command::subcommand);
+    let own = || values::completed(Cli::command());
+    let command = || programs::names().map(Command::new).fold(own(), Command::subcommand);
     CompleteEnv::with_factory(command).complete();
 }
 
@@ -50,11 +43,12 @@ fn page(name: &str, command: Command) -> std::io::Result<Vec<u8>> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let mut page = Vec::new();
     Man::new(command.after_help(None::<&str>)).title(name).render(&mut page)?;
-    for paragraph in help.split("\n\n").chain([FILES]) {
+    let files = HELP["files"].as_str();
+    for paragraph in help.split("\n\n").chain([files]) {
         let (title, text) = match paragraph.split_once(": ").or(paragraph.split_once(":\n")) {
             Some(("Examples", text)) => ("EXAMPLES", text),
             Some(("Exit codes", text)) => ("EXIT STATUS", text),
-            _ if paragraph == FILES => ("FILES", paragraph),
+            _ if paragraph == files => ("FILES", paragraph),
             _ => ("NOTES", paragraph),
         };
         let mut section = Roff::new();

@@ -5,17 +5,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use clap::ValueEnum as _;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::plans::{FigureSpec, TaskKind};
-use super::program::{Case, Placement};
-use super::program::{CheckSize, Program, Rule, parse_flags};
+use super::program::{Case, CheckSize, Placement, Program, Rule, parse_flags};
 use super::{Complaint, Manifest};
 use crate::exit::UsageError;
 
 /// A question and the cases that answer it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Group {
     /// Its name on the command line.
     pub name: String,
@@ -24,23 +25,14 @@ pub struct Group {
     /// A hint for readers of the answer, without figures.
     pub note: Option<String>,
     /// Cases to compare.
+    #[serde(default)]
     pub comparisons: Vec<FigureSpec>,
     /// Whether the percentiles of single operations answer the question.
+    #[serde(default)]
     pub tails: bool,
     /// The names of its cases, in the order of the report.
+    #[serde(skip)]
     pub cases: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct GroupTable {
-    name: String,
-    question: String,
-    note: Option<String>,
-    #[serde(default)]
-    comparisons: Vec<FigureSpec>,
-    #[serde(default)]
-    tails: bool,
     /// The default program of its entries.
     program: Option<String>,
     /// Flags of every case, before the entry's.
@@ -54,8 +46,8 @@ pub(super) struct GroupTable {
     check: Option<CheckSize>,
     kind: Option<TaskKind>,
     /// Cases of other groups, by name.
-    #[serde(default)]
-    cases: Vec<String>,
+    #[serde(default, rename = "cases")]
+    listed: Vec<String>,
     #[serde(default, rename = "case")]
     entries: Vec<Spanned<Entry>>,
 }
@@ -143,7 +135,7 @@ impl Entry {
         self.axes.values().any(|values| matches!(values.get_ref(), Values::OfMachine(_)))
     }
 
-    fn validate(&self, group: &GroupTable) -> Result<(), String> {
+    fn validate(&self, group: &Group) -> Result<(), String> {
         let of_pairs = |values: &Spanned<Values>| matches!(values.get_ref(), Values::OfMachine(_));
         let (axis, value) = PAIRED;
         if let Some((name, _)) = self.axes.iter().find(|(name, of)| of_pairs(of) && *name != axis) {
@@ -190,7 +182,7 @@ impl Entry {
 
     fn case(
         &self,
-        group: &GroupTable,
+        group: &Group,
         programs: &BTreeMap<String, Program>,
         at: usize,
         point: &Point<'_>,
@@ -200,8 +192,8 @@ impl Entry {
         let mut flags = [&group.flags[..], &self.flags].concat();
         for (axis, value, _) in point {
             if *axis == "placement" {
-                let found = Placement::ALL.into_iter().find(|place| place.as_str() == value);
-                placement = found.ok_or_else(|| format!("unknown placement '{value}'"))?;
+                placement = Placement::from_str(value, false)
+                    .map_err(|_| format!("unknown placement '{value}'"))?;
             } else if *axis == "program" {
                 program = Some(value);
             } else {
@@ -269,63 +261,58 @@ impl Manifest {
     /// # Errors
     /// [`UsageError`] if two cases get the same name.
     pub fn pair(&mut self, pairs: &[[usize; 2]]) -> Result<(), UsageError> {
-        (self.groups, self.cases) = (Vec::new(), Vec::new());
         self.expand(pairs).map_err(|complaint| UsageError(complaint.reason))
     }
 
     /// Whether some cases need pairs of CPUs.
     pub fn has_pairs(&self) -> bool {
-        self.tables
-            .iter()
-            .flat_map(|table| &table.entries)
-            .any(|entry| entry.get_ref().is_of_pairs())
+        let mut entries = self.groups.iter().flat_map(|group| &group.entries);
+        entries.any(|entry| entry.get_ref().is_of_pairs())
     }
 
-    /// Creates the groups and cases of the tables, with these pairs of CPUs.
+    /// Creates the cases of the groups, with these pairs of CPUs.
     pub(super) fn expand(&mut self, pairs: &[[usize; 2]]) -> Result<(), Complaint> {
-        let tables = std::mem::take(&mut self.tables);
-        let expanded = tables.iter().try_for_each(|table| self.expand_group(table, pairs));
-        let checked = expanded.and_then(|()| {
-            let mut names =
-                tables.iter().flat_map(|group| group.cases.iter().map(move |case| (group, case)));
-            names.try_for_each(|(group, case)| {
+        self.cases.clear();
+        let mut groups = std::mem::take(&mut self.groups);
+        for at in 0..groups.len() {
+            let (before, name) = (&groups[..at], &groups[at].name);
+            if before.iter().any(|other| other.name == *name) {
+                return Err(format!("group '{name}': another group has this name").into());
+            }
+            groups[at].cases = self.expand_group(&groups[at], pairs)?;
+        }
+        for group in &groups {
+            group.listed.iter().try_for_each(|case| {
                 let found = self.case(case).map(drop);
-                found.map_err(|reason| format!("group '{}': cases: {reason}", group.name).into())
-            })
-        });
-        self.tables = tables;
-        checked
+                found.map_err(|reason| format!("group '{}': cases: {reason}", group.name))
+            })?;
+        }
+        self.groups = groups;
+        Ok(())
     }
 
-    fn expand_group(&mut self, table: &GroupTable, pairs: &[[usize; 2]]) -> Result<(), Complaint> {
-        let GroupTable { name, question, note, comparisons, tails, .. } = table;
+    fn expand_group(
+        &mut self,
+        group: &Group,
+        pairs: &[[usize; 2]],
+    ) -> Result<Vec<String>, Complaint> {
+        let Group { name, listed, entries, .. } = group;
         let safe = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if name.is_empty() || !name.chars().all(safe) {
             return Err(format!("group '{name}': use letters, digits and '-'").into());
         }
-        if self.groups.iter().any(|group| group.name == *name) {
-            return Err(format!("group '{name}': another group has this name").into());
-        }
-        let mut cases = table.cases.clone();
-        for entry in &table.entries {
+        let mut cases = listed.clone();
+        for entry in entries {
             let (at, entry) = (entry.span().start, entry.get_ref());
             let complaint =
                 |reason| Complaint { at: Some(at), reason: format!("group '{name}': {reason}") };
-            entry.validate(table).map_err(complaint)?;
+            entry.validate(group).map_err(complaint)?;
             for point in entry.points(pairs) {
-                let case = entry.case(table, &self.programs, at, &point);
+                let case = entry.case(group, &self.programs, at, &point);
                 cases.push(case.and_then(|case| self.add(case)).map_err(complaint)?);
             }
         }
-        self.groups.push(Group {
-            name: name.clone(),
-            question: question.clone(),
-            note: note.clone(),
-            comparisons: comparisons.clone(),
-            tails: *tails,
-            cases,
-        });
-        Ok(())
+        Ok(cases)
     }
 
     /// Adds a case and returns its name.
@@ -333,8 +320,10 @@ impl Manifest {
         if case.name.is_empty() {
             return Err("a case has an empty name".to_owned());
         }
-        let key = case.key();
-        if let Some(known) = self.cases.iter().find(|known| known.key() == key) {
+        let parameters = case.parameters();
+        let is_same =
+            |known: &&Case| known.program == case.program && known.parameters() == parameters;
+        if let Some(known) = self.cases.iter().find(is_same) {
             let reason = format!("cases '{}' and '{}' are the same", case.name, known.name);
             return Err(format!("{reason}: a group lists cases of other groups in `cases`"));
         }

@@ -16,10 +16,9 @@ use serde::Deserialize;
 
 use crate::exit::UsageError;
 pub use group::Group;
-use group::GroupTable;
 pub use plans::{AdvicePlan, Cost, ImpactPlan, Opponent, ProvePlan};
 pub use plans::{FigureSpec, KindSpec, RecordedSpec, ScreenSpec, SentenceSpec, TaskKind};
-pub use program::{Case, CaseKey, Placement};
+pub use program::{Case, Placement};
 use program::{CheckSize, Form, Program};
 
 /// The longest time-out of a case, in seconds: 11 days.
@@ -62,11 +61,8 @@ pub struct Manifest {
     pub profiles: BTreeMap<String, Profile>,
     /// The programs by name.
     pub programs: BTreeMap<String, Program>,
-    /// The groups as in the file.
-    #[serde(default, rename = "group")]
-    tables: Vec<GroupTable>,
     /// The questions, in the order of the report.
-    #[serde(skip)]
+    #[serde(default, rename = "group")]
     pub groups: Vec<Group>,
     /// The cases of all groups, each once, in the order of the report.
     #[serde(skip)]

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::{Case, Manifest, unknown};
@@ -353,7 +354,7 @@ impl KindSpec {
 }
 
 /// The kind of a case's tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskKind {
@@ -372,16 +373,6 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Thread,
-        Self::AsyncTask,
-        Self::Coroutine,
-        Self::Goroutine,
-        Self::Process,
-        Self::Alone,
-    ];
-
     /// Its name in words.
     pub fn as_str(self) -> &'static str {
         match self {

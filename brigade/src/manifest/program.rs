@@ -2,24 +2,29 @@
 //! with parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use harness::limits::Kind;
-use serde::Deserialize;
+pub use harness::placement::Policy as Placement;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::plans::TaskKind;
 
 /// A program that measures one thing.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, try_from = "ProgramTable")]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Program {
-    /// The origin of its file.
-    pub source: Source,
+    path: Option<PathBuf>,
+    build: Option<Build>,
     /// A command that runs the file, such as `python3`; empty for a binary.
+    #[serde(default)]
     pub interpreter: Vec<String>,
     /// The form of its output.
+    #[serde(default)]
     pub form: Form,
     /// Tools that must be installed.
+    #[serde(default)]
     pub needs: Vec<Tool>,
     /// The kind of its tasks, if the runner must check their limits.
     pub tasks: Option<Kind>,
@@ -29,11 +34,39 @@ pub struct Program {
     /// The size at which `brigade check` runs it.
     pub check: CheckSize,
     /// Rules for cases with certain flags.
+    #[serde(default)]
     pub with: Vec<Rule>,
     /// The title of its cases, with `{flag}` for the value of a flag.
     pub title: Option<String>,
     /// Default values of flags, for the title.
+    #[serde(default)]
     pub defaults: BTreeMap<String, String>,
+}
+
+impl Program {
+    /// The origin of its file.
+    pub fn source(&self) -> Source<'_> {
+        match (&self.path, &self.build) {
+            (Some(path), _) => Source::Path(path),
+            (None, Some(build)) => Source::Built(build),
+            (None, None) => Source::Contained,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Program {
+    fn deserialize<D: Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
+        let program = Self::deserialize(table)?;
+        let built = program.build.iter().map(|build| &build.command);
+        let mut commands = built.chain(program.needs.iter().map(|tool| &tool.command));
+        if program.path.is_some() && program.build.is_some() {
+            Err(D::Error::custom("a program has either `path` or `build`"))
+        } else if commands.any(Vec::is_empty) {
+            Err(D::Error::custom("a `command` needs at least one word"))
+        } else {
+            Ok(program)
+        }
+    }
 }
 
 /// Overrides for a program's cases with certain flags; a case overrides them in
@@ -63,14 +96,14 @@ impl Rule {
 }
 
 /// The origin of a program's file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'a> {
     /// This binary, which contains the program.
     Contained,
     /// An existing file; relative to the folder of guests.
-    Path(PathBuf),
+    Path(&'a Path),
     /// A file that a command builds.
-    Built(Build),
+    Built(&'a Build),
 }
 
 /// How to build a file.
@@ -118,49 +151,6 @@ pub struct CheckSize {
     /// Operations in one sample of the principal measurement at this size;
     /// `None` to skip the check.
     pub operations: Option<u64>,
-}
-
-/// A program as in the manifest.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProgramTable {
-    path: Option<PathBuf>,
-    build: Option<Build>,
-    #[serde(default)]
-    interpreter: Vec<String>,
-    #[serde(default)]
-    form: Form,
-    #[serde(default)]
-    needs: Vec<Tool>,
-    tasks: Option<Kind>,
-    kind: Option<TaskKind>,
-    check: CheckSize,
-    #[serde(default)]
-    with: Vec<Rule>,
-    title: Option<String>,
-    #[serde(default)]
-    defaults: BTreeMap<String, String>,
-}
-
-impl TryFrom<ProgramTable> for Program {
-    type Error = &'static str;
-
-    fn try_from(table: ProgramTable) -> Result<Self, Self::Error> {
-        let ProgramTable { interpreter, form, needs, tasks, kind, check, with, title, .. } = table;
-        let defaults = table.defaults;
-        let source = match (table.path, table.build) {
-            (None, None) => Source::Contained,
-            (Some(path), None) => Source::Path(path),
-            (None, Some(build)) => Source::Built(build),
-            (Some(_), Some(_)) => return Err("a program has either `path` or `build`"),
-        };
-        let mut commands = needs.iter().map(|tool| &tool.command);
-        let unbuildable = matches!(&source, Source::Built(build) if build.command.is_empty());
-        if unbuildable || commands.any(Vec::is_empty) {
-            return Err("a `command` needs at least one word");
-        }
-        Ok(Self { source, interpreter, form, needs, tasks, kind, check, with, title, defaults })
-    }
 }
 
 /// The name of each flag, without dashes, and its value, if any; a subcommand
@@ -216,70 +206,29 @@ pub struct Case {
 }
 
 impl Case {
-    /// The program and parameters that identify the case.
-    pub fn key(&self) -> CaseKey {
-        CaseKey::new(&self.program, self.placement, &self.flags)
+    /// The flags, by their names in records: `resident_mib` for `--resident-mib`. A flag without a
+    /// value has the value `true`, a subcommand is `subcommand`, and `placement` is always
+    /// included. Two cases of a program with the same parameters are the same.
+    pub fn parameters(&self) -> BTreeMap<String, String> {
+        parameters(self.placement, &self.flags)
     }
 }
 
-/// Identifies a case: its program and its parameters. Two cases with one key
-/// are the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CaseKey {
-    /// The program.
-    pub program: String,
-    /// The flags, by their names in records: `resident_mib` for
-    /// `--resident-mib`. A flag without a value has the value `true`, a
-    /// subcommand is `subcommand`, and `placement` is always included.
-    pub parameters: BTreeMap<String, String>,
-}
-
-impl CaseKey {
-    fn new(program: &str, placement: Placement, flags: &[String]) -> Self {
-        let mut parameters =
-            BTreeMap::from([("placement".to_owned(), placement.as_str().to_owned())]);
-        let given = parse_flags(flags).into_iter();
-        parameters.extend(given.map(|(name, value)| {
-            (name.unwrap_or("subcommand").replace('-', "_"), value.unwrap_or("true").to_owned())
-        }));
-        Self { program: program.to_owned(), parameters }
-    }
-}
-
-/// Which CPUs the tasks of a case run on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Placement {
-    /// Left to the kernel.
-    #[default]
-    Free,
-    /// All on one CPU.
-    SameCpu,
-    /// Neighbours on different CPUs.
-    Spread,
-}
-
-impl Placement {
-    /// All placements.
-    pub(super) const ALL: [Self; 3] = [Self::Free, Self::SameCpu, Self::Spread];
-
-    /// The value of `--placement`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::SameCpu => "same-cpu",
-            Self::Spread => "spread",
-        }
-    }
+fn parameters(placement: Placement, flags: &[String]) -> BTreeMap<String, String> {
+    let given = parse_flags(flags).into_iter().map(|(name, value)| {
+        (name.unwrap_or("subcommand").replace('-', "_"), value.unwrap_or("true").to_owned())
+    });
+    let placement = ("placement".to_owned(), placement.as_str().to_owned());
+    [placement].into_iter().chain(given).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn key(flags: &str) -> CaseKey {
+    fn key(flags: &str) -> BTreeMap<String, String> {
         let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
-        CaseKey::new("fake", Placement::Free, &flags)
+        parameters(Placement::Free, &flags)
     }
 
     #[test]
@@ -287,8 +236,7 @@ mod tests {
         assert_eq!(key("--via pipe --tasks 5"), key("--tasks=5 --via pipe"));
         assert_ne!(key("--via pipe"), key("--via futex"));
         assert_ne!(key("--self"), key(""));
-        let spread = CaseKey::new("fake", Placement::Spread, &[]);
-        assert_ne!(spread, key(""));
+        assert_ne!(parameters(Placement::Spread, &[]), key(""));
     }
 
     #[test]
@@ -300,7 +248,7 @@ mod tests {
             ("subcommand", "creation"),
             ("via", "fork"),
         ];
-        let parameters = key("creation --resident-mib 8 --self --via fork").parameters;
+        let parameters = key("creation --resident-mib 8 --self --via fork");
         let found: Vec<_> = parameters.iter().map(|(name, value)| (&**name, &**value)).collect();
         assert_eq!(found, expected);
     }

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
+use harness::cpus;
 use harness::limits::{self, Amounts, Need};
 use harness::system_files::{SystemFiles, recordable};
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
 
 use crate::manifest::program::{Source, Tool};
 use crate::manifest::{Case, Manifest};
@@ -37,13 +36,11 @@ impl Capabilities {
     /// # Errors
     /// If the kernel does not report which CPUs may be used.
     pub fn detect(manifest: &Manifest) -> anyhow::Result<Self> {
-        let mask =
-            sched_getaffinity(Pid::this()).context("reading the CPUs that this process may use")?;
-        let cpus = (0..CpuSet::count()).filter(|&cpu| mask.is_set(cpu).unwrap_or(false)).count();
+        let cpus = cpus::allowed().context("reading the CPUs that this process may use")?.len();
         let mut troubles = BTreeMap::new();
         let mut missing = BTreeMap::new();
         for (name, program) in &manifest.programs {
-            let lacking = match (&program.source, manifest.guests.as_deref()) {
+            let lacking = match (program.source(), manifest.guests.as_deref()) {
                 (Source::Contained, None) => None,
                 (_, None) => Some(NO_GUESTS.to_owned()),
                 (Source::Built(_), Some(guests)) if prebuilt(guests, name).is_some() => None,

@@ -12,7 +12,7 @@ use harness::cpus::CpuList;
 use harness::process_stat::ProcessStat;
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
-use serde::Deserialize;
+use toml::Table;
 
 use crate::manifest::Manifest;
 use crate::measure::process;
@@ -354,9 +354,9 @@ fn boot_parameters(command_line: &str) -> BTreeMap<String, String> {
 /// How deep below the root this process's group for CPU time is; `None` without such a hierarchy.
 pub fn cpu_group_depth(files: &SystemFiles) -> Option<u64> {
     let groups = control_groups::of_process(files, "cpu");
-    let shares = |group: &&Group| match group.version {
-        Version::One => group.text(files, "cpu.shares").is_some(),
-        Version::Two => group.text(files, "cpu.weight").is_some(),
+    let shares = |group: &&Group| {
+        let file = group.by_version("cpu.shares", "cpu.weight");
+        group.text(files, file).is_some()
     };
     let of_one = groups.iter().any(|group| group.version == Version::One);
     let count = groups.iter().filter(shares).count() as u64;
@@ -446,20 +446,11 @@ fn hypervisor(signature: &[u8]) -> Option<String> {
 /// The versions of `names` in the `Cargo.lock` of `root`, which is not read if there are no names;
 /// several versions are joined by `, `.
 fn crate_versions(lock: &str, names: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
-    #[derive(Deserialize)]
-    struct Lock {
-        #[serde(default)]
-        package: Vec<Package>,
-    }
-    #[derive(Deserialize)]
-    struct Package {
-        name: String,
-        version: String,
-    }
-    let lock: Lock = toml::from_str(lock).context("reading Cargo.lock")?;
+    let lock: Table = toml::from_str(lock).context("reading Cargo.lock")?;
     let versions = |name: &String| {
-        let found = lock.package.iter().filter(|package| package.name == *name);
-        joined(found.map(|package| package.version.clone()), ", ")
+        let packages = lock.get("package")?.as_array()?.iter();
+        let found = packages.filter(|package| package["name"].as_str() == Some(name));
+        joined(found.filter_map(|package| Some(package["version"].as_str()?.to_owned())), ", ")
     };
     Ok(names.iter().filter_map(|name| Some((name.clone(), versions(name)?))).collect())
 }

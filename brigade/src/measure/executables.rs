@@ -17,8 +17,7 @@ use crate::exit::{Interrupted, UsageError};
 use crate::manifest::program::{Build, Program, Source};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::{Capabilities, prebuilt};
-use crate::measure::process::last_line;
-use crate::measure::process::{self, Cause};
+use crate::measure::process::{self, Cause, last_line};
 use crate::measure::signals::Signals;
 use crate::programs;
 
@@ -117,7 +116,7 @@ pub fn executables(
             continue;
         }
         let guests = manifest.guests.as_deref().unwrap_or(Path::new("."));
-        let file = match &program.source {
+        let file = match program.source() {
             Source::Contained => {
                 if programs::page(name).is_none() {
                     bail!(UsageError(format!(
@@ -165,11 +164,11 @@ pub fn executables_in(
     let mut found = others.clone();
     for name in cases.iter().map(|case| &case.program) {
         let program = &manifest.programs[name];
-        let alone = build.join(match &program.source {
+        let alone = build.join(match program.source() {
             Source::Path(path) => path.file_name().unwrap_or_default(),
             Source::Contained | Source::Built(_) => name.as_ref(),
         });
-        let (path, contained) = match &program.source {
+        let (path, contained) = match program.source() {
             _ if alone.is_file() => (&alone, None),
             Source::Contained if whole.is_file() => (&whole, Some(name.as_str())),
             Source::Path(_) if build.is_file() => continue,

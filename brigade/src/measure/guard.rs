@@ -8,7 +8,6 @@
 use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read as _};
-use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -17,10 +16,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use harness::hand_over::{Reach, place};
 use harness::process_stat::reap;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
 use nix::sys::prctl::{set_child_subreaper, set_name, set_pdeathsig};
 use nix::sys::signal::{SigHandler, Signal, kill, killpg, signal};
 use nix::unistd::{
@@ -60,7 +59,8 @@ impl Guard {
     /// # Errors
     /// If the kernel refuses a process, a pipe or a page.
     pub fn start(lock: &File) -> io::Result<Self> {
-        let target = Target { group: shared_number()?, lock: lock.as_raw_fd() };
+        let target =
+            Target { group: place(AtomicI32::new(0), Reach::Process)?, lock: lock.as_raw_fd() };
         let (reader, alive) = io::pipe()?;
         // SAFETY: there is no other thread, whose locks would stay locked.
         match unsafe { fork() }? {
@@ -173,16 +173,6 @@ fn processes() -> impl Iterator<Item = i32> {
 fn parent_of(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
-}
-
-/// A number shared with forked processes.
-fn shared_number() -> io::Result<&'static AtomicI32> {
-    let length = NonZeroUsize::new(size_of::<AtomicI32>()).expect("a number has bytes");
-    let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-    // SAFETY: nothing is mapped in place of anything.
-    let page = unsafe { mmap_anonymous(None, length, protection, MapFlags::MAP_SHARED) }?;
-    // SAFETY: the page is aligned, filled with zeros, and never unmapped.
-    Ok(unsafe { page.cast::<AtomicI32>().as_ref() })
 }
 
 /// The guard's main function: sleeps until the runner has ended, then kills what is left.

@@ -4,11 +4,9 @@
 use std::io::Write as _;
 use std::process::ChildStdin;
 
-use harness::memory;
 use harness::record::{Memory, Record};
 use harness::usage::{Span, Start};
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
+use harness::{cpus, memory};
 
 use crate::store::laps::{Laps, Outside};
 
@@ -109,7 +107,7 @@ impl Guest {
             }
             ("measuring", Stage::Before) => {
                 // The command around it may have confined it.
-                if let Some(cpus) = affinity(pid) {
+                if let Ok(cpus) = cpus::of_thread(pid) {
                     self.cpus = cpus;
                 }
                 let start = Start::of_process(pid, &self.cpus);
@@ -144,10 +142,4 @@ impl Guest {
             let _ = answers.write_all(b"\n");
         }
     }
-}
-
-/// The CPUs that a process may use.
-fn affinity(pid: u32) -> Option<Vec<usize>> {
-    let mask = sched_getaffinity(Pid::from_raw(pid.try_into().ok()?)).ok()?;
-    Some((0..CpuSet::count()).filter(|&cpu| mask.is_set(cpu).unwrap_or(false)).collect())
 }

@@ -7,7 +7,7 @@ use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use harness::control_groups::{Group, Version, of_process};
+use harness::control_groups::{Group, of_process};
 use harness::process_stat::reap;
 use harness::system_files::SystemFiles;
 use nix::unistd::{ForkResult, fork};
@@ -216,10 +216,8 @@ fn fact(files: &SystemFiles, name: &str) -> Option<(String, String)> {
     let value = match name {
         "cpu-quota" => {
             let quota = |group: &Group| {
-                let (file, none) = match group.version {
-                    Version::One => (group.path("cpu.cfs_quota_us"), "-1"),
-                    Version::Two => (group.path("cpu.max"), "max"),
-                };
+                let (name, none) = group.by_version(("cpu.cfs_quota_us", "-1"), ("cpu.max", "max"));
+                let file = group.path(name);
                 let quota = files.line(&file).filter(|quota| !quota.starts_with(none))?;
                 Some((file, quota))
             };

@@ -6,9 +6,8 @@ use super::notes::apart;
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Table};
 use super::quantity::{bytes, duration, percent, small_share, three_digits};
 use crate::judge::compare::{
-    BetweenRuns, CaseComparison, Comparison, Described, Design, ModesOfSides,
+    BetweenRuns, CaseComparison, Comparison, Described, Design, ModesOfSides, Pair, Verdict,
 };
-use crate::judge::compare::{Pair, Verdict};
 use crate::judge::environment::{different_cpus, other_differences};
 use crate::judge::ledger::Quantity;
 use crate::judge::report::model::by_reason;

@@ -185,9 +185,7 @@ pub fn sixty_four() -> Report {
 pub fn report_with(manifest: &Manifest, runs: &[SavedRun]) -> Report {
     let data = runs.iter().enumerate().map(|(index, run)| RunData {
         name: format!("run-{}", index + 1),
-        description: &run.description,
-        environment: &run.environment,
-        invocations: &run.invocations,
+        saved: run,
         proof: None,
         progress: RunProgress {
             ended: 31,

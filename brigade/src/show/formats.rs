@@ -12,7 +12,7 @@ use crate::judge::statistics::Estimate;
 
 /// A CSV row. `verdict` is the outcome of the invocation; `ns` is the mean time per operation, or
 /// empty.
-#[derive(Clone, Serialize)]
+#[derive(Serialize)]
 struct Row<'a> {
     run: Cow<'a, str>,
     host: Cow<'a, str>,
@@ -37,31 +37,26 @@ pub fn csv(report: &Report) -> anyhow::Result<String> {
         for (run, estimate) in report.runs.iter().zip(&case.estimates) {
             let Some(estimate) = estimate else { continue };
             for (index, invocation) in estimate.invocations.iter().enumerate() {
-                let row = Row {
-                    run: cell(&run.name),
-                    host: cell(&run.label),
-                    case: cell(&case.name),
-                    program: cell(&case.key.program),
-                    parameters: case.key.parameters_json(),
-                    measurement: "".into(),
-                    round: invocation.round,
-                    attempt: invocation.attempt,
-                    verdict: invocation.outcome,
-                    ns: None,
-                };
-                let measured =
-                    estimate.measurements.iter().filter(|of| of.values_ns[index].is_some());
-                let mut rows: Vec<Row> = measured
-                    .map(|of| Row {
-                        measurement: cell(&of.name),
-                        ns: of.values_ns[index],
-                        ..row.clone()
-                    })
-                    .collect();
-                if rows.is_empty() {
-                    rows.push(row);
+                let measured = estimate.measurements.iter();
+                let measured = measured.map(|of| (cell(&of.name), of.values_ns[index]));
+                let mut values: Vec<_> = measured.filter(|(_, ns)| ns.is_some()).collect();
+                if values.is_empty() {
+                    values.push(("".into(), None));
                 }
-                rows.into_iter().try_for_each(|row| writer.serialize(row))?;
+                for (measurement, ns) in values {
+                    writer.serialize(Row {
+                        run: cell(&run.name),
+                        host: cell(&run.label),
+                        case: cell(&case.name),
+                        program: cell(&case.key.program),
+                        parameters: case.key.parameters_json(),
+                        measurement,
+                        round: invocation.round,
+                        attempt: invocation.attempt,
+                        verdict: invocation.outcome,
+                        ns,
+                    })?;
+                }
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The picture of a run, to share: one row per kind of task, one column of dots per part of the
 //! first screen. On a narrow page the columns are stacked.
 
+use clap::ValueEnum as _;
+
 use super::notes;
 use super::plot::class_of;
 use super::screen::{Axis, machine};
@@ -91,7 +93,8 @@ fn columns(report: &Report, height: f64) -> Option<Picture> {
         let from = NAMES + step * column as f64;
         [from, from + step - GAP]
     };
-    let mut kinds: Vec<Option<TaskKind>> = TaskKind::ALL.into_iter().map(Some).collect();
+    let mut kinds: Vec<Option<TaskKind>> =
+        TaskKind::value_variants().iter().copied().map(Some).collect();
     kinds.push(None);
     let cells = |kind: &Option<TaskKind>| -> Vec<Vec<Row>> {
         let of_kind = |part| rows(part).filter(|(_, row)| row.kind == *kind).collect();

@@ -1,5 +1,7 @@
 //! The plots of a report: cases on an axis, bars of memory and time, curves, and maps of CPUs.
 
+use clap::ValueEnum as _;
+
 use super::curve::{Line, apart, curves, measured};
 use super::pairs::{Steps, name, places, words};
 use super::quantity::{
@@ -305,9 +307,9 @@ const MEMORY: [(&str, &str); 4] =
 /// Every colour in the plots of a report, with its meaning.
 pub fn legend(report: &Report) -> Vec<(String, String)> {
     let cases = || report.groups.iter().flat_map(|group| &group.cases);
-    let has = |kind: &TaskKind| cases().any(|case| case.kind == Some(*kind));
-    let kinds = TaskKind::ALL.into_iter().filter(has);
-    let kinds = kinds.map(|kind| (class_of(Some(kind)), kind.as_str()));
+    let has = |kind: &&TaskKind| cases().any(|case| case.kind == Some(**kind));
+    let kinds = TaskKind::value_variants().iter().filter(has);
+    let kinds = kinds.map(|kind| (class_of(Some(*kind)), kind.as_str()));
     let is_held = cases().any(|case| Case::first(case).is_some_and(|of| of.held().is_some()));
     let parts = TIME.into_iter().chain(MEMORY.into_iter().filter(|_| is_held));
     kinds.chain(parts).map(|(class, words)| (class.to_owned(), words.to_owned())).collect()

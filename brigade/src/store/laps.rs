@@ -6,16 +6,13 @@
 use std::collections::BTreeMap;
 
 use harness::record::{
-    CpuTime, Ending, Interference, LONGEST_RECORD, LedgerPoint, Measurement, Memory, Record,
-    SCHEMA_VERSION, ScheduleKept, Switches, WorkRecord,
+    CpuTime, Ending, Interference, LONGEST_RECORD, LedgerPoint, Measurement, Memory,
+    READABLE_MAJOR, Record, SCHEMA_VERSION, ScheduleKept, Switches, Versioned, WorkRecord,
 };
 use harness::samples::{Measured, Samples};
 use harness::usage::Span;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// The major version that this reader understands.
-const READABLE_MAJOR: &str = "1";
 
 /// The most lap times accepted, over all measurements.
 const MOST_LAPS: usize = 1_000_000;
@@ -130,16 +127,12 @@ impl Laps {
     /// # Errors
     /// The reason why it contains no laps, in one line.
     pub fn parse(text: &str) -> Result<Self, String> {
-        #[derive(Deserialize)]
-        struct Versioned {
-            schema_version: String,
-        }
         let wrong = |error| format!("reading its laps: {error}; docs/PROTOCOL.md describes them");
-        let Versioned { schema_version } = serde_json::from_str(text).map_err(wrong)?;
-        if schema_version.split('.').next() != Some(READABLE_MAJOR) {
+        let version: Versioned = serde_json::from_str(text).map_err(wrong)?;
+        if !version.is_readable() {
             return Err(format!(
-                "reading its laps: their version is {schema_version}, but this reader knows \
-                 {READABLE_MAJOR}.x"
+                "reading its laps: their version is {}, but this reader knows {READABLE_MAJOR}.x",
+                version.schema_version
             ));
         }
         serde_json::from_str(text).map_err(wrong)

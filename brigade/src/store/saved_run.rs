@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use serde::Deserialize;
+use harness::record::{READABLE_MAJOR, Versioned};
 use serde::de::DeserializeOwned;
 
 use crate::store::consistency;
@@ -52,6 +52,12 @@ pub struct SavedRun {
 }
 
 impl SavedRun {
+    /// A run without invocations.
+    pub fn new(description: RunDescription, environment: Environment) -> Self {
+        let (invocations, warnings, rejected) = (Vec::new(), Vec::new(), 0);
+        Self { description, environment, invocations, warnings, rejected }
+    }
+
     /// Reads the folder of a run, including an interrupted or killed one.
     ///
     /// # Errors
@@ -214,27 +220,19 @@ fn document(folder: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The beginning of every document and of every record in it.
-#[derive(Deserialize)]
-struct Versioned {
-    schema_version: String,
-    record: Option<Box<Versioned>>,
-}
-
-impl Versioned {
-    /// Checks that the major version is 1. Minor versions add fields that older readers ignore.
-    fn check(&self) -> anyhow::Result<()> {
-        let found = &self.schema_version;
-        ensure!(
-            found.split('.').next() == Some("1"),
-            "its schema version is {found}, but this Brigade reads 1.x: update Brigade to read it"
-        );
-        self.record.as_ref().map_or(Ok(()), |record| record.check())
-    }
+/// Checks that this Brigade reads a document and the record in it.
+fn check(version: &Versioned) -> anyhow::Result<()> {
+    ensure!(
+        version.is_readable(),
+        "its schema version is {}, but this Brigade reads {READABLE_MAJOR}.x: update Brigade to \
+         read it",
+        version.schema_version
+    );
+    version.record.as_ref().map_or(Ok(()), |record| check(record))
 }
 
 fn parse_document<T: DeserializeOwned>(bytes: &[u8], name: &'static str) -> anyhow::Result<T> {
-    serde_json::from_slice::<Versioned>(bytes).context(name)?.check().context(name)?;
+    check(&serde_json::from_slice(bytes).context(name)?).context(name)?;
     serde_json::from_slice(bytes).context(name)
 }
 
@@ -252,8 +250,8 @@ fn read_lines(mut source: impl BufRead) -> anyhow::Result<(Vec<Invocation>, Vec<
         let invocation = if line.len() > LINE_BOUND {
             Err(format!("has more than {LINE_BOUND} bytes"))
         } else {
-            if let Ok(version) = serde_json::from_slice::<Versioned>(&line) {
-                version.check().with_context(|| format!("line {number}"))?;
+            if let Ok(version) = serde_json::from_slice(&line) {
+                check(&version).with_context(|| format!("line {number}"))?;
             }
             parse_line(&line).map_err(|error| format!("{error:#}"))
         };
@@ -316,7 +314,6 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    use harness::histogram::Histogram;
     use nix::sys::stat::Mode;
     use nix::unistd::mkfifo;
     use proptest::prelude::*;
@@ -370,8 +367,8 @@ mod tests {
             for record in run.invocations.iter().filter_map(|invocation| invocation.record.as_ref())
             {
                 for measurement in &record.measurements {
-                    let histogram = Histogram::decode(&measurement.histogram).unwrap();
-                    assert_eq!(histogram.count(), measurement.count);
+                    let histogram = contract::record::decoded(&measurement.histogram);
+                    assert_eq!(histogram.len(), measurement.count);
                 }
             }
         }

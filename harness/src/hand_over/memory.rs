@@ -3,12 +3,14 @@
 
 use std::fmt::Debug;
 use std::hint::spin_loop;
+use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, fence};
 use std::thread::{self, Thread};
-use std::{io, mem, ptr};
+use std::{io, mem};
 
+use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::thread::futex::{self as kernel, Flags};
 
 use super::{Closer, Reach, Sink, Source};
@@ -245,22 +247,25 @@ pub fn futex() -> io::Result<WordChannel<Futex>> {
 }
 
 /// Puts `value` into memory that all tasks share until the process ends.
-pub(super) fn place<T: Sync>(value: T, reach: Reach) -> io::Result<&'static T> {
+///
+/// # Errors
+/// The kernel's, if memory runs out.
+///
+/// # Panics
+/// Never: a shared value has bytes.
+pub fn place<T: Sync>(value: T, reach: Reach) -> io::Result<&'static T> {
     if reach == Reach::Thread {
         return Ok(Box::leak(Box::new(value)));
     }
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    let length = NonZeroUsize::new(size_of::<T>()).expect("it has bytes");
+    let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
     // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
-    let memory = unsafe { libc::mmap(ptr::null_mut(), size_of::<T>(), protection, flags, -1, 0) };
-    if memory == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
+    let memory = unsafe { mmap_anonymous(None, length, protection, MapFlags::MAP_SHARED) }?;
     let memory = memory.cast::<T>();
     // SAFETY: the mapping is writable, large enough, and aligned to a page.
     // It is never unmapped, and nothing else refers to it yet.
     Ok(unsafe {
         memory.write(value);
-        &*memory
+        memory.as_ref()
     })
 }

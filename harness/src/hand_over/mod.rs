@@ -15,7 +15,7 @@ use anyhow::Context as _;
 
 pub use kernel::{Channel, EventFdSink, EventFdSource, Message, eventfd};
 pub use memory::{
-    Futex, Park, Spin, Waiting, WordChannel, WordSink, WordSource, Yield, futex, halves,
+    Futex, Park, Spin, Waiting, WordChannel, WordSink, WordSource, Yield, futex, halves, place,
 };
 pub use monitor::{MonitorSink, MonitorSource, SharedSink, SharedSource, monitor, shared_monitor};
 

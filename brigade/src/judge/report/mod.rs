@@ -22,7 +22,6 @@ use crate::judge::repeat::{Repeat, State};
 use crate::judge::statistics::{Dependence, Estimate, FEWEST_TIMES, Series, median};
 use crate::judge::taken::Taken;
 use crate::manifest::Manifest;
-use crate::store::environment::Environment;
 use crate::store::invocation::{Invocation, RecordedCase};
 use crate::store::results::RunDescription;
 use crate::store::saved_run::SavedRun;
@@ -32,12 +31,8 @@ use crate::store::saved_run::SavedRun;
 pub struct RunData<'a> {
     /// Its folder's name.
     pub name: String,
-    /// Its description.
-    pub description: &'a RunDescription,
-    /// Its machine.
-    pub environment: &'a Environment,
-    /// The invocations, in the order in which they ended.
-    pub invocations: &'a [Invocation],
+    /// Its description, its machine, and its invocations in the order in which they ended.
+    pub saved: &'a SavedRun,
     /// The proof at its end, if there is one.
     pub proof: Option<&'a Proof>,
     /// How complete it is.
@@ -76,27 +71,31 @@ pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
 /// How the conditions of each run but the first differ from the first's.
 fn environment_differences(runs: &[RunData]) -> Vec<Vec<Difference>> {
     let Some((first, others)) = runs.split_first() else { return Vec::new() };
-    others.iter().map(|run| between_machines(first.environment, run.environment)).collect()
+    others
+        .iter()
+        .map(|run| between_machines(&first.saved.environment, &run.saved.environment))
+        .collect()
 }
 
 fn describe(cases: &Cases, index: usize, run: &RunData) -> RunSummary {
-    let RunDescription { started_at, profile, procedure, seed, skipped, .. } = run.description;
+    let RunDescription { started_at, profile, procedure, seed, skipped, .. } =
+        &run.saved.description;
     RunSummary {
         name: shown(&run.name),
-        label: run.environment.label(),
-        machine: shown(&run.environment.machine()),
-        environment: shown(&run.environment.sentence()),
+        label: run.saved.environment.label(),
+        machine: shown(&run.saved.environment.machine()),
+        environment: shown(&run.saved.environment.sentence()),
         started_at: shown(started_at),
-        version: shown(&run.description.brigade_version),
+        version: shown(&run.saved.description.brigade_version),
         profile: shown(profile),
         command: procedure.as_ref().map_or(Vec::new(), |procedure| procedure.command.clone()),
         seed: *seed,
         progress: run.progress.clone(),
         skipped: skipped.clone(),
-        quality: quality(cases, index, run.description, run.invocations),
+        quality: quality(cases, index, run.saved),
         proof: run.proof.cloned(),
-        state: State::of(run.invocations),
-        repeat: Repeat::of(run.invocations, &run.alike),
+        state: State::of(&run.saved.invocations),
+        repeat: Repeat::of(&run.saved.invocations, &run.alike),
         moved: rows::moved(run),
     }
 }
@@ -185,30 +184,20 @@ impl<'a> Cases<'a> {
 /// A run's invocations by case: its cases in the order of `run.json`, then any
 /// others.
 fn by_name<'a>(run: &RunData<'a>) -> Vec<(&'a str, Vec<&'a Invocation>)> {
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut found: Vec<(&str, Vec<&Invocation>)> = Vec::new();
-    for name in &run.description.cases {
-        places.entry(name).or_insert_with(|| {
-            found.push((name, Vec::new()));
-            found.len() - 1
-        });
+    let mut by_name: HashMap<&str, Vec<&Invocation>> = HashMap::new();
+    for invocation in &run.saved.invocations {
+        by_name.entry(&invocation.case).or_default().push(invocation);
     }
-    for invocation in run.invocations {
-        let place = *places.entry(&invocation.case).or_insert_with(|| {
-            found.push((&invocation.case, Vec::new()));
-            found.len() - 1
-        });
-        found[place].1.push(invocation);
-    }
-    found.retain(|(_, invocations)| !invocations.is_empty());
-    found
+    let others = run.saved.invocations.iter().map(|invocation| &invocation.case);
+    let names = run.saved.description.cases.iter().chain(others);
+    names.filter_map(|name| Some((&**name, by_name.remove(&**name)?))).collect()
 }
 
 /// The cases by group: the one that a run was for, or else the first that lists them; at the end
 /// the cases in no group. Comparisons are added later.
 fn groups(manifest: &Manifest, runs: &[RunData], cases: &[Case]) -> Vec<Group> {
     let index_of = |name: &String| manifest.groups.iter().position(|stated| stated.name == *name);
-    let recorded = runs.iter().flat_map(|run| &run.description.details);
+    let recorded = runs.iter().flat_map(|run| &run.saved.description.details);
     let recorded =
         recorded.filter_map(|detail| Some((&*detail.case, index_of(detail.group.as_ref()?)?)));
     let stated = manifest.groups.iter().enumerate();
@@ -249,12 +238,8 @@ const LONGEST_SECONDS: f64 = 6.0 * 3600.0;
 const TARGET_PERCENT: f64 = 3.0;
 
 /// The quality of the run with this index.
-fn quality(
-    cases: &Cases,
-    run: usize,
-    description: &RunDescription,
-    invocations: &[Invocation],
-) -> Quality {
+fn quality(cases: &Cases, run: usize, saved: &SavedRun) -> Quality {
+    let SavedRun { description, invocations, .. } = saved;
     let further = description.procedure.as_ref().and_then(|procedure| procedure.further);
     let target_percent = further.map_or(TARGET_PERCENT, |further| further.target_percent);
     let estimates: Vec<(&str, &CaseEstimate)> = cases

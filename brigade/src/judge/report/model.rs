@@ -513,14 +513,20 @@ pub struct MemoryPart {
 
 /// The reasons for skipped cases, each with the names of its cases.
 pub fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
-    let mut by_reason: Vec<(&str, String)> = Vec::new();
-    for Skipped { case, reason } in skipped {
-        match by_reason.iter_mut().find(|(known, _)| known == reason) {
-            Some((_, cases)) => *cases += &format!(", {case}"),
-            None => by_reason.push((reason, case.clone())),
+    let cases = by_key(skipped.iter().map(|of| (of.reason.as_str(), of.case.as_str())));
+    cases.into_iter().map(|(reason, cases)| (reason, cases.join(", "))).collect()
+}
+
+/// Items by key, in the order of the first of each key.
+pub fn by_key<K: PartialEq, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    let mut found: Vec<(K, Vec<T>)> = Vec::new();
+    for (key, item) in items {
+        match found.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, items)) => items.push(item),
+            None => found.push((key, vec![item])),
         }
     }
-    by_reason
+    found
 }
 
 #[cfg(test)]

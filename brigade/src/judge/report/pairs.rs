@@ -1,14 +1,14 @@
 //! Cases that differ in one parameter: in their two CPUs, by pair and by distance, or in a number,
 //! such as the number of tasks.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use harness::record::Distance;
 use serde_json::Value;
 
 use super::RunData;
 use super::estimate::shown;
-use super::model::{Case, CaseEstimate, CpuPlace, DistanceTime, Group, PairMap, PairTime};
+use super::model::{Case, CaseEstimate, CpuPlace, DistanceTime, Group, PairMap, PairTime, by_key};
 use crate::judge::statistics::{ByRound, Estimate, median};
 use crate::store::environment::Environment;
 
@@ -18,33 +18,19 @@ struct Pair<'a> {
     estimate: &'a CaseEstimate,
 }
 
-/// Cases that differ only in their CPUs, with these.
-type Way<'a> = Vec<(&'a Case, [usize; 2])>;
-
 /// Combines the cases of CPU pairs in these groups: one map per run and way of handing over.
 pub fn maps(runs: &[RunData], groups: &[Group]) -> Vec<PairMap> {
     let of_group = |group: &Group| -> Vec<PairMap> {
-        let of_run = |(index, run): (usize, &RunData)| of_run(group, index, run.environment);
+        let of_run = |(index, run): (usize, &RunData)| of_run(group, index, &run.saved.environment);
         runs.iter().enumerate().flat_map(of_run).collect()
     };
     groups.iter().flat_map(of_group).collect()
 }
 
 fn of_run(group: &Group, run: usize, environment: &Environment) -> Vec<PairMap> {
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut ways: Vec<Way> = Vec::new();
-    for case in &group.cases {
-        let Some(cpus) = case.key.pair() else { continue };
-        let mut key = case.key.clone();
-        key.parameters.remove("cpus");
-        let way = format!("{} {}", key.program, key.parameters_json());
-        let place = *places.entry(way).or_insert(ways.len());
-        if place == ways.len() {
-            ways.push(Vec::new());
-        }
-        ways[place].push((case, cpus));
-    }
-    ways.into_iter().filter_map(|cases| map(group, &cases, run, environment)).collect()
+    let cases = group.cases.iter().filter_map(|case| Some((case, case.key.pair()?)));
+    let ways = by_key(cases.map(|(case, cpus)| (without("cpus", case), (case, cpus))));
+    ways.iter().filter_map(|(_, cases)| map(group, cases, run, environment)).collect()
 }
 
 fn map(
@@ -124,15 +110,8 @@ pub type Series<'a> = Vec<(f64, &'a Case)>;
 /// The series of a parameter among `cases`, in the order of their first cases. For a case without
 /// the parameter it is 0.
 pub fn series<'a>(parameter: &str, cases: impl IntoIterator<Item = &'a Case>) -> Vec<Series<'a>> {
-    let mut found: Vec<(String, Series)> = Vec::new();
-    for case in cases {
-        let Some(number) = number(parameter, case) else { continue };
-        let id = without(parameter, case);
-        match found.iter_mut().find(|(known, _)| *known == id) {
-            Some((_, series)) => series.push((number, case)),
-            None => found.push((id, vec![(number, case)])),
-        }
-    }
+    let cases = cases.into_iter().filter_map(|case| Some((number(parameter, case)?, case)));
+    let found = by_key(cases.map(|of: (f64, &Case)| (without(parameter, of.1), of)));
     let sorted = found.into_iter().map(|(_, mut series)| {
         series.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         series

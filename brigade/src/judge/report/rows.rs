@@ -68,7 +68,7 @@ pub fn sentences(manifest: &Manifest, cases: &Cases) -> Vec<Sentence> {
 /// Counts the screen's times whose intervals lie above those of all recorded machines of this
 /// kind, and names the one that exceeds them most.
 pub fn recorded(manifest: &Manifest, screen: &[ScreenPart], runs: &[RunData]) -> Option<String> {
-    let machine = runs.first()?.environment.machine();
+    let machine = runs.first()?.saved.environment.machine();
     let is_alike =
         |kind: &[String]| kind.iter().all(|part| machine.split(", ").any(|other| other == part));
     let of = manifest.recorded.as_ref().filter(|of| is_alike(&of.kind))?;
@@ -106,7 +106,7 @@ pub fn moved(run: &RunData) -> Vec<FigureRow> {
         unlike: Vec::new(),
     };
     let alike: Vec<_> = run.alike.iter().map(|run| &run.invocations[..]).collect();
-    moved_since(before, run.invocations, &alike).into_iter().map(row).collect()
+    moved_since(before, &run.saved.invocations, &alike).into_iter().map(row).collect()
 }
 
 /// A group's comparisons: those in the manifest, then each case minus its baseline.
@@ -219,7 +219,7 @@ fn kind_figures(
     let known = hop.is_some() || create_ns.is_some() || memory_bytes.is_some();
     let of_crate = kind.crate_name.as_ref();
     let of_crate = of_crate
-        .and_then(|name| run.environment.get(&format!("software.measured_crates.{name}")))
+        .and_then(|name| run.saved.environment.get(&format!("software.measured_crates.{name}")))
         .map(str::to_owned);
     let version = of_crate.or_else(|| recorded_version(manifest, cases, kind));
     known.then(|| KindFigures {

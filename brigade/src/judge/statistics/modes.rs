@@ -16,7 +16,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::estimate::{quantile, sorted};
+use super::estimate::{logarithms, quantile, sorted};
 
 /// The fewest values that make a mode: a single one is an outlier.
 const MIN_MEMBERS: usize = 2;
@@ -91,12 +91,6 @@ pub fn outlier(values: &[f64]) -> Option<f64> {
         (1, _) if is_told => sorted.first().copied(),
         _ => None,
     }
-}
-
-/// The logarithms of values in ascending order, if all are positive.
-fn logarithms(sorted: &[f64]) -> Option<Vec<f64>> {
-    let all_positive = sorted.first().is_some_and(|least| *least > 0.0);
-    all_positive.then(|| sorted.iter().map(|value| value.ln()).collect())
 }
 
 /// The index above the widest gap that leaves `least` values on either side.
