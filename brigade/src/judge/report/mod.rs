@@ -222,7 +222,12 @@ fn groups(manifest: &Manifest, runs: &[RunData], cases: &[Case]) -> Vec<Group> {
     let last = groups.len() - 1;
     for case in cases {
         let group = of_case.get(&*case.name).copied().unwrap_or(last);
-        groups[group].cases.push(case.clone());
+        let (mut case, group) = (case.clone(), &mut groups[group]);
+        if group.tails {
+            // Operations are due at given times: how long one takes says when, not what for.
+            case.estimates.iter_mut().flatten().for_each(|estimate| estimate.attribution = None);
+        }
+        group.cases.push(case);
     }
     groups.retain(|group| !group.cases.is_empty());
     groups
