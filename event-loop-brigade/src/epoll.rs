@@ -13,15 +13,6 @@ use crate::channels::{Channels, Pair, closed};
 /// The most events that one `epoll_wait` reports.
 const MOST_EVENTS: usize = 64;
 
-/// When `epoll` reports a channel.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Trigger {
-    /// As long as it is readable, so once more after it has been read.
-    Level,
-    /// When something has arrived.
-    Edge,
-}
-
 /// The needs of the loop in addition to its channels'.
 pub fn amounts() -> Amounts {
     Amounts { files: 1, ..Amounts::default() }
@@ -37,17 +28,15 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// Watches the reading ends of `pairs`.
+    /// Watches the reading ends of `pairs`: with [`EventFlags::ET`], `epoll` reports a channel when
+    /// something has arrived; without, as long as it is readable, so once more after it has been
+    /// read.
     ///
     /// # Errors
     /// The kernel's, such as too many watches.
-    pub fn over(pairs: Vec<Pair>, trigger: Trigger) -> anyhow::Result<Self> {
+    pub fn over(pairs: Vec<Pair>, flags: EventFlags) -> anyhow::Result<Self> {
         let failed = |error: Errno| failure::creating(format_args!("the epoll"), error.into());
         let instance = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
-        let flags = match trigger {
-            Trigger::Level => EventFlags::IN,
-            Trigger::Edge => EventFlags::IN | EventFlags::ET,
-        };
         for (channel, pair) in pairs.iter().enumerate() {
             for end in [&pair.reader, &pair.writer].into_iter().flatten() {
                 ioctl_fionbio(end, true).map_err(failed)?;

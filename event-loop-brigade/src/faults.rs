@@ -3,11 +3,13 @@
 use std::io::{self, ErrorKind};
 
 use harness::{Bench, Channel};
+use rustix::event::epoll::EventFlags;
 
 use crate::brigade;
 use crate::channels::{Channels, Pair};
-use crate::epoll::{Epoll, Trigger};
-use crate::ring::{Ring, RingKind};
+use crate::epoll::Epoll;
+use crate::flags::Loop;
+use crate::ring::Ring;
 
 /// What a channel yields instead of a token.
 type Fault = fn() -> io::Result<Option<u8>>;
@@ -59,8 +61,8 @@ fn error_of<C: Channels>(
 
 #[test]
 fn a_channel_that_fails_or_ends_names_its_task_and_ends_the_run() {
-    let level = |pairs| Epoll::over(pairs, Trigger::Level);
-    let ring = |pairs| Ring::over(pairs, RingKind::Plain);
+    let level = |pairs| Epoll::over(pairs, EventFlags::IN);
+    let ring = |pairs| Ring::over(pairs, Loop::IoUring);
     let faults: [(Fault, _); 2] = [
         (|| Err(ErrorKind::OutOfMemory.into()), "out of memory"),
         (|| Ok(None), "unexpected end of file"),

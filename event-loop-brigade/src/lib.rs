@@ -25,11 +25,12 @@ use std::io::ErrorKind;
 use anyhow::{Context as _, ensure};
 use harness::threads::TaskError;
 use harness::{Bench, Measured, Station, failure};
+use rustix::event::epoll::EventFlags;
 
 use channels::{Channels, Pair};
-use epoll::{Epoll, Trigger};
+use epoll::Epoll;
 use flags::{Flags, Loop, SPEC, declare};
-use ring::{Ring, RingKind};
+use ring::Ring;
 
 harness::program!(SPEC, declare, run);
 
@@ -43,11 +44,11 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         stations.push(bench.station(task));
     }
     match flags.event_loop {
-        Loop::EpollLevel => brigade(bench, Epoll::over(pairs, Trigger::Level)?, &stations),
-        Loop::EpollEdge => brigade(bench, Epoll::over(pairs, Trigger::Edge)?, &stations),
-        Loop::IoUring => brigade(bench, Ring::over(pairs, RingKind::Plain)?, &stations),
-        Loop::IoUringDefer => brigade(bench, Ring::over(pairs, RingKind::Deferred)?, &stations),
-        Loop::IoUringSqpoll => brigade(bench, Ring::over(pairs, RingKind::Polled)?, &stations),
+        Loop::EpollLevel => brigade(bench, Epoll::over(pairs, EventFlags::IN)?, &stations),
+        Loop::EpollEdge => {
+            brigade(bench, Epoll::over(pairs, EventFlags::IN | EventFlags::ET)?, &stations)
+        }
+        ring => brigade(bench, Ring::over(pairs, ring)?, &stations),
     }
 }
 

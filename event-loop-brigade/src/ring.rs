@@ -14,23 +14,13 @@ use io_uring::{IoUring, opcode};
 use rustix::io::Errno;
 
 use crate::channels::{Channels, Pair, closed};
+use crate::flags::Loop;
 
 /// Marks the request of a write; the channel's number is in the lower bits.
 const SENT: u64 = 1 << 63;
 
 /// How long the kernel thread polls for requests before it sleeps, in milliseconds.
 const SUBMITTER_IDLE_MS: u32 = 1000;
-
-/// Which thread submits requests, and when they complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RingKind {
-    /// The program's thread; at any time.
-    Plain,
-    /// The program's thread; only while it waits.
-    Deferred,
-    /// A thread of the kernel.
-    Polled,
-}
 
 /// The needs of the kernel thread that submits requests: only its stack.
 pub fn submitter() -> Amounts {
@@ -41,7 +31,7 @@ pub fn submitter() -> Amounts {
 /// Channels with reads and writes as requests to io_uring.
 pub struct Ring {
     ring: IoUring,
-    kind: RingKind,
+    kind: Loop,
     pairs: Vec<Pair>,
     /// Where the kernel puts the byte read from each channel, and the byte to write into it.
     received: &'static [Cell<u8>],
@@ -56,7 +46,7 @@ impl Ring {
     ///
     /// # Errors
     /// [`Unavailable`] if the kernel has no such ring; otherwise the kernel's.
-    pub fn over(pairs: Vec<Pair>, kind: RingKind) -> anyhow::Result<Self> {
+    pub fn over(pairs: Vec<Pair>, kind: Loop) -> anyhow::Result<Self> {
         let ring = open(kind)?;
         let quietly = match ring.params().is_feature_skip_cqe_on_success() {
             true => Flags::SKIP_SUCCESS,
@@ -91,7 +81,7 @@ impl Ring {
                 return Ok(());
             }
             self.ring.submit()?;
-            if self.kind == RingKind::Polled {
+            if self.kind == Loop::IoUringSqpoll {
                 self.ring.submitter().squeue_wait()?;
             }
         }
@@ -125,18 +115,18 @@ fn descriptor(end: &Option<File>) -> io::Result<Fd> {
 ///
 /// # Errors
 /// [`Unavailable`], with the reason, if the kernel has none.
-fn open(kind: RingKind) -> anyhow::Result<IoUring> {
+fn open(kind: Loop) -> anyhow::Result<IoUring> {
     let mut builder = IoUring::builder();
     let needs = match kind {
-        RingKind::Plain => "Linux 5.1",
-        RingKind::Deferred => {
+        Loop::IoUringDefer => {
             builder.setup_single_issuer().setup_defer_taskrun();
             "Linux 6.1"
         }
-        RingKind::Polled => {
+        Loop::IoUringSqpoll => {
             builder.setup_sqpoll(SUBMITTER_IDLE_MS);
             "Linux 5.11 or privileges"
         }
+        _ => "Linux 5.1",
     };
     builder.build(RING_ENTRIES).map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::ACCESS) => Unavailable(format!(

@@ -9,6 +9,11 @@ use crate::record::{IdleState, Interference, Waiting};
 use crate::system_files::{SystemFiles, ticks_per_second};
 use crate::{clock, control_groups, cpus};
 
+/// The difference of two counts, if both could be read.
+pub(crate) fn between(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    after?.checked_sub(before?)
+}
+
 /// The machine's counters at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct SystemLoad {
@@ -50,7 +55,6 @@ impl SystemLoad {
     pub(crate) fn since(&self, before: &Self, own_ns: u64) -> Interference {
         let wall_ns = self.at_ns.saturating_sub(before.at_ns);
         let own_ns = own_ns + self.children_ns.saturating_sub(before.children_ns);
-        let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
         let busy_ns = || self.cpu_time?.busy_since(before.cpu_time?, wall_ns);
         let others_ns = |busy_ns: u64| Some(busy_ns.cast_signed() - i64::try_from(own_ns).ok()?);
         let quotas = self.quotas.iter().zip(&before.quotas);
@@ -229,7 +233,6 @@ impl CpuCounts {
 
     /// The differences from `before` until now, in which threads waited this long for a CPU.
     pub(crate) fn since(&self, before: &Self, run_delay_ns: Option<u64>) -> Waited {
-        let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
         let wall_ns = self.at_ns.saturating_sub(before.at_ns);
         let states = before.states.as_ref().zip(self.states.as_ref()).map(|(before, after)| {
             let state = |(name, &(entries, ns)): (&String, &(u64, u64))| {

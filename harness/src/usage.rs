@@ -11,7 +11,7 @@ use crate::clock;
 use crate::counters::Counters;
 use crate::record::Interference;
 use crate::system_files::SystemFiles;
-use crate::system_load::{CpuCounts, RunDelay, SystemLoad, Waited};
+use crate::system_load::{CpuCounts, RunDelay, SystemLoad, Waited, between};
 
 /// With more threads, migrations are not read: a file per thread takes too
 /// long.
@@ -82,7 +82,6 @@ impl Start {
         let run_delay = run_delay(self.pid, &self.others);
         let run_delay = run_delay.zip(self.run_delay).and_then(|(now, then)| now.since(&then));
         let used = after?.since(self.counters?);
-        let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
         Some(Span {
             used,
             migrations: between(self.migrations, migrations_of(self.pid)),
@@ -93,7 +92,7 @@ impl Start {
 }
 
 /// A process's unreaped children.
-fn children_of(pid: u32) -> Vec<u32> {
+pub fn children_of(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let started =
         threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use harness::counters::Counters;
 use harness::cpus;
-use harness::usage::{Span, Start};
+use harness::process_stat::ProcessStat;
+use harness::system_files::{SystemFiles, field};
+use harness::usage::{Span, Start, children_of};
 
 use crate::commands::flags::ImpactFlags;
 use crate::commands::{output, report};
@@ -107,27 +109,17 @@ struct Seen {
 
 impl Seen {
     fn look(&mut self, pid: u32) {
-        let read = |file: String| fs::read_to_string(file).unwrap_or_default();
-        for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-            let folder = task.path().display().to_string();
-            let Ok(thread) = task.file_name().to_string_lossy().parse() else { continue };
-            let status = read(format!("{folder}/status"));
-            let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
-            let counts =
-                counts.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok());
-            // The 39th field; the second, a name, may contain blanks, and ends with the last ')'.
-            let stat = read(format!("{folder}/stat"));
-            let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
-            let cpu = after.split_whitespace().nth(36).and_then(|cpu| cpu.parse().ok());
-            if let Some(cpu) = cpu {
-                self.count(thread, counts.sum(), cpu);
+        let files = SystemFiles::live();
+        for thread in files.names(&format!("proc/{pid}/task")) {
+            let folder = format!("proc/{pid}/task/{thread}");
+            let status = files.text(&format!("{folder}/status")).unwrap_or_default();
+            let counts = ["voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"]
+                .map(|name| field(&status, name).and_then(|count| count.parse().ok()).unwrap_or(0));
+            if let (Some(stat), Ok(thread)) = (ProcessStat::read(&files, &folder), thread.parse()) {
+                self.count(thread, counts.iter().sum(), stat.cpu);
             }
-            let children = read(format!("{folder}/children"));
-            children
-                .split_whitespace()
-                .filter_map(|it| it.parse().ok())
-                .for_each(|it| self.look(it));
         }
+        children_of(pid).into_iter().for_each(|child| self.look(child));
     }
 
     fn count(&mut self, thread: u32, switches: u64, cpu: u32) {

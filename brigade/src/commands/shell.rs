@@ -62,17 +62,9 @@ fn page(name: &str, command: Command) -> std::io::Result<Vec<u8>> {
 
 /// Exit codes, one per line.
 fn by_code(codes: &str) -> String {
-    let mut text = String::new();
-    for part in codes.split(", ") {
-        let begins = part.starts_with(|c: char| c.is_ascii_digit());
-        text += if text.is_empty() {
-            ""
-        } else if begins {
-            "\n"
-        } else {
-            ", "
-        };
-        text += part;
-    }
-    text
+    let part = |part: &str| match part.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("\n{part}"),
+        false => format!(", {part}"),
+    };
+    codes.split(", ").map(part).collect::<String>().trim_start().to_owned()
 }

@@ -22,22 +22,19 @@ impl Manifest {
         let of_rule = || program.with.iter().find(|of| of.title.is_some() && of.applies(&given));
         let pattern = case.title.as_ref().or_else(|| of_rule()?.title.as_ref());
         let Some(pattern) = pattern.or(program.title.as_ref()) else { return case.name.clone() };
-        let placement = case.placement.as_str();
-        let given: Vec<(&str, &str)> = [("placement", placement)]
-            .into_iter()
-            .chain(
-                given
-                    .iter()
-                    .map(|(flag, value)| (flag.unwrap_or(SUBCOMMAND), value.unwrap_or("true"))),
-            )
-            .collect();
+        let mut flags = vec![("placement", case.placement.as_str())];
+        flags.extend(
+            given
+                .into_iter()
+                .map(|(flag, value)| (flag.unwrap_or(SUBCOMMAND), value.unwrap_or("true"))),
+        );
         let left_out = program.defaults.iter().map(|(flag, value)| (flag.as_str(), value.as_str()));
         let left_out = left_out.filter(|(flag, _)| {
-            pattern.contains(&format!("{{{flag}}}")) && given.iter().all(|(of, _)| of != flag)
+            pattern.contains(&format!("{{{flag}}}")) && flags.iter().all(|(of, _)| of != flag)
         });
         let mut title = pattern.clone();
         let mut more = Vec::new();
-        for (flag, value) in given.iter().copied().chain(left_out) {
+        for (flag, value) in flags.iter().copied().chain(left_out) {
             let (place, hidden) = (format!("{{{flag}}}"), format!("{{-{flag}}}"));
             if title.contains(&hidden) {
                 title = title.replace(&hidden, "");

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context;
-use crc32fast::Hasher;
 use harness::control_groups::{self, Allowance, Group, Version};
 use harness::cpus::CpuList;
 use harness::process_stat::ProcessStat;
@@ -104,14 +103,8 @@ impl Environment {
         of.set("limits.cgroup.memory_bytes", smallest("memory", Group::most_memory_bytes));
         of.set("limits.cgroup.cpu_quota_millicpus", smallest("cpu", cpu_quota_millicpus));
         // A checksum: the kernel's boot id would identify the machine.
-        of.set(
-            "boot",
-            files.line("proc/sys/kernel/random/boot_id").map(|id| {
-                let mut checksum = Hasher::new();
-                checksum.update(id.as_bytes());
-                format!("{:08x}", checksum.finalize())
-            }),
-        );
+        let boot = files.line("proc/sys/kernel/random/boot_id");
+        of.set("boot", boot.map(|id| format!("{:08x}", crc32fast::hash(id.as_bytes()))));
         of
     }
 

@@ -141,11 +141,8 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     notes.extend(comparison.between.iter().flat_map(between));
     notes.extend(comparison.cases.iter().flat_map(|case| about(case, comparison.margin)));
     let all = |what: &str, of: fn(&CaseComparison) -> Pair<usize>| {
-        let [first, second] = comparison
-            .cases
-            .iter()
-            .map(of)
-            .fold([0, 0], |sum, more| [sum[0] + more[0], sum[1] + more[1]]);
+        let sum = |side: usize| comparison.cases.iter().map(|case| of(case)[side]).sum::<usize>();
+        let [first, second] = [0, 1].map(sum);
         (first + second > 0).then(|| {
             format!("Processes {what}: {first} of the baseline, {second} of the candidate.")
         })

@@ -131,23 +131,19 @@ pub fn machine(run: &RunSummary) -> String {
 /// proof.
 fn not_measured(report: &Report) -> String {
     let estimates = report.groups.iter().flat_map(|group| &group.cases);
-    let estimates = estimates.filter_map(|case| case.first());
-    let lacks = |case: &CaseEstimate| {
+    let estimates: Vec<&CaseEstimate> = estimates.filter_map(Case::first).collect();
+    let lacks = |case: &&&CaseEstimate| {
         use JudgedOutcome::{Failed, Refused, TimedOut};
         [Failed, Refused, TimedOut].iter().any(|of| case.count(*of) > 0)
     };
-    let (mut all, mut lacking) = (0, 0);
-    for estimate in estimates {
-        all += 1;
-        lacking += usize::from(lacks(estimate));
-    }
+    let lacking = estimates.iter().filter(lacks).count();
     let skipped = &report.runs[0].skipped;
     let fails = report.runs[0].proof.as_ref().map(|proof| proof.names_of(Status::Fails));
     let fails = fails.filter(|names| !names.is_empty());
     let fails = fails.map_or(String::new(), |names| {
         lines(&terminal::line(&format!("proof FAILS: {}", names.join(", "))))
     });
-    let all = all + skipped.len();
+    let all = estimates.len() + skipped.len();
     let missing = match (&by_reason(skipped)[..], lacking) {
         ([], 0) => String::new(),
         ([(reason, _)], 0) => {

@@ -78,19 +78,8 @@ pub enum Anchor {
 
 /// Escapes text for SVG and HTML, attributes included.
 pub fn escape(text: &str) -> String {
-    let text = terminal::line(text);
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    let text = terminal::line(text).replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 
 /// A number with at most one decimal.

@@ -101,12 +101,9 @@ fn case_names<'a>(runs: impl Iterator<Item = &'a SavedRun>) -> Vec<&'a str> {
 fn differences(groups: &Pair<Vec<SavedRun>>) -> Vec<Difference> {
     let [first, second] = groups.each_ref().map(|group| &group[0].environment);
     let mut found = between_machines(first, second);
-    for run in &groups[0] {
-        let others = between_machines(&run.environment, second);
-        found.retain(|difference| others.contains(difference));
-    }
-    for run in &groups[1] {
-        let others = between_machines(first, &run.environment);
+    let baselines = groups[0].iter().map(|run| between_machines(&run.environment, second));
+    let candidates = groups[1].iter().map(|run| between_machines(first, &run.environment));
+    for others in baselines.chain(candidates) {
         found.retain(|difference| others.contains(difference));
     }
     found

@@ -11,7 +11,7 @@ use super::attribution;
 use super::model::{
     CaseEstimate, InvocationSummary, JudgedOutcome, MeasurementEstimate, MemoryPart, Percentiles,
 };
-use crate::judge::interference::{Sampled, assess, median_of, sample_of};
+use crate::judge::interference::{Sampled, Trust, assess, median_of, sample_of};
 use crate::judge::ledger;
 use crate::judge::statistics::{ByRound, Dependence, Estimate, Modes, Series, median, outlier};
 use crate::judge::taken::Taken;
@@ -85,7 +85,11 @@ fn summary(invocation: &Invocation, runs: &[Sampled]) -> InvocationSummary {
 fn judged(invocation: &Invocation) -> JudgedOutcome {
     match invocation.outcome {
         _ if invocation.interrupted => JudgedOutcome::Interrupted,
-        Outcome::Measured => assess(invocation).trust.into(),
+        Outcome::Measured => match assess(invocation).trust {
+            Trust::Clean => JudgedOutcome::Clean,
+            Trust::Disturbed => JudgedOutcome::Disturbed,
+            Trust::Unusable => JudgedOutcome::Unusable,
+        },
         Outcome::Failed => JudgedOutcome::Failed,
         Outcome::TimedOut => JudgedOutcome::TimedOut,
         Outcome::Refused => JudgedOutcome::Refused,

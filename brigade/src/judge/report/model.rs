@@ -8,7 +8,6 @@ pub use harness::record::Distance;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::Difference;
-use crate::judge::interference::Trust;
 use crate::judge::ledger::Quantity;
 use crate::judge::prove::Proof;
 use crate::judge::repeat::{Repeat, State};
@@ -393,16 +392,6 @@ pub enum JudgedOutcome {
     Refused,
     /// Ended by the runner, which was interrupted.
     Interrupted,
-}
-
-impl From<Trust> for JudgedOutcome {
-    fn from(trust: Trust) -> Self {
-        match trust {
-            Trust::Clean => Self::Clean,
-            Trust::Disturbed => Self::Disturbed,
-            Trust::Unusable => Self::Unusable,
-        }
-    }
 }
 
 /// The estimate of one measurement of a case, per operation.
