@@ -74,6 +74,7 @@ fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> any
     let compare_flags = CompareFlags {
         profile: "default".to_owned(),
         cases: cases.clone(),
+        rounds: flags.rounds,
         budget: flags.budget,
         margin: 3.0,
         seed: flags.seed,

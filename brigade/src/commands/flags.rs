@@ -381,7 +381,7 @@ pub struct AdviseFlags {
     /// Number of rounds, instead of a budget; a round runs every case once on
     /// both sides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    #[arg(conflicts_with = "budget")]
+    #[arg(conflicts_with = "budget", requires = "tried")]
     pub rounds: Option<u32>,
     /// Start no invocation after this many seconds [default: 25 per case]
     #[arg(long, value_name = "SECONDS", value_parser = positive, requires = "tried")]

@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD, end_of, eventually, send};
+use crate::bench::{Bench, Ended, RECORD, end_of, eventually, rounds_in, send};
 use crate::compare::NOISY;
 
 const HALT_POLL: &str = "machine/sys/module/haltpoll/parameters/guest_halt_poll_ns";
@@ -63,8 +63,11 @@ fn settings_are_listed_with_value_effect_source_and_commands() {
 #[test]
 fn a_faster_setting_is_found_and_the_old_one_restored() {
     let bench = bench();
-    let ended = advise(&bench, &["--try", "guest_halt_poll_ns=200000", "--seed", "1"]);
+    let flags = ["--try", "guest_halt_poll_ns=200000", "--seed", "1", "--rounds", "30"];
+    let ended = advise(&bench, &flags);
     assert_eq!(ended.code, Some(0), "{ended:?}");
+    let rounds = bench.result_folders().iter().map(|of| rounds_in(of).len()).collect::<Vec<_>>();
+    assert_eq!(rounds, [30, 30]);
     assert!(ended.stdout.contains("0 slower, 1 faster"), "{ended:?}");
     assert!(ended.stdout.contains("guest_halt_poll_ns=200000\n"), "{ended:?}");
     assert!(ended.stderr.contains("is 0; it alternates with 200000 and ends as 0\n"), "{ended:?}");
