@@ -34,6 +34,23 @@ pub fn the_switches_are_those_that_the_kernel_counts(program: &Program) {
     }
 }
 
+/// The trace of a run with these flags, whose switches are those that the kernel counts; `None` if
+/// it refuses.
+pub fn traced(program: &Program, flags: &[&str]) -> Option<Trace> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("trace");
+    let run = program.run(&[flags, &["--trace", path.to_str().expect("UTF-8")]].concat());
+    if run.code == Some(3) {
+        skip(&format!("{} --trace", program.name), run.complaints()[0]);
+        return None;
+    }
+    let _ = run.succeeded();
+    let text = fs::read_to_string(&path).expect("the trace");
+    let trace = serde_json::from_str(&text).expect("a trace");
+    check_spans(&trace);
+    Some(trace)
+}
+
 fn check(trace: &Trace) {
     assert!(trace.laps.len() > 1);
     let tasks = |lap: usize| trace.laps[lap].stops.iter().map(|stop| stop.task).collect::<Vec<_>>();
@@ -44,6 +61,10 @@ fn check(trace: &Trace) {
         assert_eq!(tasks(number), of_first);
         assert!(lap.stops.is_sorted_by_key(|stop| stop.at_ns), "{lap:?}");
     }
+    check_spans(trace);
+}
+
+fn check_spans(trace: &Trace) {
     for span in &trace.spans {
         let leaves = trace.switches.iter().filter(|switch| {
             let within = span.begun_ns <= switch.at_ns && switch.at_ns <= span.ended_ns;

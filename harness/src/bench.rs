@@ -150,6 +150,11 @@ impl Bench {
         Arc::clone(tracer)
     }
 
+    /// Records switches, with `--trace`: for programs without laps.
+    pub fn recorder(&self) -> Option<MutexGuard<'_, Recorder>> {
+        self.shared.recorder()
+    }
+
     /// The station of a task. Stations add traced laps after the measured ones.
     pub fn station(&self, task: usize) -> Station {
         self.station_with(Some((self.tracer(), task as u32)))

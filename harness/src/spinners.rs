@@ -8,7 +8,7 @@ use std::hint::spin_loop;
 use std::io;
 
 use anyhow::Context as _;
-use nix::sys::prctl::set_pdeathsig;
+use nix::sys::prctl::{set_name, set_pdeathsig};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{ForkResult, Pid, getpid, getppid};
 
@@ -79,6 +79,8 @@ fn spin(parent: Pid) -> ! {
         // SAFETY: it ends the process and nothing else.
         unsafe { libc::_exit(1) };
     }
+    // For traces; without it, it has the program's name.
+    let _ = set_name(c"hog");
     loop {
         spin_loop();
     }

@@ -54,13 +54,15 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
             Err(Err(error)) => return Err(error),
         };
         let blame = Blame::of(&trace).map_err(anyhow::Error::msg)?;
-        plain.extend(bare.record.iter().flat_map(Record::principal).map(|of| of.ns_per_operation));
+        plain.extend(bare.record.as_ref().and_then(Record::principal).cloned());
         traces.push((trace, blame));
     }
     traces.sort_by(|(_, one), (_, other)| one.mean_ns().total_cmp(&other.mean_ns()));
     let (trace, blame) = &traces[PAIRS / 2];
+    let hop = plain.first().map_or("hop", |laps| &laps.operation);
+    let plain: Vec<f64> = plain.iter().map(|laps| laps.ns_per_operation).collect();
     let hop_ns = [median(&plain).unwrap_or(f64::NAN), blame.mean_ns()];
-    let shown = Timeline::new(&case.name, trace, blame);
+    let shown = Timeline::new([&case.name, hop], trace, blame);
     if let Some(path) = &flags.svg {
         output::replace(path, &shown.file())?;
     }
