@@ -65,6 +65,7 @@ fn a_trace_has_every_wake_up_and_switch() {
                 if way[3] == "timer" { &[true, true] } else { &[false, false, true] };
             assert_eq!(tasks, expected, "{way:?}");
             assert!(lap.stops.is_sorted_by_key(|stop| stop.at_ns), "{lap:?}");
+            assert!(lap.stops.iter().all(|stop| stop.tid > 0), "{lap:?}");
         }
     }
 }
