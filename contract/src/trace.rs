@@ -2,12 +2,10 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use harness::trace::{Trace, Way};
 use nix::unistd::geteuid;
 
-use crate::invocation::Invocation;
 use crate::{Program, skip};
 
 /// A shell that starts the program as the user who owns nothing.
@@ -23,29 +21,37 @@ pub fn the_switches_are_those_that_the_kernel_counts(program: &Program) {
             skip(&format!("{} --trace as another user", program.name), "needs root");
             continue;
         }
-        let run = program.short();
-        let run = if nobody { run.from_shell(AS_NOBODY) } else { run };
         let path = folder.path().join(if nobody { "nobody" } else { "self" });
-        if let Some(trace) = traced(program, run, &path) {
-            check_stops(&trace);
-            check_switches(&trace);
+        let run = program.short().and(&["--trace", path.to_str().expect("UTF-8")]);
+        let run = if nobody { run.from_shell(AS_NOBODY) } else { run }.run();
+        if matches!(run.code, Some(3 | 126 | 127)) {
+            skip(&format!("{} --trace", program.name), run.complaints()[0]);
+            continue;
         }
+        let _ = run.succeeded();
+        let text = fs::read_to_string(&path).expect("the trace");
+        check(&serde_json::from_str(&text).expect("a trace"));
     }
 }
 
-/// What a run of `program` writes to `path`; reports a skipped test if it cannot trace.
-pub fn traced(program: &Program, run: Invocation, path: &Path) -> Option<Trace> {
-    let run = run.and(&["--trace", path.to_str().expect("UTF-8")]).run();
-    if matches!(run.code, Some(3 | 126 | 127)) {
+/// The trace of a run with these flags, whose switches are those that the kernel counts; `None` if
+/// it refuses.
+pub fn traced(program: &Program, flags: &[&str]) -> Option<Trace> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("trace");
+    let run = program.run(&[flags, &["--trace", path.to_str().expect("UTF-8")]].concat());
+    if run.code == Some(3) {
         skip(&format!("{} --trace", program.name), run.complaints()[0]);
         return None;
     }
     let _ = run.succeeded();
-    let text = fs::read_to_string(path).expect("the trace");
-    Some(serde_json::from_str(&text).expect("a trace"))
+    let text = fs::read_to_string(&path).expect("the trace");
+    let trace = serde_json::from_str(&text).expect("a trace");
+    check_spans(&trace);
+    Some(trace)
 }
 
-fn check_stops(trace: &Trace) {
+fn check(trace: &Trace) {
     assert!(trace.laps.len() > 1);
     let tasks = |lap: usize| trace.laps[lap].stops.iter().map(|stop| stop.task).collect::<Vec<_>>();
     let of_first = tasks(0);
@@ -55,10 +61,10 @@ fn check_stops(trace: &Trace) {
         assert_eq!(tasks(number), of_first);
         assert!(lap.stops.is_sorted_by_key(|stop| stop.at_ns), "{lap:?}");
     }
+    check_spans(trace);
 }
 
-/// Every switch that the kernel counts is among the records.
-pub fn check_switches(trace: &Trace) {
+fn check_spans(trace: &Trace) {
     for span in &trace.spans {
         let leaves = trace.switches.iter().filter(|switch| {
             let within = span.begun_ns <= switch.at_ns && switch.at_ns <= span.ended_ns;

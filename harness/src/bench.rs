@@ -144,15 +144,15 @@ impl Bench {
         })
     }
 
-    /// With `--trace`: the recorder, for a program whose tasks note themselves who has the token.
-    pub fn recorder(&self) -> Option<MutexGuard<'_, Recorder>> {
-        self.shared.recorder()
-    }
-
     /// The brigade's tracer. It adds marked laps after the measured ones.
     pub(crate) fn tracer(&self) -> Arc<Tracer> {
         let tracer = self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks())));
         Arc::clone(tracer)
+    }
+
+    /// Records switches, with `--trace`: for programs without laps.
+    pub fn recorder(&self) -> Option<MutexGuard<'_, Recorder>> {
+        self.shared.recorder()
     }
 
     /// The station of a task. Stations add traced laps after the measured ones.

@@ -153,6 +153,9 @@ impl Session {
         let tasks = if spec.count == Count::Fixed { spec.tasks } else { tasks };
         let spec = Spec { tasks: tasks.saturating_mul(spec.brigades), ..spec };
         check(&spec, &placement)?;
+        // An ordinary user sees the processes that it starts from now on.
+        let recorder =
+            flags.trace.is_some().then(|| Recorder::open(placement.cpus())).transpose()?;
         let mut spinners = Vec::new();
         if flags.keep_awake {
             spinners.push(Spinners::on(placement.cpus()).context("--keep-awake")?);
@@ -165,8 +168,6 @@ impl Session {
         if cfg!(debug_assertions) {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
-        let recorder =
-            flags.trace.is_some().then(|| Recorder::open(placement.cpus())).transpose()?;
         let bench = Bench::new(spec, flags, placement, spinners, interrupted, recorder);
         Ok(Self { program, own_flags, bench, histogram })
     }

@@ -8,6 +8,7 @@ use std::hint::spin_loop;
 use std::io;
 
 use anyhow::Context as _;
+use nix::sys::prctl::set_name;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{ForkResult, Pid, getpid};
 
@@ -49,6 +50,8 @@ impl Spinners {
         let parent = getpid();
         match fork_alone().context("starting a spinner")? {
             ForkResult::Child => live(parent, || {
+                // For traces; without it, it has the program's name.
+                let _ = set_name(c"hog");
                 loop {
                     spin_loop();
                 }

@@ -69,12 +69,13 @@ pub struct Trace {
     pub stops: Vec<u64>,
 }
 
-/// One lap: where the token was, from the driver back to the driver.
+/// One lap: where the token was, from the driver back to the driver. Or one wake-up: when it was
+/// due, when its waker called, if there is one, and when the task ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct TracedLap {
     /// What each task noted just before it sent the token on; the last is the driver's, when
-    /// it had the token back.
+    /// it had the token back. A stop in between without a task only divides a hop.
     pub stops: Vec<Stop>,
 }
 
@@ -82,7 +83,7 @@ pub struct TracedLap {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Stop {
-    /// The task, from 0; `null` is the driver.
+    /// The task, from 0; `null` is the driver or a waker.
     pub task: Option<u32>,
     /// Its thread.
     pub tid: u32,
@@ -333,7 +334,7 @@ impl Recorder {
         }
     }
 
-    /// Must be called after each lap.
+    /// Must be called after each lap, with its stops.
     pub fn after_lap(&mut self, stops: Vec<Stop>) {
         self.trace.laps.push(TracedLap { stops });
         self.laps += 1;
@@ -385,7 +386,7 @@ impl Recorder {
             return Err(error).context("--trace: recording switches");
         }
         let trace = &mut self.trace;
-        let has_hops = trace.laps.iter().any(|lap| lap.stops.len() > 2);
+        let has_hops = trace.laps.iter().flat_map(|lap| &lap.stops).any(|stop| stop.task.is_some());
         ensure!(has_hops, Unavailable("--trace: this program's tasks do not record hops".into()));
         name_others(trace);
         let text = serde_json::to_string(trace).context("--trace: writing the trace")?;
@@ -398,9 +399,9 @@ fn name_others(trace: &mut Trace) {
     trace.switches.sort_by_key(|switch| switch.at_ns);
     let others = trace.switches.iter().filter(|switch| !switch.own && switch.tid != 0);
     let others: BTreeSet<u32> = others.map(|switch| switch.tid).collect();
-    let name = |tid: u32| Some((tid, fs::read_to_string(format!("/proc/{tid}/comm")).ok()?));
+    let name = |tid: u32| fs::read_to_string(format!("/proc/{tid}/comm")).ok();
+    let name = |tid: u32| Some((tid, name(tid)?.trim_end().to_owned()));
     trace.names = others.into_iter().filter_map(name).collect();
-    trace.names.values_mut().for_each(|name| name.truncate(name.trim_end().len()));
 }
 
 /// What quotas have taken since `before`.

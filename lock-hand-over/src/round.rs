@@ -158,8 +158,8 @@ impl<L: Lock> Board<L> {
     pub fn note_holder(&self, number: u32, until_ns: u64) {
         let (now, mut holds) = (Stop::here(number), lock(&self.holds));
         match holds.last_mut() {
-            Some(hold) if hold[0].task == now.task => hold[1] = now,
-            _ => holds.push([now, now]),
+            Some(hold) if hold[0].task == now.task => hold[1] = Stop { task: None, ..now },
+            _ => holds.push([now, Stop { task: None, ..now }]),
         }
         if holds.len() > HOLDS || now.at_ns > until_ns {
             self.over.0.store(true, Relaxed);
@@ -225,11 +225,13 @@ impl<L: Lock> Driver<L> {
                 _ => break,
             }
             self.run(rounds, Pace::Traced).await?;
-            let mut holds = std::mem::take(&mut *lock(&self.board.holds));
-            // Turns in progress when the round ended are not whole.
-            holds.truncate(HOLDS);
+            let holds = std::mem::take(&mut *lock(&self.board.holds)).concat();
             let mut recorder = bench.recorder().expect("it records");
-            holds.chunks(LAP).for_each(|holds| recorder.after_lap(holds.concat()));
+            // The last hold may be under way: only its beginning counts.
+            let end = holds.len().saturating_sub(2);
+            for begin in (0..end).step_by(2 * LAP) {
+                recorder.after_lap(holds[begin..=end.min(begin + 2 * LAP)].to_vec());
+            }
             recorder.end_batch();
         }
         Ok(())

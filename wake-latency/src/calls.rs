@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
-use harness::clock;
+use harness::{clock, trace};
 use rustix::io::Errno;
 use rustix::thread::futex;
 
@@ -57,6 +57,8 @@ pub struct Calls<B> {
     made: AtomicU32,
     /// Calls taken by the sleeper; wraps.
     taken: AtomicU32,
+    /// The thread that makes them.
+    waker: AtomicU32,
     /// Whether no more will be made.
     closed: AtomicBool,
     /// The time of each of the latest calls.
@@ -74,6 +76,7 @@ impl<B: Bell> Calls<B> {
             bell: B::default(),
             made: AtomicU32::new(0),
             taken: AtomicU32::new(0),
+            waker: AtomicU32::new(0),
             closed: AtomicBool::new(false),
             at_ns: [const { AtomicU64::new(0) }; MOST_WAITING as usize],
         }
@@ -92,6 +95,11 @@ impl<B: Bell> Calls<B> {
         self.at_ns[(made % MOST_WAITING) as usize].store(clock::now(), Relaxed);
         self.made.store(made.wrapping_add(1), Release);
         self.bell.ring(&self.made);
+    }
+
+    /// Must be called by their waker before the first.
+    pub fn begin(&self) {
+        self.waker.store(trace::tid(), Relaxed);
     }
 
     /// Makes no more calls, and wakes the sleeper.
@@ -115,7 +123,8 @@ impl<B: Bell> Calls<B> {
         }
         let called_ns = Some(self.at_ns[(taken % MOST_WAITING) as usize].load(Relaxed));
         self.taken.store(taken.wrapping_add(1), Release);
-        Ok(Some(WakeUp { intended_ns, called_ns, ran_ns, waited }))
+        let waker = self.waker.load(Relaxed);
+        Ok(Some(WakeUp { intended_ns, called_ns, waker, ran_ns, waited }))
     }
 }
 

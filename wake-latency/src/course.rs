@@ -37,9 +37,23 @@ const LOOK: Duration = Duration::from_millis(200);
 pub struct Round {
     /// Its intended times.
     pub schedule: Schedule,
-    /// Whether it is measured.
-    pub is_measured: bool,
+    /// What it is for.
+    pub purpose: Purpose,
 }
+
+/// The purpose of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To warm up.
+    Warmup,
+    /// To be measured.
+    Measured,
+    /// To be traced.
+    Traced,
+}
+
+/// The most wake-ups of a traced round: their records must fit.
+const MOST_TRACED: u64 = 2000;
 
 /// Announces rounds: `None` before the first. Closing it ends the run.
 pub type Announced = watch::Receiver<Option<Round>>;
@@ -136,13 +150,14 @@ pub async fn sleeper(
     wait: impl Wait,
 ) -> io::Result<()> {
     let mut result = placed;
-    while let Some(Round { schedule, is_measured }) = next(&mut announced).await {
+    while let Some(Round { schedule, purpose }) = next(&mut announced).await {
         let _part = course.part();
         let mut numbers = schedule.of_task(task);
         while result.is_ok()
             && let Some(number) = numbers.next()
         {
             match wait.wait(schedule.intended_ns(number)).await {
+                Ok(Some(wake_up)) if purpose == Purpose::Traced => tally.note(task, wake_up),
                 Ok(Some(wake_up)) => tally.add(wake_up),
                 Ok(None) => break,
                 Err(error) => result = Err(error),
@@ -151,7 +166,7 @@ pub async fn sleeper(
         if result.is_err() {
             course.end();
         }
-        if !is_measured {
+        if purpose == Purpose::Warmup {
             tally.clear();
         }
     }
@@ -203,12 +218,19 @@ impl<B: Bell> Conductor<'_, B> {
 
     fn drive(&self, plan: Plan, rounds: &watch::Sender<Option<Round>>) {
         if plan.warmups > 0 && !self.is_over() {
-            self.run(rounds, plan.warmups, false);
+            self.run(rounds, plan.warmups, Purpose::Warmup);
         }
         if !self.is_over() {
             let counting = self.bench.count();
-            self.run(rounds, plan.iterations, true);
+            self.run(rounds, plan.iterations, Purpose::Measured);
             counting.end();
+        }
+        if !self.is_over()
+            && let Some(mut recorder) = self.bench.recorder()
+        {
+            recorder.before_lap();
+            self.run(rounds, plan.iterations.min(MOST_TRACED), Purpose::Traced);
+            recorder.end_batch();
         }
     }
 
@@ -217,20 +239,21 @@ impl<B: Bell> Conductor<'_, B> {
     }
 
     /// Runs one round of `count` wake-ups.
-    fn run(&self, rounds: &watch::Sender<Option<Round>>, count: u64, is_measured: bool) {
+    fn run(&self, rounds: &watch::Sender<Option<Round>>, count: u64, purpose: Purpose) {
         let all = self.bench.tasks() + self.wakers();
         *self.course.busy() = all;
         let lead = LEAD + LEAD_FOR_EACH * u32::try_from(all).unwrap_or(u32::MAX);
         let begin_ns = clock::now() + lead.as_nanos() as u64;
         let (rate, tasks) = (self.flags.rate, self.bench.tasks() as u64);
         let schedule = Schedule { begin_ns, rate, count, tasks };
-        rounds.send_replace(Some(Round { schedule, is_measured }));
+        rounds.send_replace(Some(Round { schedule, purpose }));
         self.course.wait(self.bench);
     }
 
     /// The main function of waker `number`.
     fn wake(&self, number: usize, mut announced: Announced) -> io::Result<()> {
         let placed = self.bench.placement().pin(number);
+        self.calls.iter().skip(number).step_by(self.wakers()).for_each(Calls::begin);
         let mut result = placed.and_then(|()| sleep::be_punctual());
         while let Some(round) = block_on(next(&mut announced)) {
             let _part = self.course.part();
@@ -254,7 +277,7 @@ impl<B: Bell> Conductor<'_, B> {
             late += u64::from(!reached.waited);
             self.calls[task].make(self.course);
         }
-        if round.is_measured {
+        if round.purpose == Purpose::Measured {
             self.course.late.fetch_add(late, Relaxed);
         }
         Ok(())
@@ -269,7 +292,10 @@ impl<B: Bell> Conductor<'_, B> {
         plan: Plan,
         tallies: impl IntoIterator<Item = Tally>,
     ) -> anyhow::Result<()> {
-        let Tally { from_intended, from_call, missed } = Tally::sum(tallies);
+        let Tally { from_intended, from_call, missed, laps } = Tally::sum(tallies);
+        if let Some(mut recorder) = self.bench.recorder() {
+            laps.into_iter().for_each(|stops| recorder.after_lap(stops));
+        }
         let called_late = (self.wakers() > 0).then(|| self.course.late.load(Relaxed));
         let kept = ScheduleKept { missed, called_late };
         if self.flags.runtime.runtime == RuntimeKind::Threads {

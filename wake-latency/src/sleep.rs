@@ -20,7 +20,8 @@ pub fn until(time_ns: u64, course: &Course) -> io::Result<Option<WakeUp>> {
     loop {
         let ran_ns = clock::now();
         if ran_ns >= time_ns {
-            let wake_up = WakeUp { intended_ns: time_ns, called_ns: None, ran_ns, waited };
+            let wake_up =
+                WakeUp { intended_ns: time_ns, called_ns: None, waker: 0, ran_ns, waited };
             return Ok(Some(wake_up));
         }
         if course.is_over() {

@@ -1,7 +1,8 @@
 //! One sleeper's measurements.
 
-use harness::Measured;
 use harness::samples::Samples;
+use harness::trace::{self, Stop};
+use harness::{Measured, cpus};
 
 /// One sleeper's measurements. Their memory is allocated before its first
 /// wake-up.
@@ -13,6 +14,8 @@ pub struct Tally {
     pub from_call: Samples,
     /// Wake-ups for which the sleeper did not wait.
     pub missed: u64,
+    /// The wake-ups of a traced round.
+    pub laps: Vec<Vec<Stop>>,
 }
 
 /// One wake-up.
@@ -22,6 +25,8 @@ pub struct WakeUp {
     pub intended_ns: u64,
     /// When the waker called, if there is one.
     pub called_ns: Option<u64>,
+    /// The waker's thread.
+    pub waker: u32,
     /// When the sleeper ran.
     pub ran_ns: u64,
     /// Whether the sleeper had to wait for it.
@@ -37,18 +42,35 @@ impl Tally {
     /// An empty tally.
     pub fn new() -> Self {
         let samples = |name| Samples::new(Measured::single(name, "wake-up"));
-        Self { from_intended: samples("wake-up"), from_call: samples("from_call"), missed: 0 }
+        Self {
+            from_intended: samples("wake-up"),
+            from_call: samples("from_call"),
+            missed: 0,
+            laps: Vec::new(),
+        }
     }
 
     /// Records one wake-up.
     #[inline]
     pub fn add(&mut self, wake_up: WakeUp) {
-        let WakeUp { intended_ns, called_ns, ran_ns, waited } = wake_up;
+        let WakeUp { intended_ns, called_ns, ran_ns, waited, .. } = wake_up;
         self.from_intended.add(ran_ns.saturating_sub(intended_ns));
         if let Some(called_ns) = called_ns {
             self.from_call.add(ran_ns.saturating_sub(called_ns));
         }
         self.missed += u64::from(!waited);
+    }
+
+    /// Notes a wake-up of the calling thread for the trace.
+    pub fn note(&mut self, task: usize, wake_up: WakeUp) {
+        let WakeUp { intended_ns, called_ns, waker, ran_ns, .. } = wake_up;
+        let (tid, cpu) = (trace::tid(), cpus::current());
+        let here = |at_ns| Stop { task: Some(task as u32), tid, cpu, at_ns };
+        let waker = |at_ns| Stop { task: None, tid: waker, ..here(at_ns) };
+        let called = |at_ns| vec![waker(intended_ns), waker(at_ns)];
+        let mut stops = called_ns.map_or_else(|| vec![here(intended_ns)], called);
+        stops.push(here(ran_ns));
+        self.laps.push(stops);
     }
 
     /// Forgets the warm-up.
@@ -64,6 +86,7 @@ impl Tally {
             sum.from_intended.merge(&tally.from_intended);
             sum.from_call.merge(&tally.from_call);
             sum.missed += tally.missed;
+            sum.laps.extend(tally.laps);
             sum
         })
     }
@@ -76,7 +99,8 @@ mod tests {
     #[test]
     fn a_wake_up_is_late_from_its_intended_time() {
         let mut tally = Tally::new();
-        let on_time = WakeUp { intended_ns: 100, called_ns: Some(130), ran_ns: 180, waited: true };
+        let on_time =
+            WakeUp { intended_ns: 100, called_ns: Some(130), waker: 0, ran_ns: 180, waited: true };
         tally.add(on_time);
         tally.clear();
         tally.add(on_time);

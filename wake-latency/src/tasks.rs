@@ -39,7 +39,7 @@ impl Wait for Timer {
         loop {
             let ran_ns = clock::now();
             if ran_ns >= intended_ns {
-                return Ok(Some(WakeUp { intended_ns, called_ns: None, ran_ns, waited }));
+                return Ok(Some(WakeUp { intended_ns, called_ns: None, waker: 0, ran_ns, waited }));
             }
             if self.course.is_over() {
                 return Ok(None);

@@ -52,6 +52,24 @@ fn no_wake_up_is_omitted() {
     }
 }
 
+/// Each wake-up of a trace runs from its due time, and every switch is among the records.
+#[test]
+fn a_trace_has_every_wake_up_and_switch() {
+    for way in WAYS {
+        let flags = [&way[..], &["--iters=300", "--json", "--hogs=1"]].concat();
+        let Some(trace) = contract::trace::traced(&PROGRAM, &flags) else { return };
+        assert_eq!(trace.laps.len(), 300, "{way:?}");
+        for lap in &trace.laps {
+            let tasks: Vec<bool> = lap.stops.iter().map(|stop| stop.task.is_some()).collect();
+            let expected: &[bool] =
+                if way[3] == "timer" { &[true, true] } else { &[false, false, true] };
+            assert_eq!(tasks, expected, "{way:?}");
+            assert!(lap.stops.is_sorted_by_key(|stop| stop.at_ns), "{lap:?}");
+            assert!(lap.stops.iter().all(|stop| stop.tid > 0), "{lap:?}");
+        }
+    }
+}
+
 /// However far behind it is: each is measured from its intended time.
 #[test]
 fn a_rate_that_cannot_be_kept_shows_in_the_latency() {

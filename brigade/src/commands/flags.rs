@@ -435,7 +435,7 @@ pub struct ImpactFlags {
 /// The flags of `brigade trace`.
 #[derive(Debug, Args)]
 pub struct TraceFlags {
-    /// Case to trace
+    /// Case to trace: of a ring, or of wake-ups (brigade list tails)
     #[arg(value_name = "CASE")]
     pub case: String,
     /// Write the timeline of a lap as an SVG picture; a page that brigade report writes later shows

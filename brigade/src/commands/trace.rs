@@ -54,23 +54,25 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
             Err(Err(error)) => return Err(error),
         };
         let blame = Blame::of(&trace).map_err(anyhow::Error::msg)?;
-        // A lock is taken more often than it changes hands.
-        let measured = bare.record.iter().flat_map(Record::principal);
-        let hops = measured.filter(|of| of.operation != "acquisition");
-        plain.extend(hops.map(|of| of.ns_per_operation));
+        plain.extend(bare.record.as_ref().and_then(Record::principal).cloned());
         traces.push((trace, blame));
     }
     traces.sort_by(|(_, one), (_, other)| one.mean_ns().total_cmp(&other.mean_ns()));
     let (trace, blame) = &traces[PAIRS / 2];
-    let hop_ns = (median(&plain), blame.mean_ns());
-    let shown = Timeline::new(&case.name, trace, blame);
+    let (mut hop, mut plain_ns) = ("hop", None);
+    // A lock is taken more often than it changes hands.
+    if let Some(laps) = plain.first().filter(|laps| laps.operation != "acquisition") {
+        hop = &laps.operation;
+        plain_ns = median(&plain.iter().map(|laps| laps.ns_per_operation).collect::<Vec<_>>());
+    }
+    let shown = Timeline::new([&case.name, hop], trace, blame);
     if let Some(path) = &flags.svg {
         output::replace(path, &shown.file())?;
     }
     if let Some(path) = &flags.events {
         output::replace(path, &serde_json::to_string(&shown.events())?)?;
     }
-    output::print(&show::text::blocks(&shown.blocks(hop_ns)))?;
+    output::print(&show::text::blocks(&shown.blocks(plain_ns)))?;
     Ok(Exit::Done)
 }
 

@@ -5,6 +5,7 @@
 //! only the program's own switches, so whether another process ran on the CPU or it slept stays
 //! unknown.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -54,7 +55,7 @@ impl Part {
             Self::Waiting => ("gap: sender waits in its call", "waits", 'w'),
             Self::Unknown => ("gap: cause unknown", "?", '?'),
             Self::Receiving => ("receiver on CPU, until its call returns", "", '<'),
-            Self::Running => ("one thread is sender and receiver", "", '='),
+            Self::Running => ("one thread runs both ends", "", '='),
         }
     }
 
@@ -107,11 +108,6 @@ impl Hop {
     pub fn ns(&self) -> u64 {
         self.to.at_ns - self.from.at_ns
     }
-
-    /// How much of it was spent on `part`.
-    pub fn spent_on(&self, part: Part) -> u64 {
-        self.pieces.iter().filter(|piece| piece.part == part).map(Piece::ns).sum()
-    }
 }
 
 /// What all hops spent on one part.
@@ -158,7 +154,7 @@ impl Blame {
     pub fn of(trace: &Trace) -> Result<Self, String> {
         let spans: Vec<Span> = trace.spans.iter().map(|span| Span::new(trace, span)).collect();
         let direct = direct_ns(&spans);
-        let mut hops = Vec::new();
+        let mut hops = Vec::<Hop>::new();
         for (lap, traced) in trace.laps.iter().enumerate() {
             for pair in traced.stops.windows(2) {
                 let [from, to] = [pair[0], pair[1]];
@@ -168,7 +164,15 @@ impl Blame {
                 let (Some(span), true) = (span, from.at_ns <= to.at_ns) else {
                     return Err(format!("lap {lap} of the trace lies outside its recorded spans"));
                 };
-                hops.push(span.split(lap, from, to, direct));
+                let hop = span.split(lap, from, to, direct);
+                match hops.last_mut() {
+                    // The waker called: no task had it yet.
+                    Some(before) if before.lap == lap && from.task.is_none() => {
+                        (before.to, before.preempted) = (to, before.preempted || hop.preempted);
+                        before.pieces.extend(hop.pieces);
+                    }
+                    _ => hops.push(hop),
+                }
             }
         }
         if hops.is_empty() {
@@ -181,44 +185,23 @@ impl Blame {
         Ok(Self { rows: rows(&hops), counted, recorded, hops, turns })
     }
 
-    /// The share of all hops in which the program waits: none of its threads has a CPU, and none is
-    /// being switched to.
-    pub fn waiting_share(&self) -> f64 {
-        let own = self.turns.iter().filter(|turn| turn.own).map(|turn| turn.tid);
-        let own: BTreeSet<u32> = own.collect();
-        let waits = |Piece { part, by, .. }: &&Piece| {
-            use Part::{Receiving, Running, Sending, SendingToIdle, Switching};
-            let is_gap = !matches!(part, Sending | SendingToIdle | Switching | Receiving | Running);
-            is_gap && by.is_none_or(|tid| !own.contains(&tid))
-        };
-        let pieces = self.hops.iter().flat_map(|hop| &hop.pieces).filter(waits);
-        let whole: u64 = self.hops.iter().map(Hop::ns).sum();
-        pieces.map(Piece::ns).sum::<u64>() as f64 / whole.max(1) as f64
-    }
-
     /// How long a hop takes on average.
     pub fn mean_ns(&self) -> f64 {
         self.hops.iter().map(|hop| hop.ns() as f64).sum::<f64>() / self.hops.len() as f64
     }
 
-    /// The longest hops, the longest first.
-    pub fn worst(&self, count: usize) -> Vec<&Hop> {
-        let mut hops: Vec<&Hop> = self.hops.iter().collect();
-        hops.sort_by_key(|hop| std::cmp::Reverse(hop.ns()));
-        hops.truncate(count);
-        hops
-    }
-
-    /// The cause on which a hop spent most beyond the medians of all, how much it spent on it,
-    /// and its longest piece.
-    pub fn cause<'a>(&self, hop: &'a Hop) -> Option<(Part, u64, &'a Piece)> {
+    /// The cause on which a hop spent most beyond the medians of all, and the pieces that it spent
+    /// on it, the longest first.
+    pub fn cause<'a>(&self, hop: &'a Hop) -> Option<(Part, Vec<&'a Piece>)> {
         let of = |cause| hop.pieces.iter().filter(move |piece| piece.part.cause() == cause);
         let spent = |cause| of(cause).map(Piece::ns).sum::<u64>();
         let rows = |cause| self.rows.iter().filter(move |row| row.part.cause() == cause);
         let usual = |cause| rows(cause).map(|row| row.p50_ns).sum::<u64>();
         let beyond = |cause: Part| (spent(cause).saturating_sub(usual(cause)), cause);
         let (_, cause) = hop.pieces.iter().map(|piece| beyond(piece.part.cause())).max()?;
-        Some((cause, spent(cause), of(cause).max_by_key(|piece| piece.ns())?))
+        let mut pieces: Vec<&Piece> = of(cause).collect();
+        pieces.sort_by_key(|piece| Reverse(piece.ns()));
+        Some((cause, pieces))
     }
 
     /// The hops of the lap of middle length.
@@ -232,7 +215,9 @@ impl Blame {
 fn rows(hops: &[Hop]) -> Vec<Row> {
     let whole: u64 = hops.iter().map(Hop::ns).sum();
     let row = |part: Part| {
-        let spent: Vec<u64> = hops.iter().map(|hop| hop.spent_on(part)).collect();
+        let of = |piece: &&Piece| piece.part == part;
+        let spent = |hop: &Hop| hop.pieces.iter().filter(of).map(Piece::ns).sum::<u64>();
+        let spent: Vec<u64> = hops.iter().map(spent).collect();
         let share = spent.iter().sum::<u64>() as f64 / whole.max(1) as f64;
         let [p50_ns, p99_ns] = [0.5, 0.99].map(|share| quantile(spent.iter().copied(), share));
         Row { part, p50_ns, p99_ns, share }
@@ -291,8 +276,7 @@ fn direct_ns(spans: &[Span]) -> u64 {
     let pairs = on_cpus.flat_map(|turns| turns.windows(2));
     let times = pairs.map(|pair| pair[1].from_ns.saturating_sub(pair[0].to_ns));
     // Of a CPU that sleeps between any two threads, all are long.
-    const LONGEST: u64 = 5_000;
-    3 * quantile(times.filter(|ns| *ns < LONGEST), 0.5)
+    3 * quantile(times.filter(|ns| *ns < 5_000), 0.5)
 }
 
 /// The turns of one span, by thread and by CPU.
@@ -313,19 +297,14 @@ fn within<'t>(turns: &'t [Turn], range: &Range<u64>) -> &'t [Turn] {
     &turns[from.min(until)..until]
 }
 
-/// The turns of these that began by then.
-fn begun(turns: &[Turn], at_ns: u64) -> &[Turn] {
-    &turns[..turns.partition_point(|turn| turn.from_ns <= at_ns)]
-}
-
 /// The last turn of these that ended by then.
 fn ended(turns: &[Turn], at_ns: u64) -> Option<&Turn> {
-    begun(turns, at_ns).iter().rev().find(|turn| turn.to_ns <= at_ns)
+    turns[..turns.partition_point(|turn| turn.to_ns <= at_ns)].last()
 }
 
 /// The turn of these that lasts at this moment.
 fn lasting(turns: &[Turn], at_ns: u64) -> Option<&Turn> {
-    begun(turns, at_ns).last().filter(|turn| turn.to_ns > at_ns)
+    within(turns, &(at_ns..at_ns + 1)).last()
 }
 
 impl<'a> Span<'a> {
@@ -366,7 +345,7 @@ impl<'a> Span<'a> {
 
     /// When a thread next takes a CPU.
     fn next_in(&self, tid: u32, at_ns: u64) -> Option<&Turn> {
-        self.of(tid).get(begun(self.of(tid), at_ns).len())
+        self.of(tid).get(self.of(tid).partition_point(|turn| turn.from_ns <= at_ns))
     }
 
     fn split(&self, lap: usize, from: Stop, to: Stop, direct: u64) -> Hop {
@@ -400,7 +379,12 @@ impl<'a> Span<'a> {
         let [sends, takes] = [from.tid, to.tid].map(|tid| self.runs(tid, at.start));
         let of = |part, cpu, by| Piece { part, from_ns: at.start, to_ns: at.end, cpu, by };
         if sends && from.tid == to.tid {
-            of(Part::Running, from.cpu, Some(from.tid))
+            let part = match to.task {
+                None if from.task.is_none() => Part::Sending,
+                task if task == from.task => Part::Receiving,
+                _ => Part::Running,
+            };
+            of(part, from.cpu, Some(from.tid))
         } else if takes && (at.start >= waits || !sends) {
             of(Part::Receiving, to.cpu, Some(to.tid))
         } else if sends {
@@ -427,8 +411,7 @@ impl<'a> Span<'a> {
         let stays = left.filter(|left| self.has(left.cpu, at_ns.start).is_some_and(|tid| tid != 0));
         let cpu = stays.or(next[usize::from(!is_sender)]).map_or(to.cpu, |turn| turn.cpu);
         let by = self.has(cpu, at_ns.start);
-        let is_whole = self.trace.whole_machine;
-        let length = at_ns.end - at_ns.start;
+        let (is_whole, length) = (self.trace.whole_machine, at_ns.end - at_ns.start);
         let is_short = length <= LONGEST_WAKING;
         let before = ended(self.on(cpu), at_ns.start);
         let is_off = before.is_some_and(|turn| turn.preempted);
@@ -542,22 +525,6 @@ mod tests {
         check("taken off, as a user", far, &[off, left, comes(1)], false, 0, &[(Preempted, 60)]);
     }
 
-    /// The kernel counts a thread of the same program as CPU time, whoever waits for it.
-    #[test]
-    fn a_program_waits_while_none_of_its_threads_runs() {
-        let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 0, 2)];
-        let share = |runner: u32| {
-            let switches = [
-                switch(BEGUN + 10, 0, 1, Off),
-                switch(BEGUN + 15, 0, runner, In),
-                switch(BEGUN + 70, 0, runner, Out),
-                switch(BEGUN + 75, 0, 2, In),
-            ];
-            Blame::of(&trace(hop, &switches, true, 0)).expect("it fits").waiting_share()
-        };
-        assert_eq!([share(3), share(77), share(0)], [0.0, 0.55, 0.55]);
-    }
-
     /// A CPU that stays idle for long was not waking up: only a witness says more.
     #[test]
     fn long_silence_needs_a_witness() {
@@ -613,7 +580,7 @@ mod tests {
         ];
         let expected = [(Sending, 21), (SendingToIdle, 29), (Asleep, 10), (Receiving, 40)];
         assert_eq!(parts(&trace(hop, &switches, true, 0)), expected);
-        let one = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 0, 1)];
+        let one = [stop(BEGUN, 0, 1), Stop { task: None, ..stop(BEGUN + 100, 0, 1) }];
         assert_eq!(parts(&trace(one, &[], false, 0)), [(Running, 100)]);
     }
 
@@ -634,11 +601,36 @@ mod tests {
             let hop = [stop(0, 0, 1), stop(1, 1, 2)];
             let trace = Trace { laps: laps.clone(), ..trace(hop, &switches, true, 0) };
             let blame = Blame::of(&trace).expect("it fits");
-            let (cause, ns, piece) = blame.cause(&blame.hops[2]).expect("a cause");
-            (cause, ns, piece.part)
+            let (cause, pieces) = blame.cause(&blame.hops[2]).expect("a cause");
+            (cause, pieces.iter().map(|piece| piece.ns()).sum::<u64>(), pieces[0].part)
         };
         assert_eq!(cause(&idle), (Asleep, 90, SendingToIdle));
         assert_eq!(cause(&[]), (Sending, 70, Sending));
+    }
+
+    /// A waker, due at the start, called 60 ns later; the thread that it woke ran after 40 more.
+    #[test]
+    fn a_wake_up_is_one_hop_from_its_due_time_on() {
+        let waker = |at_ns| Stop { task: None, ..stop(at_ns, 0, 1) };
+        let switches = [
+            switch(BEGUN - 9, 0, 1, Out),
+            switch(BEGUN - 9, 0, 77, In),
+            switch(BEGUN + 50, 0, 77, Off),
+            switch(BEGUN + 50, 0, 1, In),
+            switch(BEGUN + 75, 0, 1, Out),
+            switch(BEGUN + 75, 0, 2, In),
+        ];
+        let of = |stops: Vec<Stop>| {
+            let hop = [stop(0, 0, 1), stop(1, 1, 2)];
+            let laps = vec![TracedLap { stops }];
+            let trace = Trace { laps, ..trace(hop, &switches, true, 0) };
+            assert_eq!(Blame::of(&trace).expect("it fits").hops.len(), 1);
+            parts(&trace)
+        };
+        let called = vec![waker(BEGUN), waker(BEGUN + 60), stop(BEGUN + 100, 0, 2)];
+        assert_eq!(of(called), [(Queued, 50), (Sending, 10), (Sending, 15), (Receiving, 25)]);
+        let by_timer = vec![stop(BEGUN, 0, 1), stop(BEGUN + 60, 0, 1)];
+        assert_eq!(of(by_timer), [(Queued, 50), (Receiving, 10)]);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 //! hops, and the events that Perfetto and chrome://tracing open.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::iter;
+use std::{cmp::Reverse, iter};
 
 use harness::trace::{Stop, Trace};
 use serde_json::{Value, json};
 
-use super::page::{Block, COLUMNS, Side, Table, item, lines};
+use super::page::{Block, COLUMNS, Table, item, lines};
 use super::quantity::{duration, percent, three_digits};
 use super::svg::{Anchor, Picture, cut, file, line, rectangle, text};
 use crate::judge::trace::{Blame, Hop, Part, Piece, Turn, quantile};
@@ -26,6 +26,8 @@ const NAME: usize = 7;
 /// A trace, and hops of its typical lap that follow each other.
 pub struct Timeline<'a> {
     case: &'a str,
+    /// What is traced: a hop or a wake-up.
+    hop: &'a str,
     trace: &'a Trace,
     blame: &'a Blame,
     /// The tasks of each thread.
@@ -37,13 +39,9 @@ pub struct Timeline<'a> {
     ended: u64,
 }
 
-fn task_name(task: Option<u32>) -> String {
-    task.map_or_else(|| "driver".to_owned(), |task| format!("task {task}"))
-}
-
 impl<'a> Timeline<'a> {
     /// That of this trace.
-    pub fn new(case: &'a str, trace: &'a Trace, blame: &'a Blame) -> Self {
+    pub fn new([case, hop]: [&'a str; 2], trace: &'a Trace, blame: &'a Blame) -> Self {
         let mut tasks = BTreeMap::<_, BTreeSet<_>>::new();
         for stop in trace.laps.iter().flat_map(|lap| &lap.stops) {
             tasks.entry(stop.tid).or_default().insert(stop.task);
@@ -53,14 +51,23 @@ impl<'a> Timeline<'a> {
         let hops = &lap[first..lap.len().min(first + MOST_HOPS)];
         let begun = hops.first().map_or(0, |hop| hop.from.at_ns);
         let ended = hops.last().map_or(0, |hop| hop.to.at_ns);
-        Self { case, trace, blame, tasks, lap, hops, begun, ended }
+        Self { case, hop, trace, blame, tasks, lap, hops, begun, ended }
+    }
+
+    fn is_ring(&self) -> bool {
+        self.hop != "wake-up"
+    }
+
+    fn task_name(&self, task: Option<u32>) -> String {
+        let other = if self.is_ring() { "driver" } else { "waker" };
+        task.map_or_else(|| other.to_owned(), |task| format!("task {task}"))
     }
 
     /// The name of a thread: that of its task, or its number if it runs several tasks.
     fn name(&self, tid: u32) -> String {
         let tasks = self.tasks.get(&tid).map(|tasks| tasks.iter().collect::<Vec<_>>());
         match (tasks.as_deref(), self.trace.names.get(&tid)) {
-            (Some([task]), _) => task_name(**task),
+            (Some([task]), _) => self.task_name(**task),
             (_, Some(name)) => name.clone(),
             (_, None) if tid == 0 => "idle".to_owned(),
             (_, None) => format!("thread {tid}"),
@@ -85,66 +92,84 @@ impl<'a> Timeline<'a> {
 
     /// The page: the time of each part, one lap, and the worst hops. A hop takes `plain_ns` in a
     /// process that does not trace.
-    pub fn blocks(&self, (plain_ns, traced_ns): (Option<f64>, f64)) -> Vec<Block> {
+    pub fn blocks(&self, plain_ns: Option<f64>) -> Vec<Block> {
         let (hops, blame) = (&self.blame.hops, self.blame);
         let quantile = |share| duration(quantile(hops.iter().map(Hop::ns), share) as f64);
         let share = |is: &dyn Fn(&Hop) -> bool| {
             percent(hops.iter().filter(|hop| is(hop)).count() as f64 / hops.len() as f64)
         };
-        let sees = match self.trace.whole_machine {
-            true => "all processes' switches were recorded",
-            false => {
-                "only this program's switches were recorded, since seeing other programs and idle \
-                 CPUs takes CAP_PERFMON"
-            }
+        let sees = if self.trace.whole_machine {
+            "all processes' switches were recorded"
+        } else {
+            "only this program's switches were recorded, since seeing other programs and idle CPUs \
+             takes CAP_PERFMON"
         };
-        let heading =
-            format!("{}: {} hops in {} laps", self.case, hops.len(), self.trace.laps.len());
-        let worst = blame.worst(WORST).into_iter().map(|hop| self.worst(hop)).collect();
+        let (case, name, count, laps) = (self.case, self.hop, hops.len(), self.trace.laps.len());
+        let cost = match plain_ns {
+            Some(plain_ns) => format!(
+                "on average {} without tracing and {} with it: medians of {PAIRS} processes each, \
+                 interleaved",
+                duration(plain_ns),
+                duration(blame.mean_ns())
+            ),
+            None => "from one holder of the lock to the next; without tracing it is not measured"
+                .to_owned(),
+        };
+        let crossing = match self.is_ring() {
+            true => share(&|hop| hop.from.cpu != hop.to.cpu) + " go to another CPU, and in ",
+            false => "In ".to_owned(),
+        };
         vec![
-            Block::Heading(1, heading),
+            Block::Heading(1, format!("{case}: {count} {name}s in {laps} laps")),
             Block::Paragraph(format!(
-                "A hop takes {} (p99 {}). In {} of the hops a task is preempted, and {} go to \
-                 another CPU. {} switches were recorded and {} counted by the kernel, {} per hop; \
+                "A {name} takes {} (p99 {}), {cost}. {crossing}{} of the {name}s a task is \
+                 preempted. {} switches were recorded and {} counted by the kernel, {} per {name}; \
                  {sees}.",
                 quantile(0.5),
                 quantile(0.99),
                 share(&|hop| hop.preempted),
-                share(&|hop| hop.from.cpu != hop.to.cpu),
                 blame.recorded,
                 blame.counted,
                 three_digits(blame.counted as f64 / hops.len() as f64),
             )),
-            Block::Paragraph(match plain_ns {
-                Some(plain_ns) => format!(
-                    "A hop takes {} on average without tracing and {} with it: medians of {PAIRS} \
-                     processes each, interleaved.",
-                    duration(plain_ns),
-                    duration(traced_ns)
-                ),
-                None => {
-                    "A hop is a hold of the lock or the way from one holder to the next; without \
-                         tracing they are not measured."
-                        .to_owned()
-                }
-            }),
-            Block::Table(table(blame)),
-            Block::Heading(2, "One lap".to_owned()),
+            Block::Table(self.table()),
+            Block::Heading(2, self.title()),
             Block::Code(self.text()),
-            Block::Heading(2, "The worst hops".to_owned()),
-            Block::Items(worst),
+            Block::Heading(2, format!("The worst {name}s")),
+            Block::Items(self.worst()),
         ]
     }
 
-    fn worst(&self, hop: &Hop) -> String {
-        let [from, to] =
-            [hop.from, hop.to].map(|stop| format!("{} on CPU {}", task_name(stop.task), stop.cpu));
-        let cause = self.blame.cause(hop).map_or_else(String::new, |(cause, ns, piece)| {
-            let by = piece.by.filter(|_| matches!(cause, Part::Queued | Part::Preempted));
-            let by = by.map_or_else(String::new, |tid| format!(" ({})", self.name(tid)));
-            format!(": {} of it {}{by}, CPU {}", duration(ns as f64), cause.words().0, piece.cpu)
+    fn title(&self) -> String {
+        format!("One {}", if self.is_ring() { "lap" } else { self.hop })
+    }
+
+    /// The longest hops, the longest first.
+    fn worst(&self) -> Vec<String> {
+        let mut hops: Vec<&Hop> = self.blame.hops.iter().collect();
+        hops.sort_by_key(|hop| Reverse(hop.ns()));
+        hops.truncate(if self.is_ring() { WORST } else { 2 * WORST });
+        hops.into_iter().map(|hop| self.reason(hop)).collect()
+    }
+
+    fn reason(&self, hop: &Hop) -> String {
+        let task = |of: Stop| format!("{} on CPU {}", self.task_name(of.task), of.cpu);
+        let from = format!("from {} to", task(hop.from));
+        let from = if self.is_ring() { &*from } else { "until" };
+        let cause = self.blame.cause(hop).map_or_else(String::new, |(cause, pieces)| {
+            let ns: u64 = pieces.iter().map(|piece| piece.ns()).sum();
+            let mut others = Vec::new();
+            for name in pieces.iter().filter_map(|piece| Some(self.name(piece.by?))) {
+                if matches!(cause, Part::Queued | Part::Preempted) && !others.contains(&name) {
+                    others.push(name);
+                }
+            }
+            let (what, cpu) = (cause.words().0, pieces[0].cpu);
+            let by =
+                if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
+            format!(": {} of it {what}{by}, CPU {cpu}", duration(ns as f64))
         });
-        format!("{} from {from} to {to}{cause}", duration(hop.ns() as f64))
+        format!("{} {from} {}{cause}", duration(hop.ns() as f64), task(hop.to))
     }
 
     /// The timeline as text: which thread has each CPU, and who has the token.
@@ -179,7 +204,8 @@ impl<'a> Timeline<'a> {
         add("token".to_owned(), cells);
         let parts = parts.into_iter().map(|part| format!("{} {}", part.words().2, part.words().0));
         let threads = tids.iter().map(|tid| format!("{} {}", letter(*tid), self.name(*tid)));
-        let others = ["| the token is sent", ". idle", "# other"].map(str::to_owned);
+        let sent = if self.is_ring() { "| the token is sent" } else { "| it is due" };
+        let others = [sent, ". idle", "# other"].map(str::to_owned);
         let legend: Vec<String> = parts.chain(threads).chain(others).collect();
         rows.join("\n") + "\n" + &lines(&legend.join("; "))
     }
@@ -187,26 +213,11 @@ impl<'a> Timeline<'a> {
     /// The extent of a timeline.
     fn shown(&self) -> String {
         let length = duration((self.ended - self.begun) as f64);
-        format!("{} of {} hops, {length}", self.hops.len(), self.lap.len())
+        format!("{} of {} {}s, {length}", self.hops.len(), self.lap.len(), self.hop)
     }
 
-    /// The timeline as a file.
+    /// The timeline as a picture in a file.
     pub fn file(&self) -> String {
-        let picture = self.picture();
-        let words = |y, class, words: &str| text(0.03, y, Anchor::Start, class, words);
-        let mut around = words(26.0, "head", &picture.title) + &words(44.0, "axis", &self.shown());
-        let worst: String =
-            self.blame.worst(WORST).iter().map(|hop| item(&self.worst(hop))).collect();
-        let mut y = picture.height + 84.0;
-        for line in iter::once("The worst hops:").chain(worst.lines()) {
-            around += &words(y, "small", line);
-            y += 17.0;
-        }
-        file(&picture, [WIDTH, y], [0.03 * WIDTH, 60.0], &around)
-    }
-
-    /// The timeline as a picture.
-    pub fn picture(&self) -> Picture {
         const LANE: f64 = 26.0;
         const STEP: f64 = 48.0;
         const LABEL: f64 = 16.0;
@@ -253,15 +264,24 @@ impl<'a> Timeline<'a> {
             let at = self.share(hop.from.at_ns);
             labels += &line((at, y + LABEL - 4.0), (at, y + LABEL + LANE + 4.0), "node");
         }
-        Picture {
-            title: format!("{}: one lap", self.case),
+        let picture = Picture {
+            title: format!("{}: {}", self.case, self.title().to_lowercase()),
             description: "Lanes are CPUs, colours are tasks. The lowest lane is the token's: gray \
                           is a gap in which neither sender nor receiver had a CPU."
                 .to_owned(),
             legend: Vec::new(),
             height: y + STEP,
             body: body + &labels,
+        };
+        let words = |y, class, words: &str| text(0.03, y, Anchor::Start, class, words);
+        let mut around = words(26.0, "head", &picture.title) + &words(44.0, "axis", &self.shown());
+        let worst: String = self.worst().iter().map(|hop| item(hop)).collect();
+        let mut y = picture.height + 84.0;
+        for line in iter::once(&*format!("The worst {}s:", self.hop)).chain(worst.lines()) {
+            around += &words(y, "small", line);
+            y += 17.0;
         }
+        file(&picture, [WIDTH, y], [0.03 * WIDTH, 60.0], &around)
     }
 
     /// The trace in the Trace Event Format: threads as tracks, parts and laps as slices, hops as
@@ -301,16 +321,14 @@ impl<'a> Timeline<'a> {
         }
         json!({ "displayTimeUnit": "ns", "otherData": { "case": self.case }, "traceEvents": events })
     }
-}
 
-fn table(blame: &Blame) -> Table {
-    let right = |name| (name, Side::Right);
-    let mut table =
-        Table::new(&[("part of a hop", Side::Left), right("p50"), right("p99"), right("share")]);
-    for row in &blame.rows {
-        let [p50, p99] = [row.p50_ns, row.p99_ns]
-            .map(|ns| if ns == 0 { "0".to_owned() } else { duration(ns as f64) });
-        table.push(vec![row.part.words().0.to_owned(), p50, p99, percent(row.share)]);
+    fn table(&self) -> Table {
+        let mut table = Table::of(&format!("part of a {}|>p50|>p99|>share", self.hop));
+        for row in &self.blame.rows {
+            let [p50, p99] = [row.p50_ns, row.p99_ns]
+                .map(|ns| if ns == 0 { "0".to_owned() } else { duration(ns as f64) });
+            table.push(vec![row.part.words().0.to_owned(), p50, p99, percent(row.share)]);
+        }
+        table
     }
-    table
 }

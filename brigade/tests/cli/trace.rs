@@ -237,6 +237,36 @@ fn parts_add_up_to_each_lap_and_records_to_what_the_kernel_counts() {
     }
 }
 
+/// The worst wake-ups next to a hog name it, for an ordinary user too: the program started it.
+#[test]
+fn late_wake_ups_are_blamed_on_the_hog() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+    let brigade = folder.path().join("brigade");
+    fs::copy(env!("CARGO_BIN_EXE_brigade"), &brigade).unwrap();
+    for under in [&[][..], &AS_NOBODY] {
+        if !under.is_empty() && !nix::unistd::geteuid().is_root() {
+            contract::skip("brigade trace as another user", "needs root");
+            continue;
+        }
+        let case = "thread-futex, 1 hogs/same-cpu";
+        let words = [under, &[brigade.to_str().unwrap(), "trace", case]].concat();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).current_dir(&folder).env("HOME", folder.path());
+        command.env("BRIGADE_LOCK", folder.path().join(format!("lock{}", under.len())));
+        let ended = Ended::from(command.output().unwrap());
+        if ended.code == Some(3) {
+            contract::skip("brigade trace of wake-ups", ended.stdout.trim());
+            continue;
+        }
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let page = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (_, worst) = page.split_once("The worst wake-ups ").unwrap();
+        assert_eq!(worst.split("- ").filter(|item| item.contains(" until task ")).count(), 10);
+        assert!(worst.contains("(hog"), "{worst}");
+    }
+}
+
 fn check(case: &str, page: &str, events: &Value) {
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let (before, rest) = page.split_once(" switches were recorded and ").unwrap();

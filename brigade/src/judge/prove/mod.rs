@@ -537,7 +537,8 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
         assert_eq!(of(0.0, false), UNJUDGED);
     }
 
-    /// Of a lap of 200 ns, another program runs for 20, and threads of this one for the rest.
+    /// Of a lap of 200 ns, another program runs for 20, and threads of this one for the rest, of
+    /// which one is neither sender nor receiver.
     #[test]
     fn a_trace_without_a_switch_or_with_other_cpu_time_fails() {
         let of = |counted: u64, cpu_ns: u64| {
@@ -546,9 +547,9 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
                     r#"{{"schema_version":"1.0","pid":1,"whole_machine":true,"names":{{}},
                     "laps":[{{"stops":[{}]}}],"switches":[{}],"spans":[{{"begun_ns":0,
                     "ended_ns":2000,"counted":{counted},"cpu_ns":{cpu_ns},"throttled":null}}]}}"#,
-                    [(1, 1000), (2, 1100), (1, 1200)]
-                        .map(|(tid, at_ns)| format!(
-                            r#"{{"task":null,"tid":{tid},"cpu":0,"at_ns":{at_ns}}}"#
+                    [("null", 1, 1000), ("0", 2, 1100), ("null", 1, 1200)]
+                        .map(|(task, tid, at_ns)| format!(
+                            r#"{{"task":{task},"tid":{tid},"cpu":0,"at_ns":{at_ns}}}"#
                         ))
                         .join(","),
                     [
@@ -557,7 +558,9 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
                         (1060, 77, "preempted"),
                         (1060, 2, "in"),
                         (1140, 2, "out"),
-                        (1140, 1, "in"),
+                        (1140, 3, "in"),
+                        (1150, 3, "out"),
+                        (1150, 1, "in"),
                     ]
                     .map(|(at_ns, tid, way)| format!(
                         r#"{{"at_ns":{at_ns},"cpu":0,"tid":{tid},"own":{},"way":"{way}"}}"#,
@@ -573,10 +576,10 @@ opponents = [{ case = 'x', words = 'ring 20', ratio = [0.95, 1.1] }]";
             }
             traced_hops(&[all])
         };
-        assert_eq!(statuses(&of(2, 180)), [HOLDS, HOLDS, HOLDS, UNJUDGED]);
-        assert_eq!(of(2, 180)[3].value, Some(2.0), "a hop takes 100 ns instead of 50");
-        assert_eq!(statuses(&of(2, 160)), [HOLDS, FAILS, FAILS, UNJUDGED]);
-        assert_eq!(statuses(&of(3, 180)), [FAILS, HOLDS, HOLDS, UNJUDGED]);
+        assert_eq!(statuses(&of(3, 180)), [HOLDS, HOLDS, HOLDS, UNJUDGED]);
+        assert_eq!(of(3, 180)[3].value, Some(2.0), "a hop takes 100 ns instead of 50");
+        assert_eq!(statuses(&of(3, 160)), [HOLDS, FAILS, FAILS, UNJUDGED]);
+        assert_eq!(statuses(&of(4, 180)), [FAILS, HOLDS, HOLDS, UNJUDGED]);
         let none = experiment(3, 12, |_, _| hop(50.0));
         assert_eq!(statuses(&traced_hops(&[none])), [UNJUDGED; 3]);
     }

@@ -1,7 +1,7 @@
 //! Compares the programs' reports with measurements from outside: a second clock, perf, slower
 //! system calls, and memory of known size.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use harness::trace::{Switch, Trace, Way};
 
@@ -10,7 +10,7 @@ use super::work::is_busy;
 use super::{Experiment, Figure, Probe, Status};
 use crate::judge::ledger;
 use crate::judge::statistics::{Estimate, median};
-use crate::judge::trace::Blame;
+use crate::judge::trace::{Blame, Hop, Part, Piece};
 
 /// Confidence of intervals, 0 to 1.
 const CONFIDENCE: f64 = 0.99;
@@ -122,9 +122,24 @@ impl Traced {
             cpu_ns = cpu_ns.zip(span.cpu_ns).map(|(sum, ns)| sum + ns);
         }
         let kernels = cpu_ns.map(|cpu_ns| 1.0 - cpu_ns as f64 / wall_ns.max(1) as f64);
-        let waiting = kernels.map(|kernels| [blame.waiting_share(), kernels]);
+        let waiting = kernels.map(|kernels| [waiting_share(&blame), kernels]);
         Ok(Self { recorded, waiting, hop_ns: blame.mean_ns() })
     }
+}
+
+/// The share of all hops in which the program waits: none of its threads has a CPU, and none is
+/// being switched to. For the kernel another of its threads is CPU time, whoever waits for it.
+fn waiting_share(blame: &Blame) -> f64 {
+    use Part::{Receiving, Running, Sending, SendingToIdle, Switching};
+    let own = blame.turns.iter().filter(|turn| turn.own).map(|turn| turn.tid);
+    let own: BTreeSet<u32> = own.collect();
+    let waits = |Piece { part, by, .. }: &&Piece| {
+        let is_gap = !matches!(part, Sending | SendingToIdle | Switching | Receiving | Running);
+        is_gap && by.is_none_or(|tid| !own.contains(&tid))
+    };
+    let pieces = blame.hops.iter().flat_map(|hop| &hop.pieces).filter(waits);
+    let whole: u64 = blame.hops.iter().map(Hop::ns).sum();
+    pieces.map(Piece::ns).sum::<u64>() as f64 / whole.max(1) as f64
 }
 
 /// Traced hops: every switch that the kernel counts is among the records of a trace, as one thread
