@@ -18,7 +18,7 @@ import time
 
 CAUSES = {
     # Case, and what the worst hop must name.
-    "hog": ("thread-brigade/same-cpu", ("queued behind another task (python3)", "preempted (python3)")),
+    "hog": ("thread-brigade/same-cpu", ("queued behind another task (python3", "preempted (python3")),
     "quota": ("thread-brigade/same-cpu", ("throttled by a quota",)),
     "stop": ("thread-brigade/same-cpu", ("stopped by a signal",)),
     "halt": ("halt", ("CPU asleep and waking",)),
