@@ -59,12 +59,11 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     }
     traces.sort_by(|(_, one), (_, other)| one.mean_ns().total_cmp(&other.mean_ns()));
     let (trace, blame) = &traces[PAIRS / 2];
-    let (mut hop, mut plain_ns) = ("hop", None);
+    let operation = plain.first().map_or("hop", |laps| &laps.operation);
+    let hop = if operation == "wake-up" { operation } else { "hop" };
+    let plain: Vec<f64> = plain.iter().map(|laps| laps.ns_per_operation).collect();
     // A lock is taken more often than it changes hands.
-    if let Some(laps) = plain.first().filter(|laps| laps.operation != "acquisition") {
-        hop = &laps.operation;
-        plain_ns = median(&plain.iter().map(|laps| laps.ns_per_operation).collect::<Vec<_>>());
-    }
+    let plain_ns = median(&plain).filter(|_| operation != "acquisition");
     let shown = Timeline::new([&case.name, hop], trace, blame);
     if let Some(path) = &flags.svg {
         output::replace(path, &shown.file())?;
