@@ -65,16 +65,17 @@ def hog():
 
 @contextlib.contextmanager
 def quota():
-    """A control group that may use 30 % of a CPU."""
+    """A control group that may use 30 % of a CPU, in periods shorter than a trace."""
     two = (GROUP / "cgroup.controllers").exists()
     group = (GROUP if two else GROUP / "cpu") / "brigade-blame"
     if two:
         (GROUP / "cgroup.subtree_control").write_text("+cpu")
     group.mkdir(exist_ok=True)
     if two:
-        (group / "cpu.max").write_text("30000 100000")
+        (group / "cpu.max").write_text("3000 10000")
     else:
-        (group / "cpu.cfs_quota_us").write_text("30000")
+        (group / "cpu.cfs_period_us").write_text("10000")
+        (group / "cpu.cfs_quota_us").write_text("3000")
     try:
         yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
     finally:

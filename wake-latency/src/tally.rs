@@ -1,8 +1,8 @@
 //! One sleeper's measurements.
 
+use harness::Measured;
 use harness::samples::Samples;
-use harness::trace::{self, Stop};
-use harness::{Measured, cpus};
+use harness::trace::Stop;
 
 /// One sleeper's measurements. Their memory is allocated before its first
 /// wake-up.
@@ -64,8 +64,7 @@ impl Tally {
     /// Notes a wake-up of the calling thread for the trace.
     pub fn note(&mut self, task: usize, wake_up: WakeUp) {
         let WakeUp { intended_ns, called_ns, waker, ran_ns, .. } = wake_up;
-        let (tid, cpu) = (trace::tid(), cpus::current());
-        let here = |at_ns| Stop { task: Some(task as u32), tid, cpu, at_ns };
+        let here = |at_ns| Stop { at_ns, ..Stop::here(task as u32) };
         let waker = |at_ns| Stop { task: None, tid: waker, ..here(at_ns) };
         let called = |at_ns| vec![waker(intended_ns), waker(at_ns)];
         let mut stops = called_ns.map_or_else(|| vec![here(intended_ns)], called);

@@ -439,7 +439,7 @@ pub struct TraceFlags {
     #[arg(value_name = "CASE")]
     pub case: String,
     /// Write the timeline of a lap as an SVG picture; a page that brigade report writes later shows
-    /// each trace….svg in the folder of its run
+    /// each trace*.svg in the folder of its run
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Write all laps as Trace Event JSON, for Perfetto and chrome://tracing
