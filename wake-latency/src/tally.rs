@@ -64,7 +64,8 @@ impl Tally {
     /// Notes a wake-up of the calling thread for the trace.
     pub fn note(&mut self, task: usize, wake_up: WakeUp) {
         let WakeUp { intended_ns, called_ns, waker, ran_ns, .. } = wake_up;
-        let here = |at_ns| Stop { at_ns, ..Stop::here(task as u32) };
+        let now = Stop::here(task as u32);
+        let here = |at_ns| Stop { at_ns, ..now };
         let waker = |at_ns| Stop { task: None, tid: waker, ..here(at_ns) };
         let called = |at_ns| vec![waker(intended_ns), waker(at_ns)];
         let mut stops = called_ns.map_or_else(|| vec![here(intended_ns)], called);

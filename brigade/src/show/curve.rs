@@ -4,6 +4,7 @@ use harness::terminal;
 
 use super::quantity::{brief, duration, letter, tick};
 use super::scale::Scale;
+use super::svg::clipped;
 use crate::judge::report::model::{Case, CaseEstimate, Group, MeasurementEstimate, TaskKind};
 use crate::judge::report::pairs::{Series, series};
 use crate::judge::statistics::Estimate;
@@ -144,28 +145,21 @@ fn in_brief(lines: &[Line]) -> Vec<String> {
     };
     let all: Vec<Vec<String>> = lines.iter().map(parts).collect();
     let differs = |part: &&String| lines.len() == 1 || !all.iter().all(|of| of.contains(part));
-    let name = |parts: &Vec<String>| match parts.iter().filter(differs).cloned().collect::<Vec<_>>()
-    {
-        none if none.is_empty() => parts.join(", "),
-        parts => parts.join(", "),
+    let name = |parts: &Vec<String>| {
+        let kept: Vec<String> = parts.iter().filter(differs).cloned().collect();
+        if kept.is_empty() { parts } else { &kept }.join(", ")
     };
     let names: Vec<String> = all.iter().map(name).collect();
     let same = |at: &usize| {
         let mut words = names
             .iter()
             .map(|name| name.split_inclusive(' ').nth(*at).filter(|word| word.ends_with(' ')));
-        let first = words.next().flatten();
-        first.is_some() && words.all(|word| word == first)
+        let word = words.next().flatten();
+        word.is_some() && words.all(|other| other == word)
     };
     let alike = if lines.len() == 1 { 0 } else { (0..).take_while(same).count() };
-    let brief = |name: &String| {
-        let name: String = name.split_inclusive(' ').skip(alike).collect();
-        if name.chars().count() <= NAME {
-            name
-        } else {
-            name.chars().take(NAME - 1).chain(['…']).collect()
-        }
-    };
+    let brief =
+        |name: &String| clipped(&name.split_inclusive(' ').skip(alike).collect::<String>(), NAME);
     names.iter().map(brief).collect()
 }
 

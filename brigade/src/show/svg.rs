@@ -175,7 +175,11 @@ fn titled(words: &str) -> String {
 
 /// As much of a text as fits into `pixels`.
 pub fn cut(text: &str, pixels: f64) -> String {
-    let most = (pixels / CHARACTER) as usize;
+    clipped(text, (pixels / CHARACTER) as usize)
+}
+
+/// A text of at most this many characters, the last of which tells that it goes on.
+pub fn clipped(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
