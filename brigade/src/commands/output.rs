@@ -34,7 +34,7 @@ fn is_ascii() -> bool {
 /// If it cannot be written.
 pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, terminal::text(text).as_bytes())
-        .with_context(|| format!("--output {}", path.display()))
+        .with_context(|| format!("writing {}", path.display()))
 }
 
 /// Replaces a file by this text, escaped likewise.

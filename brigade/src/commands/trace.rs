@@ -66,10 +66,10 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     let plain_ns = median(&plain).filter(|_| operation != "acquisition");
     let shown = Timeline::new([&case.name, hop], trace, blame);
     if let Some(path) = &flags.svg {
-        output::replace(path, &shown.file())?;
+        output::write(path, &shown.file())?;
     }
     if let Some(path) = &flags.events {
-        output::replace(path, &serde_json::to_string(&shown.events())?)?;
+        output::write(path, &serde_json::to_string(&shown.events())?)?;
     }
     output::print(&show::text::blocks(&shown.blocks(plain_ns)))?;
     Ok(Exit::Done)

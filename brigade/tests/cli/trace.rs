@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::Read as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::Command;
 
@@ -124,6 +125,24 @@ fn the_picture_is_one_file_of_svg() {
 }
 
 /// What the description of the Trace Event Format demands of the events that are written.
+/// As `/dev/null` is not.
+#[test]
+fn a_pipe_is_written_to_and_not_replaced_by_a_file() {
+    let bench = traced();
+    let path = bench.path("pipe");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    // Open for both, so that nobody waits for the other end.
+    let mut pipe = fs::File::options().read(true).write(true).open(&path).unwrap();
+    for flag in ["--svg", "--events"] {
+        assert_eq!(bench.ends(&["trace", "a", flag, "pipe"]).code, Some(0));
+        assert!(fs::metadata(&path).unwrap().file_type().is_fifo(), "{flag}");
+        assert_eq!(bench.ends(&["trace", "a", flag, "file"]).code, Some(0));
+        let mut text = vec![0; fs::metadata(bench.path("file")).unwrap().len() as usize];
+        pipe.read_exact(&mut text).unwrap();
+        assert_eq!(text, fs::read(bench.path("file")).unwrap(), "{flag}");
+    }
+}
+
 fn event_schema() -> Value {
     let of = |kinds: &[&str], fields: &[&str]| {
         json!({
@@ -237,7 +256,8 @@ fn parts_add_up_to_each_lap_and_records_to_what_the_kernel_counts() {
     }
 }
 
-/// The worst wake-ups next to a hog name it, for an ordinary user too: the program started it.
+/// The worst wake-ups next to a hog name it, for an ordinary user too: the program started it. On a
+/// busy machine those of one trace may all have waited for others.
 #[test]
 fn late_wake_ups_are_blamed_on_the_hog() {
     let folder = tempfile::tempdir().unwrap();
@@ -251,20 +271,22 @@ fn late_wake_ups_are_blamed_on_the_hog() {
         }
         let case = "thread-futex, 1 hogs/same-cpu";
         let words = [under, &[brigade.to_str().unwrap(), "trace", case]].concat();
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]).current_dir(&folder).env("HOME", folder.path());
-        command.env("BRIGADE_LOCK", folder.path().join(format!("lock{}", under.len())));
-        let ended = Ended::from(command.output().unwrap());
-        if ended.code == Some(3) {
-            contract::skip("brigade trace of wake-ups", ended.stdout.trim());
-            continue;
-        }
-        assert_eq!(ended.code, Some(0), "{ended:?}");
-        let page = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        let (_, worst) = page.split_once("The worst wake-ups ").unwrap();
-        assert_eq!(worst.split("- ").filter(|item| item.contains(" until task ")).count(), 10);
-        let names = worst.split(['(', ')', ',']).map(str::trim);
-        assert!(names.into_iter().any(|name| name == "hog"), "{worst}");
+        let names_hog = |_| {
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]).current_dir(&folder).env("HOME", folder.path());
+            command.env("BRIGADE_LOCK", folder.path().join(format!("lock{}", under.len())));
+            let ended = Ended::from(command.output().unwrap());
+            if ended.code == Some(3) {
+                contract::skip("brigade trace of wake-ups", ended.stdout.trim());
+                return true;
+            }
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+            let page = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+            let (_, worst) = page.split_once("The worst wake-ups ").unwrap();
+            assert_eq!(worst.split("- ").filter(|item| item.contains(" until task ")).count(), 10);
+            worst.split(['(', ')', ',']).any(|name| name.trim() == "hog")
+        };
+        assert!((0..10).any(names_hog), "{words:?}");
     }
 }
 
