@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import os
 import pathlib
+import random
 import signal
 import subprocess
 import sys
@@ -94,7 +95,8 @@ def halt():
 
 @contextlib.contextmanager
 def stop():
-    """Stops the program that traces for 5 ms, again and again."""
+    """Stops the program that traces for 5 ms, again and again. Its laps would fall into step with
+    a fixed period, and run between the stops."""
     ended = threading.Event()
 
     def tracing():
@@ -111,7 +113,7 @@ def stop():
         while not ended.wait(0.02):
             for pid in tracing():
                 with contextlib.suppress(OSError):
-                    while not ended.wait(0.005):
+                    while not ended.wait(random.uniform(0.001, 0.006)):
                         os.kill(pid, signal.SIGSTOP)
                         time.sleep(0.005)
                         os.kill(pid, signal.SIGCONT)
