@@ -387,7 +387,7 @@ impl Recorder {
         }
         let trace = &mut self.trace;
         let has_hops = trace.laps.iter().flat_map(|lap| &lap.stops).any(|stop| stop.task.is_some());
-        ensure!(has_hops, Unavailable("--trace: this program's tasks do not record hops".into()));
+        ensure!(has_hops, Unavailable("--trace: no hop between tasks was recorded".into()));
         name_others(trace);
         let text = serde_json::to_string(trace).context("--trace: writing the trace")?;
         fs::write(path, text).with_context(|| format!("--trace {}", path.display()))

@@ -190,13 +190,14 @@ impl Blame {
         self.hops.iter().map(|hop| hop.ns() as f64).sum::<f64>() / self.hops.len() as f64
     }
 
-    /// The cause on which a hop spent most beyond the medians of all, and the pieces that it spent
-    /// on it, the longest first.
+    /// The cause on which a hop spent most, or, if it took at least twice as long as the median
+    /// hop, most beyond the medians. With the pieces that it spent on it, the longest first.
     pub fn cause<'a>(&self, hop: &'a Hop) -> Option<(Part, Vec<&'a Piece>)> {
         let of = |cause| hop.pieces.iter().filter(move |piece| piece.part.cause() == cause);
         let spent = |cause| of(cause).map(Piece::ns).sum::<u64>();
         let rows = |cause| self.rows.iter().filter(move |row| row.part.cause() == cause);
-        let usual = |cause| rows(cause).map(|row| row.p50_ns).sum::<u64>();
+        let is_unusual = hop.ns() / 2 >= quantile(self.hops.iter().map(Hop::ns), 0.5);
+        let usual = |cause| rows(cause).filter(|_| is_unusual).map(|row| row.p50_ns).sum::<u64>();
         let beyond = |cause: Part| (spent(cause).saturating_sub(usual(cause)), cause);
         let (_, cause) = hop.pieces.iter().map(|piece| beyond(piece.part.cause())).max()?;
         let mut pieces: Vec<&Piece> = of(cause).collect();
@@ -272,8 +273,7 @@ fn turns(switches: &[Switch], of: &RecordedSpan) -> Vec<Turn> {
 /// The longest time in which a CPU switches from one thread of the process to the next. If other
 /// processes are not visible it is estimated: three times the median of short gaps.
 fn direct_ns(spans: &[Span]) -> u64 {
-    let on_cpus = spans.iter().flat_map(|span| span.on_cpu.values());
-    let pairs = on_cpus.flat_map(|turns| turns.windows(2));
+    let pairs = spans.iter().flat_map(|span| span.on_cpu.values()).flat_map(|of| of.windows(2));
     let times = pairs.map(|pair| pair[1].from_ns.saturating_sub(pair[0].to_ns));
     // Of a CPU that sleeps between any two threads, all are long.
     3 * quantile(times.filter(|ns| *ns < 5_000), 0.5)
@@ -606,6 +606,36 @@ mod tests {
         };
         assert_eq!(cause(&idle), (Asleep, 90, SendingToIdle));
         assert_eq!(cause(&[]), (Sending, 70, Sending));
+    }
+
+    /// A hop of usual length is as long as it is for the usual reason.
+    #[test]
+    fn the_usual_is_the_cause_unless_a_hop_is_unusual() {
+        let cause = |woken: u64, taken: u64| {
+            let laps = [(1_000, 90, 100), (2_000, 90, 100), (3_000, woken, taken)];
+            let lap =
+                |(at, _, taken)| TracedLap { stops: vec![stop(at, 0, 1), stop(at + taken, 1, 2)] };
+            let switches = laps.map(|(at, woken, taken)| {
+                [
+                    (0, 1, In, 0),
+                    (1, 0, In, 0),
+                    (0, 1, Out, 20),
+                    (1, 2, In, woken),
+                    (1, 2, Out, taken),
+                ]
+                .map(|(cpu, tid, way, after)| switch(at + after, cpu, tid, way))
+            });
+            let hop = [stop(0, 0, 1), stop(1, 1, 2)];
+            let trace = trace(hop, &switches.concat(), true, 0);
+            let trace = Trace { laps: laps.map(lap).to_vec(), ..trace };
+            let blame = Blame::of(&trace).expect("it fits");
+            blame.cause(&blame.hops[2]).expect("a cause").0
+        };
+        assert_eq!(cause(90, 199), Receiving);
+        assert_eq!(cause(80, 110), Asleep);
+        assert_eq!(cause(110, 190), Asleep, "not yet twice as long");
+        assert_eq!(cause(110, 200), Receiving);
+        assert_eq!(cause(150, 200), Asleep);
     }
 
     /// A waker, due at the start, called 60 ns later; the thread that it woke ran after 40 more.
