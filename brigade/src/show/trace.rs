@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::{cmp::Reverse, iter};
 
-use harness::trace::{Stop, Trace};
+use harness::trace::{Stop, Trace, TracedLap};
 use serde_json::{Value, json};
 
 use super::page::{Block, COLUMNS, Table, item, lines};
@@ -16,6 +16,8 @@ use crate::judge::trace::{Blame, Hop, Part, Piece, Turn, quantile};
 pub const PAIRS: usize = 3;
 /// How many hops a timeline shows at most.
 const MOST_HOPS: usize = 8;
+/// How many threads are named as a cause: those with the longest pieces.
+const MOST_NAMES: usize = 4;
 /// How many of the worst hops are listed.
 const WORST: usize = 5;
 /// The width of a picture in pixels.
@@ -43,8 +45,13 @@ impl<'a> Timeline<'a> {
     /// That of this trace.
     pub fn new([case, hop]: [&'a str; 2], trace: &'a Trace, blame: &'a Blame) -> Self {
         let mut tasks = BTreeMap::<_, BTreeSet<_>>::new();
-        for stop in trace.laps.iter().flat_map(|lap| &lap.stops) {
-            tasks.entry(stop.tid).or_default().insert(stop.task);
+        for TracedLap { stops } in &trace.laps {
+            for (index, Stop { task, tid, .. }) in stops.iter().enumerate() {
+                // That of a task without its name only divides a hop.
+                if task.is_some() || index == 0 || stops[index - 1].tid != *tid {
+                    tasks.entry(*tid).or_default().insert(*task);
+                }
+            }
         }
         let lap = blame.typical_lap();
         let first = lap.len().saturating_sub(MOST_HOPS) / 2;
@@ -164,6 +171,9 @@ impl<'a> Timeline<'a> {
                     others.push(name);
                 }
             }
+            let more = others.len().saturating_sub(MOST_NAMES);
+            others.truncate(MOST_NAMES);
+            others.extend((more > 0).then(|| format!("{more} more")));
             let (what, cpu) = (cause.words().0, pieces[0].cpu);
             let by =
                 if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
