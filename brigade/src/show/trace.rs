@@ -186,8 +186,11 @@ impl<'a> Timeline<'a> {
     fn text(&self) -> String {
         let width = COLUMNS - NAME;
         let column = |at: u64| ((self.share(at) * width as f64) as usize).min(width - 1);
-        let tids: BTreeSet<u32> =
-            self.hops.iter().flat_map(|hop| [hop.from.tid, hop.to.tid]).collect();
+        let lanes = self.lanes(self.begun, self.ended);
+        let ran = lanes.values().flatten().map(|turn| turn.tid);
+        let ran = ran.filter(|tid| self.tasks.contains_key(tid));
+        let ends = self.hops.iter().flat_map(|hop| [hop.from.tid, hop.to.tid]);
+        let tids: BTreeSet<u32> = ends.chain(ran).collect();
         let letter = |tid: u32| match tids.iter().position(|known| *known == tid) {
             Some(index) => char::from(b'a' + (index % 26) as u8),
             None if tid == 0 => '.',
@@ -197,7 +200,7 @@ impl<'a> Timeline<'a> {
         let mut add = |name: String, cells: Vec<char>| {
             rows.push(format!("{name:<NAME$}{}", cells.iter().collect::<String>()));
         };
-        for (cpu, threads) in self.lanes(self.begun, self.ended) {
+        for (cpu, threads) in lanes {
             let mut cells = vec![' '; width];
             for turn in threads {
                 cells[column(turn.from_ns)..=column(turn.to_ns)].fill(letter(turn.tid));
