@@ -48,23 +48,31 @@ type recordedSpan struct {
 var getcpu = map[string]uintptr{"amd64": 309, "arm64": 168}[runtime.GOARCH]
 
 func newTrace(file string) *trace {
-	const monotonic = 1
-	var time syscall.Timespec
-	before := now()
-	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, monotonic, uintptr(unsafe.Pointer(&time)), 0)
+	ours, begun, count := counted()
 	t := &trace{
 		SchemaVersion: "1.0", Pid: os.Getpid(), Switches: []struct{}{}, Names: map[string]string{},
-		file: file, offset: time.Nano() - (before+now())/2,
+		file: file, offset: begun - ours,
 	}
-	t.Spans[0].BegunNs, t.Spans[0].Counted = now()+t.offset, -switches()
+	t.Spans[0].BegunNs, t.Spans[0].Counted = begun, -count
 	return t
 }
 
-// switches counts those of this process.
-func switches() int64 {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
-	return usage.Nvcsw + usage.Nivcsw
+// counted is the time of our clock and of the kernel's, and the switches of this process until
+// then. A switch between the readings would be on one side only.
+func counted() (ours, kernels, switches int64) {
+	const self, monotonic = syscall.RUSAGE_SELF, 1
+	var before, after syscall.Rusage
+	var time syscall.Timespec
+	for {
+		_ = syscall.Getrusage(self, &before)
+		from := now()
+		syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, monotonic, uintptr(unsafe.Pointer(&time)), 0)
+		ours = (from + now()) / 2
+		_ = syscall.Getrusage(self, &after)
+		if before.Nvcsw+before.Nivcsw == after.Nvcsw+after.Nivcsw {
+			return ours, time.Nano(), after.Nvcsw + after.Nivcsw
+		}
+	}
 }
 
 // note notes who has the token. One goroutine at a time has it.
@@ -100,8 +108,8 @@ func (t *trace) around(lap func() error) error {
 // write writes the laps after the warm-up.
 func (t *trace) write(warmups int) error {
 	span := &t.Spans[0]
-	span.Counted += switches()
-	span.EndedNs = now() + t.offset
+	_, ended, count := counted()
+	span.EndedNs, span.Counted = ended, span.Counted+count
 	t.Laps = t.Laps[warmups:]
 	text, err := json.Marshal(t)
 	if err == nil {

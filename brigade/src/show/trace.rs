@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::{cmp::Reverse, iter};
 
-use harness::trace::{Stop, Trace, TracedLap};
+use harness::trace::{Stop, Trace};
 use serde_json::{Value, json};
 
 use super::page::{Block, COLUMNS, Table, item, lines};
@@ -45,13 +45,8 @@ impl<'a> Timeline<'a> {
     /// That of this trace.
     pub fn new([case, hop]: [&'a str; 2], trace: &'a Trace, blame: &'a Blame) -> Self {
         let mut tasks = BTreeMap::<_, BTreeSet<_>>::new();
-        for TracedLap { stops } in &trace.laps {
-            for (index, Stop { task, tid, .. }) in stops.iter().enumerate() {
-                // That of a task without its name only divides a hop.
-                if task.is_some() || index == 0 || stops[index - 1].tid != *tid {
-                    tasks.entry(*tid).or_default().insert(*task);
-                }
-            }
+        for stop in trace.laps.iter().flat_map(|lap| &lap.stops) {
+            tasks.entry(stop.tid).or_default().insert(stop.task);
         }
         let lap = blame.typical_lap();
         let first = lap.len().saturating_sub(MOST_HOPS) / 2;
@@ -74,7 +69,8 @@ impl<'a> Timeline<'a> {
     fn name(&self, tid: u32) -> String {
         let tasks = self.tasks.get(&tid).map(|tasks| tasks.iter().collect::<Vec<_>>());
         match (tasks.as_deref(), self.trace.names.get(&tid)) {
-            (Some([task]), _) => self.task_name(**task),
+            // With or without a stop that only divides a hop.
+            (Some([task] | [None, task]), _) => self.task_name(**task),
             (_, Some(name)) => name.clone(),
             (_, None) if tid == 0 => "idle".to_owned(),
             (_, None) => format!("thread {tid}"),
@@ -258,7 +254,7 @@ impl<'a> Timeline<'a> {
             labels += &label(y, &format!("CPU {cpu}"));
             for Turn { tid, from_ns, to_ns, .. } in threads.iter().filter(|turn| turn.tid != 0) {
                 let (name, task) = (self.name(*tid), self.tasks.get(tid));
-                let task = task.and_then(|tasks| tasks.first().copied());
+                let task = task.and_then(|tasks| tasks.last().copied());
                 block(*from_ns, *to_ns, y, task, [&name, name.trim_start_matches("task ")]);
             }
             y += STEP;

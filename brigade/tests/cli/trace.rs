@@ -302,20 +302,24 @@ fn late_wake_ups_are_blamed_on_the_hog() {
             continue;
         }
         let words = [under, &[brigade.to_str().unwrap(), "trace", "late"]].concat();
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]).arg("--manifest").arg(&manifest);
-        command.current_dir(&folder).env("HOME", folder.path());
-        command.env("BRIGADE_LOCK", folder.path().join(format!("lock{}", under.len())));
-        let ended = Ended::from(command.output().unwrap());
-        if ended.code == Some(3) {
-            contract::skip("brigade trace of wake-ups", ended.stdout.trim());
-            continue;
-        }
-        assert_eq!(ended.code, Some(0), "{ended:?}");
-        let page = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        let (_, worst) = page.split_once("The worst wake-ups ").unwrap();
-        assert_eq!(worst.split("- ").filter(|item| item.contains(" until task ")).count(), 10);
-        assert!(worst.split(['(', ')', ',']).any(|name| name.trim() == "hog"), "{worst}");
+        // Other users' programs may be all that is in the way.
+        let names_hog = |_| {
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]).arg("--manifest").arg(&manifest);
+            command.current_dir(&folder).env("HOME", folder.path());
+            command.env("BRIGADE_LOCK", folder.path().join(format!("lock{}", under.len())));
+            let ended = Ended::from(command.output().unwrap());
+            if ended.code == Some(3) {
+                contract::skip("brigade trace of wake-ups", ended.stdout.trim());
+                return true;
+            }
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+            let page = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+            let (_, worst) = page.split_once("The worst wake-ups ").unwrap();
+            assert_eq!(worst.split("- ").filter(|item| item.contains(" until task ")).count(), 10);
+            worst.split(['(', ')', ',']).any(|name| name.trim() == "hog")
+        };
+        assert!((0..10).any(names_hog), "{words:?}");
     }
 }
 
