@@ -159,12 +159,14 @@ impl Profile {
         2
     }
 
-    /// Measuring time of the rounds of this many cases, in seconds; `None`
-    /// unless `--max-time` bounds an invocation.
+    /// The least time of a run of this many cases, in seconds; `None` unless `--max-time` bounds
+    /// an invocation.
     pub fn seconds(&self, cases: usize) -> Option<f64> {
         let mut flags = self.flags.iter().skip_while(|flag| *flag != "--max-time");
         let of_one: f64 = flags.nth(1)?.parse().ok()?;
-        let common = of_one * cases as f64 * f64::from(self.rounds);
+        let rounds = f64::from(self.rounds);
+        let waits = self.spacing_seconds(self.rounds) * (rounds - 1.0);
+        let common = waits.max(of_one * cases as f64 * rounds);
         Some(self.budget_seconds.map_or(common, |budget| budget.max(common)))
     }
 
@@ -550,6 +552,14 @@ profiles = ["default"]
             assert!(error.contains(expected), "{error:?} does not contain {expected:?}");
             assert!(!error.contains('\n'), "{error:?} is more than one line");
         }
+    }
+
+    #[test]
+    fn the_least_time_of_a_run_includes_the_waits_between_rounds() {
+        let rounds = "rounds = 5\nflags = ['--max-time', '0.1']\nspread_seconds = 50";
+        let profile = parse_with("rounds = 5", rounds).unwrap().profiles.remove("default").unwrap();
+        assert_eq!(profile.seconds(2), Some(40.0));
+        assert_eq!(profile.seconds(200), Some(100.0));
     }
 
     #[test]
