@@ -132,7 +132,7 @@ fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec
     if !commands.is_empty() {
         let heading = match report.tasks {
             Some(tasks) => format!("To fit {}, run all of:", count(tasks)),
-            None => "To fit twice as many, raise each by:".to_owned(),
+            None => "To double what a limit allows:".to_owned(),
         };
         page.push(Block::Heading(2, heading));
     }
