@@ -420,10 +420,10 @@ fn reason(message: &str) -> String {
 /// Names the unknown name, the known ones unless they would fill the screen, and a suggestion.
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
-    let all = if known.len() <= MOST_NAMED {
-        format!("known: {}", known.join(", "))
-    } else {
-        format!("brigade list shows all {}", known.len())
+    let all = match known.len() {
+        ..=MOST_NAMED => format!("known: {}", known.join(", ")),
+        count if what == "case" => format!("brigade list GROUP shows some of the {count}"),
+        count => format!("brigade list shows all {count}"),
     };
     format!("unknown {what} '{name}'; {all}{}", meant(name, &known))
 }
@@ -601,6 +601,12 @@ profiles = ["default"]
         let few = unknown("case", "x", names[..2].iter());
         assert_eq!(few, "unknown case 'x'; known: case-0, case-1");
         let many = unknown("case", "case-", names.iter());
-        assert!(many.starts_with("unknown case 'case-'; brigade list shows all 17; did"), "{many}");
+        let start = "unknown case 'case-'; brigade list GROUP shows some of the 17; did";
+        assert!(many.starts_with(start), "{many}");
+        let many = unknown("group", "case-", names.iter());
+        assert!(
+            many.starts_with("unknown group 'case-'; brigade list shows all 17; did"),
+            "{many}"
+        );
     }
 }
