@@ -219,7 +219,9 @@ pub fn filled(text: &str, first: &str, others: &str) -> String {
         .word_separator(WordSeparator::AsciiSpace)
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_splitter(textwrap::WordSplitter::NoHyphenation);
-    let text = text.replace(" %", &format!("{NO_BREAK_SPACE}%"));
+    let text = text
+        .replace(" %", &format!("{NO_BREAK_SPACE}%"))
+        .replace("± ", &format!("±{NO_BREAK_SPACE}"));
     textwrap::fill(&text, options).replace(NO_BREAK_SPACE, " ") + "\n"
 }
 
@@ -254,8 +256,8 @@ mod tests {
         let words = format!("{} 1.79{NO_BREAK_SPACE}µs", "x".repeat(COLUMNS - 6));
         assert_eq!(item(&words).lines().last(), Some("  1.79 µs"));
         assert_eq!(
-            lines(&format!("{} 51 %", "x".repeat(COLUMNS - 3))).lines().last(),
-            Some("51 %")
+            lines(&format!("{} ± 51 %", "x".repeat(COLUMNS - 5))).lines().last(),
+            Some("± 51 %")
         );
         assert_eq!(lines(&format!("a {} b", "x-".repeat(COLUMNS))).lines().count(), 3);
     }
