@@ -476,6 +476,12 @@ mod tests {
             let keys: Vec<String> = text.lines().map(key).collect();
             let is_shown = |index: usize| keys.contains(&format!("{} ", letter(index)));
             assert!((0..most).all(is_shown), "{most} lines: {text}");
+            let unit = match &*group.name {
+                "processes" => ", in MiB",
+                "greedy" => ", in µs",
+                _ => "",
+            };
+            assert!(text.contains(unit), "{unit}: {text}");
             found.push(group.name);
         }
         assert_eq!(found, ["processes", "tasks", "surface", "greedy", "locks", "rings"]);
