@@ -40,6 +40,10 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     let Some(plan) = &manifest.impact else {
         return Err(UsageError("impact: suite.toml has no [impact]".to_owned()).into());
     };
+    if let Some(pid) = flags.pid {
+        let exists = Path::new(&format!("/proc/{pid}")).exists();
+        ensure!(exists, "--pid {pid}: there is no such process");
+    }
     let prices = prices(flags, &manifest, plan)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     signals.defer_stops();
@@ -64,7 +68,6 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
 /// Counts what a process uses for this long, or until a signal.
 fn watch(pid: u32, seconds: Duration, signals: &mut Signals) -> anyhow::Result<Used> {
     let folder = format!("/proc/{pid}");
-    ensure!(Path::new(&folder).exists(), "--pid {pid}: there is no such process");
     let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
     let threads = || fs::read_dir(format!("{folder}/task")).map_or(0, Iterator::count);
     let began = Instant::now();

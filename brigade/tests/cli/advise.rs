@@ -254,6 +254,8 @@ fn costs_of_another_machine_are_used_with_a_warning() {
 #[test]
 fn a_missing_run_or_command_is_named() {
     let bench = with_costs();
+    let ended = ends(&bench, &["impact", "--pid", "4294967295"]);
+    assert_eq!(ended.stderr, "brigade: --pid 4294967295: there is no such process\n");
     let ended = ends(&bench, &["impact", "--", "true"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let (_, asked) = ended.stderr.split_once("brigade run ").expect("a command");
