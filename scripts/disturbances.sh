@@ -1,15 +1,28 @@
 #!/bin/bash
 # Disturbs short runs on purpose and counts how many of them report it.
-#
-#   scripts/disturbances.sh [RUNS]     (12 runs for each disturbance; 6 minutes)
-#
-# Needs root, Python, control groups `cpu` and `freezer` of version 1 (or skips that part) and
-# release builds. Exits with 1 if fewer than 11 of 12 runs report a disturbance, or if an
-# undisturbed run reports one. On a shared machine that may be true: the line names the cause.
 # Functions are called by the trap, and by name.
 # shellcheck disable=SC2317
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+if [ "${1-}" = --help ]; then
+    cat <<'EOF'
+Usage: disturbances.sh [RUNS]
+
+Disturbs RUNS short runs [default: 12] in each of several ways, and counts how
+many of them report it. Takes 6 minutes. Needs root, Python, control groups `cpu`
+and `freezer` of version 1 (or skips that part) and release builds.
+
+Examples:
+  scripts/disturbances.sh
+  scripts/disturbances.sh 3
+
+Exit codes: 0 done, 1 fewer than 11 of 12 runs report a disturbance, or an
+undisturbed run reports one. On a shared machine that may be true: the line names
+the cause.
+EOF
+    exit
+fi
 
 runs=${1:-12}
 case='switch-futex/same-cpu'
@@ -41,14 +54,14 @@ trap cleanup EXIT
 
 sed 's/^spread_seconds = .*/spread_seconds = 0/' suite.toml > "$manifest"
 
-# measure [COMMAND…]: runs the case once, under a command; prints the report's line on it.
+# measure [COMMAND…]: runs the case once, under a command; prints the report's notes on it.
 measure() {
     rm -rf "$folder/run"
     mkdir "$folder/run"
     BRIGADE_LOCK=$folder/lock "$@" target/release/brigade run --manifest "$manifest" \
         --profile default --case "$case" --rounds 12 --no-build --results "$folder/run" \
-        > "$folder/out" 2> "$folder/errors" || true
-    tr -s ' \n' ' ' < "$folder/out" | grep -o -E "$case: of [^.]*\.[^.]*\." | tr '\n' ' ' || true
+        > /dev/null 2> "$folder/errors" || true
+    sed -n "s|^- .*<sub>$case</sub>: ||p" "$folder"/run/*/report.md | tr '\n' ' ' || true
 }
 
 # row NAME WORDS [COMMAND…]: prints how many of the runs report these words.
@@ -59,7 +72,7 @@ row() {
         line=$(measure "$@")
         [[ $line =~ $words ]] && { found=$((found + 1)) said=$line; }
     done
-    printf '%-34s %2d of %d  %.70s\n' "$name" "$found" "$runs" "${said#*: }"
+    printf '%-34s %2d of %d  %.70s\n' "$name" "$found" "$runs" "$said"
     if [ "$name" = nothing ]; then
         [ "$found" -eq 0 ] || failed=1
     else
@@ -127,7 +140,7 @@ fi
 if [ "$(id -u)" -eq 0 ] && unshare -m true; then
     cp /proc/stat "$folder/stat"
     thief 40
-    row '/proc/stat stands still, thief 40 %' 'others took|unknown' \
+    row '/proc/stat stands still, thief 40 %' 'others took|unexplained|unknown' \
         unshare -m bash -c "mount --bind $folder/stat /proc/stat && exec \"\$@\"" bash
     stop
 else

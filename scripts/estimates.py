@@ -475,11 +475,13 @@ class Run:
         steal = [of["record"]["interference"]["steal_ns"] for of in self.lines if of["record"]]
         steal = [ns for ns in steal if ns is not None]
         bad = sum(level > 0 for case in cases for level, *_ in case.measured)
-        text = []
-        if any(width is not None for width in widths.values()):
-            text.append("Half of this run's times are within "
-                        f"± {100 * median(widths.values()):.1f} % "
-                        f"(median of {len(cases)})")
+        known = sorted(width for width in widths.values() if width is not None)
+        if 2 * len(known) > len(cases):
+            half = median(known + known[-1:] * (len(cases) - len(known)))
+            text = [f"Half of this run's times are within ± {100 * half:.1f} % "
+                    f"(median of {len(cases)})"]
+        else:
+            text = [f"Few of this run's {len(cases)} times have an interval"]
         text.append(f"{median(counts):.0f} processes per case, "
                     f"worth {median(worth):.0f} independent ones")
         if steal:

@@ -272,8 +272,9 @@ def check_text(check, run, at, line):
     """A line that is no row: what is known of the run, or text that has no figures of it."""
     quality, wide, target = run.quality()
     spread = re.match(r"- (.+?): (two modes|one of|of) (.+)", line)
-    verdict, times, _ = line.partition("Half of this run's times")
-    if times:
+    of_times = re.search(r"(Half|Few) of this run's", line)
+    if of_times:
+        verdict = line[:of_times.start()]
         check.same(at, line[len(verdict):], lambda: quality)
         of = Taken(cases=[case.taken for case in run.cases.values()])
         share, noise = of.share(), of.noise() / of.all

@@ -17,7 +17,7 @@ pub enum Exit {
     Usage = failure::USAGE,
     /// Nothing failed, but a program refused to run because of a limit.
     Limit = failure::LIMIT,
-    /// A comparison found a slower case, with `--fail-on slower`.
+    /// A comparison found a slower case, with `--fail-on`.
     Slower = 4,
     /// A proof found the machine too busy to decide.
     NotShown = 5,
@@ -49,7 +49,7 @@ impl Exit {
             Self::Failed => "something failed",
             Self::Usage => "wrong flags or manifest",
             Self::Limit => "a program refused because of a limit",
-            Self::Slower => "a case is slower, with --fail-on slower",
+            Self::Slower => "a case is slower, with --fail-on",
             Self::NotShown => "nothing failed, but the machine is too busy to decide",
             Self::Interrupted => "interrupted",
         }

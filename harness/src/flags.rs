@@ -158,14 +158,31 @@ pub fn name(value: &impl ValueEnum) -> String {
     value.to_possible_value().expect("no value is skipped").get_name().to_owned()
 }
 
-/// The smallest stack that glibc accepts (`PTHREAD_STACK_MIN`), in bytes.
-/// What clap's error says, in one line. clap prints each missing flag on a separate line.
+/// What clap's error says, in one line. clap prints each missing flag on a separate line, and
+/// refuses numbers in the words of Rust's parsers.
 pub fn reason(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
-    lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+    let text = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
+    let Some((value, why)) = text.rsplit_once(": ") else { return text };
+    let range = why.split_once(" is not in ").and_then(|(_, range)| range.split_once(".."));
+    let advice = match (why, range) {
+        (_, Some((least, most))) => match most.trim_start_matches('=') {
+            most if most == u32::MAX.to_string() || most == u64::MAX.to_string() => {
+                format!("use {least} or more")
+            }
+            most => format!("use {least} to {most}"),
+        },
+        ("invalid digit found in string" | "cannot parse integer from empty string", _) => {
+            "use a whole number, 0 or more".to_owned()
+        }
+        ("number too large to fit in target type", _) => "use a smaller number".to_owned(),
+        _ => return text,
+    };
+    format!("{value}: {advice}")
 }
 
+/// The smallest stack that glibc accepts (`PTHREAD_STACK_MIN`), in bytes.
 const SMALLEST_STACK: usize = 16 << 10;
 
 /// Parses the value of `--stack-size`, in bytes.
@@ -244,6 +261,20 @@ mod tests {
         let spec = Spec { tasks: 7, iters: 10, count, ..Spec::NEW };
         let command = with_common(Command::new("program").no_binary_name(true), &spec);
         Flags::read(&command.try_get_matches_from(line)?, count)
+    }
+
+    #[test]
+    fn wrong_numbers_are_refused_in_plain_words() {
+        for (value, advice) in [
+            ("0", "use 1 or more"),
+            ("-1", "use 1 or more"),
+            ("x", "use a whole number, 0 or more"),
+            ("99999999999999999999", "use a smaller number"),
+        ] {
+            let error = read(Count::Open, &["--tasks", value]).unwrap_err();
+            let expected = format!("invalid value '{value}' for '--tasks <N>': {advice}");
+            assert_eq!(super::reason(&error), expected);
+        }
     }
 
     #[test]

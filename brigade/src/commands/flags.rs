@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use harness::limits::Kind;
 
 use crate::commands::output;
@@ -14,7 +14,7 @@ use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
 use crate::programs;
 
-/// Runs its programs in shuffled rounds of fresh processes and keeps every record.
+/// Measures what threads, async tasks, coroutines and processes cost on this machine.
 ///
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
@@ -127,7 +127,7 @@ pub struct CompareFlags {
     /// Largest difference that does not matter, in percent
     #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = not_negative, allow_negative_numbers = true)]
     pub margin: f64,
-    /// Exit with 4 if a case has this verdict
+    /// Exit with 4 if a case is slower, with 1 if none was compared
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
     /// Format of the comparison
@@ -151,9 +151,9 @@ pub struct CompareFlags {
 /// Verdicts that make a comparison fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A case is slower, or nothing could be compared
+    /// Only then
     Slower,
-    /// As slower, or a verdict is unresolved
+    /// Also with 1 if a case is unresolved
     Unresolved,
 }
 
@@ -319,7 +319,7 @@ pub struct ExplainFlags {
     /// The case, by its name or its title
     #[arg(value_name = "CASE")]
     pub case: String,
-    /// The manifest [default: suite.toml here or in a folder above]
+    /// The manifest [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
 }
@@ -407,12 +407,7 @@ pub struct AdviseFlags {
 #[derive(Debug, Args)]
 pub struct ImpactFlags {
     /// Watch all threads of this process
-    #[arg(
-        long,
-        value_name = "PID",
-        conflicts_with = "command",
-        required_unless_present = "command"
-    )]
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
     pub pid: Option<u32>,
     /// How long to watch, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = budget, default_value = "10")]
@@ -455,7 +450,8 @@ pub struct LimitsFlags {
     /// Show all limits for one kind of task
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
-    /// Exit with 3 unless this many tasks fit, and print commands that raise the limits
+    /// Exit with 3 unless this many tasks of a kind fit; with --kind, print the commands that raise
+    /// its limits
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub tasks: Option<u64>,
     /// Create tasks up to the limit to verify the prediction
@@ -527,6 +523,20 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
+/// The command on this process's command line. A negative number is a value, not a flag.
+///
+/// # Errors
+/// Clap's.
+pub fn read() -> Result<Cli, clap::Error> {
+    let numbers = |arg: Arg| match arg.get_action().takes_values() {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    };
+    let mut command = Cli::command().mut_args(numbers).mut_subcommands(|of| of.mut_args(numbers));
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
 /// Prints clap's help, version or error: help and version to standard output, errors as one line to
 /// standard error.
 pub fn explain(error: &clap::Error) -> Exit {
@@ -546,14 +556,17 @@ pub fn explain(error: &clap::Error) -> Exit {
         output::warn(&format!("'{name}' is a group: brigade run {name}"));
         return Exit::Usage;
     }
-    output::warn(&format!("{} (try 'brigade --help')", harness::flags::reason(error)));
+    let named = std::env::args().nth(1).unwrap_or_default();
+    let help = match Cli::command().find_subcommand(&named) {
+        Some(_) => format!("brigade {named} --help"),
+        None => "brigade --help".to_owned(),
+    };
+    output::warn(&format!("{} (try '{help}')", harness::flags::reason(error)));
     Exit::Usage
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

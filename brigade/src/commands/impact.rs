@@ -33,9 +33,17 @@ use crate::store::saved_run::SavedRun;
 /// watched.
 pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
+    if flags.pid.is_none() && flags.command.is_empty() {
+        let which = "impact: name a process, --pid PID, or a command, -- COMMAND";
+        return Err(UsageError(which.to_owned()).into());
+    }
     let Some(plan) = &manifest.impact else {
         return Err(UsageError("impact: suite.toml has no [impact]".to_owned()).into());
     };
+    if let Some(pid) = flags.pid {
+        let exists = Path::new(&format!("/proc/{pid}")).exists();
+        ensure!(exists, "--pid {pid}: there is no such process");
+    }
     let prices = prices(flags, &manifest, plan)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     signals.defer_stops();
@@ -48,15 +56,18 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     output::print(&if flags.json { json()? } else { show::text::impact(&impact) })?;
     if let Some(status) = failed {
         output::warn(&format!("{}: {status}", flags.command.join(" ")));
-        return Ok(Exit::Failed);
     }
-    Ok(if signals.stops() > 0 { Exit::Interrupted } else { Exit::Done })
+    // Ctrl-C also ends the command.
+    Ok(match failed {
+        _ if signals.stops() > 0 => Exit::Interrupted,
+        Some(_) => Exit::Failed,
+        None => Exit::Done,
+    })
 }
 
 /// Counts what a process uses for this long, or until a signal.
 fn watch(pid: u32, seconds: Duration, signals: &mut Signals) -> anyhow::Result<Used> {
     let folder = format!("/proc/{pid}");
-    ensure!(Path::new(&folder).exists(), "--pid {pid}: there is no such process");
     let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
     let threads = || fs::read_dir(format!("{folder}/task")).map_or(0, Iterator::count);
     let began = Instant::now();
@@ -77,9 +88,7 @@ fn watch(pid: u32, seconds: Duration, signals: &mut Signals) -> anyhow::Result<U
 
 /// Runs a command and counts what it uses. Returns its status if that is not 0.
 fn run_command(command: &[String]) -> anyhow::Result<(Used, Option<ExitStatus>)> {
-    let [program, arguments @ ..] = command else {
-        return Err(UsageError("impact: name a process, --pid PID, or a command".to_owned()).into());
-    };
+    let (program, arguments) = command.split_first().context("a command has a program")?;
     let at_once = cpus::allowed().context("reading the CPUs that this process may use")?.len();
     let before = Counters::of_children();
     let began = Instant::now();
@@ -201,12 +210,19 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
         let is_enough = costs.contains_key("lowest") && costs.contains_key("highest");
         anyhow::Ok(is_enough.then(|| Prices { run: run.name.clone(), costs, disturbed }))
     };
+    let label = Environment::capture(manifest)?.label();
     if let Some(folder) = &flags.run {
-        return of_run(folder.clone())?
-            .with_context(|| format!("--run {}: it lacks a case of: {needed}", folder.display()));
+        let name = folder.display();
+        let found = of_run(folder.clone())?.with_context(|| {
+            format!("--run {name}: it has not measured all cases needed: {needed}")
+        })?;
+        let its = SavedRun::read(folder)?.environment.label();
+        if its != label {
+            output::warn(&format!("--run {name}: it is of another machine, {its}, not {label}"));
+        }
+        return Ok(found);
     }
     let parent = manifest.results();
-    let label = Environment::capture(manifest)?.label();
     let mut latest = None;
     for folder in SavedRun::latest_first(&parent, Some(&label)) {
         match of_run(folder)? {

@@ -22,7 +22,6 @@ mod values;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use harness::system_files;
 
 use crate::exit::Exit;
@@ -34,7 +33,7 @@ pub use report::renderings;
 pub fn main() -> ExitCode {
     let done = system_files::require_stack().and_then(|()| {
         shell::complete();
-        match Cli::try_parse() {
+        match flags::read() {
             Ok(cli) => dispatch(cli),
             Err(error) => Ok(flags::explain(&error)),
         }

@@ -159,12 +159,14 @@ impl Profile {
         2
     }
 
-    /// Measuring time of the rounds of this many cases, in seconds; `None`
-    /// unless `--max-time` bounds an invocation.
+    /// The least time of a run of this many cases, in seconds; `None` unless `--max-time` bounds
+    /// an invocation.
     pub fn seconds(&self, cases: usize) -> Option<f64> {
         let mut flags = self.flags.iter().skip_while(|flag| *flag != "--max-time");
         let of_one: f64 = flags.nth(1)?.parse().ok()?;
-        let common = of_one * cases as f64 * f64::from(self.rounds);
+        let rounds = f64::from(self.rounds);
+        let waits = self.spacing_seconds(self.rounds) * (rounds - 1.0);
+        let common = waits.max(of_one * cases as f64 * rounds);
         Some(self.budget_seconds.map_or(common, |budget| budget.max(common)))
     }
 
@@ -418,10 +420,10 @@ fn reason(message: &str) -> String {
 /// Names the unknown name, the known ones unless they would fill the screen, and a suggestion.
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
-    let all = if known.len() <= MOST_NAMED {
-        format!("known: {}", known.join(", "))
-    } else {
-        format!("brigade list shows all {}", known.len())
+    let all = match known.len() {
+        ..=MOST_NAMED => format!("known: {}", known.join(", ")),
+        count if what == "case" => format!("brigade list GROUP shows some of the {count}"),
+        count => format!("brigade list shows all {count}"),
     };
     format!("unknown {what} '{name}'; {all}{}", meant(name, &known))
 }
@@ -553,6 +555,14 @@ profiles = ["default"]
     }
 
     #[test]
+    fn the_least_time_of_a_run_includes_the_waits_between_rounds() {
+        let rounds = "rounds = 5\nflags = ['--max-time', '0.1']\nspread_seconds = 50";
+        let profile = parse_with("rounds = 5", rounds).unwrap().profiles.remove("default").unwrap();
+        assert_eq!(profile.seconds(2), Some(40.0));
+        assert_eq!(profile.seconds(200), Some(100.0));
+    }
+
+    #[test]
     fn only_a_guests_tasks_cannot_be_spread() {
         let spread = "placement = 'spread'\nprogram = ";
         assert!(parse_with("program = ", spread).is_ok());
@@ -591,6 +601,12 @@ profiles = ["default"]
         let few = unknown("case", "x", names[..2].iter());
         assert_eq!(few, "unknown case 'x'; known: case-0, case-1");
         let many = unknown("case", "case-", names.iter());
-        assert!(many.starts_with("unknown case 'case-'; brigade list shows all 17; did"), "{many}");
+        let start = "unknown case 'case-'; brigade list GROUP shows some of the 17; did";
+        assert!(many.starts_with(start), "{many}");
+        let many = unknown("group", "case-", names.iter());
+        assert!(
+            many.starts_with("unknown group 'case-'; brigade list shows all 17; did"),
+            "{many}"
+        );
     }
 }

@@ -102,7 +102,7 @@ impl Lock {
                 let path = path.display();
                 let error = format!(
                     "another brigade is measuring on this machine, and somebody removed its lock \
-                     {path}: wait for it to end"
+                     {path}: wait for it to end, or add --wait"
                 );
                 return Err(Held(error).into());
             }
@@ -227,7 +227,9 @@ fn refusal(signer: Option<(u32, bool)>, file: &File, path: &Path) -> String {
             None => "another brigade".to_owned(),
         },
     };
-    format!("{who} is measuring on this machine: wait for it to end ({path} is locked)")
+    format!(
+        "{who} is measuring on this machine: wait for it to end, or add --wait ({path} is locked)"
+    )
 }
 
 #[cfg(test)]

@@ -124,8 +124,8 @@ fn visible(comparison: &Comparison) -> Option<String> {
     Some(match widths.len() {
         1 => format!("A change of {} or more would have been detected.", small_share(*first)),
         _ => format!(
-            "A change of {} or more would have been detected in half of the cases: {} in the most \
-             precise one, {} in all.",
+            "A change of {} or more would have been detected in half of the cases; of {} in the \
+             most precise one; of {} in all.",
             small_share(middle),
             small_share(*first),
             small_share(*last)
@@ -165,14 +165,15 @@ fn between(of: &BetweenRuns) -> Vec<String> {
     let BetweenRuns { states: [first, second], spread, .. } = of;
     let states = first.zip(*second).map(|(first, second)| {
         format!(
-            "The machine was {} times as slow at the same work during the candidate's run. The \
+            "The machine took {} times as long for the same work during the candidate's run. The \
              ratios are corrected for that.",
             thousandths(second.reference_ns / first.reference_ns),
         )
     });
     let spread = match spread {
         Some(of) => format!(
-            "Runs of one build on this machine differ by {} ({} runs). Intervals allow for that.",
+            "So corrected, runs of one build on this machine differ by {} ({} runs). Intervals \
+             allow for that.",
             apart(*of),
             of.runs,
         ),

@@ -120,10 +120,20 @@ pub fn drawn(
         "{:LABELS$} {} {}",
         "",
         numbers.labels(WIDTH, brief),
-        parameter.replace('_', " ") + several
+        axis_name(parameter) + several
     ));
     let text: String = text.iter().map(|line| line.trim_end().to_owned() + "\n").collect();
     Some((text, lines.iter().flat_map(|line| line.cases.clone()).collect()))
+}
+
+/// The name of an axis for the values of a parameter, with their unit.
+pub fn axis_name(parameter: &str) -> String {
+    match parameter {
+        "greedy_for" => "computing, in µs".to_owned(),
+        "resident_mib" => "resident memory, in MiB".to_owned(),
+        "working_set" => "working set, in bytes".to_owned(),
+        count => count.replace('_', " "),
+    }
 }
 
 /// The letter, name, first and last time of each line, in rows near its end.

@@ -139,8 +139,8 @@ fn page(
          <p class=\"tools\" hidden><label>Show cases with \
          <input type=\"search\" id=\"filter\" placeholder=\"part of a name\"></label></p>\n\
          {rest}</main>\n\
-         <footer><p>The records are in the folder of this page; <code>brigade report</code> \
-         shows them. Brigade's <code>docs/</code> explain terms and method.</p></footer>\n\
+         <footer><p><code>brigade report</code> shows the records of a run; Brigade's \
+         <code>docs/</code> explain terms and method.</p></footer>\n\
          <script type=\"application/json\" id=\"report\">{}</script>\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
         embedded(value)

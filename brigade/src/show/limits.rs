@@ -9,7 +9,7 @@ use harness::limits::{Forecast, Kind, Line, Resource};
 use serde::{Deserialize, Serialize};
 
 use super::page::{ABSENT, Block, Table};
-use super::quantity::{bytes, duration};
+use super::quantity::{NO_BREAK_SPACE, bytes, duration};
 use super::text::blocks as blocks_as_text;
 
 /// Version of [`LimitsReport`]'s schema, `major.minor`.
@@ -132,7 +132,7 @@ fn of_kind(of: &KindForecast, report: &LimitsReport, prlimit_fails: bool) -> Vec
     if !commands.is_empty() {
         let heading = match report.tasks {
             Some(tasks) => format!("To fit {}, run all of:", count(tasks)),
-            None => "To fit twice as many, raise each by:".to_owned(),
+            None => "To double what a limit allows:".to_owned(),
         };
         page.push(Block::Heading(2, heading));
     }
@@ -280,5 +280,9 @@ fn count(number: u64) -> String {
 
 /// An amount of a resource: bytes in a binary unit, anything else as a count.
 fn quantity(resource: Resource, amount: u64) -> String {
-    if resource.is_bytes() { bytes(amount as f64) } else { count(amount) }
+    match amount {
+        0 if resource.is_bytes() => format!("0{NO_BREAK_SPACE}B"),
+        _ if resource.is_bytes() => bytes(amount as f64),
+        _ => count(amount),
+    }
 }

@@ -159,10 +159,13 @@ fn verdict(taken: Option<Taken>) -> String {
 /// Whether the figures of a run can be quoted, and why. The text begins with the verdict in
 /// capitals and a colon.
 pub fn verdict_in_words(run: &RunSummary) -> (bool, String) {
-    let good = run.quality.median_half_width_percent;
-    let good = good.map_or(String::new(), |percent| {
-        format!(" Half of the figures are good to ±{percent:.0}{NO_BREAK_SPACE}%.")
-    });
+    let good = match run.quality.median_half_width_percent {
+        Some(percent) => {
+            format!(" Half of the figures are good to ±{percent:.0}{NO_BREAK_SPACE}%.")
+        }
+        None if run.quality.cases == 0 => String::new(),
+        None => " Few of the figures have an interval.".to_owned(),
+    };
     let others = run.repeat.map_or(String::new(), |repeat| {
         format!(" Runs of this build differ by {}.", apart(repeat.spread))
     });
@@ -203,12 +206,13 @@ pub fn verdict_in_words(run: &RunSummary) -> (bool, String) {
 /// Whether a run can be quoted, its precision and its disturbances, in one line.
 pub fn quality(quality: &Quality) -> String {
     let mut parts = Vec::new();
-    parts.extend(quality.median_half_width_percent.map(|percent| {
-        format!(
+    parts.push(match quality.median_half_width_percent {
+        Some(percent) => format!(
             "Half of this run's times are within ± {percent:.1} % (median of {})",
             quality.cases
-        )
-    }));
+        ),
+        None => format!("Few of this run's {} times have an interval", quality.cases),
+    });
     let independent = quality.processes.zip(quality.independent_processes);
     parts.extend(independent.map(|(processes, independent)| {
         format!("{processes:.0} processes per case, worth {independent:.0} independent ones")
@@ -241,12 +245,13 @@ pub fn state(run: &RunSummary) -> Option<String> {
     let State { change, .. } = run.state?;
     let changed = (change - 1.0).abs() > LARGE_CHANGE;
     let changed = changed.then(|| {
-        format!("The machine became {} times as slow during the run", three_digits(change))
+        let change = three_digits(change);
+        format!("By its end the machine took {change} times as long for the same work")
     });
     let repeat = match run.repeat {
         Some(Repeat { spread, slowness }) => format!(
-            "{} runs of this build differ by {}; the machine was {} times as slow as in the \
-             quietest",
+            "{} runs of this build differ by {}; the machine took {} times as long for the same \
+             work as in the quietest",
             spread.runs,
             apart(spread),
             three_digits(slowness),
@@ -280,7 +285,23 @@ pub fn extent(run: &RunSummary) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixtures;
     use super::*;
+
+    #[test]
+    fn half_of_the_times_counts_those_without_an_interval() {
+        let precision = |measured_once: &[&str]| {
+            let mut run = fixtures::run(1.0);
+            run.invocations.retain(|of| of.round == 1 || !measured_once.contains(&&*of.case));
+            let report = fixtures::report_with(&fixtures::manifest(), &[run]);
+            let run = &report.runs[0];
+            format!("{} {}", quality(&run.quality), verdict_in_words(run).1)
+        };
+        let most = precision(&["tasks", "alone"]);
+        assert!(most.contains("Half of this run's") && most.contains("Half of the fig"), "{most}");
+        let few = precision(&["tasks", "alone", "create", "threads/spread"]);
+        assert!(few.contains("Few of this run's") && few.contains("Few of the fig"), "{few}");
+    }
 
     #[test]
     fn runs_that_differ_by_less_than_one_percent_do_not_differ_by_zero() {

@@ -219,7 +219,10 @@ pub fn filled(text: &str, first: &str, others: &str) -> String {
         .word_separator(WordSeparator::AsciiSpace)
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_splitter(textwrap::WordSplitter::NoHyphenation);
-    textwrap::fill(text, options).replace(NO_BREAK_SPACE, " ") + "\n"
+    let text = text
+        .replace(" %", &format!("{NO_BREAK_SPACE}%"))
+        .replace("± ", &format!("±{NO_BREAK_SPACE}"));
+    textwrap::fill(&text, options).replace(NO_BREAK_SPACE, " ") + "\n"
 }
 
 #[cfg(test)]
@@ -252,6 +255,10 @@ mod tests {
     fn no_line_breaks_at_a_no_break_space_or_in_a_word() {
         let words = format!("{} 1.79{NO_BREAK_SPACE}µs", "x".repeat(COLUMNS - 6));
         assert_eq!(item(&words).lines().last(), Some("  1.79 µs"));
+        assert_eq!(
+            lines(&format!("{} ± 51 %", "x".repeat(COLUMNS - 5))).lines().last(),
+            Some("± 51 %")
+        );
         assert_eq!(lines(&format!("a {} b", "x-".repeat(COLUMNS))).lines().count(), 3);
     }
 }

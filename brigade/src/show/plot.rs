@@ -2,7 +2,7 @@
 
 use clap::ValueEnum as _;
 
-use super::curve::{Line, apart, curves, measured};
+use super::curve::{Line, apart, axis_name, curves, measured};
 use super::pairs::{Steps, name, places, words};
 use super::quantity::{
     NO_BREAK_SPACE, Unit, brief, bytes, duration, estimated_duration, interval, letter, percent,
@@ -344,7 +344,7 @@ fn curve(parameter: &str, lines: &[Line], is_narrow: bool) -> Option<Picture> {
         body += &line((0.0, down(*ns)), (end, down(*ns)), "grid");
         body += &text(0.0, down(*ns) - 3.0, Anchor::Start, "axis", &tick(*ns));
     }
-    let words = parameter.replace('_', " ");
+    let words = axis_name(parameter);
     for (index, number) in numbers.ticks().iter().enumerate() {
         let x = across(*number);
         // A narrow page shows every second number.

@@ -17,10 +17,10 @@ use crate::judge::report::model::{
 };
 
 /// What the columns mean.
-const LEGEND: &str = "Per operation, over n processes [95 % interval]; p50, p99 and CPU time in \
-    the unit of the time; whole: create, run and wait for the end together; sw: context switches \
-    counted by the kernel; cross: hops between two CPUs. Elapsed, including the time between \
-    laps, is user + kernel + waiting − overlap.";
+const LEGEND: &str = "Per operation, over n processes (~: some were disturbed, !: all) [95 % \
+    interval]; p50, p99 and CPU time in the unit of the time; whole: create, run and wait for the \
+    end together; sw: context switches counted by the kernel; cross: hops between two CPUs. \
+    Elapsed, including the time between laps, is user + kernel + waiting − overlap.";
 
 /// Legend of the waiting columns.
 const LEGEND_OF_WAITING: &str = "Waiting: all CPUs asleep; waking: entering and leaving idle \

@@ -40,7 +40,11 @@ pub struct Style {
 impl Style {
     /// Text in a colour of the terminal.
     fn paint(self, code: &str, text: &str) -> String {
-        if self.colours { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+        if self.colours && code != "0" {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     /// The colour of a kind of task.
@@ -271,7 +275,12 @@ fn commands(report: &Report, folder: &str) -> String {
     let line = |(command, why): &(String, String)| {
         lines(&format!("  {command:<26} {why}").replacen(' ', &NO_BREAK_SPACE.to_string(), 30))
     };
-    let mut text = String::from("\n");
+    let figures = report.groups.iter().flat_map(|group| &group.cases);
+    let mut figures = figures.filter_map(|case| case.first()?.figure());
+    let mut text = match figures.any(|figure| figure.half_width().is_none()) {
+        true => format!("{ABSENT}: too few usable processes for an interval.\n\n"),
+        false => String::from("\n"),
+    };
     text.extend(commands.iter().map(line));
     text += &unfinished(&run.progress, folder);
     text += &format!("records in {}\n", terminal::line(folder));
@@ -367,6 +376,7 @@ fn plain(text: &str, style: Style) -> String {
             .replace('±', "+-")
             .replace('×', "x")
             .replace('µ', "u")
+            .replace(ABSENT, "-")
     } else {
         text
     }
@@ -394,8 +404,15 @@ mod tests {
         assert!(text.contains("What does a hop cost?") && !text.contains('\u{1b}'), "{text}");
         let style = Style { colours: true, ascii: false };
         assert!(screen(&report, "results/run", style).contains("\u{1b}["));
-        let plain = screen(&report, "results/run", Style { colours: false, ascii: true });
-        assert!(plain.is_ascii(), "{plain}");
+        assert!(!screen(&report, "results/run", style).contains("\u{1b}[0m·"), "no colour");
+        let ascii = Style { colours: false, ascii: true };
+        let plain = screen(&report, "results/run", ascii);
+        assert!(plain.is_ascii() && !plain.contains("too few"), "{plain}");
+        let mut few = fixtures::run(1.0);
+        few.invocations.retain(|of| of.round == 1);
+        let report = fixtures::report_with(&fixtures::manifest(), &[few]);
+        let plain = screen(&report, "results/run", ascii);
+        assert!(plain.is_ascii() && plain.contains("-: too few usable processes"), "{plain}");
     }
 
     #[test]
@@ -459,6 +476,12 @@ mod tests {
             let keys: Vec<String> = text.lines().map(key).collect();
             let is_shown = |index: usize| keys.contains(&format!("{} ", letter(index)));
             assert!((0..most).all(is_shown), "{most} lines: {text}");
+            let unit = match &*group.name {
+                "processes" => ", in MiB",
+                "greedy" => ", in µs",
+                _ => "",
+            };
+            assert!(text.contains(unit), "{unit}: {text}");
             found.push(group.name);
         }
         assert_eq!(found, ["processes", "tasks", "surface", "greedy", "locks", "rings"]);

@@ -66,13 +66,18 @@ fn property(Property { name, status, figures }: &Property) -> String {
         Status::NotShown => "NOT SHOWN, the machine is too busy",
         Status::Unjudged => "cannot be measured here",
     };
-    let figures: String = figures.iter().map(|figure| item(&line(figure))).collect();
-    format!("\n{name}: {status}\n{figures}")
+    let mut figures: Vec<String> = figures.iter().map(|figure| item(&line(figure))).collect();
+    // A program fails in each round for the same reason.
+    figures.dedup();
+    format!("\n{name}: {status}\n{}", figures.concat())
 }
 
 fn line(Figure { what, value, interval, unit, must, status }: &Figure) -> String {
     let show = |value| show(value, unit);
     let space = if unit.is_empty() { String::new() } else { NO_BREAK_SPACE.to_string() };
+    if value.is_none() && *status == Status::Fails {
+        return format!("{what}: FAILS: {must}");
+    }
     let value = value.map_or(ABSENT.to_owned(), |value| format!("{}{space}{unit}", show(value)));
     let interval = interval.map_or(String::new(), |ends| {
         format!(" [{},{NO_BREAK_SPACE}{}]", show(ends.low), show(ends.high))
@@ -92,7 +97,7 @@ fn line(Figure { what, value, interval, unit, must, status }: &Figure) -> String
 fn show(value: f64, unit: &str) -> String {
     match unit {
         "" if value.fract() == 0.0 => format!("{value:.0}"),
-        "" => format!("{value:.3}"),
+        "" => format!("{value:.3}").replace("-0.000", "0.000"),
         _ => three_digits(value),
     }
 }
@@ -121,25 +126,23 @@ pub fn impact(impact: &Impact) -> String {
         ),
     });
     if *matters != Matters::No {
-        let others = [("with the CPUs kept awake", "awake"), ("on one CPU", "pinned")];
+        let others = [("With the CPUs kept awake", "awake"), ("On one CPU", "pinned")];
         let others = others
             .iter()
-            .filter_map(|(how, key)| Some(format!("{how} {}", share(wall_share.get(key)?))));
+            .filter_map(|(how, key)| Some(format!("{how}: {}.", share(wall_share.get(key)?))));
         let others: Vec<String> = others.collect();
-        if !others.is_empty() {
-            text += &lines(&format!("It would be {}.", others.join(", ")));
-        }
+        text += &lines(&others.join(" "));
     }
     let cost = |key: &str| {
         let of = &costs[key];
         let range = |of: &Interval| format!("[{}, {}]", duration(of.low), duration(of.high));
         let (cpu, wall) = (range(&of.cpu_ns), range(&of.wall_ns));
-        format!("{} {cpu} of CPU time, {wall} of wall time", of.case)
+        format!("{cpu} of CPU time and {wall} of wall time ({})", of.case)
     };
     let (low, high) = (cost("lowest"), cost("highest"));
     text += "\n";
     text += &did(used);
-    text += &lines(&format!("A switch costs, by {run}: {low} to {high}."));
+    text += &lines(&format!("A switch costs from {low} to {high}, as measured in {run}."));
     text += &disturbed
         .as_ref()
         .map_or(String::new(), |why| lines(&format!("That run was disturbed. {why}")));
@@ -170,7 +173,8 @@ fn did(used: &Used) -> String {
         .extend(used.crossing.map(|share| {
             format!("at most {} of its switches went to another CPU", percent(share))
         }));
-    lines(&format!("{}; at most {at_once} threads at once.", parts.join(", ")))
+    let threads = if *at_once == 1 { "one thread" } else { &format!("{at_once} threads") };
+    lines(&format!("{}; at most {threads} at once.", parts.join(", ")))
 }
 
 #[cfg(test)]
@@ -215,6 +219,12 @@ mod tests {
         where the time goes    elapsed user kernel cross waiting, overlap [95 %]
         create              µs    9.04 7.94   4.52   0 % overlap 3.41 [3.29, 3.54]
         ");
+    }
+
+    #[test]
+    fn a_failed_figure_without_a_value_shows_its_reason() {
+        assert_eq!(line(&Figure::failed("ring", "it hangs")), "ring: FAILS: it hangs");
+        assert_eq!((show(-0.0004, ""), show(-0.001, "")), ("0.000".into(), "-0.001".into()));
     }
 
     #[test]

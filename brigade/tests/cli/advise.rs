@@ -236,8 +236,26 @@ fn a_running_process_is_watched_and_an_ended_one_is_named() {
 }
 
 #[test]
+fn costs_of_another_machine_are_used_with_a_warning() {
+    let bench = with_costs();
+    assert_eq!(ends(&bench, &["run"]).code, Some(0));
+    let folder = bench.result_folders().remove(0);
+    let run = folder.to_str().unwrap();
+    let impact = ["impact", "--run", run, "--", "true"];
+    assert_eq!(ends(&bench, &impact).stderr, "");
+    let file = folder.join("environment.json");
+    let mut environment: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    environment["processor.model"] = "Other".into();
+    fs::write(&file, environment.to_string()).unwrap();
+    let ended = ends(&bench, &impact);
+    assert!(ended.code == Some(0) && ended.stderr.contains("another machine, other"), "{ended:?}");
+}
+
+#[test]
 fn a_missing_run_or_command_is_named() {
     let bench = with_costs();
+    let ended = ends(&bench, &["impact", "--pid", "4294967295"]);
+    assert_eq!(ended.stderr, "brigade: --pid 4294967295: there is no such process\n");
     let ended = ends(&bench, &["impact", "--", "true"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let (_, asked) = ended.stderr.split_once("brigade run ").expect("a command");
@@ -247,6 +265,8 @@ fn a_missing_run_or_command_is_named() {
     let ended = ends(&bench, &["impact", "--", "false"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.ends_with("false: exit status: 1\n"), "{ended:?}");
+    let ended = ends(&bench, &["impact", "--", "sh", "-c", "kill -INT $PPID; exit 7"]);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
     assert_eq!(ends(&bench, &["impact"]).code, Some(2));
     assert_eq!(bench.ends(&["impact", "--", "true"]).code, Some(2), "no [impact]");
 }

@@ -25,19 +25,32 @@ fn wrong_flags_are_reported_on_one_line() {
         (
             &["run", "--resume", "x", "--seed", "1"],
             "the argument '--resume <DIR>' cannot be used with '--seed <N>' \
-             (try 'brigade --help')",
+             (try 'brigade run --help')",
         ),
         (&["hops"], "'hops' is a group: brigade run hops"),
         (&["walk"], "unrecognized subcommand 'walk' (try 'brigade --help')"),
         (
             &["run", "--rounds", "0"],
-            "invalid value '0' for '--rounds <N>': 0 is not in 1..=100000 \
-             (try 'brigade --help')",
+            "invalid value '0' for '--rounds <N>': use 1 to 100000 (try 'brigade run --help')",
         ),
+        (
+            &["compare", "--rounds", "-1"],
+            "invalid value '-1' for '--rounds <N>': use 1 to 100000 (try 'brigade compare --help')",
+        ),
+        (
+            &["run", "--seed", "x"],
+            "invalid value 'x' for '--seed <N>': use a whole number, 0 or more \
+             (try 'brigade run --help')",
+        ),
+        (
+            &["limits", "--tasks", "0"],
+            "invalid value '0' for '--tasks <N>': use 1 or more (try 'brigade limits --help')",
+        ),
+        (&["impact"], "impact: name a process, --pid PID, or a command, -- COMMAND"),
         (
             &["run", "--name", "a/b"],
             "invalid value 'a/b' for '--name <LABEL>': use letters, digits, '-', '_' and '.' only \
-             (try 'brigade --help')",
+             (try 'brigade run --help')",
         ),
         (
             &["run", "--manifest", "none.toml"],

@@ -157,7 +157,7 @@ fn a_second_run_refuses_to_start_and_names_the_first() {
         let ended = bench.ends(&[command]);
         let line = format!(
             "brigade: another brigade, process {}, is measuring on this machine: \
-             wait for it to end ({} is locked)\n",
+             wait for it to end, or add --wait ({} is locked)\n",
             first.id(),
             bench.path("lock").display()
         );

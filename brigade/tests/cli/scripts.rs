@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::bench::Ended;
 
-const SCRIPTS: [&str; 12] = [
+const SCRIPTS: [&str; 13] = [
     "compare-commits.sh",
     "compare-versions.sh",
     "rss-per-thread.sh",
@@ -16,6 +16,7 @@ const SCRIPTS: [&str; 12] = [
     "pinned-vs-free.sh",
     "fuzz.sh",
     "signals.sh",
+    "disturbances.sh",
     "test-elsewhere.sh",
     "package.sh",
     "fleet/parallel.sh",

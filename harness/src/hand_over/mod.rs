@@ -23,9 +23,9 @@ pub use monitor::{MonitorSink, MonitorSource, SharedSink, SharedSource, monitor,
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reach {
-    /// Two threads of one process
+    /// Threads of one process
     Thread,
-    /// A process and its fork
+    /// Processes, made by fork
     Process,
 }
 

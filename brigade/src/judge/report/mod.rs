@@ -256,7 +256,12 @@ fn quality(cases: &Cases, run: usize, saved: &SavedRun) -> Quality {
         estimates.iter().filter_map(|(name, case)| Some((*name, case.principal()?))).collect();
     let mut wide = times.clone();
     wide.retain(|(_, time)| half_width_percent(time).is_none_or(|of| of > target_percent));
-    let widths: Vec<f64> = times.iter().filter_map(|(_, time)| half_width_percent(time)).collect();
+    let widths = times.iter().filter_map(|(_, time)| half_width_percent(time));
+    let mut widths: Vec<f64> = widths.collect();
+    let most_have_one = widths.len() * 2 > times.len();
+    // A time without an interval is not known better than any other.
+    let widest = widths.iter().copied().fold(0.0, f64::max);
+    widths.resize(times.len(), widest);
     let series: Vec<Series> = estimates
         .iter()
         .filter_map(|(_, case)| Some(case.series(case.measurement(None)?)))
@@ -269,7 +274,7 @@ fn quality(cases: &Cases, run: usize, saved: &SavedRun) -> Quality {
         target_percent,
         cases: times.len(),
         within_target: times.len() - wide.len(),
-        median_half_width_percent: median(&widths),
+        median_half_width_percent: median(&widths).filter(|_| most_have_one),
         processes: median(&counts(&|case| case.len() as f64)),
         independent_processes: median(&counts(&|case| {
             case.len() as f64 / cases.dependence[run].inflation(case)
