@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use clap::ValueEnum as _;
 use harness::Amounts;
 use harness::limits::{Forecast, Kind, Line, Resource};
+use indicatif::HumanCount;
 use serde::{Deserialize, Serialize};
 
 use super::page::{ABSENT, Block, Table};
@@ -273,9 +274,7 @@ fn short_name(line: &Line) -> String {
 
 /// A count with thousands separators: `16,370`.
 fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
-    groups.collect::<Vec<_>>().join(",")
+    HumanCount(number).to_string()
 }
 
 /// An amount of a resource: bytes in a binary unit, anything else as a count.

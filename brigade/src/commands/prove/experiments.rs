@@ -1,9 +1,9 @@
 //! Experiments, and how to run the processes of each arm.
 
-use std::env;
 use std::fs;
+use std::io;
 use std::path::PathBuf;
-use std::process::{self, Command};
+use std::process::Command;
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -14,6 +14,7 @@ use fastrand::Rng;
 use harness::cpus;
 use harness::failure::Unavailable;
 use indicatif::{ProgressBar, ProgressStyle};
+use tempfile::TempDir;
 
 use crate::commands::trace::traced;
 use crate::exit::Interrupted;
@@ -329,8 +330,8 @@ fn beside_spinner<T>(body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// A temporary folder with the compiled C opponents; removed on drop.
-pub struct Compiled(PathBuf);
+/// A temporary folder with the compiled C opponents.
+pub struct Compiled(TempDir);
 
 impl Compiled {
     /// Compiles them.
@@ -338,13 +339,14 @@ impl Compiled {
     /// # Errors
     /// The reason why they do not compile here.
     pub fn now() -> Result<Self, String> {
-        let folder = env::temp_dir().join(format!("brigade-opponents-{}", process::id()));
-        // Fails if it exists: in a shared folder, it could be another user's.
-        fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let compiled = Self(folder);
-        let source = compiled.0.join("opponents.c");
-        fs::write(&source, include_str!("opponents.c"))
-            .map_err(|error| format!("writing the opponents: {error}"))?;
+        let write = || {
+            let folder = TempDir::with_prefix("brigade-opponents-")?;
+            let source = folder.path().join("opponents.c");
+            fs::write(&source, include_str!("opponents.c"))?;
+            io::Result::Ok((Self(folder), source))
+        };
+        let (compiled, source) =
+            write().map_err(|error| format!("writing the opponents: {error}"))?;
         let mut cc = Command::new("cc");
         match cc.args(["-O2", "-pthread", "-o"]).arg(compiled.binary()).arg(source).output() {
             Ok(output) if output.status.success() => Ok(compiled),
@@ -354,13 +356,6 @@ impl Compiled {
     }
 
     fn binary(&self) -> PathBuf {
-        self.0.join("opponents")
-    }
-}
-
-impl Drop for Compiled {
-    fn drop(&mut self) {
-        // A leftover folder is no reason to fail.
-        let _ = fs::remove_dir_all(&self.0);
+        self.0.path().join("opponents")
     }
 }
