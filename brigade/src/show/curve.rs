@@ -76,8 +76,8 @@ pub fn drawn(
         return None;
     }
     let all = || lines.iter().flat_map(|line| &line.points);
-    let numbers = Scale::visible(all().map(|(number, _)| *number))?;
-    let times = Scale::visible(all().map(|(_, time)| time.value))?;
+    let numbers = Scale::of(all().map(|(number, _)| *number))?;
+    let times = Scale::of(all().map(|(_, time)| time.value))?;
     let across = |number: f64| numbers.column(number, WIDTH);
     let down = |ns: f64| (1.0 - times.share(ns)) * (rows - 1) as f64;
     let end = |line: &Line| line.points.last().map_or(0.0, |(_, time)| time.value);

@@ -70,7 +70,7 @@ fn dots_of(mut rows: Vec<(&Case, Estimate, &str)>) -> Option<Picture> {
     const LANE: f64 = 12.0;
     const TOP: f64 = 24.0;
     rows.sort_by(|(_, one, _), (_, other, _)| one.value.total_cmp(&other.value));
-    let scale = Scale::visible(rows.iter().flat_map(|(_, time, _)| extent(time)))?;
+    let scale = Scale::of(rows.iter().flat_map(|(_, time, _)| extent(time)))?;
     let bottom = TOP + rows.len() as f64 * (LABEL + LANE + GAP);
     let mut body = String::new();
     for ns in scale.ticks() {
@@ -330,8 +330,8 @@ fn curve(parameter: &str, lines: &[Line], is_narrow: bool) -> Option<Picture> {
     /// Left end of curves, as a share of the width.
     const START: f64 = 0.065;
     let points = || lines.iter().flat_map(|of| &of.points);
-    let numbers = Scale::visible(points().map(|(number, _)| *number))?;
-    let times = Scale::visible(points().flat_map(|(_, time)| extent(time)))?;
+    let numbers = Scale::of(points().map(|(number, _)| *number))?;
+    let times = Scale::of(points().flat_map(|(_, time)| extent(time)))?;
     // Right end of curves and start of their names. A narrow page has the names below, keyed by
     // letters.
     let [end, names] = if is_narrow { [0.9, 0.94] } else { [0.62, 0.66] };

@@ -3,9 +3,9 @@
 /// The margin of a narrow axis, as a share of its span.
 const MARGIN: f64 = 0.06;
 
-/// The least span of an axis in powers of ten. On a narrower one, ticks would differ in the third
-/// digit, and nearly equal figures would lie far apart.
-const LEAST: f64 = 0.15;
+/// The least span of an axis in powers of ten: its ends differ by a factor of 2.5. On a narrower
+/// one, ticks would hardly differ, and nearly equal figures would lie far apart.
+const LEAST: f64 = 0.394;
 
 /// The most ticks on an axis.
 const MOST_TICKS: usize = 7;
@@ -40,17 +40,6 @@ impl Scale {
         let pad = (MARGIN * span).max((LEAST - span) / 2.0);
         let (low, high) = (low - pad, high + pad);
         Some(Self { low, high, ticks: round_values(10_f64.powf(low), 10_f64.powf(high)) })
-    }
-
-    /// An axis for these values whose ticks always differ visibly.
-    pub fn visible(values: impl Iterator<Item = f64>) -> Option<Self> {
-        /// The smallest ratio of an axis's ends.
-        const LEAST: f64 = 2.25;
-        let values: Vec<f64> = values.filter(|value| *value > 0.0 && value.is_finite()).collect();
-        let low = values.iter().copied().reduce(f64::min)?;
-        let high = values.iter().copied().reduce(f64::max)?;
-        let stretch = (LEAST * low / high).max(1.0).sqrt();
-        Self::of(values.into_iter().chain([low / stretch, high * stretch]))
     }
 
     /// The position of a value, 0 to 1; values beyond the axis are at its end.
