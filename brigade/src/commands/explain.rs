@@ -4,7 +4,7 @@ use harness::terminal;
 
 use crate::commands::flags::ExplainFlags;
 use crate::commands::output;
-use crate::exit::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::manifest::{Case, Manifest};
 use crate::measure::invoke::command;
 use crate::programs;
@@ -19,12 +19,7 @@ pub fn explain(flags: &ExplainFlags) -> anyhow::Result<Exit> {
     let by_title = manifest.cases.iter().find(|case| manifest.title(case) == flags.case);
     let case = match by_title {
         Some(case) => case,
-        None => match manifest.cases_named(std::slice::from_ref(&flags.case)) {
-            Ok(cases) => cases[0],
-            Err(UsageError(reason)) => {
-                return Err(UsageError(reason.replacen("--case: ", "", 1)).into());
-            }
-        },
+        None => manifest.cases_named(std::slice::from_ref(&flags.case))?[0],
     };
     output::print(&text(&manifest, case))?;
     Ok(Exit::Done)

@@ -387,7 +387,7 @@ impl Manifest {
     /// [`UsageError`] for an unknown name, listing the known ones.
     pub fn cases_named(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
         for name in names {
-            self.case(name).map_err(|reason| UsageError(format!("--case: {reason}")))?;
+            self.case(name).map_err(UsageError)?;
         }
         Ok(self.cases.iter().filter(|case| names.contains(&case.name)).collect())
     }

@@ -173,7 +173,7 @@ fn wrong_flags_are_refused() {
         (&["compare", "--bin", "old"], "give --bin, --under or --with twice"),
         (&["compare", "--with", "", "--with", "", "--margin", "-1"], "use a number of at least 0"),
         (&["compare", "--with", "", "--with", "", "--budget", "0"], "use a number above 0"),
-        (&["compare", "--with", "", "--with", "", "--case", "b"], "--case: unknown case 'b'"),
+        (&["compare", "--with", "", "--with", "", "--case", "b"], "unknown case 'b'"),
     ] {
         let ended = bench.ends(arguments);
         assert_eq!(ended.code, Some(2), "{arguments:?}: {ended:?}");

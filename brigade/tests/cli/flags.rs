@@ -18,7 +18,7 @@ fn check_refusal(arguments: &[&str], expected: &str) {
 fn wrong_flags_are_reported_on_one_line() {
     for (arguments, expected) in [
         (&["run", "--profile", "x"][..], "--profile: unknown profile 'x'; known: default"),
-        (&["run", "--case", "x"], "--case: unknown case 'x'; known: a, b"),
+        (&["run", "--case", "x"], "unknown case 'x'; known: a, b"),
         (&["run", "leters"], "unknown group 'leters'; known: letters; did you mean 'letters'?"),
         (&["check", "x"], "unknown group 'x'; known: letters"),
         (&["run", "letters"], "--profile: unknown profile 'group'; known: default"),
