@@ -29,8 +29,8 @@ const FEWEST_WARMUPS: u64 = 3;
 const LEAD: Duration = Duration::from_millis(2);
 const LEAD_FOR_EACH: Duration = Duration::from_micros(50);
 
-/// Rounds that are traced, the longest duration of each, the most holds in it, and holds in a lap of
-/// the trace.
+/// Rounds that are traced, the longest duration of each, the most holds in it, and holds in a lap
+/// of the trace.
 const TRACED_ROUNDS: usize = 8;
 /// Likewise.
 pub const TRACED_FOR: Duration = Duration::from_millis(50);
@@ -154,7 +154,7 @@ impl<L: Lock> Board<L> {
         self.over.0.store(true, Relaxed);
     }
 
-    /// Notes that task `number` has taken the lock, or will now release it. Called with the lock held.
+    /// Notes that task `number`, which holds the lock, has taken it or will now release it.
     pub fn note_holder(&self, number: u32, until_ns: u64) {
         let (now, mut holds) = (Stop::here(number), lock(&self.holds));
         match holds.last_mut() {

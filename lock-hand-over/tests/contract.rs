@@ -85,8 +85,8 @@ fn a_lock_that_does_not_exclude_is_named() {
     }
 }
 
-/// A lap of a trace leads from holder to holder, with each one's release between. Tasks that spin on
-/// one CPU take it from one another while one holds the lock.
+/// A lap of a trace leads from holder to holder, with each one's release between. Tasks that spin
+/// on one CPU take it from one another while one holds the lock.
 #[test]
 fn a_trace_shows_that_a_holder_is_preempted() {
     let flags = ["--lock=spin", "--tasks=3", "--inside=20000", "--placement=same-cpu", "--iters=1"];

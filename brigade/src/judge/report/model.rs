@@ -121,7 +121,8 @@ pub struct Quality {
     pub cases: usize,
     /// Cases whose principal measurement is within the target.
     pub within_target: usize,
-    /// The median of all half-widths, in percent; `null` unless more than half of the cases have an interval.
+    /// The median of all half-widths, in percent; `null` unless more than half of the cases have
+    /// an interval.
     pub median_half_width_percent: Option<f64>,
     /// The median number of processes per case; `null` without times.
     pub processes: Option<f64>,
