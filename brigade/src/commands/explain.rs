@@ -13,7 +13,7 @@ use crate::show::page::lines;
 /// Runs `brigade explain`.
 ///
 /// # Errors
-/// [`UsageError`] if there is no such case; otherwise if standard output cannot be written.
+/// If there is no such case, or standard output cannot be written.
 pub fn explain(flags: &ExplainFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
     let by_title = manifest.cases.iter().find(|case| manifest.title(case) == flags.case);
