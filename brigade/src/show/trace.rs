@@ -72,7 +72,6 @@ impl<'a> Timeline<'a> {
             // With or without a stop that only divides a hop.
             (Some([task] | [None, task]), _) => self.task_name(**task),
             (_, Some(name)) => name.clone(),
-            (_, None) if tid == 0 => "idle".to_owned(),
             (_, None) => format!("thread {tid}"),
         }
     }
@@ -101,22 +100,18 @@ impl<'a> Timeline<'a> {
         let share = |is: &dyn Fn(&Hop) -> bool| {
             percent(hops.iter().filter(|hop| is(hop)).count() as f64 / hops.len() as f64)
         };
-        let sees = if self.trace.whole_machine {
-            "all processes' switches were recorded"
-        } else {
-            "only this program's switches were recorded, since seeing other programs and idle CPUs \
-             takes CAP_PERFMON"
+        let sees = match self.trace.whole_machine {
+            true => "all processes' switches were recorded",
+            false => "only this program's were recorded: seeing others' takes CAP_PERFMON",
         };
         let (case, name, count, laps) = (self.case, self.hop, hops.len(), self.trace.laps.len());
         let cost = match plain_ns {
             Some(plain_ns) => format!(
-                "on average {} without tracing and {} with it: medians of {PAIRS} processes each, \
-                 interleaved",
+                "on average {} without tracing, {} with it (medians of {PAIRS} processes, in turn)",
                 duration(plain_ns),
                 duration(blame.mean_ns())
             ),
-            None => "from one holder of the lock to the next; without tracing it is not measured"
-                .to_owned(),
+            None => "from holder to holder; without tracing that is not measured".to_owned(),
         };
         let crossing = match self.is_ring() {
             true => share(&|hop| hop.from.cpu != hop.to.cpu) + " go to another CPU, and in ",
@@ -171,8 +166,7 @@ impl<'a> Timeline<'a> {
             others.truncate(MOST_NAMES);
             others.extend((more > 0).then(|| format!("{more} more")));
             let (what, cpu) = (cause.words().0, pieces[0].cpu);
-            let by =
-                if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
+            let by = if others.is_empty() { "" } else { &format!(" ({})", others.join(", ")) };
             format!(": {} of it {what}{by}, CPU {cpu}", duration(ns as f64))
         });
         format!("{} {from} {}{cause}", duration(hop.ns() as f64), task(hop.to))
@@ -183,8 +177,8 @@ impl<'a> Timeline<'a> {
         let width = COLUMNS - NAME;
         let column = |at: u64| ((self.share(at) * width as f64) as usize).min(width - 1);
         let lanes = self.lanes(self.begun, self.ended);
-        let ran = lanes.values().flatten().map(|turn| turn.tid);
-        let ran = ran.filter(|tid| self.tasks.contains_key(tid));
+        let turns = lanes.values().flatten();
+        let ran = turns.map(|of| of.tid).filter(|tid| self.tasks.contains_key(tid));
         let ends = self.hops.iter().flat_map(|hop| [hop.from.tid, hop.to.tid]);
         let tids: BTreeSet<u32> = ends.chain(ran).collect();
         let letter = |tid: u32| match tids.iter().position(|known| *known == tid) {
@@ -247,10 +241,9 @@ impl<'a> Timeline<'a> {
                     body += &text(middle, y + LABEL + 17.0, Anchor::Middle, "note", &words);
                 }
             };
-        let lanes = self.lanes(self.begun, self.ended);
         let label = |y: f64, name: &str| text(0.0, y + LABEL - 4.0, Anchor::Start, "axis", name);
         let (mut y, mut labels) = (0.0, String::new());
-        for (cpu, threads) in &lanes {
+        for (cpu, threads) in &self.lanes(self.begun, self.ended) {
             labels += &label(y, &format!("CPU {cpu}"));
             for Turn { tid, from_ns, to_ns, .. } in threads.iter().filter(|turn| turn.tid != 0) {
                 let (name, task) = (self.name(*tid), self.tasks.get(tid));

@@ -102,6 +102,13 @@ fn traced() -> Bench {
     tracing(&trace())
 }
 
+/// Copies the binary in a process of its own. A test that forks while this one writes keeps the
+/// file open, and it could not be started.
+fn copy_brigade(to: &Path) {
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_brigade")).arg(to).status();
+    assert!(copied.unwrap().success());
+}
+
 #[test]
 fn the_page_has_the_parts_of_a_hop_a_timeline_and_the_worst_hops() {
     let ended = traced().ends(&["trace", "a"]);
@@ -256,7 +263,7 @@ fn parts_add_up_to_each_lap_and_records_to_what_the_kernel_counts() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_brigade"), path("brigade")).unwrap();
+    copy_brigade(&path("brigade"));
     let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../guests").canonicalize().unwrap();
     for under in [&[][..], &AS_NOBODY] {
         if !under.is_empty() && !nix::unistd::geteuid().is_root() {
@@ -293,7 +300,7 @@ fn late_wake_ups_are_blamed_on_the_hog() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
     let brigade = folder.path().join("brigade");
-    fs::copy(env!("CARGO_BIN_EXE_brigade"), &brigade).unwrap();
+    copy_brigade(&brigade);
     let manifest = folder.path().join("suite.toml");
     fs::write(&manifest, LATE).unwrap();
     for under in [&[][..], &AS_NOBODY] {
