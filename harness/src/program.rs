@@ -291,7 +291,8 @@ fn check(spec: &Spec, placement: &Placement) -> anyhow::Result<()> {
     if placement.policy() == Policy::Spread && !spec.spread {
         bail!(UsageError(
             "--placement spread: these tasks run on one thread, are placed by an executor, or do \
-             not communicate, so no neighbours can be put on different CPUs; choose free or same-cpu"
+             not communicate, so no neighbours can be put on different CPUs; choose free or \
+             same-cpu"
                 .to_owned()
         ));
     }

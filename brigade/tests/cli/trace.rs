@@ -161,7 +161,6 @@ fn the_picture_is_one_file_of_svg() {
     }
 }
 
-/// What the description of the Trace Event Format demands of the events that are written.
 /// As `/dev/null` is not.
 #[test]
 fn a_pipe_is_written_to_and_not_replaced_by_a_file() {
@@ -180,6 +179,7 @@ fn a_pipe_is_written_to_and_not_replaced_by_a_file() {
     }
 }
 
+/// What the description of the Trace Event Format demands of the events that are written.
 fn event_schema() -> Value {
     let of = |kinds: &[&str], fields: &[&str]| {
         json!({
@@ -309,7 +309,6 @@ fn late_wake_ups_are_blamed_on_the_hog() {
             continue;
         }
         let words = [under, &[brigade.to_str().unwrap(), "trace", "late"]].concat();
-        // Other users' programs may be all that is in the way.
         let names_hog = |_| {
             let mut command = Command::new(words[0]);
             command.args(&words[1..]).arg("--manifest").arg(&manifest);
