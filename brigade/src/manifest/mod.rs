@@ -422,7 +422,7 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) 
     let known: Vec<&str> = known.map(String::as_str).collect();
     let all = match known.len() {
         ..=MOST_NAMED => format!("known: {}", known.join(", ")),
-        count if what == "case" => format!("brigade list GROUP shows a group's, of {count}"),
+        count if what == "case" => format!("there are {count}; brigade list GROUP names a group's"),
         count => format!("brigade list shows all {count}"),
     };
     format!("unknown {what} '{name}'; {all}{}", meant(name, &known))
@@ -601,7 +601,7 @@ profiles = ["default"]
         let few = unknown("case", "x", names[..2].iter());
         assert_eq!(few, "unknown case 'x'; known: case-0, case-1");
         let many = unknown("case", "case-", names.iter());
-        let start = "unknown case 'case-'; brigade list GROUP shows a group's, of 17; did";
+        let start = "unknown case 'case-'; there are 17; brigade list GROUP names a group's; did";
         assert!(many.starts_with(start), "{many}");
         let many = unknown("group", "case-", names.iter());
         assert!(
