@@ -433,8 +433,7 @@ pub struct TraceFlags {
     /// Case to trace: of a ring, or of wake-ups (brigade list tails)
     #[arg(value_name = "CASE")]
     pub case: String,
-    /// Write the timeline of a lap as an SVG picture; a page that brigade report writes later shows
-    /// each trace*.svg in the folder of its run
+    /// Write one lap as an SVG picture
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Write all laps as Trace Event JSON, for Perfetto and chrome://tracing

@@ -35,7 +35,7 @@ use crate::show::page::NO_BREAK_SPACE;
 use crate::show::report::{Part, figure, part};
 use crate::show::screen::Style;
 use crate::store::results::{self, RunDescription};
-use crate::store::saved_run::{SavedRun, optional, traces};
+use crate::store::saved_run::{SavedRun, optional};
 
 /// Runs `brigade report`.
 ///
@@ -91,10 +91,7 @@ fn rendered(
             let folders = folders.iter().map(|folder| folder.display().to_string());
             text_of(report, &folders.collect::<Vec<_>>(), what, style)
         }
-        Format::Html => {
-            let traces: Vec<_> = folders.iter().flat_map(|folder| traces(folder)).collect();
-            show::html::html(report, &traces)
-        }
+        Format::Html => show::html::html(report),
         Format::Svg => picture(report)?,
         Format::Markdown => markdown::markdown(report),
         Format::Json => serde_json::to_string(report)? + "\n",
@@ -273,7 +270,7 @@ pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 3] {
     let summary = Summary::new(manifest, saved, Path::new("results/run"), None);
     let report = summary.report();
     let text = summary.text(&report, ShowFlags { full: true, ..ShowFlags::default() });
-    [text, markdown::markdown(&report), show::html::html(&report, &[])]
+    [text, markdown::markdown(&report), show::html::html(&report)]
 }
 
 /// The report of the runs in these folders, side by side.

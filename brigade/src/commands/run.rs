@@ -26,7 +26,7 @@ use crate::show::screen;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::{self, Folder, FurtherRounds, Procedure, RunDescription};
-use crate::store::saved_run::{SavedRun, traces};
+use crate::store::saved_run::SavedRun;
 
 /// Runs `brigade run`.
 ///
@@ -189,7 +189,7 @@ impl Run<'_> {
             folder.write_once(results::PROOF, proof)?;
         }
         folder.replace(results::PAGE, &markdown(&report))?;
-        folder.replace(results::HTML_PAGE, &html(&report, &traces(folder.path())))?;
+        folder.replace(results::HTML_PAGE, &html(&report))?;
         if let Some(end) = summary.end() {
             folder.write_end(&end)?;
         }

@@ -1,8 +1,6 @@
 //! A report as one HTML page: the blocks of the text with plots, and the report as JSON. It loads
 //! nothing, works without its script, and its policy allows no other script.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use harness::terminal;
 use serde::Serialize;
 
@@ -19,10 +17,10 @@ const PAGE_STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
 
 /// The SHA-256 of `page.js`: the page's policy allows only that script.
-const SCRIPT_HASH: &str = "sha256-4tpn86Ug50+jEhgVWohiHWTtyFYXdGLb53/LmPFbQ+4=";
+const SCRIPT_HASH: &str = "sha256-RMjJ4pQCx0vWaEUHLDMlH/tr0zb6QK7X1mP6koTmiKs=";
 
-/// The page of a report, with these pictures of traces.
-pub fn html(report: &Report, traces: &[(String, Vec<u8>)]) -> String {
+/// The page of a report.
+pub fn html(report: &Report) -> String {
     let names: Vec<&str> = report.runs.iter().map(|run| run.name.as_str()).collect();
     let names = names.join(", ");
     // Several runs appear as columns of tables, not as plots.
@@ -43,7 +41,7 @@ pub fn html(report: &Report, traces: &[(String, Vec<u8>)]) -> String {
     }
     let head = plotted.map_or(String::new(), first_screen);
     let blocks: &[Block] = &blocks;
-    page([&names, &heading], &head, (blocks, traces), report, plotted)
+    page([&names, &heading], &head, blocks, report, plotted)
 }
 
 /// The machine, the verdict, the picture and the conclusions.
@@ -73,15 +71,15 @@ pub fn comparison(comparison: &Comparison) -> String {
     let mut blocks = vec![Block::Heading(2, "Comparison".to_owned())];
     blocks.extend(blocks_of_comparison(comparison));
     let title = format!("{} against {}", comparison.candidate.records, comparison.baseline.records);
-    page([&title, &title], "", (&blocks, &[]), comparison, None)
+    page([&title, &title], "", &blocks, comparison, None)
 }
 
-/// A page with a heading, the text below it, these blocks and traces, and `value` embedded. Plots
+/// A page with a heading, the text below it, these blocks, and `value` embedded. Plots
 /// are from `report`.
 fn page(
     [title, title_of_page]: [&str; 2],
     head: &str,
-    (blocks, traces): (&[Block], &[(String, Vec<u8>)]),
+    blocks: &[Block],
     value: &impl Serialize,
     report: Option<&Report>,
 ) -> String {
@@ -108,13 +106,6 @@ fn page(
             contents_of(rest, report)
         ));
     }
-    if !traces.is_empty() {
-        contents += "<li><a href=\"#traces\">Traces</a></li>\n";
-        let pictures: String = traces.iter().map(trace).collect();
-        main.push(format!(
-            "<section>\n<h2 id=\"traces\"><a href=\"#traces\">Traces</a></h2>\n{pictures}</section>\n"
-        ));
-    }
     let legend = report.map_or(String::new(), |report| {
         let signs = plot::legend(report).into_iter();
         let signs = signs.map(|(class, words)| format!("<li class=\"{class}\">{words}</li>"));
@@ -131,7 +122,7 @@ fn page(
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         style-src 'unsafe-inline'; img-src data:; script-src '{SCRIPT_HASH}'; base-uri 'none'; \
+         style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; base-uri 'none'; \
          form-action 'none'\">\n\
          <title>{title}</title>\n<style>\n{STYLE}{PAGE_STYLE}</style>\n</head>\n<body>\n\
          <header>\n<h1>{heading}</h1>\n{head}</header>\n<main>\n{first}\
@@ -158,17 +149,6 @@ fn contents_of(blocks: &[Block], report: Option<&Report>) -> String {
     let rest = elements(&blocks[at + 1..]);
     let tables = if shown.is_empty() { rest } else { fold("Tables", &(folded + &rest)) };
     elements(&blocks[..at]) + &shown + &tables
-}
-
-/// A picture that may be a stranger's: as an image, it runs no script and loads nothing.
-fn trace((name, svg): &(String, Vec<u8>)) -> String {
-    let (name, data) = (escape(name.trim_end_matches(".svg")), STANDARD.encode(svg));
-    format!(
-        "<figure class=\"trace\"><figcaption>{name} <label hidden>zoom <input type=\"range\" \
-         min=\"1\" max=\"16\" step=\"any\" value=\"1\"></label></figcaption>\n<div class=\"scroll\" \
-         tabindex=\"0\"><img alt=\"{name}: a lap on a timeline, and the worst hops\" \
-         draggable=\"false\" src=\"data:image/svg+xml;base64,{data}\"></div></figure>\n"
-    )
 }
 
 fn fold(summary: &str, contents: &str) -> String {
@@ -283,7 +263,7 @@ mod tests {
         run.skipped = vec![Skipped { case: hostile.clone(), reason: hostile.clone() }];
         run.command = vec![hostile.clone()];
         (run.name, run.machine, run.profile) = (hostile.clone(), hostile.clone(), hostile.clone());
-        let page = html(&report, &[(hostile.clone(), hostile.clone().into_bytes())]);
+        let page = html(&report);
         assert!(!page.contains("<b ") && !page.contains(['\u{1b}', '\u{202e}', '\u{2028}']));
         assert_eq!(page.matches("</script>").count(), 2);
         let (_, json) = page.split_once("id=\"report\">").unwrap();

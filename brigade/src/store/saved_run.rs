@@ -29,9 +29,6 @@ const LINE_BOUND: usize = 2 * 1024 * 1024;
 /// The most lines of `records.jsonl` that get a warning each.
 const MOST_WARNINGS: usize = 20;
 
-/// The most pictures of traces to read.
-const MOST_TRACES: usize = 16;
-
 /// The most runs that [`SavedRun::alike`] reads.
 const MOST_ALIKE: usize = 8;
 
@@ -177,20 +174,6 @@ pub fn optional<T: DeserializeOwned>(
     folder.join(name).symlink_metadata().ok()?;
     let parsed = document(folder, name).and_then(|bytes| parse_document(&bytes, name));
     parsed.map_err(|error| warnings.push(format!("{error:#}: not used"))).ok()
-}
-
-/// The pictures of traces in the folder, by name: files `trace….svg`. Links and longer files than
-/// any trace's are left out.
-pub fn traces(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let entries = folder.read_dir().into_iter().flatten().flatten();
-    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-    let names = files.filter_map(|entry| entry.file_name().into_string().ok());
-    let is_trace = |name: &String| name.starts_with("trace") && name.ends_with(".svg");
-    let mut names: Vec<String> = names.filter(is_trace).collect();
-    names.sort();
-    names.truncate(MOST_TRACES);
-    let read = |name: String| document(folder, &name).ok().map(|bytes| (name, bytes));
-    names.into_iter().filter_map(read).collect()
 }
 
 /// Opens a file of the folder, without blocking on a named pipe, and reads at most `bound` bytes of

@@ -235,46 +235,6 @@ fn the_filter_hides_the_prose_of_groups_without_a_matching_case() {
     assert!(document.contains("<title>group-hops</title>") && console.is_empty(), "{console:?}");
 }
 
-/// An SVG that would change the page, if it could run a script.
-const HOSTILE: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"200\" \
-    onload=\"top.document.title = 'hacked'\"><script>top.document.title = 'hacked'</script></svg>";
-
-#[test]
-fn a_trace_in_the_folder_is_a_picture_that_grows_and_runs_no_script() {
-    let bench = Bench::printing(RECORD);
-    bench.ends(&["run", "--rounds", "1"]);
-    let folder = &bench.result_folders()[0];
-    fs::write(folder.join("trace-a\" onload=\"b.svg"), HOSTILE).unwrap();
-    fs::write(bench.path("precious"), "mine").unwrap();
-    std::os::unix::fs::symlink(bench.path("precious"), folder.join("trace-link.svg")).unwrap();
-    fs::write(folder.join("trace-long.svg"), vec![b' '; 1_100_000]).unwrap();
-    let page = bench.ends(&["report", folder.to_str().unwrap(), "--format=html"]).stdout;
-    assert_eq!(page.matches("<img ").count(), 1, "neither the link nor the long one");
-    assert!(!page.contains("hacked") && !page.contains("\" onload="), "{page}");
-    let Some(browser) = chromium("a trace in the page") else { return };
-    let file = bench.path("page.html");
-    fs::write(&file, &page).unwrap();
-    let (shown, console) = document(browser, &file, 1000, &[]);
-    assert!(console.is_empty() && shown.contains("data-ready=\"yes\""), "{console:?}");
-    assert!(!shown.contains("hacked"), "{shown}");
-    let script = "<script>addEventListener('load', () => {
-        const [box, image, slider] = ['.scroll', 'img', 'input']
-          .map((of) => document.querySelector('.trace ' + of));
-        const before = image.clientWidth;
-        slider.value = 4;
-        slider.dispatchEvent(new Event('input'));
-        const drag = { buttons: 1, movementX: -50, movementY: 0, bubbles: true };
-        const at = box.scrollLeft;
-        box.dispatchEvent(new PointerEvent('pointermove', drag));
-        const growth = Math.round(image.clientWidth / before);
-        document.title = [image.naturalWidth, growth, box.scrollLeft - at];
-        });</script></body>";
-    fs::write(&file, page.replace("http-equiv", "title").replace("</body>", script)).unwrap();
-    let (shown, console) = document(browser, &file, 1000, &[]);
-    let title = shown.split("title>").nth(1);
-    assert_eq!((title, console), (Some("720,4,50</"), Vec::new()));
-}
-
 #[test]
 fn a_page_is_opened_and_a_link_is_not_followed() {
     let bench = Bench::printing(RECORD);

@@ -1,5 +1,5 @@
 "use strict";
-// Filtering, highlighting, sorting and zoom. The page can be read without it.
+// Filtering, highlighting and sorting. The page can be read without it.
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const cases = all("[data-case]");
@@ -55,29 +55,6 @@
         const rows = [...body.rows].sort(compare);
         body.append(...(down ? rows.reverse() : rows));
       });
-    });
-  }
-
-  // A trace grows with its slider, or with the wheel and Ctrl around the pointer, and is dragged.
-  for (const figure of all("figure.trace")) {
-    const [box, image, slider] = [".scroll", "img", "input"].map((of) => figure.querySelector(of));
-    slider.parentElement.hidden = false;
-    const zoom = (x, y) => {
-      const before = image.clientWidth;
-      image.style.width = `max(${100 * slider.value}%, ${720 * slider.value}px)`;
-      const growth = image.clientWidth / before - 1;
-      box.scrollBy((box.scrollLeft + x) * growth, (box.scrollTop + y) * growth);
-    };
-    slider.addEventListener("input", () => zoom(box.clientWidth / 2, box.clientHeight / 3));
-    box.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey) return;
-      event.preventDefault();
-      slider.value *= Math.exp(-event.deltaY / 300);
-      const edge = box.getBoundingClientRect();
-      zoom(event.clientX - edge.left, event.clientY - edge.top);
-    }, { passive: false });
-    box.addEventListener("pointermove", (event) => {
-      if (event.buttons === 1) box.scrollBy(-event.movementX, -event.movementY);
     });
   }
   document.documentElement.dataset.ready = "yes";
