@@ -33,7 +33,6 @@ pub const SPEC: Spec = Spec {
         RuntimeKind::Compio,
         RuntimeKind::LocalPool,
         RuntimeKind::Coroutine,
-        RuntimeKind::Rayon,
     ],
     ..Spec::NEW
 };

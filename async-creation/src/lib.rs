@@ -9,8 +9,7 @@
 //! What is counted: one operation is one task. CPU time and switches cover creation and awaiting
 //! together.
 //!
-//! Two kinds of tasks need no async runtime, and are in separate files: stackful coroutines and the
-//! jobs of rayon.
+//! Stackful coroutines need no async runtime, and are in a separate file.
 //!
 //! Known biases: on the current thread no task starts before the driver awaits, so `start` is
 //! mostly time in the queue, and `join` includes running the tasks. With several workers, idle ones
@@ -18,7 +17,6 @@
 
 mod coroutine;
 mod flags;
-mod jobs;
 mod spawners;
 
 use std::sync::Arc;
@@ -39,7 +37,6 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let kind = flags.runtime.runtime;
     match kind {
         RuntimeKind::Coroutine => coroutine::measure(bench),
-        RuntimeKind::Rayon => jobs::measure(bench),
         RuntimeKind::Compio => {
             let runtime = Runtime::new()
                 .map_err(|error| failure::creating(format_args!("the runtime"), error))?;

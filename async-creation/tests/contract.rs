@@ -20,7 +20,7 @@ contract::keeps!(PROGRAM);
 
 #[test]
 fn every_runtime_creates_and_joins_all_of_its_tasks() {
-    for runtime in ["tokio-local", "async-executor", "compio", "local-pool", "coroutine", "rayon"] {
+    for runtime in ["tokio-local", "async-executor", "compio", "local-pool", "coroutine"] {
         let flags = ["--tasks=50", "--iters=20", "--warmups=1", "--json", "--runtime", runtime];
         let run = PROGRAM.with(&flags).run();
         if run.code == Some(3) {

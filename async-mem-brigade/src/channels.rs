@@ -17,8 +17,6 @@ pub enum Channel {
     #[value(name = "async-channel")]
     #[serde(rename = "async-channel")]
     Smol,
-    /// flume
-    Flume,
 }
 
 impl Channel {
@@ -27,7 +25,7 @@ impl Channel {
         match self {
             // Included in the need of an async task.
             Self::Tokio => Amounts::default(),
-            Self::Smol | Self::Flume => Amounts::channel_in_memory(),
+            Self::Smol => Amounts::channel_in_memory(),
         }
     }
 }
@@ -73,20 +71,6 @@ impl Sink for async_channel::Sender<usize> {
 
     fn send(&self, token: usize) -> impl Future<Output = Result<(), Self::Gone>> + Send {
         self.send(token)
-    }
-}
-
-impl Source for flume::Receiver<usize> {
-    async fn receive(&mut self) -> Option<usize> {
-        self.recv_async().await.ok()
-    }
-}
-
-impl Sink for flume::Sender<usize> {
-    type Gone = flume::SendError<usize>;
-
-    fn send(&self, token: usize) -> impl Future<Output = Result<(), Self::Gone>> + Send {
-        self.send_async(token)
     }
 }
 

@@ -6,9 +6,6 @@
 //! that it ends as N. That makes N + 1 hops, as in every brigade: one to each coroutine and the
 //! last one to the driver.
 //!
-//! With `--scheduler` the coroutines, and the driver as one of them, wait for channels or sockets
-//! and are woken through the scheduler's queue instead.
-//!
 //! What is counted: between two hops control passes through the driver's loop, so a hop is one
 //! switch into a coroutine and one out of it. The kernel has nothing to switch.
 //!
@@ -16,28 +13,44 @@
 //! this is a lower bound, not the cost of a scheduler of coroutines. Every stack is separate
 //! memory, and many stacks miss the caches and the TLB more often than few.
 
-mod flags;
-mod scheduled;
-
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use anyhow::{bail, ensure};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use harness::{Bench, Measured, Station, failure, threads};
+use harness::{
+    Amounts, Bench, Launch, LoadFlags, Measured, Spec, StackFlag, Station, failure, threads,
+};
 
-use flags::{Flags, SPEC, declare};
+/// Time a number on its way through N stackful coroutines on one thread.
+///
+/// One iteration: the driver resumes N coroutines in turn; each adds one to the number that it gets
+/// and suspends with it, and the driver checks the sum. That makes N + 1 hops, without the kernel.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    #[command(flatten)]
+    #[serde(flatten)]
+    stack: StackFlag,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    load: LoadFlags,
+}
+
+const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
+
+harness::program!(SPEC, declare, brigade);
+
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let per_task = Amounts::coroutine(flags.stack.stack_size as u64);
+    Ok(Spec { load: Some(flags.load), per_task, ..SPEC })
+}
 
 /// A coroutine of the line: it is resumed with a number, or with nothing to
 /// end, and suspends with the next number.
 type Relay = Coroutine<Option<usize>, usize, ()>;
 
-harness::program!(SPEC, declare, brigade);
-
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    if let Some(scheduler) = flags.scheduler {
-        return scheduled::measure(scheduler, flags.stack.stack_size, bench);
-    }
     let mut line = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let stack = DefaultStack::new(flags.stack.stack_size);

@@ -26,8 +26,6 @@ pub enum RuntimeKind {
     LocalPool,
     /// No runtime: stackful coroutines resumed in turn
     Coroutine,
-    /// Jobs of rayon, on its thread pool
-    Rayon,
 }
 
 impl RuntimeKind {
@@ -76,7 +74,6 @@ impl RuntimeFlags {
                 "--workers {workers}: this runtime has no workers; choose --runtime tokio"
             ))),
             (RuntimeKind::Compio, None) => Ok(Amounts::compio()),
-            (RuntimeKind::Rayon, None) => Ok(Amounts::workers(cpus as u64)),
             (kind, None) if kind.is_tokio() => Ok(tokio),
             (_, None) => Ok(Amounts::NONE),
         }
