@@ -1,9 +1,6 @@
-//! The executors, each set up around the measured loop, and one trait for their interfaces: a graph
-//! spawns through [`Spawner`].
+//! The executors, each set up around the measured loop, and their interfaces, each a [`Spawner`].
 
 use std::rc::Rc;
-use std::sync::Arc;
-use std::thread;
 
 use anyhow::Context as _;
 use async_executors::{
@@ -11,18 +8,17 @@ use async_executors::{
     TokioCt, TokioTp,
 };
 use clap::ValueEnum;
-use futures::FutureExt as _;
-use futures::channel::oneshot::{self, Canceled, Receiver};
+use futures::channel::oneshot::{Canceled, Receiver};
 use futures::executor::{LocalPool, ThreadPool, block_on};
 use futures::task::{LocalSpawn, LocalSpawnExt as _, Spawn, SpawnExt as _};
+use harness::Bench;
 use harness::failure::{UsageError, creating};
 use harness::flags::name;
 use harness::runtime::with_workers;
-use harness::{Bench, Measured};
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
-use crate::graph::{Counts, Delivery, Graph, Node, run};
+use crate::ring::{Counts, Delivery, Node, Spawner, drive};
 
 /// Values of `--executor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
@@ -38,10 +34,6 @@ pub enum Executor {
     TokioTp,
     /// The global executor of async-std
     AsyncStd,
-    /// The executor of smol, with one thread per CPU
-    #[value(name = "async-executor")]
-    #[serde(rename = "async-executor")]
-    Smol,
 }
 
 /// Values of `--spawn`.
@@ -72,7 +64,6 @@ impl Executor {
             Self::ThreadPool => &[Spawn, SpawnHandle],
             Self::TokioCt => &[Native, LocalSpawn, LocalSpawnHandle],
             Self::TokioTp | Self::AsyncStd => &[Native, Spawn, SpawnHandle],
-            Self::Smol => &[Native],
         };
         let interface = requested.unwrap_or(offered[0]);
         if offered.contains(&interface) {
@@ -93,134 +84,64 @@ impl Executor {
 ///
 /// # Errors
 /// If a limit refuses the executor's threads, or a count is wrong.
-pub fn measure(
-    executor: Executor,
-    interface: Interface,
-    graph: Graph,
-    bench: &Bench,
-) -> anyhow::Result<()> {
-    let run = Run { interface, graph, bench };
+pub fn measure(executor: Executor, interface: Interface, bench: &Bench) -> anyhow::Result<()> {
     let cpus = bench.placement().cpus().len();
     let is_native = interface == Interface::Native;
     match executor {
         Executor::LocalPool => {
             let mut pool = LocalPool::new();
-            run.by_local_traits(pool.spawner(), |counts| pool.run_until(counts))
+            by_local_traits(bench, interface, pool.spawner(), |counts| pool.run_until(counts))
         }
         Executor::ThreadPool => {
             let pool = ThreadPool::builder().pool_size(cpus).create();
             let pool = pool.map_err(|error| creating(format_args!("the thread pool"), error))?;
-            run.by_traits(pool, block_on)
+            by_traits(bench, interface, pool, block_on)
         }
         Executor::TokioCt => {
             let runtime = Builder::new_current_thread().build().context("starting tokio")?;
             if is_native {
                 let tasks = Rc::new(LocalSet::new());
-                return run.drive(&tasks, |counts| tasks.block_on(&runtime, counts));
+                return drive(bench, &tasks, |counts| tasks.block_on(&runtime, counts));
             }
             let tokio = TokioCt::try_from(runtime).expect("it has one thread");
-            run.by_local_traits(tokio.clone(), |counts| tokio.block_on(counts))
+            by_local_traits(bench, interface, tokio.clone(), |counts| tokio.block_on(counts))
         }
         Executor::TokioTp => {
             let runtime = with_workers(Builder::new_multi_thread(), cpus)
                 .map_err(|error| creating(format_args!("the tokio runtime"), error))?;
             if is_native {
-                return run.drive(runtime.handle(), |counts| runtime.block_on(counts));
+                return drive(bench, runtime.handle(), |counts| runtime.block_on(counts));
             }
             let tokio = TokioTp::try_from(runtime).expect("it has several threads");
-            run.by_traits(tokio.clone(), |counts| tokio.block_on(counts))
+            by_traits(bench, interface, tokio.clone(), |counts| tokio.block_on(counts))
         }
-        Executor::AsyncStd if is_native => run.drive(&AsyncStd, async_std::task::block_on),
-        Executor::AsyncStd => run.by_traits(AsyncStd, async_std::task::block_on),
-        Executor::Smol => run.on_smol(),
+        Executor::AsyncStd if is_native => drive(bench, &AsyncStd, async_std::task::block_on),
+        Executor::AsyncStd => by_traits(bench, interface, AsyncStd, async_std::task::block_on),
     }
 }
 
-/// A measurement, on any executor.
-struct Run<'a> {
+fn by_traits<E: Spawn + SpawnHandle<()> + Clone + Send + 'static>(
+    bench: &Bench,
     interface: Interface,
-    graph: Graph,
-    bench: &'a Bench,
-}
-
-impl Run<'_> {
-    fn by_traits<E: Spawn + SpawnHandle<()> + Clone + Send + 'static>(
-        &self,
-        executor: E,
-        wait: impl FnMut(Receiver<Counts>) -> Result<Counts, Canceled>,
-    ) -> anyhow::Result<()> {
-        match self.interface {
-            Interface::SpawnHandle => self.drive(&BySpawnHandle(executor), wait),
-            _ => self.drive(&BySpawn(executor), wait),
-        }
-    }
-
-    fn by_local_traits<E: LocalSpawn + LocalSpawnHandle<()> + Clone + 'static>(
-        &self,
-        executor: E,
-        wait: impl FnMut(Receiver<Counts>) -> Result<Counts, Canceled>,
-    ) -> anyhow::Result<()> {
-        match self.interface {
-            Interface::LocalSpawnHandle => self.drive(&ByLocalSpawnHandle(executor), wait),
-            _ => self.drive(&ByLocalSpawn(executor), wait),
-        }
-    }
-
-    /// The executor of smol has no threads: one per CPU runs it.
-    fn on_smol(&self) -> anyhow::Result<()> {
-        let executor = Arc::new(async_executor::Executor::new());
-        let (stop, stopped) = oneshot::channel::<()>();
-        let stopped = stopped.shared();
-        thread::scope(|scope| {
-            for _ in self.bench.placement().cpus() {
-                let (executor, stopped) = (Arc::clone(&executor), stopped.clone());
-                thread::Builder::new()
-                    .spawn_scoped(scope, move || block_on(executor.run(stopped)))
-                    .map_err(|error| creating(format_args!("a worker"), error))?;
-            }
-            let driven = self.drive(&executor, block_on);
-            drop(stop);
-            driven
-        })
-    }
-
-    /// Passes messages through the graph, lap after lap, with tasks spawned by `spawner`. `wait`
-    /// makes the executor wait for the counts. A lap's nodes are created before it begins.
-    fn drive<S: Spawner>(
-        &self,
-        spawner: &S,
-        mut wait: impl FnMut(Receiver<Counts>) -> Result<Counts, Canceled>,
-    ) -> anyhow::Result<()> {
-        let spawns = Measured::per_task("iteration", "spawn", self.graph.spawns() as usize);
-        let mut next = self.graph.nodes();
-        for lap in self.bench.laps(&[spawns]) {
-            let (nodes, counts) = next;
-            for ready in nodes {
-                spawner.start_node(ready);
-            }
-            let counts = wait(counts);
-            lap.finish();
-            counts.context("waiting for all nodes to end")?.verify(self.graph)?;
-            next = self.graph.nodes();
-        }
-        self.bench.observe()
+    executor: E,
+    wait: impl FnMut(Receiver<Counts>) -> Result<Counts, Canceled>,
+) -> anyhow::Result<()> {
+    match interface {
+        Interface::SpawnHandle => drive(bench, &BySpawnHandle(executor), wait),
+        _ => drive(bench, &BySpawn(executor), wait),
     }
 }
 
-/// Spawns tasks and detaches them. There is a method for each of the two types of tasks in a graph,
-/// so that nothing is boxed, and multi-threaded executors can require `Send`.
-pub trait Spawner: Clone + 'static {
-    /// Spawns a node.
-    ///
-    /// # Panics
-    /// If the executor is shutting down, which no graph outlives.
-    fn start_node(&self, node: Node);
-
-    /// Spawns a send.
-    ///
-    /// # Panics
-    /// If the executor is shutting down, which no graph outlives.
-    fn start(&self, delivery: Delivery);
+fn by_local_traits<E: LocalSpawn + LocalSpawnHandle<()> + Clone + 'static>(
+    bench: &Bench,
+    interface: Interface,
+    executor: E,
+    wait: impl FnMut(Receiver<Counts>) -> Result<Counts, Canceled>,
+) -> anyhow::Result<()> {
+    match interface {
+        Interface::LocalSpawnHandle => drive(bench, &ByLocalSpawnHandle(executor), wait),
+        _ => drive(bench, &ByLocalSpawn(executor), wait),
+    }
 }
 
 /// Both methods of a spawner that spawns the two types of tasks in the same
@@ -228,7 +149,7 @@ pub trait Spawner: Clone + 'static {
 macro_rules! both {
     (|$own:ident, $task:ident| $spawn:expr) => {
         fn start_node(&self, node: Node) {
-            let ($own, $task) = (self, run(node, self.clone()));
+            let ($own, $task) = (self, node.run(self.clone()));
             $spawn;
         }
 
@@ -241,7 +162,7 @@ macro_rules! both {
 
 /// Spawns through the trait `Spawn` of `futures`.
 #[derive(Clone)]
-pub struct BySpawn<E>(pub E);
+struct BySpawn<E>(E);
 
 impl<E: Spawn + Clone + Send + 'static> Spawner for BySpawn<E> {
     both!(|own, task| own.0.spawn(task).expect("it runs"));
@@ -249,7 +170,7 @@ impl<E: Spawn + Clone + Send + 'static> Spawner for BySpawn<E> {
 
 /// Spawns through the trait `SpawnHandle` of `async_executors`.
 #[derive(Clone)]
-pub struct BySpawnHandle<E>(pub E);
+struct BySpawnHandle<E>(E);
 
 impl<E: SpawnHandle<()> + Clone + Send + 'static> Spawner for BySpawnHandle<E> {
     both!(|own, task| own.0.spawn_handle(task).expect("it runs").detach());
@@ -257,7 +178,7 @@ impl<E: SpawnHandle<()> + Clone + Send + 'static> Spawner for BySpawnHandle<E> {
 
 /// Spawns through the trait `LocalSpawn` of `futures`.
 #[derive(Clone)]
-pub struct ByLocalSpawn<E>(pub E);
+struct ByLocalSpawn<E>(E);
 
 impl<E: LocalSpawn + Clone + 'static> Spawner for ByLocalSpawn<E> {
     both!(|own, task| own.0.spawn_local(task).expect("it runs"));
@@ -265,7 +186,7 @@ impl<E: LocalSpawn + Clone + 'static> Spawner for ByLocalSpawn<E> {
 
 /// Spawns through the trait `LocalSpawnHandle` of `async_executors`.
 #[derive(Clone)]
-pub struct ByLocalSpawnHandle<E>(pub E);
+struct ByLocalSpawnHandle<E>(E);
 
 impl<E: LocalSpawnHandle<()> + Clone + 'static> Spawner for ByLocalSpawnHandle<E> {
     both!(|own, task| own.0.spawn_handle_local(task).expect("it runs").detach());
@@ -284,9 +205,4 @@ impl Spawner for Rc<LocalSet> {
 /// The native interface of async-std's global executor.
 impl Spawner for AsyncStd {
     both!(|_own, task| drop(async_std::task::spawn(task)));
-}
-
-/// The native interface of async-executor.
-impl Spawner for Arc<async_executor::Executor<'static>> {
-    both!(|own, task| own.spawn(task).detach());
 }
