@@ -2,12 +2,9 @@
 //! what `brigade report --update` writes. To rewrite them: `cargo run --release
 //! -- report --update README.md docs/*.md`.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-use serde_json::Value;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -135,55 +132,5 @@ fn every_test_named_in_the_list_of_faults_exists() {
     assert!(tests.len() > 20, "{tests:?}");
     for test in tests {
         assert!(code.contains(&format!("fn {test}")), "there is no test {test}");
-    }
-}
-
-/// The shortest and the longest time of each case of the first screen over the default runs in
-/// results/, of cases that three machines have, and how many machines there are.
-fn recorded() -> (BTreeMap<String, [f64; 2]>, usize) {
-    let mut times: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
-    for folder in fs::read_dir(root().join("results")).unwrap() {
-        let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
-        brigade.args(["report", "--format", "json", "--manifest"]).arg(root().join("suite.toml"));
-        let output = brigade.arg(folder.unwrap().path()).output().unwrap();
-        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let run = &report["runs"][0];
-        let parts = report["screen"].as_array().unwrap().iter();
-        let parts =
-            parts.filter(|part| run["profile"] == "default" && part["unit"] == "nanoseconds");
-        let blocks = parts.flat_map(|part| part["blocks"].as_array().unwrap());
-        for row in blocks.flat_map(|block| block["rows"].as_array().unwrap()) {
-            let (case, time) = (row["case"].as_str().unwrap(), &row["figure"]["value"]);
-            let machine = run["label"].as_str().unwrap().to_owned();
-            let times = times.entry(case.to_owned()).or_default();
-            times.push((machine, time.as_f64().unwrap()));
-        }
-    }
-    let machines = |of: &[(String, f64)]| -> BTreeSet<String> {
-        of.iter().map(|(machine, _)| machine.clone()).collect()
-    };
-    let all: BTreeSet<String> = times.values().flat_map(|of| machines(of)).collect();
-    times.retain(|_, of| machines(of).len() >= 3);
-    let range = |of: Vec<(String, f64)>| {
-        let times = of.iter().map(|(_, time)| *time);
-        [times.clone().fold(f64::INFINITY, f64::min), times.fold(0.0, f64::max)]
-    };
-    (times.into_iter().map(|(case, of)| (case, range(of))).collect(), all.len())
-}
-
-#[test]
-fn the_times_of_recorded_machines_are_those_of_the_recorded_runs() {
-    let suite: toml::Table =
-        fs::read_to_string(root().join("suite.toml")).unwrap().parse().unwrap();
-    let (expected, machines) = recorded();
-    let table = &suite["recorded"];
-    assert_eq!(table["machines"].as_integer(), i64::try_from(machines).ok());
-    let shown = table["range_ns"].as_table().unwrap();
-    assert!(shown.keys().eq(expected.keys()), "{expected:#?}");
-    for (case, ends) in &expected {
-        for (end, shown) in ends.iter().zip(shown[case].as_array().unwrap()) {
-            let shown = shown.as_float().or(shown.as_integer().map(|whole| whole as f64)).unwrap();
-            assert!((shown / end - 1.0).abs() < 0.006, "{case}: {shown} is {end} in results/");
-        }
     }
 }

@@ -273,9 +273,9 @@ fn normal_probability(score: f64) -> f64 {
 
 #[test]
 fn intervals_of_dependent_processes_cover_and_those_of_independent_ones_stay_as_they_are() {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
-    let folders = results.read_dir().expect("recorded runs").map(|entry| entry.unwrap().path());
-    let runs: Vec<_> = folders.map(|of| (of.display().to_string(), recorded(&of))).collect();
+    let folders = contract::repository::recorded_runs();
+    let runs: Vec<_> =
+        folders.into_iter().map(|of| (of.display().to_string(), recorded(&of))).collect();
     // Runs of one build and day are numbered; the first one represents them.
     let is_first = |name: &str| !runs.iter().any(|(of, _)| name.starts_with(&format!("{of}-")));
     let is_used = |(name, cases): &&(String, Vec<Series>)| {
