@@ -46,7 +46,7 @@ while (($# > 0)); do
 done
 [[ $base && $bin ]] || bad_usage "--base or --bin is missing"
 require_tool git git
-require_tool brigade "scripts/package.sh makes a package with it"
+require_tool brigade "cargo install --path brigade installs it"
 stage=$(mktemp --directory)
 repository=$PWD
 trap 'rm -rf -- "$stage" && git -C "$repository" worktree prune' EXIT

@@ -1,8 +1,7 @@
 //! `brigade`, the runner: runs the programs in `suite.toml` as separate
 //! processes, in fair order, and saves their records.
 //!
-//! It is a library so that its parsers can be fuzzed; the binary calls
-//! [`main`]. Its layers, from the outside in:
+//! The binary calls [`main`]. The layers, from the outside in:
 //!
 //! - [`commands`] one module per command; the only layer that knows all others
 //! - [`measure`] builds, starts and watches processes; reads the machine
@@ -25,8 +24,6 @@ mod programs;
 mod schema_tests;
 mod show;
 pub mod store;
-
-pub use commands::renderings;
 
 /// The whole binary: runs the program or the command on the command line.
 pub fn main() -> std::process::ExitCode {

@@ -11,10 +11,7 @@ use nix::sys::prctl;
 /// Runs a program with this process's command line.
 type Main = fn() -> ExitCode;
 
-/// Each program's name, entry point and source. Fuzzing needs none, and no runtime.
-#[cfg(fuzzing)]
-const PROGRAMS: &[(&str, Main, &str)] = &[];
-#[cfg(not(fuzzing))]
+/// Each program's name, entry point and source.
 const PROGRAMS: &[(&str, Main, &str)] = &[
     ("async-brigade", async_brigade::main, async_brigade::PAGE),
     ("async-creation", async_creation::main, async_creation::PAGE),

@@ -27,7 +27,6 @@ use harness::system_files;
 use crate::exit::Exit;
 use crate::store::invocation::{Invocation, Outcome};
 use flags::{Cli, Command, RunCommand};
-pub use report::renderings;
 
 /// The whole binary: runs the command on this process's command line.
 pub fn main() -> ExitCode {

@@ -262,17 +262,6 @@ pub fn is_to_be_proven(manifest: &Manifest, run: &RunDescription) -> bool {
     proves && manifest.prove.is_some() && manifest.cases_of(profile).all(|case| has(&case.name))
 }
 
-/// A saved run as text, as Markdown and as HTML.
-///
-/// # Panics
-/// Never: the template of the page is a constant.
-pub fn renderings(manifest: &Manifest, saved: &SavedRun) -> [String; 3] {
-    let summary = Summary::new(manifest, saved, Path::new("results/run"), None);
-    let report = summary.report();
-    let text = summary.text(&report, ShowFlags { full: true, ..ShowFlags::default() });
-    [text, markdown::markdown(&report), show::html::html(&report)]
-}
-
 /// The report of the runs in these folders, side by side.
 ///
 /// # Errors

@@ -104,33 +104,3 @@ fn an_unknown_marker_is_named() {
         assert!(error.contains(expected), "{error}");
     }
 }
-
-#[test]
-fn every_test_named_in_the_list_of_faults_exists() {
-    fn sources(folder: &Path, found: &mut String) {
-        for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
-            let path = entry.path();
-            if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
-                sources(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                *found += &fs::read_to_string(path).expect("a source file");
-            }
-        }
-    }
-    let mut code = String::new();
-    for folder in
-        ["brigade", "contract", "executor-ring", "harness", "thread-brigade", "thread-switch"]
-    {
-        sources(&root().join(folder), &mut code);
-    }
-    let faults = fs::read_to_string(root().join("docs/FAULTS.md")).expect("the list");
-    let is_test = |word: &&str| {
-        word.matches('_').count() >= 3
-            && word.chars().all(|c| c.is_ascii_lowercase() || "_0123456789".contains(c))
-    };
-    let tests: Vec<&str> = faults.split('`').filter(is_test).collect();
-    assert!(tests.len() > 20, "{tests:?}");
-    for test in tests {
-        assert!(code.contains(&format!("fn {test}")), "there is no test {test}");
-    }
-}

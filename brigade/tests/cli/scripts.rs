@@ -7,20 +7,13 @@ use std::process::Command;
 
 use crate::bench::Ended;
 
-const SCRIPTS: [&str; 13] = [
+const SCRIPTS: [&str; 6] = [
     "compare-commits.sh",
     "compare-versions.sh",
     "rss-per-thread.sh",
     "rss-per-task.sh",
     "sweep-tasks.sh",
     "pinned-vs-free.sh",
-    "fuzz.sh",
-    "signals.sh",
-    "disturbances.sh",
-    "test-elsewhere.sh",
-    "package.sh",
-    "fleet/parallel.sh",
-    "fleet/slurm.sh",
 ];
 
 fn script(name: &str) -> PathBuf {
@@ -121,96 +114,9 @@ fn wrong_flags_are_refused_in_one_line_before_anything_is_built() {
     check("sweep-tasks.sh", &["thread-brigade", "--tasks", "5"], "--tasks");
     check("pinned-vs-free.sh", &["--rounds", "x"], "--rounds: 'x'");
     check("pinned-vs-free.sh", &["--json"], "--json");
-    check("fuzz.sh", &["--target", "nonsense"], "'nonsense'");
-    check("signals.sh", &["--minutes", "0"], "--minutes: '0'");
-    check("test-elsewhere.sh", &[], "no condition named");
-    check("test-elsewhere.sh", &["busy", "echo"], "'echo' is not a condition");
     check("compare-commits.sh", &["--base", "main"], "--bin is missing");
     check("compare-versions.sh", &["tokio", "1.50.0"], "name a crate and two versions");
     check("compare-versions.sh", &["tokio", "1.50.0", "new"], "'new' is not a version");
-    check("package.sh", &["--bin-dir", "no-such-folder"], "--bin-dir: 'no-such-folder'");
-    for name in ["fleet/parallel.sh", "fleet/slurm.sh"] {
-        check(name, &[], "--package is missing");
-        check(name, &["--package", "none", "--folder", "f"], "scripts/package.sh makes one");
-        check(name, &["--package", "/bin/sh"], "--folder is missing");
-    }
-    check("fleet/parallel.sh", &["--package", "/bin/sh", "--folder", "f", "--hosts", "g"], "'g'");
-}
-
-#[test]
-fn elsewhere_runs_a_command_under_each_condition_and_prints_the_results() {
-    let stage = Stage::new();
-    stage.write("tools/go", "exit 0");
-    let command = "command -v go >/dev/null && echo there; echo $RUST_TEST_THREADS; \
-                   [ \"$RUST_TEST_THREADS\" != 32 ] || exit 7";
-    let conditions = ["plain:2", "threads32", "without-go", "--", "sh", "-c", command];
-    let ended = stage.run("test-elsewhere.sh", &conditions);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    let (printed, table) = ended.stdout.split_once("\n\nplain").expect("a table");
-    assert_eq!(printed, "there\n\nthere\n\nthere\n32\n");
-    let rows: Vec<_> = table.lines().map(|line| line.split_whitespace().last()).collect();
-    assert_eq!(rows, [Some("passed"), Some("passed"), Some("7"), Some("passed")], "{table}");
-    assert!(ended.stderr.ends_with(": 1 of 4 failed\n"), "{ended:?}");
-}
-
-/// A runner that keeps all promises until it commits `fault`.
-fn runner(fault: &str) -> Stage {
-    let body = format!(
-        "[ \"$1\" != report ] || exit 0\n\
-         for word; do\n\
-         case $last in --results) run=$word/run ;; --resume) run=$word ;; esac\n\
-         last=$word\n\
-         done\n\
-         mkdir -p \"$run\"\n\
-         echo '{{\"cases\":[\"a\"],\"rounds\":1}}' >\"$run/run.json\"\n\
-         record='{{\"case\":\"a\",\"round\":1,\"interrupted\":false,\"outcome\":\"measured\"}}'\n\
-         echo \"$record\" >\"$run/records.jsonl\"\n\
-         touch \"$run/run-end.json\"\n\
-         {fault}"
-    );
-    Stage::new().program("brigade", &body)
-}
-
-#[test]
-fn a_fault_left_by_a_signal_is_named_with_its_seed() {
-    let ended = runner("").run("signals.sh", &["--seconds", "2"]);
-    assert!(ended.last_line().starts_with("no fault: "), "{ended:?}");
-    for (fault, says) in [
-        ("sleep 600 &", "processes are left: "),
-        (
-            "exec 9>\"$BRIGADE_LOCK\"; flock 9; env -u BRIGADE_LOCK sleep 5 >/dev/null 2>&1 &",
-            "its lock is held",
-        ),
-        ("printf '{\"case' >>\"$run/records.jsonl\"", "its last record is torn"),
-        ("echo \"$record\" >>\"$run/records.jsonl\"", "a round was run twice"),
-        ("printf '' >\"$run/records.jsonl\"", "a round is lost"),
-        ("rm \"$run/run-end.json\"", "it has no run-end.json"),
-        ("rm \"$run/run.json\"", "it has records and no run.json"),
-        ("exit 1", "it ended with 1, and its records say 0"),
-    ] {
-        // Time for a run without signals to reach its fault.
-        let stage = runner(fault);
-        let ended = stage.run("signals.sh", &["--seconds", "60", "--seed", "7"]);
-        assert_eq!(ended.code, Some(1), "{fault}: {ended:?}");
-        let error = ended.stderr.lines().last().unwrap_or_default();
-        assert!(error.starts_with(&format!("signals.sh: {says}")), "{fault}: {ended:?}");
-        let (_, folder) = error.split_once("see ").expect("a folder");
-        let (folder, seed) = folder.split_once("; again with --seed ").expect("a seed");
-        assert!(Path::new(folder).join("log").exists() && seed.parse::<u32>().is_ok(), "{error}");
-    }
-}
-
-#[test]
-fn a_finding_of_the_fuzzer_ends_its_script_with_1() {
-    for (code, expected) in [(0, 0), (77, 1)] {
-        let stage = Stage::new();
-        stage.write("tools/rustc", "echo host: here");
-        stage.write("target/here/release/manifest", &format!("echo \"$@\"; exit {code}"));
-        let ended = stage.run("fuzz.sh", &["--target", "manifest", "--inputs", "5"]);
-        assert_eq!(ended.code, Some(expected), "{ended:?}");
-        assert!(ended.stdout.contains(" -runs=5 "), "{ended:?}");
-        assert!(ended.stdout.ends_with(" corpus/manifest\n"), "{ended:?}");
-    }
 }
 
 #[test]

@@ -12,17 +12,6 @@ use serde_json::json;
 use crate::bench::{Bench, Ended, RECORD, edit, end_of, eventually, start};
 use crate::resume::killed;
 
-#[path = "../../../fuzz/src/histogram.rs"]
-mod histogram;
-#[path = "../../../fuzz/src/laps.rs"]
-mod laps;
-#[path = "../../../fuzz/src/manifest.rs"]
-mod manifest;
-#[path = "../../../fuzz/src/resume.rs"]
-mod resume;
-#[path = "../../../fuzz/src/saved_run.rs"]
-mod saved_run;
-
 /// The end of a file that `--resume` would cut off.
 const TORN: &str = "{\"schema_version\":\"1.1\",\"case\":\"";
 
@@ -287,37 +276,4 @@ fn a_quoted_flag_is_escaped() {
         assert_eq!(ended.code, Some(2), "{ended:?}");
         check_shown(&ended);
     }
-}
-
-/// The size limit of the corpus, in bytes: small enough for a repository.
-const CORPUS_BOUND: u64 = 200 * 1024;
-
-/// The inputs of a target.
-fn corpus(target: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
-    let files = fs::read_dir(folder).expect("the target's corpus");
-    let inputs: Vec<Vec<u8>> =
-        files.map(|file| fs::read(file.expect("an entry").path()).expect("an input")).collect();
-    assert!(!inputs.is_empty(), "{target} has no corpus");
-    inputs
-}
-
-/// Checked as by the fuzzer, so that earlier findings stay fixed. `scripts/fuzz.sh` generates new
-/// inputs.
-#[test]
-fn the_corpus_is_read_without_harm_and_is_small() {
-    let mut bytes = 0;
-    for (target, check) in [
-        ("saved-run", saved_run::check as fn(&[u8])),
-        ("manifest", manifest::check),
-        ("histogram", histogram::check),
-        ("resume", resume::check),
-        ("laps", laps::check),
-    ] {
-        for input in corpus(target) {
-            check(&input);
-            bytes += input.len() as u64;
-        }
-    }
-    assert!(bytes <= CORPUS_BOUND, "{bytes} bytes: remove inputs that show nothing new");
 }

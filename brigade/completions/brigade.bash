@@ -1,0 +1,2 @@
+# Completions for bash, by the binary itself.
+source <(COMPLETE=bash brigade)

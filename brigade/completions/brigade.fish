@@ -1,0 +1,2 @@
+# Completions for fish, by the binary itself.
+COMPLETE=fish brigade | source
