@@ -1,25 +1,19 @@
 //! Brigades in which a task misbehaves.
 
-use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use async_executor::LocalExecutor;
 use futures::executor::block_on;
+use harness::RuntimeKind;
 use harness::async_tasks::caught;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
-use harness::{Bench, RuntimeKind};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::brigade;
+use super::*;
 
-/// What task 7 does after 30 tokens.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    Fail,
-    Panic,
-    End,
-}
+type Fault = fn() -> io::Result<()>;
 
+/// Task 7 misbehaves instead of passing on its 31st token.
 async fn faulty(
     task: usize,
     fault: Fault,
@@ -29,11 +23,7 @@ async fn faulty(
     let mut passed = 0;
     while let Some(token) = upstream.recv().await {
         if (task, passed) == (7, 30) {
-            return match fault {
-                Fault::Fail => Err(ErrorKind::OutOfMemory.into()),
-                Fault::Panic => panic!("on purpose"),
-                Fault::End => Ok(()),
-            };
+            return fault();
         }
         passed += 1;
         downstream.send(token + 1).await.map_err(|_| ErrorKind::BrokenPipe)?;
@@ -61,19 +51,19 @@ fn error_of(kind: Option<RuntimeKind>, fault: Fault) -> String {
             block_on(executor.run(brigade(bench.clone(), open, spawn, relay)))
         }
     };
-    let error = ended.expect_err("a fault");
-    assert_eq!(bench.findings().iterations, 30, "{fault:?}: the laps before, and no other");
-    format!("{error:#}")
+    assert_eq!(bench.findings().iterations, 30, "the laps before, and no other");
+    format!("{:#}", ended.expect_err("a fault"))
 }
 
 #[test]
 fn a_task_that_does_not_pass_the_token_on_ends_the_run_and_is_named() {
     for kind in RuntimeKind::OF_TOKIO.iter().copied().map(Some).chain([None]) {
-        assert_eq!(error_of(kind, Fault::Fail), "task 7 failed: out of memory");
-        assert_eq!(error_of(kind, Fault::Panic), "task 7 panicked: on purpose");
+        let failed = error_of(kind, || Err(ErrorKind::OutOfMemory.into()));
+        assert_eq!(failed, "task 7 failed: out of memory");
+        assert_eq!(error_of(kind, || panic!("on purpose")), "task 7 panicked: on purpose");
         // The driver waits in vain, or the task's neighbour cannot send the
         // next one.
-        let ended = error_of(kind, Fault::End);
+        let ended = error_of(kind, || Ok(()));
         let expected = ["waiting for the token to come round", "task 6 failed: broken pipe"];
         assert!(expected.contains(&&*ended), "{ended}");
     }

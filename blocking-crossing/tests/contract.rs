@@ -45,7 +45,7 @@ fn a_call_elsewhere_is_a_switch_and_an_inline_call_is_none() {
 }
 
 #[test]
-fn impossible_flags_are_refused_in_words() {
+fn impossible_flags_are_refused() {
     PROGRAM.refuses(
         &["--via=block-in-place", "--runtime=tokio-current-thread"],
         &["--via block-in-place", "--runtime tokio"],

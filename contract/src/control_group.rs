@@ -53,7 +53,6 @@ impl ControlGroup {
         self.outer.join("inner")
     }
 
-    /// The file with the limit.
     pub fn limit_file(&self) -> PathBuf {
         self.outer.join("pids.max")
     }

@@ -1,7 +1,7 @@
 //! How a run ends early: by `--max-time` or by signals.
 
 use harness::process_stat::ProcessStat;
-use harness::record::Ending;
+use harness::record::{Ending, Record};
 use harness::system_files::SystemFiles;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -22,7 +22,6 @@ pub fn measuring(program: &Program) -> Running {
     running
 }
 
-/// The CPU time of a process, in clock ticks; 0 if it cannot be read.
 fn cpu_ticks(pid: i32) -> u64 {
     stat(pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks)
 }
@@ -31,19 +30,20 @@ fn stat(pid: i32) -> Option<ProcessStat> {
     ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"))
 }
 
+fn check(record: &Record, complete: bool, ended_by: Ending) {
+    assert_eq!((record.complete, record.ended_by, &record.error), (complete, ended_by, &None));
+    assert!((1..1_000_000_000_000).contains(&record.iterations), "{}", record.iterations);
+    assert_eq!(record.principal().expect("a measurement").count, record.iterations);
+}
+
 /// Sends SIGINT to a measuring run, which must report its measurements.
 fn interrupt(running: Running) {
     running.signal(Signal::SIGINT);
     let run = running.end();
     assert_eq!((run.code, run.complaints()), (Some(130), vec![]), "{run:#?}");
-    let record = run.record();
-    assert_eq!((record.complete, record.ended_by), (false, Ending::Signal));
-    assert_eq!(record.error, None);
-    assert!(record.iterations >= 1);
-    assert_eq!(record.principal().expect("a measurement").count, record.iterations);
+    check(&run.record(), false, Ending::Signal);
 }
 
-/// Its measurements so far are in the record; nothing failed.
 pub fn an_interruption_keeps_the_record(program: &Program) {
     interrupt(measuring(program));
 }
@@ -59,13 +59,10 @@ pub fn nothing_is_left_behind(program: &Program) {
     }
 }
 
-/// A run that ended as planned, with fewer iterations than requested.
+/// Such a run ends as planned.
 pub fn max_time_ends_the_measuring_early(program: &Program) {
     let run = program.few_tasks(2).and(ENDLESS).and(&["--max-time", "0.05"]).run().succeeded();
-    let record = run.record();
-    assert_eq!((record.complete, record.ended_by), (true, Ending::MaxTime));
-    assert!((1..1_000_000_000_000).contains(&record.iterations), "{}", record.iterations);
-    assert_eq!(record.principal().expect("a measurement").count, record.iterations);
+    check(&run.record(), true, Ending::MaxTime);
 }
 
 /// As with Ctrl-Z and `fg`. Some system calls are interrupted by that even
@@ -93,12 +90,10 @@ pub fn a_second_interruption_ends_a_program_that_is_stuck(program: &Program) {
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
         children.is_ok_and(|children| !children.is_empty())
     });
-    running.signal(Signal::SIGINT);
     // Signals that are pending together are merged.
     eventually("it ended", || {
         running.signal(Signal::SIGINT);
         stat(running.pid()).is_none_or(|stat| stat.state == 'Z')
     });
-    let run = running.end();
-    assert_eq!(run.code, Some(130), "{run:#?}");
+    assert_eq!(running.end().code, Some(130));
 }

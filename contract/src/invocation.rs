@@ -20,7 +20,7 @@ use crate::Program;
 /// The longest that a program may run, and the longest wait for a condition.
 pub const LONGEST: Duration = Duration::from_secs(300);
 
-/// A program to be run.
+/// A program to be run, in a new process group: standard input empty, output and errors in pipes.
 #[derive(Debug)]
 pub struct Invocation {
     name: &'static str,
@@ -28,8 +28,6 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// A run of `program` with these flags, in a new process group: standard input empty, output
-    /// and errors in pipes.
     pub fn new(program: &Program, flags: &[&str]) -> Self {
         let run = Self { name: program.name, command: Command::new(program.path) };
         run.and(flags).piped()
@@ -50,13 +48,11 @@ impl Invocation {
         Self { command, ..self }.piped()
     }
 
-    /// Adds flags.
     pub fn and(mut self, flags: &[&str]) -> Self {
         self.command.args(flags);
         self
     }
 
-    /// Redirects standard output to `stdout`.
     pub fn stdout(mut self, stdout: impl Into<Stdio>) -> Self {
         self.command.stdout(stdout);
         self
@@ -75,7 +71,6 @@ impl Invocation {
         self.first(move || Ok(mask.confine()?))
     }
 
-    /// Sets an inherited limit.
     pub fn limited(self, resource: Resource, soft: u64, hard: u64) -> Self {
         self.first(move || Ok(setrlimit(resource, soft, hard)?))
     }
@@ -85,16 +80,19 @@ impl Invocation {
         self.first(|| deny(libc::SYS_io_uring_setup))
     }
 
-    /// Starts the program.
     pub fn start(mut self) -> Running {
         let line = format!("{:?}", self.command);
         let child = self.command.spawn().unwrap_or_else(|error| panic!("starting {line}: {error}"));
         Running { name: self.name, line, child: Some(child) }
     }
 
-    /// Runs the program to its end.
     pub fn run(self) -> Run {
         self.start().end()
+    }
+
+    /// The record of a run with `--json`, which must succeed.
+    pub fn record(self) -> Record {
+        self.and(&["--json"]).run().succeeded().record()
     }
 }
 
@@ -132,12 +130,10 @@ impl Running {
         self.child.as_mut().expect("it has not ended")
     }
 
-    /// Its process id.
     pub fn pid(&self) -> i32 {
         self.child.as_ref().expect("it has not ended").id().cast_signed()
     }
 
-    /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.pid()), signal).expect("own child");
     }
@@ -167,14 +163,9 @@ impl Running {
         let output = child.wait_with_output().expect("own child");
         drop(ended);
         assert!(!watch.join().expect("the watch"), "{line}: did not end within {LONGEST:?}");
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        Run {
-            name: self.name,
-            line,
-            code: output.status.code(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
+        let [stdout, stderr] =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("UTF-8"));
+        Run { name: self.name, line, code: output.status.code(), stdout, stderr }
     }
 }
 
@@ -192,11 +183,8 @@ pub struct Run {
     name: &'static str,
     #[expect(dead_code, reason = "for messages")]
     line: String,
-    /// The exit code.
     pub code: Option<i32>,
-    /// Its standard output.
     pub stdout: String,
-    /// Its standard error.
     pub stderr: String,
 }
 
@@ -209,8 +197,7 @@ impl Run {
 
     /// The run, which must exit with 0 and print no error.
     pub fn succeeded(self) -> Self {
-        assert_eq!(self.code, Some(0), "{self:#?}");
-        assert!(self.complaints().is_empty(), "{self:#?}");
+        assert_eq!((self.code, self.complaints()), (Some(0), vec![]), "{self:#?}");
         self
     }
 
@@ -230,8 +217,8 @@ impl Run {
 
     /// The record, which must be its only output.
     pub fn record(&self) -> Record {
-        assert_eq!(self.stdout.matches('\n').count(), 1, "not one line: {self:#?}");
-        assert!(self.stdout.ends_with('\n'), "{self:#?}");
+        let lines = self.stdout.matches('\n').count();
+        assert!(lines == 1 && self.stdout.ends_with('\n'), "not one line: {self:#?}");
         Record::parse(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 }

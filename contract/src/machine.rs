@@ -32,7 +32,6 @@ pub fn skip(what: &str, why: &str) {
     let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
 }
 
-/// Whether this process may use two CPUs or more.
 pub fn has_two_cpus() -> bool {
     std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() >= 2)
 }

@@ -28,9 +28,7 @@ pub struct Program {
 /// A measurement that a program's record must have.
 #[derive(Clone, Copy, Debug)]
 pub struct Measurement {
-    /// Its name.
     pub name: &'static str,
-    /// What one operation is.
     pub operation: &'static str,
     /// Operations in a sample, from the number of tasks.
     pub operations: fn(u64) -> u64,
@@ -96,28 +94,31 @@ impl Program {
         if self.fixed_tasks.is_some() { run } else { run.and(&["--tasks", &tasks.to_string()]) }
     }
 
-    /// The record of [`Self::short`].
-    pub fn short_record(&self) -> Record {
-        self.short().and(&["--json"]).run().succeeded().record()
-    }
-
-    /// An invocation with these flags.
     pub fn with(&self, flags: &[&str]) -> Invocation {
         Invocation::new(self, flags)
     }
 
-    /// Runs it with these flags to its end.
     pub fn run(&self, flags: &[&str]) -> Run {
         self.with(flags).run()
     }
 
-    /// The record of a run with these flags and `--json`, which must succeed.
     pub fn record(&self, flags: &[&str]) -> Record {
-        self.with(flags).and(&["--json"]).run().succeeded().record()
+        self.with(flags).record()
     }
 
     /// Runs it with these flags, which must be a usage error in one line that contains `words`.
     pub fn refuses(&self, flags: &[&str], words: &[&str]) {
         self.run(flags).failed(2, words);
+    }
+
+    /// The record of a run with these flags; `None` if the kernel lacks what they need, such as
+    /// io_uring.
+    pub fn record_if_possible(&self, flags: &[&str]) -> Option<Record> {
+        let run = self.with(flags).and(&["--json"]).run();
+        if run.code == Some(3) {
+            crate::skip(&flags.join(" "), run.complaints()[0]);
+            return None;
+        }
+        Some(run.succeeded().record())
     }
 }

@@ -11,7 +11,7 @@ use nix::time::{ClockId, clock_gettime};
 
 /// Measured laps. The figure is their median, so disturbances of fewer than
 /// half of them do not matter.
-pub const LAPS: usize = 25;
+const LAPS: usize = 25;
 
 /// The most threads per lap. A lap takes about a millisecond: less than the
 /// time slice of another process.
@@ -46,4 +46,24 @@ pub fn uncounted_ns(
 fn not_in_the_account() -> nix::Result<u64> {
     let own = Duration::from(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?);
     Ok(clock::now().saturating_sub(own.as_nanos() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measuring_leaves_the_cpus_as_they_were() {
+        let before = cpus::allowed().expect("affinity");
+        let mut calls = 0;
+        uncounted_ns(1, || {
+            calls += 1;
+            assert_eq!(cpus::allowed().expect("affinity").len(), 1);
+            Ok(())
+        })
+        .expect("a figure");
+        assert_eq!((calls, cpus::allowed().expect("affinity")), (LAPS, before.clone()));
+        uncounted_ns(1, || anyhow::bail!("on purpose")).expect_err("a failure");
+        assert_eq!(cpus::allowed().expect("affinity"), before);
+    }
 }

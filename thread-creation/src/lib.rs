@@ -130,6 +130,3 @@ fn observe_alive(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         observed
     })
 }
-
-#[cfg(test)]
-mod tests;
