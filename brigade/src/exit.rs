@@ -19,8 +19,6 @@ pub enum Exit {
     Limit = failure::LIMIT,
     /// A comparison found a slower case, with `--fail-on`.
     Slower = 4,
-    /// A proof found the machine too busy to decide.
-    NotShown = 5,
     /// SIGINT or SIGTERM.
     Interrupted = failure::INTERRUPTED,
 }
@@ -50,7 +48,6 @@ impl Exit {
             Self::Usage => "wrong flags or manifest",
             Self::Limit => "a program refused because of a limit",
             Self::Slower => "a case is slower, with --fail-on",
-            Self::NotShown => "nothing failed, but the machine is too busy to decide",
             Self::Interrupted => "interrupted",
         }
     }

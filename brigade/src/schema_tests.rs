@@ -8,7 +8,6 @@ use schemars::{JsonSchema, schema_for};
 
 use crate::judge::compare::Comparison;
 use crate::judge::impact::Impact;
-use crate::judge::prove::Proof;
 use crate::judge::report::model::Report;
 use crate::measure::settings::Advice;
 use crate::plan::RunEnd;
@@ -44,6 +43,5 @@ fn every_schema_is_committed() {
     check::<Impact>("impact.schema.json");
     check::<LimitsReport>("limits.schema.json");
     check::<Comparison>("comparison.schema.json");
-    check::<Proof>("proof.schema.json");
     check::<Report>("report.schema.json");
 }

@@ -1,16 +1,15 @@
 //! `brigade check`: runs every case for a few iterations and verifies its
 //! record.
 
-use harness::record::Record;
+use harness::record::{Record, Switches};
 use harness::terminal;
 
 use crate::commands::flags::CheckFlags;
 use crate::commands::output;
 use crate::commands::session::{Session, Which, pair_with_machine};
 use crate::exit::Exit;
-use crate::judge::prove::verify_switches;
-use crate::manifest::Case;
 use crate::manifest::program::CheckSize;
+use crate::manifest::{Case, Placement};
 use crate::measure::executables::Executables;
 use crate::measure::invoke::{Job, invoke, without};
 use crate::store::invocation::{Invocation, Outcome};
@@ -131,4 +130,75 @@ fn same(what: &str, expected: u64, found: u64) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("reports {found} {what}, not {expected}"))
+}
+
+/// How far the kernel's count of switches per operation may differ from the
+/// program's claim, as a share of the claim, or of 1 if that is larger: a short
+/// run includes start and end.
+const SWITCHES_TOLERANCE: f64 = 0.1;
+
+/// Verifies the claim about switches if the kernel's counts can decide it: on
+/// one CPU every hand-over is a switch, and a claim of none can be checked
+/// everywhere; otherwise a wake-up may find its thread still awake.
+///
+/// There must be at least as many switches of both kinds as claimed, and
+/// threads must not block more often, unless the case allows it. Additional
+/// preemption is the scheduler's choice: on some kernels a woken thread
+/// preempts its waker at every third hop.
+fn verify_switches(
+    placement: Placement,
+    may_block_more: bool,
+    switches: &Switches,
+) -> Result<(), String> {
+    let can_be = |claim: &f64| placement == Placement::SameCpu || *claim == 0.0;
+    let Some(expected) = switches.expected_per_operation.filter(can_be) else { return Ok(()) };
+    let tolerance = SWITCHES_TOLERANCE * expected.max(1.0);
+    let blocked = switches.voluntary_per_operation;
+    let all = blocked + switches.involuntary_per_operation;
+    if all < expected - tolerance {
+        return Err(format!("the kernel counted {all:.3} switches per operation, not {expected}"));
+    }
+    if blocked > expected + tolerance && !may_block_more {
+        return Err(format!(
+            "its threads blocked {blocked:.3} times per operation, not {expected}"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use Placement::{Free, SameCpu, Spread};
+
+    use super::*;
+
+    #[test]
+    fn threads_must_switch_and_block_as_often_as_claimed_if_the_kernel_can_tell() {
+        for (placement, may_block_more, voluntary, involuntary, expected, is_ok) in [
+            (SameCpu, false, 1.0, 0.0, Some(1.0), true),
+            (SameCpu, false, 0.5, 0.45, Some(1.0), true),
+            (SameCpu, false, 0.5, 0.35, Some(1.0), false),
+            (SameCpu, false, 1.85, 0.0, Some(2.0), true),
+            (SameCpu, false, 1.05, 0.0, Some(1.0), true),
+            (SameCpu, false, 1.15, 0.0, Some(1.0), false),
+            // Preempted in addition to blocking.
+            (SameCpu, false, 1.0, 0.35, Some(1.0), true),
+            (SameCpu, true, 1.7, 0.0, Some(1.0), true),
+            (SameCpu, true, 0.5, 0.35, Some(1.0), false),
+            (SameCpu, false, 0.2, 0.0, None, true),
+            (Free, false, 0.05, 0.0, Some(0.0), true),
+            (Free, false, 0.2, 0.0, Some(0.0), false),
+            (Spread, false, 0.2, 0.0, Some(1.0), true),
+        ] {
+            let counted = Switches {
+                voluntary_per_operation: voluntary,
+                involuntary_per_operation: involuntary,
+                expected_per_operation: expected,
+                migrations: None,
+                cross_cpu_share: None,
+            };
+            let result = verify_switches(placement, may_block_more, &counted);
+            assert_eq!(result.is_ok(), is_ok, "{placement:?} {counted:?}: {result:?}");
+        }
+    }
 }

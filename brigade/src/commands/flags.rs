@@ -54,9 +54,6 @@ pub enum Command {
     /// Compare two saved runs, or two builds, commands or sets of flags
     #[command(after_help = after(&["compare"], &[Exit::Limit, Exit::Slower]))]
     Compare(CompareFlags),
-    /// Verify Brigade itself: experiments with known outcomes
-    #[command(after_help = after(&["prove"], &[Exit::NotShown]))]
-    Prove(ProveFlags),
     /// List settings of this machine that change the results; try one
     #[command(after_help = after(&["advise"], &[Exit::Limit]))]
     Advise(AdviseFlags),
@@ -333,29 +330,6 @@ pub struct CheckFlags {
     /// Check only these cases
     #[arg(long = "case", value_name = "NAME", num_args = 1..)]
     pub cases: Vec<String>,
-    /// The manifest and its programs.
-    #[command(flatten)]
-    pub programs: ProgramFlags,
-}
-
-/// The flags of `brigade prove`.
-#[derive(Debug, Args)]
-pub struct ProveFlags {
-    /// Compare the cases of this profile with themselves [default: the manifest's]
-    #[arg(long)]
-    pub profile: Option<String>,
-    /// How long each invocation measures [default: the manifest's]
-    #[arg(long, value_name = "SECONDS", value_parser = positive)]
-    pub seconds: Option<f64>,
-    /// Compare the halves of this saved run instead of new rounds
-    #[arg(long, value_name = "DIR")]
-    pub run: Option<PathBuf>,
-    /// Seed for the order of invocations
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
     /// The manifest and its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,

@@ -10,7 +10,6 @@ mod impact;
 mod limits;
 mod list;
 mod output;
-mod prove;
 mod report;
 mod resume;
 mod run;
@@ -66,7 +65,6 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Check(flags) => check::check(&flags),
         Command::Compare(flags) => compare::compare(&flags),
         Command::Limits(flags) => limits::limits(&flags),
-        Command::Prove(flags) => prove::prove(&flags),
         Command::Advise(flags) => advise::advise(&flags),
         Command::Man { folder } => shell::manual(&folder),
         Command::Impact(flags) => impact::impact(&flags),

@@ -24,7 +24,6 @@ use harness::terminal;
 use crate::commands::flags::{Format, ReportFlags, ShowFlags};
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
-use crate::judge::prove::Proof;
 use crate::judge::report::model::{Report, RunProgress};
 use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
@@ -35,7 +34,7 @@ use crate::show::page::NO_BREAK_SPACE;
 use crate::show::report::{Part, figure, part};
 use crate::show::screen::Style;
 use crate::store::results::{self, RunDescription};
-use crate::store::saved_run::{SavedRun, optional};
+use crate::store::saved_run::SavedRun;
 
 /// Runs `brigade report`.
 ///
@@ -171,25 +170,18 @@ pub struct Summary<'a> {
     manifest: &'a Manifest,
     saved: &'a SavedRun,
     folder: &'a Path,
-    proof: Option<&'a Proof>,
     schedule: Schedule,
     complete: bool,
 }
 
 impl<'a> Summary<'a> {
-    /// Summarizes a run. Its records are in `folder`; `proof` is that of the run's end, if any.
-    pub fn new(
-        manifest: &'a Manifest,
-        saved: &'a SavedRun,
-        folder: &'a Path,
-        proof: Option<&'a Proof>,
-    ) -> Self {
+    /// Summarizes a run. Its records are in `folder`.
+    pub fn new(manifest: &'a Manifest, saved: &'a SavedRun, folder: &'a Path) -> Self {
         let run = &saved.description;
         let mut schedule = Schedule::of(run, &saved.invocations);
-        let proven = proof.is_some() || !is_to_be_proven(manifest, run);
         // A comparison ends when its cases are resolved.
-        let complete = run.side.is_some() || schedule.next_turn().is_none() && proven;
-        Self { manifest, saved, folder, proof, schedule, complete }
+        let complete = run.side.is_some() || schedule.next_turn().is_none();
+        Self { manifest, saved, folder, schedule, complete }
     }
 
     /// How the run ended; `None` if it is incomplete, or a side of a
@@ -212,7 +204,6 @@ impl<'a> Summary<'a> {
         RunData {
             name: self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             saved: self.saved,
-            proof: self.proof,
             progress: RunProgress {
                 ended: invocations.len() - interrupted,
                 interrupted,
@@ -252,48 +243,35 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Whether a run ends with a proof: its profile requests one, and it contains all cases of that
-/// profile.
-pub fn is_to_be_proven(manifest: &Manifest, run: &RunDescription) -> bool {
-    let RunDescription { profile, cases, skipped, .. } = run;
-    let proves = manifest.profiles.get(profile).is_some_and(|profile| profile.prove);
-    let skipped = || skipped.iter().map(|skipped| &skipped.case);
-    let has = |name| cases.iter().chain(skipped()).any(|case| case == name);
-    proves && manifest.prove.is_some() && manifest.cases_of(profile).all(|case| has(&case.name))
-}
-
 /// The report of the runs in these folders, side by side.
 ///
 /// # Errors
 /// If a folder contains no run.
 pub fn report_of(manifest: &Manifest, folders: &[PathBuf]) -> anyhow::Result<Report> {
-    let saved: Vec<(SavedRun, Option<Proof>)> =
+    let saved: Vec<SavedRun> =
         folders.iter().map(|folder| read(folder)).collect::<anyhow::Result<_>>()?;
-    let runs = saved.iter().zip(folders).map(|((saved, proof), folder)| {
-        Summary::new(manifest, saved, folder, proof.as_ref()).data()
-    });
+    let runs = saved.iter().zip(folders);
+    let runs = runs.map(|(saved, folder)| Summary::new(manifest, saved, folder).data());
     Ok(report(manifest, &runs.collect::<Vec<RunData>>()))
 }
 
-/// Reads a saved run and its proof, if any. Warns of what cannot be used.
+/// Reads a saved run. Warns of what cannot be used.
 ///
 /// # Errors
 /// If `path` contains no run, or no record of it can be used.
-pub fn read(path: &Path) -> anyhow::Result<(SavedRun, Option<Proof>)> {
-    let read = with_proof(path, SavedRun::read(path)?);
-    let is_usable = read.0.rejected == 0 || !read.0.invocations.is_empty();
+pub fn read(path: &Path) -> anyhow::Result<SavedRun> {
+    let read = warned(path, SavedRun::read(path)?);
+    let is_usable = read.rejected == 0 || !read.invocations.is_empty();
     ensure!(is_usable, "{}: none of its records can be used", path.display());
     Ok(read)
 }
 
-/// A run read from `path`, and its proof, likewise.
-pub fn with_proof(path: &Path, mut saved: SavedRun) -> (SavedRun, Option<Proof>) {
-    let warnings = &mut saved.warnings;
-    let proof = optional(path, results::PROOF, warnings);
-    for warning in warnings {
+/// Prints the warnings about a run read from `path`.
+pub fn warned(path: &Path, saved: SavedRun) -> SavedRun {
+    for warning in &saved.warnings {
         output::warn(&format!("{}: {warning}", path.display()));
     }
-    (saved, proof)
+    saved
 }
 
 const BLOCK: &str = "<!-- brigade report ";

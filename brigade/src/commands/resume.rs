@@ -6,14 +6,14 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::commands::exit_after;
 use crate::commands::flags::{ProgramFlags, ShowFlags};
 use crate::commands::output;
-use crate::commands::report::{Summary, with_proof};
-use crate::commands::run::{Run, exit_of};
+use crate::commands::report::{Summary, warned};
+use crate::commands::run::Run;
 use crate::commands::session::{Session, pair_with_run};
 use crate::exit::Exit;
 use crate::judge::environment::{Difference, differences};
-use crate::judge::prove::Proof;
 use crate::manifest::{Case, LONGEST_SPACING, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::executables::fingerprints;
@@ -51,7 +51,7 @@ pub fn resume(path: &Path, flags: &ProgramFlags, show: ShowFlags) -> anyhow::Res
     let manifest = flags.manifest()?;
     // Before reading anything: a run that writes to the folder holds the lock.
     let mut session = Session::begin(&manifest, flags)?;
-    let Opened { mut folder, repair, saved, proof } = open(path)?;
+    let Opened { mut folder, repair, saved } = open(path)?;
     let SavedRun { description, environment, invocations, .. } = &saved;
     let mut manifest = flags.manifest()?;
     pair_with_run(&mut manifest, description)?;
@@ -62,14 +62,14 @@ pub fn resume(path: &Path, flags: &ProgramFlags, show: ShowFlags) -> anyhow::Res
         );
     }
 
-    let summary = Summary::new(&manifest, &saved, path, proof.as_ref());
+    let summary = Summary::new(&manifest, &saved, path);
     if let Some(end) = summary.end() {
         repair_records(&mut folder, repair)?;
         folder.replace(results::PAGE, &markdown(&summary.report()))?;
         folder.write_end(&end)?;
         let path = path.display();
         output::print(&format!("nothing to do: the run is complete (brigade report {path})\n"))?;
-        return Ok(exit_of(invocations, proof.as_ref()));
+        return Ok(exit_after(invocations));
     }
     let trouble = || format!("--resume {}", path.display());
     let (cases, procedure) = same_cases(&manifest, description).with_context(trouble)?;
@@ -81,7 +81,7 @@ pub fn resume(path: &Path, flags: &ProgramFlags, show: ShowFlags) -> anyhow::Res
     same_binaries(procedure, &fingerprints(&cases, &binaries)?).with_context(trouble)?;
     repair_records(&mut folder, repair)?;
     let run = Run { manifest: &manifest, cases, binaries };
-    run.finish(&mut folder, saved, proof, show, &mut session.signals)
+    run.finish(&mut folder, saved, show, &mut session.signals)
 }
 
 /// The folder of a run to resume. Nothing has been written to it.
@@ -89,7 +89,6 @@ struct Opened {
     folder: Folder,
     repair: Repair,
     saved: SavedRun,
-    proof: Option<Proof>,
 }
 
 /// Opens the folder of a run and reads it.
@@ -104,15 +103,8 @@ fn open(path: &Path) -> anyhow::Result<Opened> {
     let (folder, records) = Folder::open(path)?;
     let repair = Repair::of(&records);
     let saved = SavedRun::read_beside(path, &records[..repair.kept])?;
-    let (saved, proof) = with_proof(path, saved);
-    let unread = proof.is_none() && path.join(results::PROOF).symlink_metadata().is_ok();
-    ensure!(
-        !unread,
-        "--resume {}: {} cannot be read: remove the file, and it is written again",
-        path.display(),
-        results::PROOF
-    );
-    Ok(Opened { folder, repair, saved, proof })
+    let saved = warned(path, saved);
+    Ok(Opened { folder, repair, saved })
 }
 
 /// Cuts off an incomplete last line, with a warning.

@@ -9,11 +9,10 @@ use harness::{cpus, terminal};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::commands::flags::{RunCommand, RunFlags, ShowFlags};
-use crate::commands::report::{Summary, is_to_be_proven};
+use crate::commands::report::Summary;
 use crate::commands::session::{Session, Which, described, pair_with_machine};
-use crate::commands::{output, prove};
+use crate::commands::{exit_after, output};
 use crate::exit::{Exit, UsageError};
-use crate::judge::prove::{Proof, Status};
 use crate::manifest::{Case, Manifest, Profile};
 use crate::measure::executables::{Executables, fingerprints};
 use crate::measure::invoke::{Job, command, invoke};
@@ -74,7 +73,7 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     folder.write_once(results::RUN, &description)?;
     let saved = SavedRun::new(description, environment);
     let run = Run { manifest: &manifest, cases, binaries };
-    run.finish(&mut folder, saved, None, flags.show, &mut session.signals)
+    run.finish(&mut folder, saved, flags.show, &mut session.signals)
 }
 
 /// Checks that the run can be read back.
@@ -135,14 +134,6 @@ fn command_line(args: &RunCommand, seed: u64) -> Vec<String> {
     words
 }
 
-/// The exit code of a complete run.
-pub fn exit_of(invocations: &[Invocation], proof: Option<&Proof>) -> Exit {
-    match crate::commands::exit_after(invocations) {
-        Exit::Done if proof.is_some_and(|proof| proof.status() == Status::Fails) => Exit::Failed,
-        exit => exit,
-    }
-}
-
 /// A run in progress.
 pub struct Run<'a> {
     pub manifest: &'a Manifest,
@@ -152,8 +143,7 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs the remaining invocations, then proves unless there is a `proof`, reports and saves.
-    /// `run-end.json` is written last.
+    /// Runs the remaining invocations, reports and saves. `run-end.json` is written last.
     ///
     /// # Errors
     /// If the results or standard output cannot be written.
@@ -161,23 +151,12 @@ impl Run<'_> {
         &self,
         folder: &mut Folder,
         mut saved: SavedRun,
-        proof: Option<Proof>,
         show: ShowFlags,
         signals: &mut Signals,
     ) -> anyhow::Result<Exit> {
         self.measure(folder, &mut saved, signals)?;
-        let Self { manifest, binaries, .. } = self;
-        let SavedRun { description, invocations, .. } = &saved;
-        let proves =
-            proof.is_none() && signals.stops() == 0 && is_to_be_proven(manifest, description);
-        let made = if proves {
-            prove::for_run(manifest, binaries, description.seed, invocations, signals)?
-        } else {
-            None
-        };
         signals.exit_on_next_stop();
-        let proof = proof.as_ref().or(made.as_ref());
-        let summary = Summary::new(manifest, &saved, folder.path(), proof);
+        let summary = Summary::new(self.manifest, &saved, folder.path());
         let report = summary.report();
         let text = match signals.stops() {
             0 => summary.text(&report, show),
@@ -185,16 +164,13 @@ impl Run<'_> {
         };
         let printed = output::print_coloured(&text)
             .with_context(|| format!("showing the results in {}", folder.path().display()));
-        if let Some(proof) = &made {
-            folder.write_once(results::PROOF, proof)?;
-        }
         folder.replace(results::PAGE, &markdown(&report))?;
         folder.replace(results::HTML_PAGE, &html(&report))?;
         if let Some(end) = summary.end() {
             folder.write_end(&end)?;
         }
         printed?;
-        Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_of(invocations, proof) })
+        Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_after(&saved.invocations) })
     }
 
     /// Runs turns until the run is complete or a signal arrives. Appends each
@@ -217,7 +193,7 @@ impl Run<'_> {
         {
             progress.starting(turn, &schedule);
             if progress.shows_figures(saved.invocations.len()) {
-                let summary = Summary::new(self.manifest, saved, folder.path(), None);
+                let summary = Summary::new(self.manifest, saved, folder.path());
                 progress.figures(&screen::figures(&summary.report(), output::style()));
             }
             if let Some((_, began)) = round.filter(|(round, _)| *round != turn.round)

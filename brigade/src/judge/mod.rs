@@ -1,12 +1,11 @@
 //! Statistics and conclusions: estimates, interference, attribution,
-//! comparisons, proofs. Pure functions, independent of the operating system.
+//! comparisons. Pure functions, independent of the operating system.
 
 pub mod compare;
 pub mod environment;
 pub mod impact;
 pub mod interference;
 pub mod ledger;
-pub mod prove;
 pub mod repeat;
 pub mod report;
 pub mod statistics;

@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::exit::UsageError;
 pub use group::Group;
-pub use plans::{AdvicePlan, Cost, ImpactPlan, Opponent, ProvePlan};
+pub use plans::{AdvicePlan, Cost, ImpactPlan};
 pub use plans::{FigureSpec, KindSpec, RecordedSpec, ScreenSpec, SentenceSpec, TaskKind};
 pub use program::{Case, Placement};
 use program::{CheckSize, Form, Program};
@@ -84,8 +84,6 @@ pub struct Manifest {
     /// The rows of the table of all kinds of tasks.
     #[serde(default, rename = "kind")]
     pub kinds: Vec<KindSpec>,
-    /// The plan of `brigade prove`, which needs it.
-    pub prove: Option<ProvePlan>,
     /// The cases for `brigade advise --try`.
     #[serde(default)]
     pub advice: AdvicePlan,
@@ -142,9 +140,6 @@ pub struct Profile {
     /// independent.
     #[serde(default)]
     pub spread_seconds: f64,
-    /// Whether a run of all its cases ends with a proof.
-    #[serde(default)]
-    pub prove: bool,
     /// Flags for every program, such as `--max-time`.
     #[serde(default)]
     pub flags: Vec<String>,
@@ -275,7 +270,7 @@ impl Manifest {
         for (place, case) in self.cases_of_rows().chain(planned) {
             self.case(case).map_err(|reason| format!("{place}: {reason}"))?;
         }
-        Ok(plans::validate(self)?)
+        Ok(())
     }
 
     /// The case with this name, or an error about the name.

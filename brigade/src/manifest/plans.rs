@@ -1,96 +1,12 @@
-//! The tables `[prove]`, `[advice]` and `[impact]`, and the rows of a report other than cases: main
+//! The tables `[advice]` and `[impact]`, and the rows of a report other than cases: main
 //! figures, comparisons and kinds of tasks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::{Case, Manifest, unknown};
-
-/// The fewest rounds with a 99 % interval: all of n rounds are on one side of their centre with
-/// probability 2 · 2⁻ⁿ.
-const FEWEST_ROUNDS: u32 = 8;
-
-/// The plan of `brigade prove`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProvePlan {
-    /// The profile with the cases to compare with themselves.
-    pub profile: String,
-    /// Duration of an invocation, in seconds.
-    pub seconds: f64,
-    /// Pairs of invocations in a comparison of a case with itself.
-    pub pairs: u32,
-    /// Rounds of known work, of linearity and of opponents.
-    pub rounds: u32,
-    /// Units of work per hop.
-    pub units: Vec<u64>,
-    /// Cases that get additional work.
-    pub work: Vec<String>,
-    /// Their number of tasks, if that can be set.
-    pub tasks: u64,
-    /// Comparisons of work with 5 % more; 0 for none.
-    #[serde(default)]
-    pub comparisons: u32,
-    /// Cases that record hops between CPUs.
-    #[serde(default)]
-    pub crossing: Vec<String>,
-    /// A case on one CPU, to be disturbed.
-    #[serde(default)]
-    pub disturbed: Option<String>,
-    /// A case to time with a second clock.
-    #[serde(default)]
-    pub timed: Option<String>,
-    /// Independent implementations that must take as long as a case.
-    #[serde(default)]
-    pub opponents: Vec<Opponent>,
-    /// Cases whose hop must take as long with more tasks.
-    #[serde(default)]
-    pub linear: Option<Linear>,
-    /// Cases whose context switches are counted from outside.
-    #[serde(default)]
-    pub watched: Vec<String>,
-    /// Cases on one CPU whose traces are compared with the kernel's counts.
-    #[serde(default)]
-    pub traced: Vec<String>,
-    /// System calls per hop.
-    #[serde(default)]
-    pub calls: BTreeMap<String, u32>,
-    /// Cases whose tasks touch more memory.
-    #[serde(default)]
-    pub touching: Vec<String>,
-}
-
-/// An independent implementation of a case, which prints the mean time of an operation.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Opponent {
-    /// The case.
-    pub case: String,
-    /// Flags in addition to the case's.
-    #[serde(default)]
-    pub flags: String,
-    /// A binary next to the case's; by default the one in C.
-    #[serde(default)]
-    pub binary: Option<String>,
-    /// Its arguments before the duration in seconds.
-    pub words: String,
-    /// Bounds of the case's time divided by the opponent's.
-    pub ratio: [f64; 2],
-}
-
-/// Cases with the same work and increasing numbers of tasks.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Linear {
-    /// The cases.
-    pub cases: Vec<String>,
-    /// Their numbers of tasks, smallest first.
-    pub tasks: Vec<u64>,
-    /// Units of work per hop.
-    pub units: u64,
-}
+use super::Manifest;
 
 /// A cost that a setting can affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -131,78 +47,14 @@ impl ImpactPlan {
     }
 }
 
-impl Opponent {
-    /// Its name in reports.
-    pub fn name(&self) -> String {
-        format!("{} {}", self.binary.as_deref().unwrap_or("in C:"), self.words)
-    }
-}
-
-impl ProvePlan {
-    /// The opponent of a case.
-    pub fn opponent(&self, case: &Case) -> Option<&Opponent> {
-        self.opponents.iter().find(|of| of.case == case.name)
-    }
-
-    /// All of its cases, by key.
-    fn cases(&self) -> impl Iterator<Item = (&'static str, &String)> {
-        let linear = self.linear.iter().flat_map(|linear| &linear.cases);
-        let single = [("disturbed", self.disturbed.as_ref()), ("timed", self.timed.as_ref())];
-        let single = single.into_iter().filter_map(|(key, case)| Some((key, case?)));
-        (self.work.iter().map(|case| ("work", case)))
-            .chain(self.crossing.iter().map(|case| ("crossing", case)))
-            .chain(self.watched.iter().map(|case| ("watched", case)))
-            .chain(self.calls.keys().map(|case| ("calls", case)))
-            .chain(self.touching.iter().map(|case| ("touching", case)))
-            .chain(self.opponents.iter().map(|of| ("opponents", &of.case)))
-            .chain(linear.map(|case| ("linear", case)))
-            .chain(single)
-    }
-
-    /// Whether there is enough to prove.
-    fn validate(&self, manifest: &Manifest) -> Result<(), String> {
-        if !manifest.profiles.contains_key(&self.profile) {
-            return Err(unknown("profile", &self.profile, manifest.profiles.keys()));
-        }
-        if !(self.seconds > 0.0 && self.seconds.is_finite()) {
-            return Err(format!("seconds: {}: use more than 0", self.seconds));
-        }
-        for (key, count) in [("pairs", self.pairs), ("rounds", self.rounds)] {
-            if count < FEWEST_ROUNDS {
-                return Err(format!("{key}: {count} are too few: use at least {FEWEST_ROUNDS}"));
-            }
-        }
-        if self.units.iter().collect::<BTreeSet<_>>().len() < 2 {
-            return Err("units: a slope needs two different amounts".to_owned());
-        }
-        if self.linear.as_ref().is_some_and(|linear| linear.tasks.len() < 2) {
-            return Err("linear: it needs two numbers of tasks".to_owned());
-        }
-        Ok(())
-    }
-}
-
-/// Checks that a profile that asks for a proof gets one, and that there is enough to prove.
-pub(super) fn validate(manifest: &Manifest) -> Result<(), String> {
-    if let Some(plan) = &manifest.prove {
-        return plan.validate(manifest).map_err(|reason| format!("prove: {reason}"));
-    }
-    match manifest.profiles.iter().find(|(_, profile)| profile.prove) {
-        Some((name, _)) => Err(format!("profile '{name}': prove: there is no table [prove]")),
-        None => Ok(()),
-    }
-}
-
 impl Manifest {
     /// The cases that the tables use, each with its key.
     pub(super) fn planned_cases(&self) -> impl Iterator<Item = (String, &String)> {
-        let prove = self.prove.iter().flat_map(ProvePlan::cases);
         let impact = self.impact.iter().flat_map(ImpactPlan::cases);
         let advice = self.advice.values().flatten();
         let measured = self.limits.iter().flat_map(|limits| &limits.measured);
         let limits = measured.flat_map(|of| of.create.iter().chain(&of.memory));
-        (prove.map(|(key, case)| (format!("prove: {key}"), case)))
-            .chain(limits.map(|case| ("limits".to_owned(), case)))
+        (limits.map(|case| ("limits".to_owned(), case)))
             .chain(impact.map(|(key, case)| (format!("impact: {key}"), case)))
             .chain(advice.map(|case| ("advice".to_owned(), case)))
     }

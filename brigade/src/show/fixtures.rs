@@ -186,7 +186,6 @@ pub fn report_with(manifest: &Manifest, runs: &[SavedRun]) -> Report {
     let data = runs.iter().enumerate().map(|(index, run)| RunData {
         name: format!("run-{}", index + 1),
         saved: run,
-        proof: None,
         progress: RunProgress {
             ended: 31,
             interrupted: 1,

@@ -136,12 +136,6 @@ pub fn below(report: &Report) -> Vec<Block> {
         [format!("{name}{}", run.environment), format!("{name}{}", notes::extent(run))]
     });
     page.extend(facts.map(Block::Paragraph));
-    for run in &report.runs {
-        if let Some(proof) = &run.proof {
-            page.push(Block::Heading(2, "The instrument".to_owned()));
-            page.push(Block::Code(text::proof(proof)));
-        }
-    }
     page
 }
 

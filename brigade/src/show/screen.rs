@@ -10,7 +10,6 @@ use super::quantity::{brief, bytes, duration, three_digits};
 use super::report::unfinished;
 use super::scale::Scale;
 use crate::judge::ledger::Quantity;
-use crate::judge::prove::Status;
 use crate::judge::report::model::{
     Case, CaseEstimate, Group, JudgedOutcome, Report, RunSummary, ScreenRow, Sentence, TaskKind,
     by_reason,
@@ -131,8 +130,7 @@ pub fn machine(run: &RunSummary) -> String {
     format!("{}, {day}, Brigade {}", machine_in_brief(run), run.version)
 }
 
-/// One line each for cases without figures, cases with missing ones and failed properties of the
-/// proof.
+/// One line for cases without figures and cases with missing ones.
 fn not_measured(report: &Report) -> String {
     let estimates = report.groups.iter().flat_map(|group| &group.cases);
     let estimates: Vec<&CaseEstimate> = estimates.filter_map(Case::first).collect();
@@ -142,13 +140,8 @@ fn not_measured(report: &Report) -> String {
     };
     let lacking = estimates.iter().filter(lacks).count();
     let skipped = &report.runs[0].skipped;
-    let fails = report.runs[0].proof.as_ref().map(|proof| proof.names_of(Status::Fails));
-    let fails = fails.filter(|names| !names.is_empty());
-    let fails = fails.map_or(String::new(), |names| {
-        lines(&terminal::line(&format!("proof FAILS: {}", names.join(", "))))
-    });
     let all = estimates.len() + skipped.len();
-    let missing = match (&by_reason(skipped)[..], lacking) {
+    match (&by_reason(skipped)[..], lacking) {
         ([], 0) => String::new(),
         ([(reason, _)], 0) => {
             let text = format!("skipped: {} of {all} cases: {reason}", skipped.len());
@@ -158,8 +151,7 @@ fn not_measured(report: &Report) -> String {
             let count = lacking + skipped.len();
             format!("not measured: {count} of {all} cases (brigade report --notes)\n")
         }
-    };
-    missing + &fails
+    }
 }
 
 /// The sentences and the legend below the `figures`, as far as `end` leaves room.

@@ -1,11 +1,10 @@
-//! A page, a proof and the answer of `brigade impact` as plain text for a terminal of 80 columns.
+//! A page and the answer of `brigade impact` as plain text for a terminal of 80 columns.
 
 use harness::terminal;
 
 use super::page::{Block, NO_BREAK_SPACE, item, lines, without_ids};
-use super::quantity::{ABSENT, duration, percent, three_digits};
+use super::quantity::{duration, percent, three_digits};
 use crate::judge::impact::{Impact, Matters, Used};
-use crate::judge::prove::{Figure, Proof, Property, Status};
 use crate::judge::statistics::Interval;
 
 /// Parts of a page as text, with a blank line before tables, headings and
@@ -35,71 +34,6 @@ pub fn blocks(page: &[Block]) -> String {
         };
     }
     terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()
-}
-
-/// A proof: the outcome in one line, then each property with its figures.
-pub fn proof(proof: &Proof) -> String {
-    let named = |status, what: &str| match proof.names_of(status).as_slice() {
-        [] => None,
-        names => Some(format!("{what}: {}", names.join(", "))),
-    };
-    let troubles = [named(Status::Fails, "FAILS"), named(Status::NotShown, "NOT SHOWN")];
-    let troubles: Vec<String> = troubles.into_iter().flatten().collect();
-    let outcome = if troubles.is_empty() {
-        let holding = proof.names_of(Status::Holds).len();
-        format!("{holding} of {} properties hold", proof.properties.len())
-    } else {
-        troubles.join("; ")
-    };
-    let aside = match proof.names_of(Status::Unjudged).len() {
-        0 => String::new(),
-        count => format!(", {count} cannot be measured here"),
-    };
-    let properties: String = proof.properties.iter().map(property).collect();
-    format!("{outcome}{aside} (seed {})\n{properties}", proof.seed)
-}
-
-fn property(Property { name, status, figures }: &Property) -> String {
-    let status = match status {
-        Status::Holds => "holds",
-        Status::Fails => "FAILS",
-        Status::NotShown => "NOT SHOWN, the machine is too busy",
-        Status::Unjudged => "cannot be measured here",
-    };
-    let mut figures: Vec<String> = figures.iter().map(|figure| item(&line(figure))).collect();
-    // A program fails in each round for the same reason.
-    figures.dedup();
-    format!("\n{name}: {status}\n{}", figures.concat())
-}
-
-fn line(Figure { what, value, interval, unit, must, status }: &Figure) -> String {
-    let show = |value| show(value, unit);
-    let space = if unit.is_empty() { String::new() } else { NO_BREAK_SPACE.to_string() };
-    if value.is_none() && *status == Status::Fails {
-        return format!("{what}: FAILS: {must}");
-    }
-    let value = value.map_or(ABSENT.to_owned(), |value| format!("{}{space}{unit}", show(value)));
-    let interval = interval.map_or(String::new(), |ends| {
-        format!(" [{},{NO_BREAK_SPACE}{}]", show(ends.low), show(ends.high))
-    });
-    let must = match status {
-        Status::Holds => format!(" (must be {must})"),
-        Status::Fails => format!(" FAILS: must be {must}"),
-        Status::NotShown => format!(" NOT SHOWN: must be {must}"),
-        Status::Unjudged if must.is_empty() => String::new(),
-        Status::Unjudged => format!(" ({must})"),
-    };
-    format!("{what}: {value}{interval}{must}")
-}
-
-/// A figure in its unit: three digits, but counts in full and ratios, which are near 1, to a
-/// thousandth.
-fn show(value: f64, unit: &str) -> String {
-    match unit {
-        "" if value.fract() == 0.0 => format!("{value:.0}"),
-        "" => format!("{value:.3}").replace("-0.000", "0.000"),
-        _ => three_digits(value),
-    }
 }
 
 /// How much switches cost a program, in sentences.
@@ -219,12 +153,6 @@ mod tests {
         where the time goes    elapsed user kernel cross waiting, overlap [95 %]
         create              µs    9.04 7.94   4.52   0 % overlap 3.41 [3.29, 3.54]
         ");
-    }
-
-    #[test]
-    fn a_failed_figure_without_a_value_shows_its_reason() {
-        assert_eq!(line(&Figure::failed("ring", "it hangs")), "ring: FAILS: it hangs");
-        assert_eq!((show(-0.0004, ""), show(-0.001, "")), ("0.000".into(), "-0.001".into()));
     }
 
     #[test]

@@ -36,9 +36,6 @@ pub const PAGE: &str = "report.md";
 /// The report as a web page.
 pub const HTML_PAGE: &str = "report.html";
 
-/// The proof at the end of a run.
-pub const PROOF: &str = "prove.json";
-
 /// The longest [`RECORDS`] to read, in bytes. Half an hour of measuring fills about ten MiB.
 pub const RECORDS_BOUND: u64 = 128 * 1024 * 1024;
 

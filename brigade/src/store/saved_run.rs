@@ -163,19 +163,6 @@ impl SavedRun {
     }
 }
 
-/// An optional JSON file of the folder. If it cannot be read, that costs only a warning: the run is
-/// still worth showing.
-pub fn optional<T: DeserializeOwned>(
-    folder: &Path,
-    name: &'static str,
-    warnings: &mut Vec<String>,
-) -> Option<T> {
-    // A dangling link exists, and gets a warning.
-    folder.join(name).symlink_metadata().ok()?;
-    let parsed = document(folder, name).and_then(|bytes| parse_document(&bytes, name));
-    parsed.map_err(|error| warnings.push(format!("{error:#}: not used"))).ok()
-}
-
 /// Opens a file of the folder, without blocking on a named pipe, and reads at most `bound` bytes of
 /// it.
 fn open(folder: &Path, name: &str, bound: u64) -> anyhow::Result<impl Read + use<>> {

@@ -16,7 +16,6 @@ mod interference;
 mod limits;
 mod orphans;
 mod page;
-mod prove;
 mod readers;
 mod report;
 mod resume;

@@ -51,7 +51,7 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
 /// If a folder contains no run.
 fn of_runs(folders: Pair<&[PathBuf]>, margin: f64) -> anyhow::Result<Comparison> {
     let group = |folders: &[PathBuf]| -> anyhow::Result<Vec<SavedRun>> {
-        folders.iter().map(|folder| Ok(read(folder)?.0)).collect()
+        folders.iter().map(|folder| read(folder)).collect()
     };
     let groups = [group(folders[0])?, group(folders[1])?];
     let cases = case_names(groups.iter().flatten()).into_iter().map(|name| {

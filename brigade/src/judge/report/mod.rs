@@ -17,7 +17,6 @@ use model::{
 
 use crate::judge::environment::{Difference, between_machines};
 use crate::judge::interference::{Sampled, sample_of};
-use crate::judge::prove::Proof;
 use crate::judge::repeat::{Repeat, State};
 use crate::judge::statistics::{Dependence, Estimate, FEWEST_TIMES, Series, median};
 use crate::judge::taken::Taken;
@@ -33,8 +32,6 @@ pub struct RunData<'a> {
     pub name: String,
     /// Its description, its machine, and its invocations in the order in which they ended.
     pub saved: &'a SavedRun,
-    /// The proof at its end, if there is one.
-    pub proof: Option<&'a Proof>,
     /// How complete it is.
     pub progress: RunProgress,
     /// Runs of the same build on the same machine, including this one.
@@ -93,7 +90,6 @@ fn describe(cases: &Cases, index: usize, run: &RunData) -> RunSummary {
         progress: run.progress.clone(),
         skipped: skipped.clone(),
         quality: quality(cases, index, run.saved),
-        proof: run.proof.cloned(),
         state: State::of(&run.saved.invocations),
         repeat: Repeat::of(&run.saved.invocations, &run.alike),
         moved: rows::moved(run),

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::judge::environment::Difference;
 use crate::judge::ledger::Quantity;
-use crate::judge::prove::Proof;
 use crate::judge::repeat::{Repeat, State};
 use crate::judge::taken::Taken;
 pub use crate::manifest::TaskKind;
@@ -76,8 +75,6 @@ pub struct RunSummary {
     pub skipped: Vec<Skipped>,
     /// Its precision and disturbances.
     pub quality: Quality,
-    /// The proof at its end, if there is one.
-    pub proof: Option<Proof>,
     /// The state of the machine; `null` for a run without references.
     pub state: Option<State>,
     /// How it compares with other runs of this build on this machine; `null` if there are none.

@@ -271,7 +271,7 @@ fn normal_deviate(tail: f64) -> f64 {
 pub type ByRound = BTreeMap<u32, f64>;
 
 /// `first / second` in every round with both, in the order of rounds.
-pub fn ratios(first: &ByRound, second: &ByRound) -> Vec<f64> {
+fn ratios(first: &ByRound, second: &ByRound) -> Vec<f64> {
     pairs(first, second).map(|(first, second)| first / second).collect()
 }
 
@@ -285,54 +285,6 @@ pub fn ratio_at(confidence: f64, first: &ByRound, second: &ByRound) -> Option<Es
 
 pub(super) fn pairs(first: &ByRound, second: &ByRound) -> impl Iterator<Item = (f64, f64)> {
     first.iter().filter_map(|(round, first)| Some((*first, *second.get(round)?)))
-}
-
-/// Steps of the bisection for an end: as many as a number between 0 and 1 has
-/// bits.
-const HALVINGS: u32 = 64;
-
-/// The interval for a share, 0 to 1, after `hits` in `trials`, at `confidence`,
-/// 0 to 1. `None` without trials.
-pub fn proportion(hits: u64, trials: u64, confidence: f64) -> Option<Interval> {
-    if trials == 0 {
-        return None;
-    }
-    let tail = (1.0 - confidence) / 2.0;
-    let at_most = |count: u64, share: f64| cumulative(count, trials, share);
-    let low = match hits {
-        0 => 0.0,
-        hits => falling_root(|share| at_most(hits - 1, share) - (1.0 - tail)),
-    };
-    let high = if hits >= trials { 1.0 } else { falling_root(|share| at_most(hits, share) - tail) };
-    Some(Interval { low, high })
-}
-
-/// P(X ≤ `count`) for X ~ Bin(`trials`, `share`), the share strictly between 0
-/// and 1.
-fn cumulative(count: u64, trials: u64, share: f64) -> f64 {
-    // In logarithms: the terms underflow long before their sum does.
-    let odds = share.ln() - (-share).ln_1p();
-    let mut term = trials as f64 * (-share).ln_1p();
-    let mut sum = term.exp();
-    for hits in 1..=count {
-        term += ((trials - hits + 1) as f64 / hits as f64).ln() + odds;
-        sum += term.exp();
-    }
-    sum
-}
-
-/// The root of `function`, which is decreasing between 0 and 1.
-fn falling_root(function: impl Fn(f64) -> f64) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..HALVINGS {
-        let middle = f64::midpoint(low, high);
-        if function(middle) > 0.0 {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
 }
 
 /// The slope of the line that fits `points` (x, y) best in y, by ordinary least
@@ -508,27 +460,6 @@ mod tests {
             assert!(close(found, value) && close(ends.low, low) && close(ends.high, high));
             assert_eq!(count, 5);
         }
-    }
-
-    fn covers(hits: u64, trials: u64, low: f64, high: f64) {
-        let interval = proportion(hits, trials, 0.95).unwrap();
-        let close = |actual: f64, expected: f64| (actual - expected).abs() < 1e-12;
-        assert!(close(interval.low, low) && close(interval.high, high), "{interval:?}");
-    }
-
-    #[test]
-    fn without_trials_nothing_is_known() {
-        assert_eq!(proportion(0, 0, 0.95), None);
-    }
-
-    // (1 − p)ⁿ = 2.5 %; for all hits, by symmetry.
-    #[test]
-    fn no_hits_and_all_hits_have_ends_in_closed_form() {
-        covers(0, 1, 0.0, 0.975);
-        covers(1, 1, 0.025, 1.0);
-        let tenth_root = 1.0 - 0.025_f64.powf(0.1);
-        covers(0, 10, 0.0, tenth_root);
-        covers(10, 10, 1.0 - tenth_root, 1.0);
     }
 
     // x̄ = 2, ȳ = 3; products −1·−2, 0·1, 1·1 sum to 3; squares to 2.

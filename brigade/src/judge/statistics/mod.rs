@@ -11,7 +11,6 @@ pub(in crate::judge) mod tests;
 
 pub use dependence::{Dependence, Series, correlation};
 pub use estimate::{
-    ByRound, CONFIDENCE, Estimate, FEWEST_TIMES, Interval, median, proportion, ratio_at, ratios,
-    slope,
+    ByRound, CONFIDENCE, Estimate, FEWEST_TIMES, Interval, median, ratio_at, slope,
 };
 pub use modes::{Modes, outlier};

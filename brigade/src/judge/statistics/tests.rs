@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::estimate::{Estimate, Interval, median, quantile, sorted};
-use super::{Dependence, FEWEST_TIMES, Modes, Series, outlier, proportion, slope};
+use super::{Dependence, FEWEST_TIMES, Modes, Series, outlier, slope};
 use crate::store::invocation::{Outcome, seconds};
 use crate::store::saved_run::SavedRun;
 
@@ -73,19 +73,6 @@ fn moments_slopes_and_shares_agree_with_scipy() {
     }
     for line in fixture::<Line>(include_str!("fixtures/slopes.json"), 5) {
         assert_close("slope", slope(&line.points).unwrap(), line.slope, 1e-9);
-    }
-    #[derive(Deserialize)]
-    struct Share {
-        hits: u64,
-        trials: u64,
-        confidence: f64,
-        low: f64,
-        high: f64,
-    }
-    for share in fixture::<Share>(include_str!("fixtures/proportions.json"), 10) {
-        let actual = proportion(share.hits, share.trials, share.confidence).unwrap();
-        assert_close("lower end", actual.low, share.low, 1e-6);
-        assert_close("upper end", actual.high, share.high, 1e-6);
     }
 }
 
