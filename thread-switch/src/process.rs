@@ -1,20 +1,20 @@
 //! The partner as a process: a fork of this one.
 
 use std::io::{self, Write as _};
-use std::mem;
-use std::thread;
+use std::time::Duration;
+use std::{mem, process, thread};
 
 use anyhow::Context as _;
 use harness::hand_over::{Closer, Sink, Source};
 use harness::process_stat::{fork_alone, live};
-use harness::threads::{TaskError, outcome_of_process, root_cause};
+use harness::threads::outcome_of_process;
 use harness::{Bench, failure};
-use nix::unistd::{ForkResult, Pid, alarm, getpid};
+use nix::unistd::{ForkResult, Pid, getpid};
 
 use crate::pair::{RoundTrips, Side};
 
 /// How long the driver may take to notice that the child has died.
-const PATIENCE_SECONDS: u32 = 2;
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Measures two processes that hand over to each other: this one, which is task
 /// 0, and a child.
@@ -70,18 +70,29 @@ fn lead<R: Source, S: Sink>(
         drop(driver);
         let ended = match watcher {
             Some(watcher) => watcher.join().expect("the watcher does not panic"),
-            None => outcome_of_process(child),
+            None => ended(child),
         };
-        alarm::cancel();
-        root_cause([Ok(()), ended]).and(driven)
+        ended.and(driven)
     })
 }
 
+/// Waits for the child to end.
+fn ended(child: Pid) -> anyhow::Result<()> {
+    outcome_of_process(child).map_err(|error| error.of_task(1))
+}
+
 /// Waits for the child to end, then closes its sink. If that wakes nobody, because the child was
-/// killed inside the C library's condition variable, SIGALRM ends this process.
-fn watch(child: Pid, close: Closer) -> Result<(), TaskError> {
-    let ended = outcome_of_process(child);
-    alarm::set(PATIENCE_SECONDS);
+/// killed inside the C library's condition variable, ends this process, too.
+fn watch(child: Pid, close: Closer) -> anyhow::Result<()> {
+    let ended = ended(child);
+    if let Err(error) = &ended {
+        let text = format!("{error:#}");
+        thread::spawn(move || {
+            thread::sleep(PATIENCE);
+            eprintln!("thread-switch: {text}");
+            process::exit(failure::FAILED.into());
+        });
+    }
     close();
     ended
 }

@@ -92,52 +92,50 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// Makes a new monitor usable across processes. Its mutex becomes robust: a process that dies
-    /// with it locked does not leave it locked.
+    /// Makes a new monitor usable across processes.
     fn open_to_processes(&self) -> io::Result<()> {
         let mut mutex = MaybeUninit::uninit();
         let mut condition = MaybeUninit::uninit();
-        // SAFETY: the attributes are initialized before use, and nobody uses
-        // the mutex and the condition variable yet. They stay in place, since
-        // the mapping is never unmapped.
-        unsafe {
-            let shared = libc::PTHREAD_PROCESS_SHARED;
-            done(libc::pthread_mutexattr_init(mutex.as_mut_ptr()))?;
-            done(libc::pthread_mutexattr_setpshared(mutex.as_mut_ptr(), shared))?;
-            let robust = libc::PTHREAD_MUTEX_ROBUST;
-            done(libc::pthread_mutexattr_setrobust(mutex.as_mut_ptr(), robust))?;
-            done(libc::pthread_mutex_init(self.mutex.get(), mutex.as_ptr()))?;
-            done(libc::pthread_condattr_init(condition.as_mut_ptr()))?;
-            done(libc::pthread_condattr_setpshared(condition.as_mut_ptr(), shared))?;
-            done(libc::pthread_cond_init(self.changed.get(), condition.as_ptr()))
+        let shared = libc::PTHREAD_PROCESS_SHARED;
+        // SAFETY: the attributes are initialized before use, and nobody uses the mutex and the
+        // condition variable yet. They stay in place, since the mapping is never unmapped.
+        let errors = unsafe {
+            [
+                libc::pthread_mutexattr_init(mutex.as_mut_ptr()),
+                libc::pthread_mutexattr_setpshared(mutex.as_mut_ptr(), shared),
+                libc::pthread_mutex_init(self.mutex.get(), mutex.as_ptr()),
+                libc::pthread_condattr_init(condition.as_mut_ptr()),
+                libc::pthread_condattr_setpshared(condition.as_mut_ptr(), shared),
+                libc::pthread_cond_init(self.changed.get(), condition.as_ptr()),
+            ]
+        };
+        match errors.into_iter().find(|error| *error != 0) {
+            None => Ok(()),
+            Some(error) => Err(io::Error::from_raw_os_error(error)),
         }
     }
 
-    fn locked(&self) -> io::Result<Locked<'_>> {
-        // SAFETY: the mutex is initialised, and this thread has not locked it.
-        let code = unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
-        if code != libc::EOWNERDEAD {
-            done(code)?;
-        }
-        let mut locked = Locked(self);
-        locked.taken(code)?;
-        Ok(locked)
+    /// Blocks for ever if a process died with the mutex locked.
+    fn locked(&self) -> Locked<'_> {
+        // SAFETY: the mutex is initialized, and this thread has not locked it.
+        unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
+        Locked(self)
     }
 
     /// Changes the slot, and wakes the source.
-    fn change(&self, change: impl FnOnce(&mut Slot)) -> io::Result<()> {
-        let mut locked = self.locked()?;
+    fn change(&self, change: impl FnOnce(&mut Slot)) {
+        let mut locked = self.locked();
         change(locked.slot());
-        // SAFETY: the condition variable is initialised.
-        done(unsafe { libc::pthread_cond_signal(self.changed.get()) })
+        // SAFETY: the condition variable is initialized.
+        unsafe { libc::pthread_cond_signal(self.changed.get()) };
     }
 
     fn close(&self) {
-        let _ = self.change(|slot| slot.closed = true);
+        self.change(|slot| slot.closed = true);
     }
 }
 
-/// A monitor whose mutex is locked.
+/// A monitor whose mutex is locked by this thread.
 struct Locked<'a>(&'a Shared);
 
 impl Locked<'_> {
@@ -146,22 +144,10 @@ impl Locked<'_> {
         unsafe { &mut *self.0.slot.get() }
     }
 
-    /// Checks how the mutex was locked. If a process died with it locked, closes the channel.
-    fn taken(&mut self, code: libc::c_int) -> io::Result<()> {
-        if code != libc::EOWNERDEAD {
-            return done(code);
-        }
-        // SAFETY: this thread locked the mutex, and was notified of the death.
-        done(unsafe { libc::pthread_mutex_consistent(self.0.mutex.get()) })?;
-        self.slot().closed = true;
-        Ok(())
-    }
-
-    fn wait(&mut self) -> io::Result<()> {
+    fn wait(&mut self) {
         let Shared { mutex, changed, .. } = self.0;
-        // SAFETY: both are initialised, and the mutex is locked.
-        let code = unsafe { libc::pthread_cond_wait(changed.get(), mutex.get()) };
-        self.taken(code)
+        // SAFETY: both are initialized, and the mutex is locked.
+        unsafe { libc::pthread_cond_wait(changed.get(), mutex.get()) };
     }
 }
 
@@ -170,11 +156,6 @@ impl Drop for Locked<'_> {
         // SAFETY: the mutex is locked by this thread.
         unsafe { libc::pthread_mutex_unlock(self.0.mutex.get()) };
     }
-}
-
-/// Checks a return value of the threads library: 0 or an error number.
-fn done(code: libc::c_int) -> io::Result<()> {
-    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
 
 /// The source of a monitor of the C library.
@@ -187,9 +168,9 @@ pub struct SharedSink(&'static Shared);
 
 impl Source for SharedSource {
     fn receive(&mut self) -> io::Result<Option<u8>> {
-        let mut locked = self.0.locked()?;
+        let mut locked = self.0.locked();
         while locked.slot().is_open_and_empty() {
-            locked.wait()?;
+            locked.wait();
         }
         Ok(locked.slot().token.take())
     }
@@ -202,7 +183,8 @@ impl Source for SharedSource {
 
 impl Sink for SharedSink {
     fn send(&mut self, token: u8) -> io::Result<()> {
-        self.0.change(|slot| slot.token = Some(token))
+        self.0.change(|slot| slot.token = Some(token));
+        Ok(())
     }
 }
 
@@ -229,23 +211,4 @@ pub fn shared_monitor(reach: Reach) -> io::Result<(SharedSource, SharedSink)> {
         shared.open_to_processes()?;
     }
     Ok((SharedSource(shared), SharedSink(shared)))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{mem, thread};
-
-    use super::*;
-
-    /// To the mutex, a thread that ends with it locked is the same as a killed process.
-    #[test]
-    fn a_channel_closes_if_a_process_dies_with_its_mutex() {
-        let (mut source, sink) = shared_monitor(Reach::Process).unwrap();
-        let shared = sink.0;
-        let dying = thread::spawn(|| mem::forget(shared.locked().unwrap()));
-        dying.join().unwrap();
-        assert_eq!(source.receive().unwrap(), None);
-        // Nobody blocks on it either.
-        shared.close();
-    }
 }
