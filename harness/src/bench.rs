@@ -5,16 +5,17 @@
 //! driver that is an async task takes a clone.
 
 use std::io::{self, Write as _};
-use std::process::{Command, Stdio};
+use std::process::{self, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use clap::Command;
 
-use crate::flags::{Flags, TasksFlag};
+use crate::flags::{self, Flags};
 use crate::laps::{Laps, Purpose};
-use crate::placement::{Placement, Policy};
+use crate::placement::Placement;
 use crate::progress::Progress;
 use crate::record::WorkRecord;
 use crate::samples::Measured;
@@ -79,22 +80,11 @@ impl Bench {
         warmups: u64,
         max_time: Option<Duration>,
     ) -> anyhow::Result<Self> {
-        let flags = Flags {
-            tasks: Some(TasksFlag { tasks }),
-            iters,
-            warmups: Some(warmups),
-            max_time,
-            placement: Policy::Free,
-            cpus: None,
-            keep_awake: false,
-            command: None,
-            quiet: true,
-            json: false,
-            histogram: None,
-            trace: None,
-        };
+        let spec = Spec { tasks, iters, warmups: Some(warmups), ..Spec::NEW };
+        let command = flags::with_common(Command::new("bench"), &spec);
+        let matches = command.get_matches_from(["bench", "--quiet"]);
+        let flags = Flags { max_time, ..Flags::read(&matches, spec.count)? };
         let placement = Placement::apply(flags.placement, None)?;
-        let spec = Spec { tasks, ..Spec::NEW };
         Ok(Self::new(spec, flags, placement, Vec::new(), Arc::default(), None))
     }
 
@@ -221,9 +211,9 @@ impl Bench {
 /// If it cannot be started or does not exit with 0.
 fn run_command(line: &str, to_stderr: bool) -> anyhow::Result<()> {
     io::stdout().flush().context("flushing standard output")?;
-    let line = line.replace("{pid}", &std::process::id().to_string());
+    let line = line.replace("{pid}", &process::id().to_string());
     let output = if to_stderr { Stdio::from(io::stderr()) } else { Stdio::inherit() };
-    let status = Command::new("sh")
+    let status = process::Command::new("sh")
         .args(["-c", &line])
         .stdin(Stdio::null())
         .stdout(output)
@@ -233,27 +223,4 @@ fn run_command(line: &str, to_stderr: bool) -> anyhow::Result<()> {
         bail!("--command '{line}' failed: {status}");
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::Ordering::Relaxed;
-
-    use super::*;
-
-    impl Bench {
-        /// As SIGINT does.
-        pub(crate) fn interrupt(&self) {
-            self.shared.interrupted.store(true, Relaxed);
-        }
-    }
-
-    #[test]
-    fn an_interruption_ends_the_creation() {
-        let bench = Bench::standalone(5, 1, 0, None).expect("affinity");
-        let mut creation = bench.creation();
-        assert_eq!(creation.by_ref().take(3).collect::<Vec<_>>(), [0, 1, 2]);
-        bench.interrupt();
-        assert_eq!(creation.next(), None);
-    }
 }

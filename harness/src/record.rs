@@ -397,7 +397,7 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST_RECORD, ReadError, Record};
+    use super::{ReadError, Record};
 
     const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/record.schema.json");
 
@@ -426,27 +426,11 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_is_read_to_its_last_digit() {
-        // A number found by the fuzzer.
-        let figure = 111.27183233940573_f64;
-        let text = serde_json::to_string(&figure).expect("a number serializes");
-        assert_eq!(serde_json::from_str::<f64>(&text).expect("own writing"), figure);
-    }
-
-    #[test]
     fn a_newer_major_version_is_refused_whatever_its_shape() {
         for newer in [r#"{"schema_version":"2.0"}"#, r#"{"schema_version":"next","tasks":"x"}"#] {
             let error = Record::parse(newer).expect_err("too new");
             assert!(matches!(error, ReadError::TooNew { .. }), "{error}");
         }
-    }
-
-    #[test]
-    fn a_text_longer_than_any_record_is_not_even_parsed() {
-        let spaces = LONGEST_RECORD - EXAMPLE.len();
-        assert!(Record::parse(&(EXAMPLE.to_owned() + &" ".repeat(spaces))).is_ok());
-        let longer = EXAMPLE.to_owned() + &" ".repeat(spaces + 1);
-        assert!(matches!(Record::parse(&longer), Err(ReadError::TooLong(_))));
     }
 
     #[test]

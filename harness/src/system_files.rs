@@ -165,21 +165,6 @@ mod tests {
     }
 
     #[test]
-    fn one_file_of_the_running_system_can_be_replaced() {
-        let files = SystemFiles::live().with("proc/self/status", "Threads:\t7\n");
-        assert_eq!(files.line("proc/self/status").as_deref(), Some("Threads:7"));
-        assert_eq!(files.number("proc/self/stat"), Some(std::process::id().into()));
-        assert!(files.names("proc/self").contains(&"maps".to_owned()));
-    }
-
-    #[test]
-    fn recorded_text_is_short_and_printable() {
-        assert_eq!(recordable(" Mitigation: PTI\n"), "Mitigation: PTI");
-        assert_eq!(recordable("a\u{1b}[31mb\0c"), "a[31mbc");
-        assert_eq!(recordable(&"x".repeat(5000)).len(), LONGEST_RECORDED);
-    }
-
-    #[test]
     fn fields_are_found_by_their_whole_name() {
         let meminfo = "MemTotal:       12345 kB\nMemFree:  1 kB\nHugePages_Total:  7\n";
         assert_eq!(kib_field(meminfo, "MemTotal"), Some(12_345 * 1024));

@@ -132,18 +132,3 @@ fn migrations_in(sched: &str) -> Option<u64> {
     let line = sched.lines().find(|line| line.starts_with("se.nr_migrations"))?;
     line.split_once(':')?.1.trim().parse().ok()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn child_processes_are_not_others() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
-        let start = Start::of_process(std::process::id(), &[]);
-        assert!(start.companions.contains(&child.id()), "{start:?}");
-        child.kill().and_then(|()| child.wait()).expect("it ends");
-        let start = Start::of_process(std::process::id(), &[]);
-        assert!(!start.companions.contains(&child.id()), "{start:?}");
-    }
-}

@@ -24,23 +24,95 @@
 //! finds it taken. A thread's lock blocks the worker of an async task. All tasks start at the same
 //! time, and the last iterations may run without some of them.
 
-mod flags;
 mod locks;
-mod round;
 mod task;
 
 use std::sync::Arc;
 use std::thread::{self, Builder};
 
+use anyhow::ensure;
 use futures::executor::block_on;
+use harness::record::ScheduleKept;
+use harness::rounds::{Crew, Lateness, Purpose};
 use harness::runtime::{AsyncRuntime, outcome, spawn};
-use harness::{Amounts, Bench, Launch, RuntimeKind, Spec, WorkFlag, async_tasks, threads};
-use tokio::sync::{mpsc, watch};
+use harness::{
+    Amounts, Bench, Launch, RuntimeFlags, RuntimeKind, Spec, WorkFlag, async_tasks, clock, threads,
+};
 
-use crate::flags::{Flags, Kind};
 use crate::locks::{Adaptive, Broken, Futex, Inherit, Lock, Normal, Spin};
-use crate::round::Driver;
-use crate::task::{Page, Task};
+use crate::task::{Board, HOLDS, Load, Tally, Task};
+
+/// The most units of work, as with `--work`.
+const MOST_WORK: u64 = 1_000_000_000;
+
+/// The most acquisitions a second.
+const MOST_RATE: i64 = 100_000_000;
+
+/// Rounds that are traced.
+const TRACED_ROUNDS: u32 = 8;
+
+/// Time N tasks that share one lock.
+///
+/// One iteration is 1024 consecutive acquisitions by any of the tasks, as fast as they can.
+/// With --rate it is one acquisition, timed from when it is due.
+#[derive(Clone, Debug, clap::Args, serde::Serialize)]
+struct Flags {
+    /// The lock
+    #[arg(long, value_enum, default_value_t = Kind::Std)]
+    lock: Kind,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    runtime: RuntimeFlags,
+
+    /// Units of work with the lock held; a unit is timed before and after the run
+    #[arg(long, visible_alias = "work", overrides_with = "inside", value_name = "UNITS")]
+    #[arg(default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
+    inside: u64,
+
+    /// Units of work between releasing the lock and taking it again
+    #[arg(long, value_name = "UNITS", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
+    outside: u64,
+
+    /// Acquisitions per second by all tasks together, each due at its time [default: as many as
+    /// the tasks can make]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_RATE))]
+    rate: Option<u32>,
+
+    /// Take a page fault with the lock held
+    #[arg(long)]
+    hold_fault: bool,
+}
+
+/// Values of `--lock`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    /// `Mutex` of the standard library
+    Std,
+    /// `Mutex` of parking_lot
+    ParkingLot,
+    /// `pthread_mutex_t` with default attributes
+    Pthread,
+    /// `pthread_mutex_t` that spins briefly before it waits
+    PthreadAdaptive,
+    /// `pthread_mutex_t` with priority inheritance
+    PthreadPi,
+    /// A spin lock: reads a word until it is free
+    Spin,
+    /// A word and the system call futex, without spinning: the least a lock can cost
+    Futex,
+    /// `Mutex` of tokio, which queues its waiters
+    Tokio,
+    /// `Mutex` of async-lock
+    AsyncLock,
+    /// No lock at all, which the program must detect
+    #[value(hide = true)]
+    Broken,
+}
 
 /// The stack of a thread, in bytes.
 const STACK_BYTES: usize = 256 << 10;
@@ -60,8 +132,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     // A lone tokio task yields now and then, in tokio's locks.
     let never_waits = is_thread && launch.tasks == 1 && flags.rate.is_none();
     let task = if is_thread { Amounts::thread(STACK_BYTES as u64) } else { Amounts::async_task() };
-    let taken = if flags.rate.is_some() { task::samples() } else { Amounts::NONE };
-    let page = if flags.hold_fault { Page::AMOUNTS } else { Amounts::NONE };
+    let taken = if flags.rate.is_some() { Lateness::amounts() } else { Amounts::NONE };
+    let page = if flags.hold_fault { Amounts { maps: 1, ..Amounts::NONE } } else { Amounts::NONE };
     Ok(Spec {
         switches: never_waits.then_some(0.0),
         load: Some(WorkFlag { work: flags.inside }.into()),
@@ -88,56 +160,90 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 
 /// Measures tasks that share a lock of this kind.
 fn measure<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let (rounds, announced) = watch::channel(None);
-    let (sender, done) = mpsc::unbounded_channel();
-    let driver = Driver::<L>::new(flags, bench, done);
-    let task = {
-        let (board, flags, bench) = (Arc::clone(&driver.board), flags.clone(), bench.clone());
-        move |number| {
-            let (board, flags, bench) = (Arc::clone(&board), flags.clone(), bench.clone());
-            Task::new(number, flags, bench, board, announced.clone(), sender.clone())
-        }
-    };
-    if flags.runtime.runtime == RuntimeKind::Threads {
-        return among_threads(driver, rounds, task);
+    let Flags { inside, outside, hold_fault, .. } = *flags;
+    let (crew, board) = (Crew::default(), Arc::new(Board::<L>::new()));
+    let load = Load { inside, outside, hold_fault };
+    let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
+    let of_tasks = Arc::clone(&board);
+    let task = move |number| Task { number, is_thread, load, board: Arc::clone(&of_tasks) };
+    if is_thread {
+        return among_threads(flags, bench, crew, &board, task);
     }
     let runtime = AsyncRuntime::start(flags.runtime, bench)?;
-    runtime.drive(among_async_tasks(driver, rounds, task))
+    runtime.drive(among_async_tasks(flags.clone(), bench.clone(), crew, board, task))
 }
 
 fn among_threads<L: Lock>(
-    mut driver: Driver<L>,
-    rounds: round::Announcer,
+    flags: &Flags,
+    bench: &Bench,
+    mut crew: Crew<Tally>,
+    board: &Board<L>,
     task: impl Fn(usize) -> Task<L>,
 ) -> anyhow::Result<()> {
-    let bench = driver.bench.clone();
     thread::scope(|scope| {
+        // Any failure here drops the crew, which ends all tasks.
         let mut tasks = Vec::with_capacity(bench.tasks());
-        // Any failure here closes the channel of rounds, which ends all tasks.
-        let rounds = rounds;
         for number in bench.creation() {
-            let (bench, task) = (bench.clone(), task(number));
+            let (member, task) = (crew.member(), task(number));
             let body = move || {
-                let placed = bench.placement().pin(number + 1);
-                let placed = placed.and_then(|()| Ok(task::be_punctual()?));
-                block_on(task.live(placed))
+                bench.placement().pin(number + 1)?;
+                clock::be_punctual()?;
+                block_on(task.live(member))
             };
             let builder = Builder::new().stack_size(STACK_BYTES);
             tasks.push(threads::spawn(scope, number, builder, body)?);
         }
-        let driven = block_on(driver.drive(&rounds));
-        threads::end(&bench, driven, rounds, tasks)
+        let driven = block_on(drive(flags, bench, &mut crew, board));
+        threads::end(bench, driven, crew, tasks)
     })
 }
 
 async fn among_async_tasks<L: Lock>(
-    mut driver: Driver<L>,
-    rounds: round::Announcer,
+    flags: Flags,
+    bench: Bench,
+    mut crew: Crew<Tally>,
+    board: Arc<Board<L>>,
     task: impl Fn(usize) -> Task<L>,
 ) -> anyhow::Result<()> {
-    let (bench, kind) = (driver.bench.clone(), driver.flags.runtime.runtime);
-    let tasks = bench.creation().map(|number| spawn(kind, task(number).live(Ok(()))));
+    let kind = flags.runtime.runtime;
+    let tasks = bench.creation().map(|number| spawn(kind, task(number).live(crew.member())));
     let tasks: Vec<_> = tasks.collect();
-    let driven = driver.drive(&rounds).await;
-    async_tasks::end(&bench, driven, rounds, tasks.into_iter().map(outcome)).await
+    let driven = drive(&flags, &bench, &mut crew, &board).await;
+    async_tasks::end(&bench, driven, crew, tasks.into_iter().map(outcome)).await
+}
+
+/// Runs all rounds.
+///
+/// # Errors
+/// If the lock does not exclude, a task fails, or acquisitions are missing.
+async fn drive<L: Lock>(
+    flags: &Flags,
+    bench: &Bench,
+    crew: &mut Crew<Tally>,
+    board: &Board<L>,
+) -> anyhow::Result<()> {
+    let rounds = bench.rounds(flags.rate).announced_to(bench.tasks());
+    for round in rounds.traced(TRACED_ROUNDS, HOLDS as u64) {
+        board.begin(&round);
+        let tallies = crew.run(&round).await?;
+        let (made, counted) =
+            (tallies.iter().map(|tally| tally.acquired).sum::<u64>(), board.counted());
+        ensure!(
+            made == counted,
+            "--lock {}: this lock does not exclude: the tasks made {made} acquisitions, the \
+             counter that it protects shows {counted}",
+            harness::flags::name(&flags.lock)
+        );
+        if round.purpose == Purpose::Traced {
+            round.finish_traced(board.laps());
+        } else if flags.rate.is_none() {
+            let made = tallies.iter().map(|tally| tally.acquired);
+            round.finish(board.samples(&round, made), None)?;
+        } else {
+            let late = Lateness::sum("acquisition", tallies.into_iter().filter_map(|of| of.late));
+            let kept = ScheduleKept { missed: late.missed, called_late: None };
+            round.finish(vec![late.from_due, late.from_call], Some(kept))?;
+        }
+    }
+    Ok(())
 }

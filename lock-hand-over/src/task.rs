@@ -1,232 +1,296 @@
-//! A task: it waits for rounds, takes the lock, and sends its tally to the driver.
+//! A task, and what all tasks share.
 
 use std::io;
-use std::num::NonZeroU64;
+use std::mem;
 use std::ptr;
-use std::sync::Arc;
-use std::thread;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use harness::rounds::{Lateness, Member, Purpose, Ran, Round};
 use harness::samples::Samples;
+use harness::trace::Stop;
 use harness::work::spend;
-use harness::{Amounts, Bench, Measured, RuntimeKind, clock};
-use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute, set_current_timer_slack};
-use tokio::sync::mpsc;
+use harness::{Measured, clock};
 
-use crate::flags::Flags;
 use crate::locks::Lock;
-use crate::round::{Announced, BLOCK, Board, Pace, Round, TRACED_FOR};
 
-/// Memory of a task's samples: two histograms of 264 KiB; the allocator maps each separately.
-pub fn samples() -> Amounts {
-    Amounts { maps: 2, ..Amounts::heap(544 << 10) }
+/// Acquisitions in one iteration of a closed loop.
+pub const BLOCK: u64 = 1024;
+
+/// Holds in a traced round, and in a lap of the trace.
+pub const HOLDS: usize = 1000;
+const LAP: usize = 16;
+
+/// What the tasks share. The lock and the counter that it protects are neighbours, as in a
+/// `Mutex<u64>`; fields that only the measurement needs lie elsewhere.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Board<L> {
+    shared: Apart<(L, AtomicU64)>,
+    /// When the current iteration began; the lock protects it.
+    begun_ns: Apart<AtomicU64>,
+    /// The iterations of a closed loop.
+    blocks: Mutex<Samples>,
+    /// With `--trace`: who took the lock, until its last release before another did.
+    holds: Mutex<Vec<[Stop; 2]>>,
 }
 
-/// The longest sleep, after which a task checks for an interruption.
-const LONGEST_NS: u64 = 1_000_000_000;
+/// A value with two cache lines of its own, since some CPUs fetch them in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<L: Lock> Board<L> {
+    /// A board for the tasks of a run.
+    pub fn new() -> Self {
+        let block = Measured { operations: BLOCK, ..Measured::single("iteration", "acquisition") };
+        Self {
+            shared: Apart((L::default(), AtomicU64::new(0))),
+            begun_ns: Apart(AtomicU64::new(0)),
+            blocks: Mutex::new(Samples::new(block)),
+            holds: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> &L {
+        &self.shared.0.0
+    }
+
+    /// Prepares it for a round.
+    pub fn begin(&self, round: &Round) {
+        self.shared.0.1.store(0, Relaxed);
+        self.begun_ns.0.store(round.begin_ns, Relaxed);
+        lock(&self.blocks).clear();
+    }
+
+    /// Acquisitions in this round, as the counter shows that the lock protects.
+    pub fn counted(&self) -> u64 {
+        self.shared.0.1.load(Relaxed)
+    }
+
+    /// The iterations of a closed loop, and each task's turns, the time of which is that of all
+    /// iterations.
+    pub fn samples(&self, round: &Round, made: impl Iterator<Item = u64>) -> Vec<Samples> {
+        let blocks = lock(&self.blocks).clone();
+        if blocks.count() == 0 {
+            return Vec::new();
+        }
+        let mut turns = Samples::new(Measured::single("turn", "acquisition"));
+        let total_ns = self.begun_ns.0.load(Relaxed).saturating_sub(round.begin_ns) as f64;
+        made.for_each(|made| turns.add((total_ns / made.max(1) as f64) as u64));
+        vec![blocks, turns]
+    }
+
+    /// The laps of a traced round. The last hold may be under way: only its beginning counts.
+    pub fn laps(&self) -> Vec<Vec<Stop>> {
+        let holds = mem::take(&mut *lock(&self.holds)).concat();
+        let end = holds.len().saturating_sub(2);
+        let lap = |begin| holds[begin..=end.min(begin + 2 * LAP)].to_vec();
+        (0..end).step_by(2 * LAP).map(lap).collect()
+    }
+
+    /// Does the work of an acquisition, with the lock held, and counts it. `work` gets the number
+    /// of acquisitions before this one.
+    #[inline]
+    fn enter<R>(&self, work: impl FnOnce(u64) -> R) -> R {
+        let acquired = &self.shared.0.1;
+        // Load and store are two steps: a lock that does not exclude loses counts.
+        let before = acquired.load(Relaxed);
+        let result = work(before);
+        acquired.store(before + 1, Relaxed);
+        result
+    }
+
+    /// Ends an iteration of a closed loop and returns its duration, in nanoseconds. Called with the
+    /// lock held: after its release other tasks may run first.
+    #[cold]
+    fn end_block(&self) -> u64 {
+        let now = clock::now();
+        now.saturating_sub(self.begun_ns.0.swap(now, Relaxed))
+    }
+
+    /// Records an iteration, after the release.
+    #[cold]
+    fn record_block(&self, round: &Round, block_ns: u64) {
+        let mut blocks = lock(&self.blocks);
+        if !round.is_over() {
+            blocks.add(block_ns);
+            round.is_enough(blocks.count());
+        }
+    }
+
+    /// Notes that a task, which holds the lock, has taken it or will now release it.
+    fn note_holder(&self, round: &Round, task: usize) {
+        let (now, mut holds) = (Stop::here(task as u32), lock(&self.holds));
+        match holds.last_mut() {
+            Some(hold) if hold[0].task == now.task => hold[1] = Stop { task: None, ..now },
+            _ => holds.push([now, Stop { task: None, ..now }]),
+        }
+        round.is_enough(holds.len() as u64);
+    }
+}
+
+/// A task's work, in units.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// With the lock held.
+    pub inside: u64,
+    /// After its release.
+    pub outside: u64,
+    /// Whether it takes a page fault with the lock held.
+    pub hold_fault: bool,
+}
 
 /// A task's counts in a round.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Acquisitions.
     pub acquired: u64,
-    /// Those that were already due when the task reached them.
-    pub missed: u64,
-    /// In an open loop: times from when they were due, and from the call.
-    pub from: Option<[Samples; 2]>,
-    /// Whether the task panicked.
-    pub panicked: bool,
-}
-
-impl Tally {
-    /// An empty tally, with samples or without.
-    pub fn new(has_samples: bool) -> Self {
-        let samples = |name| Samples::new(Measured::single(name, "acquisition"));
-        let from = has_samples.then(|| [samples("acquisition"), samples("from_call")]);
-        Self { acquired: 0, missed: 0, from, panicked: false }
-    }
+    /// In an open loop.
+    pub late: Option<Lateness>,
 }
 
 /// One task.
 pub struct Task<L> {
-    number: usize,
-    flags: Flags,
-    bench: Bench,
-    board: Arc<Board<L>>,
-    announced: Announced,
-    done: mpsc::UnboundedSender<Tally>,
-    page: Option<Page>,
+    /// Its number.
+    pub number: usize,
+    /// Whether it is a thread.
+    pub is_thread: bool,
+    /// Its work.
+    pub load: Load,
+    /// What all tasks share.
+    pub board: Arc<Board<L>>,
 }
 
 impl<L: Lock> Task<L> {
-    /// Creates the task of this number.
-    pub fn new(
-        number: usize,
-        flags: Flags,
-        bench: Bench,
-        board: Arc<Board<L>>,
-        announced: Announced,
-        done: mpsc::UnboundedSender<Tally>,
-    ) -> Self {
-        Self { number, flags, bench, board, announced, done, page: None }
-    }
-
-    /// The task's main function, until the channel of rounds closes. `placed` is the result of its
-    /// placement; a task that could not be placed still ends each round.
+    /// The task's main function, until the run is over.
     ///
     /// # Errors
     /// The kernel's.
-    pub async fn live(mut self, placed: io::Result<()>) -> io::Result<()> {
-        let mut result = placed;
-        if self.flags.hold_fault && result.is_ok() {
-            result = Page::new().map(|page| self.page = Some(page));
-        }
-        while self.announced.changed().await.is_ok() {
-            let Some(round) = *self.announced.borrow_and_update() else { break };
-            let has_samples = matches!(round.pace, Pace::Open { .. });
-            let mut part = Part { tally: Tally::new(has_samples), done: self.done.clone() };
-            if result.is_ok() {
-                result = self.take_part(round, &mut part.tally).await;
-            }
-        }
-        result
-    }
-
-    async fn take_part(&self, round: Round, tally: &mut Tally) -> io::Result<()> {
-        let (work, board) = (Work::of(self), &*self.board);
-        match round.pace {
-            Pace::Closed => {
-                self.wait_until(round.begin_ns).await?;
-                let inside = |turns: &mut Turns| {
-                    board.enter(|before| {
-                        turns.number = before + 1;
-                        turns.computed = work.inside(turns.computed ^ before);
-                    });
-                    if turns.number.is_multiple_of(BLOCK) {
-                        turns.block_ns = board.end_block();
-                    }
-                };
-                let outside = |turns: &mut Turns| {
-                    turns.made += 1;
-                    if turns.number.is_multiple_of(BLOCK) {
-                        board.record_block(turns.block_ns);
-                    }
-                    turns.computed = work.outside(turns.computed);
-                    !board.is_over()
-                };
-                tally.acquired = board.lock().repeat(inside, outside).await.made;
-            }
-            Pace::Traced => {
-                self.wait_until(round.begin_ns).await?;
-                let until_ns = round.begin_ns + TRACED_FOR.as_nanos() as u64;
-                let inside = |turns: &mut Turns| {
-                    board.enter(|before| {
-                        board.note_holder(self.number as u32, until_ns);
-                        turns.computed = work.inside(turns.computed ^ before);
-                        board.note_holder(self.number as u32, until_ns);
-                    });
-                };
-                let outside = |turns: &mut Turns| {
-                    turns.made += 1;
-                    turns.computed = work.outside(turns.computed);
-                    !board.is_over()
-                };
-                tally.acquired = board.lock().repeat(inside, outside).await.made;
-            }
-            Pace::Open { rate, count } => {
-                let (mut number, mut computed) = (self.number as u64, 0);
-                while number < count {
-                    let after = u128::from(number) * 1_000_000_000 / u128::from(rate);
-                    let due_ns = round.begin_ns.saturating_add(after as u64);
-                    let waited = self.wait_until(due_ns).await?;
-                    let called_ns = clock::now();
-                    // Interrupted before it was due.
-                    if called_ns < due_ns {
-                        break;
-                    }
-                    let inside = |before| {
-                        let held_ns = clock::now();
-                        computed = work.inside(computed ^ before);
-                        held_ns
-                    };
-                    let held_ns = board.lock().hold(|| board.enter(inside)).await;
-                    tally.acquired += 1;
-                    tally.missed += u64::from(!waited);
-                    let [from_due, from_call] =
-                        tally.from.as_mut().expect("an open loop has samples");
-                    from_due.add(held_ns - due_ns);
-                    from_call.add(held_ns - called_ns);
-                    computed = work.outside(computed);
-                    number += self.bench.tasks() as u64;
-                }
-            }
+    pub async fn live(self, mut member: Member<Tally>) -> io::Result<()> {
+        let work = Work::new(self.load)?;
+        while let Some(part) = member.next().await {
+            let round = &*part.round;
+            let tally = match round.purpose {
+                Purpose::Traced => self.compete::<true>(round, &work).await?,
+                _ if round.is_open() => self.keep_pace(round, &work).await?,
+                _ => self.compete::<false>(round, &work).await?,
+            };
+            part.finish(tally);
         }
         Ok(())
     }
 
-    /// Waits until a time or an interruption, and returns whether it had to wait.
-    async fn wait_until(&self, time_ns: u64) -> io::Result<bool> {
+    /// A closed loop, in which each hold is noted for a trace or iterations are timed.
+    async fn compete<const TRACED: bool>(&self, round: &Round, work: &Work) -> io::Result<Tally> {
+        let board = &*self.board;
+        self.wait_until(round, round.begin_ns).await?;
+        let inside = |turns: &mut Turns| {
+            board.enter(|before| {
+                turns.number = before + 1;
+                if TRACED {
+                    board.note_holder(round, self.number);
+                }
+                turns.computed = work.inside(turns.computed ^ before);
+                if TRACED {
+                    board.note_holder(round, self.number);
+                }
+            });
+            if !TRACED && turns.number.is_multiple_of(BLOCK) {
+                turns.block_ns = board.end_block();
+            }
+        };
+        let outside = |turns: &mut Turns| {
+            turns.made += 1;
+            if !TRACED && turns.number.is_multiple_of(BLOCK) {
+                board.record_block(round, turns.block_ns);
+            }
+            turns.computed = work.outside(turns.computed);
+            !round.is_over()
+        };
+        let acquired = board.lock().repeat(inside, outside).await.made;
+        Ok(Tally { acquired, late: None })
+    }
+
+    /// An open loop.
+    async fn keep_pace(&self, round: &Round, work: &Work) -> io::Result<Tally> {
+        let (mut acquired, mut computed) = (0, 0);
+        let mut late = Lateness::new("acquisition");
+        for number in round.of_task(self.number) {
+            let due_ns = round.due_ns(number);
+            let Some(ran) = self.wait_until(round, due_ns).await? else { break };
+            let inside = |before| {
+                let held_ns = clock::now();
+                computed = work.inside(computed ^ before);
+                held_ns
+            };
+            let held_ns = self.board.lock().hold(|| self.board.enter(inside)).await;
+            acquired += 1;
+            late.missed += u64::from(!ran.waited);
+            late.from_due.add(held_ns - due_ns);
+            late.from_call.add(held_ns - ran.at_ns);
+            computed = work.outside(computed);
+        }
+        Ok(Tally { acquired, late: Some(late) })
+    }
+
+    /// Waits until a time; `None` if the round ends before.
+    async fn wait_until(&self, round: &Round, due_ns: u64) -> io::Result<Option<Ran>> {
+        if self.is_thread {
+            return round.sleep_until(due_ns);
+        }
         let mut waited = false;
         loop {
-            let now = clock::now();
-            if now >= time_ns || self.bench.is_interrupted() {
-                return Ok(waited);
+            if let Some(ran) = round.reached(due_ns, waited) {
+                return Ok(ran);
             }
+            tokio::task::yield_now().await;
             waited = true;
-            if self.flags.runtime.runtime == RuntimeKind::Threads {
-                let until = time_ns.min(now + LONGEST_NS);
-                let (tv_sec, tv_nsec) = (until / 1_000_000_000, until % 1_000_000_000);
-                let until = Timespec { tv_sec: tv_sec as i64, tv_nsec: tv_nsec as i64 };
-                match clock_nanosleep_absolute(ClockId::Monotonic, &until) {
-                    Ok(()) | Err(rustix::io::Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            } else {
-                tokio::task::yield_now().await;
-            }
         }
     }
 }
 
-/// Lets the kernel wake the calling thread without delay.
-///
-/// # Errors
-/// The kernel's.
-pub fn be_punctual() -> rustix::io::Result<()> {
-    set_current_timer_slack(NonZeroU64::new(1))
-}
-
 /// The work of a task. Each piece uses the result of the one before it; otherwise the processor
 /// does a third of 100 units before it has the lock.
-struct Work<'a> {
-    inside: u64,
-    outside: u64,
-    page: Option<&'a Page>,
+struct Work {
+    load: Load,
+    page: Option<Page>,
     /// 0, hidden from the compiler.
     none: u64,
 }
 
-impl<'a> Work<'a> {
-    fn of<L>(task: &'a Task<L>) -> Self {
-        let Flags { inside, outside, .. } = task.flags;
-        Self { inside, outside, page: task.page.as_ref(), none: std::hint::black_box(0) }
+impl Work {
+    fn new(load: Load) -> io::Result<Self> {
+        let page = load.hold_fault.then(Page::new).transpose()?;
+        Ok(Self { load, page, none: std::hint::black_box(0) })
     }
 
     /// With the lock held.
     #[inline]
     fn inside(&self, computed: u64) -> u64 {
-        if let Some(page) = self.page {
+        if let Some(page) = &self.page {
             page.touch();
         }
-        if self.inside == 0 { computed } else { spend(self.inside | computed & self.none) }
+        self.spend(self.load.inside, computed)
     }
 
     /// After its release.
     #[inline]
     fn outside(&self, computed: u64) -> u64 {
-        if let Some(page) = self.page {
+        if let Some(page) = &self.page {
             page.discard();
         }
-        if self.outside == 0 { computed } else { spend(self.outside | computed & self.none) }
+        self.spend(self.load.outside, computed)
+    }
+
+    #[inline]
+    fn spend(&self, units: u64, computed: u64) -> u64 {
+        if units == 0 { computed } else { spend(units | computed & self.none) }
     }
 }
 
@@ -241,22 +305,8 @@ struct Turns {
     computed: u64,
 }
 
-/// Participation in a round; dropping it sends the tally.
-struct Part {
-    tally: Tally,
-    done: mpsc::UnboundedSender<Tally>,
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        let panicked = thread::panicking();
-        let tally = std::mem::replace(&mut self.tally, Tally::new(false));
-        let _ = self.done.send(Tally { panicked, ..tally });
-    }
-}
-
 /// A page of memory whose next use is a page fault.
-pub struct Page(*mut libc::c_void);
+struct Page(*mut libc::c_void);
 
 // SAFETY: the page belongs to one task, which may move to another thread.
 unsafe impl Send for Page {}
@@ -267,9 +317,6 @@ unsafe impl Sync for Page {}
 const PAGE_BYTES: usize = 4096;
 
 impl Page {
-    /// Memory of one.
-    pub const AMOUNTS: Amounts = Amounts { maps: 1, ..Amounts::NONE };
-
     fn new() -> io::Result<Self> {
         let (access, kind) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);

@@ -13,7 +13,7 @@
 //! ring the last one runs next to fewer rings, so the error is less than 1 / n. Between two laps a
 //! ring takes the lock of the pool, once in N + 1 hops.
 
-mod round;
+mod laps;
 mod tasks;
 mod threads;
 

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender, pipe};
 use tokio::runtime::Builder;
 
-use crate::round::Round;
+use crate::laps::Pool;
 
 /// The pipe that a ring's driver writes into, and the one that it reads from.
 type Ends = (Sender, Receiver);
@@ -40,46 +40,33 @@ async fn brigades(kind: RuntimeKind, bench: Bench, rings: usize) -> anyhow::Resu
         }
     }
     let mut result = Ok(());
-    for round in [Round::warm_up, Round::measured] {
-        if result.is_ok() && !bench.is_interrupted() {
-            result = drive_all(kind, &bench, &mut ends, round).await;
+    for round in bench.rounds(None) {
+        result = drive_all(kind, Pool::new(round, &bench, rings).into(), &mut ends).await;
+        if result.is_err() {
+            break;
         }
     }
     end(&bench, result, ends, tasks).await
 }
 
 /// Sends a token round each ring, all of them at once.
-async fn drive_all(
-    kind: RuntimeKind,
-    bench: &Bench,
-    ends: &mut Vec<Ends>,
-    round: fn(&Bench, usize) -> Round,
-) -> anyhow::Result<()> {
-    let round = Arc::new(round(bench, ends.len()));
-    let counting = round.is_measured().then(|| bench.count());
-    let mut drivers = Vec::with_capacity(ends.len());
-    for mut ends in ends.drain(..) {
-        let (bench, round) = (bench.clone(), Arc::clone(&round));
-        drivers.push(spawn(kind, async move {
-            let result = drive(&bench, &round, &mut ends).await;
-            (result, ends)
-        }));
-    }
+async fn drive_all(kind: RuntimeKind, pool: Arc<Pool>, ends: &mut Vec<Ends>) -> anyhow::Result<()> {
+    let drive = |mut ends| {
+        let pool = Arc::clone(&pool);
+        spawn(kind, async move { (drive(&pool, &mut ends).await, ends) })
+    };
+    let drivers: Vec<_> = ends.drain(..).map(drive).collect();
     let mut result = Ok(());
     for driver in drivers {
         let (of_ring, of_ends) = driver.await.context("running a driver")?;
         ends.push(of_ends);
         result = result.and(of_ring);
     }
-    if let Some(counting) = counting {
-        counting.end();
-    }
-    round.report(bench);
-    result
+    pool.finish(result)
 }
 
-async fn drive(bench: &Bench, round: &Round, (first, last): &mut Ends) -> anyhow::Result<()> {
-    let mut laps = round.laps(bench);
+async fn drive(pool: &Pool, (first, last): &mut Ends) -> anyhow::Result<()> {
+    let mut laps = pool.laps();
     let mut token = [0];
     while laps.next() {
         first.write_all(&token).await.context("sending the token to task 0")?;

@@ -8,7 +8,7 @@ use harness::hand_over::{Sink, Source, send_round};
 use harness::threads::{driven, end, spawn};
 use harness::{Bench, Line, failure};
 
-use crate::round::{Laps, Round};
+use crate::laps::{Laps, Pool};
 
 /// The stack of a task or driver, in bytes.
 pub const STACK_BYTES: usize = 1 << 20;
@@ -36,9 +36,9 @@ pub fn measure<R: Source, S: Sink>(
             ends.push((ring.first, ring.last));
             threads.extend(ring.tasks);
         }
-        let result = [Round::warm_up, Round::measured].into_iter().try_for_each(|round| {
-            if bench.is_interrupted() { Ok(()) } else { drive_all(bench, &mut ends, round) }
-        });
+        let result = bench
+            .rounds(None)
+            .try_for_each(|round| drive_all(bench, &Pool::new(round, bench, rings), &mut ends));
         end(bench, result, ends, threads)
     })
 }
@@ -46,15 +46,13 @@ pub fn measure<R: Source, S: Sink>(
 /// Sends a token round each ring, all of them at once.
 fn drive_all<R: Source, S: Sink>(
     bench: &Bench,
+    pool: &Pool,
     ends: &mut [(S, R)],
-    round: fn(&Bench, usize) -> Round,
 ) -> anyhow::Result<()> {
-    let round = round(bench, ends.len());
-    let counting = round.is_measured().then(|| bench.count());
     let result = thread::scope(|scope| {
         let mut drivers = Vec::with_capacity(ends.len());
         for (number, ends) in ends.iter_mut().enumerate() {
-            let laps = round.laps(bench);
+            let laps = pool.laps();
             let builder = Builder::new().stack_size(STACK_BYTES);
             let driver = builder.spawn_scoped(scope, move || drive(bench, laps, ends));
             drivers.push(driver.map_err(|error| {
@@ -63,11 +61,7 @@ fn drive_all<R: Source, S: Sink>(
         }
         drivers.into_iter().map(driven).fold(Ok(()), anyhow::Result::and)
     });
-    if let Some(counting) = counting {
-        counting.end();
-    }
-    round.report(bench);
-    result
+    pool.finish(result)
 }
 
 fn drive(

@@ -1,5 +1,4 @@
-//! The calls to one sleeper: a count that its waker increments, and their
-//! times.
+//! The calls to one sleeper: a count that its waker increments, and their times.
 
 use std::future::poll_fn;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -9,12 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
+use harness::rounds::{Ran, Round};
 use harness::{clock, trace};
 use rustix::io::Errno;
 use rustix::thread::futex;
-
-use crate::course::Course;
-use crate::tally::WakeUp;
 
 /// The most pending calls to a sleeper. A waker that would exceed it waits, which delays its calls
 /// but not the times that they are measured from.
@@ -48,6 +45,24 @@ impl Bell for AtomicWaker {
     }
 }
 
+/// One wake-up.
+#[derive(Clone, Copy, Debug)]
+pub struct WakeUp {
+    /// When the sleeper ran.
+    pub ran_ns: u64,
+    /// Whether it had to wait.
+    pub waited: bool,
+    /// The waker's thread and the time of its call, if there is one.
+    pub called: Option<(u32, u64)>,
+}
+
+/// By a timer.
+impl From<Ran> for WakeUp {
+    fn from(ran: Ran) -> Self {
+        Self { ran_ns: ran.at_ns, waited: ran.waited, called: None }
+    }
+}
+
 /// The calls to one sleeper.
 #[repr(align(64))]
 #[derive(Debug)]
@@ -65,13 +80,8 @@ pub struct Calls<B> {
     at_ns: [AtomicU64; MOST_WAITING as usize],
 }
 
-impl<B: Bell> Calls<B> {
-    /// For this many sleepers, without calls.
-    pub fn of(sleepers: usize) -> Vec<Self> {
-        (0..sleepers).map(|_| Self::new()).collect()
-    }
-
-    fn new() -> Self {
+impl<B: Bell> Default for Calls<B> {
+    fn default() -> Self {
         Self {
             bell: B::default(),
             made: AtomicU32::new(0),
@@ -81,13 +91,15 @@ impl<B: Bell> Calls<B> {
             at_ns: [const { AtomicU64::new(0) }; MOST_WAITING as usize],
         }
     }
+}
 
-    /// Calls the sleeper. If too many calls are pending, waits until it takes one or the run is
+impl<B: Bell> Calls<B> {
+    /// Calls the sleeper. If too many calls are pending, waits until it takes one or the round is
     /// over.
-    pub fn make(&self, course: &Course) {
+    pub fn make(&self, round: &Round) {
         let made = self.made.load(Relaxed);
         while made.wrapping_sub(self.taken.load(Acquire)) >= MOST_WAITING {
-            if course.is_over() {
+            if round.is_over() {
                 return;
             }
             thread::sleep(PAUSE);
@@ -109,10 +121,9 @@ impl<B: Bell> Calls<B> {
         self.bell.ring(&self.made);
     }
 
-    /// Takes a call made for this intended time; `Err` with the count if there is none, and
-    /// `Ok(None)` if there will be none.
+    /// Takes a call; `Err` with the count if there is none, and `Ok(None)` if there will be none.
     #[inline]
-    fn take(&self, intended_ns: u64, waited: bool) -> Result<Option<WakeUp>, u32> {
+    fn take(&self, waited: bool) -> Result<Option<WakeUp>, u32> {
         let (made, taken) = (self.made.load(Acquire), self.taken.load(Relaxed));
         if made == taken {
             return Err(made);
@@ -121,19 +132,18 @@ impl<B: Bell> Calls<B> {
         if self.closed.load(Acquire) {
             return Ok(None);
         }
-        let called_ns = Some(self.at_ns[(taken % MOST_WAITING) as usize].load(Relaxed));
+        let called_ns = self.at_ns[(taken % MOST_WAITING) as usize].load(Relaxed);
         self.taken.store(taken.wrapping_add(1), Release);
-        let waker = self.waker.load(Relaxed);
-        Ok(Some(WakeUp { intended_ns, called_ns, waker, ran_ns, waited }))
+        Ok(Some(WakeUp { ran_ns, waited, called: Some((self.waker.load(Relaxed), called_ns)) }))
     }
 }
 
 impl Calls<Futex> {
-    /// Waits for the call for this intended time; `None` if no more will be made.
-    pub fn wait(&self, intended_ns: u64) -> Option<WakeUp> {
+    /// Waits for a call; `None` if no more will be made.
+    pub fn wait(&self) -> Option<WakeUp> {
         let mut waited = false;
         loop {
-            match self.take(intended_ns, waited) {
+            match self.take(waited) {
                 Ok(wake_up) => return wake_up,
                 // Returns at once if the count has changed meanwhile.
                 Err(count) => {
@@ -147,15 +157,15 @@ impl Calls<Futex> {
 
 impl Calls<AtomicWaker> {
     /// As [`Calls::wait`], but for a task.
-    pub async fn wait_as_task(&self, intended_ns: u64) -> Option<WakeUp> {
+    pub async fn wait_as_task(&self) -> Option<WakeUp> {
         let mut waited = false;
         poll_fn(|context| {
-            if let Ok(wake_up) = self.take(intended_ns, waited) {
+            if let Ok(wake_up) = self.take(waited) {
                 return Poll::Ready(wake_up);
             }
             self.bell.register(context.waker());
             // A call made meanwhile found nobody to wake.
-            match self.take(intended_ns, waited) {
+            match self.take(waited) {
                 Ok(wake_up) => Poll::Ready(wake_up),
                 Err(_) => {
                     waited = true;

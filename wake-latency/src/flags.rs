@@ -4,6 +4,9 @@ use harness::failure::UsageError;
 use harness::flags::name;
 use harness::{RuntimeFlags, RuntimeKind};
 
+/// The stack of a sleeper or waker, in bytes.
+pub const STACK_BYTES: usize = 256 << 10;
+
 /// The most wake-ups per second: one each microsecond.
 const MOST_RATE: i64 = 1_000_000;
 

@@ -26,24 +26,15 @@
 //! -f 80` for real-time threads.
 
 mod calls;
-mod course;
+mod conductor;
 mod flags;
-mod greedy;
-mod schedule;
-mod sleep;
-mod tally;
 mod tasks;
 mod threads;
 
-use std::process::ExitCode;
-
+use harness::rounds::Lateness;
 use harness::{Amounts, Bench, Launch, RuntimeKind, Spec};
 
-use crate::flags::{Flags, Source};
-use crate::tally::Tally;
-
-/// The stack of a sleeper or waker, in bytes.
-const STACK_BYTES: usize = 256 << 10;
+use crate::flags::{Flags, STACK_BYTES, Source};
 
 const SPEC: Spec = Spec {
     tasks: 4,
@@ -58,13 +49,7 @@ const SPEC: Spec = Spec {
     ..Spec::NEW
 };
 
-/// This page.
-pub const PAGE: &str = include_str!("lib.rs");
-
-/// Runs the program: flags in, a summary or a record out.
-pub fn main() -> ExitCode {
-    harness::run(harness::program!(), &SPEC, declare, run)
-}
+harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.check(launch.tasks)?;
@@ -73,7 +58,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         RuntimeKind::Threads => (thread, Amounts::NONE),
         _ => (Amounts::async_task(), thread),
     };
-    let tally = Amounts { maps: Tally::MAPS, ..Amounts::heap(Tally::BYTES + calls::BYTES) };
+    let tally = Lateness::amounts().and(Amounts::heap(calls::BYTES));
     let wakers = thread.times(flags.wakers().into());
     let hogs = Amounts::process().times(flags.hogs.into());
     let greedy = task.times(flags.greedy.into());

@@ -5,23 +5,19 @@ use std::thread::{self, Builder};
 
 use futures::executor::block_on;
 use harness::Bench;
+use harness::rounds::{Crew, Round};
 use harness::threads::{outcome, root_cause, spawn};
-use tokio::sync::watch;
 
-use crate::STACK_BYTES;
-use crate::calls::{Bell, Calls, Futex};
-use crate::course::{Conductor, Course, Wait, sleeper};
-use crate::flags::Flags;
-use crate::greedy::greedy;
-use crate::sleep;
-use crate::tally::{Tally, WakeUp};
+use crate::calls::{Bell, Calls, Futex, WakeUp};
+use crate::conductor::{Conductor, Wait, greedy, sleeper};
+use crate::flags::{Flags, STACK_BYTES};
 
 /// Woken by the kernel's timer.
-struct Timer<'a>(&'a Course);
+struct Timer;
 
-impl Wait for Timer<'_> {
-    async fn wait(&self, intended_ns: u64) -> io::Result<Option<WakeUp>> {
-        sleep::until(intended_ns, self.0)
+impl Wait for Timer {
+    async fn wait(&self, round: &Round, due_ns: u64) -> io::Result<Option<WakeUp>> {
+        Ok(round.sleep_until(due_ns)?.map(WakeUp::from))
     }
 }
 
@@ -29,8 +25,8 @@ impl Wait for Timer<'_> {
 struct Called<'a>(&'a Calls<Futex>);
 
 impl Wait for Called<'_> {
-    async fn wait(&self, intended_ns: u64) -> io::Result<Option<WakeUp>> {
-        Ok(self.0.wait(intended_ns))
+    async fn wait(&self, _: &Round, _: u64) -> io::Result<Option<WakeUp>> {
+        Ok(self.0.wait())
     }
 }
 
@@ -39,8 +35,7 @@ impl Wait for Called<'_> {
 /// # Errors
 /// As [`measure`].
 pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let course = Course::default();
-    measure::<Futex, _>(flags, bench, &course, &[], |_| Timer(&course))
+    measure(&Conductor::<Futex>::new(flags, bench, 0), |_| Timer)
 }
 
 /// Measures threads that wait for a futex.
@@ -48,48 +43,40 @@ pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 /// # Errors
 /// As [`measure`].
 pub fn by_futex(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let calls = Calls::of(bench.tasks());
-    measure(flags, bench, &Course::default(), &calls, |task| Called(&calls[task]))
+    let conductor = Conductor::new(flags, bench, bench.tasks());
+    measure(&conductor, |task| Called(&conductor.calls[task]))
 }
 
 /// Measures threads, each of which waits with `wait`.
 ///
 /// # Errors
 /// If a thread cannot be created, fails or panics; those of the conductor.
-fn measure<B: Bell, W: Wait>(
-    flags: &Flags,
-    bench: &Bench,
-    course: &Course,
-    calls: &[Calls<B>],
+fn measure<W: Wait>(
+    conductor: &Conductor<impl Bell>,
     wait: impl Fn(usize) -> W,
 ) -> anyhow::Result<()> {
-    let plan = bench.plan(flags.rate);
-    let conductor = Conductor { flags, bench, course, calls };
-    let mut tallies = vec![Tally::new(); bench.tasks()];
-    let conducted = thread::scope(|scope| {
-        let (rounds, announced) = watch::channel(None);
-        let mut sleepers = Vec::with_capacity(bench.tasks());
-        for (task, tally) in bench.creation().zip(&mut tallies) {
-            let (announced, wait) = (announced.clone(), wait(task));
+    let Conductor { flags, bench, .. } = conductor;
+    let builder = || Builder::new().stack_size(STACK_BYTES);
+    thread::scope(|scope| {
+        let crew = Crew::default();
+        let mut threads = Vec::with_capacity(bench.tasks());
+        for task in bench.creation() {
+            let (member, wait) = (crew.member(), wait(task));
             let body = move || {
-                let placed = bench.placement().pin(task + 1);
-                block_on(sleeper(placed, task, course, announced, tally, wait))
+                bench.placement().pin(task + 1)?;
+                block_on(sleeper(task, member, wait))
             };
-            let builder = Builder::new().stack_size(STACK_BYTES);
-            sleepers.push(spawn(scope, task, builder, body)?);
+            threads.push(spawn(scope, task, builder(), body)?);
         }
         for number in 0..flags.greedy as usize {
-            let announced = announced.clone();
+            let is_over = crew.watch();
             let body = move || {
                 bench.placement().pin(number)?;
-                block_on(greedy(flags.clone(), announced, async || thread::yield_now()))
+                block_on(greedy(flags.clone(), is_over, async || thread::yield_now()))
             };
-            let builder = Builder::new().stack_size(STACK_BYTES);
-            sleepers.push(spawn(scope, bench.tasks() + number, builder, body)?);
+            threads.push(spawn(scope, bench.tasks() + number, builder(), body)?);
         }
-        let conducted = conductor.conduct(plan, rounds);
-        root_cause(sleepers.into_iter().map(outcome)).and(conducted)
-    });
-    let reported = conductor.report(plan, tallies);
-    conducted.and(reported)
+        let conducted = conductor.conduct(crew);
+        root_cause(threads.into_iter().map(outcome)).and(conducted)
+    })
 }

@@ -105,16 +105,12 @@ fn add(mut counter: &File, number: u64) -> io::Result<()> {
     counter.write_all(&number.to_ne_bytes())
 }
 
-/// The source of an event counter.
-#[derive(Debug)]
-pub struct EventFdSource {
+struct EventFdSource {
     counter: Arc<File>,
     ended: bool,
 }
 
-/// The sink of an event counter.
-#[derive(Debug)]
-pub struct EventFdSink(Arc<File>);
+struct EventFdSink(Arc<File>);
 
 impl Source for EventFdSource {
     fn receive(&mut self) -> io::Result<Option<u8>> {
@@ -150,7 +146,7 @@ impl Drop for EventFdSink {
 ///
 /// # Errors
 /// The kernel's, such as too many open files.
-pub fn eventfd() -> io::Result<(EventFdSource, EventFdSink)> {
+pub fn eventfd() -> io::Result<(impl Source, impl Sink)> {
     let counter = Arc::new(File::from(rustix::event::eventfd(0, EventfdFlags::CLOEXEC)?));
     Ok((EventFdSource { counter: Arc::clone(&counter), ended: false }, EventFdSink(counter)))
 }

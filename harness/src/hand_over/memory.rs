@@ -1,7 +1,6 @@
 //! Channels through a word in memory on a separate cache line, with four ways to wait until it
 //! changes: in the kernel (`futex`), by parking the thread, in a loop, and by yielding in a loop.
 
-use std::fmt::Debug;
 use std::hint::spin_loop;
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
@@ -25,7 +24,7 @@ const CLOSED: u32 = 1 << 9;
 ///
 /// Implementations are `#[inline]`: a call into another crate returns through a stack frame that
 /// the switch has evicted from the cache, which cost 0.4 µs per hop.
-pub trait Waiting: Debug + Send + Sync + 'static {
+pub trait Waiting: Send + Sync + 'static {
     /// Registers the calling thread as the waiter.
     fn begin(&self) {}
 
@@ -127,14 +126,12 @@ impl Waiting for Yield {
 
 /// A word of two halves, each of which is a channel. Two threads that alternate share one cache
 /// line, which costs half as much as two.
-#[derive(Debug)]
 #[repr(align(64))]
 struct Word<W> {
     value: AtomicU32,
     waiting: [W; 2],
 }
 
-#[derive(Debug)]
 struct Half<W: 'static> {
     word: &'static Word<W>,
     waiting: &'static W,
@@ -150,7 +147,6 @@ impl<W: Waiting> Half<W> {
 }
 
 /// The source of a word.
-#[derive(Debug)]
 pub struct WordSource<W: Waiting> {
     half: Half<W>,
     /// The word's bit for this half's [`TURN`], as of the last token.
@@ -159,7 +155,6 @@ pub struct WordSource<W: Waiting> {
 }
 
 /// The sink of a word.
-#[derive(Debug)]
 pub struct WordSink<W: Waiting> {
     half: Half<W>,
     /// The last token.
@@ -214,9 +209,6 @@ impl<W: Waiting> Drop for WordSink<W> {
     }
 }
 
-/// The two ends of a channel over a word.
-pub type WordChannel<W> = (WordSource<W>, WordSink<W>);
-
 /// A channel over each half of a new word.
 ///
 /// # Errors
@@ -224,7 +216,7 @@ pub type WordChannel<W> = (WordSource<W>, WordSink<W>);
 pub fn halves<W: Waiting>(
     waiting: impl Fn() -> W,
     reach: Reach,
-) -> io::Result<[WordChannel<W>; 2]> {
+) -> io::Result<[(WordSource<W>, WordSink<W>); 2]> {
     let word = Word { value: AtomicU32::new(0), waiting: [waiting(), waiting()] };
     let word = place(word, reach)?;
     Ok([0, 1].map(|number| {
@@ -239,7 +231,7 @@ pub fn halves<W: Waiting>(
 ///
 /// # Errors
 /// The kernel's, if memory runs out.
-pub fn futex() -> io::Result<WordChannel<Futex>> {
+pub fn futex() -> io::Result<(impl Source, impl Sink)> {
     let [channel, unused] = halves(|| Futex::of(Reach::Thread), Reach::Thread)?;
     // Dropping it would close it and wake somebody.
     mem::forget(unused);

@@ -13,11 +13,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 use anyhow::Context as _;
 
-pub use kernel::{Channel, EventFdSink, EventFdSource, Message, eventfd};
-pub use memory::{
-    Futex, Park, Spin, Waiting, WordChannel, WordSink, WordSource, Yield, futex, halves, place,
-};
-pub use monitor::{MonitorSink, MonitorSource, SharedSink, SharedSource, monitor, shared_monitor};
+pub use kernel::{Channel, Message, eventfd};
+pub use memory::{Futex, Park, Spin, Waiting, Yield, futex, halves, place};
+pub use monitor::{monitor, shared_monitor};
 
 /// The tasks that a channel connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]

@@ -5,7 +5,6 @@
 //! textbooks: a thread that is woken at once finds the mutex locked and blocks again.
 
 use std::cell::UnsafeCell;
-use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,7 +13,7 @@ use super::memory::place;
 use super::{Closer, Reach, Sink, Source};
 
 /// The data under the mutex.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Slot {
     token: Option<u8>,
     closed: bool,
@@ -26,7 +25,7 @@ impl Slot {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Monitor {
     slot: Mutex<Slot>,
     changed: Condvar,
@@ -38,13 +37,9 @@ impl Monitor {
     }
 }
 
-/// The source of a `std` monitor.
-#[derive(Debug)]
-pub struct MonitorSource(Arc<Monitor>);
+struct MonitorSource(Arc<Monitor>);
 
-/// The sink of a `std` monitor.
-#[derive(Debug)]
-pub struct MonitorSink(Arc<Monitor>);
+struct MonitorSink(Arc<Monitor>);
 
 impl Source for MonitorSource {
     fn receive(&mut self) -> io::Result<Option<u8>> {
@@ -69,7 +64,7 @@ impl Drop for MonitorSink {
 }
 
 /// A channel over a monitor of the standard library.
-pub fn monitor() -> (MonitorSource, MonitorSink) {
+pub fn monitor() -> (impl Source, impl Sink) {
     let monitor = Arc::<Monitor>::default();
     (MonitorSource(Arc::clone(&monitor)), MonitorSink(monitor))
 }
@@ -84,12 +79,6 @@ struct Shared {
 // SAFETY: the mutex and the condition variable may be shared, and the slot is
 // accessed only with the mutex locked.
 unsafe impl Sync for Shared {}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Shared")
-    }
-}
 
 impl Shared {
     /// Makes a new monitor usable across processes.
@@ -158,13 +147,9 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// The source of a monitor of the C library.
-#[derive(Debug)]
-pub struct SharedSource(&'static Shared);
+struct SharedSource(&'static Shared);
 
-/// The sink of a monitor of the C library.
-#[derive(Debug)]
-pub struct SharedSink(&'static Shared);
+struct SharedSink(&'static Shared);
 
 impl Source for SharedSource {
     fn receive(&mut self) -> io::Result<Option<u8>> {
@@ -198,7 +183,7 @@ impl Drop for SharedSink {
 ///
 /// # Errors
 /// The library's, or the kernel's if memory runs out.
-pub fn shared_monitor(reach: Reach) -> io::Result<(SharedSource, SharedSink)> {
+pub fn shared_monitor(reach: Reach) -> io::Result<(impl Source, impl Sink)> {
     let shared = place(
         Shared {
             mutex: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),

@@ -1,0 +1,587 @@
+//! Rounds: the clockwork of programs without laps, whose tasks all work at once.
+//!
+//! ```text
+//! for round in bench.rounds(rate) {
+//!     let results = crew.run(&round).await?;
+//!     round.finish(samples, kept)?;
+//! }
+//! ```
+//!
+//! The loop is the same in sync and async code: a warm-up, the measured round and, with `--trace`,
+//! traced ones. A closed loop ends by [`Round::is_enough`]; in an open loop, at a rate, operation k
+//! is due at [`Round::due_ns`], independent of earlier ones. An interruption ends both.
+
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use tokio::sync::{mpsc, watch};
+
+use crate::bench::Bench;
+use crate::clock;
+use crate::laps::{FEWEST_WARMUPS, LONGEST_WARMUP, SHORTEST_WARMUP};
+use crate::limits::Amounts;
+use crate::record::{Ending, ScheduleKept};
+use crate::samples::{Measured, Samples};
+use crate::trace::Stop;
+use crate::usage::Start;
+
+/// From the announcement of a round to its beginning, so that all tasks are waiting by then: this,
+/// plus an amount for each of them.
+const LEAD: Duration = Duration::from_millis(2);
+const LEAD_FOR_EACH: Duration = Duration::from_micros(50);
+
+/// The longest traced round of a closed loop.
+const TRACED_FOR: Duration = Duration::from_millis(50);
+
+/// The longest sleep, after which a thread checks whether its round is over.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// The purpose of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To warm up.
+    Warmup,
+    /// To be measured.
+    Measured,
+    /// To be traced.
+    Traced,
+}
+
+/// When a round ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Limit {
+    /// Iterations, however late.
+    fewest: u64,
+    /// Iterations at most; in an open loop, exactly so many.
+    most: u64,
+    /// How long a closed loop begins iterations.
+    time: Option<Duration>,
+    /// Why it ends after `most`.
+    ending: Ending,
+}
+
+impl Limit {
+    /// That of the warm-up and of the measured round.
+    fn of(bench: &Bench, purpose: Purpose, rate: Option<u32>) -> Self {
+        let (iters, warmups, max_time) =
+            (bench.flags().iters, bench.flags().warmups, bench.flags().max_time);
+        let within = |time: Duration| {
+            let operations = time.as_nanos() * u128::from(rate.unwrap_or(u32::MAX));
+            u64::try_from(operations.div_ceil(1_000_000_000)).unwrap_or(u64::MAX)
+        };
+        // In an open loop, none is due after the time limit.
+        let in_time = max_time.filter(|_| rate.is_some()).map_or(u64::MAX, within);
+        let (fewest, most, time) = match (purpose, warmups, rate) {
+            (Purpose::Measured | Purpose::Traced, ..) => (1, iters, max_time),
+            (Purpose::Warmup, Some(warmups), _) => (1, warmups, max_time),
+            (Purpose::Warmup, None, None) => {
+                let time = SHORTEST_WARMUP.min(max_time.unwrap_or(SHORTEST_WARMUP));
+                (FEWEST_WARMUPS, u64::MAX, Some(time))
+            }
+            (Purpose::Warmup, None, Some(_)) => {
+                // Each task has an operation, unless that takes long.
+                let fewest = FEWEST_WARMUPS.max(bench.tasks() as u64).max(within(SHORTEST_WARMUP));
+                (1, fewest.min(within(LONGEST_WARMUP)), None)
+            }
+        };
+        let ending = if most <= in_time { Ending::Iterations } else { Ending::MaxTime };
+        Self { fewest, most: most.min(in_time), time, ending }
+    }
+}
+
+/// One round, shared by its tasks.
+#[derive(Debug)]
+pub struct Round {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// When it begins, on the clock of [`clock`].
+    pub begin_ns: u64,
+    limit: Limit,
+    until_ns: u64,
+    rate: Option<u32>,
+    ending: OnceLock<Ending>,
+    usage: Mutex<Option<Start>>,
+    bench: Bench,
+}
+
+impl Round {
+    /// The most iterations; in an open loop, exactly so many.
+    pub fn most(&self) -> u64 {
+        self.limit.most
+    }
+
+    /// Whether its tasks should stop.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.ending.get().is_some() || self.bench.is_interrupted()
+    }
+
+    /// In a closed loop: whether no iteration should begin after this many, which ends the round.
+    pub fn is_enough(&self, iterations: u64) -> bool {
+        let Limit { fewest, most, ending, .. } = self.limit;
+        let ending = if self.bench.is_interrupted() {
+            Ending::Signal
+        } else if iterations >= most {
+            ending
+        } else if iterations >= fewest && clock::now() >= self.until_ns {
+            Ending::MaxTime
+        } else {
+            return self.ending.get().is_some();
+        };
+        self.ending.get_or_init(|| ending);
+        true
+    }
+
+    /// Ends the round early for all tasks: one has failed.
+    pub fn fail(&self) {
+        self.ending.get_or_init(|| Ending::Error);
+    }
+
+    /// Whether its operations are due at given times.
+    pub fn is_open(&self) -> bool {
+        self.rate.is_some()
+    }
+
+    /// In an open loop: when this operation is due, rounded down.
+    pub fn due_ns(&self, number: u64) -> u64 {
+        let rate = self.rate.map_or(1, u128::from);
+        let after = u128::from(number) * 1_000_000_000 / rate;
+        self.begin_ns.saturating_add(u64::try_from(after).unwrap_or(u64::MAX))
+    }
+
+    /// In an open loop: the operations of one task, in order.
+    pub fn of_task(&self, task: usize) -> impl Iterator<Item = u64> + use<> {
+        (task as u64..self.limit.most).step_by(self.bench.tasks())
+    }
+
+    /// Whether it is `due_ns` now: `None` if not, `Some(None)` if the round is over.
+    #[inline]
+    pub fn reached(&self, due_ns: u64, waited: bool) -> Option<Option<Ran>> {
+        let at_ns = clock::now();
+        if self.is_over() {
+            return Some(None);
+        }
+        (at_ns >= due_ns).then_some(Some(Ran { at_ns, waited }))
+    }
+
+    /// Blocks the thread until `due_ns`; `None` if the round ends before.
+    ///
+    /// # Errors
+    /// The kernel's, if it does not let the thread sleep.
+    pub fn sleep_until(&self, due_ns: u64) -> io::Result<Option<Ran>> {
+        let mut waited = false;
+        loop {
+            if let Some(ran) = self.reached(due_ns, waited) {
+                return Ok(ran);
+            }
+            clock::sleep_until(due_ns.min(clock::now() + LONGEST_SLEEP.as_nanos() as u64))?;
+            waited = true;
+        }
+    }
+
+    /// Stops counting CPU time and switches: after the last operation.
+    pub fn end(&self) {
+        let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(usage) = usage else { return };
+        let span = usage.end();
+        self.bench.calibrate_work();
+        let mut findings = self.bench.findings();
+        findings.span = span;
+        let mean_ns_per_unit = findings.calibration.long.mean_ns_per_unit();
+        if let Some(work) = &mut findings.work {
+            work.mean_ns_per_unit = mean_ns_per_unit;
+        }
+    }
+
+    /// Stores what the tasks measured, the principal measurement first, and how well an open loop
+    /// kept its schedule. Of a warm-up only the number of iterations counts.
+    ///
+    /// # Errors
+    /// If operations of an open loop are missing although nobody interrupted the run.
+    pub fn finish(&self, samples: Vec<Samples>, kept: Option<ScheduleKept>) -> anyhow::Result<()> {
+        self.end();
+        let count = samples.first().map(Samples::count);
+        let mut findings = self.bench.findings();
+        match self.purpose {
+            Purpose::Warmup => findings.warmups = count.unwrap_or(self.limit.most),
+            Purpose::Traced => {}
+            Purpose::Measured => {
+                findings.iterations = count.unwrap_or(0);
+                findings.ended_by = Some(*self.ending.get_or_init(|| self.limit.ending));
+                findings.schedule = kept;
+                findings.samples = samples.into_iter().filter(|of| of.count() > 0).collect();
+                ensure!(
+                    !self.is_open()
+                        || count == Some(self.limit.most)
+                        || self.bench.is_interrupted(),
+                    "only {} of {} due operations were measured",
+                    findings.iterations,
+                    self.limit.most
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the laps of a traced round.
+    pub fn finish_traced(&self, laps: impl IntoIterator<Item = Vec<Stop>>) {
+        if let Some(mut recorder) = self.bench.recorder() {
+            laps.into_iter().for_each(|stops| recorder.after_lap(stops));
+            recorder.end_batch();
+        }
+    }
+}
+
+/// The moment at which a task ran.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran {
+    /// On the clock of [`clock`].
+    pub at_ns: u64,
+    /// Whether it had to wait.
+    pub waited: bool,
+}
+
+/// The rounds of a run, in order. An interruption ends them.
+#[derive(Debug)]
+pub struct Rounds<'a> {
+    bench: &'a Bench,
+    rate: Option<u32>,
+    lead: Duration,
+    next: Purpose,
+    /// Traced rounds still to come, and iterations in each.
+    traced: (u32, u64),
+}
+
+impl Rounds<'_> {
+    /// With `--trace`, so many rounds follow, of at most `most` iterations.
+    pub fn traced(self, rounds: u32, most: u64) -> Self {
+        let most = match self.rate {
+            None => most,
+            rate => most.min(Limit::of(self.bench, Purpose::Measured, rate).most),
+        };
+        Self { traced: (rounds, most), ..self }
+    }
+
+    /// Announces each round to this many members before it begins.
+    pub fn announced_to(self, members: usize) -> Self {
+        let members = u32::try_from(members).unwrap_or(u32::MAX);
+        Self { lead: LEAD + LEAD_FOR_EACH.saturating_mul(members), ..self }
+    }
+
+    fn limit(&self) -> Limit {
+        match self.next {
+            Purpose::Traced => Limit {
+                fewest: 0,
+                most: self.traced.1,
+                time: Some(TRACED_FOR),
+                ending: Ending::Iterations,
+            },
+            purpose => Limit::of(self.bench, purpose, self.rate),
+        }
+    }
+}
+
+impl Iterator for Rounds<'_> {
+    type Item = Arc<Round>;
+
+    /// Reads the usage counters last, directly before the measured round.
+    fn next(&mut self) -> Option<Arc<Round>> {
+        if self.next == Purpose::Warmup && self.limit().most == 0 {
+            self.next = Purpose::Measured;
+        }
+        if self.bench.is_interrupted() {
+            return None;
+        }
+        let (purpose, limit) = (self.next, self.limit());
+        let mut usage = None;
+        match purpose {
+            Purpose::Warmup => self.next = Purpose::Measured,
+            Purpose::Measured => {
+                self.next = Purpose::Traced;
+                self.bench.calibrate_work();
+                usage = Some(self.bench.shared.usage_from_now());
+            }
+            Purpose::Traced => {
+                self.traced.0 = self.traced.0.checked_sub(1)?;
+                self.bench.recorder()?.before_lap();
+            }
+        }
+        let begin_ns = clock::now() + self.lead.as_nanos() as u64;
+        let time_ns = limit.time.map_or(u64::MAX, |time| time.as_nanos() as u64);
+        Some(Arc::new(Round {
+            purpose,
+            begin_ns,
+            limit,
+            until_ns: begin_ns.saturating_add(time_ns),
+            rate: self.rate,
+            ending: OnceLock::new(),
+            usage: Mutex::new(usage),
+            bench: self.bench.clone(),
+        }))
+    }
+}
+
+impl Bench {
+    /// The rounds of an open loop at this many operations per second, or of a closed loop.
+    pub fn rounds(&self, rate: Option<u32>) -> Rounds<'_> {
+        let (lead, next) = (Duration::ZERO, Purpose::Warmup);
+        Rounds { bench: self, rate, lead, next, traced: (0, 0) }
+    }
+}
+
+/// Tasks that take part in every round. Dropping it ends them.
+#[derive(Debug)]
+pub struct Crew<T> {
+    announcer: watch::Sender<Option<Arc<Round>>>,
+    sender: mpsc::UnboundedSender<Option<T>>,
+    results: mpsc::UnboundedReceiver<Option<T>>,
+}
+
+impl<T> Default for Crew<T> {
+    fn default() -> Self {
+        let (sender, results) = mpsc::unbounded_channel();
+        Self { announcer: watch::channel(None).0, sender, results }
+    }
+}
+
+impl<T> Crew<T> {
+    /// A new member.
+    pub fn member(&self) -> Member<T> {
+        Member { announced: self.announcer.subscribe(), sender: self.sender.clone() }
+    }
+
+    /// Tells whether the run is over, for tasks that take part in no round.
+    pub fn watch(&self) -> impl Fn() -> bool + Send + use<T>
+    where
+        T: Send,
+    {
+        let sender = self.sender.clone();
+        move || sender.is_closed()
+    }
+
+    /// Runs one round with all members, and returns what each measured.
+    ///
+    /// # Errors
+    /// If a member failed or panicked; it reports the reason itself.
+    pub async fn run(&mut self, round: &Arc<Round>) -> anyhow::Result<Vec<T>> {
+        let members = self.announcer.receiver_count();
+        self.announcer.send_replace(Some(Arc::clone(round)));
+        let mut results = Vec::with_capacity(members);
+        while results.len() < members
+            && let Some(result) = self.results.recv().await
+        {
+            if result.is_none() {
+                round.fail();
+            }
+            results.push(result);
+        }
+        round.end();
+        results.into_iter().collect::<Option<_>>().context("a task failed")
+    }
+}
+
+/// A member of a crew.
+#[derive(Debug)]
+pub struct Member<T> {
+    announced: watch::Receiver<Option<Arc<Round>>>,
+    sender: mpsc::UnboundedSender<Option<T>>,
+}
+
+impl<T> Member<T> {
+    /// Waits for the next round; `None` if the run is over. The member must finish its part.
+    pub async fn next(&mut self) -> Option<Part<T>> {
+        self.announced.changed().await.ok()?;
+        let round = self.announced.borrow_and_update().clone()?;
+        Some(Part { round, sender: self.sender.clone(), result: None })
+    }
+}
+
+impl<T> Drop for Member<T> {
+    /// Nobody waits for it.
+    fn drop(&mut self) {
+        let _ = self.sender.send(None);
+    }
+}
+
+/// A member's part in a round. Dropping it unfinished is a failure, which ends the round.
+#[derive(Debug)]
+pub struct Part<T> {
+    /// The round.
+    pub round: Arc<Round>,
+    sender: mpsc::UnboundedSender<Option<T>>,
+    result: Option<T>,
+}
+
+impl<T> Part<T> {
+    /// Hands over what the member measured.
+    pub fn finish(mut self, result: T) {
+        self.result = Some(result);
+    }
+}
+
+impl<T> Drop for Part<T> {
+    fn drop(&mut self) {
+        if self.result.is_none() {
+            self.round.fail();
+        }
+        let _ = self.sender.send(self.result.take());
+    }
+}
+
+/// A task's operations in an open loop.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    /// From when they were due.
+    pub from_due: Samples,
+    /// From when they were called; empty if nobody calls.
+    pub from_call: Samples,
+    /// Operations for which the task did not wait: they were due before.
+    pub missed: u64,
+}
+
+impl Lateness {
+    /// None so far. The measurement has the name of the operation.
+    pub fn new(operation: &'static str) -> Self {
+        let samples = |name| Samples::new(Measured::single(name, operation));
+        Self { from_due: samples(operation), from_call: samples("from_call"), missed: 0 }
+    }
+
+    /// Its memory, rounded up: two histograms of 264 KiB, which the allocator maps separately.
+    pub fn amounts() -> Amounts {
+        Amounts { maps: 2, ..Amounts::heap(544 << 10) }
+    }
+
+    /// Those of all tasks.
+    pub fn sum(operation: &'static str, tasks: impl IntoIterator<Item = Self>) -> Self {
+        tasks.into_iter().fold(Self::new(operation), |mut sum, task| {
+            sum.from_due.merge(&task.from_due);
+            sum.from_call.merge(&task.from_call);
+            sum.missed += task.missed;
+            sum
+        })
+    }
+
+    /// Forgets them, but keeps the memory.
+    pub fn clear(&mut self) {
+        self.from_due.clear();
+        self.from_call.clear();
+        self.missed = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+
+    fn bench(tasks: u32, warmups: Option<u64>, max_time: Option<Duration>) -> Bench {
+        let bench = Bench::standalone(tasks, 1000, 0, max_time).expect("affinity");
+        let mut shared = Arc::into_inner(bench.shared).expect("no clone");
+        shared.flags.warmups = warmups;
+        Bench { shared: shared.into() }
+    }
+
+    /// Operations of the warm-up and of the measured round at a rate, and why it ends.
+    fn open(
+        warmups: Option<u64>,
+        max_time: Option<Duration>,
+        tasks: u32,
+        rate: u32,
+    ) -> (u64, u64, Ending) {
+        let bench = bench(tasks, warmups, max_time);
+        let limit = |purpose| Limit::of(&bench, purpose, Some(rate));
+        let measured = limit(Purpose::Measured);
+        (limit(Purpose::Warmup).most, measured.most, measured.ending)
+    }
+
+    #[test]
+    fn a_timed_warm_up_has_an_operation_per_task_unless_that_takes_long() {
+        for (tasks, rate, warmups) in [(4, 10_000, 200), (4, 100, 4), (4, 1, 2), (1, 100, 3)] {
+            assert_eq!(open(None, None, tasks, rate), (warmups, 1000, Ending::Iterations));
+        }
+    }
+
+    #[test]
+    fn no_operation_begins_after_the_time_limit() {
+        let limited = Some(Duration::from_millis(25));
+        // At 0, 10 and 20 ms.
+        assert_eq!(open(None, limited, 4, 100), (3, 3, Ending::MaxTime));
+        assert_eq!(open(None, Some(Duration::from_nanos(1)), 4, 100), (1, 1, Ending::MaxTime));
+        assert_eq!(open(Some(0), limited, 4, 1_000_000), (0, 1000, Ending::Iterations));
+        let long = Some(Duration::from_secs(999_999_999));
+        assert_eq!(open(None, long, 4, 1_000_000).1, 1000);
+    }
+
+    #[test]
+    fn a_missing_operation_is_a_failure_unless_the_run_is_interrupted() {
+        let bench = bench(1, Some(0), None);
+        let round = bench.rounds(Some(1000)).next().expect("the measured one");
+        let mut samples = Samples::new(Measured::single("wake-up", "wake-up"));
+        (1..1000).for_each(|late_ns| samples.add(late_ns));
+        assert!(round.finish(vec![samples.clone()], None).is_err());
+        samples.add(7);
+        round.finish(vec![samples.clone()], None).expect("all of them");
+        assert_eq!(bench.findings().iterations, 1000);
+        bench.shared.interrupted.store(true, Relaxed);
+        samples.add(7);
+        round.finish(vec![samples], None).expect("interrupted");
+    }
+
+    #[test]
+    fn due_times_do_not_drift_and_tasks_take_turns() {
+        let bench = bench(3, Some(0), None);
+        let round = bench.rounds(Some(3)).next().expect("the measured one");
+        let mut round = Arc::into_inner(round).expect("no clone");
+        (round.begin_ns, round.limit.most) = (500, 8);
+        let due = [0, 1, 3_000_000, u64::MAX].map(|number| round.due_ns(number));
+        assert_eq!(due, [500, 333_333_833, 1_000_000_000_000_500, u64::MAX]);
+        let of_task = |task| round.of_task(task).collect::<Vec<_>>();
+        assert_eq!([0, 1, 2].map(of_task), [vec![0, 3, 6], vec![1, 4, 7], vec![2, 5]]);
+        assert!(of_task(9).is_empty());
+    }
+
+    #[test]
+    fn a_closed_loop_ends_by_iterations_time_failure_or_interruption() {
+        let measured = |bench: &Bench| bench.rounds(None).last().expect("the measured one");
+        let endless = measured(&bench(1, None, None));
+        assert!(!endless.is_enough(999) && !endless.is_over());
+        assert!(endless.is_enough(1000) && endless.is_over());
+        assert_eq!(endless.ending.get(), Some(&Ending::Iterations));
+        let brief = measured(&bench(1, None, Some(Duration::from_nanos(1))));
+        assert!(!brief.is_enough(0), "at least one");
+        assert!(brief.is_enough(1));
+        assert_eq!(brief.ending.get(), Some(&Ending::MaxTime));
+        let failed = measured(&bench(1, None, None));
+        failed.fail();
+        assert!(failed.is_enough(0));
+        assert_eq!(failed.ending.get(), Some(&Ending::Error));
+        let bench = bench(1, None, None);
+        let warm_up = bench.rounds(None).next().expect("it is not interrupted yet");
+        assert!(!warm_up.is_enough(FEWEST_WARMUPS - 1));
+        bench.shared.interrupted.store(true, Relaxed);
+        assert!(warm_up.is_enough(0));
+        assert!(bench.rounds(None).next().is_none());
+    }
+
+    #[test]
+    fn a_member_that_fails_ends_the_round_for_all() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let bench = bench(1, Some(0), None);
+        let mut crew = Crew::<u64>::default();
+        let [mut good, mut bad] = [crew.member(), crew.member()];
+        let good = runtime.spawn(async move {
+            let part = good.next().await.expect("a round");
+            drop(bad.next().await);
+            assert!(part.round.is_over());
+            part.finish(7);
+            good.next().await.is_none()
+        });
+        let round = bench.rounds(None).next().expect("the measured one");
+        assert!(runtime.block_on(crew.run(&round)).is_err());
+        drop(crew);
+        assert!(runtime.block_on(good).expect("no panic"));
+    }
+}

@@ -1,0 +1,235 @@
+//! Sleepers and wakers of one run, and the thread that conducts it.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, Builder, ScopedJoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use futures::executor::block_on;
+use harness::record::ScheduleKept;
+use harness::rounds::{Crew, Lateness, Member, Purpose, Round};
+use harness::threads::panic_text;
+use harness::trace::Stop;
+use harness::work::spend;
+use harness::{Bench, RuntimeKind, clock, failure};
+
+use crate::calls::{Bell, Calls, WakeUp};
+use crate::flags::{Flags, STACK_BYTES};
+
+/// The most wake-ups of a traced round: their records must fit.
+const MOST_TRACED: u64 = 2000;
+
+/// Units of work between two readings of the clock: far less than a microsecond.
+const UNITS: u64 = 100;
+
+/// The lap of a trace that is this wake-up, of the calling thread.
+fn stops(wake_up: WakeUp, task: usize, due_ns: u64) -> Vec<Stop> {
+    let now = Stop::here(task as u32);
+    let ran = Stop { at_ns: wake_up.ran_ns, ..now };
+    match wake_up.called {
+        None => vec![Stop { at_ns: due_ns, ..now }, ran],
+        Some((tid, called_ns)) => {
+            let due = Stop { task: None, tid, at_ns: due_ns, ..now };
+            vec![due, Stop { at_ns: called_ns, ..due }, ran]
+        }
+    }
+}
+
+/// How a sleeper waits for its next wake-up.
+pub trait Wait: Send {
+    /// The wake-up that is due then; `None` if the round is over. In a thread, it blocks.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn wait(
+        &self,
+        round: &Round,
+        due_ns: u64,
+    ) -> impl Future<Output = io::Result<Option<WakeUp>>> + Send;
+}
+
+/// A sleeper's or waker's counts in a round.
+#[derive(Debug, Default)]
+pub struct Tally {
+    late: Option<Lateness>,
+    laps: Vec<Vec<Stop>>,
+    /// Calls that their waker reached after their time.
+    called_late: u64,
+}
+
+/// A sleeper's main function. Its memory is allocated before its first wake-up.
+///
+/// # Errors
+/// The kernel's.
+pub async fn sleeper(task: usize, mut member: Member<Tally>, wait: impl Wait) -> io::Result<()> {
+    let mut late = Some(Lateness::new("wake-up"));
+    while let Some(part) = member.next().await {
+        let (round, mut tally) = (&*part.round, Tally::default());
+        for number in round.of_task(task) {
+            let due_ns = round.due_ns(number);
+            let Some(wake_up) = wait.wait(round, due_ns).await? else { break };
+            match &mut late {
+                Some(late) => {
+                    late.from_due.add(wake_up.ran_ns.saturating_sub(due_ns));
+                    if let Some((_, called_ns)) = wake_up.called {
+                        late.from_call.add(wake_up.ran_ns.saturating_sub(called_ns));
+                    }
+                    late.missed += u64::from(!wake_up.waited);
+                }
+                None => tally.laps.push(stops(wake_up, task, due_ns)),
+            }
+        }
+        match &mut late {
+            Some(late) if round.purpose == Purpose::Warmup => late.clear(),
+            late => tally.late = late.take(),
+        }
+        part.finish(tally);
+    }
+    Ok(())
+}
+
+/// A greedy task: until the run is over, it computes for `--greedy-for` and then yields.
+///
+/// # Errors
+/// None; the sleepers' have the same type.
+pub async fn greedy(
+    flags: Flags,
+    is_over: impl Fn() -> bool,
+    yield_now: impl AsyncFn(),
+) -> io::Result<()> {
+    let time_ns = Duration::from_micros(flags.greedy_for.into()).as_nanos() as u64;
+    while !is_over() {
+        let until_ns = clock::now() + time_ns;
+        while clock::now() < until_ns {
+            spend(UNITS);
+        }
+        yield_now().await;
+    }
+    Ok(())
+}
+
+/// Conducts a run.
+#[derive(Clone, Debug)]
+pub struct Conductor<B> {
+    /// The program's flags.
+    pub flags: Flags,
+    /// The harness.
+    pub bench: Bench,
+    /// The calls to each sleeper; empty if sleepers wake themselves.
+    pub calls: Arc<[Calls<B>]>,
+}
+
+impl<B: Bell> Conductor<B> {
+    /// That of a run with this many sleepers to call.
+    pub fn new(flags: &Flags, bench: &Bench, called: usize) -> Self {
+        let calls = (0..called).map(|_| Calls::default()).collect();
+        Self { flags: flags.clone(), bench: bench.clone(), calls }
+    }
+
+    /// Runs all rounds, with wakers if there are any, and ends the run.
+    ///
+    /// # Errors
+    /// If a waker cannot be created, a task or waker fails, or wake-ups are missing; those of
+    /// `--command`.
+    pub fn conduct(&self, mut crew: Crew<Tally>) -> anyhow::Result<()> {
+        let count = self.flags.wakers() as usize;
+        thread::scope(|scope| {
+            // Any failure here drops the crew, which ends all tasks.
+            let mut wakers = Vec::with_capacity(count);
+            for number in 0..count {
+                let member = crew.member();
+                let builder = Builder::new().stack_size(STACK_BYTES);
+                let waker = builder.spawn_scoped(scope, move || self.wake(number, count, member));
+                wakers.push(
+                    waker.map_err(|error| {
+                        failure::creating(format_args!("waker {number}"), error)
+                    })?,
+                );
+            }
+            let driven = block_on(self.drive(&mut crew, count));
+            let observed = driven.and_then(|()| self.bench.observe());
+            drop(crew);
+            wakers.into_iter().enumerate().try_for_each(joined).and(observed)
+        })
+    }
+
+    async fn drive(&self, crew: &mut Crew<Tally>, wakers: usize) -> anyhow::Result<()> {
+        let rounds = self.bench.rounds(Some(self.flags.rate));
+        for round in rounds.announced_to(self.bench.tasks() + wakers).traced(1, MOST_TRACED) {
+            let tallies = crew.run(&round).await?;
+            match round.purpose {
+                Purpose::Warmup => round.finish(Vec::new(), None)?,
+                Purpose::Measured => self.report(&round, tallies, wakers)?,
+                Purpose::Traced => round.finish_traced(tallies.into_iter().flat_map(|of| of.laps)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the sleepers' measurements. Threads claim a switch for each time that a sleeper or
+    /// waker waited.
+    fn report(&self, round: &Round, tallies: Vec<Tally>, wakers: usize) -> anyhow::Result<()> {
+        let late = tallies.iter().map(|tally| tally.called_late).sum();
+        let called_late = (wakers > 0).then_some(late);
+        let sum = Lateness::sum("wake-up", tallies.into_iter().filter_map(|tally| tally.late));
+        let (wake_ups, missed) = (sum.from_due.count(), sum.missed);
+        if self.flags.runtime.runtime == RuntimeKind::Threads && wake_ups > 0 {
+            let waits = wake_ups.saturating_sub(missed)
+                + called_late.map_or(0, |late| wake_ups.saturating_sub(late));
+            self.bench.findings().expected_switches = Some(waits as f64 / wake_ups as f64);
+        }
+        let kept = ScheduleKept { missed, called_late };
+        round.finish(vec![sum.from_due, sum.from_call], Some(kept))
+    }
+
+    /// The main function of waker `number`.
+    fn wake(&self, number: usize, wakers: usize, mut member: Member<Tally>) -> io::Result<()> {
+        let calls = Mine(self.calls.iter().skip(number).step_by(wakers).collect());
+        self.bench.placement().pin(number)?;
+        clock::be_punctual()?;
+        calls.0.iter().for_each(|calls| calls.begin());
+        while let Some(part) = block_on(member.next()) {
+            let (round, mut called_late) = (&*part.round, 0);
+            let tasks = self.bench.tasks() as u64;
+            for wake_up in 0..round.most() {
+                let task = (wake_up % tasks) as usize;
+                if task % wakers != number {
+                    continue;
+                }
+                let Some(reached) = round.sleep_until(round.due_ns(wake_up))? else { break };
+                called_late += u64::from(!reached.waited);
+                self.calls[task].make(round);
+            }
+            if round.is_over() {
+                calls.close();
+            }
+            part.finish(Tally { called_late, ..Tally::default() });
+        }
+        Ok(())
+    }
+}
+
+/// The calls of one waker to its sleepers, which do not wait for it when it has ended.
+struct Mine<'a, B: Bell>(Vec<&'a Calls<B>>);
+
+impl<B: Bell> Mine<'_, B> {
+    fn close(&self) {
+        self.0.iter().for_each(|calls| calls.close());
+    }
+}
+
+impl<B: Bell> Drop for Mine<'_, B> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Waits for a waker.
+fn joined((number, waker): (usize, ScopedJoinHandle<'_, io::Result<()>>)) -> anyhow::Result<()> {
+    match waker.join() {
+        Ok(result) => result.with_context(|| format!("waker {number} failed")),
+        Err(panic) => Err(anyhow!("waker {number} panicked: {}", panic_text(&*panic))),
+    }
+}
