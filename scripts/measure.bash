@@ -63,6 +63,21 @@ first_value() {
     printf '%s\n' "${BASH_REMATCH[1]}"
 }
 
+# median: of the numbers on standard input, one per line.
+median() {
+    sed '/^$/d' | sort -g | awk '
+        { value[NR] = $1 }
+        END { print (value[int((NR + 1) / 2)] + value[int(NR / 2) + 1]) / 2 }
+    '
+}
+
+# cpus_in LIST: the CPUs of a list such as 0-3,8; of `all`, those that this process may use.
+cpus_in() {
+    local part list=$1
+    [[ $list != all ]] || list=$(awk '/^Cpus_allowed_list:/ { print $2 }' /proc/self/status)
+    for part in ${list//,/ }; do seq "${part%-*}" "${part#*-}"; done
+}
+
 # raise_hard_file_limit: as far as this user may. Programs raise the soft limit
 # themselves, and report if the hard one is too low.
 raise_hard_file_limit() {
@@ -74,21 +89,8 @@ raise_hard_file_limit() {
     fi
 }
 
-# memory_at COUNT PROGRAM FLAGS...: prints COUNT, virtual and resident KiB of
-# the program with COUNT tasks alive, separated by tabs.
-memory_at() {
-    local count=$1 program=$2 map
-    shift 2
-    map=$("$program" --quiet --tasks "$count" --iters 3 --warmups 1 \
-        --command 'pmap -x {pid}' "$@") || exit
-    awk -v count="$count" '
-        $1 == "total" { print count "\t" $3 "\t" $4; found = 1 }
-        END { exit !found }
-    ' <<<"$map" || fail "$FAILED" "pmap -x printed no total for $count tasks"
-}
-
-# fit_line TASK: fits resident memory over the count by least squares, from
-# memory_at's lines.
+# fit_line TASK: fits resident memory over the count by least squares, from lines of count,
+# virtual and resident KiB.
 fit_line() {
     awk -F '\t' -v task="$1" '
         { x[NR] = $1; y[NR] = $3; sum_x += $1; sum_y += $3 }
@@ -107,15 +109,57 @@ fit_line() {
     '
 }
 
-# tabulate_memory TASK FROM TO STEP PROGRAM FLAGS...: memory_at's lines under a
-# heading and, if there are three, their fit. A count that a limit refuses ends
-# the table, and the script with that status.
-tabulate_memory() {
+# memory_at COUNT PROGRAM FLAGS...: prints COUNT, virtual and resident KiB of the program with
+# COUNT tasks alive, separated by tabs.
+memory_at() {
+    local map
+    map=$("$2" --quiet --tasks "$1" --iters 3 --warmups 1 --command 'pmap -x {pid}' "${@:3}") || exit
+    awk -v count="$1" '$1 == "total" { print count "\t" $3 "\t" $4; found = 1 } END { exit !found }' \
+        <<<"$map" || fail "$FAILED" "pmap -x printed no total for $1 tasks"
+}
+
+# resident_memory_per TASK FROM TO STEP ARGUMENTS... -- PROGRAM FLAGS...: the whole script: prints
+# memory_at's lines for FROM to TO tasks under a heading and, if there are three, their fit. A
+# count that a limit refuses ends the table, and the script with that status.
+resident_memory_per() {
     local task=$1 from=$2 to=$3 step=$4 count row rows=() status=0
+    usage() {
+        cat <<USAGE
+Usage: ${0##*/} [--from N] [--to N] [--step N]
+
+Runs a program with a growing number of ${task}s, each waiting in a read, reads the
+process's memory with pmap, and fits a line: its slope is the memory per $task.
+Prints tab-separated values, then the line. If a limit refuses a count, the table
+ends there, and the line is fitted to the others.
+
+  --from N   first number of ${task}s [default: $from]
+  --to N     last number of ${task}s at most [default: $to]
+  --step N   step between the numbers [default: $step]
+  --help     show this
+
+Examples:
+  scripts/${0##*/}
+  scripts/${0##*/} --from 1000 --to 5000 --step 1000 > rss.tsv
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 a limit refused, 130 interrupted.
+USAGE
+    }
     shift 4
+    while [[ $1 != -- ]]; do
+        case $1 in
+            --from | --to | --step) require_count "$1" "${2#--}" && local "${1#--}=$2" && shift 2 ;;
+            --help | -h) usage && exit ;;
+            *) bad_usage "'$1' is not a flag of this script" ;;
+        esac
+    done
+    ((from + 2 * step <= to)) ||
+        bad_usage "from $from to $to by $step is fewer than three counts, too few for a line"
+    require_tool pmap "the package procps (Debian, Ubuntu) or procps-ng (Fedora, Arch, Alpine)"
+    build_programs "$2"
+    raise_hard_file_limit
     printf '%ss\tvirtual_kib\tresident_kib\n' "$task"
     for ((count = from; count <= to; count += step)); do
-        row=$(memory_at "$count" "$@") || status=$?
+        row=$(memory_at "$count" "$(program_path "$2")" "${@:3}") || status=$?
         ((status != REFUSED)) || break
         ((status == 0)) || exit "$status"
         printf '%s\n' "$row"
@@ -125,15 +169,38 @@ tabulate_memory() {
     exit "$status"
 }
 
-# report_resident_memory TASK FROM TO STEP PROGRAM FLAGS...: checks, builds and
-# prints the table and its fit, for FROM to TO tasks of PROGRAM.
-report_resident_memory() {
-    local task=$1 from=$2 to=$3 step=$4 program=$5
-    shift 5
-    ((from + 2 * step <= to)) ||
-        bad_usage "from $from to $to by $step is fewer than three counts, too few for a line"
-    require_tool pmap "the package procps (Debian, Ubuntu) or procps-ng (Fedora, Arch, Alpine)"
-    build_programs "$program"
-    raise_hard_file_limit
-    tabulate_memory "$task" "$from" "$to" "$step" "$(program_path "$program")" "$@"
+# The ways in which cargo builds each side of a comparison.
+readonly WAYS=(default one-unit fat-lto)
+
+# cargo_in WAY COMMAND...: runs it so that cargo builds in this way, whatever the profile says.
+cargo_in() {
+    local units=16 lto=false
+    case $1 in
+        one-unit) units=1 ;;
+        fat-lto) lto=fat ;;
+    esac
+    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=$units CARGO_PROFILE_RELEASE_LTO=$lto "${@:2}"
+}
+
+# compare_ways BRIGADE BASE HEAD ARGUMENTS...: compares BASE-WAY with HEAD-WAY for each way, and
+# prints the three ratios of each case. Takes --format and --fail-on out of the arguments.
+compare_ways() {
+    local brigade=$1 base=$2 head=$3 way style=text fail_on=never arguments=() status
+    shift 3
+    while (($# > 0)); do
+        case $1 in
+            --format) style=${2-} && shift ;;
+            --fail-on) fail_on=${2-} && shift ;;
+            *) arguments+=("$1") ;;
+        esac
+        shift
+    done
+    [[ $style =~ ^(text|markdown)$ ]] || bad_usage "--format: '$style' is not text or markdown"
+    for way in "${WAYS[@]}"; do
+        status=0
+        "$brigade" compare --bin "$base-$way" --bin "$head-$way" "${arguments[@]}" --format json \
+            >"$head-$way.json" || status=$?
+        ((status == 0)) || exit "$status"
+    done
+    python3 "$workspace/scripts/three-ways.py" "$style" "$fail_on" "$head"-{default,one-unit,fat-lto}.json
 }

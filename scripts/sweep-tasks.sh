@@ -3,7 +3,7 @@
 set -euo pipefail
 
 usage() {
-    cat <<'EOF'
+    cat <<'USAGE'
 Usage: sweep-tasks.sh [--to N] PROGRAM [FLAGS]
 
 Runs a program of the workspace with 1, 2, 5, 10, 20, 50 … tasks until a limit
@@ -21,60 +21,41 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 a limit refused the first count,
 130 interrupted.
-EOF
+USAGE
 }
 
 # shellcheck source=measure.bash
 source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 
-# read_arguments ARGUMENTS...: sets to, program and flags.
-read_arguments() {
-    to=1000000 program='' flags=()
-    local max_time=(--max-time 2)
-    while (($# > 0)); do
-        case $1 in
-            --to) require_count "$1" "${2-}" && to=$2 && shift ;;
-            --help | -h) usage && exit ;;
-            --tasks* | --threads* | --json | --quiet) bad_usage "$1: this script sets it itself" ;;
-            --max-time*) max_time=() && flags+=("$1") ;;
-            *) if [[ -z $program ]]; then program=$1; else flags+=("$1"); fi ;;
-        esac
-        shift
-    done
-    flags=("${max_time[@]}" "${flags[@]}")
-    [[ -n $program ]] || bad_usage "no program named"
-    [[ $program =~ ^[a-z-]+$ && -f $workspace/$program/src/lib.rs ]] ||
-        bad_usage "'$program' is not a program of this workspace"
-}
-
-# print_row COUNT RECORD: prints a row, and the heading before the first one.
-print_row() {
-    local operation ns iterations
-    operation=$(first_value operation "$2")
-    ns=$(first_value ns_per_operation "$2")
-    iterations=$(first_value iterations "$2")
-    (($1 > 1)) || printf 'tasks\tns_per_%s\titerations\n' "${operation// /_}"
-    printf '%s\t%.1f\t%s\n' "$1" "$ns" "$iterations"
-}
-
-# measure COUNT: prints the row, or reports that a limit ends the sweep.
-measure() {
-    local record status=0
-    record=$("$(program_path "$program")" "${flags[@]}" --tasks "$1" --quiet --json) || status=$?
-    if ((status == REFUSED && $1 > 1)); then
-        printf '%s: %s tasks are more than fit here\n' "${0##*/}" "$1" >&2
-        exit 0
-    fi
-    ((status == 0)) || exit "$status"
-    print_row "$1" "$record"
-}
-
-read_arguments "$@"
+to=1000000 program='' flags=(--max-time 2)
+while (($# > 0)); do
+    case $1 in
+        --to) require_count "$1" "${2-}" && to=$2 && shift ;;
+        --help | -h) usage && exit ;;
+        --tasks* | --threads* | --json | --quiet) bad_usage "$1: this script sets it itself" ;;
+        --max-time) flags[1]=${2-} && shift ;;
+        *) if [[ -z $program ]]; then program=$1; else flags+=("$1"); fi ;;
+    esac
+    shift
+done
+[[ -n $program ]] || bad_usage "no program named"
+[[ $program =~ ^[a-z-]+$ && -f $workspace/$program/src/lib.rs ]] ||
+    bad_usage "'$program' is not a program of this workspace"
 build_programs "$program"
 raise_hard_file_limit
 for ((scale = 1; scale <= to; scale *= 10)); do
-    for factor in 1 2 5; do
-        ((factor * scale <= to)) || break
-        measure "$((factor * scale))"
+    for count in "$scale" $((2 * scale)) $((5 * scale)); do
+        ((count <= to)) || break
+        status=0
+        record=$("$(program_path "$program")" "${flags[@]}" --tasks "$count" --quiet --json) || status=$?
+        if ((status == REFUSED && count > 1)); then
+            printf '%s: %s tasks are more than fit here\n' "${0##*/}" "$count" >&2
+            exit
+        fi
+        ((status == 0)) || exit "$status"
+        operation=$(first_value operation "$record")
+        ((count > 1)) || printf 'tasks\tns_per_%s\titerations\n' "${operation// /_}"
+        printf '%s\t%.1f\t%s\n' "$count" "$(first_value ns_per_operation "$record")" \
+            "$(first_value iterations "$record")"
     done
 done

@@ -5,16 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::bench::Ended;
+use serde_json::json;
 
-const SCRIPTS: [&str; 6] = [
-    "compare-commits.sh",
-    "compare-versions.sh",
-    "rss-per-thread.sh",
-    "rss-per-task.sh",
-    "sweep-tasks.sh",
-    "pinned-vs-free.sh",
-];
+use crate::bench::Ended;
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name)
@@ -88,35 +81,66 @@ fn record(ns: &str) -> String {
 }
 
 #[test]
-fn every_script_explains_itself_with_examples() {
-    for name in SCRIPTS {
-        let ended = Stage::new().run(name, &["--help"]);
-        assert_eq!(ended.code, Some(0), "{ended:?}");
-        let usage = format!("Usage: {} ", name.rsplit('/').next().expect("a name"));
-        assert!(ended.stdout.starts_with(&usage), "{ended:?}");
-        assert!(ended.stdout.contains("Examples:") && ended.stdout.contains("Exit codes:"));
+fn every_script_has_examples_and_refuses_wrong_flags_before_it_builds() {
+    let few = ["--from", "10", "--to", "11", "--step", "1"];
+    for (name, arguments, words) in [
+        ("rss-per-thread.sh", &["--from"] as &[&str], "--from: ''"),
+        ("rss-per-task.sh", &few, "fewer than three counts"),
+        ("sweep-tasks.sh", &["no-such-program"], "'no-such-program'"),
+        ("pinned-vs-free.sh", &["--rounds", "x"], "--rounds: 'x'"),
+        ("core-to-core.sh", &["--via", "pipe"], "--via: 'pipe'"),
+        ("core-to-core.sh", &["--cpus", "0"], "two CPUs"),
+        ("compare-commits.sh", &["--base", "main"], "--bin is missing"),
+        ("compare-versions.sh", &["tokio", "1.50.0", "new", "async-brigade"], "'new'"),
+    ] {
+        let stage = Stage::new();
+        stage.write("tools/cargo", "echo built >&2; exit 1");
+        stage.run(name, arguments).refuses(2, words);
+        let help = stage.run(name, &["--help"]);
+        assert_eq!(help.code, Some(0), "{help:?}");
+        assert!(help.stdout.starts_with(&format!("Usage: {name} ")), "{help:?}");
+        assert!(help.stdout.contains("Examples:") && help.stdout.contains("Exit codes:"));
     }
 }
 
 #[test]
-fn wrong_flags_are_refused_in_one_line_before_anything_is_built() {
-    let check = |name: &str, arguments: &[&str], words: &str| {
-        let stage = Stage::new();
-        stage.write("tools/cargo", "echo built >&2; exit 1");
-        stage.run(name, arguments).refuses(2, words);
+fn each_pair_of_cpus_has_its_median() {
+    // The figure of a pair is the number of its CPUs, as in 12 for 1 and 2.
+    let body =
+        "for word; do [ \"$was\" = --cpus ] && ns=$(echo \"$word\" | tr -d ,); was=$word; done\n";
+    let stage = Stage::new().program("thread-switch", &(body.to_owned() + &record("$ns")));
+    let ended = stage.run("core-to-core.sh", &["--cpus", "1-2,4", "--rounds", "2"]);
+    let table = "cpu\t1\t2\t4\n1\t-\t12\t14\n2\t12\t-\t24\n4\t14\t24\t-\n";
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), table), "{ended:?}");
+}
+
+#[test]
+fn a_verdict_needs_all_three_builds() {
+    let stage = Stage::new();
+    let folder = stage.0.path();
+    let comparison = |verdicts: [&str; 3]| {
+        let case = |(name, verdict): (&str, &str)| {
+            let ratio = json!({ "value": 1.5, "interval": { "low": 1.25, "high": 1.75 } });
+            json!({ "case": name, "verdict": verdict, "ratio": ratio })
+        };
+        let cases: Vec<_> = ["a", "b", "c"].into_iter().zip(verdicts).map(case).collect();
+        json!({ "cases": cases }).to_string()
     };
-    check("rss-per-thread.sh", &["--from"], "--from: ''");
-    check("rss-per-task.sh", &["--step", "0"], "--step: '0'");
-    let few = ["--from", "10", "--to", "11", "--step", "1"];
-    check("rss-per-task.sh", &few, "fewer than three counts");
-    check("sweep-tasks.sh", &[], "no program");
-    check("sweep-tasks.sh", &["no-such-program"], "'no-such-program'");
-    check("sweep-tasks.sh", &["thread-brigade", "--tasks", "5"], "--tasks");
-    check("pinned-vs-free.sh", &["--rounds", "x"], "--rounds: 'x'");
-    check("pinned-vs-free.sh", &["--json"], "--json");
-    check("compare-commits.sh", &["--base", "main"], "--bin is missing");
-    check("compare-versions.sh", &["tokio", "1.50.0"], "name a crate and two versions");
-    check("compare-versions.sh", &["tokio", "1.50.0", "new"], "'new' is not a version");
+    let files = ["1", "2", "3"].map(|name| folder.join(name));
+    for (file, second) in files.iter().zip(["slower", "slower", "unresolved"]) {
+        fs::write(file, comparison(["slower", second, "equal"])).unwrap();
+    }
+    let ended = |fail_on: &str| {
+        let mut python = Command::new("python3");
+        python.arg(script("three-ways.py")).args(["markdown", fail_on]).args(&files);
+        Ended::from(python)
+    };
+    let (fails, passes) = (ended("slower"), ended("never"));
+    assert_eq!((fails.code, passes.code), (Some(4), Some(0)), "{fails:?}");
+    let verdicts: Vec<_> =
+        passes.stdout.lines().skip(2).filter_map(|line| line.rsplit(" | ").next()).collect();
+    assert_eq!(verdicts[..3], ["slower |", "depends on the build |", "equal |"], "{passes:?}");
+    assert!(passes.stdout.contains("| a | 1.500 [1.250, 1.750] |"), "{passes:?}");
 }
 
 #[test]
