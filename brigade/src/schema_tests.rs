@@ -10,7 +10,6 @@ use crate::judge::compare::Comparison;
 use crate::judge::impact::Impact;
 use crate::judge::report::model::Report;
 use crate::measure::settings::Advice;
-use crate::plan::RunEnd;
 use crate::show::limits::LimitsReport;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
@@ -38,7 +37,6 @@ fn every_schema_is_committed() {
     check::<Invocation>("invocation.schema.json");
     check::<Laps>("laps.schema.json");
     check::<RunDescription>("run.schema.json");
-    check::<RunEnd>("run-end.schema.json");
     check::<Advice>("advice.schema.json");
     check::<Impact>("impact.schema.json");
     check::<LimitsReport>("limits.schema.json");

@@ -72,7 +72,6 @@ fn attempt(flags: &AdviseFlags, root: &Path, advice: &Advice, wish: &str) -> any
         side(then, format!("{name}={value}")),
     ];
     let compare_flags = CompareFlags {
-        profile: "default".to_owned(),
         cases: cases.clone(),
         rounds: flags.rounds,
         budget: flags.budget,

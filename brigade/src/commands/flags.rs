@@ -39,14 +39,11 @@ pub enum Command {
     /// Show saved runs as a report
     #[command(after_help = after(&["report"], &[]))]
     Report(ReportFlags),
-    /// Show the groups and profiles, or the cases of a group or profile
+    /// Show the groups, the cases of a group, or what a case does and counts
     #[command(after_help = after(&["list"], &[]))]
     List(ListFlags),
-    /// Explain a case: what it does, what is counted, known biases, the command
-    #[command(after_help = after(&["explain"], &[]))]
-    Explain(ExplainFlags),
     /// Run every case for a few iterations and verify what it reports
-    #[command(after_help = after(&["check", "measuring"], &[Exit::Limit]))]
+    #[command(hide = true, after_help = after(&["check", "measuring"], &[Exit::Limit]))]
     Check(CheckFlags),
     /// Predict how many tasks fit on this machine, and which limit stops more
     #[command(after_help = after(&["limits", "measuring"], &[Exit::Limit]))]
@@ -63,12 +60,6 @@ pub enum Command {
     /// Split each hop of a case into its parts, from the kernel's records of switches
     #[command(after_help = after(&["trace"], &[Exit::Limit]))]
     Trace(TraceFlags),
-    /// Write the manual pages into this folder
-    #[command(hide = true)]
-    Man {
-        /// Output folder.
-        folder: PathBuf,
-    },
 }
 
 /// The version, and the commit of a release build.
@@ -107,9 +98,6 @@ pub struct CompareFlags {
     /// Additional flags for the programs, such as '--tasks 50'
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub with: Vec<String>,
-    /// Compare the cases of this profile of the manifest
-    #[arg(long, default_value = "default")]
-    pub profile: String,
     /// Compare only these cases, regardless of the profile
     #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
     pub cases: Vec<String>,
@@ -154,48 +142,27 @@ pub enum FailOn {
     Unresolved,
 }
 
-/// The default profile when groups are named.
-pub const GROUP_PROFILE: &str = "group";
-
 /// `brigade run`.
 #[derive(Debug, Args)]
 pub struct RunCommand {
-    /// Groups of cases to run, such as 'switches'; see 'brigade list'
-    #[arg(value_name = "GROUP", conflicts_with_all = ["cases", "resume"])]
-    pub groups: Vec<String>,
+    /// Groups and cases to run, such as hops or 'thread-brigade --tasks 20'; see 'brigade list'
+    #[arg(value_name = "GROUP|CASE", conflicts_with = "resume")]
+    pub names: Vec<String>,
     /// Its flags.
     #[command(flatten)]
     pub flags: RunFlags,
 }
 
-impl RunCommand {
-    /// The profile to run with.
-    pub fn profile(&self) -> &str {
-        let of_groups = if self.groups.is_empty() { "default" } else { GROUP_PROFILE };
-        self.flags.profile.as_deref().unwrap_or(of_groups)
-    }
-}
-
 /// The flags of `brigade run`, which `brigade` without a subcommand takes too.
 #[derive(Debug, Args)]
 pub struct RunFlags {
-    /// How thoroughly to measure: a profile of the manifest [default: default,
-    /// or group if groups are named]
-    #[arg(long)]
-    pub profile: Option<String>,
-    /// Run only these cases, regardless of the profile
-    #[arg(long = "case", value_name = "NAME", num_args = 1..)]
-    pub cases: Vec<String>,
-    /// Run all pairs of CPUs; above 32 CPUs the default is a sample of each distance
-    #[arg(long)]
-    pub all_pairs: bool,
-    /// Number of rounds, instead of the profile's
+    /// Number of rounds [default: as many as there is time for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: Option<u32>,
-    /// Seconds for all invocations and the waits between rounds, instead of the profile's; extra
-    /// rounds narrow the widest intervals
-    #[arg(long, value_name = "SECONDS", value_parser = budget, conflicts_with = "rounds")]
-    pub budget: Option<f64>,
+    /// Seconds, kept to within one invocation [default: 7 for each case, at least 30; none with
+    /// --rounds]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub time: Option<f64>,
     /// Seed for the order of cases, to repeat an earlier run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -212,9 +179,7 @@ pub struct RunFlags {
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = [
-            "profile", "cases", "all_pairs", "rounds", "budget", "seed", "results", "name"
-        ]
+        conflicts_with_all = ["rounds", "time", "seed", "results", "name"]
     )]
     pub resume: Option<PathBuf>,
     /// The manifest and its programs.
@@ -228,9 +193,6 @@ pub struct ShowFlags {
     /// Print all tables and notes instead of the first screen
     #[arg(long)]
     pub full: bool,
-    /// Also print the notes on individual cases
-    #[arg(long)]
-    pub notes: bool,
 }
 
 /// The flags of `brigade report`.
@@ -248,11 +210,8 @@ pub struct ReportFlags {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Open the page in a browser; it is report.html in the run's folder, or --output
-    #[arg(long, conflicts_with = "update")]
+    #[arg(long)]
     pub open: bool,
-    /// Rewrite the figures between markers in these Markdown files
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["folders", "output"])]
-    pub update: Vec<PathBuf>,
     /// The manifest, which defines groups and the first screen [default: the
     /// one in this binary]
     #[arg(long, value_name = "FILE")]
@@ -299,23 +258,9 @@ pub enum ComparisonFormat {
 /// The flags of `brigade list`.
 #[derive(Debug, Args)]
 pub struct ListFlags {
-    /// Show the cases of these groups
-    #[arg(value_name = "GROUP", conflicts_with = "profile")]
-    pub groups: Vec<String>,
-    /// Show the cases of this profile
-    #[arg(long)]
-    pub profile: Option<String>,
-    /// The manifest [default: the one in this binary]
-    #[arg(long, value_name = "FILE")]
-    pub manifest: Option<PathBuf>,
-}
-
-/// The flags of `brigade explain`.
-#[derive(Debug, Args)]
-pub struct ExplainFlags {
-    /// The case, by its name or its title
-    #[arg(value_name = "CASE")]
-    pub case: String,
+    /// Groups, whose cases to show, or cases to explain
+    #[arg(value_name = "GROUP|CASE")]
+    pub names: Vec<String>,
     /// The manifest [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
@@ -324,12 +269,9 @@ pub struct ExplainFlags {
 /// The flags of `brigade check`.
 #[derive(Debug, Args)]
 pub struct CheckFlags {
-    /// Check only the cases of these groups
-    #[arg(value_name = "GROUP", conflicts_with = "cases")]
-    pub groups: Vec<String>,
-    /// Check only these cases
-    #[arg(long = "case", value_name = "NAME", num_args = 1..)]
-    pub cases: Vec<String>,
+    /// Check only the cases of these groups, and these cases
+    #[arg(value_name = "GROUP|CASE")]
+    pub names: Vec<String>,
     /// The manifest and its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
@@ -384,8 +326,8 @@ pub struct ImpactFlags {
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pub pid: Option<u32>,
     /// How long to watch, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = budget, default_value = "10")]
-    pub seconds: f64,
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
+    pub time: f64,
     /// Run this command instead, until it ends
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
@@ -407,7 +349,8 @@ pub struct TraceFlags {
     /// Case to trace: of a ring, or of wake-ups (brigade list tails)
     #[arg(value_name = "CASE")]
     pub case: String,
-    /// Write one lap as an SVG picture
+    /// Write the timeline of a lap as an SVG picture; a page that brigade report writes later shows
+    /// each trace*.svg in the folder of its run
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Write all laps as Trace Event JSON, for Perfetto and chrome://tracing
@@ -443,16 +386,6 @@ pub struct ProgramFlags {
     /// The manifest [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
-    /// Folder of the programs in other languages [default: guests/ next to brigade, or in
-    /// ../share/brigade]
-    #[arg(long, value_name = "DIR")]
-    pub guests: Option<PathBuf>,
-    /// Use the programs in other languages as they are, without building them
-    #[arg(long)]
-    pub no_build: bool,
-    /// Wait if another brigade is measuring, instead of failing
-    #[arg(long)]
-    pub wait: bool,
 }
 
 impl ProgramFlags {
@@ -461,7 +394,7 @@ impl ProgramFlags {
     /// # Errors
     /// As [`Manifest::load`].
     pub fn manifest(&self) -> anyhow::Result<Manifest> {
-        Manifest::load(self.manifest.as_deref(), self.guests.as_deref())
+        Manifest::load(self.manifest.as_deref())
     }
 }
 
@@ -480,7 +413,7 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// Seconds: above zero, and less than two weeks.
-fn budget(text: &str) -> Result<f64, String> {
+fn seconds(text: &str) -> Result<f64, String> {
     let bounded = positive(text).ok().filter(|seconds| *seconds < 1e6);
     bounded.ok_or_else(|| "use a number of seconds above 0 and below 1000000".to_owned())
 }
@@ -523,7 +456,7 @@ pub fn explain(error: &clap::Error) -> Exit {
         };
     }
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && Manifest::load(None, None)
+        && Manifest::load(None)
             .is_ok_and(|suite| suite.groups.iter().any(|of| of.name == *name))
     {
         output::warn(&format!("'{name}' is a group: brigade run {name}"));

@@ -32,7 +32,7 @@ use crate::store::saved_run::SavedRun;
 /// If the flags are wrong, there is no run of this machine, or the program cannot be started or
 /// watched.
 pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
-    let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
+    let manifest = Manifest::load(flags.manifest.as_deref())?;
     if flags.pid.is_none() && flags.command.is_empty() {
         let which = "impact: name a process, --pid PID, or a command, -- COMMAND";
         return Err(UsageError(which.to_owned()).into());
@@ -48,7 +48,7 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     let mut signals = Signals::register().context("setting up signal handlers")?;
     signals.defer_stops();
     let (used, failed) = match flags.pid {
-        Some(pid) => (watch(pid, Duration::from_secs_f64(flags.seconds), &mut signals)?, None),
+        Some(pid) => (watch(pid, Duration::from_secs_f64(flags.time), &mut signals)?, None),
         None => run_command(&flags.command)?,
     };
     let impact = Impact::of(used, prices.run, prices.costs, prices.disturbed);
@@ -197,9 +197,7 @@ struct Prices {
 /// The named run, or else this machine's latest, undisturbed if possible.
 fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow::Result<Prices> {
     let cases: Vec<&str> = plan.cases().map(|(_, case)| case.as_str()).collect();
-    // The default profile would narrow their intervals for minutes.
-    let profile = if manifest.profiles.contains_key("quick") { "--profile quick " } else { "" };
-    let needed = format!("brigade run {profile}--case {}", cases.join(" "));
+    let needed = format!("brigade run '{}'", cases.join("' '"));
     let of_run = |folder: PathBuf| {
         let report = report::report_of(manifest, &[folder])?;
         let run = &report.runs[0];

@@ -205,7 +205,7 @@ fn count(kind: Kind, wanted: u64, flags: &ProgramFlags) -> anyhow::Result<(u64, 
                 .to_owned(),
         )
     })?;
-    let mut session = Session::begin(&manifest, flags)?;
+    let mut session = Session::begin(&manifest)?;
     let needed = BTreeSet::from([&*plan.program]);
     let binaries = session.programs(&needed)?;
     let binary = binaries

@@ -1,80 +1,89 @@
-//! `brigade list`: prints groups, profiles and their cases.
+//! `brigade list`: prints the groups, the cases of a group, or what a case does.
 
 use harness::terminal;
 
-use crate::commands::flags::{GROUP_PROFILE, ListFlags};
+use crate::commands::flags::ListFlags;
 use crate::commands::output;
-use crate::commands::session::{Which, pair_with_machine};
 use crate::exit::Exit;
-use crate::judge::report::model::by_reason;
 use crate::manifest::{Case, Group, Manifest};
 use crate::measure::availability::Capabilities;
-use crate::show::page::{self, ABSENT, Table};
-use crate::store::results::Skipped;
+use crate::measure::invoke::command;
+use crate::plan;
+use crate::programs;
+use crate::show::page::{Table, lines};
 
 /// Runs `brigade list`.
 ///
 /// # Errors
-/// If the flags or the manifest are wrong, or standard output cannot be
-/// written.
+/// If a name is unknown, the manifest is wrong, or standard output cannot be written.
 pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
-    let mut manifest = Manifest::load(flags.manifest.as_deref(), None)?;
-    pair_with_machine(&mut manifest, Which::Chosen)?;
-    let chosen: Option<Vec<&Case>> = match &flags.profile {
-        Some(profile) => {
-            manifest.profile(profile)?;
-            Some(manifest.cases_of(profile).collect())
+    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let chosen = manifest.chosen(&flags.names)?;
+    let is_group = |name: &String| manifest.groups.iter().any(|group| group.name == *name);
+    let text = match &flags.names[..] {
+        [] => groups(&manifest, &chosen),
+        names if names.iter().any(is_group) => {
+            let (possible, skipped) = Capabilities::detect(&manifest)?.divide(chosen);
+            let possible = possible.iter().map(|case| format!("{}\n", case.name));
+            let skipped = skipped.iter().map(|of| format!("{}: skipped: {}\n", of.case, of.reason));
+            terminal::text(&possible.chain(skipped).collect::<String>()).into_owned()
         }
-        None if flags.groups.is_empty() => None,
-        None => Some(manifest.cases_of_groups(&flags.groups)?),
+        _ => {
+            let pages: Vec<String> = chosen.iter().map(|case| page(&manifest, case)).collect();
+            pages.join("\n")
+        }
     };
-    let text = match &chosen {
-        Some(cases) => case_table(&manifest, cases),
-        None => format!(
-            "{}\n{}\n`brigade list GROUP` and `brigade list --profile PROFILE` show cases;\n`brigade explain CASE` shows what one does.\n",
-            group_table(&manifest),
-            profile_table(&manifest)
-        ),
-    };
-    let cases = chosen.unwrap_or_else(|| manifest.profiled_cases().collect());
-    let (_, skipped) = Capabilities::detect(&manifest)?.divide(cases);
-    output::print(&(text + &skipped_lines(&skipped)))?;
+    output::print(&text)?;
     Ok(Exit::Done)
 }
 
-/// The cases that cannot run here, one paragraph per reason.
-fn skipped_lines(skipped: &[Skipped]) -> String {
-    let reasons = by_reason(skipped).into_iter();
-    let line =
-        |(reason, cases)| page::lines(&terminal::line(&format!("{cases}: skipped: {reason}")));
-    reasons.map(|skipped| format!("\n{}", line(skipped))).collect()
+/// The groups, and what `brigade run` runs without one.
+fn groups(manifest: &Manifest, default: &[&Case]) -> String {
+    let mut table = Table::of("group|>cases|>seconds|question");
+    let mut push = |name: &str, cases: usize, question: &str| {
+        let seconds = format!("{:.0}", plan::default_seconds(cases));
+        let cells = [name.to_owned(), cases.to_string(), seconds, question.to_owned()];
+        table.push(cells.map(|cell| terminal::line(&cell).into_owned()).to_vec());
+    };
+    push("", default.len(), "What does concurrency cost on this machine?");
+    for Group { name, question, cases, .. } in &manifest.groups {
+        push(name, cases.len(), question);
+    }
+    let more = "brigade list GROUP prints its cases, brigade list 'CASE' what one does.";
+    format!("{}\n{}", table.text(), lines(more))
 }
 
-fn case_table(manifest: &Manifest, cases: &[&Case]) -> String {
-    let rows = cases.iter().map(|case| [case.name.clone(), manifest.title(case)]);
-    table("case|what it measures", rows)
-}
-
-fn group_table(manifest: &Manifest) -> String {
-    let profile = manifest.profiles.get(GROUP_PROFILE);
-    let rows = manifest.groups.iter().map(|Group { name, question, cases, .. }| {
-        let seconds = profile.and_then(|profile| profile.seconds(cases.len()));
-        let least = seconds.map_or_else(|| ABSENT.to_owned(), |seconds| format!("{seconds:.0} s"));
-        [name.clone(), cases.len().to_string(), least, question.clone()]
+/// What a case does, what is counted, and its known biases: the page of its program.
+fn page(manifest: &Manifest, case: &Case) -> String {
+    let groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
+    let answers = groups.map(|group| lines(&terminal::line(&format!("answers: {}", group.question))));
+    let page = programs::page(&case.program).map(paragraphs).unwrap_or_else(|| {
+        format!("What one iteration does: {} --help\n", terminal::line(&case.program))
     });
-    table("group|>cases|>at least|question", rows)
+    let words = command(manifest.program_of(case).form, case, &[]).into_iter();
+    let words: Vec<String> = words.filter(|word| word != "--json" && word != "--quiet").collect();
+    let by_hand = format!("by hand:  {}\n", words.join(" "));
+    let run = format!("measure:  brigade run '{}'\n", case.name);
+    let answers: String = answers.collect();
+    format!("{answers}\n{page}\n{}", terminal::text(&(by_hand + &run)))
 }
 
-fn profile_table(manifest: &Manifest) -> String {
-    let rows = manifest.profiles.iter().map(|(name, profile)| {
-        let more = if profile.budget_seconds.is_some() { "+" } else { "" };
-        [name.clone(), format!("{}{more}", profile.rounds), profile.flags.join(" ")]
-    });
-    table("profile|>rounds|flags for every program", rows)
+/// The paragraphs of a module's documentation, rewrapped.
+fn paragraphs(source: &str) -> String {
+    let of_module = source.lines().map_while(|line| line.strip_prefix("//!"));
+    let text: Vec<&str> = of_module.map(str::trim).collect();
+    let paragraphs = text.split(|line| line.is_empty()).map(|lines| lines.join(" "));
+    let filled: Vec<String> = paragraphs.map(|text| lines(&terminal::line(&text))).collect();
+    filled.join("\n")
 }
 
-fn table<const N: usize>(headings: &str, rows: impl Iterator<Item = [String; N]>) -> String {
-    let mut table = Table::of(headings);
-    rows.for_each(|row| table.push(row.map(|cell| terminal::line(&cell).into_owned()).to_vec()));
-    table.text()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_of_a_module_ends_where_its_code_begins() {
+        let source = "//! One lap:\n//! a hop.\n//!\n//! Known biases: none.\n\nuse x; //! no\n";
+        assert_eq!(paragraphs(source), "One lap: a hop.\n\nKnown biases: none.\n");
+    }
 }

@@ -4,7 +4,7 @@
 mod advise;
 mod check;
 mod compare;
-mod explain;
+mod completion;
 mod flags;
 mod impact;
 mod limits;
@@ -14,9 +14,7 @@ mod report;
 mod resume;
 mod run;
 mod session;
-mod shell;
 mod trace;
-mod values;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -30,7 +28,7 @@ use flags::{Cli, Command, RunCommand};
 /// The whole binary: runs the command on this process's command line.
 pub fn main() -> ExitCode {
     let done = system_files::require_stack().and_then(|()| {
-        shell::complete();
+        completion::complete();
         match flags::read() {
             Ok(cli) => dispatch(cli),
             Err(error) => Ok(flags::explain(&error)),
@@ -49,7 +47,7 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     system_files::require_counters()?;
     let command =
-        cli.command.unwrap_or(Command::Run(RunCommand { groups: Vec::new(), flags: cli.run }));
+        cli.command.unwrap_or(Command::Run(RunCommand { names: Vec::new(), flags: cli.run }));
     if !matches!(command, Command::Advise(_)) {
         advise::warn_of_left(Path::new("/"));
     }
@@ -58,15 +56,12 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             Some(folder) => resume::resume(folder, &command.flags.programs, command.flags.show),
             None => run::run(&command),
         },
-        Command::Report(flags) if !flags.update.is_empty() => report::update(&flags),
         Command::Report(flags) => report::show(&flags),
         Command::List(flags) => list::list(&flags),
-        Command::Explain(flags) => explain::explain(&flags),
         Command::Check(flags) => check::check(&flags),
         Command::Compare(flags) => compare::compare(&flags),
         Command::Limits(flags) => limits::limits(&flags),
         Command::Advise(flags) => advise::advise(&flags),
-        Command::Man { folder } => shell::manual(&folder),
         Command::Impact(flags) => impact::impact(&flags),
         Command::Trace(flags) => trace::trace(&flags),
     }

@@ -11,7 +11,7 @@ use harness::trace::{Recorder, Trace};
 
 use crate::commands::flags::TraceFlags;
 use crate::commands::output;
-use crate::commands::session::{Session, Which, pair_with_machine};
+use crate::commands::session::Session;
 use crate::exit::{Exit, Interrupted};
 use crate::judge::statistics::median;
 use crate::judge::trace::Blame;
@@ -35,10 +35,9 @@ const GUEST_LAPS: [&str; 4] = ["--iters", "16", "--warmups", "3"];
 /// When the flags or the manifest are wrong, the program fails, records were lost, or
 /// something cannot be written.
 pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
-    let mut manifest = flags.programs.manifest()?;
-    pair_with_machine(&mut manifest, Which::All)?;
+    let manifest = flags.programs.manifest()?;
     let case = manifest.cases_named(std::slice::from_ref(&flags.case))?[0];
-    let mut session = Session::begin(&manifest, &flags.programs)?;
+    let mut session = Session::begin(&manifest)?;
     let binaries = session.binaries(&[case])?;
     if let Some(reason) = session.capabilities.missing_for(case) {
         return skip(case, &reason);

@@ -1,34 +1,27 @@
-//! `suite.toml`: programs, the cases that run them, and profiles that say how
-//! thoroughly to measure. The runner knows no other programs.
+//! `suite.toml`: programs, the cases that run them, and the rows of reports. The runner knows no
+//! other programs.
 
-mod group;
-mod plans;
+mod case;
 pub mod program;
-mod title;
+mod rows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use harness::limits::Kind;
 use serde::Deserialize;
 
 use crate::exit::UsageError;
-pub use group::Group;
-pub use plans::{AdvicePlan, Cost, ImpactPlan};
-pub use plans::{FigureSpec, KindSpec, RecordedSpec, ScreenSpec, SentenceSpec, TaskKind};
-pub use program::{Case, Placement};
-use program::{CheckSize, Form, Program};
+pub use case::{Case, Placement};
+use case::{Rule, canonical, expand, words};
+pub use program::TaskKind;
+use program::{Form, Program};
+pub use rows::{AdvicePlan, Cost, ImpactPlan, LimitsPlan, MeasuredKinds};
+pub use rows::{FigureSpec, ScreenSpec, SentenceSpec};
 
-/// The longest time-out of a case, in seconds: 11 days.
-const LONGEST_TIMEOUT: u64 = 1_000_000;
-
-/// The most seconds between the starts of two rounds.
-pub const LONGEST_SPACING: f64 = 60.0;
-
-/// How similar a name must be to be suggested, by the Jaro-Winkler measure,
-/// from 0 to 1; clap uses a similar one.
+/// How similar a name must be to be suggested, by the Jaro-Winkler measure, from 0 to 1; clap uses
+/// a similar one.
 const ALIKE: f64 = 0.8;
 
 /// The most names in an error: a few lines of a terminal.
@@ -54,11 +47,11 @@ pub struct Manifest {
     /// Crates that the programs measure; their versions belong to the results.
     #[serde(default)]
     pub measured_crates: Vec<String>,
-    /// Flags for every program of a side-by-side comparison, instead of the
-    /// profile's.
-    pub compare_flags: Option<Vec<String>>,
-    /// The profiles by name.
-    pub profiles: BTreeMap<String, Profile>,
+    /// Flags of every program, unless its case has them.
+    #[serde(default)]
+    flags: String,
+    #[serde(default)]
+    rules: Vec<Rule>,
     /// The programs by name.
     pub programs: BTreeMap<String, Program>,
     /// The questions, in the order of the report.
@@ -67,24 +60,13 @@ pub struct Manifest {
     /// The cases of all groups, each once, in the order of the report.
     #[serde(skip)]
     pub cases: Vec<Case>,
-    /// Words for the values of flags in titles.
-    #[serde(default)]
-    words: title::Words,
-    /// The main figures of a report.
-    #[serde(default)]
-    pub headline: Vec<FigureSpec>,
     /// The first screen of a report.
     #[serde(default)]
     pub screen: Vec<ScreenSpec>,
     /// Candidates for the sentences below the first screen.
-    #[serde(default, rename = "sentence")]
+    #[serde(default)]
     pub sentences: Vec<SentenceSpec>,
-    /// The times of recorded machines, with which the first screen compares this one.
-    pub recorded: Option<RecordedSpec>,
-    /// The rows of the table of all kinds of tasks.
-    #[serde(default, rename = "kind")]
-    pub kinds: Vec<KindSpec>,
-    /// The cases for `brigade advise --try`.
+    /// The cases that show the effect of a setting.
     #[serde(default)]
     pub advice: AdvicePlan,
     /// The cases with a switch's cost for `brigade impact`, which needs them.
@@ -93,124 +75,33 @@ pub struct Manifest {
     pub limits: Option<LimitsPlan>,
 }
 
-/// The plan of `brigade limits`.
+/// A question and the cases that answer it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LimitsPlan {
-    /// For `--verify`: the program that creates tasks of a `--kind` until one is refused.
-    pub program: String,
-    /// The cases that measure the cost of tasks.
+pub struct Group {
+    /// Its name on the command line.
+    pub name: String,
+    /// The question in one sentence.
+    pub question: String,
+    /// A hint for readers of the answer, without figures.
+    pub note: Option<String>,
+    /// The names of its cases, in the order of the report; in the file with alternatives.
+    pub cases: Vec<String>,
+    /// Cases to compare; in the file with alternatives.
     #[serde(default)]
-    pub measured: Vec<MeasuredKinds>,
-}
-
-/// The cases that measure the cost of some kinds of tasks.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MeasuredKinds {
-    /// The kinds; the cases measure the first, and the others need an additional channel.
-    pub kinds: Vec<Kind>,
-    /// The case that creates one.
-    pub create: Option<String>,
-    /// The case that measures its memory.
-    pub memory: Option<String>,
-}
-
-/// How thoroughly to measure.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Profile {
-    /// How often each case runs, each time in a fresh process; with a budget,
-    /// at least this often.
-    pub rounds: u32,
-    /// Seconds for all invocations together, including extra rounds of the
-    /// cases whose interval is wider than the target; `None` for no extra
-    /// rounds.
-    pub budget_seconds: Option<f64>,
-    /// The target for the half-width of a case's interval, in percent of its
-    /// median.
-    #[serde(default = "Profile::default_target_percent")]
-    pub target_percent: f64,
-    /// How often a case may be repeated because an invocation was too
-    /// disturbed, over the whole run.
-    #[serde(default = "Profile::default_reruns")]
-    pub reruns: u32,
-    /// The time over which the common rounds are spread evenly, in seconds, if they take less:
-    /// disturbances last for seconds, so processes of a case in close succession are not
-    /// independent.
+    pub comparisons: Vec<FigureSpec>,
+    /// Whether the percentiles of single operations answer the question.
     #[serde(default)]
-    pub spread_seconds: f64,
-    /// Flags for every program, such as `--max-time`.
-    #[serde(default)]
-    pub flags: Vec<String>,
-}
-
-impl Profile {
-    fn default_target_percent() -> f64 {
-        3.0
-    }
-
-    fn default_reruns() -> u32 {
-        2
-    }
-
-    /// The least time of a run of this many cases, in seconds; `None` unless `--max-time` bounds
-    /// an invocation.
-    pub fn seconds(&self, cases: usize) -> Option<f64> {
-        let mut flags = self.flags.iter().skip_while(|flag| *flag != "--max-time");
-        let of_one: f64 = flags.nth(1)?.parse().ok()?;
-        let rounds = f64::from(self.rounds);
-        let waits = self.spacing_seconds(self.rounds) * (rounds - 1.0);
-        let common = waits.max(of_one * cases as f64 * rounds);
-        Some(self.budget_seconds.map_or(common, |budget| budget.max(common)))
-    }
-
-    /// The least time between the starts of two rounds, in seconds.
-    pub fn spacing_seconds(&self, rounds: u32) -> f64 {
-        self.spread_seconds / f64::from(rounds.max(1))
-    }
-
-    fn validate(&self) -> Result<(), String> {
-        if self.rounds == 0 {
-            return Err("rounds is 0; use at least 1".to_owned());
-        }
-        for (key, figure) in
-            [("target_percent", Some(self.target_percent)), ("budget_seconds", self.budget_seconds)]
-        {
-            if let Some(figure) = figure.filter(|figure| !(*figure > 0.0 && *figure < 1e6)) {
-                return Err(format!("{key} is {figure}; use more than 0 and less than 1e6"));
-            }
-        }
-        let spacing = self.spacing_seconds(self.rounds);
-        if !(0.0..=LONGEST_SPACING).contains(&spacing) {
-            let (seconds, most) = (self.spread_seconds, LONGEST_SPACING);
-            return Err(format!("spread_seconds is {seconds}; use 0 to {most} per round"));
-        }
-        Ok(())
-    }
-}
-
-/// An error in a manifest that parses.
-#[derive(Debug)]
-struct Complaint {
-    /// Where the wrong group or case begins, in bytes.
-    at: Option<usize>,
-    reason: String,
-}
-
-impl From<String> for Complaint {
-    fn from(reason: String) -> Self {
-        Self { at: None, reason }
-    }
+    pub tails: bool,
 }
 
 impl Manifest {
     /// Reads the manifest at `path`, by default the one in this binary. The folder of guests is
-    /// `guests`, or else the manifest's, or else the one installed with this binary.
+    /// the manifest's, or else the one installed with this binary.
     ///
     /// # Errors
-    /// [`UsageError`] if a path is wrong, or the manifest is, with line and key.
-    pub fn load(path: Option<&Path>, guests: Option<&Path>) -> anyhow::Result<Self> {
+    /// [`UsageError`] if a path is wrong, or the manifest is.
+    pub fn load(path: Option<&Path>) -> anyhow::Result<Self> {
         let name = path.unwrap_or(Path::new(FILE_NAME));
         let text = path.map_or_else(|| Ok(OWN.to_owned()), fs::read_to_string);
         let text = text.map_err(|error| {
@@ -223,11 +114,10 @@ impl Manifest {
         let folder = name.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let own = folder.join(manifest.guests.as_deref().unwrap_or(Path::new(".")));
-        let own = if path.is_some() { Some(own) } else { installed_guests() };
-        manifest.guests = guests.map(Path::to_owned).or(own);
+        manifest.guests = if path.is_some() { Some(own) } else { installed_guests() };
         manifest.root = if path.is_some() { Some(folder.to_owned()) } else { repository() };
         if let Some(guests) = manifest.guests.as_deref().filter(|guests| !guests.is_dir()) {
-            bail!(UsageError(format!("--guests: '{}' is not a folder", guests.display())));
+            bail!(UsageError(format!("guests: '{}' is not a folder", guests.display())));
         }
         Ok(manifest)
     }
@@ -238,79 +128,129 @@ impl Manifest {
         root.map_or_else(|| PathBuf::from("brigade-results"), |root| root.join("results"))
     }
 
-    /// Parses and validates.
+    /// Parses and resolves the names of cases.
     ///
     /// # Errors
-    /// The text after the file's name: line, key and reason.
+    /// The text after the file's name: a line or a group, and the reason.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let placed = |at: Option<usize>, reason: &str| match at {
-            Some(at) => format!(":{}: {reason}", text[..at].matches('\n').count() + 1),
-            None => format!(": {reason}"),
-        };
         let mut manifest: Self = toml::from_str(text).map_err(|error| {
-            placed(error.span().map(|span| span.start), &reason(error.message()))
+            let line = |at: usize| format!("{}:", text[..at].matches('\n').count() + 1);
+            let line = error.span().map_or_else(String::new, |span| line(span.start));
+            format!(":{line} {}", reason(error.message()))
         })?;
-        let checked = manifest.expand(&[]).and_then(|()| manifest.validate());
-        checked.map_err(|Complaint { at, reason }| placed(at, &reason))?;
+        manifest.resolve().map_err(|reason| format!(": {reason}"))?;
         Ok(manifest)
     }
 
-    fn validate(&self) -> Result<(), Complaint> {
-        for (name, profile) in &self.profiles {
-            profile.validate().map_err(|reason| format!("profile '{name}': {reason}"))?;
+    /// Makes cases of the groups' lines, and replaces each line elsewhere by the name of its case.
+    fn resolve(&mut self) -> Result<(), String> {
+        let mut groups = std::mem::take(&mut self.groups);
+        let mut names = BTreeSet::new();
+        for group in &mut groups {
+            let place = |reason| format!("group '{}': {reason}", group.name);
+            if !names.insert(group.name.clone()) {
+                return Err(place("another group has this name".to_owned()));
+            }
+            group.cases = self.expanded(&group.cases).map_err(place)?;
         }
-        for case in &self.cases {
-            self.validate_case(case).map_err(|reason| {
-                let reason = format!("case '{}': {reason}", case.name);
-                Complaint { at: Some(case.at), reason }
-            })?;
+        for group in &mut groups {
+            let pairs = group.comparisons.iter().map(paired);
+            let pairs: Result<Vec<_>, String> = pairs.collect();
+            group.comparisons = pairs
+                .and_then(|pairs| self.resolved(pairs.concat()))
+                .map_err(|reason| format!("group '{}': comparisons: {reason}", group.name))?;
         }
-        // A row with an unknown case would never be shown.
-        let planned = self.planned_cases().map(|(place, case)| (place, case.as_str()));
-        for (place, case) in self.cases_of_rows().chain(planned) {
-            self.case(case).map_err(|reason| format!("{place}: {reason}"))?;
+        self.groups = groups;
+        self.resolve_rows()
+    }
+
+    /// The names of the cases of these lines, which become cases of the manifest.
+    fn expanded(&mut self, lines: &[String]) -> Result<Vec<String>, String> {
+        let mut names = Vec::new();
+        for line in lines {
+            for line in expand(line)? {
+                let case = self.parsed(&line)?;
+                if self.program_of(&case).form == Form::Laps && case.placement == Placement::Spread {
+                    return Err(format!("'{line}': a guest's tasks cannot be spread"));
+                }
+                names.push(match self.case_of(&case.program, &case.parameters()) {
+                    Some(known) => known.name.clone(),
+                    None => case.name.clone(),
+                });
+                if self.case_of(&case.program, &case.parameters()).is_none() {
+                    self.cases.push(case);
+                }
+            }
         }
+        Ok(names)
+    }
+
+    /// The case with this command line, which need not be the manifest's.
+    fn parsed(&self, line: &str) -> Result<Case, String> {
+        let program = line.split_whitespace().next().unwrap_or_default();
+        let known = self.programs.get(program);
+        let known = known.ok_or_else(|| unknown("program", program, self.programs.keys()))?;
+        let mut case = Case::parse(line, &known.defaults, &self.rules)?;
+        if case.check.is_empty() {
+            case.check = known.check.as_deref().map_or_else(case::default_check, words);
+        }
+        Ok(case)
+    }
+
+    fn resolved(&self, mut rows: Vec<FigureSpec>) -> Result<Vec<FigureSpec>, String> {
+        for name in rows.iter_mut().flat_map(FigureSpec::cases_mut) {
+            *name = self.case(name)?.name.clone();
+        }
+        Ok(rows)
+    }
+
+    fn resolve_rows(&mut self) -> Result<(), String> {
+        let mut screen = std::mem::take(&mut self.screen);
+        for block in screen.iter_mut().flat_map(|of| &mut of.blocks) {
+            let rows = self.resolved(std::mem::take(&mut block.rows));
+            block.rows = rows.map_err(|reason| format!("screen: {reason}"))?;
+        }
+        let mut sentences = std::mem::take(&mut self.sentences);
+        let (mut advice, mut impact) = (std::mem::take(&mut self.advice), self.impact.take());
+        let mut limits = self.limits.take();
+        let blocks = screen.iter_mut().flat_map(|of| &mut of.blocks);
+        let blocks = blocks.map(|block| ("screen", &mut block.reference));
+        let of_sentences = sentences.iter_mut().flat_map(|of| [&mut of.case, &mut of.over]);
+        let of_advice = advice.values_mut().flatten();
+        let of_impact = impact.iter_mut().flat_map(ImpactPlan::cases_mut);
+        let of_limits = limits.iter_mut().flat_map(|of| &mut of.measured);
+        let of_limits = of_limits.flat_map(|of| of.create.iter_mut().chain(&mut of.memory));
+        for (place, name) in blocks
+            .chain(of_sentences.map(|name| ("sentences", name)))
+            .chain(of_advice.map(|name| ("advice", name)))
+            .chain(of_impact.map(|name| ("impact", name)))
+            .chain(of_limits.map(|name| ("limits", name)))
+        {
+            let case = self.case(name).map_err(|reason| format!("{place}: {reason}"))?;
+            *name = case.name.clone();
+        }
+        (self.screen, self.sentences) = (screen, sentences);
+        (self.advice, self.impact, self.limits) = (advice, impact, limits);
         Ok(())
     }
 
-    /// The case with this name, or an error about the name.
-    fn case(&self, name: &str) -> Result<&Case, String> {
-        let known = || self.cases.iter().map(|case| &case.name);
-        let found = self.cases.iter().find(|case| case.name == name);
-        found.ok_or_else(|| unknown("case", name, known()))
+    /// The case with this command line; its flags may be in any order.
+    fn case(&self, line: &str) -> Result<&Case, String> {
+        let parsed = self.parsed(line).ok();
+        let found = parsed.and_then(|case| self.case_of(&case.program, &case.parameters()));
+        found.ok_or_else(|| unknown("case", line, self.cases.iter().map(|case| &case.name)))
     }
 
-    fn validate_case(&self, case: &Case) -> Result<(), String> {
-        if !self.programs.contains_key(&case.program) {
-            return Err(unknown("program", &case.program, self.programs.keys()));
-        }
-        if self.program_of(case).form == Form::Laps && case.placement == Placement::Spread {
-            return Err("placement: tasks of a program with form `laps` cannot be spread".into());
-        }
-        if !(1..=LONGEST_TIMEOUT).contains(&case.timeout_seconds) {
-            let seconds = case.timeout_seconds;
-            return Err(format!("timeout_seconds is {seconds}; use 1 to {LONGEST_TIMEOUT}"));
-        }
-        if let Some(name) = case.profiles.iter().find(|name| !self.profiles.contains_key(*name)) {
-            return Err(unknown("profile", name, self.profiles.keys()));
-        }
-        let baseline = case.baseline.as_ref().map(|name| self.case(name)).transpose();
-        baseline.map(drop).map_err(|reason| format!("baseline: {reason}"))
+    /// The case of this program with these flags, by their names in `run.json`, under any name.
+    pub fn case_of(&self, program: &str, parameters: &BTreeMap<String, String>) -> Option<&Case> {
+        let parameters = canonical(parameters, &self.programs.get(program)?.defaults);
+        let mut cases = self.cases.iter().filter(|case| case.program == program);
+        cases.find(|case| case.parameters() == parameters)
     }
 
-    /// The profile with this name.
-    ///
-    /// # Errors
-    /// [`UsageError`], listing all profiles.
-    pub fn profile(&self, name: &str) -> Result<&Profile, UsageError> {
-        self.profiles.get(name).ok_or_else(|| {
-            UsageError(format!("--profile: {}", unknown("profile", name, self.profiles.keys())))
-        })
-    }
-
-    /// The size at which `brigade check` runs a case.
-    pub fn check_size(&self, case: &Case) -> CheckSize {
-        case.check.unwrap_or(self.program_of(case).check)
+    /// The flags of every program, unless its case has them.
+    pub fn flags(&self) -> Vec<String> {
+        words(&self.flags)
     }
 
     /// The kind of the tasks of the case with this name, or of this program if there is no such
@@ -326,66 +266,84 @@ impl Manifest {
         &self.programs[&case.program]
     }
 
-    /// The cases in `profile`.
-    pub fn cases_of<'a, 'b>(
-        &'a self,
-        profile: &'b str,
-    ) -> impl Iterator<Item = &'a Case> + use<'a, 'b> {
-        self.cases.iter().filter(move |case| case.profiles.contains(profile))
+    /// The cases of the first screen, of its sentences and of `brigade impact`, in the manifest's
+    /// order; all cases without a screen.
+    pub fn default_cases(&self) -> Vec<&Case> {
+        let blocks = self.screen.iter().flat_map(|of| &of.blocks);
+        let rows = blocks.flat_map(|of| of.rows.iter().map(|row| &row.case).chain([&of.reference]));
+        let sentences = self.sentences.iter().flat_map(|of| [&of.case, &of.over]);
+        let impact = self.impact.iter().flat_map(ImpactPlan::cases).map(|(_, case)| case);
+        let names: BTreeSet<&String> = rows.chain(sentences).chain(impact).collect();
+        let cases = self.cases.iter();
+        cases.filter(|case| self.screen.is_empty() || names.contains(&case.name)).collect()
     }
 
-    /// The cases in any profile.
-    pub fn profiled_cases(&self) -> impl Iterator<Item = &Case> {
-        self.cases.iter().filter(|case| !case.profiles.is_empty())
-    }
-
-    /// The cases of these groups, or else with these names, or else in the profile, in the
-    /// manifest's order.
+    /// The cases of these groups and with these command lines, each once, in the manifest's order;
+    /// the default ones without any.
     ///
     /// # Errors
-    /// [`UsageError`] for an unknown name, listing the known ones.
-    pub fn chosen(
-        &self,
-        groups: &[String],
-        cases: &[String],
-        profile: &str,
-    ) -> Result<Vec<&Case>, UsageError> {
-        let chosen = match (groups, cases) {
-            ([], []) => self.cases_of(profile).collect::<Vec<_>>(),
-            ([], names) => self.cases_named(names)?,
-            (groups, _) => self.cases_of_groups(groups)?,
-        };
-        self.profile(profile)?;
-        Ok(chosen)
-    }
-
-    /// The cases of the groups with these names, each once, in the manifest's
-    /// order.
-    ///
-    /// # Errors
-    /// [`UsageError`] for an unknown group, listing the known ones.
-    pub fn cases_of_groups(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
-        let known = || self.groups.iter().map(|group| &group.name);
-        if let Some(name) = names.iter().find(|name| !known().any(|known| known == *name)) {
-            return Err(UsageError(unknown("group", name, known())));
+    /// [`UsageError`] for an unknown name, with a similar one.
+    pub fn chosen(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
+        if names.is_empty() {
+            return Ok(self.default_cases());
         }
-        let chosen = |case: &&Case| {
-            let mut groups = self.groups.iter().filter(|group| names.contains(&group.name));
-            groups.any(|group| group.cases.contains(&case.name))
-        };
-        Ok(self.cases.iter().filter(chosen).collect())
-    }
-
-    /// The cases with these names, in the manifest's order.
-    ///
-    /// # Errors
-    /// [`UsageError`] for an unknown name, listing the known ones.
-    pub fn cases_named(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
+        let mut chosen = BTreeSet::new();
         for name in names {
-            self.case(name).map_err(UsageError)?;
+            match self.groups.iter().find(|group| group.name == *name) {
+                Some(group) => chosen.extend(&group.cases),
+                None => _ = chosen.insert(&self.case_or_group(name)?.name),
+            }
         }
-        Ok(self.cases.iter().filter(|case| names.contains(&case.name)).collect())
+        Ok(self.cases.iter().filter(|case| chosen.contains(&case.name)).collect())
     }
+
+    fn case_or_group(&self, name: &str) -> Result<&Case, UsageError> {
+        let groups = self.groups.iter().map(|group| &group.name);
+        let known = self.cases.iter().map(|case| &case.name).chain(groups);
+        self.case(name).map_err(|_| UsageError(unknown("case or group", name, known)))
+    }
+
+    /// The cases with these command lines, in the manifest's order.
+    ///
+    /// # Errors
+    /// [`UsageError`] for an unknown one, with a similar one.
+    pub fn cases_named(&self, lines: &[String]) -> Result<Vec<&Case>, UsageError> {
+        let named = lines.iter().map(|line| self.case(line).map(|case| &case.name));
+        let named: BTreeSet<&String> = named.collect::<Result<_, _>>().map_err(UsageError)?;
+        Ok(self.cases.iter().filter(|case| named.contains(&case.name)).collect())
+    }
+
+    /// The pairs of cases that reports compare.
+    pub fn partners(&self) -> Vec<[String; 2]> {
+        let rows = self.groups.iter().flat_map(|group| &group.comparisons);
+        let rows = rows.filter_map(|row| Some([&*row.case, row.other()?]));
+        let sentences = self.sentences.iter().map(|of| [&*of.case, &*of.over]);
+        rows.chain(sentences).map(|pair| pair.map(str::to_owned)).collect()
+    }
+}
+
+/// The rows that a row with alternatives stands for: each of its case's with the other case, or
+/// with the other's in the same place.
+fn paired(row: &FigureSpec) -> Result<Vec<FigureSpec>, String> {
+    let cases = expand(&row.case)?;
+    let other = |of: &Option<String>| -> Result<Vec<Option<String>>, String> {
+        let others = of.as_deref().map(expand).transpose()?.unwrap_or_default();
+        match others.len() {
+            0 => Ok(vec![None; cases.len()]),
+            1 => Ok(vec![others.into_iter().next(); cases.len()]),
+            count if count == cases.len() => Ok(others.into_iter().map(Some).collect()),
+            count => Err(format!("'{}' makes {} cases, but the other {count}", row.case, cases.len())),
+        }
+    };
+    let others = other(&row.over)?.into_iter().zip(other(&row.minus)?);
+    let rows = cases.iter().zip(others);
+    let of = |(case, (over, minus)): (&String, _)| FigureSpec {
+        case: case.clone(),
+        over,
+        minus,
+        ..row.clone()
+    };
+    Ok(rows.map(of).collect())
 }
 
 /// The nearest folder with a manifest, from the current one up. Nothing in it is executed.
@@ -402,8 +360,8 @@ fn installed_guests() -> Option<PathBuf> {
     folders.find(|folder| folder.is_dir())
 }
 
-/// A parser's message on one line, with a suggestion for an unknown key. The
-/// message quotes with backticks the unknown key, then the expected ones.
+/// A parser's message on one line, with a suggestion for an unknown key. The message quotes with
+/// backticks the unknown key, then the expected ones.
 fn reason(message: &str) -> String {
     let message = message.trim();
     let Some(rest) = message.strip_prefix("unknown field") else { return message.to_owned() };
@@ -417,8 +375,7 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) 
     let known: Vec<&str> = known.map(String::as_str).collect();
     let all = match known.len() {
         ..=MOST_NAMED => format!("known: {}", known.join(", ")),
-        count if what == "case" => format!("there are {count}; brigade list GROUP names a group's"),
-        count => format!("brigade list shows all {count}"),
+        _ => "brigade list shows the groups, brigade list GROUP its cases".to_owned(),
     };
     format!("unknown {what} '{name}'; {all}{}", meant(name, &known))
 }
@@ -434,174 +391,4 @@ fn meant(name: &str, known: &[&str]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use proptest::sample::Index;
-
-    use super::*;
-
-    const GOOD: &str = r#"
-[profiles.default]
-rounds = 5
-[programs.fake]
-path = "fake"
-check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }
-[[group]]
-name = "g"
-question = "What?"
-[[group.case]]
-name = "a"
-program = "fake"
-profiles = ["default"]
-"#;
-
-    /// Parses the valid manifest with `from` replaced by `to`.
-    fn parse_with(from: &str, to: &str) -> Result<Manifest, String> {
-        assert!(GOOD.contains(from), "{from:?} is not in the manifest");
-        Manifest::parse(&GOOD.replacen(from, to, 1))
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_a_manifest_or_an_error_of_one_line(text in ".*|[\\[\\]a-z.\"'=\n{} 0-9]{0,80}") {
-            prop_assert!(Manifest::parse(&text).is_err_and(|error| error.starts_with(':')));
-        }
-
-        #[test]
-        fn a_damaged_manifest_is_reported_with_its_line(
-            place in any::<Index>(),
-            length in 0_usize..12,
-            piece in "|\\[|\\]|=|-1|''|\"|\n|#|\\{|b",
-        ) {
-            let mut text = GOOD.to_owned();
-            let at = place.index(text.len());
-            let end = text.len().min(at + length);
-            text.replace_range(at..end, &piece);
-            if let Err(error) = Manifest::parse(&text) {
-                let line = error.split(':').nth(1).and_then(|line| line.parse::<usize>().ok());
-                prop_assert!(line.is_none_or(|line| line <= text.lines().count() + 1), "{}", error);
-                prop_assert!(error.starts_with(':') && !error.contains('\n'), "{}", error);
-            }
-        }
-    }
-
-    #[test]
-    fn errors_name_the_place_and_the_reason() {
-        for (from, to, expected) in [
-            ("rounds = 5", "runds = 5", ":3: unknown key `runds`, expected one of `rounds`, "),
-            ("rounds = 5", "rounds = 'five'", ":3: invalid type"),
-            ("rounds = 5", "rounds = 0", ": profile 'default': rounds is 0"),
-            ("rounds = 5", "rounds = ", ":3: "),
-            (
-                "rounds = 5",
-                "rounds = 5\ntarget_percent = 0",
-                ": profile 'default': target_percent is 0; use more than 0",
-            ),
-            ("rounds = 5", "rounds = 5\nbudget_seconds = nan", "'default': budget_seconds is NaN"),
-            ("operations = 2", "operation = 2", ":6: unknown key `operation`"),
-            (
-                "path = ",
-                "build = { in = '', command = ['make'] }\npath = ",
-                ":4: a program has either `path` or `build`",
-            ),
-            ("path = ", "needs = [{ command = [] }]\npath = ", ":4: a `command` needs"),
-            ("path = ", "tasks = 'gopher'\npath = ", ":5: unknown variant `gopher`"),
-            ("program = ", "placement = 'near'\nprogram = ", ":12: unknown variant `near`"),
-            (
-                "\"fake\"\nprofiles",
-                "\"fakes\"\nprofiles",
-                ":10: case \'a\': unknown program 'fakes'; known: fake; did you mean 'fake'?",
-            ),
-            (
-                "[\"default\"]",
-                "[\"quick\"]",
-                ":10: case \'a\': unknown profile 'quick'; known: default",
-            ),
-            (
-                "[\"default\"]",
-                "[\"default\"]\nbaseline = 'b'",
-                ":10: case \'a\': baseline: unknown case 'b'; known: a",
-            ),
-            (
-                "\"What?\"",
-                "\"What?\"\ncomparisons = [{ case = 'a', minus = 'b' }]",
-                ": comparisons: minus: unknown case 'b'; known: a",
-            ),
-            (
-                "[\"default\"]",
-                "[\"default\"]\n[[headline]]\ntext = 'x'\ncase = 'b'",
-                ": headline: case: unknown case 'b'; known: a",
-            ),
-            (
-                "[\"default\"]",
-                "[\"default\"]\n[[kind]]\ntext = 'x'\nhop = 'a'\nmemory = 'b'",
-                ": kind: memory: unknown case 'b'; known: a",
-            ),
-            (
-                "[\"default\"]",
-                "[\"default\"]\n[[headline]]\ntext = 'x'\ncase = 'a'\nover = 'b'",
-                ": headline: over: unknown case 'b'; known: a",
-            ),
-        ] {
-            let error = parse_with(from, to).unwrap_err();
-            assert!(error.contains(expected), "{error:?} does not contain {expected:?}");
-            assert!(!error.contains('\n'), "{error:?} is more than one line");
-        }
-    }
-
-    #[test]
-    fn the_least_time_of_a_run_includes_the_waits_between_rounds() {
-        let rounds = "rounds = 5\nflags = ['--max-time', '0.1']\nspread_seconds = 50";
-        let profile = parse_with("rounds = 5", rounds).unwrap().profiles.remove("default").unwrap();
-        assert_eq!(profile.seconds(2), Some(40.0));
-        assert_eq!(profile.seconds(200), Some(100.0));
-    }
-
-    #[test]
-    fn only_a_guests_tasks_cannot_be_spread() {
-        let spread = "placement = 'spread'\nprogram = ";
-        assert!(parse_with("program = ", spread).is_ok());
-        let guest = GOOD.replace("check = ", "form = 'laps'\ncheck = ");
-        let error = Manifest::parse(&guest.replace("program = ", spread)).unwrap_err();
-        assert!(error.contains(": case 'a': placement: tasks of a program"), "{error}");
-    }
-
-    #[test]
-    fn every_case_of_a_recorded_run_still_has_its_name() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let manifest = Manifest::load(Some(&root.join(FILE_NAME)), None).unwrap();
-        for folder in contract::repository::recorded_runs() {
-            let run = fs::read_to_string(folder.join("run.json")).unwrap();
-            let run: serde_json::Value = serde_json::from_str(&run).unwrap();
-            let names = run["cases"].as_array().unwrap().iter();
-            let names: Vec<String> = names.map(|name| name.as_str().unwrap().to_owned()).collect();
-            assert_eq!(manifest.cases_named(&names).unwrap().len(), names.len());
-        }
-    }
-
-    #[test]
-    fn cases_are_in_the_order_of_the_manifest() {
-        let second = "[[group.case]]\nname = \"b\"\nprogram = \"fake\"\nflags = [\"x\"]\n";
-        let manifest = Manifest::parse(&format!("{GOOD}{second}")).unwrap();
-        let named = manifest.cases_named(&["b".to_owned(), "a".to_owned()]).unwrap();
-        assert_eq!(named.iter().map(|case| &case.name).collect::<Vec<_>>(), ["a", "b"]);
-        assert_eq!(manifest.cases_of("default").count(), 1);
-    }
-
-    #[test]
-    fn a_similar_name_is_suggested() {
-        assert_eq!(meant("runds", &["flags", "rounds"]), "; did you mean 'rounds'?");
-        assert_eq!(meant("x", &["flags", "rounds"]), "");
-        let names: Vec<_> = (0..=MOST_NAMED).map(|number| format!("case-{number}")).collect();
-        let few = unknown("case", "x", names[..2].iter());
-        assert_eq!(few, "unknown case 'x'; known: case-0, case-1");
-        let many = unknown("case", "case-", names.iter());
-        let start = "unknown case 'case-'; there are 17; brigade list GROUP names a group's; did";
-        assert!(many.starts_with(start), "{many}");
-        let many = unknown("group", "case-", names.iter());
-        assert!(
-            many.starts_with("unknown group 'case-'; brigade list shows all 17; did"),
-            "{many}"
-        );
-    }
-}
+mod tests;

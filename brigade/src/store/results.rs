@@ -9,7 +9,6 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use libc::{ELOOP, O_NOFOLLOW, O_NONBLOCK};
@@ -26,9 +25,6 @@ pub const ENVIRONMENT: &str = "environment.json";
 
 /// One line per invocation.
 pub const RECORDS: &str = "records.jsonl";
-
-/// How the run ended; written last.
-pub const RUN_END: &str = "run-end.json";
 
 /// The report in Markdown.
 pub const PAGE: &str = "report.md";
@@ -55,9 +51,9 @@ pub struct RunDescription {
     pub brigade_version: String,
     /// When the run started: UTC, RFC 3339.
     pub started_at: String,
-    /// The profile's name.
+    /// The groups and cases that were named, or `default`.
     pub profile: String,
-    /// Rounds of every case.
+    /// Rounds of every case; 0 for as many as there was time for.
     pub rounds: u32,
     /// Seed for the order of the cases.
     pub seed: u64,
@@ -98,47 +94,24 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// The procedure of a run beyond its common rounds.
+/// The procedure of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Procedure {
     /// The command for another run like it.
     pub command: Vec<String>,
-    /// The profile's flags for every program.
+    /// The manifest's flags for every program.
     pub flags: Vec<String>,
-    /// When to stop the extra rounds; `null` if there are none.
-    pub further: Option<FurtherRounds>,
-    /// How often a case may be repeated because an invocation was unusable.
-    pub reruns: u32,
-    /// The least time between the starts of two rounds, in seconds.
-    pub spacing_seconds: f64,
-    /// Pairs of cases that run back to back in every round, since a sentence or
-    /// a baseline compares them.
+    /// No invocation begins after this many seconds; `null` for a number of rounds.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// Pairs of cases that run back to back in every round, since a report compares them.
     pub partners: Vec<[String; 2]>,
     /// The command of each case, as in its records.
     pub commands: BTreeMap<String, Vec<String>>,
     /// A fingerprint of each program's binary: its length in bytes and its
     /// CRC-32.
     pub binaries: BTreeMap<String, String>,
-}
-
-impl Procedure {
-    /// The least time between the starts of two rounds; zero if the figure is invalid.
-    pub fn spacing(&self) -> Duration {
-        Duration::try_from_secs_f64(self.spacing_seconds).unwrap_or_default()
-    }
-}
-
-/// When to stop the extra rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct FurtherRounds {
-    /// The target for the half-width of a case's interval, in percent of its
-    /// median.
-    pub target_percent: f64,
-    /// Seconds for all invocations and the waits between rounds; none starts
-    /// after this.
-    pub budget_seconds: f64,
 }
 
 /// The folder of one run.
@@ -256,17 +229,6 @@ impl Folder {
     pub fn write_once(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(value)? + "\n";
         persist(&self.path.join(name), &text, |file, path| file.persist_noclobber(path))
-    }
-
-    /// Writes how the run ended, unless that file exists.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn write_end(&self, end: &impl Serialize) -> anyhow::Result<()> {
-        match self.path.join(RUN_END).symlink_metadata() {
-            Ok(_) => Ok(()),
-            Err(_) => self.write_once(RUN_END, end),
-        }
     }
 
     /// Writes a text made from the other files, replacing an earlier one.

@@ -37,10 +37,7 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
             return Err(UsageError(advice.to_owned()).into());
         }
     };
-    // Without a manifest, cases are shown by their ids.
-    let manifest = flags.programs.manifest().ok();
-    let title = |case: &str| manifest.as_ref().map_or(case.to_owned(), |of| of.title_of(case));
-    let comparison = of_runs(folders, margin(flags))?.titled(title);
+    let comparison = of_runs(folders, margin(flags))?.titled(str::to_owned);
     print(&comparison, flags)?;
     Ok(exit_after(&comparison, flags, Exit::Done))
 }

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{exit_after, margin, print};
 use crate::commands::flags::CompareFlags;
-use crate::commands::session::{Session, Which, described, pair_with_machine};
+use crate::commands::session::{Session, described};
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::sample::Sample;
 use crate::judge::compare::{Comparison, Described, Design, Pair};
@@ -40,13 +40,11 @@ const MOST_FAILURES: usize = 3;
 /// # Errors
 /// As [`super::compare`].
 pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<Exit> {
-    let mut manifest = flags.programs.manifest()?;
-    pair_with_machine(&mut manifest, Which::All)?;
-    let manifest = manifest;
-    let chosen = manifest.chosen(&[], &flags.cases, &flags.profile)?;
+    let manifest = flags.programs.manifest()?;
+    let chosen = manifest.chosen(&flags.cases)?;
     let parent = flags.results.clone().unwrap_or_else(|| manifest.results());
     results::check_writable(&parent)?;
-    let mut session = Session::begin(&manifest, &flags.programs)?;
+    let mut session = Session::begin(&manifest)?;
     let (possible, _) = session.capabilities.divide(chosen.clone());
     let binaries = binaries(sides.each_ref(), &possible, &mut session)?;
     let (cases, skipped) = session.capabilities.divide(chosen);
@@ -54,19 +52,19 @@ pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<E
 
     let environment = Environment::capture(&manifest)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
-    let of_profile = &manifest.profile(&flags.profile)?.flags;
+    let of_all = manifest.flags();
     let description = RunDescription {
         rounds: flags.rounds.unwrap_or(MOST_ROUNDS),
         seed: flags.seed.unwrap_or_else(plan::random_seed),
         skipped: skipped.clone(),
-        ..described(&manifest, &flags.profile, &cases, &[])
+        ..described(&manifest, &cases, &flags.cases)
     };
     let folders = folders(&parent, &label, &description, &environment)?;
     let mut measuring = Measuring {
         failures: vec![[0, 0]; cases.len()],
         cases,
         sides,
-        flags: manifest.compare_flags.as_ref().unwrap_or(of_profile),
+        flags: &of_all,
         rounds: description.rounds,
         budget: budget(flags, description.cases.len()),
         binaries,
@@ -80,7 +78,7 @@ pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<E
     signals.exit_on_next_stop();
 
     let comparison = measuring.comparison(&environment, margin(flags));
-    let mut comparison = comparison.titled(|case| manifest.title_of(case));
+    let mut comparison = comparison.titled(str::to_owned);
     comparison.not_compared.splice(..0, skipped);
     print(&comparison, flags)?;
     if signals.stops() > 0 {

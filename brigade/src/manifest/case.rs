@@ -1,0 +1,247 @@
+//! Cases: command lines of programs. The line is the case's name.
+
+use std::collections::BTreeMap;
+
+use clap::ValueEnum as _;
+pub use harness::placement::Policy as Placement;
+use serde::Deserialize;
+
+use super::program::TaskKind;
+
+/// Flags that decide how long a case measures, not what: they are in no name.
+const EFFORT: [&str; 3] = ["iters", "max_time", "warmups"];
+
+/// How `brigade check` runs a program without a size of its own.
+const CHECK: &str = "--tasks 20 --iters 20 --warmups 2";
+
+/// The time-out of an invocation, in seconds.
+const TIMEOUT_SECONDS: u64 = 60;
+
+/// The name of each flag, without dashes, and its value, if any; a word before the flags is a value
+/// without a name.
+type Pairs<'a> = Vec<(Option<&'a str>, Option<&'a str>)>;
+
+/// A program with parameters, and how to run and report it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its unique name: its command line without `flags` that decide how long it measures.
+    pub name: String,
+    /// The program to run.
+    pub program: String,
+    /// Value of `--placement`.
+    pub placement: Placement,
+    /// The other words of the command: a subcommand first.
+    pub flags: Vec<String>,
+    /// The flags with which `brigade check` runs it.
+    pub check: Vec<String>,
+    /// Time-out of one invocation, in seconds.
+    pub timeout_seconds: u64,
+    /// The fewest CPUs it needs.
+    pub needs_cpus: usize,
+    /// Whether it needs io_uring.
+    pub needs_io_uring: bool,
+    /// The kind of its tasks in reports; `None` for the program's.
+    pub kind: Option<TaskKind>,
+}
+
+/// More about the cases that have certain words.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// The words; a flag without a value matches any.
+    words: String,
+    /// Flags in addition to the case's.
+    flags: Option<String>,
+    /// The flags with which `brigade check` runs them.
+    check: Option<String>,
+    kind: Option<TaskKind>,
+    needs_cpus: Option<usize>,
+    #[serde(default)]
+    needs_io_uring: bool,
+    timeout_seconds: Option<u64>,
+}
+
+impl Rule {
+    fn applies(&self, given: &Pairs) -> bool {
+        pairs(self.words.split_whitespace()).iter().all(|(name, value)| {
+            let is_alike = |of: &&(_, _)| of.0 == *name && (value.is_none() || of.1 == *value);
+            given.iter().any(|of| is_alike(&of))
+        })
+    }
+}
+
+impl Case {
+    /// The case with this command line. `defaults` are flags of its program that make no
+    /// difference.
+    pub(super) fn parse(line: &str, defaults: &str, rules: &[Rule]) -> Result<Self, String> {
+        let mut given = pairs(line.split_whitespace());
+        let defaults = pairs(defaults.split_whitespace());
+        given.retain(|pair| !defaults.contains(pair));
+        let Some((None, Some(program))) = given.first().copied() else {
+            return Err(format!("'{line}' does not begin with a program"));
+        };
+        let rules: Vec<&Rule> = rules.iter().filter(|rule| rule.applies(&given)).collect();
+        let mut placement = Placement::Free;
+        let mut flags = Vec::new();
+        for (name, value) in &given[1..] {
+            if *name == Some("placement") {
+                let value = value.unwrap_or_default();
+                placement = Placement::from_str(value, false)
+                    .map_err(|_| format!("'{line}': unknown placement '{value}'"))?;
+            } else {
+                flags.extend(name.map(|name| format!("--{name}")));
+                flags.extend(value.map(str::to_owned));
+            }
+        }
+        let mut name = [&[program.to_owned()], &flags[..]].concat().join(" ");
+        if placement != Placement::Free {
+            name += &format!(" --placement {}", placement.as_str());
+        }
+        let more = rules.iter().find_map(|rule| rule.flags.as_deref()).unwrap_or_default();
+        flags.extend(words(more));
+        let check = rules.iter().find_map(|rule| rule.check.as_deref());
+        let least_cpus = if placement == Placement::Spread { 2 } else { 1 };
+        let needs_cpus = rules.iter().find_map(|rule| rule.needs_cpus).unwrap_or(1);
+        let timeout = rules.iter().find_map(|rule| rule.timeout_seconds);
+        Ok(Self {
+            name,
+            program: program.to_owned(),
+            placement,
+            flags,
+            check: check.map(words).unwrap_or_default(),
+            timeout_seconds: timeout.unwrap_or(TIMEOUT_SECONDS),
+            needs_cpus: needs_cpus.max(least_cpus),
+            needs_io_uring: rules.iter().any(|rule| rule.needs_io_uring),
+            kind: rules.iter().find_map(|rule| rule.kind),
+        })
+    }
+
+    /// The flags, by their names in records: `resident_mib` for `--resident-mib`. A flag without a
+    /// value has the value `true`, a subcommand is `subcommand`, and `placement` is always
+    /// included. Two cases of a program with the same parameters are the same.
+    pub fn parameters(&self) -> BTreeMap<String, String> {
+        let mut parameters = parameters(self.flags.iter().map(String::as_str));
+        parameters.retain(|name, _| !EFFORT.contains(&&**name));
+        parameters.insert("placement".to_owned(), self.placement.as_str().to_owned());
+        parameters
+    }
+}
+
+/// The parameters of a recorded case as those of a case of the manifest.
+pub(super) fn canonical(
+    recorded: &BTreeMap<String, String>,
+    defaults: &str,
+) -> BTreeMap<String, String> {
+    let defaults = parameters(defaults.split_whitespace());
+    let mut known = recorded.clone();
+    known.retain(|name, value| !EFFORT.contains(&&**name) && defaults.get(name) != Some(value));
+    known
+}
+
+fn parameters<'a>(words: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
+    let named = |(name, value): (Option<&str>, Option<&str>)| {
+        (name.unwrap_or("subcommand").replace('-', "_"), value.unwrap_or("true").to_owned())
+    };
+    pairs(words).into_iter().map(named).collect()
+}
+
+/// The size at which `brigade check` runs the programs that name none.
+pub(super) fn default_check() -> Vec<String> {
+    words(CHECK)
+}
+
+/// The words of a text.
+pub(super) fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn pairs<'a>(words: impl Iterator<Item = &'a str>) -> Pairs<'a> {
+    let mut words = words.peekable();
+    let mut pairs = Vec::new();
+    while let Some(word) = words.next() {
+        pairs.push(match word.strip_prefix("--") {
+            None => (None, Some(word)),
+            Some(flag) => match flag.split_once('=') {
+                Some((name, value)) => (Some(name), Some(value)),
+                None => (Some(flag), words.next_if(|next| !next.starts_with("--"))),
+            },
+        });
+    }
+    pairs
+}
+
+/// The lines that a line with alternatives, `{a,b}`, stands for; the last alternatives vary fastest.
+pub(super) fn expand(line: &str) -> Result<Vec<String>, String> {
+    let trouble = || format!("'{line}': close each {{ with a }}, and put none inside another");
+    let Some((before, rest)) = line.split_once(['{', '}']) else { return Ok(vec![line.to_owned()]) };
+    let (inside, after) = rest.split_once('}').ok_or_else(trouble)?;
+    if !line[before.len()..].starts_with('{') || inside.contains('{') {
+        return Err(trouble());
+    }
+    let ends = expand(after)?;
+    let with = |value: &str| {
+        let begin = format!("{before}{value}");
+        ends.iter().map(move |end| format!("{begin}{end}")).collect::<Vec<_>>()
+    };
+    Ok(inside.split(',').flat_map(with).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Case {
+        let rule = "words = '--via spin'\nneeds_cpus = 3\nflags = '--max-time 2'\nkind = 'alone'";
+        let rules = [toml::from_str(rule).unwrap()];
+        Case::parse(line, "--kind thread", &rules).unwrap()
+    }
+
+    #[test]
+    fn a_name_leaves_out_defaults_and_free_and_puts_the_placement_last() {
+        for (line, name) in [
+            ("p --placement free  --kind thread", "p"),
+            ("p sub --placement spread --via=pipe --self", "p sub --via pipe --self --placement spread"),
+            ("p --kind process --via spin", "p --kind process --via spin"),
+        ] {
+            assert_eq!(parsed(line).name, name);
+            assert_eq!(parsed(name).parameters(), parsed(line).parameters());
+        }
+        for line in ["--via pipe", "", "p --placement near", "p --placement"] {
+            Case::parse(line, "", &[]).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_rule_adds_what_its_cases_need() {
+        let (spin, pipe) = (parsed("p --via spin"), parsed("p --via pipe --placement spread"));
+        assert_eq!((spin.needs_cpus, pipe.needs_cpus), (3, 2));
+        assert_eq!((spin.kind, pipe.kind), (Some(TaskKind::Alone), None));
+        assert_eq!(spin.flags, ["--via", "spin", "--max-time", "2"]);
+        assert_eq!(spin.parameters().len(), 2, "how long it measures is not part of a case");
+    }
+
+    #[test]
+    fn parameters_have_the_names_that_records_use() {
+        let expected = [
+            ("placement", "free"),
+            ("resident_mib", "8"),
+            ("self", "true"),
+            ("subcommand", "creation"),
+            ("via", "fork"),
+        ];
+        let parameters = parsed("p creation --resident-mib 8 --self --via fork").parameters();
+        let found: Vec<_> = parameters.iter().map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn alternatives_make_every_combination() {
+        let all = ["p --a 1 --b 3", "p --a 1 --b 4", "p --a 2 --b 3", "p --a 2 --b 4"];
+        assert_eq!(expand("p --a {1,2} --b {3,4}").unwrap(), all);
+        assert_eq!(expand("p{, --a}").unwrap(), ["p", "p --a"]);
+        assert_eq!(expand("{p,q r}").unwrap(), ["p", "q r"]);
+        for line in ["p {a", "p a}", "p {a,{b}}", "p }a{"] {
+            expand(line).unwrap_err();
+        }
+    }
+}
