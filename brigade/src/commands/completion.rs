@@ -26,7 +26,9 @@ pub fn complete() {
 /// their fields.
 fn completed(command: Command) -> Command {
     let with_values = |arg: Arg| match arg.get_id().as_str() {
-        "names" => arg.add(ArgValueCandidates::new(|| [groups(), cases()].concat())),
+        "names" => {
+            arg.add(ArgValueCandidates::new(|| groups().into_iter().chain(cases()).collect()))
+        }
         "case" | "cases" => arg.add(ArgValueCandidates::new(cases)),
         "folders" | "others" | "resume" | "run" | "runs" => arg.add(ArgValueCompleter::new(runs)),
         _ => arg,

@@ -456,8 +456,7 @@ pub fn explain(error: &clap::Error) -> Exit {
         };
     }
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && Manifest::load(None)
-            .is_ok_and(|suite| suite.groups.iter().any(|of| of.name == *name))
+        && Manifest::load(None).is_ok_and(|suite| suite.groups.iter().any(|of| of.name == *name))
     {
         output::warn(&format!("'{name}' is a group: brigade run {name}"));
         return Exit::Usage;

@@ -56,7 +56,8 @@ fn groups(manifest: &Manifest, default: &[&Case]) -> String {
 /// What a case does, what is counted, and its known biases: the page of its program.
 fn page(manifest: &Manifest, case: &Case) -> String {
     let groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
-    let answers = groups.map(|group| lines(&terminal::line(&format!("answers: {}", group.question))));
+    let answers =
+        groups.map(|group| lines(&terminal::line(&format!("answers: {}", group.question))));
     let page = programs::page(&case.program).map(paragraphs).unwrap_or_else(|| {
         format!("What one iteration does: {} --help\n", terminal::line(&case.program))
     });

@@ -1,24 +1,9 @@
 //! `brigade report RUN…`: shows saved runs side by side.
-//!
-//! `brigade report --update FILE…`: rewrites the figures between the markers of Markdown files,
-//! from the runs that the markers name.
-//!
-//! - `<!-- brigade report RUN PART -->` … `<!-- end -->`, each on a separate line: a part of the
-//!   report of RUN, a folder next to the manifest such as `results/2026-11-22-amd-epyc-2cpu`. PART
-//!   is `first-screen`, `kinds`, `groups`, `group=NAME`, `comparisons=NAME` or `notes`.
-//! - `<!-- figure CASE [MEASUREMENT] -->…<!-- end -->` within a line: a time with its interval,
-//!   from the run that the file's first block names.
-//! - `<!-- brigade report RUN picture=FILE.svg -->`, likewise: the picture of RUN in FILE.svg, a
-//!   path relative to the Markdown file.
-//!
-//! A block from another run than the file's first one says so.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use harness::terminal;
 
 use crate::commands::flags::{Format, ReportFlags, ShowFlags};
@@ -27,11 +12,9 @@ use crate::exit::{Exit, UsageError};
 use crate::judge::report::model::{Report, RunProgress};
 use crate::judge::report::{RunData, report};
 use crate::manifest::Manifest;
-use crate::plan::{RunEnd, Schedule};
+use crate::plan::Schedule;
 use crate::show;
 use crate::show::markdown;
-use crate::show::page::NO_BREAK_SPACE;
-use crate::show::report::{Part, figure, part};
 use crate::show::screen::Style;
 use crate::store::results::{self, RunDescription};
 use crate::store::saved_run::SavedRun;
@@ -43,7 +26,7 @@ use crate::store::saved_run::SavedRun;
 /// be written.
 pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let format = format(flags)?;
-    let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
+    let manifest = Manifest::load(flags.manifest.as_deref())?;
     let folders = match &flags.folders[..] {
         [] => vec![latest(&manifest)?],
         folders => folders.to_vec(),
@@ -110,13 +93,7 @@ fn picture(report: &Report) -> anyhow::Result<String> {
 /// The first screen of one run, or everything for several runs or `--full`.
 fn text_of(report: &Report, folders: &[String], what: ShowFlags, style: Style) -> String {
     match folders {
-        [folder] if !what.full => {
-            let mut text = show::screen::screen(report, folder, style);
-            if what.notes {
-                text += &show::text::blocks(&part(report, &Part::Notes));
-            }
-            text
-        }
+        [folder] if !what.full => show::screen::screen(report, folder, style),
         folders => show::report::as_text(report, folders),
     }
 }
@@ -170,7 +147,6 @@ pub struct Summary<'a> {
     manifest: &'a Manifest,
     saved: &'a SavedRun,
     folder: &'a Path,
-    schedule: Schedule,
     complete: bool,
 }
 
@@ -181,15 +157,7 @@ impl<'a> Summary<'a> {
         let mut schedule = Schedule::of(run, &saved.invocations);
         // A comparison ends when its cases are resolved.
         let complete = run.side.is_some() || schedule.next_turn().is_none();
-        Self { manifest, saved, folder, schedule, complete }
-    }
-
-    /// How the run ended; `None` if it is incomplete, or a side of a
-    /// comparison.
-    pub fn end(&self) -> Option<RunEnd> {
-        let run = &self.saved.description;
-        let ended = self.complete && run.side.is_none();
-        ended.then(|| self.schedule.end(&run.cases))
+        Self { manifest, saved, folder, complete }
     }
 
     /// The input of a report.
@@ -197,7 +165,6 @@ impl<'a> Summary<'a> {
         let SavedRun { description, environment, invocations, .. } = self.saved;
         let RunDescription { procedure, rounds, side, cases, .. } = description;
         let interrupted = invocations.iter().filter(|of| of.interrupted).count();
-        let remaining: u32 = self.schedule.remaining().iter().sum();
         let label = environment.label();
         let previous = side.is_none().then(|| previous(self.folder, &label)).flatten();
         let (since, previous) = previous.unzip();
@@ -208,10 +175,10 @@ impl<'a> Summary<'a> {
                 ended: invocations.len() - interrupted,
                 interrupted,
                 planned: cases.len() * *rounds as usize,
-                remaining: if self.complete { 0 } else { remaining as usize },
+                remaining: 0,
                 is_complete: self.complete,
                 rounds: *rounds,
-                adaptive: procedure.as_ref().is_some_and(|procedure| procedure.further.is_some()),
+                adaptive: *rounds == 0,
                 side: side.clone(),
                 resumable: procedure.is_some(),
             },
@@ -228,10 +195,10 @@ impl<'a> Summary<'a> {
 
     /// Printed after an interruption: progress, how to resume, and the folder.
     pub fn interrupted(&self) -> String {
-        let RunProgress { ended, remaining, .. } = self.data().progress;
+        let RunProgress { ended, .. } = self.data().progress;
         let folder = self.folder.display().to_string();
         format!(
-            "interrupted: {ended} invocations done, {remaining} to go\n{}records in {}\n",
+            "interrupted: {ended} invocations done\n{}records in {}\n",
             show::report::to_go_on(&folder),
             terminal::line(&folder),
         )
@@ -272,105 +239,4 @@ pub fn warned(path: &Path, saved: SavedRun) -> SavedRun {
         output::warn(&format!("{}: {warning}", path.display()));
     }
     saved
-}
-
-const BLOCK: &str = "<!-- brigade report ";
-const FIGURE: &str = "<!-- figure ";
-const CLOSE: &str = " -->";
-const END: &str = "<!-- end -->";
-
-/// Runs `brigade report --update`.
-///
-/// # Errors
-/// If a file cannot be read or written, a marker is malformed, or its run or case does not exist.
-pub fn update(flags: &ReportFlags) -> anyhow::Result<Exit> {
-    let manifest = Manifest::load(flags.manifest.as_deref(), None)?;
-    let mut runs = Runs { manifest: &manifest, reports: BTreeMap::new(), pictures: Vec::new() };
-    for path in &flags.update {
-        let context = || format!("--update {}", path.display());
-        let text = fs::read_to_string(path).with_context(context)?;
-        let updated = runs.document(&text).with_context(context)?;
-        if updated != text {
-            fs::write(path, updated).with_context(context)?;
-        }
-        for (name, picture) in std::mem::take(&mut runs.pictures) {
-            let file = path.parent().unwrap_or(Path::new("")).join(name);
-            fs::write(&file, picture).with_context(|| format!("writing {}", file.display()))?;
-        }
-    }
-    Ok(Exit::Done)
-}
-
-/// The runs that documents name, each read once.
-struct Runs<'a> {
-    manifest: &'a Manifest,
-    reports: BTreeMap<String, Report>,
-    /// The pictures of the document being updated, with their files.
-    pictures: Vec<(String, String)>,
-}
-
-impl Runs<'_> {
-    fn report(&mut self, name: &str) -> anyhow::Result<&Report> {
-        if !self.reports.contains_key(name) {
-            let root = self.manifest.root.as_deref().unwrap_or(Path::new("."));
-            let report = report_of(self.manifest, &[root.join(name)])?;
-            self.reports.insert(name.to_owned(), report);
-        }
-        Ok(&self.reports[name])
-    }
-
-    fn document(&mut self, text: &str) -> anyhow::Result<String> {
-        let mut updated = String::with_capacity(text.len());
-        let mut first: Option<String> = None;
-        let mut rest = text;
-        while let Some((at, marker)) = next_marker(rest) {
-            let (before, from) = rest.split_at(at);
-            let (words, after) =
-                from[marker.len()..].split_once(CLOSE).context("marker not closed")?;
-            let (_, after) =
-                after.split_once(END).with_context(|| format!("`{words}`: no {END} follows it"))?;
-            let words: Vec<&str> = words.split_whitespace().collect();
-            let new = match (marker, &words[..]) {
-                (BLOCK, [run, part]) => {
-                    let first = first.get_or_insert_with(|| (*run).to_owned());
-                    let origin =
-                        if first == run { String::new() } else { format!("From {run}:\n\n") };
-                    format!("\n{origin}{}", self.block(run, part)?)
-                }
-                (FIGURE, [case, measurement @ ..]) => {
-                    let run = first.as_deref().context("a figure comes before the first block")?;
-                    self.figure(run, case, measurement.first().copied())?
-                }
-                _ => bail!("`{}`: unknown marker", words.join(" ")),
-            };
-            updated += &format!("{before}{marker}{}{CLOSE}{new}{END}", words.join(" "));
-            rest = after;
-        }
-        Ok(updated + rest)
-    }
-
-    fn block(&mut self, run: &str, name: &str) -> anyhow::Result<String> {
-        if let Some(file) = name.strip_prefix("picture=") {
-            let picture = picture(self.report(run)?).with_context(|| run.to_owned())?;
-            self.pictures.push((file.to_owned(), picture));
-            let title = show::picture::TITLE;
-            return Ok(format!("![{title}, by kind of task]({file})\n"));
-        }
-        let of = Part::named(name).with_context(|| format!("there is no part '{name}'"))?;
-        let blocks = part(self.report(run)?, &of);
-        ensure!(!blocks.is_empty(), "{run} has no '{name}'");
-        Ok(markdown::blocks(&blocks))
-    }
-
-    fn figure(&mut self, run: &str, case: &str, part: Option<&str>) -> anyhow::Result<String> {
-        let figure = figure(self.report(run)?, case, part);
-        let figure = figure.with_context(|| format!("{run} has no figure for '{case}'"))?;
-        Ok(figure.replace(NO_BREAK_SPACE, " "))
-    }
-}
-
-/// The position of the next marker, and which one it is.
-fn next_marker(text: &str) -> Option<(usize, &'static str)> {
-    let found = [BLOCK, FIGURE].into_iter().filter_map(|marker| Some((text.find(marker)?, marker)));
-    found.min()
 }

@@ -83,11 +83,7 @@ fn require_means() -> anyhow::Result<()> {
 
 /// The parts of `run.json` that do not depend on the procedure; `chosen` are the groups and cases
 /// on the command line.
-pub fn described(
-    manifest: &Manifest,
-    cases: &[&Case],
-    chosen: &[String],
-) -> RunDescription {
+pub fn described(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> RunDescription {
     RunDescription {
         schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
         brigade_version: env!("CARGO_PKG_VERSION").to_owned(),

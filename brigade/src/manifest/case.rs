@@ -173,7 +173,9 @@ fn pairs<'a>(words: impl Iterator<Item = &'a str>) -> Pairs<'a> {
 /// The lines that a line with alternatives, `{a,b}`, stands for; the last alternatives vary fastest.
 pub(super) fn expand(line: &str) -> Result<Vec<String>, String> {
     let trouble = || format!("'{line}': close each {{ with a }}, and put none inside another");
-    let Some((before, rest)) = line.split_once(['{', '}']) else { return Ok(vec![line.to_owned()]) };
+    let Some((before, rest)) = line.split_once(['{', '}']) else {
+        return Ok(vec![line.to_owned()]);
+    };
     let (inside, after) = rest.split_once('}').ok_or_else(trouble)?;
     if !line[before.len()..].starts_with('{') || inside.contains('{') {
         return Err(trouble());
@@ -200,7 +202,10 @@ mod tests {
     fn a_name_leaves_out_defaults_and_free_and_puts_the_placement_last() {
         for (line, name) in [
             ("p --placement free  --kind thread", "p"),
-            ("p sub --placement spread --via=pipe --self", "p sub --via pipe --self --placement spread"),
+            (
+                "p sub --placement spread --via=pipe --self",
+                "p sub --via pipe --self --placement spread",
+            ),
             ("p --kind process --via spin", "p --kind process --via spin"),
         ] {
             assert_eq!(parsed(line).name, name);

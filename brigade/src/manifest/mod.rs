@@ -64,7 +64,7 @@ pub struct Manifest {
     #[serde(default)]
     pub screen: Vec<ScreenSpec>,
     /// Candidates for the sentences below the first screen.
-    #[serde(default)]
+    #[serde(default, rename = "sentence")]
     pub sentences: Vec<SentenceSpec>,
     /// The cases that show the effect of a setting.
     #[serde(default)]
@@ -170,7 +170,8 @@ impl Manifest {
         for line in lines {
             for line in expand(line)? {
                 let case = self.parsed(&line)?;
-                if self.program_of(&case).form == Form::Laps && case.placement == Placement::Spread {
+                if self.program_of(&case).form == Form::Laps && case.placement == Placement::Spread
+                {
                     return Err(format!("'{line}': a guest's tasks cannot be spread"));
                 }
                 names.push(match self.case_of(&case.program, &case.parameters()) {
@@ -221,7 +222,7 @@ impl Manifest {
         let of_limits = limits.iter_mut().flat_map(|of| &mut of.measured);
         let of_limits = of_limits.flat_map(|of| of.create.iter_mut().chain(&mut of.memory));
         for (place, name) in blocks
-            .chain(of_sentences.map(|name| ("sentences", name)))
+            .chain(of_sentences.map(|name| ("sentence", name)))
             .chain(of_advice.map(|name| ("advice", name)))
             .chain(of_impact.map(|name| ("impact", name)))
             .chain(of_limits.map(|name| ("limits", name)))
@@ -332,7 +333,9 @@ fn paired(row: &FigureSpec) -> Result<Vec<FigureSpec>, String> {
             0 => Ok(vec![None; cases.len()]),
             1 => Ok(vec![others.into_iter().next(); cases.len()]),
             count if count == cases.len() => Ok(others.into_iter().map(Some).collect()),
-            count => Err(format!("'{}' makes {} cases, but the other {count}", row.case, cases.len())),
+            count => {
+                Err(format!("'{}' makes {} cases, but the other {count}", row.case, cases.len()))
+            }
         }
     };
     let others = other(&row.over)?.into_iter().zip(other(&row.minus)?);

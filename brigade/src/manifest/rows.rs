@@ -60,7 +60,8 @@ pub struct BlockSpec {
 impl BlockSpec {
     /// The rows, each divided by the reference.
     pub fn ratios(&self) -> impl Iterator<Item = (&FigureSpec, FigureSpec)> {
-        let over = |row: &FigureSpec| FigureSpec { over: Some(self.reference.clone()), ..row.clone() };
+        let over =
+            |row: &FigureSpec| FigureSpec { over: Some(self.reference.clone()), ..row.clone() };
         self.rows.iter().map(move |row| (row, over(row)))
     }
 }

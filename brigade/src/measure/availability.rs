@@ -139,27 +139,13 @@ mod tests {
     use super::*;
 
     const MANIFEST: &str = r#"
-[profiles]
-[programs.gopher]
-path = "gopher"
-needs = [{ command = ["no-such-tool-of-brigade"] }]
-check = { tasks = 1, iters = 1, warmups = 0, operations = 1 }
-[programs.crab]
-path = "crab"
-check = { tasks = 1, iters = 1, warmups = 0, operations = 1 }
+[programs]
+gopher = { path = "gopher", needs = [{ command = ["no-such-tool-of-brigade"] }] }
+crab = { path = "crab" }
 [[group]]
 name = "animals"
 question = "Which?"
-[[group.case]]
-name = "go"
-program = "gopher"
-[[group.case]]
-name = "one"
-program = "crab"
-[[group.case]]
-name = "two"
-program = "crab"
-placement = "spread"
+cases = ["gopher", "crab", "crab --placement spread"]
 "#;
 
     #[test]
@@ -172,7 +158,7 @@ placement = "spread"
         assert!(capabilities.cpus >= 1);
         capabilities.cpus = 1;
         let (possible, skipped) = capabilities.divide(manifest.cases.iter().collect());
-        assert_eq!(possible.iter().map(|case| &case.name).collect::<Vec<_>>(), ["one"]);
+        assert_eq!(possible.iter().map(|case| &case.name).collect::<Vec<_>>(), ["crab"]);
         let skipped: Vec<_> = skipped.iter().map(|skipped| skipped.reason.as_str()).collect();
         let reason = "it needs 2 CPUs, but this process may use 1";
         assert_eq!(skipped, ["no-such-tool-of-brigade is not installed", reason]);

@@ -486,9 +486,8 @@ mod tests {
 
     fn captured() -> Environment {
         let mut manifest = Manifest::parse(
-            "[profiles]\n[programs.shell]\npath = 'sh'\nneeds = [{ command = ['rustc', '--version'] }, \
-             { command = ['no-such-tool-of-brigade'] }]\n\
-             check = { tasks = 1, iters = 1, warmups = 0, operations = 1 }\n",
+            "[programs.shell]\npath = 'sh'\nneeds = [{ command = ['rustc', '--version'] }, \
+             { command = ['no-such-tool-of-brigade'] }]\n",
         )
         .expect("a manifest");
         manifest.measured_crates = vec!["serde".to_owned(), "no-such-crate".to_owned()];

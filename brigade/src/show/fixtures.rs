@@ -13,57 +13,27 @@ use crate::store::saved_run::SavedRun;
 
 /// The fixed report's manifest as text.
 pub const MANIFEST: &str = r#"
-    [profiles.default]
-    rounds = 5
-    budget_seconds = 140
-    [profiles.thorough]
-    rounds = 6
-    budget_seconds = 1800
-    [programs.fake]
-    path = "fake"
-    check = { iters = 1, warmups = 0 }
+    [programs]
+    "threads/same-cpu" = { path = "fake" }
+    "threads/spread" = { path = "fake" }
+    tasks = { path = "fake" }
+    alone = { path = "fake" }
+    create = { path = "fake" }
 
     [[group]]
     name = "hops"
     question = "What does a hop cost?"
     note = "A hop is one hand-over."
+    cases = ["threads/same-cpu", "threads/spread", "tasks", "alone"]
     comparisons = [
         { case = "threads/spread", over = "tasks" },
         { case = "threads/spread", minus = "threads/same-cpu" },
+        { case = "threads/same-cpu", minus = "alone" },
     ]
-    program = "fake"
-    [[group.case]]
-    name = "threads/same-cpu"
-    placement = "same-cpu"
-    baseline = "alone"
-    [[group.case]]
-    name = "threads/spread"
-    placement = "spread"
-    [[group.case]]
-    name = "tasks"
-    flags = ["--tasks"]
-    [[group.case]]
-    name = "alone"
-    flags = ["--alone"]
     [[group]]
     name = "creation"
     question = "What does creating one cost?"
-    program = "fake"
-    [[group.case]]
-    name = "create"
-    flags = ["--create"]
-
-    [[headline]]
-    text = "hop between threads"
-    case = "threads/same-cpu"
-    [[headline]]
-    text = "threads over tasks"
-    case = "threads/same-cpu"
-    over = "tasks"
-    [[headline]]
-    text = "join"
-    case = "create"
-    measurement = "create_join"
+    cases = ["create"]
 "#;
 
 /// The fixed report's manifest.
@@ -121,7 +91,7 @@ pub fn run(slower: f64) -> SavedRun {
             .to_vec(),
         details: Vec::new(),
         skipped: vec![Skipped { case: "uring".to_owned(), reason: "no io_uring".to_owned() }],
-        procedure: Some(Procedure { reruns: 2, ..Procedure::default() }),
+        procedure: Some(Procedure::default()),
         side: None,
     };
     let invocations = invocations(slower);
@@ -176,7 +146,7 @@ pub fn sixty_four() -> Report {
         ..run.description
     };
     let manifest = format!(
-        "{MANIFEST}\n[[group]]\nname = 'cores'\nquestion = 'What between CPUs?'\ncase = []\n"
+        "{MANIFEST}\n[[group]]\nname = 'cores'\nquestion = 'What between CPUs?'\ncases = []\n"
     );
     report_with(&Manifest::parse(&manifest).unwrap(), &[run])
 }

@@ -48,27 +48,8 @@ pub enum Part {
     Kinds,
     /// All groups, or the one with this name.
     Groups(Option<String>),
-    /// The comparisons of the group with this name.
-    Comparisons(String),
     /// The notes in words.
     Notes,
-}
-
-impl Part {
-    /// The part with this name, as in `group=switches`.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "first-screen" => Self::FirstScreen,
-            "kinds" => Self::Kinds,
-            "groups" => Self::Groups(None),
-            "notes" => Self::Notes,
-            _ => match name.split_once('=')? {
-                ("group", name) => Self::Groups(Some(name.to_owned())),
-                ("comparisons", name) => Self::Comparisons(name.to_owned()),
-                _ => return None,
-            },
-        })
-    }
 }
 
 /// The report as text; `folders` contain the records of the runs.
@@ -162,11 +143,6 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
             }
             page
         }
-        Part::Comparisons(name) => {
-            let group = report.groups.iter().find(|group| group.name == *name);
-            let table = group.map(|group| comparisons(report, group));
-            table.filter(|table| !table.is_empty()).map(Block::Table).into_iter().collect()
-        }
         Part::Notes => {
             let notes = (0..report.runs.len()).flat_map(|run| {
                 let label = label(report, run);
@@ -182,14 +158,6 @@ pub fn part(report: &Report, part: &Part) -> Vec<Block> {
 /// How the times are estimated.
 pub fn estimators() -> &'static str {
     "Times are lower quartiles over processes."
-}
-
-/// The figure of a case and measurement, as in a table, for the first run.
-pub fn figure(report: &Report, case: &str, measurement: Option<&str>) -> Option<String> {
-    let mut cases = report.groups.iter().flat_map(|group| &group.cases);
-    let case = cases.find(|of| of.name == case)?;
-    let estimate = case.first()?;
-    Some(estimated_duration(&estimate.measurement(measurement)?.time_ns))
 }
 
 /// The title of a case of the report, with its id; `name` may include a measurement.

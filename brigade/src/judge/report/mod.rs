@@ -55,11 +55,11 @@ pub fn report(manifest: &Manifest, runs: &[RunData]) -> Report {
         schema_version: SCHEMA_VERSION.to_owned(),
         runs: runs.iter().enumerate().map(|(at, run)| describe(&cases, at, run)).collect(),
         environment_differences: environment_differences(runs),
-        recorded: rows::recorded(manifest, &screen, runs),
+        recorded: None,
         screen,
         sentences: rows::sentences(manifest, &cases),
-        headline: rows::headline(manifest, &cases),
-        kinds: rows::kinds(manifest, &cases, runs),
+        headline: Vec::new(),
+        kinds: Vec::new(),
         pairs: pairs::maps(runs, &groups),
         groups,
     }
@@ -128,7 +128,7 @@ impl<'a> Cases<'a> {
                 if index == all.cases.len() {
                     let estimates = vec![None; runs.len()];
                     let kind = manifest.kind_of(name, &key.program);
-                    let title = shown(&manifest.title_of(name));
+                    let title = shown(name);
                     all.cases.push(Case { key, name: shown(name), title, kind, estimates });
                 }
                 all.cases[index].estimates[run] = Some(estimate(&invocations));
@@ -235,14 +235,13 @@ const STEP_SECONDS: f64 = 60.0;
 /// No longer budget is advised, in seconds.
 const LONGEST_SECONDS: f64 = 6.0 * 3600.0;
 
-/// The target half-width if the run has none, in percent.
+/// The target half-width, in percent.
 const TARGET_PERCENT: f64 = 3.0;
 
 /// The quality of the run with this index.
 fn quality(cases: &Cases, run: usize, saved: &SavedRun) -> Quality {
-    let SavedRun { description, invocations, .. } = saved;
-    let further = description.procedure.as_ref().and_then(|procedure| procedure.further);
-    let target_percent = further.map_or(TARGET_PERCENT, |further| further.target_percent);
+    let SavedRun { invocations, .. } = saved;
+    let target_percent = TARGET_PERCENT;
     let estimates: Vec<(&str, &CaseEstimate)> = cases
         .cases
         .iter()

@@ -4,25 +4,19 @@ use serde_json::Value;
 
 use super::estimate::shown;
 use super::model::{
-    Case, CaseEstimate, FigureRow, Group, KindFigures, MeasurementEstimate, ScreenBlock,
-    ScreenPart, ScreenRow, Sentence,
+    Case, CaseEstimate, FigureRow, Group, MeasurementEstimate, ScreenBlock, ScreenPart, ScreenRow,
+    Sentence,
 };
 use super::{Cases, RunData};
 use crate::judge::interference::Sampled;
 use crate::judge::ledger::Quantity;
 use crate::judge::repeat::moved_since;
 use crate::judge::statistics::{CONFIDENCE, Dependence, Estimate, correlation};
-use crate::manifest::program::Form;
-use crate::manifest::{FigureSpec, KindSpec, Manifest, ScreenSpec, SentenceSpec};
+use crate::manifest::{FigureSpec, Manifest, ScreenSpec, SentenceSpec};
 
 /// Parameters in which two compared cases should agree; otherwise the row names
 /// the difference.
 const CONDITIONS: [&str; 4] = ["placement", "tasks", "work", "working_set"];
-
-/// The main figures, as far as a run measured them.
-pub fn headline(manifest: &Manifest, cases: &Cases) -> Vec<FigureRow> {
-    manifest.headline.iter().filter_map(|of| figure_row(of, cases)).collect()
-}
 
 /// The parts of the first screen, as far as the first run measured them.
 pub fn screen(manifest: &Manifest, cases: &Cases) -> Vec<ScreenPart> {
@@ -42,7 +36,8 @@ pub fn screen(manifest: &Manifest, cases: &Cases) -> Vec<ScreenPart> {
             rows: block.ratios().filter_map(row).collect(),
         });
         let blocks: Vec<ScreenBlock> = blocks.filter(|block| !block.rows.is_empty()).collect();
-        let memory = of.blocks.iter().flat_map(|block| &block.rows).any(|row| row.memory);
+        let rows = of.blocks.iter().flat_map(|block| &block.rows);
+        let memory = rows.clone().any(|row| is_memory(row, cases, 0));
         let unit = if memory { Quantity::Bytes } else { Quantity::Nanoseconds };
         let ScreenSpec { heading, of, .. } = of.clone();
         (!blocks.is_empty()).then_some(ScreenPart { heading, of, unit, blocks })
@@ -65,35 +60,6 @@ pub fn sentences(manifest: &Manifest, cases: &Cases) -> Vec<Sentence> {
     found.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
-/// Counts the screen's times whose intervals lie above those of all recorded machines of this
-/// kind, and names the one that exceeds them most.
-pub fn recorded(manifest: &Manifest, screen: &[ScreenPart], runs: &[RunData]) -> Option<String> {
-    let machine = runs.first()?.saved.environment.machine();
-    let is_alike =
-        |kind: &[String]| kind.iter().all(|part| machine.split(", ").any(|other| other == part));
-    let of = manifest.recorded.as_ref().filter(|of| is_alike(&of.kind))?;
-    let rows = screen.iter().flat_map(|part| &part.blocks).flat_map(|block| &block.rows);
-    let known = rows.filter_map(|row| {
-        let low = row.figure.interval?.low;
-        Some((row, low, of.range_ns.get(&row.case)?[1]))
-    });
-    let known: Vec<(&ScreenRow, f64, f64)> = known.collect();
-    let longer = known.iter().filter(|(_, low, longest)| low > longest);
-    let longer: Vec<_> =
-        longer.map(|(row, _, longest)| (row, row.figure.value / longest)).collect();
-    let worst = longer.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
-    let machines = format!("{} recorded machines of this kind", of.machines);
-    match (known.len(), worst) {
-        (0, _) => None,
-        (all, None) => Some(format!("None of {all} times exceeds those of {machines}.")),
-        (all, Some((row, ratio))) => Some(format!(
-            "{} of {all} times exceed those of {machines}, {} by ×{ratio:.1}.",
-            longer.len(),
-            row.text
-        )),
-    }
-}
-
 /// Figures that changed since the run before.
 pub fn moved(run: &RunData) -> Vec<FigureRow> {
     let before = run.previous.as_ref().map_or(&[][..], |previous| &previous.invocations);
@@ -109,16 +75,11 @@ pub fn moved(run: &RunData) -> Vec<FigureRow> {
     moved_since(before, &run.saved.invocations, &alike).into_iter().map(row).collect()
 }
 
-/// A group's comparisons: those in the manifest, then each case minus its baseline.
+/// A group's comparisons.
 pub fn comparisons(manifest: &Manifest, group: &Group, cases: &Cases) -> Vec<FigureRow> {
     let stated = manifest.groups.iter().filter(|of| of.name == group.name);
     let stated = stated.flat_map(|of| &of.comparisons).cloned();
-    let baselines = group.cases.iter().filter_map(|case| {
-        let known = manifest.cases.iter().find(|known| known.name == case.name)?;
-        let minus = Some(known.baseline.clone()?);
-        Some(FigureSpec { case: case.name.clone(), minus, ..FigureSpec::default() })
-    });
-    stated.chain(baselines).filter_map(|of| figure_row(&of, cases)).collect()
+    stated.filter_map(|of| figure_row(&of, cases)).collect()
 }
 
 /// The row, if a run has a figure for it.
@@ -137,7 +98,7 @@ fn figure_row(of: &FigureSpec, cases: &Cases) -> Option<FigureRow> {
         other: other.map(|(other, ..)| other.name.clone()),
         unit: if of.over.is_some() {
             Quantity::Ratio
-        } else if of.memory {
+        } else if is_memory(of, cases, with_both) {
             Quantity::Bytes
         } else {
             Quantity::Nanoseconds
@@ -149,15 +110,20 @@ fn figure_row(of: &FigureSpec, cases: &Cases) -> Option<FigureRow> {
     })
 }
 
+fn is_memory(of: &FigureSpec, cases: &Cases, run: usize) -> bool {
+    let found = cases.find(&of.case, run);
+    of.measurement.is_none() && found.is_some_and(|(_, estimate, _)| estimate.held().is_some())
+}
+
 fn figure(of: &FigureSpec, cases: &Cases, run: usize) -> Option<Estimate> {
     let (_, estimate, _) = cases.find(&of.case, run)?;
-    if of.memory {
+    if is_memory(of, cases, run) {
         let held = estimate.held()?;
         let Some(other) = of.other() else { return Some(held) };
         return held.over(cases.find(other, run)?.1.held()?, 0.0, CONFIDENCE);
     }
     let measured = |estimate: &CaseEstimate, measurement: Option<&str>| {
-        let whole = of.whole && measurement.is_none();
+        let whole = measurement.is_none();
         let whole = whole.then(|| created_and_ended(estimate, &cases.dependence[run])).flatten();
         whole.or_else(|| estimate.measurement(measurement).cloned())
     };
@@ -198,40 +164,6 @@ fn unlike(cases: [(&Case, &[Sampled]); 2]) -> Vec<String> {
     differing.collect()
 }
 
-/// The costs of the kinds of tasks that the first run measured, in the manifest's order.
-pub fn kinds(manifest: &Manifest, cases: &Cases, runs: &[RunData]) -> Vec<KindFigures> {
-    let Some(run) = runs.first() else { return Vec::new() };
-    manifest.kinds.iter().filter_map(|kind| kind_figures(manifest, cases, run, kind)).collect()
-}
-
-fn kind_figures(
-    manifest: &Manifest,
-    cases: &Cases,
-    run: &RunData,
-    kind: &KindSpec,
-) -> Option<KindFigures> {
-    let estimate = |name: &Option<String>| Some(cases.find(name.as_deref()?, 0)?.1);
-    let principal = |name| estimate(name).and_then(|estimate| estimate.measurement(None));
-    let hop = principal(&kind.hop);
-    let create_ns = estimate(&kind.create)
-        .and_then(|of| of.whole_ns.or_else(|| Some(of.measurement(None)?.time_ns)));
-    let memory_bytes = estimate(&kind.memory).and_then(|estimate| estimate.held());
-    let known = hop.is_some() || create_ns.is_some() || memory_bytes.is_some();
-    let of_crate = kind.crate_name.as_ref();
-    let of_crate = of_crate
-        .and_then(|name| run.saved.environment.get(&format!("software.measured_crates.{name}")))
-        .map(str::to_owned);
-    let version = of_crate.or_else(|| recorded_version(manifest, cases, kind));
-    known.then(|| KindFigures {
-        text: kind.text.clone(),
-        version: version.map(|version| shown(&version)),
-        hop_ns: hop.map(|hop| hop.time_ns),
-        switches_per_hop: hop.and_then(|hop| hop.switches),
-        create_ns,
-        memory_bytes,
-    })
-}
-
 /// Time to create a task, run it and wait for its end, if the end is measured separately in the
 /// same laps: the sum of both in each process.
 pub fn created_and_ended(
@@ -247,16 +179,6 @@ pub fn created_and_ended(
     let time_ns = Estimate::lower_quartile(&times)?;
     let time_ns = time_ns.widened(dependence.inflation(&estimate.series(&both)));
     Some(MeasurementEstimate { time_ns, ..both })
-}
-
-/// The version of its runtime that a program in another language recorded.
-fn recorded_version(manifest: &Manifest, cases: &Cases, kind: &KindSpec) -> Option<String> {
-    kind.cases().find_map(|(_, name)| {
-        let (case, _, sample) = cases.find(name, 0)?;
-        let program = manifest.programs.get(&case.key.program)?;
-        let version = sample.first()?.record.parameters.get("runtime")?.as_str()?;
-        (program.form == Form::Laps).then(|| version.to_owned())
-    })
 }
 
 #[cfg(test)]
