@@ -20,6 +20,9 @@ use program::{Form, Program};
 pub use rows::{AdvicePlan, Cost, ImpactPlan, LimitsPlan, MeasuredKinds};
 pub use rows::{FigureSpec, ScreenSpec, SentenceSpec};
 
+/// The longest time-out of a case, in seconds: 11 days.
+const LONGEST_TIMEOUT: u64 = 1_000_000;
+
 /// How similar a name must be to be suggested, by the Jaro-Winkler measure, from 0 to 1; clap uses
 /// a similar one.
 const ALIKE: f64 = 0.8;

@@ -1,5 +1,6 @@
 //! A temporary folder with a manifest and shell scripts as programs.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -15,27 +16,39 @@ use tempfile::TempDir;
 /// How long to wait for a condition: longer than the busiest machine needs.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A record of the program `fake` for 1 task, 2 iterations, no warm-ups.
-pub const RECORD: &str = r#"{"schema_version":"1.0","program":"fake","version":"0.1.0","parameters":{},"tasks":1,"tokens":1,"iterations":2,"warmups":0,"complete":true,"ended_by":"iterations","error":null,"affinity":[0],"neighbours":null,"measurements":[{"name":"iteration","operation":"hop","operations":2,"count":2,"mean_ns":150.0,"stddev_ns":70.7,"min_ns":100,"p50_ns":100,"p90_ns":200,"p99_ns":200,"p999_ns":200,"max_ns":200,"ns_per_operation":75.0,"ns_per_task":150.0,"histogram":""}],"cpu":null,"switches":{"voluntary_per_operation":0.0,"involuntary_per_operation":0.0,"expected_per_operation":0.0,"migrations":null,"cross_cpu_share":null},"system_calls_per_operation":null,"schedule":null,"waiting":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null,"wall_ns":null,"others_cpu_ns":null,"throttled_ns":null,"throttled_periods":null,"frequency_before_khz":null,"frequency_after_khz":null},"memory":null,"ledger":null,"work":null}"#;
+/// A record of the program `a` for 1 task, 2 iterations, no warm-ups.
+pub const RECORD: &str = r#"{"schema_version":"1.0","program":"a","version":"0.1.0","parameters":{},"tasks":1,"tokens":1,"iterations":2,"warmups":0,"complete":true,"ended_by":"iterations","error":null,"affinity":[0],"neighbours":null,"measurements":[{"name":"iteration","operation":"hop","operations":2,"count":2,"mean_ns":150.0,"stddev_ns":70.7,"min_ns":100,"p50_ns":100,"p90_ns":200,"p99_ns":200,"p999_ns":200,"max_ns":200,"ns_per_operation":75.0,"ns_per_task":150.0,"histogram":""}],"cpu":null,"switches":{"voluntary_per_operation":0.0,"involuntary_per_operation":0.0,"expected_per_operation":0.0,"migrations":null,"cross_cpu_share":null},"system_calls_per_operation":null,"schedule":null,"waiting":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null,"wall_ns":null,"others_cpu_ns":null,"throttled_ns":null,"throttled_periods":null,"frequency_before_khz":null,"frequency_after_khz":null},"memory":null,"ledger":null,"work":null}"#;
 
 pub struct Bench {
     folder: TempDir,
     cases: Vec<String>,
-    /// More lines for every case.
+    /// A key for every case, such as `needs_cpus = 2`.
     pub case_keys: &'static str,
 }
 
 impl Bench {
-    /// A bench whose cases, with these names, all run the script `script`.
+    /// A bench with these cases, each a program and its flags. Every program is the script
+    /// `script`; a record of `a` in it becomes one of the program.
     pub fn new(cases: &[&str], script: &str) -> Self {
         // Child processes would inherit an ignored hang-up, as under nohup. SAFETY: no handler is
         // installed.
         unsafe { signal(Signal::SIGHUP, SigHandler::SigDfl) }.unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("fake");
-        contract::executable::write(&program, &format!("#!/bin/sh\n{script}\n"));
-        let cases = cases.iter().map(|case| (*case).to_owned()).collect();
-        Self { folder, cases, case_keys: "" }
+        let bench = Self {
+            folder,
+            cases: cases.iter().map(|case| (*case).to_owned()).collect(),
+            case_keys: "",
+        };
+        for program in bench.programs() {
+            let name = format!("\"program\":\"{program}\"");
+            let script = script.replace("\"program\":\"a\"", &name);
+            contract::executable::write(&bench.path(program), &format!("#!/bin/sh\n{script}\n"));
+        }
+        bench
+    }
+
+    fn programs(&self) -> BTreeSet<&str> {
+        self.cases.iter().filter_map(|case| case.split(' ').next()).collect()
     }
 
     /// A bench whose only case, `a`, prints `output`.
@@ -50,21 +63,17 @@ impl Bench {
 
     /// The manifest's text.
     pub fn manifest(&self) -> String {
-        let mut text = "[profiles.default]\nrounds = 3\nflags = [\"--max-time\", \"1\"]\n\
-                        [programs.fake]\npath = \"fake\"\n\
-                        check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n\
-                        [[group]]\nname = \"letters\"\nquestion = \"Which?\"\n"
-            .to_owned();
-        for (index, case) in self.cases.iter().enumerate() {
-            // Two cases with the same parameters would be one case.
-            let flags = if index == 0 { String::new() } else { format!("flags = ['{case}']\n") };
-            text += &format!(
-                "[[group.case]]\nname = \"{case}\"\nprogram = \"fake\"\n\
-                 {flags}profiles = [\"default\"]\n{}\n",
-                self.case_keys
-            );
+        let mut text = "flags = \"--max-time 1\"\n".to_owned();
+        if !self.case_keys.is_empty() {
+            text += &format!("rules = [{{ words = '', {} }}]\n", self.case_keys);
         }
-        text
+        text += "[programs]\n";
+        for program in self.programs() {
+            let check = "--tasks 1 --iters 2 --warmups 0";
+            text += &format!("{program} = {{ path = '{program}', check = '{check}' }}\n");
+        }
+        let cases = &self.cases;
+        text + &format!("[[group]]\nname = 'letters'\nquestion = 'Which?'\ncases = {cases:?}\n")
     }
 
     /// `brigade` in this folder, after writing the bench's manifest.
@@ -72,7 +81,8 @@ impl Bench {
         self.brigade_with(&self.manifest(), arguments)
     }
 
-    /// `brigade` in this folder, after writing another manifest. A run prints its tables.
+    /// `brigade` in this folder, after writing another manifest. A run prints its tables, and has
+    /// three rounds unless its flags say otherwise.
     pub fn brigade_with(&self, manifest: &str, arguments: &[&str]) -> Command {
         fs::write(self.path("suite.toml"), manifest).unwrap();
         let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
@@ -80,6 +90,9 @@ impl Bench {
         brigade.current_dir(self.folder.path()).args(command);
         if command == ["run"] {
             brigade.arg("--full");
+            if !["--rounds", "--time", "--resume"].iter().any(|flag| rest.contains(flag)) {
+                brigade.args(["--rounds", "3"]);
+            }
         }
         if !rest.contains(&"--manifest") {
             brigade.arg("--manifest").arg(self.path("suite.toml"));

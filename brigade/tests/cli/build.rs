@@ -1,7 +1,7 @@
 //! `brigade` with the programs that it contains, and with programs that a command builds.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::bench::{Bench, Ended, RECORD, json_in, records_in};
@@ -56,12 +56,10 @@ fn every_program_of_the_suite_is_contained() {
 #[test]
 fn a_run_starts_contained_programs_as_processes_of_their_names() {
     let bench = Bench::new(&["a"], "");
-    let manifest =
-        bench.manifest().replace("[programs.fake]\npath = \"fake\"", "[programs.thread-brigade]");
-    let manifest = manifest
-        .replace("program = \"fake\"", "program = \"thread-brigade\"\nflags = ['--tasks', '2']");
+    let manifest = "[programs]\nthread-brigade = {}\n[[group]]\nname = 'g'\nquestion = 'What?'\n\
+                    cases = ['thread-brigade --tasks 2 --max-time 1']\n";
     let run = ["run", "--rounds", "1"];
-    let ended = Ended::from(bench.brigade_with(&manifest, &run));
+    let ended = Ended::from(bench.brigade_with(manifest, &run));
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     let record = &bench.records()[0];
     assert_eq!(record["command"][0], "thread-brigade");
@@ -71,7 +69,7 @@ fn a_run_starts_contained_programs_as_processes_of_their_names() {
     let under = ["compare", "--rounds", "1", "--results", "r", "--under", "env", "--under", "nice"];
     let builds = ["compare", "--rounds", "1", "--results", "b", "--bin", build, build];
     for words in [&under[..], &builds[..]] {
-        let ended = Ended::from(bench.brigade_with(&manifest, words));
+        let ended = Ended::from(bench.brigade_with(manifest, words));
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
         for folder in fs::read_dir(bench.path(words[4])).unwrap() {
             assert_eq!(records_in(&folder.unwrap().path())[0]["outcome"], "measured");
@@ -87,7 +85,7 @@ fn a_run_starts_contained_programs_as_processes_of_their_names() {
 #[test]
 fn the_file_alone_measures() {
     let bench = Bench::new(&[], "");
-    let case = ["--case", "switch-futex/same-cpu", "goroutine-brigade"];
+    let case = ["thread-switch --via futex --placement same-cpu", "goroutine-brigade"];
     // Outside the workspace, whose guests it would find.
     let file = bench.path("brigade");
     contract::executable::copy(Path::new(env!("CARGO_BIN_EXE_brigade")), &file);
@@ -102,30 +100,23 @@ fn the_file_alone_measures() {
     assert!(environment["software.rustc"].as_str().unwrap().starts_with("rustc "), "{environment}");
     assert!(environment["software.measured_crates.tokio"].is_string(), "{environment}");
     let page = folder.path().join("report.html");
-    assert!(fs::read_to_string(page).unwrap().contains("switch-futex/same-cpu"));
-}
-
-#[test]
-fn a_missing_folder_of_guests_is_refused() {
-    let ended = alone(&Bench::new(&[], ""), &["run", "--guests", "none"]);
-    assert_eq!(ended.code, Some(2), "{ended:?}");
-    assert_eq!(ended.stderr, "brigade: --guests: 'none' is not a folder\n");
+    assert!(fs::read_to_string(page).unwrap().contains("thread-switch --via futex"));
 }
 
 /// A bench whose program a tool builds, and a folder for `$PATH` with a `tool`
 /// that is this shell script.
 fn built_by(tool: &str) -> (Bench, String) {
     let bench = Bench::new(&["a"], "");
-    fs::remove_file(bench.path("fake")).unwrap();
+    fs::remove_file(bench.path("a")).unwrap();
     for folder in ["source", "path"] {
         fs::create_dir(bench.path(folder)).unwrap();
     }
     if !tool.is_empty() {
         contract::executable::write(&bench.path("path/tool"), &format!("#!/bin/sh\n{tool}\n"));
     }
-    let build = "needs = [{ command = ['tool', 'version'], version = '1.21' }]\n\
+    let build = "needs = [{ command = ['tool', 'version'], version = '1.21' }], \
                  build = { in = 'source', command = ['tool', 'build', '{output}'] }";
-    let manifest = bench.manifest().replace("path = \"fake\"", build);
+    let manifest = bench.manifest().replace("path = 'a'", build);
     (bench, manifest)
 }
 
@@ -160,15 +151,11 @@ fn a_command_of_the_manifest_builds_a_program_in_the_cache() {
          /bin/chmod +x \"$2\""
     );
     let (bench, manifest) = built_by(&tool);
-    let ended = with_its_path(&bench, &manifest, &["run", "--no-build"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("omit --no-build"), "{ended:?}");
-
     let ended = with_its_path(&bench, &manifest, &["run", "--rounds", "1"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     assert_eq!(bench.records()[0]["outcome"], "measured");
     let mut built = fs::read_dir(bench.path("cache/brigade")).unwrap();
-    assert!(built.next().unwrap().unwrap().path().join("fake").exists());
+    assert!(built.next().unwrap().unwrap().path().join("a").exists());
     assert!(built.next().is_none());
 }
 
@@ -190,12 +177,11 @@ fn a_failed_build_affects_only_its_own_cases() {
     for tool in ["echo no cache >&2; exit 1", "[ $1 = version ] || { echo no cache >&2; exit 1; }"]
     {
         let (bench, manifest) = built_by(tool);
-        let record = RECORD.replace("\"program\":\"fake\"", "\"program\":\"other\"");
+        let record = RECORD.replace("\"program\":\"a\"", "\"program\":\"other\"");
         contract::executable::write(&bench.path("other"), &format!("#!/bin/sh\necho '{record}'\n"));
         let manifest = manifest
-            + "[programs.other]\npath = 'other'\n\
-               check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n\
-               [[group.case]]\nname = 'b'\nprogram = 'other'\nprofiles = ['default']\n";
+            + "[[group]]\nname = 'h'\nquestion = 'Who?'\ncases = ['other']\n\
+               [programs.other]\npath = 'other'\n";
         let ended = with_its_path(&bench, &manifest, &["run", "--rounds", "1"]);
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
         assert!(ended.stdout.contains("- a: skipped: tool "), "{ended:?}");
@@ -209,20 +195,9 @@ fn a_failed_build_affects_only_its_own_cases() {
 fn a_guest_that_was_built_before_needs_no_tool() {
     let (bench, manifest) = built_by("");
     fs::create_dir(bench.path("guests")).unwrap();
-    contract::executable::write(
-        &bench.path("guests/fake"),
-        &format!("#!/bin/sh\necho '{RECORD}'\n"),
-    );
-    for (manifest, arguments) in [
-        (format!("guests = 'guests'\n{manifest}"), &["run", "--rounds", "1", "--name", "a"][..]),
-        (manifest, &["run", "--rounds", "1", "--name", "b", "--guests", "guests"]),
-    ] {
-        let ended = Ended::from(bench.brigade_with(&manifest, arguments));
-        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    }
-    let folders: Vec<PathBuf> = bench.result_folders();
-    assert_eq!(folders.len(), 2);
-    for folder in folders {
-        assert_eq!(records_in(&folder)[0]["outcome"], "measured");
-    }
+    contract::executable::write(&bench.path("guests/a"), &format!("#!/bin/sh\necho '{RECORD}'\n"));
+    let manifest = format!("guests = 'guests'\n{manifest}");
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "1"]));
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert_eq!(bench.records()[0]["outcome"], "measured");
 }

@@ -22,7 +22,7 @@ h=$(( (h ^ h >> 13) * 3266489917 & 4294967295 ))
 h=$(( h ^ h >> 16 ))
 hop=$(( (950000 + h % 100001) * (1000 + slowdown) / 1000 ))
 cat <<END
-{"schema_version":"1.1","program":"fake","version":"0.1.0","parameters":{"placement":"free"},"tasks":1,"tokens":1,"iterations":2,"warmups":0,"complete":true,"ended_by":"iterations","error":null,"affinity":[0],"measurements":[{"name":"iteration","operation":"hop","operations":2,"count":2,"mean_ns":$((hop * 2)).0,"stddev_ns":0.0,"min_ns":$((hop * 2)),"p50_ns":$((hop * 2)),"p90_ns":$((hop * 2)),"p99_ns":$((hop * 2)),"p999_ns":$((hop * 2)),"max_ns":$((hop * 2)),"ns_per_operation":$hop.0,"ns_per_task":$((hop * 2)).0,"histogram":""}],"cpu":null,"switches":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null},"memory":null}
+{"schema_version":"1.1","program":"a","version":"0.1.0","parameters":{"placement":"free"},"tasks":1,"tokens":1,"iterations":2,"warmups":0,"complete":true,"ended_by":"iterations","error":null,"affinity":[0],"measurements":[{"name":"iteration","operation":"hop","operations":2,"count":2,"mean_ns":$((hop * 2)).0,"stddev_ns":0.0,"min_ns":$((hop * 2)),"p50_ns":$((hop * 2)),"p90_ns":$((hop * 2)),"p99_ns":$((hop * 2)),"p999_ns":$((hop * 2)),"max_ns":$((hop * 2)),"ns_per_operation":$hop.0,"ns_per_task":$((hop * 2)).0,"histogram":""}],"cpu":null,"switches":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null},"memory":null}
 END
 "#;
 
@@ -37,8 +37,11 @@ fn noisy(cases: &[&str]) -> Bench {
 fn build(bench: &Bench, name: &str, slowdown: u32) -> String {
     let folder = bench.path(name);
     fs::create_dir(&folder).unwrap();
-    let program = folder.join("fake");
-    contract::executable::write(&program, &format!("#!/bin/sh\nSLOWDOWN={slowdown}\n{NOISY}"));
+    for program in ["a", "b"] {
+        let noisy = NOISY.replace("\"program\":\"a\"", &format!("\"program\":\"{program}\""));
+        let script = format!("#!/bin/sh\nSLOWDOWN={slowdown}\n{noisy}");
+        contract::executable::write(&folder.join(program), &script);
+    }
     name.to_owned()
 }
 
@@ -81,7 +84,7 @@ fn sides_may_run_under_different_commands() {
     assert_eq!(comparison["cases"][0]["verdict"], "slower");
     let [_, second] = folders(&bench);
     let command = &records_in(&second)[0]["command"];
-    let words: Vec<_> = ["env", "SLOWDOWN=400", "nice", "-n", "0", "fake"].into();
+    let words: Vec<_> = ["env", "SLOWDOWN=400", "nice", "-n", "0", "a"].into();
     assert_eq!(command.as_array().unwrap()[..6], words);
 }
 

@@ -102,10 +102,10 @@ fn a_program_that_ignores_every_signal_to_end_is_killed() {
 #[test]
 fn a_missing_program_is_reported_before_anything_runs() {
     let bench = Bench::printing(RECORD);
-    fs::remove_file(bench.path("fake")).unwrap();
+    fs::remove_file(bench.path("a")).unwrap();
     let ended = bench.ends(&["run"]);
     assert_eq!(ended.code, Some(1));
-    let line = "brigade: program 'fake': looking for ";
+    let line = "brigade: program 'a': looking for ";
     assert!(ended.stderr.starts_with(line), "{ended:?}");
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
     assert!(bench.result_folders().is_empty());

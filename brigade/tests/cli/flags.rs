@@ -17,11 +17,11 @@ fn check_refusal(arguments: &[&str], expected: &str) {
 #[test]
 fn wrong_flags_are_reported_on_one_line() {
     for (arguments, expected) in [
-        (&["run", "--profile", "x"][..], "--profile: unknown profile 'x'; known: default"),
-        (&["run", "--case", "x"], "unknown case 'x'; known: a, b"),
-        (&["run", "leters"], "unknown group 'leters'; known: letters; did you mean 'letters'?"),
-        (&["check", "x"], "unknown group 'x'; known: letters"),
-        (&["run", "letters"], "--profile: unknown profile 'group'; known: default"),
+        (
+            &["run", "leters"][..],
+            "unknown case or group 'leters'; known: a, b, letters; did you mean 'letters'?",
+        ),
+        (&["check", "x"], "unknown case or group 'x'; known: a, b, letters"),
         (
             &["run", "--resume", "x", "--seed", "1"],
             "the argument '--resume <DIR>' cannot be used with '--seed <N>' \

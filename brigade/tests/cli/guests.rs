@@ -229,13 +229,13 @@ impl Bench {
     /// The case runs `words` with `flags` and these additional lines.
     fn of(program: &str, words: &[String], flags: &[&str], keys: &str) -> Self {
         let (file, interpreter) = words.split_last().expect("words");
+        let keys = if keys.is_empty() { "" } else { ", timeout_seconds = 3" };
         let manifest = format!(
-            "[profiles.default]\nrounds = 1\nreruns = 0\nflags = ['--iters', '300', '--warmups', '20']\n\
+            "flags = '--iters 300 --warmups 20'\nrules = [{{ words = ''{keys} }}]\n\
              [programs.{program}]\nform = 'laps'\npath = '{file}'\ninterpreter = {interpreter:?}\n\
              tasks = 'goroutine'\n\
-             check = {{ tasks = 20, iters = 50, warmups = 5, operations = 21 }}\n\
-             [[group]]\nname = 'g'\nquestion = 'What?'\n[[group.case]]\nname = 'a'\nprogram = '{program}'\nprofiles = ['default']\n\
-             flags = {flags:?}\n{keys}\n"
+             [[group]]\nname = 'g'\nquestion = 'What?'\ncases = ['{program} {}']\n",
+            flags.join(" ")
         );
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("suite.toml"), manifest).expect("write the manifest");
@@ -253,7 +253,9 @@ impl Bench {
     /// The only invocation of `brigade run`.
     fn invocation(&self) -> Value {
         let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
-        brigade.args(["run", "--manifest", "suite.toml"]).current_dir(self.0.path());
+        brigade
+            .args(["run", "--rounds", "1", "--manifest", "suite.toml"])
+            .current_dir(self.0.path());
         brigade.env("BRIGADE_LOCK", self.0.path().join("lock"));
         let output = brigade.output().expect("run brigade");
         let results = fs::read_dir(self.0.path().join("results")).unwrap_or_else(|error| {

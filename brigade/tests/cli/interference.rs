@@ -51,10 +51,10 @@ impl Drop for Hog {
 
 /// Runs `busy` once for 0.4 s on one CPU.
 fn run(busy: &Path) -> (Bench, Ended) {
-    let bench = Bench::new(&["busy"], "");
-    std::fs::remove_file(bench.path("fake")).unwrap();
+    let bench = Bench::new(&["busy-thread"], "");
+    std::fs::remove_file(bench.path("busy-thread")).unwrap();
     symlink(busy, bench.path("busy-thread")).unwrap();
-    let manifest = bench.manifest().replace("\"1\"", "\"0.4\"").replace("fake", "busy-thread");
+    let manifest = bench.manifest().replace("--max-time 1", "--max-time 0.4");
     let ended = bench.brigade_with(&manifest, &["run", "--rounds", "1"]).into();
     (bench, ended)
 }

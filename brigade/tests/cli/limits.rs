@@ -98,8 +98,7 @@ fn verify(script: &str, table: &str) -> (String, String, Option<i32>) {
     let script = format!("#!/bin/sh\n{asked}\n{script}\n");
     contract::executable::write(&folder.path().join("fake"), &script);
     let manifest = folder.path().join("suite.toml");
-    let text = "[profiles.default]\nrounds = 1\n[programs.fake]\npath = 'fake'\n\
-                check = { tasks = 1, iters = 2, warmups = 0, operations = 2 }\n";
+    let text = "[programs.fake]\npath = 'fake'\n";
     fs::write(&manifest, format!("{text}{table}")).expect("a manifest");
     let manifest = manifest.to_str().expect("UTF-8");
     limits(&["--kind=coroutine", "--verify", "--json", "--manifest", manifest])

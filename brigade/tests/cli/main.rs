@@ -8,7 +8,6 @@ mod build;
 mod check;
 mod compare;
 mod disk;
-mod documents;
 mod faults;
 mod flags;
 mod guests;

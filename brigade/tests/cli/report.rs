@@ -12,19 +12,15 @@ fn reported(bench: &Bench, folders: &[&str]) -> Ended {
 
 #[test]
 fn a_report_repeats_what_the_run_printed() {
-    let bench = Bench::new(&["a", "b"], &format!("[ \"$1\" = x ] && exit 1; echo '{RECORD}'"));
-    let manifest = bench.manifest().replacen("profiles = [", "flags = ['x']\nprofiles = [", 1);
-    let ran = Ended::from(bench.brigade_with(&manifest, &["run"]));
+    let script = format!("[ ${{0##*/}} = a ] && exit 1; echo '{RECORD}'");
+    let bench = Bench::new(&["a", "b"], &script);
+    let ran = bench.ends(&["run"]);
     let folder = bench.result_folders()[0].clone();
     assert!(ran.stdout.contains("\nb    hop 75.0 ns [–] "), "{ran:?}");
     assert!(ran.stdout.contains("- a: 3 failed, of 3 started; first: "), "{ran:?}");
     let again = reported(&bench, &[folder.to_str().unwrap()]);
     assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""));
     assert_eq!(again.stdout, ran.stdout);
-    let screen = bench.ends(&["report"]).stdout;
-    assert!(screen.contains("not measured: 1 of 2 cases (brigade report --notes)\n"), "{screen}");
-    let notes = bench.ends(&["report", "--notes"]).stdout;
-    assert!(notes.contains("- a: 3 failed, of 3 started; first: "), "{notes}");
 }
 
 #[test]
@@ -33,7 +29,7 @@ fn the_page_in_the_folder_is_the_report_in_markdown_and_names_no_path() {
     bench.ends(&["run", "--seed", "7", "--name", "here", "--rounds", "2"]);
     let folder = &bench.result_folders()[0];
     let page = fs::read_to_string(folder.join("report.md")).unwrap();
-    let command = "    brigade run --profile default --rounds 2 --seed 7\n";
+    let command = "    brigade run --rounds 2 --seed 7\n";
     assert!(page.contains(command), "{page}");
     assert!(page.starts_with(&format!("# {}\n", folder.file_name().unwrap().display())), "{page}");
     assert!(page.contains("\n| a | hop | 75.0 ns [–] | 50.0 | – | – | 0.00 | 2 |\n"), "{page}");
@@ -95,33 +91,20 @@ fn a_folder_without_a_run_is_refused_and_named() {
 }
 
 #[test]
-fn the_list_shows_groups_profiles_and_the_cases_of_either() {
-    let mut bench = Bench::printing(RECORD);
-    bench.case_keys = "flags = ['--runtime', 'tokio-current-thread', '--channel', 'socketpair']";
-    let group = "[profiles.group]\nrounds = 2\nflags = ['--max-time', '1.5']\n[programs";
-    let manifest = bench.manifest().replacen("[programs", group, 1);
+fn the_list_shows_groups_and_their_cases_and_what_a_case_does() {
+    let bench = Bench::new(&["a", "b --via c"], "");
     let list = |arguments: &[&str]| {
-        let ended = Ended::from(bench.brigade_with(&manifest, arguments));
+        let ended = bench.ends(&[&["list"], arguments].concat());
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
         ended.stdout
     };
-    insta::assert_snapshot!(list(&["list"]), @r"
-    group   cases at least question
-    letters     1      3 s Which?
-
-    profile rounds flags for every program
-    default      3 --max-time 1
-    group        2 --max-time 1.5
-
-    `brigade list GROUP` and `brigade list --profile PROFILE` show cases;
-    `brigade explain CASE` shows what one does.
-    ");
-    let cases = list(&["list", "letters"]);
-    assert_eq!(list(&["list", "--profile", "default"]), cases);
-    insta::assert_snapshot!(cases, @r"
-    case what it measures
-    a    a
-    ");
+    let groups = list(&[]);
+    assert!(groups.contains("letters     2      30 Which?"), "{groups}");
+    assert_eq!(list(&["letters"]), "a\nb --via c\n");
+    let case = list(&["b --via=c"]);
+    assert!(case.contains("Which?") && case.contains("brigade run 'b --via c'"), "{case}");
+    let program = Command::new(env!("CARGO_BIN_EXE_brigade")).args(["list", "rings"]).output();
+    assert!(String::from_utf8_lossy(&program.unwrap().stdout).contains("rings --rings 8"));
 }
 
 /// The lines of a report of a recorded run, in a pipe.

@@ -14,29 +14,19 @@ use crate::bench::{Bench, Ended, RECORD, json_in};
 
 /// Cases whose tasks are threads, async tasks and goroutines.
 const CASES: [&str; 6] = [
-    "thread-brigade/same-cpu",
-    "thread-brigade/free",
-    "thread-brigade/spread",
-    "switch-futex/same-cpu",
+    "thread-brigade --placement same-cpu",
+    "thread-brigade",
+    "thread-brigade --placement spread",
+    "thread-switch --via futex --placement same-cpu",
     "async-brigade",
     "goroutine-brigade",
 ];
 /// Wake-ups on a CPU that four hogs use, most of whatever runs there.
-const LATE: &str = "[profiles.default]
-rounds = 3
-flags = []
-[programs.wake-latency]
-title = 'wake-ups'
-check = { tasks = 4, iters = 1000, warmups = 20, operations = 1 }
+const LATE: &str = "[programs.wake-latency]
 [[group]]
 name = 'late'
 question = 'Who is in the way?'
-[[group.case]]
-name = 'late'
-program = 'wake-latency'
-flags = ['--hogs', '4', '--max-time', '0.4']
-placement = 'same-cpu'
-profiles = ['default']
+cases = ['wake-latency --hogs 4 --max-time 0.4 --placement same-cpu']
 ";
 /// Another program that starts one as a user who owns nothing.
 const AS_NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
@@ -264,7 +254,7 @@ fn parts_add_up_to_each_lap_and_records_to_what_the_kernel_counts() {
     let path = |name: &str| folder.path().join(name);
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
     copy_brigade(&path("brigade"));
-    let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../guests").canonicalize().unwrap();
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suite.toml").canonicalize().unwrap();
     for under in [&[][..], &AS_NOBODY] {
         if !under.is_empty() && !nix::unistd::geteuid().is_root() {
             contract::skip("brigade trace as another user", "needs root");
@@ -277,7 +267,7 @@ fn parts_add_up_to_each_lap_and_records_to_what_the_kernel_counts() {
             let brigade = path("brigade");
             let words = [under, &[brigade.to_str().unwrap(), "trace", case]].concat();
             let mut command = Command::new(words[0]);
-            command.args(&words[1..]).arg("--guests").arg(&guests).args(["--events", "events"]);
+            command.args(&words[1..]).arg("--manifest").arg(&suite).args(["--events", "events"]);
             command.current_dir(&home).envs(["HOME", "XDG_CACHE_HOME"].map(|name| (name, &home)));
             command.env("BRIGADE_LOCK", home.join("lock"));
             // A machine that stops the program for long loses records, which is refused.
